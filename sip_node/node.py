@@ -148,6 +148,8 @@ class LpNode:
         """Report the records that are still buffered: a run that fails keeps its trace."""
         for chip in self.chips.values():
             chip.log.flush()
+            if chip.loads is not None:
+                chip.loads.report()
             if chip.log.recorder is not None:
                 chip.log.recorder.flush()
 

@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coordinator.record_store import RecordStore, StoredTable
+from coordinator.report.link_bins import shift_of, with_bins
 from runtime.core.errors import ProtocolError
 from runtime.core.output import OutputError
-from runtime.core.run_tables import RECORDS, Form
+from runtime.core.run_tables import BIN_PS, LEAST_BIN_PS, LINKS, RECORDS, Form, RunTable
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from coordinator.report.link_bins import Rows
 
 _GROUP_ROWS = 1 << 17
 """Rows of a row group: about 10 MB before compression."""
@@ -48,25 +51,43 @@ def write_records(directory: Path, records: RecordStore) -> None:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise OutputError((str(folder), error.strerror or str(error))) from error
+    shift = shift_of(_rows_of(each) for each in tables if each.table is LINKS)
     for stored in tables:
         path = folder / stored.table.file(stored.sip)
         try:
-            _TableFile(stored, records.texts(stored.sip)).write(path)
+            _TableFile(stored, records.texts(stored.sip), shift).write(path)
         except OSError as error:
             path.unlink(missing_ok=True)
             raise OutputError((str(path), error.strerror or str(error))) from error
 
 
-class _TableFile:
-    """A table of a SIP as Arrow's batches, one for each row group."""
+def _rows_of(stored: StoredTable) -> "Rows":
+    """All rows of a table."""
+    return _rows(b"".join(stored.parts(_GROUP_ROWS)), stored.table)
 
-    def __init__(self, stored: StoredTable, texts: Sequence[str]) -> None:
-        self._stored, self._texts = stored, texts
+
+def _rows(packed: bytes, table: RunTable) -> "Rows":
+    import numpy as np
+
+    return np.frombuffer(
+        packed, np.dtype([(each.name, str(each.packed)) for each in table.columns])
+    )
+
+
+class _TableFile:
+    """A table of a SIP as Arrow's batches, one for each row group.
+
+    Bins of links have the width `LEAST_BIN_PS << shift`.
+    """
+
+    def __init__(self, stored: StoredTable, texts: Sequence[str], shift: int) -> None:
+        self._stored, self._texts, self._shift = stored, texts, shift
         # Imported here: a command that records nothing does without its 20 MB, and so does every
         # LP. It has no types.
         self._arrow: Any = import_module("pyarrow")
         self._schema = self._arrow.schema(
-            [(column.name, self._type(column.form)) for column in stored.table.columns]
+            [(column.name, self._type(column.form)) for column in stored.table.columns],
+            {BIN_PS: str(LEAST_BIN_PS << shift)} if stored.table is LINKS else None,
         )
 
     def _type(self, form: Form) -> object:
@@ -82,12 +103,8 @@ class _TableFile:
                 writer.write_batch(batch)
 
     def _batches(self) -> Iterator[object]:
-        import numpy as np
-
         columns = self._stored.table.columns
-        row = np.dtype([(column.name, str(column.packed)) for column in columns])
-        for part in self._stored.parts(_GROUP_ROWS):
-            rows = np.frombuffer(part, row)
+        for rows in self._parts():
             arrays = [
                 self._dictionary(column.name, rows[column.name])
                 if column.form is Form.TEXT
@@ -95,6 +112,15 @@ class _TableFile:
                 for column in columns
             ]
             yield self._arrow.record_batch(arrays, schema=self._schema)
+
+    def _parts(self) -> "Iterator[Rows]":
+        stored = self._stored
+        if stored.table is not LINKS:
+            yield from (_rows(part, stored.table) for part in stored.parts(_GROUP_ROWS))
+            return
+        rows = with_bins(_rows_of(stored), self._shift)
+        for start in range(0, len(rows), _GROUP_ROWS):
+            yield rows[start : start + _GROUP_ROWS]
 
     def _dictionary(self, column: str, indices: "np.ndarray[Any, np.dtype[np.int32]]") -> object:
         """A column of texts, with a dictionary of those that it has."""

@@ -17,6 +17,8 @@ RECORDS = "records"
 """The directory of the tables in that of a run."""
 BIN_PS = "bin_ps"
 """Key of the width of a time bin in the metadata of a file of links."""
+LEAST_BIN_PS = 1024
+"""The least width of a time bin."""
 MOST_BINS = 1024
 """Time bins of a run; the width of a bin is the least power of two times 1,024 ps for which they
 suffice.
@@ -189,7 +191,7 @@ LINKS = _table(
     "links",
     link=Form.TEXT,
     kind=Form.TEXT,
-    bin=Form.INT32,
+    bin=Form.INT64,
     nbytes=Form.INT64,
     busy_ps=Form.INT64,
     queued_ps=Form.INT64,
@@ -198,6 +200,9 @@ LINKS = _table(
 """The load of every link, and of every port and channel of a memory, in the bins in which it has
 any: the bytes and packets whose service begins in the bin, the time in it for which the link is
 busy, and the time for which these packets queued.
+
+A SIP sends the begins of its bins, in units of `LEAST_BIN_PS`, as `bin`. In a file it is the number
+of the bin, of one width for all SIPs.
 """
 
 TABLES = (OPS, PROGRAMS, STEPS, COMMANDS, LINKS)

@@ -22,6 +22,7 @@ from sip_node.chip.fast_forward import FastForward
 from sip_node.chip.host.host import Host
 from sip_node.chip.kernel import StartKernel, no_kernels
 from sip_node.chip.late_components import Unreached, is_late
+from sip_node.chip.link_loads import LinkLoads
 from sip_node.chip.memory.back_pressure import BackPressure
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory.storage import HbmController, Sram
@@ -82,6 +83,9 @@ class Chip:
             answers=spec.remote_dma or spec.layers is not None,
         )
         self.fabric = _fabric(spec, sip, engine, self.send_bounds)
+        self.loads = None if log.recorder is None else LinkLoads(log.recorder)
+        if self.loads is not None:
+            self.fabric.record(self.loads)
         chip = ChipContext(
             **vars(spec),
             sip=sip,
@@ -90,6 +94,7 @@ class Chip:
             log=log,
             send_bounds=self.send_bounds,
             flows=Flows(sip),
+            loads=self.loads,
             forward=forward,
             memory_ports={},
             reach=self._reach,

@@ -16,6 +16,7 @@ from sip_node.chip.fabric.fabric import Endpoint, Fabric
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fast_forward import FastForward
 from sip_node.chip.kernel import StartKernel
+from sip_node.chip.link_loads import LinkLoads
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory_map import MemoryMap
 from sip_node.chip.op_log import OpLog
@@ -90,7 +91,7 @@ class ChipSpec:
 
 @dataclass(frozen=True)
 class ChipContext(ChipSpec):
-    """The spec and what one SIP adds to it.
+    """The spec and what one SIP adds to it; `loads` in a run with records.
 
     A component's constructor takes it and the index of the component's node.
     """
@@ -101,6 +102,7 @@ class ChipContext(ChipSpec):
     log: OpLog
     send_bounds: SendBounds
     flows: Flows
+    loads: LinkLoads | None
     forward: FastForward | None
     memory_ports: dict[int, RingMemory]
     reach: Callable[[int], object]

@@ -42,6 +42,7 @@ if TYPE_CHECKING or IS_COMPILED:
     )
     from sip_node.compiled.state_vector import StateVector
     from sip_node.compiled.state_walk import NotClosed
+    from sip_node.compiled.time_bins import ServiceTemplate, TimeBins
 
 LEAST_STEPS = 64
 """Shorter products end before a period has passed twice."""
@@ -97,17 +98,23 @@ class _Submitted(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """A state that may recur: when it was read, and how many records each log had then."""
+    """A state that may recur: when it was read, and how many records each log had then.
+
+    In a run with records, `services` is how many services each server had logged.
+    """
 
     number: int
     state: "StateVector"
     begins: "list[PeriodBegin]"
     records: list[int]
+    services: list[int]
     foreign_ps: int
 
 
 class _Period(NamedTuple):
-    """A period: the states at both ends, its records by log, the steps that repeat by product."""
+    """A period: the states at both ends, its records by log, the steps that repeat by product, and
+    in a run with records the services of each server.
+    """
 
     first: "StateVector"
     second: "StateVector"
@@ -115,6 +122,7 @@ class _Period(NamedTuple):
     last: int
     templates: "list[list[RecordOfStep]]"
     alike: list[int]
+    services: "list[ServiceTemplate]"
 
 
 class FastForward:
@@ -131,6 +139,7 @@ class FastForward:
         self._steps: list[SkippedSteps] = []
         self._period: _Period | None = None
         self._recordings: list[tuple[OpLog, list[OpRecord]]] = []
+        self._bins: list[TimeBins] = []
         self._marks: dict[int, _Mark] = {}
         self._mark, self._next_mark, self._bound_ps = 0, 1, 0
         engine.at_mark = self._at_mark
@@ -165,6 +174,9 @@ class FastForward:
     def _forget(self) -> None:
         for log, records in self._recordings:
             log.end_recording(records)
+        for bins in self._bins:
+            bins.end_log()
+        self._bins = []
         self._recordings, self._period = [], None
         self._marks.clear()
 
@@ -207,6 +219,9 @@ class FastForward:
         if not self._recordings:
             logs = {id(each.log): each.log for each in self._steps}.values()
             self._recordings = [(log, log.begin_recording()) for log in logs]
+            self._bins = walk.bins()
+            for bins in self._bins:
+                bins.begin_log()
         key = state.key()
         before = self._marks.get(key)
         if before is not None and before.foreign_ps > state.now_ps:
@@ -216,6 +231,7 @@ class FastForward:
             state=state,
             begins=[each.begin(walk) for each in self._steps],
             records=[len(records) for _, records in self._recordings],
+            services=[bins.logged for bins in self._bins],
             foreign_ps=walk.foreign_ps,
         )
 
@@ -231,7 +247,14 @@ class FastForward:
         templates: list[list[RecordOfStep]] = []
         for (log, records), count in zip(self._recordings, before.records, strict=True):
             by_pe = {each.pe: each for each in self._steps if each.log is log}
-            templates.append([by_pe[each.cube, each.pe].template(each) for each in records[count:]])
+            # The log of the core, where products are taken.
+            waits = cast("Any", log).waits(records)[count:]
+            templates.append(
+                [
+                    by_pe[each.cube, each.pe].template(each, waited)
+                    for each, waited in zip(records[count:], waits, strict=True)
+                ]
+            )
         period = _Period(
             first=before.state,
             second=state,
@@ -239,6 +262,10 @@ class FastForward:
             last=self._mark,
             templates=templates,
             alike=[each.last_alike() for each in self._steps],
+            services=[
+                bins.template(count)
+                for bins, count in zip(self._bins, before.services, strict=True)
+            ],
         )
         self._forget()
         self._period = period
@@ -269,6 +296,8 @@ class FastForward:
             each.resume(walk)
         for templates in period.templates:
             emit_periods(templates, now_ps, period.first.now_ps, passed_ps, periods)
+        for services in period.services:
+            services.repeat(now_ps - period.first.now_ps, passed_ps, periods)
         walk.shift(period.first, period.second, periods)
         for each in self._steps:
             each.rename(walk, periods * each.period)

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from runtime.core.run_tables import Cause
 from runtime.core.trace import OpRecord
 from sip_node.chip.fabric.packet import FabricTransfer, Packet
+from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.op_log import OpLog
 from sip_node.compiled.choice import IS_COMPILED
@@ -23,12 +25,17 @@ class LinkEnd(Protocol):
 
 
 class _OpenRecord:
-    """A transfer of which some packets have crossed."""
+    """A transfer of which some packets have crossed.
 
-    __slots__ = ("nbytes", "start_ps")
+    The first one came to the port at `requested_ps`. In a run with records, `train` are its packets
+    at the port.
+    """
 
-    def __init__(self, start_ps: int, nbytes: int) -> None:
-        self.start_ps, self.nbytes = start_ps, nbytes
+    __slots__ = ("nbytes", "requested_ps", "start_ps", "train")
+
+    def __init__(self, start_ps: int, requested_ps: int, train: PacketTrain | None) -> None:
+        self.start_ps, self.requested_ps, self.train = start_ps, requested_ps, train
+        self.nbytes = 0
 
 
 class ReferenceLinkEgress:
@@ -67,27 +74,39 @@ class ReferenceLinkEgress:
 
     def _record(self, packet: Packet, start_ps: int, left_ps: int) -> None:
         """Add the record of a transfer to the op log with its last packet."""
-        transfer, nbytes = packet.transfer, packet.size
-        begun = self._begun.get(transfer)
-        if begun is not None:
-            begun.nbytes += nbytes
-            start_ps, nbytes = begun.start_ps, begun.nbytes
-        elif not packet.last:
-            self._begun[transfer] = _OpenRecord(start_ps, nbytes)
+        transfer = packet.transfer
+        begun = self._begun.pop(transfer, None)
+        if begun is None:
+            train = None if packet.train is None else PacketTrain(QueueTimes())
+            begun = _OpenRecord(start_ps, self._engine.now_ps, train)
+        begun.nbytes += packet.size
+        if begun.train is not None:
+            self._note(begun.train, packet, start_ps, left_ps)
         if not packet.last:
+            self._begun[transfer] = begun
             return
-        if begun is not None:
-            del self._begun[transfer]
         self._log.add(
             OpRecord(
                 engine=self.port.name,
                 name=transfer.kind.name.lower(),
-                start_ps=start_ps,
+                start_ps=begun.start_ps,
                 end_ps=left_ps,
                 address=transfer.address,
-                nbytes=nbytes,
-            )
+                nbytes=begun.nbytes,
+            ),
+            begun.requested_ps,
+            Cause.LINK,
+            None if begun.train is None else begun.train.times,
         )
+
+    def _note(self, train: PacketTrain, packet: Packet, start_ps: int, left_ps: int) -> None:
+        """Add what a packet has queued here to what it has queued in this SIP before."""
+        waited_ps = train.at_link(0, self._engine.now_ps, start_ps, left_ps)
+        if waited_ps:
+            packet.queued(waited_ps, self.port.name)
+        assert packet.train is not None, "a packet enters a SIP with a train, or starts with one"
+        train.times.at_links(packet.link_ps, packet.longest_link)
+        train.times.at_memory(packet.train.times.memory_ps)
 
     def _send(self, packet: Packet, head_ps: int, tail_ps: int) -> None:
         # Part of the total order of arrivals: (time, source, seq).

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from runtime.core.run_tables import NONE
+from runtime.core.run_tables import NONE, Cause
 from runtime.core.sha256 import RunningSha256
 from runtime.core.trace import OpRecord
 from runtime.wire.reports import DevicePrint, SlotTransfer
+from sip_node.chip.fabric.packet_train import QueueTimes
 from sip_node.chip.memory.memory import Memory
+from sip_node.chip.op_rows import ReferenceOpRows
 from sip_node.chip.run_recorder import RunRecorder
 from sip_node.compiled.choice import IS_COMPILED
 
@@ -37,14 +39,29 @@ class ReferenceOpLog:
     ) -> None:
         self._sink, self._written, self.transferred = sink, written, transferred
         self.printed, self.recorder = printed, recorder
+        self._rows = None if recorder is None else ReferenceOpRows(recorder)
         self._chunk: list[OpRecord] = []
         self._recordings: list[list[OpRecord]] = []
         self._hash = RunningSha256()
         self._count = self.last_ps = 0
         self._latest: OpRecord | None = None
 
-    def add(self, record: OpRecord) -> None:
-        """Append one completed operation."""
+    def add(
+        self,
+        record: OpRecord,
+        requested_ps: int | None = None,
+        cause: str = Cause.NONE,
+        times: QueueTimes | None = None,
+    ) -> None:
+        """Append one completed operation.
+
+        It was requested at `requested_ps`, without which it started at once, and has waited for
+        `cause` since. Its packets have queued for `times`, in a run with records.
+        """
+        if self._rows is not None:
+            self._rows.add(
+                record, record.start_ps if requested_ps is None else requested_ps, cause, times
+            )
         # A comparison: `max` takes a third of this method.
         if record.end_ps > self.last_ps:  # noqa: PLR1730
             self.last_ps = record.end_ps
@@ -84,6 +101,8 @@ class ReferenceOpLog:
 
     def flush(self) -> None:
         """Hash the collected records, and pass them on."""
+        if self._rows is not None:
+            self._rows.flush()
         if not self._chunk:
             return
         # Without the header of the array, so that the hash is that of the records one by one and

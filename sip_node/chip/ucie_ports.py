@@ -9,6 +9,7 @@ from sip_node.chip.arriving_transfers import packets_of
 from sip_node.chip.command_bounds import AnswerLink
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer, Packet
+from sip_node.chip.fabric.packet_train import PORT, PacketTrain, QueueTimes
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fabric.stalled import StalledPacket
 from sip_node.chip.link_egress import LinkEgress, LinkEnd, ReferenceLinkEgress
@@ -52,6 +53,13 @@ class ReferenceUciePorts:
             for target in range(sips.sips)
         ]
         self._switch_port = ports["switch"]("switch.out", bw_gbs) if switched else None
+        # In a run with records: of the transfers with packets to come, those in this SIP.
+        self._trains: dict[FabricTransfer, PacketTrain] | None = None
+        if chip.loads is not None:
+            self._trains = {}
+            for each in (*self.ports, self._switch_port):
+                if each is not None:
+                    chip.loads.watch("port", each)
         self._inbox = self._inbox_of(chip.engine, self.receive)
 
     @property
@@ -131,11 +139,29 @@ class ReferenceUciePorts:
         """The head of a packet is at our IO NoC, or at the port of the switch that leads here."""
         engine = self._chip.engine
         packet.entrance_ps, packet.came_from = engine.now_ps, source
-        if self._switch_port is None:
+        if self._trains is not None:
+            self._enter_train(packet, self._trains)
+        port = self._switch_port
+        if port is None:
             self._enter(packet, tail_ps)
             return
-        start_ps, tail_ps = self._switch_port.reserve(engine.now_ps, tail_ps, packet.size)
+        start_ps, tail_ps = port.reserve(engine.now_ps, tail_ps, packet.size)
+        if packet.train is not None:
+            waited_ps = packet.train.at_link(PORT, engine.now_ps, start_ps, tail_ps)
+            if waited_ps:
+                packet.queued(waited_ps, port.name)
         engine.at(start_ps, self._enter, packet, tail_ps)
+
+    @staticmethod
+    def _enter_train(packet: Packet, trains: dict[FabricTransfer, PacketTrain]) -> None:
+        """What a packet queues from now on belongs to this SIP."""
+        transfer = packet.transfer
+        train = trains.pop(transfer, None)
+        if train is None:
+            train = PacketTrain(QueueTimes())
+        if not packet.last:
+            trains[transfer] = train
+        packet.enter(train)
 
     def stalled(self) -> Iterator[StalledPacket]:
         """The packets that stand still at the end of a run, with buffers named by their SIP."""
@@ -195,6 +221,7 @@ else:
                 self._egress_to,
                 self._switch_port,
                 self._inbox,
+                self._trains,
             )
 
         def foresee(self) -> None:

@@ -10,6 +10,8 @@ fields and makes the same requests in the same order.
 
 from sip_node.compiled.arena cimport oldest, pop, push
 from sip_node.compiled.cycle_agenda cimport CycleAgenda
+from sip_node.compiled.flit_records cimport record_flit
+from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.router_state cimport (
     DORMANT,
     Arbiter,
@@ -193,13 +195,18 @@ cdef class ClockedRouters(CycleAgenda):
         cdef Passage *passage = channel.first
         cdef Worm *worm = passage.worm
         cdef Arbiter *router = channel.requester.arbiter
-        cdef long long arrived = oldest(&channel.ready)
+        cdef long long arrived = oldest(&channel.ready), waited
+        cdef int hop
         entrance.next_vc[port.number] = channel.index + 1
         entrance.pointer = port.index + 1
         port.pointer = entrance.index + 1
         port.free_at = now + port.flit_cycles
         port.flits += 1
         self.taken(channel, now)
+        if (<Packet> worm.packet).train is not None:
+            waited = now - arrived - router.route - router.allocate
+            hop = passage.output - worm.networks
+            record_flit(port, worm, hop, now, waited, channel.left, self.period_ps)
         if target:
             take_credit(vc)
         if channel.left == worm.flits:
@@ -338,6 +345,7 @@ cdef class ClockedRouters(CycleAgenda):
         cdef VirtualNetwork *network = injection.network
         cdef OutputPort *port = network.port
         cdef OutputVc *vc = injection.vc
+        cdef long long waited
         if not vc:
             # One of them has a credit, or the queue had no request.
             while not vc or not has_credit(vc) or first_credit(vc) > now:
@@ -345,6 +353,9 @@ cdef class ClockedRouters(CycleAgenda):
                 vc = &network.vcs[injection.last_vc]
             injection.vc = vc
         take_credit(vc)
+        if (<Packet> worm.packet).train is not None:
+            waited = now - cycle_of(worm.head_ps, self.period_ps)
+            record_flit(port, worm, 0, now, waited, injection.left, self.period_ps)
         if injection.left == worm.flits:
             port.nbytes += worm.nbytes
             port.queued_cycles += now - cycle_of(worm.head_ps, self.period_ps)

@@ -36,6 +36,8 @@ cdef class PacketPath:
 cdef class CreditedHops(ClockedRouters):
     cdef public long long sent
     cdef public long long delivered
+    # Whether packets have trains, in a run with records.
+    cdef public bint records
     cdef long long sip
     cdef bint restores_order_here
     cdef WormPool worms

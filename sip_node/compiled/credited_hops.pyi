@@ -15,6 +15,7 @@ class PacketPath:
 class CreditedHops(ClockedRouters):
     sent: int
     delivered: int
+    records: bool
     def bind(self, engine: Calendar, clock: Any) -> None: ...
     def serve(
         self,

@@ -11,7 +11,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.clocked_routers cimport ClockedRouters
 from sip_node.compiled.cycle_agenda cimport TICK
-from sip_node.compiled.hops cimport Endpoint
+from sip_node.compiled.hops cimport Endpoint, train_of
 from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.router_parts cimport NetworkPart, SourcePart
 from sip_node.compiled.router_state cimport (
@@ -139,6 +139,8 @@ cdef class CreditedHops(ClockedRouters):
         cdef Event event
         cdef Transfer transfer = packet.transfer
         self.sent += 1
+        if self.records and packet.train is None:
+            packet.train = train_of(transfer)
         key = (origin, transfer.node, transfer.sip, transfer.source_sip, transfer.kind)
         found = self.paths.get(key)
         if found is None:

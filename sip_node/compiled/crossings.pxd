@@ -6,7 +6,7 @@ from sip_node.compiled.hops cimport Endpoint, Hops
 from sip_node.compiled.link_egress cimport LinkEgress, LinkEnd
 from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.run_block cimport RunBlock
-from sip_node.compiled.server cimport FifoServer
+from sip_node.compiled.server cimport FifoServer, Service
 from sip_node.compiled.transfer cimport Transfer
 
 cdef struct Arrival:
@@ -50,10 +50,14 @@ cdef class Crossings(Endpoint):
     cdef object switch_port
     cdef FifoServer switch_server
     cdef Inbox inbox
+    # In a run with records: of the transfers with packets to come, those in this SIP.
+    cdef dict trains
     # Where crossings are foreseen.
     cdef Lookout lookout
 
     cdef int land_run(self, long long source, Transfer transfer, RunBlock *run) except -1
+    cdef int train(self, Packet packet) except -1
+    cdef int note_switch(self, Packet packet, long long head_ps, Service service) except -1
     cdef int bound(self, Packet packet, long long entrance_ps) except -1
     cdef int come(self, Packet packet, long long tail_ps, long long source) except -1
     cdef int enter(self, Packet packet, long long tail_ps) except -1

@@ -14,6 +14,7 @@ from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.hops cimport Endpoint, Hops, in_c
 from sip_node.compiled.link_egress cimport LinkEgress, LinkEnd
 from sip_node.compiled.packet cimport Packet, new_packet
+from sip_node.compiled.packet_train cimport new_train
 from sip_node.compiled.run_block cimport RunBlock
 from sip_node.compiled.sender cimport Sender
 from sip_node.compiled.server cimport FifoServer, Service
@@ -24,6 +25,8 @@ cdef enum:
     ARRIVALS_FIRST = -1
     NORMAL = 1
     FIRST_CAPACITY = 16
+    # `PORT` of `sip_node.chip.fabric.packet_train`.
+    AT_SWITCH = -1
 
 
 cdef inline bint precedes(Arrival *first, Arrival *second) noexcept nogil:
@@ -145,7 +148,7 @@ cdef class Crossings(Endpoint):
     """
 
     def bind(self, Calendar engine not None, fabric, int io_noc, long long sip, send_bounds,
-             list egress_to not None, switch_port, Inbox inbox not None):
+             list egress_to not None, switch_port, Inbox inbox not None, trains):
         """Take what the reference holds: the link to the next SIP by target, and its inbox."""
         self.calendar, self.number = engine, engine.enlist(self)
         self.fabric, self.hops = fabric, fabric if isinstance(fabric, Hops) else None
@@ -153,7 +156,7 @@ cdef class Crossings(Endpoint):
         self.send_bounds, self.senders = send_bounds, send_bounds.in_flight
         self.egress_to, self.switch_port = egress_to, switch_port
         self.switch_server = switch_port if in_c(switch_port) else None
-        self.inbox = inbox
+        self.inbox, self.trains = inbox, trains
         inbox.crossings = self
 
     def foresee(self):
@@ -232,6 +235,8 @@ cdef class Crossings(Endpoint):
         cdef Event event
         cdef long long now_ps = self.calendar.now_ps
         packet.entrance_ps, packet.came_from = now_ps, source
+        if self.trains is not None:
+            self.train(packet)
         if self.switch_port is None:
             return self.enter(packet, tail_ps)
         if self.switch_server is not None:
@@ -240,9 +245,29 @@ cdef class Crossings(Endpoint):
             service.start_ps, service.tail_ps = self.switch_port.reserve(
                 now_ps, tail_ps, packet.size
             )
+        if packet.train is not None:
+            self.note_switch(packet, now_ps, service)
         event.actor, event.step, event.context = self.number, 0, NULL
         event.tail_ps, event.nbytes = service.tail_ps, packet.size
         return self.calendar.insert(service.start_ps, NORMAL, event, packet)
+
+    cdef int train(self, Packet packet) except -1:
+        """See `ReferenceUciePorts._enter_train`."""
+        train = self.trains.get(packet.transfer)
+        if train is None:
+            train = new_train(None)
+            if not packet.last:
+                self.trains[packet.transfer] = train
+        elif packet.last:
+            del self.trains[packet.transfer]
+        packet.train, packet.link_ps, packet.longest_ps = train, 0, 0
+        return 0
+
+    cdef int note_switch(self, Packet packet, long long head_ps, Service service) except -1:
+        cdef long long waited_ps = packet.train.wait_at_link(
+            AT_SWITCH, head_ps, service.start_ps, service.tail_ps
+        )
+        return packet.wait(waited_ps, self.switch_port.name) if waited_ps else 0
 
     cdef int act(self, Event event, object subject) except -1:
         """A packet has passed the port of the switch."""

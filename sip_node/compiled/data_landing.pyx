@@ -42,6 +42,10 @@ cdef class DataLanding(Endpoint):
             write = self.writes.get(data.tag)
         if write is None:
             self.port.serve(self.calendar.now_ps, tail_ps, packet.size, &service)
+            if packet.train is not None:
+                packet.train.wait_at_port(
+                    self.calendar.now_ps, service.start_ps, service.tail_ps
+                )
             tail_ps = service.tail_ps
         else:
             if complete:
@@ -50,6 +54,9 @@ cdef class DataLanding(Endpoint):
             # Which packet is the last one depends on the order of the answers, not on its bytes.
             self.outlet.send(new_packet(write, packet.begin, packet.size, complete), tail_ps)
         # The port of the TCM is FIFO: when the last packet to come has landed, all have.
+        if complete:
+            # In this SIP: of a transfer between SIPs of one LP, no packet is in the other one now.
+            data.train = packet.train
         if complete and self.dma is not None:
             self.dma.land(data, tail_ps)
         elif complete:

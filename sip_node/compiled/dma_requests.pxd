@@ -4,6 +4,7 @@ from sip_node.compiled.calendar cimport Actor, Calendar
 from sip_node.compiled.egress_stream cimport EgressStream
 from sip_node.compiled.memory cimport Memory
 from sip_node.compiled.op_log cimport OpLog
+from sip_node.compiled.packet_train cimport QueueTimes
 from sip_node.compiled.read_window cimport ReadWindow
 from sip_node.compiled.transfer cimport Transfer
 
@@ -26,6 +27,9 @@ cdef class DmaRequest:
     cdef unsigned int checksum
     cdef long long packet_bytes
     cdef long long start_ps
+    # When it was queued; and in a run with records, what its packets have waited.
+    cdef long long requested_ps
+    cdef QueueTimes times
 
     cdef int complete(self) except -1
 
@@ -42,6 +46,7 @@ cdef class DmaRequests(Actor):
     cdef object landing_part
     cdef object locate
     cdef OpLog log
+    cdef bint records
     cdef object next_flow
     cdef object tcm
     # Of a TCM whose `write` is not replaced: its bytes, from address `tcm_base` on.
@@ -68,6 +73,7 @@ cdef class DmaRequests(Actor):
         self, DmaRequest request, int sip, int node, long long address, object rows
     ) except -1
     cdef int write_to(self, DmaRequest request) except -1
+    cdef int give_trains(self, DmaRequest request) except -1
     cdef int enqueue(self, DmaRequest request) except -1
     cdef int land(self, Transfer data, long long landed_ps) except -1
     cdef int land_row(self, DmaRequest request, Transfer data, long long landed_ps) except -1

@@ -10,7 +10,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
 from sip_node.compiled.checksum cimport crc32_of
-from sip_node.compiled.op_log cimport Operation
+from sip_node.compiled.operation cimport FOR_CHANNEL, Operation
+from sip_node.compiled.packet_train cimport QueueTimes, new_train
 
 cdef enum:
     NORMAL = 1
@@ -45,7 +46,7 @@ cdef class DmaRequests(Actor):
         self.parts, self.kind_read, self.overhead_ps = parts, parts.read, overhead_ps
         self.window, self.stream, self.landing_part = window, stream, landing
         self.locate, self.log, self.tcm = context.locate, context.log, context.tcm
-        self.next_flow = context.next_flow
+        self.next_flow, self.records = context.next_flow, self.log.recorder is not None
         self.tcm_memory, self.tcm_base = parts.direct_memory(self.tcm), self.tcm.base
         at, topology = context.coordinates, context.topology
         self.sip, self.node, self.cube, self.pe = at.sip, context.node, at.cube, at.pe
@@ -106,7 +107,10 @@ cdef class DmaRequests(Actor):
 
     def acknowledged(self, packet, long long tail_ps):
         """See `ReferencePeDma.acknowledged`."""
-        self.after(tail_ps, FINISHED, self.requests[packet.transfer.tag])
+        cdef DmaRequest request = <DmaRequest> self.requests[packet.transfer.tag]
+        if request.times is not None:
+            request.times.add(packet.train.times)
+        self.after(tail_ps, FINISHED, request)
 
     def landed(self, Transfer data not None, long long landed_ps):
         """See `ReferencePeDma.landed`."""
@@ -115,6 +119,8 @@ cdef class DmaRequests(Actor):
     cdef int land(self, Transfer data, long long landed_ps) except -1:
         """`landed` for C classes."""
         cdef DmaRequest request = <DmaRequest> self.requests[data.tag]
+        if request.times is not None:
+            request.times.unite(data.train.times)
         if request.rows is not None:
             return self.land_row(request, data, landed_ps)
         request.data = bytes(data.payload)
@@ -200,9 +206,23 @@ cdef class DmaRequests(Actor):
     cdef int enqueue(self, DmaRequest request) except -1:
         self.tags += 1
         self.requests[request.tag] = request
+        request.requested_ps = self.calendar.now_ps
+        if self.records:
+            self.give_trains(request)
         if self.idle_channels:
             return self.begin(request)
         self.waiting.append(request)
+        return 0
+
+    cdef int give_trains(self, DmaRequest request) except -1:
+        """See `ReferencePeDma._give_trains`."""
+        request.times = QueueTimes.__new__(QueueTimes)
+        if request.reading is not None:
+            request.reading.train = new_train(request.times)
+        if request.writing is not None:
+            request.writing.train = new_train(request.times)
+        if request.rows is not None:
+            request.rows.give_trains(request.times)
         return 0
 
     cdef int begin(self, DmaRequest request) except -1:
@@ -242,9 +262,10 @@ cdef class DmaRequests(Actor):
         about.cube, about.pe, about.flow_end = self.cube, self.pe, False
         about.address, about.nbytes = target.address, request.total
         about.checksum = request.checksum
+        about.requested_ps, about.waited_for = request.requested_ps, FOR_CHANNEL
         self.log.enter(
             "pe_dma", request.name, &about, target.shape, target.dtype, target.strides,
-            request.inputs, None if writing is None else writing.flow, None,
+            request.inputs, None if writing is None else writing.flow, None, request.times,
         )
         # Reassign the channel before the requester continues: requests that wait are older than
         # its next one.

@@ -43,6 +43,8 @@ cdef class EgressStream(Actor):
         departure.nbytes = min(departure.packet_bytes, departure.total - departure.begin)
         self.port.serve(now_ps, now_ps, departure.nbytes, &service)
         departure.left_ps = service.tail_ps
+        if departure.transfer.train is not None:
+            departure.transfer.train.wait_at_port(now_ps, service.start_ps, service.tail_ps)
         event.actor = self.number
         return self.calendar.insert(service.start_ps, NORMAL, event, departure)
 

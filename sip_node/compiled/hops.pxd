@@ -3,7 +3,9 @@
 from sip_node.compiled.approach cimport Approach, Lookout
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
 from sip_node.compiled.packet cimport Packet
-from sip_node.compiled.server cimport FifoServer
+from sip_node.compiled.packet_train cimport PacketTrain
+from sip_node.compiled.server cimport FifoServer, Service
+from sip_node.compiled.transfer cimport Transfer
 
 cdef struct Stage:
     # The delays before and after a link with a bandwidth, which are those of all its routes.
@@ -39,6 +41,8 @@ cdef class Endpoint(Actor):
 cdef class Hops(Actor):
     cdef public long long sent
     cdef public long long delivered
+    # Whether packets have trains, in a run with records.
+    cdef public bint records
     cdef Calendar calendar
     cdef int number
     cdef long long sip
@@ -53,6 +57,8 @@ cdef class Hops(Actor):
     cdef dict endpoints
     cdef list links
     cdef list reserves
+    # The names of the links.
+    cdef list names
     # By link: a machine has more routes than links, and they would not fit into its caches.
     cdef Stage *stages
 
@@ -61,7 +67,11 @@ cdef class Hops(Actor):
     cdef Approach approach_of(self, Route route)
     cdef int depart(self, Packet packet, int origin, long long tail_ps) except -1
     cdef int advance(self, Route route, Event event, Packet packet) except -1
+    cdef int note(
+        self, Packet packet, int step, long long head_ps, Service *service, int link
+    ) except -1
     cdef int deliver(self, int node, Packet packet, long long tail_ps) except -1
 
 
+cdef PacketTrain train_of(Transfer transfer)
 cdef bint in_c(object server) except -1

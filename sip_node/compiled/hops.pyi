@@ -11,6 +11,7 @@ class Endpoint(Actor):
 class Hops(Actor):
     sent: int
     delivered: int
+    records: bool
     def bind(
         self,
         engine: Calendar,

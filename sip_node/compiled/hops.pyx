@@ -12,8 +12,10 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
 from sip_node.compiled.approach cimport Approach, Lookout
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
 from sip_node.compiled.packet cimport Packet
+from sip_node.compiled.packet_train cimport PacketTrain, new_train
 from sip_node.compiled.sender cimport Sender
 from sip_node.compiled.server cimport FifoServer, Service
+from sip_node.compiled.transfer cimport Transfer
 
 cdef enum:
     NORMAL = 1
@@ -62,6 +64,7 @@ cdef class Hops(Actor):
         # a bandwidth, which is no stage of a route, neither.
         self.links = [each if in_c(each) else None for each in servers]
         self.reserves = [None if each is None or in_c(each) else each.reserve for each in servers]
+        self.names = ["" if each is None else each.name for each in servers]
         self.stages = <Stage *> PyMem_Calloc(max(1, len(servers)), sizeof(Stage))
         if not self.stages:
             raise MemoryError
@@ -79,6 +82,8 @@ cdef class Hops(Actor):
         cdef Route route
         cdef int sip = packet.transfer.sip
         self.sent += 1
+        if self.records and packet.train is None:
+            packet.train = train_of(packet.transfer)
         if sip == self.sip:
             route = self.route(origin, packet.transfer.node)
         else:
@@ -121,11 +126,22 @@ cdef class Hops(Actor):
             service.start_ps, service.tail_ps = self.reserves[link](
                 now_ps + stage.pre_ps, event.tail_ps + stage.pre_ps, event.nbytes
             )
+        if packet.train is not None:
+            self.note(packet, event.step, now_ps + stage.pre_ps, &service, link)
         event.step += 1
         event.tail_ps = service.tail_ps + stage.post_ps
         if packet.approach is not None and event.step == route.length:
             route.approach.reserve(packet, service.start_ps + stage.post_ps, event.tail_ps)
         return self.calendar.insert(service.start_ps + stage.post_ps, NORMAL, event, packet)
+
+    cdef int note(
+        self, Packet packet, int step, long long head_ps, Service *service, int link
+    ) except -1:
+        """A packet with a train has reserved a link."""
+        cdef long long waited_ps = packet.train.wait_at_link(
+            step, head_ps, service.start_ps, service.tail_ps
+        )
+        return packet.wait(waited_ps, <str> self.names[link]) if waited_ps else 0
 
     cdef int deliver(self, int node, Packet packet, long long tail_ps) except -1:
         self.delivered += 1
@@ -174,6 +190,13 @@ cdef class Hops(Actor):
         return self.lookout.approach(
             last, <FifoServer> server, self.stages[last].pre_ps, self.stages[last].post_ps
         )
+
+
+cdef PacketTrain train_of(Transfer transfer):
+    """The train of a transfer in the SIP that sends it."""
+    if transfer.train is None:
+        transfer.train = new_train(None)
+    return transfer.train
 
 
 cdef bint in_c(server) except -1:

@@ -2,7 +2,8 @@
 
 from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.hops cimport Endpoint
-from sip_node.compiled.op_log cimport OpLog, Operation
+from sip_node.compiled.op_log cimport OpLog
+from sip_node.compiled.operation cimport FOR_NOTHING, Operation
 from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.queue_state cimport QueueState, new_slot
 from sip_node.compiled.transfer cimport Transfer
@@ -97,7 +98,11 @@ cdef class IpcqArrivals(Endpoint):
         about.start_ps, about.end_ps = slot.sent_ps, self.calendar.now_ps
         about.address, about.nbytes = slot.address, slot.total
         about.cube, about.pe, about.checksum, about.flow_end = self.cube, self.pe, 0, True
-        self.log.enter("pe_ipcq", "arrival", &about, (), "", (), (), slot.flow, None)
+        about.requested_ps, about.waited_for = about.start_ps, FOR_NOTHING
+        self.log.enter(
+            "pe_ipcq", "arrival", &about, (), "", (), (), slot.flow, None,
+            None if slot.train is None else slot.train.times,
+        )
         # The last packet of a slot names an address inside of it, and the arrival repeats that.
         offset = slot.address - queue.rx_base
         return queue.put(

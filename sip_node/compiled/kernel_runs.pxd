@@ -15,6 +15,7 @@ cdef class KernelRun(Continuation):
     cdef object kernel
     cdef str name
     cdef long long start_ps
+    cdef long long requested_ps
 
 
 cdef class KernelRuns(Endpoint):
@@ -32,5 +33,5 @@ cdef class KernelRuns(Endpoint):
     cdef int at_pe
 
     cdef int insert(self, long long time_ps, int step, Packet packet) except -1
-    cdef int begin(self, Packet packet, object launch) except -1
+    cdef int begin(self, Packet packet, object launch, long long requested_ps) except -1
     cdef int end(self, KernelRun run, object error) except -1

@@ -8,7 +8,8 @@ from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.completion cimport Completion, Continuation
 from sip_node.compiled.control_port cimport ControlPort
 from sip_node.compiled.hops cimport Endpoint
-from sip_node.compiled.op_log cimport Operation, OpLog
+from sip_node.compiled.op_log cimport OpLog
+from sip_node.compiled.operation cimport FOR_LAUNCH, Operation
 from sip_node.compiled.packet cimport Packet
 
 cdef enum:
@@ -53,7 +54,7 @@ cdef class KernelRuns(Endpoint):
         cdef long long start_ps
         order = packet.transfer.body
         if event.step == BEGINS:
-            return self.begin(packet, order)
+            return self.begin(packet, order, event.tail_ps)
         if type(order) is self.launch and order.thread == THREAD:
             # See the reference for a command that comes late.
             start_ps = order.start_ps
@@ -63,13 +64,13 @@ cdef class KernelRuns(Endpoint):
 
     cdef int insert(self, long long time_ps, int step, Packet packet) except -1:
         cdef Event event
-        event.actor, event.step = self.number, step
+        event.actor, event.step, event.tail_ps = self.number, step, self.calendar.now_ps
         return self.calendar.insert(time_ps, NORMAL, event, packet)
 
-    cdef int begin(self, Packet packet, object launch) except -1:
+    cdef int begin(self, Packet packet, object launch, long long requested_ps) except -1:
         cdef KernelRun run = KernelRun.__new__(KernelRun)
         cdef Completion finished
-        run.start_ps = self.calendar.now_ps
+        run.start_ps, run.requested_ps = self.calendar.now_ps, requested_ps
         run.runs, run.command, run.name = self, packet, launch.name
         run.kernel = self.running[SLOT] = self.start_kernel(self.coordinates, launch)
         finished = run.kernel.finished
@@ -85,5 +86,6 @@ cdef class KernelRuns(Endpoint):
         about.start_ps, about.end_ps = run.start_ps, self.calendar.now_ps
         about.cube, about.pe = self.at_cube, self.at_pe
         about.address, about.nbytes, about.checksum, about.flow_end = 0, 0, 0, False
-        self.log.enter("pe_cpu", f"kernel {run.name}", &about, (), "", (), (), None, None)
+        about.requested_ps, about.waited_for = run.requested_ps, FOR_LAUNCH
+        self.log.enter("pe_cpu", f"kernel {run.name}", &about, (), "", (), (), None, None, None)
         return self.port.answer_to(run.command, self.port.done(about.start_ps, about.end_ps))

@@ -3,6 +3,7 @@
 from sip_node.compiled.calendar cimport Actor, Calendar
 from sip_node.compiled.op_log cimport OpLog
 from sip_node.compiled.packet cimport Packet
+from sip_node.compiled.packet_train cimport PacketTrain
 from sip_node.compiled.server cimport FifoServer, Service
 
 
@@ -13,6 +14,14 @@ cdef class LinkEnd(Actor):
     cdef int land(
         self, long long head_ps, long long source, long long seq, long long tail_ps, Packet packet
     ) except -1
+
+
+cdef class OpenRecord:
+    cdef long long start_ps
+    cdef long long nbytes
+    # When its first packet came to the port; and in a run with records, its packets there.
+    cdef long long requested_ps
+    cdef PacketTrain train
 
 
 cdef class LinkEgress:
@@ -36,4 +45,7 @@ cdef class LinkEgress:
     cdef int pass_foreseen(self, Packet packet, long long tail_ps, Service *foreseen) except -1
     cdef int serve(self, Packet packet, long long tail_ps, Service *service) except -1
     cdef int record(self, Packet packet, long long start_ps, long long left_ps) except -1
+    cdef int note(
+        self, OpenRecord begun, Packet packet, long long start_ps, long long left_ps
+    ) except -1
     cdef int depart(self, Packet packet, long long head_ps, long long tail_ps) except -1

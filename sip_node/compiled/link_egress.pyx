@@ -8,8 +8,10 @@ from runtime.core.errors import InvariantError
 from runtime.core.trace import IO_CHIPLET, NO_PE
 from sip_node.compiled.calendar cimport Actor, Calendar
 from sip_node.compiled.hops cimport in_c
-from sip_node.compiled.op_log cimport OpLog, Operation
+from sip_node.compiled.op_log cimport OpLog
+from sip_node.compiled.operation cimport FOR_LINK, Operation
 from sip_node.compiled.packet cimport Packet
+from sip_node.compiled.packet_train cimport new_train
 from sip_node.compiled.server cimport FifoServer, Service
 
 # By kind, the name of a record.
@@ -33,9 +35,6 @@ cdef class LinkEnd(Actor):
 
 cdef class OpenRecord:
     """The record of a transfer of which some packets have crossed."""
-
-    cdef long long start_ps
-    cdef long long nbytes
 
 
 cdef class LinkEgress:
@@ -109,23 +108,43 @@ cdef class LinkEgress:
         cdef OpenRecord begun = <OpenRecord> self.begun.get(packet.transfer)
         if begun is None:
             begun = OpenRecord.__new__(OpenRecord)
-            begun.start_ps = start_ps
+            begun.start_ps, begun.requested_ps = start_ps, self.calendar.now_ps
+            if packet.train is not None:
+                begun.train = new_train(None)
             if not packet.last:
                 self.begun[packet.transfer] = begun
         elif packet.last:
             del self.begun[packet.transfer]
         begun.nbytes += packet.size
+        if begun.train is not None:
+            self.note(begun, packet, start_ps, left_ps)
         if packet.last:
             transfer = packet.transfer
             about.start_ps, about.end_ps = begun.start_ps, left_ps
             about.address, about.nbytes = transfer.address, begun.nbytes
             about.cube, about.pe, about.checksum, about.flow_end = IO_CHIPLET, NO_PE, 0, False
+            about.requested_ps, about.waited_for = begun.requested_ps, FOR_LINK
             name = names.get(transfer.kind)
             if name is None:
                 # Once for each kind: the name of an Enum is a function in Python.
                 name = names[transfer.kind] = transfer.kind.name.lower()
-            self.log.enter(self.port.name, name, &about, (), "", (), (), None, None)
+            self.log.enter(
+                self.port.name, name, &about, (), "", (), (), None, None,
+                None if begun.train is None else begun.train.times,
+            )
         return 0
+
+    cdef int note(
+        self, OpenRecord begun, Packet packet, long long start_ps, long long left_ps
+    ) except -1:
+        """See `ReferenceLinkEgress._note`."""
+        cdef long long waited_ps = begun.train.wait_at_link(
+            0, self.calendar.now_ps, start_ps, left_ps
+        )
+        if waited_ps:
+            packet.wait(waited_ps, self.port.name)
+        begun.train.times.note_links(packet.link_ps, packet.longest_link)
+        return begun.train.times.note_memory(packet.train.times.memory_ps)
 
     cdef int depart(self, Packet packet, long long head_ps, long long tail_ps) except -1:
         """Give a packet, with its number, to the other end."""

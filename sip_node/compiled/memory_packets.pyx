@@ -8,6 +8,7 @@ from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.hops cimport Endpoint
 from sip_node.compiled.memory_queue cimport Access, AccessService
 from sip_node.compiled.packet cimport Packet, new_packet
+from sip_node.compiled.packet_train cimport new_train
 from sip_node.compiled.ports cimport Outlet
 from sip_node.compiled.transfer cimport Transfer
 
@@ -107,7 +108,7 @@ cdef class MemoryPackets(Endpoint):
         access.offset = storing.offset + (packet.begin if storing.rows is None else 0)
         access.nbytes, access.begin = packet.size, packet.begin
         access.arrived_ps, access.tail_ps = self.calendar.now_ps, tail_ps
-        access.writes = True
+        access.writes, access.train = True, packet.train
         access.memory, access.packet, access.storing = self, packet, storing
         return self.submit(access)
 
@@ -174,6 +175,8 @@ cdef class MemoryPackets(Endpoint):
         if found is None:
             answer = self.answers[transfer] = Answer.__new__(Answer)
             answer.data, answer.total = self.store.answer_to(transfer), transfer.total
+            if request.train is not None:
+                answer.data.train = new_train(request.train.times)
         else:
             answer = <Answer> found
         access = ReadAccess.__new__(ReadAccess)
@@ -181,7 +184,7 @@ cdef class MemoryPackets(Endpoint):
         access.rows, access.address_offset = transfer.rows, transfer.address - self.base
         access.memory, access.request, access.answer = self, request, answer
         access.arrived_ps = access.tail_ps = access.left_ps = self.calendar.now_ps
-        access.begin = request.begin
+        access.begin, access.train = request.begin, request.train
         access.end = answer.total if request.last else request.begin + self.packet_bytes
         return self.submit_piece(access)
 

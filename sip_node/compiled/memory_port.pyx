@@ -2,6 +2,7 @@
 
 from sip_node.compiled.memory_packets cimport TransferStore
 from sip_node.compiled.packet cimport Packet, new_packet
+from sip_node.compiled.packet_train cimport new_train
 from sip_node.compiled.transfer cimport Transfer
 
 cdef enum:
@@ -112,6 +113,8 @@ cdef class MemoryPort(TransferStore):
         notice.address, notice.tag, notice.total = address_of(packet), about.tag, about.total
         notice.sent_ps, notice.flow = about.sent_ps, about.flow
         notice.element, notice.call = about.element, about.call
+        if packet.train is not None:
+            notice.train = new_train(packet.train.times)
         return self.outlet.send(
             new_packet(notice, 0, self.control_bytes, True), self.calendar.now_ps
         )

@@ -1,6 +1,7 @@
 """The transaction queue of a memory in C: see memory_queue.pyx."""
 
 from sip_node.compiled.calendar cimport Actor, Calendar
+from sip_node.compiled.packet_train cimport PacketTrain
 from sip_node.compiled.server cimport Service
 
 cdef enum:
@@ -18,6 +19,9 @@ cdef class Access:
     cdef public long long tail_ps
     cdef public long long begin
     cdef public bint writes
+    # The packets of its transfer, in a run with records, and when it was submitted.
+    cdef public PacketTrain train
+    cdef public long long submitted_ps
 
     cdef int begin_service(self, long long first_ps, long long start_ps, long long end_ps) except -1
 
@@ -88,5 +92,6 @@ cdef class AccessQueue(AccessService):
     cdef unsigned long long idle(self) except? 0
     cdef int begin(self, Py_ssize_t index) except -1
     cdef int serve(self, WaitingAccess waiting) except -1
+    cdef int note(self, WaitingAccess waiting) except -1
     cdef int drop_messages(self) except -1
     cdef int wake_at_first(self) except -1

@@ -9,6 +9,7 @@ from collections import deque
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
+from sip_node.compiled.packet_train cimport PacketTrain
 from sip_node.compiled.server cimport FifoServer, Service
 from sip_node.compiled.strided_rows cimport Rows, pass_row, rows_from, start_of
 
@@ -24,10 +25,12 @@ cdef class Access:
     """The twin of `ReferenceAccess`. A class in C that derives from it has state of its own."""
 
     def __init__(self, message, long long offset, long long nbytes, long long arrived_ps,
-                 long long tail_ps, bint writes, begun=None, rows=None, long long begin=0):
+                 long long tail_ps, bint writes, begun=None, rows=None, long long begin=0,
+                 PacketTrain train=None):
         self.message, self.begun, self.rows = message, begun, rows
         self.offset, self.nbytes, self.begin = offset, nbytes, begin
         self.arrived_ps, self.tail_ps, self.writes = arrived_ps, tail_ps, writes
+        self.train = train
 
     def service_begins(self, long long first_ps, long long start_ps, long long end_ps):
         """`begin_service` for a service in Python: `begun` of a class in C."""
@@ -182,6 +185,7 @@ cdef class AccessQueue(AccessService):
     cdef int take(self, Access access) except -1:
         """Queue an access whose head has arrived: `submit` for C classes."""
         cdef MessageQueue message
+        access.submitted_ps = self.calendar.now_ps
         found = self._messages.get(access.message)
         if found is None:
             message = self._messages[access.message] = MessageQueue.__new__(MessageQueue)
@@ -277,13 +281,29 @@ cdef class AccessQueue(AccessService):
         cdef int channel
         for channel in range(self.channels.count):
             self.demand[channel] -= waiting.needs >> channel & 1
+        if waiting.access.train is not None:
+            self.note(waiting)
         self.channels.reserve(waiting, self.calendar.now_ps, &span)
+        if waiting.access.train is not None:
+            waiting.access.train.wait_at_channels(
+                waiting.needs, waiting.access.submitted_ps, span.start_ps, span.end_ps
+            )
         message.end_ps, message.waits = span.end_ps, False
         if message.later:
             self.place(message.later.popleft(), message)
         if len(self._messages) > MANY_MESSAGES + 2 * PyList_GET_SIZE(self.waiting):
             self.drop_messages()
         return waiting.access.begin_service(span.first_ps, span.start_ps, span.end_ps)
+
+    cdef int note(self, WaitingAccess waiting) except -1:
+        """See `ReferenceTransactionQueue._note_wait`."""
+        cdef int index
+        for index in range(self.channels.count):
+            if waiting.needs >> index & 1:
+                bins = getattr(self.channels.channels[index], "bins", None)
+                if bins is not None:
+                    bins.waited_ps = self.calendar.now_ps - waiting.access.submitted_ps
+        return 0
 
     cdef int drop_messages(self) except -1:
         """Drop the messages whose next packet would have the place of a first one."""

@@ -1,18 +1,10 @@
 """The op log of one SIP in C: see op_log.pyx."""
 
+from sip_node.compiled.op_rows cimport OpRows
+from sip_node.compiled.operation cimport Operation
 from sip_node.compiled.packed_bytes cimport PackedBytes
+from sip_node.compiled.packet_train cimport QueueTimes
 
-
-cdef struct Operation:
-    # The numbers of a record, with the names of `OpRecord`.
-    long long start_ps
-    long long end_ps
-    long long address
-    long long nbytes
-    int cube
-    int pe
-    unsigned int checksum
-    bint flow_end
 
 
 cdef class OpLog:
@@ -23,6 +15,8 @@ cdef class OpLog:
     cdef readonly object recorder
     cdef object hash
     cdef PackedBytes encoded
+    # In a run with records.
+    cdef OpRows rows
     # The records of a chunk for a sink, and those of recordings.
     cdef list chunk
     cdef list recordings
@@ -35,11 +29,11 @@ cdef class OpLog:
 
     cdef int enter(
         self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,
-        tuple inputs, object flow, object axis
+        tuple inputs, object flow, object axis, QueueTimes times
     ) except -1
     cdef int encode(
         self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,
         tuple inputs, object flow, object axis
     ) except -1
-    cdef int collect(self, record) except -1
+    cdef int collect(self, record, Operation *about, QueueTimes times) except -1
     cdef int hash_encoded(self) except -1

@@ -8,7 +8,11 @@ where a sink or a recording collects them.
 from runtime.core.sha256 import RunningSha256
 from runtime.core.trace import Operand, OpRecord
 from sip_node.compiled.memory cimport Memory
+from sip_node.compiled.op_rows cimport OpRows
+from sip_node.compiled.op_rows import waited_for
+from sip_node.compiled.operation cimport Operation
 from sip_node.compiled.packed_bytes cimport PackedBytes
+from sip_node.compiled.packet_train cimport QueueTimes
 from sip_node.compiled.struct_fields cimport field_at, offset_of
 
 cdef enum:
@@ -31,10 +35,11 @@ cdef class OpLog:
     def __init__(self, sink, written=None, transferred=None, printed=None, recorder=None):
         self.sink, self.written, self.transferred = sink, written, transferred
         self.printed, self.recorder = printed, recorder
+        self.rows = None if recorder is None else OpRows(recorder)
         self.encoded, self.hash = PackedBytes(), RunningSha256()
         self.chunk, self.recordings = [], []
 
-    def add(self, record not None):
+    def add(self, record not None, requested_ps=None, cause="", QueueTimes times=None):
         """See `ReferenceOpLog.add`."""
         cdef Operation about
         cdef Py_ssize_t *at = FIELDS
@@ -44,28 +49,38 @@ cdef class OpLog:
         about.cube, about.pe = field_at(record, at[4]), field_at(record, at[5])
         about.address, about.nbytes = field_at(record, at[6]), field_at(record, at[7])
         about.flow_end, about.checksum = field_at(record, at[11]), field_at(record, at[15])
+        about.requested_ps = about.start_ps if requested_ps is None else requested_ps
+        about.waited_for = waited_for(cause)
         self.encode(
             engine=field_at(record, at[0]), name=field_at(record, at[1]), about=&about,
             shape=field_at(record, at[8]), dtype=field_at(record, at[9]),
             strides=field_at(record, at[13]), inputs=field_at(record, at[12]),
             flow=field_at(record, at[10]), axis=field_at(record, at[14]),
         )
+        if self.rows is not None:
+            self.rows.enter(
+                engine=field_at(record, at[0]), name=field_at(record, at[1]), about=&about,
+                inputs=field_at(record, at[12]), flow=field_at(record, at[10]), times=times,
+            )
         if self.sink is not None or self.recordings:
-            self.collect(record)
+            self.collect(record, &about, times)
 
     cdef int enter(
         self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,
-        tuple inputs, object flow, object axis
+        tuple inputs, object flow, object axis, QueueTimes times
     ) except -1:
-        """Add the record with these fields."""
+        """Add the record with these fields; its packets have queued for `times`."""
         self.encode(engine, name, about, shape, dtype, strides, inputs, flow, axis)
+        if self.rows is not None:
+            self.rows.enter(engine, name, about, inputs, flow, times)
         if self.sink is not None or self.recordings:
             self.collect(
                 OpRecord(
                     engine, name, about.start_ps, about.end_ps, about.cube, about.pe,
                     about.address, about.nbytes, shape, dtype, flow, about.flow_end, inputs,
                     strides, axis, about.checksum,
-                )
+                ),
+                about, times,
             )
         return 0
 
@@ -81,12 +96,19 @@ cdef class OpLog:
     def begin_recording(self):
         """See `ReferenceOpLog.begin_recording`."""
         records = []
-        self.recordings.append(records)
+        self.recordings.append((records, []))
         return records
+
+    def waits(self, records):
+        """Of each record of a recording, the arguments of `add` behind it; the cause by number."""
+        for each, waits in self.recordings:
+            if each is records:
+                return waits
+        raise ValueError("records of no recording")
 
     def end_recording(self, records):
         """See `ReferenceOpLog.end_recording`."""
-        self.recordings = [each for each in self.recordings if each is not records]
+        self.recordings = [each for each in self.recordings if each[0] is not records]
 
     def add_written(self, data):
         """See `ReferenceOpLog.add_written`."""
@@ -96,6 +118,8 @@ cdef class OpLog:
     def flush(self):
         """See `ReferenceOpLog.flush`."""
         self.hash_encoded()
+        if self.rows is not None:
+            self.rows.pass_on()
         if self.chunk:
             self.sink(self.chunk)
             self.chunk = []
@@ -149,10 +173,11 @@ cdef class OpLog:
             self.hash_encoded()
         return 0
 
-    cdef int collect(self, record) except -1:
+    cdef int collect(self, record, Operation *about, QueueTimes times) except -1:
         """Keep a record for those who collect them."""
-        for recording in self.recordings:
-            recording.append(record)
+        for records, waits in self.recordings:
+            records.append(record)
+            waits.append((about.requested_ps, about.waited_for, times))
         if self.sink is not None:
             self.chunk.append(record)
             if len(self.chunk) >= CHUNK_RECORDS:

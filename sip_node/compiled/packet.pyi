@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from sip_node.compiled.packet_train import PacketTrain
+
 class Packet:
     transfer: Any
     begin: int
@@ -10,6 +12,9 @@ class Packet:
     entrance_ps: int
     space: object
     came_from: int | None
+    train: PacketTrain | None
+    link_ps: int
+    longest_link: str
     def __init__(
         self,
         transfer: Any,
@@ -22,4 +27,6 @@ class Packet:
     ) -> None: ...
     @property
     def address(self) -> int: ...
+    def queued(self, waited_ps: int, link: str) -> None: ...
+    def enter(self, train: PacketTrain | None) -> None: ...
     def __copy__(self) -> Packet: ...

@@ -2,6 +2,7 @@
 
 cimport cython
 
+from sip_node.compiled.packet_train cimport PacketTrain
 from sip_node.compiled.transfer cimport Transfer
 
 
@@ -22,11 +23,28 @@ cdef class Packet:
         cdef long long address = self.transfer.address
         return address + self.begin if self.transfer.rows is None else address
 
+    def queued(self, long long waited_ps, str link not None):
+        """See `ReferencePacket.queued`."""
+        self.wait(waited_ps, link)
+
+    def enter(self, PacketTrain train):
+        """See `ReferencePacket.enter`."""
+        self.train, self.link_ps, self.longest_ps = train, 0, 0
+
+    cdef int wait(self, long long waited_ps, str link) except -1:
+        """`queued` for C classes."""
+        self.link_ps += waited_ps
+        if waited_ps > self.longest_ps:
+            self.longest_ps, self.longest_link = waited_ps, link
+        return self.train.times.note_links(self.link_ps, self.longest_link)
+
     def __copy__(self):
         cdef Packet other = new_packet(self.transfer, self.begin, self.size, self.last)
         other.entrance_ps, other.space, other.came_from = (
             self.entrance_ps, self.space, self.came_from
         )
+        other.train, other.link_ps = self.train, self.link_ps
+        other.longest_ps, other.longest_link = self.longest_ps, self.longest_link
         return other
 
     def __repr__(self):

@@ -51,6 +51,11 @@ cdef class Pipeline:
         if not all(isinstance(each, FifoServer) for each in self.servers):
             raise NotClosed("a port in Python")
 
+    def bins(self):
+        """The loads of its servers over time, in a run with records."""
+        found = {id(each): each.bins for each in self.servers if each.bins is not None}
+        return list(found.values())
+
     cdef dict actors(self):
         """The actors of its events, by their numbers in the calendar."""
         cdef DmaRequests dma = self.dma

@@ -20,6 +20,7 @@ cdef class PortTurns(AccessService):
 
     cdef int take(self, Access access) except -1:
         """Reserve the port for an access, or let it wait for its turn."""
+        access.submitted_ps = self.calendar.now_ps
         if access.message not in self.later:
             return self.reserve(access, None)
         behind = self.later[access.message]
@@ -42,7 +43,15 @@ cdef class PortTurns(AccessService):
         cdef Service service
         cdef Event event
         while True:
+            if access.train is not None and self.port.server is not None:
+                bins = self.port.server.bins
+                if bins is not None:
+                    bins.waited_ps = now_ps - access.submitted_ps
             self.port.serve(now_ps, access.tail_ps, access.nbytes, &service)
+            if access.train is not None:
+                access.train.wait_at_channels(
+                    1, access.submitted_ps, service.start_ps, service.tail_ps
+                )
             if service.start_ps > now_ps:
                 self.later[access.message] = behind
                 event.actor = self.number

@@ -60,6 +60,11 @@ cdef class ProductWalk(TransferWalk):
         self.calendar.now_ps += periods * (second.now_ps - first.now_ps)
         assert self.place == second.size, "the state has changed since it was read"
 
+    def bins(self):
+        """The loads of the servers of all products over time, in a run with records."""
+        found = {id(bins): bins for each in self.pipelines for bins in (<Pipeline> each).bins()}
+        return list(found.values())
+
     cdef int walk(self) except -1:
         cdef Pipeline pipeline
         self.foreign_ps = NEVER_PS
@@ -109,6 +114,8 @@ cdef class ProductWalk(TransferWalk):
         fetch.records = self.value(fetch.records, COUNT)
         store.records = self.value(store.records, COUNT)
         gemm.free_ps = self.value(gemm.free_ps, TIME)
+        gemm.requested_ps = self.value(gemm.requested_ps, TIME)
+        self.same(gemm.waited_for)
         gemm.busy_ps = self.value(gemm.busy_ps, COUNT)
         gemm.tiles = self.value(gemm.tiles, COUNT)
         gemm.macs = self.value(gemm.macs, COUNT)
@@ -134,6 +141,7 @@ cdef class ProductWalk(TransferWalk):
             self.same(value)
         self.same(<size_t> <void *> token.shape)
         token.index = self.value(token.index, COUNT)
+        token.arrived_ps = self.value(token.arrived_ps, TIME)
         token.ready_ps = self.value(token.ready_ps, TIME)
         token.open_ps = self.value(token.open_ps, TIME)
         token.turn_ps = self.value(token.turn_ps, TIME)
@@ -211,6 +219,8 @@ cdef class ProductWalk(TransferWalk):
         self.same(request.total)
         self.same(len(request.data) > 0)
         request.start_ps = self.value(request.start_ps, TIME)
+        request.requested_ps = self.value(request.requested_ps, TIME)
+        self.times(request.times)
         self.transfer(request.reading if request.writing is None else request.writing)
         return 0
 

@@ -11,6 +11,9 @@ from sip_node.compiled.router_state cimport (
 )
 
 
+from sip_node.compiled.time_bins cimport TimeBins
+
+
 cdef class RouterPart:
     cdef Arena arena
     cdef Arbiter *arbiter
@@ -23,6 +26,7 @@ cdef class LinkPart:
     cdef Arbiter *router
     cdef InputPort *entrance
     cdef readonly str name
+    cdef TimeBins load
     cdef readonly long long index
     cdef long long flit_bytes
     cdef long long period_ps

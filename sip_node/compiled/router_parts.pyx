@@ -18,6 +18,7 @@ from sip_node.compiled.router_state cimport (
     Worm,
     is_power_of_two,
 )
+from sip_node.compiled.time_bins cimport TimeBins
 
 
 cdef class RouterPart:
@@ -31,6 +32,15 @@ cdef class LinkPart:
         """The time that the flits of one packet of `nbytes` take."""
         cdef long long flits = (nbytes + self.flit_bytes - 1) // self.flit_bytes
         return flits * self.port.flit_cycles * self.period_ps
+
+    @property
+    def bins(self):
+        """Its load over time, in a run with records."""
+        return self.load
+
+    @bins.setter
+    def bins(self, TimeBins bins not None):
+        self.load, self.port.bins = bins, <void *> bins
 
     @property
     def nbytes(self):
@@ -85,6 +95,7 @@ cdef class RouterParts:
         part.flit_bytes, part.period_ps = self.routers.flit_bytes, self.routers.period_ps
         part.port = port = <OutputPort *> part.arena.take(1, sizeof(OutputPort))
         port.index, port.flit_cycles, port.delay = index, flit_cycles, delay
+        port.name = <void *> part.name
         if source is not None:
             part.router = source.arbiter
             port.number = source.arbiter.outputs

@@ -49,6 +49,10 @@ cdef struct OutputPort:
     long long flits
     long long nbytes
     long long queued_cycles
+    # In a run with records: the packets, the `TimeBins` and the name that its part holds.
+    long long packets
+    void *bins
+    void *name
     # Its number at its router.
     int number
     # The channels that compete for it in the present cycle.

@@ -19,6 +19,7 @@ cdef class SerialStage(Stage):
         self.begin()
 
     cdef int take(self, Token token) except -1:
+        token.arrived_ps = self.calendar.now_ps
         self.waiting.append(token)
         return self.begin()
 

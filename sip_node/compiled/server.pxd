@@ -1,5 +1,7 @@
 """The FIFO server in C: see server.pyx."""
 
+from sip_node.compiled.time_bins cimport TimeBins
+
 cdef struct Service:
     # When a message begins to be served, and when its tail leaves.
     long long start_ps
@@ -17,6 +19,8 @@ cdef class FifoServer:
     cdef long long denominator
     cdef long long served_nbytes
     cdef long long served_ps
+    # Its load over time, in a run with records.
+    cdef public TimeBins bins
 
     cdef FifoServer copied(self)
     cdef long long duration_ps(self, long long nbytes) except -1

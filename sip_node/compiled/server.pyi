@@ -2,12 +2,15 @@
 
 from fractions import Fraction
 
+from sip_node.compiled.time_bins import TimeBins
+
 class FifoServer:
     name: str
     free_ps: int
     busy_ps: int
     queued_ps: int
     nbytes: int
+    bins: TimeBins | None
     def __init__(self, name: str, bw_gbs: float) -> None: ...
     @property
     def byte_ps(self) -> Fraction: ...

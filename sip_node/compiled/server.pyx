@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cache
 
 from sip_node.compiled.int128 cimport int128
+from sip_node.compiled.time_bins cimport TimeBins
 
 cdef enum:
     PS_PER_NS = 1000
@@ -83,6 +84,8 @@ cdef class FifoServer:
             raise OverflowError(f"{self.name}: its messages have waited longer than 64 bits hold")
         self.queued_ps += start_ps - head_ps
         self.nbytes += nbytes
+        if self.bins is not None:
+            self.bins.serve(start_ps, end_ps, nbytes, start_ps - head_ps, 1)
         service.start_ps, service.tail_ps = start_ps, end_ps
         return 0
 

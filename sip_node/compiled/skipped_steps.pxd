@@ -1,7 +1,9 @@
 """The steps that a fast-forward skips: see skipped_steps.pyx."""
 
 from sip_node.compiled.dma_requests cimport DmaRequest
-from sip_node.compiled.op_log cimport Operation, OpLog
+from sip_node.compiled.op_log cimport OpLog
+from sip_node.compiled.operation cimport Operation
+from sip_node.compiled.packet_train cimport QueueTimes
 from sip_node.compiled.product_tiles cimport ProductTiles
 from sip_node.compiled.streamed_matrix cimport StreamedTile
 from sip_node.compiled.tile_token cimport OutputTile, Token
@@ -26,6 +28,8 @@ cdef class RecordOfStep:
     # Of a fetch: whether the tile is in a buffer. Of a load and a store: the block in TCM.
     cdef bint is_streamed
     cdef object block
+    # What its packets have queued, in a run with records.
+    cdef QueueTimes times
 
 
 cdef class PeriodBegin:

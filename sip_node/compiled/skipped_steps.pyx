@@ -8,7 +8,8 @@ in flight at the end has the state of what was in flight before, and belongs to 
 from runtime.core.trace import Operand
 from sip_node.compiled.checksum cimport crc32_of
 from sip_node.compiled.dma_requests cimport DmaRequest
-from sip_node.compiled.op_log cimport Operation, OpLog
+from sip_node.compiled.op_log cimport OpLog
+from sip_node.compiled.operation cimport Operation
 from sip_node.compiled.pipeline cimport Pipeline
 from sip_node.compiled.product_tiles cimport ProductTiles
 from sip_node.compiled.product_walk cimport ProductWalk
@@ -115,8 +116,8 @@ cdef class SkippedSteps(ProductTiles):
         """A period has passed since `begin`: the product has gone on by `period` steps."""
         self.begun, self.period = begin, self.pipeline.source.index - begin.index
 
-    def template(self, record):
-        """The record of a step in the period; records come in their order."""
+    def template(self, record, waits):
+        """The record of a step in the period, with its `waits`; records come in their order."""
         cdef RecordOfStep step = RecordOfStep.__new__(RecordOfStep)
         cdef PeriodBegin begun = self.begun
         step.product, step.engine, step.name = self, record.engine, record.name
@@ -126,6 +127,7 @@ cdef class SkippedSteps(ProductTiles):
         step.about.cube, step.about.pe = record.cube, record.pe
         step.about.address, step.about.nbytes = record.address, record.nbytes
         step.about.flow_end = False
+        step.about.requested_ps, step.about.waited_for, step.times = waits
         if record.engine == "pe_dma" and record.name == "load":
             step.slot, step.is_b = key = self.buffers[record.address]
             step.kind, step.number = LOAD, begun.loading[key]
@@ -194,6 +196,7 @@ cdef class SkippedSteps(ProductTiles):
         cdef tuple strides = step.strides, inputs = step.inputs
         about.start_ps += moved_ps
         about.end_ps += moved_ps
+        about.requested_ps += moved_ps
         if step.kind == LOAD:
             tile = self.read(number, step.is_b)
             about.checksum = tile.checksum
@@ -221,7 +224,8 @@ cdef class SkippedSteps(ProductTiles):
                 self.write(number, content)
                 del self.stored[number]
         return self.log.enter(
-            step.engine, step.name, &about, step.shape, step.dtype, strides, inputs, None, None
+            step.engine, step.name, &about, step.shape, step.dtype, strides, inputs, None, None,
+            step.times,
         )
 
     def resume(self, ProductWalk walk not None):

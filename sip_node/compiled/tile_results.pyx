@@ -8,7 +8,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from runtime.core.trace import Operand
 from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.checksum cimport crc32_of
-from sip_node.compiled.op_log cimport Operation, OpLog
+from sip_node.compiled.op_log cimport OpLog
+from sip_node.compiled.operation cimport FOR_ENGINE, Operation
 from sip_node.compiled.server cimport Service
 from sip_node.compiled.tile_token cimport StepShape
 
@@ -83,9 +84,10 @@ cdef class StoreStage(PortStage):
         about.cube, about.pe, about.flow_end = self.cube, self.pe, False
         about.address, about.nbytes = target.address, self.nbytes
         about.checksum = crc32_of(PyBytes_AS_STRING(content), PyBytes_GET_SIZE(content))
+        about.requested_ps, about.waited_for = token.arrived_ps, FOR_ENGINE
         self.log.enter(
             "pe_fetch_store", "store", &about, target.shape, target.dtype, target.strides,
-            (output.registers(shape.accumulator),), None, None,
+            (output.registers(shape.accumulator),), None, None, None,
         )
         self.records += 1
         self.is_busy = False

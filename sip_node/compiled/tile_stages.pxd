@@ -39,11 +39,14 @@ cdef class FetchStage(PortStage):
 
     cdef int fetch(self, TileData tile) except -1
     cdef int end(self, Token token) except -1
-    cdef int record(self, TileData tile, long long address) except -1
+    cdef int record(self, Token token, TileData tile, long long address) except -1
 
 
 cdef class GemmStage(SerialStage):
     cdef public long long free_ps
+    # Of the step in the engine: since when it has waited, and for what.
+    cdef long long requested_ps
+    cdef int waited_for
     cdef public long long busy_ps
     cdef public object macs
     cdef public long long tiles
@@ -55,6 +58,7 @@ cdef class GemmStage(SerialStage):
     cdef Slots accumulators
     cdef TileProducts products
 
+    cdef int request(self, Token token, long long now_ps) except -1
     cdef int count_stall(self, Token token, long long now_ps) except -1
     cdef int end(self, Token token, long long start_ps) except -1
     cdef int compute(self, Token token, OutputTile output) except -1

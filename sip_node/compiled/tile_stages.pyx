@@ -7,7 +7,8 @@ engine, stands anywhere in its route. Records are built by position: by keyword 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 
 from sip_node.compiled.calendar cimport Calendar, Event
-from sip_node.compiled.op_log cimport Operation, OpLog
+from sip_node.compiled.op_log cimport OpLog
+from sip_node.compiled.operation cimport FOR_ENGINE, FOR_OPERAND, Operation
 from sip_node.compiled.server cimport Service
 from sip_node.compiled.tile_data cimport TileData
 from sip_node.compiled.tile_token cimport OutputTile, StepShape, Token
@@ -143,11 +144,11 @@ cdef class FetchStage(PortStage):
         address_a, address_b = self.addresses[token.registers]
         self.fetches = 0
         if token.first and output.start is not None:
-            self.record(output.start, output.address)
-        self.record(<TileData> token.a, address_a)
-        self.record(<TileData> token.b, address_b)
+            self.record(token, output.start, output.address)
+        self.record(token, <TileData> token.a, address_a)
+        self.record(token, <TileData> token.b, address_b)
         if self.fetches < fetches:
-            self.record(output.bias, self.registers.bias(output.bias_row))
+            self.record(token, output.bias, self.registers.bias(output.bias_row))
         self.records += fetches
         self.is_busy = False
         token.fetched_ps = self.calendar.now_ps
@@ -156,7 +157,7 @@ cdef class FetchStage(PortStage):
         self.buffers.release(token.buffer)
         return self.begin()
 
-    cdef int record(self, TileData tile, long long address) except -1:
+    cdef int record(self, Token token, TileData tile, long long address) except -1:
         """Record the next fetch of those that have ended."""
         cdef Service *service = &self.fetched[self.fetches]
         cdef Operation about
@@ -164,9 +165,10 @@ cdef class FetchStage(PortStage):
         about.start_ps, about.end_ps = service.start_ps, service.tail_ps
         about.cube, about.pe, about.flow_end = self.cube, self.pe, False
         about.address, about.nbytes, about.checksum = address, tile.nbytes, tile.checksum
+        about.requested_ps, about.waited_for = token.arrived_ps, FOR_ENGINE
         return self.log.enter(
             "pe_fetch_store", "fetch", &about, tile.shape, tile.element, (), tile.inputs, None,
-            None,
+            None, None,
         )
 
 
@@ -200,11 +202,20 @@ cdef class GemmStage(SerialStage):
         self.waiting.popleft()
         self.is_busy = True
         self.count_stall(token, now_ps)
+        self.request(token, now_ps)
         step_ps = (<StepShape> token.shape).step_ps
         self.busy_ps += step_ps
         self.free_ps = now_ps + step_ps
         event.actor, event.tail_ps = self.number, now_ps
         return self.calendar.insert(self.free_ps, NORMAL, event, token)
+
+    cdef int request(self, Token token, long long now_ps) except -1:
+        """Note since when a step has waited, and for what: see `ReferenceGemmSteps`."""
+        self.requested_ps, self.waited_for = token.arrived_ps, FOR_ENGINE
+        if token.arrived_ps == now_ps:
+            self.requested_ps = max(self.free_ps, token.submitted_ps)
+            self.waited_for = FOR_OPERAND
+        return 0
 
     cdef int count_stall(self, Token token, long long now_ps) except -1:
         """See `stall_before`."""
@@ -229,9 +240,10 @@ cdef class GemmStage(SerialStage):
         about.cube, about.pe, about.flow_end = self.cube, self.pe, False
         about.address, about.nbytes = output.address, shape.output_bytes
         about.checksum = output.checksum()
+        about.requested_ps, about.waited_for = self.requested_ps, self.waited_for
         self.log.enter(
             "pe_gemm", "gemm", &about, output.shape, shape.accumulator, (),
-            self.inputs_of(token, output, shape), None, None,
+            self.inputs_of(token, output, shape), None, None, None,
         )
         self.tiles += 1
         self.macs += shape.macs

@@ -67,6 +67,8 @@ cdef class Token:
     # The number of the step in its product.
     cdef public long long index
     cdef public long long submitted_ps
+    # When it came to its present stage.
+    cdef public long long arrived_ps
     cdef public long long ready_ps
     cdef public long long open_ps
     cdef public long long turn_ps

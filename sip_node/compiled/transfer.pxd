@@ -1,5 +1,8 @@
 """Transfers in C: see transfer.pyx."""
 
+from sip_node.compiled.packet_train cimport PacketTrain
+
+
 cdef class Transfer:
     cdef public object kind
     cdef public int source_sip
@@ -16,3 +19,5 @@ cdef class Transfer:
     cdef public object rows
     cdef public int element
     cdef public object call
+    # Of its packets in the SIP that sends it, in a run with records.
+    cdef public PacketTrain train

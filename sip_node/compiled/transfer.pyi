@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from sip_node.compiled.packet_train import PacketTrain
+
 class Transfer:
     kind: Any
     source_sip: int
@@ -18,6 +20,7 @@ class Transfer:
     rows: Any
     element: int
     call: str
+    train: PacketTrain | None
     def __init__(
         self,
         kind: Any,
@@ -35,5 +38,6 @@ class Transfer:
         rows: Any = None,
         element: int = 0,
         call: str = "",
+        train: PacketTrain | None = None,
     ) -> None: ...
     def __copy__(self) -> Transfer: ...

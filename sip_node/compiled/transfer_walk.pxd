@@ -3,6 +3,7 @@
 from sip_node.compiled.memory_packets cimport Answer, MemoryPackets, Storing
 from sip_node.compiled.memory_queue cimport Access, AccessQueue
 from sip_node.compiled.packet cimport Packet
+from sip_node.compiled.packet_train cimport PacketTrain, QueueTimes
 from sip_node.compiled.state_walk cimport StateWalk
 from sip_node.compiled.transfer cimport Transfer
 
@@ -19,6 +20,8 @@ cdef class TransferWalk(StateWalk):
 
     cdef bint owns(self, Transfer transfer) except -1
     cdef int transfer(self, Transfer transfer) except -1
+    cdef int times(self, QueueTimes times) except -1
+    cdef int train(self, PacketTrain train) except -1
     cdef int packet(self, Packet packet) except -1
     cdef int memory(self, MemoryPackets memory) except -1
     cdef int queue(self, AccessQueue queue) except -1

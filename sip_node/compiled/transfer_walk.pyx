@@ -15,7 +15,8 @@ from sip_node.compiled.memory_queue cimport (
     WaitingAccess,
 )
 from sip_node.compiled.packet cimport Packet
-from sip_node.compiled.state_vector cimport TIME
+from sip_node.compiled.packet_train cimport PacketTrain, QueueTimes
+from sip_node.compiled.state_vector cimport FREE, TIME
 from sip_node.compiled.state_walk cimport StateWalk
 from sip_node.compiled.state_walk import NotClosed
 from sip_node.compiled.transfer cimport Transfer
@@ -53,6 +54,27 @@ cdef class TransferWalk(StateWalk):
         for value in (kind, number, transfer.total, len(transfer.payload) > 0):
             self.same(value)
         transfer.sent_ps = self.value(transfer.sent_ps, TIME)
+        return self.train(transfer.train)
+
+    cdef int times(self, QueueTimes times) except -1:
+        """What the packets of a request have queued, in a run with records."""
+        if times is not None and self.enters(times):
+            self.same(times.link_ps)
+            self.same(times.memory_ps)
+        return 0
+
+    cdef int train(self, PacketTrain train) except -1:
+        cdef int index
+        if train is None or not self.enters(train):
+            return 0
+        self.times(train.times)
+        self.same(train.stages)
+        self.same(train.count)
+        for index in range(train.stages):
+            train.links[index] = self.value(train.links[index], FREE)
+        for index in range(train.count):
+            train.channels[index] = self.value(train.channels[index], FREE)
+        train.port_ps = self.value(train.port_ps, FREE)
         return 0
 
     cdef int packet(self, Packet packet) except -1:
@@ -60,6 +82,9 @@ cdef class TransferWalk(StateWalk):
             for value in (packet.begin, packet.size, packet.last, packet.entrance_ps):
                 self.same(value)
             self.transfer(packet.transfer)
+            self.same(packet.link_ps)
+            self.same(packet.longest_ps)
+            self.train(packet.train)
         return 0
 
     cdef int memory(self, MemoryPackets memory) except -1:
@@ -118,6 +143,7 @@ cdef class TransferWalk(StateWalk):
         self.same(access.begin)
         access.arrived_ps = self.value(access.arrived_ps, TIME)
         access.tail_ps = self.value(access.tail_ps, TIME)
+        access.submitted_ps = self.value(access.submitted_ps, TIME)
         if isinstance(access, ReadAccess):
             reading = <ReadAccess> access
             self.same(reading.end)

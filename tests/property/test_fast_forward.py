@@ -1,7 +1,7 @@
 """Products whose periods are computed ahead are those whose steps are all simulated, to the bit."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.dtypes import DType, float16, float32, int8
+from runtime.core.run_tables import LINKS, OPS
 from runtime.core.simtime import NEVER_PS
 from runtime.core.trace import Operand, OpRecord
 from runtime.language.gemm import accumulator_type, checked_gemm
@@ -21,6 +22,7 @@ from sip_node.chip.fast_forward import FastForward
 from sip_node.chip.op_log import OpLog
 from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
+from tests.support.recorded import Recorded
 from tests.support.topologies import variant_text
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="the reference simulates every step")
@@ -65,6 +67,8 @@ class Outcome:
     events: int
     ids: int
     now_ps: int
+    ops: list[dict[str, Any]]
+    loads: list[dict[str, Any]]
 
 
 class Run:
@@ -90,7 +94,8 @@ class Run:
         spec = chip_spec(topology, data=machine.data)
         self.machine, self.addresses = machine, spec.addresses
         self.engine, self.records = Engine(), list[OpRecord]()
-        self.log = OpLog(self.records.extend)
+        self.recorded = Recorded()
+        self.log = OpLog(self.records.extend, recorder=self.recorded.recorder)
         self.forward = FastForward(self.engine) if forward else None
         self.chip = Chip(spec, 0, self.engine, self.log, self.forward)
         self.pes = [self.chip.pe(PeCoordinates(0, 0, pe)) for pe in (0, 1)]
@@ -150,6 +155,8 @@ class Run:
             self.engine.run_before(bound_ps)
         self.log.flush()
         assert not self.chip.broken_law()
+        assert self.chip.loads is not None
+        self.chip.loads.report()
         servers = (*self.chip.fabric.busiest(), *(pe.tcm.server for pe in self.pes))
         return Outcome(
             records=self.records,
@@ -159,6 +166,8 @@ class Run:
             events=self.engine.events,
             ids=next(self.engine.ids),
             now_ps=self.engine.now_ps,
+            ops=self.recorded.rows(OPS),
+            loads=self.recorded.rows(LINKS),
         )
 
 

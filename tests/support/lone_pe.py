@@ -7,6 +7,7 @@ from runtime.model.topology import parse_topology
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.completion import Completion
 from sip_node.chip.op_log import OpLog
+from sip_node.chip.run_recorder import RunRecorder
 from sip_node.pdes.engine import Engine
 from tests.support.topologies import variant_text
 
@@ -17,7 +18,14 @@ class LonePe:
     `hbm` is a block in the slice of PE `pe`, `tcm` a block in its own TCM, both of i8.
     """
 
-    def __init__(self, channels: int, *, outstanding: int = 16, data: bool = True) -> None:
+    def __init__(
+        self,
+        channels: int,
+        *,
+        outstanding: int = 16,
+        data: bool = True,
+        recorder: RunRecorder | None = None,
+    ) -> None:
         text = variant_text(
             sip__cube_mesh={"w": 1, "h": 1},
             cube__pe_layout__pe_per_corner=1,
@@ -27,10 +35,11 @@ class LonePe:
         )
         topology = parse_topology(text, "topology.yaml", 1)
         self.engine, self.records = Engine(), list[OpRecord]()
-        self.log = OpLog(self.records.extend)
+        self.log = OpLog(self.records.extend, recorder=recorder)
         plan = chip_spec(topology, data=data)
         self.addresses = plan.addresses
-        self.pe = Chip(plan, 0, self.engine, self.log).pe(PeCoordinates(0, 0, 0))
+        self.chip = Chip(plan, 0, self.engine, self.log)
+        self.pe = self.chip.pe(PeCoordinates(0, 0, 0))
         self.dma = self.pe.dma
 
     def hbm(self, offset: int, *shape: int, pe: int = 0, strides: tuple[int, ...] = ()) -> Operand:

@@ -79,6 +79,7 @@ class RandomCrossings:
             components=SimpleNamespace(links=servers),
             fabric=fabric,
             log=self.op_logs[sip],
+            loads=None,
             send_bounds=self.bounds[sip],
             sip=sip,
         )

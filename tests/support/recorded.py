@@ -1,51 +1,37 @@
-"""The tables that a run inside the process of a test has recorded."""
+"""The tables of one SIP in memory, as rows with names and texts."""
 
 from collections import defaultdict
-from typing import Any, NamedTuple
+from typing import Any
 
-from runtime.core.run_tables import PROGRAMS, STEPS, Form, RunTable
-from tests.support.world import World
+import numpy as np
 
-Row = dict[str, Any]
-
-
-def rows_of(world: World, sip: int, table: RunTable) -> list[Row]:
-    """The rows of a table of a SIP, by column, with texts."""
-    texts = world.texts.get(sip, [])
-    return [
-        {
-            column.name: texts[value] if column.form is Form.TEXT else value
-            for column, value in zip(table.columns, row, strict=True)
-        }
-        for row in table.packer.iter_unpack(world.rows.get((sip, table.name), b""))
-    ]
+from runtime.core.run_tables import Form, RunTable
+from sip_node.chip.run_recorder import RunRecorder
 
 
-class Recorded(NamedTuple):
-    """A program with its steps in the order of their begins."""
+class Recorded:
+    """What `recorder` has passed on."""
 
-    program: Row
-    steps: list[Row]
+    def __init__(self) -> None:
+        self.recorder = RunRecorder(self._take)
+        self._packed: dict[str, bytes] = defaultdict(bytes)
+        self._texts: list[str] = []
 
-    @property
-    def gaps(self) -> list[str]:
-        """Where the steps do not tile the program, and steps whose times are out of order."""
-        at, found = self.program["begin_ps"], []
-        for step in self.steps:
-            if step["begin_ps"] != at:
-                found.append(f"step {step['step']} begins at {step['begin_ps']} and not at {at}")
-            if not step["begin_ps"] <= step["issued_ps"] <= step["end_ps"] > step["begin_ps"]:
-                found.append(f"step {step['step']} is out of order: {step}")
-            at = step["end_ps"]
-        if at != self.program["end_ps"]:
-            found.append(f"the last step ends at {at}, the program {self.program['end_ps']}")
+    def rows(self, table: RunTable) -> list[dict[str, Any]]:
+        """The rows of a table by the names of its columns."""
+        self.recorder.flush()
+        names = [column.name for column in table.columns]
+        row = np.dtype([(column.name, str(column.packed)) for column in table.columns])
+        found = [
+            dict(zip(names, each.tolist(), strict=True))
+            for each in np.frombuffer(self._packed[table.name], row)
+        ]
+        for column in table.columns:
+            if column.form is Form.TEXT:
+                for each in found:
+                    each[column.name] = self._texts[each[column.name]]
         return found
 
-
-def programs_of(world: World, sip: int) -> list[Recorded]:
-    """The programs of a SIP in the order of their starts."""
-    steps = defaultdict[int, list[Row]](list)
-    for step in sorted(rows_of(world, sip, STEPS), key=lambda step: step["step"]):
-        steps[step["program"]].append(step)
-    programs = sorted(rows_of(world, sip, PROGRAMS), key=lambda program: program["program"])
-    return [Recorded(program, steps.pop(program["program"], [])) for program in programs]
+    def _take(self, table: str, rows: bytes, texts: tuple[str, ...]) -> None:
+        self._packed[table] += rows
+        self._texts += texts

@@ -13,6 +13,7 @@ from sip_node.chip.fabric.noc_clock import NocClock, Pipeline, pipeline
 from sip_node.chip.fabric.router import Router
 from sip_node.chip.fabric.router_elements import RouterElements
 from sip_node.chip.fabric.virtual_channels import OutputPort, VirtualNetwork
+from sip_node.chip.link_loads import LinkLoads
 
 _ROUTERS = ("io_noc", "router", "xbar")
 _CALENDARS = ("host", "pcie_ep")
@@ -115,6 +116,8 @@ class ClockedNetwork:
         self._virtual: dict[tuple[int, int], VirtualNetwork] = {}
         self.ports: dict[int, OutputPort] = {}
         """The links that have been used, by index in the graph; then exits and entrances."""
+        self.loads: LinkLoads | None = None
+        """Takes the loads of links, in a run with records."""
 
     def link(self, stage: Stage, network: int) -> VirtualNetwork:
         """A virtual network of a link."""
@@ -164,6 +167,9 @@ class ClockedNetwork:
             delay = leave + wire + flit_cycles - 1
             port = self._elements.port(name, index, source, flit_cycles, delay)
             self.ports[index] = port
+            # Of a router's exits and entrances to components, which are no links, nothing.
+            if self.loads is not None and index < len(self._graph.links):
+                self.loads.watch("link", port)
         # A credit makes a round of a flit's way and its own. A wire of one cycle is the base of
         # `buffer_flits`; a longer or slower link has room for what its longer round adds, so that
         # the distance costs time and no bandwidth.

@@ -16,12 +16,13 @@ from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.fabric.clocked_network import ClockedNetwork
 from sip_node.chip.fabric.credited_paths import CreditedPaths, PathKey
 from sip_node.chip.fabric.fabric import Endpoint, LinkCounters, link_server
-from sip_node.chip.fabric.packet import FabricTransfer, Packet
+from sip_node.chip.fabric.packet import FabricTransfer, Packet, train_of
 from sip_node.chip.fabric.router_elements import RouterElements
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fabric.stalled import StalledPacket, network_name, stalled_packets
 from sip_node.chip.fabric.virtual_channels import VirtualNetwork
 from sip_node.chip.fabric.worm import PacketPath, PathPlan, Worm
+from sip_node.chip.link_loads import LinkLoads
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
@@ -62,6 +63,15 @@ class ReferenceCreditedFabric:
         self._left: dict[int, Callable[[Packet], None]] = {}
         self._waiting_bytes: dict[int, int] = {}
         self.sent = self.delivered = 0
+        self.records = False
+        """Whether packets have trains, in a run with records."""
+
+    def record(self, loads: LinkLoads) -> None:
+        """Record the loads of all links, and what packets queue."""
+        self.records = True
+        for server in self._servers.values():
+            loads.watch("link", server)
+        self._network.loads = loads
 
     def attach(
         self,
@@ -126,6 +136,8 @@ class ReferenceCreditedFabric:
     def send(self, packet: Packet, origin: int, tail_ps: int) -> None:
         """Send `packet` from node `origin` now; its tail is there at `tail_ps`."""
         self.sent += 1
+        if self.records and packet.train is None:
+            packet.train = train_of(packet.transfer)
         if origin in self._left:
             self._waiting_bytes[origin] += packet.size
         transfer = packet.transfer

@@ -59,6 +59,9 @@ class ReferenceEgressStream:
         left_bytes = departure.transfer.total - departure.begin
         departure.nbytes = min(departure.packet_bytes, left_bytes)
         begin_ps, departure.left_ps = self._port.reserve(now_ps, now_ps, departure.nbytes)
+        train = departure.transfer.train
+        if train is not None:
+            train.at_port(now_ps, begin_ps, departure.left_ps)
         self._engine.at(begin_ps, self._leave, departure)
 
     def _leave(self, departure: _Departure) -> None:

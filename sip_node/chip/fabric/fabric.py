@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from runtime.core.simtime import serialisation_ps
 from runtime.model.graph import ChipGraph, Link
 from runtime.model.routing import ChipRoutes, Stage
-from sip_node.chip.fabric.packet import Packet
+from sip_node.chip.fabric.packet import Packet, train_of
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fabric.stalled import StalledPacket
+from sip_node.chip.link_loads import LinkLoads
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
@@ -87,6 +88,15 @@ class ReferenceFabric:
         ]
         self.sent = 0
         self.delivered = 0
+        self.records = False
+        """Whether packets have trains, in a run with records."""
+
+    def record(self, loads: LinkLoads) -> None:
+        """Record the loads of all links, and what packets queue."""
+        self.records = True
+        for server in self.servers:
+            if server is not None:
+                loads.watch("link", server)
 
     def attach(
         self,
@@ -127,6 +137,8 @@ class ReferenceFabric:
     def send(self, packet: Packet, origin: int, tail_ps: int) -> None:
         """Send `packet` from node `origin` now; its tail is there at `tail_ps`."""
         self.sent += 1
+        if self.records and packet.train is None:
+            packet.train = train_of(packet.transfer)
         sip, node = packet.transfer.sip, packet.transfer.node
         if sip == self._sip:
             self._advance(packet, node, self._routes.route(origin, node).stages, 0, tail_ps)
@@ -151,9 +163,12 @@ class ReferenceFabric:
         pre_ps, post_ps = stage.pre_ps, stage.post_ps
         # One event per hop: the delays before and after the link are merged into it (`Stage`).
         # The tail keeps its distance to the head, unless the link is slower or busy.
-        start_ps, tail_ps = server.reserve(
-            self._engine.now_ps + pre_ps, tail_ps + pre_ps, packet.size
-        )
+        head_ps = self._engine.now_ps + pre_ps
+        start_ps, tail_ps = server.reserve(head_ps, tail_ps + pre_ps, packet.size)
+        if packet.train is not None:
+            waited_ps = packet.train.at_link(index, head_ps, start_ps, tail_ps)
+            if waited_ps:
+                packet.queued(waited_ps, server.name)
         self._engine.at(
             start_ps + post_ps, self._advance, packet, target, stages, index + 1, tail_ps + post_ps
         )

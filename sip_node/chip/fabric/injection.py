@@ -65,6 +65,9 @@ class Injection:
             vc = self.vc = self._next_vc(now)
         assert vc.target is not None
         vc.credits.popleft()
+        if worm.packet.train is not None:
+            waited = now - self._clock.cycle(worm.head_ps)
+            port.record(worm, 0, now, waited if self.left == worm.flits else None)
         if self.left == worm.flits:
             port.nbytes += worm.packet.size
             port.queued_cycles += now - self._clock.cycle(worm.head_ps)

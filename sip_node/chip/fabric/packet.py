@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from runtime.core import dtypes
 from runtime.wire.packets import PacketKind
+from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
 from sip_node.chip.strided_block import BYTES, StridedBlock
 from sip_node.compiled.choice import IS_COMPILED
 
@@ -68,7 +69,7 @@ class ReferenceTransfer(Struct, gc=False, eq=False):
     carries it back. `payload` are all bytes in packed order, empty in a run without data; those of
     DATA are there when its last packet leaves the memory. `element` is the type of the elements, an
     index of `ELEMENTS`, and `call` the collective call that a slot belongs to: both are the
-    metadata of a slot.
+    metadata of a slot. `train` are its packets in the SIP that sends it, in a run with records.
     """
 
     kind: Kind
@@ -86,6 +87,7 @@ class ReferenceTransfer(Struct, gc=False, eq=False):
     rows: StridedBlock | None = None
     element: int = 0
     call: str = ""
+    train: PacketTrain | None = None
 
 
 if TYPE_CHECKING or not IS_COMPILED:
@@ -112,6 +114,13 @@ class ReferencePacket(Struct, gc=False):
     """The room that the packet takes at its endpoint until `release`, in a fabric with credits."""
     came_from: int | None = None
     """The neighbouring SIP that it has come from; None for a packet of this SIP."""
+    train: PacketTrain | None = None
+    """In a run with records, the packets of its transfer in this SIP."""
+    link_ps: int = 0
+    """The time for which it has queued behind packets of other transfers at links of this SIP."""
+    longest_ps: int = 0
+    longest_link: str = ""
+    """The link where it queued longest, for `longest_ps`."""
 
     @property
     def address(self) -> int:
@@ -119,11 +128,30 @@ class ReferencePacket(Struct, gc=False):
         transfer = self.transfer
         return transfer.address + self.begin if transfer.rows is None else transfer.address
 
+    def queued(self, waited_ps: int, link: str) -> None:
+        """It has queued behind packets of other transfers at a link."""
+        assert self.train is not None, "a packet with a train: a run with records"
+        self.link_ps += waited_ps
+        if waited_ps > self.longest_ps:
+            self.longest_ps, self.longest_link = waited_ps, link
+        self.train.times.at_links(self.link_ps, self.longest_link)
+
+    def enter(self, train: PacketTrain | None) -> None:
+        """It is in another SIP now, with the packets of `train`."""
+        self.train, self.link_ps, self.longest_ps = train, 0, 0
+
 
 if TYPE_CHECKING or not IS_COMPILED:
     Packet = ReferencePacket
 else:
     from sip_node.compiled.packet import Packet
+
+
+def train_of(transfer: FabricTransfer) -> PacketTrain:
+    """The packets of a transfer in the SIP that sends it, for an operation of its own."""
+    if transfer.train is None:
+        transfer.train = PacketTrain(QueueTimes())
+    return transfer.train
 
 
 class PacketSender(Protocol):

@@ -117,6 +117,9 @@ class Router:
         port.flits += 1
         worm, hop = channel.packets[0]
         arrived = channel.taken(now)
+        if worm.packet.train is not None:
+            is_head = channel.left == worm.flits
+            port.record(worm, hop, now, now - arrived - channel.least_cycles if is_head else None)
         target = vc.target
         if target is not None:
             vc.credits.popleft()

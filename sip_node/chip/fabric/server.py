@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from runtime.core.simtime import PS_PER_NS, exact
+from sip_node.chip.time_bins import TimeBins
 from sip_node.compiled.choice import IS_COMPILED
 
 
@@ -21,14 +22,16 @@ class ReferenceServer:
     A message has a head and a tail, the arrival times of its first and last byte. Service starts
     when the head has arrived and the server is free (cut-through: it does not wait for the tail).
     The tail leaves when all bytes are served and have arrived: `max(start + nbytes / bw, tail in)`.
-    Until then the server is busy: a slow link before it holds a fast one.
+    Until then the server is busy: a slow link before it holds a fast one. `bins` are its load over
+    time, in a run with records.
     """
 
-    __slots__ = ("_bytes_per_ps", "busy_ps", "free_ps", "name", "nbytes", "queued_ps")
+    __slots__ = ("_bytes_per_ps", "bins", "busy_ps", "free_ps", "name", "nbytes", "queued_ps")
 
     def __init__(self, name: str, bw_gbs: float) -> None:
         self.name = name
         self._bytes_per_ps = _ratio(bw_gbs)
+        self.bins: TimeBins | None = None
         self.free_ps = 0
         self.busy_ps = 0
         self.queued_ps = 0
@@ -61,6 +64,8 @@ class ReferenceServer:
         self.busy_ps += tail - start
         self.queued_ps += start - head_ps
         self.nbytes += nbytes
+        if self.bins is not None:
+            self.bins.add(start, tail, nbytes, start - head_ps)
         return start, tail
 
 

@@ -18,6 +18,7 @@ from runtime.core.simtime import NEVER_PS
 from sip_node.chip.fabric.cycle_queue import Arbiter, CycleQueue
 from sip_node.chip.fabric.noc_clock import Pipeline
 from sip_node.chip.fabric.worm import Worm
+from sip_node.chip.time_bins import TimeBins
 
 HELD = NEVER_PS
 """`OutputVc.free_at` while a packet has the channel."""
@@ -30,12 +31,14 @@ class OutputPort:
 
     A flit occupies the link for `flit_cycles`, and can be used at its end `delay` cycles after it
     has won the switch. `pointer` is the input behind that of its last flit. `units` are the
-    bytes of a flit and the period of the clock in ps.
+    bytes of a flit and the period of the clock in ps. In a run with records, `bins` are its load
+    over time and `packets` the number of those that it has carried.
     """
 
     __slots__ = (
         "_flit_bytes",
         "_period_ps",
+        "bins",
         "delay",
         "flit_cycles",
         "flits",
@@ -43,6 +46,7 @@ class OutputPort:
         "index",
         "name",
         "nbytes",
+        "packets",
         "pointer",
         "queued_cycles",
     )
@@ -53,11 +57,31 @@ class OutputPort:
         self.name, self.index, self.flit_cycles, self.delay = name, index, flit_cycles, delay
         self._flit_bytes, self._period_ps = units
         self.free_at = self.pointer = 0
-        self.flits = self.nbytes = self.queued_cycles = 0
+        self.flits = self.nbytes = self.queued_cycles = self.packets = 0
+        self.bins: TimeBins | None = None
 
     def serialisation_ps(self, nbytes: int) -> int:
         """The time that the flits of one packet of `nbytes` take."""
         return -(-nbytes // self._flit_bytes) * self.flit_cycles * self._period_ps
+
+    def record(self, worm: Worm, hop: int, now: int, waited: int | None) -> None:
+        """A flit of a packet leaves in cycle `now`; of a head, after it has `waited` for cycles."""
+        period_ps, packet = self._period_ps, worm.packet
+        queued_ps = 0 if waited is None else waited * period_ps
+        if self.bins is not None:
+            self.bins.add(
+                now * period_ps,
+                (now + self.flit_cycles) * period_ps,
+                0 if waited is None else packet.size,
+                queued_ps,
+                waited is not None,
+            )
+        if waited is None or packet.train is None:
+            return
+        self.packets += 1
+        others_ps = packet.train.at_router(hop, self.packets, queued_ps)
+        if others_ps:
+            packet.queued(others_ps, self.name)
 
     @property
     def busy_ps(self) -> int:

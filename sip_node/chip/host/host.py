@@ -24,6 +24,7 @@ from runtime.core.requests import (
     Request,
     Transfer,
 )
+from runtime.core.run_tables import Cause
 from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import OpRecord
 from runtime.wire.reports import OpenTransfer
@@ -283,7 +284,11 @@ class Host:
         # A request that waited for others begins at its release: before that, the memory need not
         # have what it reads, and others may still read what it writes.
         start_ps = answer.released_ps if command.waits_for else command.departed_ps
-        self.log.add(record_of(request, start_ps, self._engine.now_ps, answered.data))
+        self.log.add(
+            record_of(request, start_ps, self._engine.now_ps, answered.data),
+            command.submitted_ps,
+            Cause.COMMAND if command.waits_for else Cause.NONE,
+        )
 
     def _complete(self, command: Command) -> None:
         # What the command held may be freed now, before a rank program that waits for it goes on.

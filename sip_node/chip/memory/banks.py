@@ -31,6 +31,7 @@ from runtime.model.schema import HbmBanks
 from runtime.model.topology import Topology
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.memory.transaction_queue import Access
+from sip_node.chip.time_bins import TimeBins
 
 RowPart = tuple[int, int]
 """A row, numbered through all banks of a channel, and bytes of it."""
@@ -65,7 +66,10 @@ class _DramBank:
 
 
 class BankedChannel:
-    """A pseudo channel with its banks. `free_ps` is the end of its last column."""
+    """A pseudo channel with its banks. `free_ps` is the end of its last column.
+
+    `bins` are its load over time, in a run with records.
+    """
 
     def __init__(self, name: str, topology: Topology) -> None:
         self._timings = BankTimings(topology.hbm.banks)
@@ -76,6 +80,8 @@ class BankedChannel:
         # None before the first access, which pays no penalty.
         self._wrote: bool | None = None
         self._refresh_ps = self._timings.refi_ps or NEVER_PS
+        self.name = name
+        self.bins: TimeBins | None = None
         self.free_ps = 0
 
     def serve(
@@ -97,6 +103,9 @@ class BankedChannel:
             self._banks[number % len(self._banks)].columns_ps = self.free_ps
             begins_ps = min(begins_ps, begin_ps)
         self.free_ps = max(self.free_ps, tail_ps)
+        if self.bins is not None:
+            nbytes = sum(part for _, part in rows)
+            self.bins.add(begins_ps, self.free_ps, nbytes, begins_ps - head_ps)
         return begins_ps, self.free_ps
 
     def _column_ps(self, number: int, arrived_ps: int, head_ps: int) -> int:

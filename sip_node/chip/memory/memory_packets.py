@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet, PacketSender
+from sip_node.chip.fabric.packet_train import PacketTrain
 from sip_node.chip.memory.transaction_queue import Access, Service
 from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
@@ -126,6 +127,7 @@ class ReferenceMemoryPackets:
             begun=partial(self._writes, packet, storing),
             rows=transfer.rows,
             begin=packet.begin,
+            train=packet.train,
         )
         self._service.submit(access)
 
@@ -147,6 +149,8 @@ class ReferenceMemoryPackets:
         answer = self._answers.get(transfer)
         if answer is None:
             answer = self._answers[transfer] = _Answer(self._store.answer(transfer))
+            if request.train is not None:
+                answer.data.train = PacketTrain(request.train.times)
         end = transfer.total if request.last else request.begin + self._packet_bytes
         self._next_piece(_Reading(request, answer, now_ps, request.begin, end, now_ps))
 
@@ -164,6 +168,7 @@ class ReferenceMemoryPackets:
             begun=partial(self._reads, reading),
             rows=transfer.rows,
             begin=begin,
+            train=reading.request.train,
         )
         self._service.submit(access)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
+from sip_node.chip.fabric.packet_train import PacketTrain
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory.memory_packets import MemoryPackets, TransferStore
 from sip_node.chip.memory.transaction_queue import Service
@@ -110,6 +111,7 @@ class ReferenceMemoryPort:
             flow=about.flow,
             element=about.element,
             call=about.call,
+            train=None if packet.train is None else PacketTrain(packet.train.times),
         )
         self._fabric.send(Packet(notice, 0, self._control_bytes), self._node, self._engine.now_ps)
 

@@ -9,12 +9,15 @@ from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
 from sip_node.chip.memory.transaction_queue import Access, MessageKey
+from sip_node.chip.time_bins import TimeBins
 from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 
 class ReservedPort(Protocol):
-    """A port with a calendar, as in `Server`."""
+    """A port with a calendar, as in `Server`; `bins` are its load over time."""
+
+    bins: TimeBins | None
 
     def reserve(self, head_ps: int, tail_ps: int, nbytes: int) -> tuple[int, int]:
         """(start, tail) of a message that arrives from `head_ps` to `tail_ps`."""
@@ -31,6 +34,7 @@ class ReferencePortTurns:
 
     def submit(self, access: Access) -> None:
         """Reserve the port for an access, or let it wait for its turn."""
+        access.submitted_ps = self._engine.now_ps
         later = self._later.get(access.message)
         if later is None:
             self._reserve(deque([access]))
@@ -41,7 +45,12 @@ class ReferencePortTurns:
         """Reserve the port for accesses of one message until one of them has to wait."""
         while accesses:
             access, now_ps = accesses.popleft(), self._engine.now_ps
+            train, bins = access.train, self._port.bins
+            if train is not None and bins is not None:
+                bins.waited_ps = now_ps - access.submitted_ps
             begin_ps, end_ps = self._port.reserve(now_ps, access.tail_ps, access.nbytes)
+            if train is not None:
+                train.at_memory((0,), access.submitted_ps, begin_ps, end_ps)
             if begin_ps > now_ps:
                 self._later[access.message] = accesses
                 self._engine.at(begin_ps, self._next, access.message)

@@ -19,7 +19,10 @@ class HbmController:
 
     def __init__(self, chip: ChipContext, node: int) -> None:
         where, topology = chip.graph.nodes[node], chip.topology
-        self.queue = queue_of(chip.engine, self.memory_channels(where.name, topology))
+        channels = self.memory_channels(where.name, topology)
+        if chip.loads is not None:
+            chip.loads.watch_channels("memory", channels.channels)
+        self.queue = queue_of(chip.engine, channels)
         memory = Memory(f"{where.name}.hbm", topology.hbm_slice_bytes, data=chip.data)
         base = chip.addresses.pe_hbm_addr(chip.sip, where.cube, where.pe, 0)
         self.port = MemoryPort(chip, node, memory, base, self.queue, _read_latency_ps(topology))
@@ -67,6 +70,8 @@ class Sram:
     def __init__(self, chip: ChipContext, node: int) -> None:
         where = chip.graph.nodes[node]
         ports = SramPorts(where.name, chip.topology.cube.sram_to_router_bw_gbs)
+        if chip.loads is not None:
+            chip.loads.watch_channels("port", ports.channels)
         self.queue = queue_of(chip.engine, ports)
         memory = Memory(where.name, chip.topology.sram_bytes, data=chip.data)
         base = chip.addresses.cube_sram_addr(chip.sip, where.cube, 0)

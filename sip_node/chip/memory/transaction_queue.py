@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
+from sip_node.chip.fabric.packet_train import PacketTrain
 from sip_node.chip.strided_block import StridedBlock
 from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
@@ -40,7 +41,8 @@ class ReferenceAccess(Struct):
 
     It arrived at `arrived_ps`; its last byte arrives at `tail_ps`. `begun` is called when its
     service begins, with the times at which the first and the last of its channels begin, and at
-    which its last byte is served.
+    which its last byte is served. In a run with records `train` are the packets of its transfer;
+    it was submitted at `submitted_ps`.
     """
 
     message: MessageKey
@@ -52,6 +54,8 @@ class ReferenceAccess(Struct):
     begun: Callable[[int, int, int], None]
     rows: StridedBlock | None = None
     begin: int = 0
+    train: PacketTrain | None = None
+    submitted_ps: int = 0
 
 
 if TYPE_CHECKING or not IS_COMPILED:
@@ -139,6 +143,7 @@ class ReferenceTransactionQueue:
 
     def submit(self, access: Access) -> None:
         """Queue an access whose head has arrived."""
+        access.submitted_ps = self._engine.now_ps
         message = self._messages.get(access.message)
         if message is None:
             message = self._messages[access.message] = _MessageQueue(later=deque())
@@ -223,15 +228,30 @@ class ReferenceTransactionQueue:
             if share:
                 self._demand[index] -= 1
         access, message = waiting.access, self._messages[waiting.access.message]
+        train = access.train
+        if train is not None:
+            self._note_wait(waiting)
         first_ps, start_ps, end_ps = self._memory.reserve(
             waiting.shares, self._engine.now_ps, access.tail_ps, access.writes
         )
+        if train is not None:
+            needed = [index for index, share in enumerate(waiting.shares) if share]
+            train.at_memory(needed, access.submitted_ps, start_ps, end_ps)
         message.end_ps, message.waits = end_ps, False
         if message.later:
             self._place(message.later.popleft(), message)
         if len(self._messages) > MANY_MESSAGES + 2 * len(self._waiting):
             self._drop_messages()
         access.begun(first_ps, start_ps, end_ps)
+
+    def _note_wait(self, waiting: _WaitingAccess) -> None:
+        """The load of a channel over time includes the time for which an access waits here."""
+        waited_ps = self._engine.now_ps - waiting.access.submitted_ps
+        for channel, share in zip(self._channels, waiting.shares, strict=True):
+            # A class of the user need not count.
+            bins = getattr(channel, "bins", None) if share else None
+            if bins is not None:
+                bins.waited_ps = waited_ps
 
     def _drop_messages(self) -> None:
         """Drop the messages whose next packet would have the place of a first one."""

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from runtime.core.coordinates import PeCoordinates
-from runtime.core.trace import OpRecord
 from runtime.model.topology import Topology
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.fabric import Fabric
@@ -30,7 +29,7 @@ class PeContext:
     node: int
     tcm: PeTcm
     log: OpLog
-    record: Callable[[OpRecord], None]
+    record: Callable[..., None]
     locate: Callable[[int], tuple[int, int]]
     locate_pe: Callable[[PeCoordinates], tuple[int, int]]
     next_flow: Callable[[int], tuple[int, int, int]]

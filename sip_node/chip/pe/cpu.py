@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from runtime.core.requests import HardwareThread, PeDmaMsg
+from runtime.core.run_tables import Cause
 from runtime.core.trace import OpRecord
 from runtime.wire.reports import BlockedPe
 from sip_node.chip.barrier import BarrierSignal, LaunchBarrier
@@ -62,8 +63,9 @@ class ReferencePeCpu:
                 self._reserve_queues(order, order.name)
                 # All PEs of the launch start at its stamp. A command that contention has delayed
                 # for longer than the margin starts at once.
-                start_ps = max(order.start_ps, self._context.engine.now_ps)
-                self._context.engine.at(start_ps, self._begin, packet, order)
+                now_ps = self._context.engine.now_ps
+                start_ps = max(order.start_ps, now_ps)
+                self._context.engine.at(start_ps, self._begin, packet, order, now_ps)
             case PeMap():
                 self._mmu.map(order.run)
                 self._port.answer(packet, CommandDone())
@@ -151,22 +153,27 @@ class ReferencePeCpu:
         if launch.thread == "collectives":
             self._ipcq.table(launch.queues).user = user
 
-    def _begin(self, packet: Packet, launch: PeLaunch) -> None:
+    def _begin(self, packet: Packet, launch: PeLaunch, received_ps: int) -> None:
         """The start time of a launch has come: start it, or post it if it is a send."""
         now_ps = self._context.engine.now_ps
         if launch.transfer is not None and launch.transfer.end == "send":
-            start = partial(self._start, packet, launch, now_ps)
+            start = partial(self._start, packet, launch, now_ps, received_ps)
             self._ipcq.sends.post(launch.call, launch.transfer, start)
         else:
-            self._start(packet, launch, now_ps)
+            self._start(packet, launch, now_ps, received_ps)
 
-    def _start(self, packet: Packet, launch: PeLaunch, start_ps: int) -> None:
+    def _start(self, packet: Packet, launch: PeLaunch, start_ps: int, received_ps: int) -> None:
         kernel = self._chip.start_kernel(self._context.coordinates, launch)
         self._running[_slot(launch)] = kernel
-        kernel.finished.then(partial(self._ended, packet, launch, start_ps))
+        kernel.finished.then(partial(self._ended, packet, launch, start_ps, received_ps))
 
     def _ended(
-        self, packet: Packet, launch: PeLaunch, start_ps: int, finished: Completion[object]
+        self,
+        packet: Packet,
+        launch: PeLaunch,
+        start_ps: int,
+        received_ps: int,
+        finished: Completion[object],
     ) -> None:
         self._running.pop(_slot(launch)).close()
         self._reserve_queues(launch, "")
@@ -180,7 +187,8 @@ class ReferencePeCpu:
             self._ipcq.sends.ended()
         now_ps, (cube, pe) = self._context.engine.now_ps, self._pe
         name = f"kernel {launch.name}"
-        self._context.record(OpRecord(RECORDED_AS[launch.thread], name, start_ps, now_ps, cube, pe))
+        record = OpRecord(RECORDED_AS[launch.thread], name, start_ps, now_ps, cube, pe)
+        self._context.record(record, received_ps, Cause.LAUNCH)
         self._port.answer(packet, CommandDone(start_ps, now_ps))
 
     def _failed(self, error: BaseException) -> None:

@@ -52,7 +52,10 @@ class ReferenceDataLanding:
             self._come[data] = come
         write = self._writes.get(data.tag)
         if write is None:
-            _, tail_ps = self._port.reserve(self._engine.now_ps, tail_ps, packet.size)
+            head_ps = self._engine.now_ps
+            start_ps, tail_ps = self._port.reserve(head_ps, tail_ps, packet.size)
+            if packet.train is not None:
+                packet.train.at_port(head_ps, start_ps, tail_ps)
         else:
             if complete:
                 write.payload = data.payload
@@ -62,6 +65,8 @@ class ReferenceDataLanding:
             self._fabric.send(onward, self._node, tail_ps)
         # The port of the TCM is FIFO: when the last packet to come has landed, all have.
         if complete:
+            # In this SIP: of a transfer between SIPs of one LP, no packet is in the other one now.
+            data.train = packet.train
             self._landed(data, tail_ps)
         self._window.landed(tail_ps)
 

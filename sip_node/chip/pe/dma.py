@@ -23,11 +23,13 @@ from zlib import crc32
 
 from msgspec import Struct, field
 
+from runtime.core.run_tables import Cause
 from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import Operand, OpRecord
 from sip_node.chip.completion import Completion
 from sip_node.chip.fabric.egress_stream import EgressStream
 from sip_node.chip.fabric.packet import ELEMENTS, FabricTransfer, Kind, Packet
+from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.data_landing import DataLanding
@@ -44,7 +46,8 @@ class _DmaRequest(Struct):
     A copy has both; a gather has `rows` instead. All of them carry `tag`. `inputs` are the blocks
     that it reads. `data` are the packed bytes that it carries or has received, `total` of them.
     `packet_bytes` is the size of the packets that leave TCM. `start_ps` is the time at which it got
-    a channel.
+    a channel, `requested_ps` that at which it was queued. `times` are what its packets have queued,
+    in a run with records.
     """
 
     name: str
@@ -58,6 +61,8 @@ class _DmaRequest(Struct):
     writing: FabricTransfer | None = None
     data: bytes = b""
     start_ps: int = 0
+    requested_ps: int = 0
+    times: QueueTimes | None = None
     done: Completion[bytes] = field(default_factory=Completion)
 
 
@@ -152,11 +157,16 @@ class ReferencePeDma:
 
     def acknowledged(self, packet: Packet, tail_ps: int) -> None:
         """Take the ACK of a write, whose last byte arrives at `tail_ps`."""
-        self._engine.at(tail_ps, self._finish, self._requests[packet.transfer.tag])
+        request = self._requests[packet.transfer.tag]
+        if request.times is not None and packet.train is not None:
+            request.times.add(packet.train.times)
+        self._engine.at(tail_ps, self._finish, request)
 
     def landed(self, data: FabricTransfer, landed_ps: int) -> None:
         """The DATA of a request has come; all of it is in TCM, or on its way on, at `landed_ps`."""
         request = self._requests[data.tag]
+        if request.times is not None and data.train is not None:
+            request.times.add(data.train.times)
         if request.rows is not None:
             if request.rows.landed(data, landed_ps):
                 request.data = request.rows.data
@@ -206,11 +216,23 @@ class ReferencePeDma:
         if request.rows is not None:
             request.total = request.rows.tagged(tag)
         self._requests[tag] = request
+        request.requested_ps = self._engine.now_ps
+        if self._context.log.recorder is not None:
+            self._give_trains(request)
         if self._idle_channels:
             self._begin(request)
         else:
             self._waiting.append(request)
         return request.done
+
+    def _give_trains(self, request: _DmaRequest) -> None:
+        """What the packets of a request queue is added to its times."""
+        times = request.times = QueueTimes()
+        for transfer in (request.reading, request.writing):
+            if transfer is not None:
+                transfer.train = PacketTrain(times)
+        if request.rows is not None:
+            request.rows.give_trains(times)
 
     def _begin(self, request: _DmaRequest) -> None:
         """Give a request the channel that is idle."""
@@ -254,7 +276,7 @@ class ReferencePeDma:
             strides=target.strides,
             checksum=crc32(request.data),
         )
-        self._context.record(record)
+        self._context.record(record, request.requested_ps, Cause.CHANNEL, request.times)
         # Reassign the channel before the requester continues: requests that wait are older than
         # its next one.
         self._idle_channels += 1

@@ -4,6 +4,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from runtime.core.run_tables import Cause
 from runtime.core.trace import Operand, OpRecord
 from runtime.language.gemm import finish
 from sip_node.chip.fabric.server import Server
@@ -54,6 +55,7 @@ class ReferenceFetchPort:
 
     def accept(self, token: TileToken) -> None:
         """Take a token whose operands are in TCM."""
+        token.arrived_ps = self._engine.now_ps
         self._waiting.append(token)
         self._begin()
 
@@ -127,7 +129,7 @@ class ReferenceFetchPort:
 
     def _end(self, token: TileToken, records: list[OpRecord]) -> None:
         for record in records:
-            self._record(record)
+            self._record(record, token.arrived_ps, Cause.ENGINE)
         self.records += len(records)
         self._busy = False
         token.fetched_ps = self._engine.now_ps
@@ -166,6 +168,7 @@ class ReferenceStorePort:
 
     def accept(self, token: TileToken) -> None:
         """Take a token whose output tile is complete."""
+        token.arrived_ps = self._engine.now_ps
         self._waiting.append(token)
         self._begin()
 
@@ -209,7 +212,7 @@ class ReferenceStorePort:
             crc32(content),
             engine="pe_fetch_store",
         )
-        self._context.record(record)
+        self._context.record(record, token.arrived_ps, Cause.ENGINE)
         self.records += 1
         self._busy = False
         # All of the tile is in TCM, so another output tile may sum in its accumulator.

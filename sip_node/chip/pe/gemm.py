@@ -14,6 +14,7 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from runtime.core.coordinates import PeCoordinates
+from runtime.core.run_tables import Cause
 from runtime.core.trace import Operand, OpRecord
 from runtime.language.gemm import accumulate as accumulate_tile
 from runtime.language.value import Array
@@ -83,6 +84,8 @@ class ReferenceGemmSteps:
         self._sets, self._accumulators = registers.sets, registers.accumulators
         self._waiting: deque[TileToken] = deque()
         self._busy = False
+        # Of the step in the engine: since when it has waited, and for what.
+        self._requested_ps, self._cause = 0, Cause.NONE
         self.free_ps = 0
         self.busy_ps = 0
         self.tiles = 0
@@ -94,6 +97,7 @@ class ReferenceGemmSteps:
 
     def accept(self, token: TileToken) -> None:
         """Take a token whose operands are in registers."""
+        token.arrived_ps = self._engine.now_ps
         self._waiting.append(token)
         self._begin()
 
@@ -118,6 +122,11 @@ class ReferenceGemmSteps:
         self._busy = True
         now_ps = self._engine.now_ps
         self._count_stall(token, now_ps)
+        self._requested_ps, self._cause = token.arrived_ps, Cause.ENGINE
+        if token.arrived_ps == now_ps:
+            # The engine has waited for the operands, since it was free for this product.
+            self._requested_ps = max(self.free_ps, token.submitted_ps)
+            self._cause = Cause.OPERAND
         step_ps = token.shape.step_ps
         self.busy_ps += step_ps
         self.free_ps = now_ps + step_ps
@@ -152,7 +161,7 @@ class ReferenceGemmSteps:
             inputs=self._inputs(token),
             checksum=checksum_of(output.data),
         )
-        self._record(record)
+        self._record(record, self._requested_ps, self._cause)
         self.tiles += 1
         self.macs += token.shape.macs
         self._busy = False

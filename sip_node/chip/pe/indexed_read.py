@@ -14,6 +14,7 @@ window of the engine as those of one request, with one turn.
 from collections.abc import Sequence
 
 from sip_node.chip.fabric.packet import FabricTransfer
+from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.pe.read_window import ReadWindow
 from sip_node.pdes.engine import Engine
@@ -42,6 +43,11 @@ class IndexedRead:
         for read in self._reads:
             read.tag = tag
         return sum(read.total for read in self._reads)
+
+    def give_trains(self, times: QueueTimes) -> None:
+        """Add what the packets of all rows queue to the times of their request."""
+        for read in self._reads:
+            read.train = PacketTrain(times)
 
     def begin(self) -> None:
         """The request has a channel, and its overhead is over: read the list."""

@@ -157,7 +157,8 @@ class ReferencePeIpcq:
             flow=slot.flow,
             flow_end=True,
         )
-        self._context.record(record)
+        times = None if slot.train is None else slot.train.times
+        self._context.record(record, times=times)
         base, size = queue.pair.rx_base, queue.pair.slot_size
         assert base is not None
         # The last packet of a slot names an address inside of it, and the arrival repeats that.

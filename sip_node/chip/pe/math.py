@@ -27,6 +27,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from runtime.core.dtypes import DType
+from runtime.core.run_tables import Cause
 from runtime.core.trace import Operand
 from runtime.language.operations import compute
 from runtime.language.passes import Pass, passes
@@ -57,7 +58,10 @@ class VectorPlan(NamedTuple):
 
 @dataclass(slots=True)
 class VectorOperation:
-    """An operation of a kernel in flight; `begun` of the passes of its plan have begun."""
+    """An operation of a kernel in flight; `begun` of the passes of its plan have begun.
+
+    `waited` is whether the engine, or the port to it, had earlier work when it was requested.
+    """
 
     name: str
     inputs: Sequence[Operand | float]
@@ -68,6 +72,8 @@ class VectorOperation:
     plan: VectorPlan
     begun: int = 0
     start_ps: int = 0
+    requested_ps: int = 0
+    waited: bool = False
 
 
 _Block = tuple[tuple[int, ...], str]
@@ -176,7 +182,8 @@ class PeMath:
         # Vector 1 enters the engine when it is in registers and the engine is free.
         start_ps = times.start.end_ps(free_ps, fetch_ps)
         if not operation.begun:
-            operation.start_ps = start_ps
+            operation.start_ps, operation.requested_ps = start_ps, now_ps
+            operation.waited = max(free_ps, fetch_ps) > now_ps
         operation.begun += 1
         self.free_ps = times.computed.end_ps(free_ps, fetch_ps)
         self.busy_ps += self.free_ps - start_ps
@@ -212,7 +219,9 @@ class PeMath:
                 operation.result,
                 crc32(operation.data),
                 axis=operation.axis,
-            )
+            ),
+            operation.requested_ps,
+            Cause.ENGINE if operation.waited else Cause.NONE,
         )
         operation.done()
 
@@ -253,13 +262,14 @@ class PeMath:
     ) -> None:
         (step,) = passes(name)
         vectors = -(-prod(result.shape) // self._lanes)
-        start_ps = max(self._engine.now_ps, self.free_ps)
+        now_ps = self._engine.now_ps
+        start_ps = max(now_ps, self.free_ps)
         self.free_ps = start_ps + self._clock.ps(self.cycles(step, vectors))
         self.busy_ps += self.free_ps - start_ps
         self.records += 1
         at, span_ps = self._context.coordinates, (start_ps, self.free_ps)
         record = vector_record(at, name, span_ps, inputs, result, checksum_of(data))
-        self._engine.at(self.free_ps, self._context.record, record)
+        self._engine.at(self.free_ps, self._context.record, record, now_ps, Cause.ENGINE)
 
 
 def _epilogue_elements(name: str, operands: Sequence[Array | None], dtype: DType) -> Array | None:

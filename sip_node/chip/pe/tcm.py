@@ -25,6 +25,8 @@ class PeTcm:
         at = chip.graph.nodes[node]
         coordinates = PeCoordinates(chip.sip, at.cube, at.pe)
         self.server = Server(f"{coordinates}: pe_tcm", chip.topology.pe.tcm.bw_gbs)
+        if chip.loads is not None:
+            chip.loads.watch("port", self.server)
         self.base = chip.addresses.pe_tcm_addr(*coordinates, 0)
         self.memory = Memory(f"{at.name}.tcm", chip.topology.tcm_bytes, data=chip.data)
         turns = PortTurns(chip.engine, self.server)

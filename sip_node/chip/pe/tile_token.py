@@ -77,7 +77,8 @@ class ReferenceTileToken(Struct):
 
     The times are for the stalls of the GEMM engine (`stall_before` draws them): the submission of
     the product, operands in TCM, fetch port and register set free for this step, its turn there
-    but for an accumulator, begin of its fetch, end of its fetch.
+    but for an accumulator, begin of its fetch, end of its fetch. It came to its present stage at
+    `arrived_ps`.
     """
 
     gemm: Gemm
@@ -88,6 +89,7 @@ class ReferenceTileToken(Struct):
     route: tuple[TileStage, ...]
     submitted_ps: int
     buffer: int
+    arrived_ps: int = 0
     passed: int = 0
     a: TileData = NOT_LOADED
     b: TileData = NOT_LOADED

@@ -17,6 +17,7 @@ from itertools import accumulate, pairwise
 from typing import Protocol
 from zlib import crc32
 
+from runtime.core.run_tables import Cause
 from runtime.core.trace import Operand
 from runtime.language.chain import Chain, ChainPass
 from runtime.language.value import Value
@@ -37,7 +38,8 @@ class EngineCalendar(Protocol):
 
 
 class ChainRun:
-    """A chain in flight, whose results go to `targets` in TCM; `begun` of its passes have begun.
+    """A chain in flight, whose results go to `targets` in TCM; `begun` of its passes have begun. It
+    was queued at `queued_ps`.
 
     `done` completes when all results are in TCM. It does not before `least_end_ps`. Made before
     any result is written over an operand: the checksums are those of the operands.
@@ -48,6 +50,7 @@ class ChainRun:
     ) -> None:
         self.chain, self.targets, self.times = chain, targets, times
         self.done: Completion[None] = Completion()
+        self.queued_ps = 0
         self.begun = self.least_end_ps = 0
         # The passes that are not computed, and the stores that are not complete.
         self.open = len(times)
@@ -69,7 +72,7 @@ class ChainRun:
 @dataclass(eq=False)
 class _RunningPass:
     """A pass that runs: which, when its stages begin and end, and whether its operations are in
-    the log.
+    the log. It was requested at `requested_ps`, and has `waited` if the engine had earlier work.
     """
 
     run: ChainRun
@@ -79,6 +82,8 @@ class _RunningPass:
     start_ps: int
     streamed_ps: int
     computed_ps: int
+    requested_ps: int
+    waited: bool
     recorded: bool = False
 
 
@@ -117,6 +122,7 @@ class VectorChains:
 
     def queue(self, run: ChainRun) -> None:
         """Run a chain after all that are queued."""
+        run.queued_ps = self._engine.now_ps
         self._waiting.append(run)
         if not self._is_running:
             self._next()
@@ -137,6 +143,7 @@ class VectorChains:
         each, times = run.chain.passes[run.begun], run.times[run.begun]
         run.begun += 1
         free_ps, fetch_ps = self._calendar.free_ps, self._engine.now_ps
+        requested_ps = run.queued_ps if run.begun == 1 else fetch_ps
         if times.fetched_bytes:
             fetch_ps, _ = self._fetch.reserve(fetch_ps, fetch_ps, times.fetched_bytes)
         start_ps = times.start.end_ps(free_ps, fetch_ps)
@@ -150,6 +157,8 @@ class VectorChains:
             start_ps=start_ps,
             streamed_ps=streamed_ps,
             computed_ps=computed_ps,
+            requested_ps=requested_ps,
+            waited=max(free_ps, fetch_ps) > requested_ps,
         )
         self._calendar.busy_ps += computed_ps - start_ps
         run.least_end_ps = computed_ps + self._least_ps(run)
@@ -215,6 +224,8 @@ class VectorChains:
         stream.recorded = True
         run, each, times = stream.run, stream.each, stream.times
         chain = run.chain
+        # The first operation of a pass waits for the engine, the others for that one.
+        requested_ps = stream.requested_ps if stream.waited else None
         for number in each.fetched:
             if chain.is_kept(number):
                 source, span_ps = chain.sources[number], (stream.fetch_ps, stream.start_ps)
@@ -236,7 +247,9 @@ class VectorChains:
                     run,
                     number,
                     axis=step.axis,
+                    requested_ps=requested_ps,
                 )
+                requested_ps = None
                 self._calendar.records += 1
 
     def _record(
@@ -249,6 +262,7 @@ class VectorChains:
         number: int,
         *,
         axis: int | None = None,
+        requested_ps: int | None = None,
     ) -> None:
         self._context.record(
             vector_record(
@@ -260,7 +274,9 @@ class VectorChains:
                 run.checksum(number),
                 engine="pe_fetch_store" if name in ("fetch", "store") else "pe_math",
                 axis=axis,
-            )
+            ),
+            requested_ps,
+            Cause.NONE if requested_ps is None else Cause.ENGINE,
         )
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from runtime.wire.packets import PacketKind
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet, ReferenceTransfer
+from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
 from sip_node.chip.strided_block import StridedBlock
 from tests.support.packets import fields_of
 
@@ -52,6 +53,7 @@ def test_a_copy_of_a_transfer_is_another_transfer_with_equal_fields(
         rows=StridedBlock(13, 14),
         element=15,
         call="16",
+        train=PacketTrain(QueueTimes()),
     )
     second = copy(first)
     assert fields_of(second) == fields_of(first)
@@ -65,4 +67,4 @@ def test_a_copy_of_a_transfer_is_another_transfer_with_equal_fields(
 )
 def test_a_transfer_without_more_fields_has_no_bytes(transfer: type[FabricTransfer]) -> None:
     empty = fields_of(transfer(Kind.ACK, 0, 1, 2, 3))
-    assert empty == (Kind.ACK, 0, 1, 2, 3, 0, 0, 0, 0, b"", None, None, None, 0, "")
+    assert empty == (Kind.ACK, 0, 1, 2, 3, 0, 0, 0, 0, b"", None, None, None, 0, "", None)

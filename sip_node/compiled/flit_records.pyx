@@ -1,0 +1,29 @@
+"""The load of clocked links, and what packets queue for them, in C; see `OutputPort.record`."""
+
+from sip_node.compiled.packet cimport Packet
+from sip_node.compiled.router_state cimport OutputPort, Worm
+from sip_node.compiled.time_bins cimport TimeBins
+
+
+cdef int record_flit(
+    OutputPort *port, Worm *worm, int hop, long long now, long long waited, long long left,
+    long long period_ps
+) except -1:
+    """A flit of a packet, which has `left` of them, leaves in cycle `now`.
+
+    The head of a packet has waited for `waited` cycles.
+    """
+    cdef Packet packet = <Packet> worm.packet
+    cdef bint is_head = left == worm.flits
+    cdef long long queued_ps = waited * period_ps if is_head else 0
+    if port.bins:
+        (<TimeBins> port.bins).serve(
+            now * period_ps, (now + port.flit_cycles) * period_ps,
+            packet.size if is_head else 0, queued_ps, is_head,
+        )
+    if is_head:
+        port.packets += 1
+        queued_ps = packet.train.wait_at_router(hop, port.packets, queued_ps)
+        if queued_ps:
+            packet.wait(queued_ps, <str> port.name)
+    return 0

@@ -1,0 +1,44 @@
+"""The rows of operations for the records of a run, in C: see op_rows.pyx."""
+
+from sip_node.compiled.operation cimport Operation
+from sip_node.compiled.packet_train cimport QueueTimes
+
+cdef enum:
+    CAUSES = 8
+
+
+cdef packed struct OpRow:
+    # The columns of `OPS`; texts as indices.
+    int engine
+    int name
+    short cube
+    short pe
+    long long start_ps
+    long long end_ps
+    long long address
+    long long read_address
+    long long nbytes
+    short flow_source
+    short flow_target
+    long long flow_sequence
+    unsigned char flow_end
+    long long requested_ps
+    int cause
+    long long link_ps
+    int link
+    long long memory_ps
+
+
+cdef class OpRows:
+    cdef object recorder
+    cdef dict texts
+    cdef int causes[CAUSES]
+    cdef OpRow *rows
+    cdef Py_ssize_t size
+
+    cdef int enter(
+        self, str engine, str name, Operation *about, tuple inputs, object flow, QueueTimes times
+    ) except -1
+    cdef int text(self, str text) except -1
+    cdef int cause(self, int waited_for) except -1
+    cdef int pass_on(self) except -1

@@ -1,0 +1,105 @@
+"""The rows of operations for the records of a run, in C; see `sip_node.chip.op_rows`."""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+
+from runtime.core.run_tables import OPS, Cause
+from runtime.core.trace import Operand
+from sip_node.compiled.operation cimport FOR_LINK, FOR_MEMORY, FOR_NOTHING, Operation
+from sip_node.compiled.packet_train cimport QueueTimes
+from sip_node.compiled.struct_fields cimport field_at, offset_of
+
+cdef enum:
+    ROWS = 2048
+
+cdef object operand_type = Operand
+cdef Py_ssize_t ADDRESS = offset_of(Operand, "address")
+# By `WaitedFor`.
+cdef tuple NAMES = (
+    Cause.NONE.value, Cause.OPERAND.value, Cause.CHANNEL.value, Cause.ENGINE.value,
+    Cause.LAUNCH.value, Cause.LINK.value, Cause.MEMORY.value, Cause.COMMAND.value,
+)
+cdef dict NUMBERS = {name: number for number, name in enumerate(NAMES)}
+
+
+def waited_for(cause):
+    """The number of a cause."""
+    return NUMBERS[cause]
+
+
+cdef class OpRows:
+    """The twin of `ReferenceOpRows`."""
+
+    def __init__(self, recorder):
+        cdef int index
+        if OPS.row_bytes != sizeof(OpRow):
+            raise ValueError(f"a row of {OPS.row_bytes} bytes, the core has {sizeof(OpRow)}")
+        self.recorder, self.texts = recorder, {}
+        for index in range(CAUSES):
+            self.causes[index] = -1
+        self.rows = <OpRow *> PyMem_Malloc(ROWS * sizeof(OpRow))
+        if not self.rows:
+            raise MemoryError
+
+    def __dealloc__(self):
+        PyMem_Free(self.rows)
+
+    def flush(self):
+        """See `ReferenceOpRows.flush`."""
+        self.pass_on()
+
+    cdef int enter(
+        self, str engine, str name, Operation *about, tuple inputs, object flow, QueueTimes times
+    ) except -1:
+        """Add the row of a record."""
+        cdef OpRow *row = &self.rows[self.size]
+        cdef long long waited_ps = 0
+        cdef int waited_for = FOR_NOTHING
+        row.engine, row.name = self.text(engine), self.text(name)
+        row.cube, row.pe = about.cube, about.pe
+        row.start_ps, row.end_ps = about.start_ps, about.end_ps
+        row.address, row.nbytes, row.flow_end = about.address, about.nbytes, about.flow_end
+        row.requested_ps = about.requested_ps
+        row.read_address = 0
+        for each in inputs:
+            if type(each) is operand_type:
+                row.read_address = field_at(each, ADDRESS)
+                break
+        row.flow_source = row.flow_target = row.flow_sequence = -1
+        if flow is not None:
+            row.flow_source, row.flow_target, row.flow_sequence = flow
+        if about.waited_for != FOR_NOTHING and about.start_ps > about.requested_ps:
+            waited_for, waited_ps = about.waited_for, about.start_ps - about.requested_ps
+        row.link_ps = row.memory_ps = 0
+        if times is not None:
+            row.link_ps, row.memory_ps = times.link_ps, times.memory_ps
+            if times.link_ps > waited_ps:
+                waited_for, waited_ps = FOR_LINK, times.link_ps
+            if times.memory_ps > waited_ps:
+                waited_for = FOR_MEMORY
+        row.cause = self.cause(waited_for)
+        row.link = self.text(times.link if times is not None and times.link_ps else "")
+        self.size += 1
+        if self.size == ROWS:
+            self.pass_on()
+        return 0
+
+    cdef int text(self, str text) except -1:
+        found = self.texts.get(text)
+        if found is None:
+            found = self.texts[text] = self.recorder.text(text)
+        return found
+
+    cdef int cause(self, int waited_for) except -1:
+        if self.causes[waited_for] < 0:
+            self.causes[waited_for] = self.text(NAMES[waited_for])
+        return self.causes[waited_for]
+
+    cdef int pass_on(self) except -1:
+        """Give the rows to the recorder."""
+        if self.size:
+            self.recorder.add(
+                OPS, PyBytes_FromStringAndSize(<char *> self.rows, self.size * sizeof(OpRow))
+            )
+            self.size = 0
+        return 0

@@ -1,0 +1,144 @@
+"""The queueing of packets behind packets of other transfers, in C.
+
+See `sip_node.chip.fabric.packet_train`.
+"""
+
+cimport cython
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
+
+cdef enum:
+    # Channels whose bits are in one word.
+    MOST_CHANNELS = 64
+    FIRST_STAGES = 12
+
+
+@cython.no_gc
+@cython.freelist(256)
+cdef class QueueTimes:
+    """The twin of `ReferenceQueueTimes`."""
+
+    def __cinit__(self):
+        self.link = ""
+
+    def at_links(self, long long link_ps, str link not None):
+        """See the reference."""
+        self.note_links(link_ps, link)
+
+    def at_memory(self, long long memory_ps):
+        """See the reference."""
+        self.note_memory(memory_ps)
+
+    def add(self, QueueTimes other not None):
+        """See the reference."""
+        self.unite(other)
+
+    cdef int note_links(self, long long link_ps, str link) except -1:
+        if link_ps > self.link_ps:
+            self.link_ps, self.link = link_ps, link
+        return 0
+
+    cdef int note_memory(self, long long memory_ps) except -1:
+        if memory_ps > self.memory_ps:
+            self.memory_ps = memory_ps
+        return 0
+
+    cdef int unite(self, QueueTimes other) except -1:
+        self.note_links(other.link_ps, other.link)
+        return self.note_memory(other.memory_ps)
+
+
+@cython.no_gc
+@cython.freelist(256)
+cdef class PacketTrain:
+    """The twin of `ReferencePacketTrain`."""
+
+    def __cinit__(self, QueueTimes times=None):
+        self.times = times
+
+    def __dealloc__(self):
+        PyMem_Free(self.links)
+        PyMem_Free(self.channels)
+
+    def at_link(self, int stage, long long head_ps, long long start_ps, long long tail_ps):
+        """See the reference."""
+        return self.wait_at_link(stage, head_ps, start_ps, tail_ps)
+
+    def at_memory(self, channels, long long arrived_ps, long long start_ps, long long end_ps):
+        """See the reference."""
+        cdef unsigned long long needs = 0
+        for each in channels:
+            needs |= 1ULL << (<int> each % MOST_CHANNELS)
+        self.wait_at_channels(needs, arrived_ps, start_ps, end_ps)
+
+    def at_port(self, long long head_ps, long long start_ps, long long tail_ps):
+        """See the reference."""
+        self.wait_at_port(head_ps, start_ps, tail_ps)
+
+    cdef long long wait_at_link(
+        self, int stage, long long head_ps, long long start_ps, long long tail_ps
+    ) except -1:
+        """`at_link` for C classes."""
+        cdef long long waited_ps
+        stage += 1
+        if stage >= self.stages:
+            self.stages = grown(&self.links, self.stages, max(stage + 1, FIRST_STAGES))
+        waited_ps = max(start_ps - max(head_ps, self.links[stage]), 0)
+        self.links[stage] = tail_ps - waited_ps
+        return waited_ps
+
+    cdef long long wait_at_router(
+        self, int hop, long long packet, long long waited_ps
+    ) except -1:
+        """See `ReferencePacketTrain.at_router`."""
+        cdef long long before
+        hop += 1
+        if hop >= self.stages:
+            self.stages = grown(&self.links, self.stages, max(hop + 1, FIRST_STAGES))
+        before, self.links[hop] = self.links[hop], packet
+        return 0 if before == packet - 1 and packet > 1 else waited_ps
+
+    cdef int wait_at_channels(
+        self, unsigned long long needs, long long arrived_ps, long long start_ps, long long end_ps
+    ) except -1:
+        """`at_memory` for C classes."""
+        cdef long long own_ps = arrived_ps, waited_ps
+        cdef int channel, count = 0
+        while count < MOST_CHANNELS and needs >> count:
+            count += 1
+        if count > self.count:
+            self.count = grown(&self.channels, self.count, count)
+        for channel in range(count):
+            if needs >> channel & 1:
+                own_ps = max(own_ps, self.channels[channel])
+        waited_ps = max(start_ps - own_ps, 0)
+        for channel in range(count):
+            if needs >> channel & 1:
+                self.channels[channel] = end_ps - waited_ps
+        return self.times.note_memory(waited_ps)
+
+    cdef int wait_at_port(
+        self, long long head_ps, long long start_ps, long long tail_ps
+    ) except -1:
+        """`at_port` for C classes."""
+        cdef long long waited_ps = max(start_ps - max(head_ps, self.port_ps), 0)
+        self.port_ps = tail_ps - waited_ps
+        return self.times.note_memory(waited_ps)
+
+
+cdef PacketTrain new_train(QueueTimes times):
+    """A train, of an operation of its own without `times`."""
+    cdef PacketTrain train = PacketTrain.__new__(PacketTrain)
+    train.times = QueueTimes.__new__(QueueTimes) if times is None else times
+    return train
+
+
+cdef int grown(long long **values, int count, int wanted) except -1:
+    """Make room for `wanted` values; those behind the first `count` are zero."""
+    cdef void *found = PyMem_Realloc(values[0], wanted * sizeof(long long))
+    cdef int index
+    if not found:
+        raise MemoryError
+    values[0] = <long long *> found
+    for index in range(count, wanted):
+        values[0][index] = 0
+    return wanted

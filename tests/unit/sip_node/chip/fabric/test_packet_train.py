@@ -1,0 +1,70 @@
+"""What packets queue behind packets of other transfers: their own train does not count."""
+
+from typing import Any
+
+import pytest
+
+from sip_node.chip.fabric.packet_train import (
+    PacketTrain,
+    QueueTimes,
+    ReferencePacketTrain,
+    ReferenceQueueTimes,
+)
+
+both = pytest.mark.parametrize(
+    "core",
+    [(PacketTrain, QueueTimes), (ReferencePacketTrain, ReferenceQueueTimes)],
+    ids=["core", "reference"],
+)
+Core = tuple[Any, Any]
+
+
+@both
+def test_a_packet_behind_its_own_train_has_queued_behind_no_other(core: Core) -> None:
+    train = core[0](core[1]())
+    # All heads at 0, ten each on the link: the queue is its own.
+    assert [train.at_link(0, 0, 10 * k, 10 * k + 10) for k in range(4)] == [0] * 4
+
+
+@both
+def test_a_packet_queues_for_what_others_have_delayed_its_train(core: Core) -> None:
+    train = core[0](core[1]())
+    # Heads at 0, 10, 20: alone they would start then. Packets of another transfer come between.
+    assert train.at_link(3, 0, 0, 10) == 0
+    assert train.at_link(3, 10, 20, 30) == 10
+    assert train.at_link(3, 20, 40, 50) == 20
+    # And an idle time makes up for it.
+    assert train.at_link(3, 90, 90, 100) == 0
+
+
+@both
+def test_links_of_a_route_are_separate(core: Core) -> None:
+    train = core[0](core[1]())
+    assert train.at_link(0, 0, 0, 100) == 0
+    assert train.at_link(40, 5, 25, 35) == 20
+    assert train.at_link(-1, 5, 9, 35) == 4
+
+
+@both
+def test_channels_of_a_memory_serve_a_train_side_by_side(core: Core) -> None:
+    train = core[0](core[1]())
+    train.at_memory((0,), 0, 0, 20)
+    train.at_memory((1,), 0, 0, 20)
+    assert train.times.memory_ps == 0
+    # Its own access before it ends at 20; then another transfer has the channel until 35.
+    train.at_memory((0, 5), 3, 35, 55)
+    assert train.times.memory_ps == 15
+    train.at_memory((1,), 3, 20, 40)
+    assert train.times.memory_ps == 15
+
+
+@both
+def test_the_longest_times_are_kept_with_their_link(core: Core) -> None:
+    times, other = core[1](), core[1]()
+    times.at_links(7, "a")
+    times.at_links(7, "b")
+    assert (times.link_ps, times.link) == (7, "a")
+    other.at_links(8, "c")
+    other.at_memory(2)
+    times.add(other)
+    assert (times.link_ps, times.link, times.memory_ps) == (8, "c", 2)
