@@ -60,13 +60,17 @@ class LpSummary(Struct, frozen=True):
 class RunReport(Struct, frozen=True):
     """The contents of `run.json`.
 
-    `sim_time_ns` is the time of the last event of all SIPs, or the last reported time of a run that
-    failed. `verification` is the result of `--verify-data`, None without it or if the run failed.
-    `core` is `compiled` if an LP ran the compiled core, else `python`. `code` is the SHA-256 of the
-    source of every module that an LP has imported.
+    `kind` and `program` are those of the `ProgramSpec`: with them, `arguments` and `argv` a run can
+    be repeated. `sim_time_ns` is the time of the last event of all SIPs, or the last reported time
+    of a run that failed. `verification` is the result of `--verify-data`, None without it or if the
+    run failed. `core` is `compiled` if an LP ran the compiled core, else `python`. `code` is the
+    SHA-256 of the source of every module that an LP has imported.
     """
 
     bench: str
+    kind: str
+    program: str
+    as_cuda: bool
     sips: int
     procs: int
     passed: bool
@@ -147,6 +151,9 @@ def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> 
     correct = (outcome is None or outcome.wrong == 0) and (verdict is None or verdict.passed)
     return RunReport(
         bench=plan.program.name,
+        kind=plan.program.kind,
+        program=plan.program.path,
+        as_cuda=plan.program.as_cuda,
         sips=plan.sips,
         procs=plan.procs,
         passed=error is None and len(sips) == plan.sips and correct,

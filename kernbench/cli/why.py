@@ -1,7 +1,9 @@
 """`kernbench why`: where the time of a run went; two runs compared; what if a number changed."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -9,39 +11,106 @@ from kernbench.cli.options import CONTEXT_SETTINGS
 from runtime.core.errors import UsageError
 from runtime.core.output import print_lines
 
+if TYPE_CHECKING:
+    from kernbench.run_records import RecordedRun
+    from kernbench.why.what_if import Prediction
+
 
 @click.command(name="why", context_settings=dict(CONTEXT_SETTINGS))
 @click.argument("runs", nargs=-1, type=click.Path(path_type=Path), metavar="RUN [RUN]")
+@click.option(
+    "--what-if",
+    "what_ifs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="The time with another number in the topology file, `ucie.bw_gbs=256` or "
+    "`ucie.bw_gbs=x2`: predicted from the critical path, then simulated; may be given several "
+    "times.",
+)
+@click.option("--check", is_flag=True, help="Also simulate the predictions that the report makes.")
 @click.option("--json", "as_json", is_flag=True, help="For programs: JSON, times in picoseconds.")
-def why_command(runs: Sequence[Path], *, as_json: bool) -> int:
+def why_command(
+    runs: Sequence[Path], what_ifs: Sequence[str], *, check: bool, as_json: bool
+) -> int:
     """Explain where the time of a run went, from the records in its directory.
 
     Two runs are compared. docs/performance-debugging.md describes every number.
     """
     if not 1 <= len(runs) <= 2:
         raise UsageError(f"why: give the directory of a run, or of two runs, not {len(runs)}")
+    if len(runs) > 1 and (what_ifs or check):
+        option = "--what-if" if what_ifs else "--check"
+        raise UsageError(f"why: {option} belongs to one run, and two are compared")
     # Imported here: a help text needs no arrays.
     from kernbench.run_records import open_run
+
+    records = [open_run(run) for run in runs]
+    if len(records) > 1:
+        _compare(*records, as_json=as_json)
+    elif what_ifs:
+        _what_if(records[0], what_ifs, as_json=as_json)
+    else:
+        _explain(records[0], check=check, as_json=as_json)
+    return 0
+
+
+def _compare(before: "RecordedRun", after: "RecordedRun", *, as_json: bool) -> None:
+    from kernbench.why.compare import compare, comparison_json, comparison_lines
     from kernbench.why.explanation import explain
 
-    explained = [explain(open_run(run)) for run in runs]
-    if len(explained) > 1:
-        from kernbench.why.compare import compare, comparison_json, comparison_lines
-
-        comparison = compare(explained[0], explained[1])
-        _print_json(comparison_json(comparison)) if as_json else print_lines(
-            comparison_lines(comparison)
-        )
-        return 0
+    comparison = compare(explain(before), explain(after))
     if as_json:
-        from kernbench.why.json_form import explanation_json
+        _print_json(comparison_json(comparison))
+    else:
+        print_lines(comparison_lines(comparison))
 
-        _print_json(explanation_json(explained[0]))
-        return 0
-    from kernbench.why.report import explanation_lines
 
-    print_lines(explanation_lines(explained[0]))
-    return 0
+def _what_if(records: "RecordedRun", what_ifs: Sequence[str], *, as_json: bool) -> None:
+    from kernbench.why.explanation import require_finished
+    from kernbench.why.path import critical_path
+    from kernbench.why.report import prediction_lines
+    from kernbench.why.what_if import Predictor, parse_change, predictions_json
+
+    require_finished(records)
+    changes = [parse_change(records, text) for text in what_ifs]
+    predictor = Predictor(records, critical_path(records))
+    checked = _checked(records, [predictor.predict(change) for change in changes])
+    if as_json:
+        _print_json(predictions_json(checked))
+    else:
+        print_lines(prediction_lines(checked, records.run.total_ps))
+
+
+def _explain(records: "RecordedRun", *, check: bool, as_json: bool) -> None:
+    from kernbench.why.explanation import explain
+    from kernbench.why.json_form import explanation_json
+    from kernbench.why.report import explanation_lines, prediction_lines
+    from kernbench.why.what_if import Predictor, predictions_json
+
+    explanation = explain(records)
+    predictions = Predictor(records, explanation.path).classes()
+    if check:
+        predictions = _checked(records, predictions)
+    if as_json:
+        what_if = predictions_json(predictions)
+        _print_json(explanation_json(explanation) | {"what_if": what_if})
+        return
+    print_lines(explanation_lines(explanation))
+    print_lines(prediction_lines(predictions, explanation.total_ps))
+
+
+def _checked(records: "RecordedRun", predictions: "Sequence[Prediction]") -> "list[Prediction]":
+    from kernbench.cli.rerun import simulated_ps
+    from kernbench.why.what_if import changed_text
+
+    return [
+        replace(
+            each,
+            simulated_ps=simulated_ps(records, changed_text(records, each.change), str(each.change))
+            - records.run.total_ps,
+        )
+        for each in predictions
+    ]
 
 
 def _print_json(content: object) -> None:

@@ -5,7 +5,7 @@ are those of `runtime.core.run_tables`, one for each SIP, as columns of numpy.
 """
 
 from kernbench.run_records.columns import Columns, Texts
-from kernbench.run_records.directory import open_run
+from kernbench.run_records.directory import open_run, read_report
 from kernbench.run_records.records import RecordedRun, RunSummary
 
-__all__ = ["Columns", "RecordedRun", "RunSummary", "Texts", "open_run"]
+__all__ = ["Columns", "RecordedRun", "RunSummary", "Texts", "open_run", "read_report"]

@@ -21,7 +21,7 @@ def open_run(directory: Path) -> RecordedRun:
 
     Raises `UsageError` for a directory that is not that of a recorded run.
     """
-    run = _run(directory)
+    run = read_report(directory)
     if not (directory / RECORDS).is_dir():
         raise UsageError(
             f"{directory} has no records: the run was made with --no-trace, or by a version of "
@@ -38,7 +38,11 @@ def open_run(directory: Path) -> RecordedRun:
     )
 
 
-def _run(directory: Path) -> RunSummary:
+def read_report(directory: Path) -> RunSummary:
+    """The report of the run in `directory`, which may have no records.
+
+    Raises `UsageError` for what is not the directory of a run that has ended.
+    """
     if not directory.exists():
         raise UsageError(f"no such directory: {directory}; a run prints its own as its last line")
     if not directory.is_dir():

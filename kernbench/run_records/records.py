@@ -21,6 +21,9 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     """The part of `run.json` that analyses use."""
 
     bench: str
+    kind: str
+    program: str
+    as_cuda: bool
     sips: int
     passed: bool
     error: str | None

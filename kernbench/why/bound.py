@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernbench.run_records import RecordedRun
+from kernbench.why.cursor import RunIndex
 from kernbench.why.load import Load, busiest, loads
 from kernbench.why.path import critical_path
 from kernbench.why.piece import PathPiece, PieceKind
@@ -43,10 +44,10 @@ class RunBound:
         return self.bound_ps / self.total_ps if self.total_ps else 1.0
 
 
-def run_bound(records: RecordedRun) -> RunBound:
-    """The bound of a run."""
+def run_bound(records: RecordedRun, index: RunIndex | None = None) -> RunBound:
+    """The bound of a run; `index` is that of the records, if there is one."""
     # Without the detours to the operations that had an engine: those are no dependencies.
-    direct = critical_path(records, through_engines=False)
+    direct = critical_path(records, index, through_engines=False)
     resource = busiest(loads(records, 1))
     return RunBound(records.run.total_ps, resource, without_waiting_ps(direct.pieces))
 

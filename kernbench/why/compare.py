@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from coordinator.report.text_table import TextTable, text_columns
 from kernbench.why.explanation import Explanation
-from kernbench.why.report import SHOWN, STYLE, ns
+from kernbench.why.report import SHOWN, STYLE, ns, signed
 from kernbench.why.shares import by_component, by_kind, by_line, shares
 from runtime.core.simtime import format_ps
 
@@ -88,11 +88,6 @@ def comparison_lines(comparison: RunComparison) -> Iterator[str]:
             table.row(each.name, ns(each.before_ps), ns(each.after_ps), signed(each.change_ps))
         yield from table.lines()
         yield ""
-
-
-def signed(time_ps: int) -> str:
-    """A difference in nanoseconds with its sign."""
-    return f"{'+' if time_ps > 0 else ''}{ns(time_ps)}"
 
 
 def comparison_json(comparison: RunComparison) -> dict[str, object]:

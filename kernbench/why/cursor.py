@@ -50,23 +50,37 @@ class AtCommand:
 Cursor = AtProgram | AtOp | BeforeOp | AtCommand
 
 
+@dataclass(frozen=True)
+class RunIndex:
+    """The tables of a run in the orders in which the walk searches them."""
+
+    sips: Mapping[int, SipIndex]
+    slots: SlotJoins
+
+    @classmethod
+    def of(cls, records: RecordedRun) -> "RunIndex":
+        """The index of a run; its orders are made when they are used."""
+        sips = {sip: SipIndex(records, sip) for sip in records.sips}
+        return cls(sips, SlotJoins(records.tables(OPS)))
+
+
 @dataclass
 class WalkContext:
     """The tables that the walk searches, and the pieces that it has found, the last one first."""
 
-    indices: Mapping[int, SipIndex]
-    slots: SlotJoins
+    index: RunIndex
     through_engines: bool = True
     pieces: list[PathPiece] = field(default_factory=list[PathPiece])
 
-    @classmethod
-    def of(cls, records: RecordedRun, *, through_engines: bool = True) -> "WalkContext":
-        """The context of a walk over these records."""
-        return cls(
-            {sip: SipIndex(records, sip) for sip in records.sips},
-            SlotJoins(records.tables(OPS)),
-            through_engines,
-        )
+    @property
+    def indices(self) -> Mapping[int, SipIndex]:
+        """The tables of each SIP."""
+        return self.index.sips
+
+    @property
+    def slots(self) -> SlotJoins:
+        """The joins of the queues of all SIPs."""
+        return self.index.slots
 
     def add(
         self, begin_ps: int, end_ps: int, kind: PieceKind, component: str, what: str, **rest: Any

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from kernbench.run_records import RecordedRun
 from kernbench.why.bound import RunBound, run_bound
 from kernbench.why.breakdown import PeTime, RankTime, pe_times, rank_time
+from kernbench.why.cursor import RunIndex
 from kernbench.why.load import Load, loads
 from kernbench.why.parts import TimePart
 from kernbench.why.path import CriticalPath, critical_path
@@ -40,13 +41,14 @@ class Explanation:
 def explain(records: RecordedRun) -> Explanation:
     """The explanation of a run. Raises `UsageError` for one that has not finished."""
     require_finished(records)
+    index = RunIndex.of(records)
     return Explanation(
         records=records,
         ranks=[rank_time(records, sip) for sip in records.sips],
         pes=[pe for sip in records.sips for pe in pe_times(records, sip)],
-        path=critical_path(records),
+        path=critical_path(records, index),
         loads=loads(records),
-        bound=run_bound(records),
+        bound=run_bound(records, index),
     )
 
 

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernbench.run_records import RecordedRun
-from kernbench.why.cursor import AtCommand, AtOp, AtProgram, BeforeOp, Cursor, WalkContext
+from kernbench.why.cursor import AtCommand, AtOp, AtProgram, BeforeOp, Cursor, RunIndex, WalkContext
 from kernbench.why.path_commands import before_command
 from kernbench.why.path_operations import at_operation, before_operation
 from kernbench.why.path_programs import before_program
@@ -43,15 +43,18 @@ class CriticalPath:
         return sum(each.length_ps for each in self.pieces if each.kind is PieceKind.UNEXPLAINED)
 
 
-def critical_path(records: RecordedRun, *, through_engines: bool = True) -> CriticalPath:
+def critical_path(
+    records: RecordedRun, index: RunIndex | None = None, *, through_engines: bool = True
+) -> CriticalPath:
     """The critical path over all SIPs.
 
     An operation that waited for its engine leads to the one which had it; without
-    `through_engines`, the wait is a piece and the request precedes it.
+    `through_engines`, the wait is a piece and the request precedes it. `index` is that of the
+    records, for several walks.
     """
     total_ps = records.run.total_ps
     sip, end_ps = last_rank(records)
-    walk = WalkContext.of(records, through_engines=through_engines)
+    walk = WalkContext(index or RunIndex.of(records), through_engines)
     # Credits and answers that no program waits for.
     walk.add(end_ps, total_ps, PieceKind.COMMUNICATION, "fabric", "messages in flight", sip=sip)
     _walk(walk, AtProgram(sip, RANK_PROGRAM, end_ps))
@@ -69,18 +72,23 @@ def critical_path(records: RecordedRun, *, through_engines: bool = True) -> Crit
     return CriticalPath(total_ps, pieces)
 
 
-def _walk(walk: WalkContext, begin: Cursor) -> None:
+def _walk(walk: WalkContext, begin: AtProgram) -> None:
     """Go back from `begin` until time 0."""
     at: Cursor | None = begin
+    reached_ps = begin.time_ps
     passed = set[Cursor]()
-    while at is not None and at.time_ps > 0:
-        if at in passed:
-            # Records that lead back to themselves explain nothing.
-            sip = at.op.sip if isinstance(at, AtOp | BeforeOp) else at.sip
-            at = walk.unexplained(sip, at.time_ps)
-            continue
-        passed.add(at)
-        at = _before(walk, at)
+    while at is not None and reached_ps > 0:
+        sip = at.op.sip if isinstance(at, AtOp | BeforeOp) else at.sip
+        if at in passed or at.time_ps > reached_ps:
+            # Records that lead back to themselves, or to later times, explain nothing.
+            at = walk.unexplained(sip, reached_ps)
+        else:
+            walk.add(at.time_ps, reached_ps, PieceKind.UNEXPLAINED, "unexplained", "gap", sip=sip)
+            passed.add(at)
+            at = _before(walk, at)
+        if walk.pieces:
+            reached_ps = walk.pieces[-1].begin_ps
+    walk.add(0, reached_ps, PieceKind.UNEXPLAINED, "unexplained", "no record", sip=begin.sip)
 
 
 def _before(walk: WalkContext, at: Cursor) -> Cursor | None:

@@ -11,6 +11,7 @@ from kernbench.why.parts import TimePart
 from kernbench.why.path import CriticalPath
 from kernbench.why.piece import PathPiece
 from kernbench.why.shares import PathShare, by_component, by_kind, by_line, longest, shares
+from kernbench.why.what_if import Prediction
 from runtime.core.simtime import PS_PER_NS, format_ps
 
 STYLE = TextStyle(gap=2, heading_marks=("# ", "  "), row_mark="  ")
@@ -128,23 +129,44 @@ def load_lines(found: Mapping[str, Sequence[Load]], total_ps: int) -> Iterator[s
 
 def bound_line(bound: RunBound) -> str:
     """The bound, its reason, and how far the run is from it."""
-    return (
-        f"bound           {format_ps(bound.bound_ps)} by {bound_name(bound)}: "
-        f"{100 * bound.reached:.1f} % of the run, which is "
-        f"{bound.total_ps / max(bound.bound_ps, 1):.2f} times as long"
-    )
+    share = percent(bound.bound_ps, bound.total_ps)
+    return f"bound           {format_ps(bound.bound_ps)}, {share} % of the run: {bound_name(bound)}"
 
 
 def bound_name(bound: RunBound) -> str:
     """What the bound is of."""
     if bound.is_of_path or bound.resource is None:
-        return "the chain of dependencies without any queue"
-    return f"{bound.resource.kind} sip{bound.resource.sip}.{bound.resource.name}"
+        return "the chain of dependencies without queues"
+    return f"busiest is {bound.resource.kind} sip{bound.resource.sip}.{bound.resource.name}"
+
+
+def prediction_lines(predictions: Sequence[Prediction], total_ps: int) -> Iterator[str]:
+    """What the run would take with other numbers: predicted, and simulated where it was checked."""
+    if not predictions:
+        return
+    yield ""
+    yield "what if (ns)"
+    headings = ("<number", "before", "after", "predicted", "%", "simulated", "%")
+    table = TextTable(text_columns(*headings), STYLE)
+    for each in predictions:
+        simulated = ("", "")
+        if each.simulated_ps is not None:
+            simulated = (signed(each.simulated_ps), percent(each.simulated_ps, total_ps))
+        change = each.change
+        numbers = (f"{change.before:g}", f"{change.after:g}")
+        predicted = (signed(each.predicted_ps), percent(each.predicted_ps, total_ps))
+        table.row(change.key, *numbers, *predicted, *simulated)
+    yield from table.lines()
 
 
 def ns(time_ps: int) -> str:
     """A time in nanoseconds, to the picosecond."""
     return f"{time_ps / PS_PER_NS:,.3f}"
+
+
+def signed(time_ps: int) -> str:
+    """A difference in nanoseconds with its sign."""
+    return f"{'+' if time_ps > 0 else ''}{ns(time_ps)}"
 
 
 def percent(part_ps: int, total_ps: int) -> str:

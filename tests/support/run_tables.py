@@ -95,6 +95,9 @@ def write_run(
         (directory / name).write_text((ROOT / name).read_text())
     contents = {
         "bench": "hand-made",
+        "kind": "bench",
+        "program": "absent:hand_made",
+        "as_cuda": False,
         "sips": len(sips),
         "passed": True,
         "error": None,

@@ -30,9 +30,12 @@ def test_two_runs_are_compared(run: str, other: str, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out.startswith(f"# why {run} {other}\n")
 
 
-def test_json_is_one_object(run: str, other: str, capsys: pytest.CaptureFixture[str]):
+def test_json_is_one_object_with_predictions(
+    run: str, other: str, capsys: pytest.CaptureFixture[str]
+):
     assert main(["why", "--json", run]) == 0
-    assert json.loads(capsys.readouterr().out)["total_ps"] == 1000
+    form = json.loads(capsys.readouterr().out)
+    assert (form["total_ps"], form["what_if"][0]["simulated_ps"]) == (1000, None)
     assert main(["why", run, other, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["after"] == other
 
@@ -52,3 +55,17 @@ def test_wrong_arguments_are_one_line(
     assert main(["why", *arguments]) == 2
     [line] = capsys.readouterr().err.splitlines()
     assert problem in line
+
+
+@pytest.mark.parametrize("option", [["--check"], ["--what-if", "ucie.bw_gbs=x2"]])
+def test_a_comparison_has_no_predictions(
+    option: list[str], run: str, other: str, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["why", run, other, *option]) == 2
+    assert "belongs to one run, and two are compared" in capsys.readouterr().err
+
+
+def test_a_wrong_number_is_one_line(run: str, capsys: pytest.CaptureFixture[str]):
+    assert main(["why", run, "--what-if", "ucie.bw=1"]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert "did you mean" in line

@@ -1,0 +1,61 @@
+"""Five lines at the end of a run: parts, critical path, statements, busiest resources, bound."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from kernbench.run_records import RecordedRun
+from kernbench.why.bound import run_bound
+from kernbench.why.breakdown import RankTime, rank_time
+from kernbench.why.cursor import RunIndex
+from kernbench.why.load import Load, loads
+from kernbench.why.parts import TimePart
+from kernbench.why.path import critical_path
+from kernbench.why.report import bound_line
+from kernbench.why.shares import PathShare, by_kind, by_line, shares
+
+_LABEL_COLUMNS = 16
+_SHOWN = 3
+
+
+def summary_lines(records: RecordedRun) -> Iterator[str]:
+    """The explanation of a run in five lines, for a run that has taken any time."""
+    total_ps = records.run.total_ps
+    if not total_ps:
+        return
+    ranks = [rank_time(records, sip) for sip in records.sips]
+    index = RunIndex.of(records)
+    pieces = critical_path(records, index).pieces
+    found = [each for of_kind in loads(records, 1).values() for each in of_kind]
+    yield _line("time", _parts(ranks))
+    yield _line("critical path", _listed(shares(pieces, by_kind), total_ps))
+    yield _line("statements", _listed(shares(pieces, by_line), total_ps))
+    yield _line("busiest", _busiest(found, total_ps))
+    yield bound_line(run_bound(records, index))
+
+
+def _parts(ranks: Sequence[RankTime]) -> str:
+    """The mean of each part over the ranks."""
+    sums = {part: sum(rank.parts_ps[part] for rank in ranks) for part in TimePart}
+    total_ps = sum(rank.total_ps for rank in ranks)
+    return ", ".join(f"{part.title} {_percent(sums[part], total_ps)}" for part in TimePart)
+
+
+def _busiest(found: Sequence[Load], total_ps: int) -> str:
+    ordered = sorted(found, key=lambda load: -load.busy_ps)[:_SHOWN]
+    return ", ".join(
+        f"{load.kind} sip{load.sip}.{load.name} {_percent(load.busy_ps, total_ps)}"
+        for load in ordered
+    )
+
+
+def _listed(found: Iterable[PathShare], total_ps: int) -> str:
+    return ", ".join(
+        f"{share.name} {_percent(share.length_ps, total_ps)}" for share in list(found)[:_SHOWN]
+    )
+
+
+def _percent(part_ps: int, total_ps: int) -> str:
+    return f"{100 * part_ps / total_ps:.1f} %"
+
+
+def _line(label: str, text: str) -> str:
+    return f"{label:<{_LABEL_COLUMNS}}{text}"

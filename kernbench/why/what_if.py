@@ -1,0 +1,166 @@
+"""Predicts the time of a run with one number of its topology file changed, from its path.
+
+The work of each piece of the path takes another time on the changed machine; the sum of these
+differences is the prediction. It is exact where the path stays the critical one, and where the
+pieces do not compete for other servers than before; a simulation of the changed run checks it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from kernbench.run_records import RecordedRun
+from kernbench.why.machine_times import MachineTimes
+from kernbench.why.path import CriticalPath
+from kernbench.why.work import PathWork
+from runtime.core.config_file import value_at, with_values
+from runtime.core.errors import ConfigError, UsageError, nearest
+from runtime.core.simtime import exact
+from runtime.model.topology import Topology, parse_topology
+
+CLASSES = (
+    ("ucie.bw_gbs", "x2"),
+    ("ucie.overhead_ns", "x0.5"),
+    ("cube.noc.link_bw_gbs", "x2"),
+    ("cube.noc.router_overhead_ns", "x0.5"),
+    ("pe.to_router_bw_gbs", "x2"),
+    ("hbm.pc_bw_gbs", "x2"),
+    ("cube.hbm_ctrl.latency_ns", "x0.5"),
+    ("pe.tcm.bw_gbs", "x2"),
+    ("pe.fetch_store.bw_gbs", "x2"),
+    ("pe.gemm.clock_ghz", "x2"),
+    ("pe.math.clock_ghz", "x2"),
+    ("pe.cpu.overhead_ns", "x0.5"),
+    ("pe.dma.overhead_ns", "x0.5"),
+    ("sip.io_chiplet.pcie_ep.overhead_ns", "x0.5"),
+    ("sip.io_chiplet.pcie_ep.bw_gbs", "x2"),
+    ("sip.io_chiplet.io_cpu.launch_margin_ns", "x0.5"),
+    ("host.launch_overhead_ns", "x0.5"),
+)
+"""Numbers that a report tries: each class of components twice as fast."""
+_FACTOR = "x"
+
+
+@dataclass(frozen=True)
+class NumberChange:
+    """A number of the topology file with another value."""
+
+    key: str
+    before: float
+    after: float
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.after:g}"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The predicted change of the time of a run, negative for less; `simulated_ps` if checked."""
+
+    change: NumberChange
+    predicted_ps: int
+    simulated_ps: int | None = None
+
+
+def parse_change(records: RecordedRun, text: str) -> NumberChange:
+    """The change `KEY=VALUE` or `KEY=xFACTOR`. Raises `UsageError` naming the key and its value."""
+    key, equals, value = text.partition("=")
+    content = records.topology.values()
+    if not equals:
+        raise UsageError(f"why: --what-if {text}: expected KEY=NUMBER or KEY=xFACTOR")
+    try:
+        before = value_at(content, key)
+    except (KeyError, TypeError) as error:
+        suggestion = nearest(key, list(number_keys(content)))
+        raise UsageError(
+            f"why: --what-if {key}: no key of {records.name}/topology.yaml{suggestion}"
+        ) from error
+    if isinstance(before, bool) or not isinstance(before, int | float):
+        raise UsageError(f"why: --what-if {key}: its value is {before!r}, not a number")
+    return NumberChange(key, before, _value(text, value, before))
+
+
+def _value(text: str, value: str, before: float) -> float:
+    try:
+        number = exact(float(value.removeprefix(_FACTOR)))
+    except ValueError as error:
+        raise UsageError(
+            f"why: --what-if {text}: expected a number, or a factor as in x2, got {value!r}"
+        ) from error
+    changed = number * exact(before) if value.startswith(_FACTOR) else number
+    # A count stays an integer: the file has a type for each key.
+    whole = isinstance(before, int) and changed.denominator == 1
+    return int(changed) if whole else float(changed)
+
+
+def number_keys(content: Any, prefix: str = "") -> Iterator[str]:
+    """The key paths of all numbers."""
+    for key, value in content.items():
+        if isinstance(value, dict):
+            yield from number_keys(value, f"{prefix}{key}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield f"{prefix}{key}"
+
+
+def changed_topology(records: RecordedRun, change: NumberChange) -> Topology:
+    """The machine with the changed number. Raises `UsageError` for a value that it refuses."""
+    try:
+        return parse_topology(
+            changed_text(records, change), f"--what-if {change}", records.run.sips
+        )
+    except ConfigError as error:
+        raise UsageError(f"why: {error}") from error
+
+
+def changed_text(records: RecordedRun, change: NumberChange) -> str:
+    """The topology file with the changed number."""
+    import yaml
+
+    content = with_values(records.topology.values(), {change.key: change.after})
+    return yaml.safe_dump(content, sort_keys=False)
+
+
+class Predictor:
+    """Predicts the time of a run from its critical path."""
+
+    def __init__(self, records: RecordedRun, path: CriticalPath) -> None:
+        self._records = records
+        work = PathWork(records)
+        found = ((work.of(piece), piece.length_ps) for piece in path.pieces)
+        self._pieces = [(each, length_ps) for each, length_ps in found if each is not None]
+        self._times = MachineTimes(records.topology)
+
+    def predict(self, change: NumberChange) -> Prediction:
+        """The change of the time of the run."""
+        changed = MachineTimes(changed_topology(self._records, change))
+        before, after = self._times, changed
+        predicted_ps = sum(
+            before.of(work).changed_ps(after.of(work), length_ps) - length_ps
+            for work, length_ps in self._pieces
+        )
+        return Prediction(change, predicted_ps)
+
+    def classes(self, most: int = 5) -> Sequence[Prediction]:
+        """The classes of components that save most if they were twice as fast."""
+        found = list[Prediction]()
+        for key, factor in CLASSES:
+            change = parse_change(self._records, f"{key}={factor}")
+            if Fraction(change.before) != Fraction(change.after):
+                found.append(self.predict(change))
+        found = [each for each in found if each.predicted_ps < 0]
+        return sorted(found, key=lambda each: (each.predicted_ps, each.change.key))[:most]
+
+
+def predictions_json(predictions: Sequence[Prediction]) -> list[dict[str, object]]:
+    """Predictions for programs: changes of the time of the run in picoseconds."""
+    return [
+        {
+            "key": each.change.key,
+            "before": each.change.before,
+            "after": each.change.after,
+            "predicted_ps": each.predicted_ps,
+            "simulated_ps": each.simulated_ps,
+        }
+        for each in predictions
+    ]

@@ -1,0 +1,106 @@
+"""The closed forms of work against those of `probe`, which simulations confirm."""
+
+from fractions import Fraction
+
+import pytest
+
+from kernbench.probe.cases import ProbeCases
+from kernbench.why.machine_times import MachineTimes, WorkTime
+from kernbench.why.work import (
+    LaunchReportWork,
+    LaunchWork,
+    OverheadsWork,
+    QueueWork,
+    RoutePlace,
+    TransferWork,
+    VectorsWork,
+)
+from runtime.core.config_file import default_file, with_values
+from runtime.model.topology import Topology, parse_topology
+
+TEXT = default_file("topology.yaml").read_text()
+TOPOLOGY = parse_topology(TEXT, "topology.yaml", 2)
+PE = RoutePlace("pe", 0, 0, 0)
+DMA = ("pe.dma.overhead_ns",)
+
+
+def with_number(key: str, value: float) -> MachineTimes:
+    import yaml
+
+    text = yaml.safe_dump(with_values(TOPOLOGY.values(), {key: value}))
+    return MachineTimes(parse_topology(text, "changed.yaml", 2))
+
+
+def closed_form_ps(topology: Topology, name: str, operation: str, nbytes: int) -> int:
+    cases = ProbeCases(topology)
+    [case] = [each for each in cases.cases if each.name == name]
+    return cases.closed_form(case, operation, nbytes).total_ps  # pyright: ignore[reportArgumentType]
+
+
+def alone_ps(time: WorkTime) -> Fraction:
+    return time.fixed_ps + time.bytes_ps
+
+
+@pytest.mark.parametrize("nbytes", [256, 4096, 65536, 1 << 20])
+@pytest.mark.parametrize(
+    ("name", "memory"),
+    [("dma-own", RoutePlace("hbm", 0, 0, 0)), ("dma-sram", RoutePlace("sram", 0, 0, -1))],
+)
+def test_a_transfer_takes_the_time_of_probe(name: str, memory: RoutePlace, nbytes: int):
+    times = MachineTimes(TOPOLOGY)
+    read = times.of(TransferWork(memory, PE, nbytes, DMA, requested=True))
+    write = times.of(TransferWork(PE, memory, nbytes, DMA, answered=True))
+    assert alone_ps(read) == closed_form_ps(TOPOLOGY, name, "read", nbytes)
+    assert alone_ps(write) == closed_form_ps(TOPOLOGY, name, "write", nbytes)
+
+
+def test_a_transfer_to_the_next_sip_takes_the_time_of_probe():
+    there = RoutePlace("hbm", 1, 0, 0)
+    write = MachineTimes(TOPOLOGY).of(TransferWork(PE, there, 4096, DMA, answered=True))
+    assert alone_ps(write) == closed_form_ps(TOPOLOGY, "dma-sip-1", "write", 4096)
+
+
+def test_a_queue_changes_with_the_bandwidth_of_its_link():
+    link = "cube0.ucie_e->cube1.ucie_w"
+    before, after = MachineTimes(TOPOLOGY), with_number("cube.noc.link_bw_gbs", 512)
+    names = [name for name in before.link_names if "router" in name or ".r" in name]
+    work = QueueWork(names[0])
+    assert after.of(work).bytes_ps * 2 == before.of(work).bytes_ps
+    assert with_number("ucie.bw_gbs", 256).of(QueueWork(link)).bytes_ps == Fraction(1000, 256)
+
+
+def test_the_margin_of_a_launch_is_part_of_its_time():
+    launch, pes = LaunchWork(((0, 0),)), with_number("sip.io_chiplet.io_cpu.launch_margin_ns", 20)
+    before = MachineTimes(TOPOLOGY)
+    assert before.of(launch).fixed_ps - pes.of(launch).fixed_ps == 30_000
+    # docs/model.md: a period of 305.6 ns with a kernel of 33.4 ns: 157.0 + 33.4 + 115.2.
+    assert before.of(launch).fixed_ps == pytest.approx(157_000, abs=300)
+    report = before.of(LaunchReportWork((0, 0), to_host=False))
+    assert report.fixed_ps == pytest.approx(115_200, abs=300)
+
+
+def test_issue_and_vectors_have_the_numbers_of_the_file():
+    times = MachineTimes(TOPOLOGY)
+    assert (
+        times.of(OverheadsWork(("pe.cpu.overhead_ns", "pe.scheduler.overhead_ns"))).fixed_ps == 3000
+    )
+    # exp: 8 cycles at 1 GHz for 128 lanes; add: two operands of 512 B at 512 GB/s, 2 ns.
+    assert times.of(VectorsWork("exp")) == WorkTime(4000, Fraction(8000, 128))
+    assert times.of(VectorsWork("add")) == WorkTime(4000, Fraction(2000, 128))
+
+
+@pytest.mark.parametrize(
+    ("length_ps", "changed_ps"),
+    [
+        (150, 10 + 50),  # alone: 50 fixed and 100 for bytes; now 10 and 50
+        (250, 10 + 100),  # 100 more of other transfers, which take half as long
+        (75, 30),  # half of it hidden
+    ],
+)
+def test_a_piece_changes_by_its_fixed_time_and_by_that_for_bytes(length_ps: int, changed_ps: int):
+    before, after = WorkTime(50, Fraction(100)), WorkTime(10, Fraction(50))
+    assert before.changed_ps(after, length_ps) == changed_ps
+
+
+def test_work_without_time_changes_nothing():
+    assert WorkTime(0, Fraction(0)).changed_ps(WorkTime(5, Fraction(5)), 77) == 77
