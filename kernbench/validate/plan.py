@@ -59,6 +59,7 @@ from kernbench.validate.sharing import sharing
 from kernbench.validate.slot_rates import rates
 from kernbench.validate.tile_buffers import buffers
 from kernbench.validate.tori import GRIDS, torus
+from kernbench.validate.tree_pipelines import RUNS, tree_pipelines
 from kernbench.validate.vector_chains import chains, chains_in_flight
 from kernbench.validate.vector_meetings import epilogues, meetings
 from kernbench.validate.vector_times import by_bound, by_function, by_size
@@ -124,6 +125,8 @@ def _systems(seed: int) -> Iterator[Part]:
     yield Part("i.ring.", rings)
     for name in GRIDS:
         yield Part(f"i.torus.{name}.", torus, (seed, name))
+    for name in RUNS:
+        yield Part(f"i.pipeline.{name}.", tree_pipelines, (seed, name))
     for name in ALL_REDUCE_FORMS:
         yield Part(f"i.{name}.", algorithm, (seed, name))
     yield Part("i.blocks.", overlapped_blocks)

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runtime.ccl.exchange import blocks
+from runtime.ccl.message_pipeline import MessageCut, MessagesBehind, OwnPieces, RingQueues
 from runtime.ccl.reduction import ReduceOp
-from runtime.ccl.ring_pipeline import MessageCut, MessagesBehind, OwnPieces, RingQueues
 from runtime.core.dtypes import DType
 from runtime.language import tl
 from runtime.language.value import Pointer

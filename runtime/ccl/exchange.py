@@ -97,6 +97,11 @@ def tree_directions(index: int, count: int, prefix: str) -> tuple[str | None, li
     return (directions[0], directions[1:]) if index > 0 else (None, directions)
 
 
+def tree_depth(index: int) -> int:
+    """The links from position `index` of `tree_binary` to its root: floor(log2(index + 1))."""
+    return (index + 1).bit_length() - 1
+
+
 def store_chunks(target: Pointer, chunks: Sequence[Value]) -> None:
     """Write chunks to consecutive addresses from `target` on."""
     for chunk in chunks:

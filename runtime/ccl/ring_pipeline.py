@@ -32,60 +32,25 @@ A ring of less than four messages would leave no room for a pipeline. There each
 out by a receive that was posted before: the buffers of two receives count like two more messages.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from runtime.ccl.index_algebra import ring_gather_step, ring_scatter_step
+from runtime.ccl.message_pipeline import (
+    MessageCut,
+    MessagesBehind,
+    RingQueues,
+    combined_pieces,
+)
 from runtime.ccl.reduction import ReduceOp
 from runtime.core.dtypes import DType
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
 
-
-class RingQueues(NamedTuple):
-    """The directions to the previous and to the next position, the slots of a receive ring, the
-    bytes of scratch for the receives, and as many for the own pieces, and the messages in a ring.
-    """
-
-    behind: str
-    ahead: str
-    n_slots: int
-    slot_bytes: int
-    room_bytes: int
-    messages: int = 8
-
-
-class MessageCut(NamedTuple):
-    """How chunks are cut: elements of a message, messages of a step, messages that are sent on or
-    stored and not yet released, receives posted ahead.
-    """
-
-    elements: int
-    lag: int
-    held: int
-    posted: int
-    in_place: bool
-
-    @classmethod
-    def of(cls, queues: RingQueues, chunk: int, itemsize: int) -> "MessageCut":
-        """The cut of chunks of up to `chunk` elements."""
-        slot = queues.slot_bytes
-        # A chunk of several slots is cut in two messages or more, so that its steps overlap.
-        slots = min(
-            queues.room_bytes // (queues.messages * slot),
-            queues.n_slots // 4,
-            -(-chunk * itemsize // (2 * slot)),
-        )
-        nbytes = max(slots, 1) * slot
-        # Less than a slot, where the scratch is small: two receives are posted at least.
-        nbytes = max(min(nbytes, queues.room_bytes // 2 // 64 * 64), 64)
-        in_ring = queues.n_slots // -(-nbytes // slot)
-        posted = min(in_ring, queues.room_bytes // nbytes)
-        if posted < 4:
-            return cls(nbytes // itemsize, lag=1, held=0, posted=2, in_place=False)
-        return cls(nbytes // itemsize, posted // 2, posted // 4, posted, in_place=True)
+OVERLAPPED_BLOCKS = 2
+"""The least number of blocks whose halves overlap. The first half of the first block and the second
+half of the last one have nothing beside them."""
 
 
 class RingPass(NamedTuple):
@@ -95,6 +60,10 @@ class RingPass(NamedTuple):
     pass begins with a reduce-scatter, with `gathers` an all-gather follows. A reduce-scatter
     completes chunk i + 1 at position i, where the all-gather begins. An average is that of
     `contributions` elements, by default of one from each position.
+
+    Own pieces are combined with the messages that come from the directions `combined_from`, results
+    are also sent to the directions `sent_to`. With `halves_overlap`, the reduce-scatter of a block
+    runs beside the all-gather of the block before it, so that both kinds of messages flow at once.
     """
 
     position: int
@@ -105,6 +74,9 @@ class RingPass(NamedTuple):
     op: ReduceOp | None
     gathers: bool
     contributions: int | None = None
+    combined_from: Sequence[str] = ()
+    sent_to: Sequence[str] = ()
+    halves_overlap: bool = False
 
     @property
     def size(self) -> int:
@@ -127,6 +99,57 @@ class RingPass(NamedTuple):
             return ring_scatter_step(self.position, step, self.size)
         return ring_gather_step(self.position, step - self.reduce_steps, self.size)
 
+    def iterations(self, cut: MessageCut) -> list["Iteration"]:
+        """All iterations that move a message, in order."""
+        return [each for each in self._program(cut) if each.size]
+
+    def _program(self, cut: MessageCut) -> Iterator["Iteration"]:
+        """All iterations, those of messages without elements as well."""
+        count = -(-max(self.sizes) // cut.elements)
+        lag, period = cut.lag, self.steps
+        if self.halves_overlap and lag > 1 and count >= OVERLAPPED_BLOCKS * lag:
+            lag, period = lag // 2, self.reduce_steps
+        # Blocks of equal size: a short one would leave the link idle between its steps.
+        blocks = -(-count // lag)
+        edges = [block * count // blocks for block in range(blocks + 1)]
+        numbers = [range(*edge) for edge in pairwise(edges)]
+        # A block enters its first step, -1, when the block before it is in step `period` - 1. The
+        # last step sends nothing, and the first one receives nothing: they share their time.
+        for turn in range((blocks - 1) * period + self.steps + 1):
+            oldest = max(-(-(turn - self.steps) // period), 0)
+            active = range(oldest, min(turn // period + 1, blocks))
+            for index in range(max(len(numbers[block]) for block in active)):
+                for block in active:
+                    if index < len(numbers[block]):
+                        step = turn - block * period - 1
+                        yield self._iteration(cut, step, numbers[block][index])
+
+    def _iteration(self, cut: MessageCut, step: int, number: int) -> "Iteration":
+        """The iteration of message `number` of a chunk."""
+        chunk = self.chunks(0)[0] if step < 0 else self.chunks(step)[1]
+        start = number * cut.elements
+        return Iteration(
+            step=step,
+            chunk=chunk,
+            start=start,
+            size=max(min(cut.elements, self.sizes[chunk] - start), 0),
+            uses_own=step < self.reduce_steps,
+            completes=step >= self.reduce_steps - 1,
+        )
+
+
+class Iteration(NamedTuple):
+    """A message of `size` elements of a chunk, from number `start` on, is received in a step; with
+    step -1 an own one is sent. It uses the own piece, or completes these elements, or both.
+    """
+
+    step: int
+    chunk: int
+    start: int
+    size: int
+    uses_own: bool
+    completes: bool
+
 
 def pass_round(ring: RingPass, queues: RingQueues) -> None:
     """Kernel: carry out a pass; there are two positions or more."""
@@ -135,129 +158,22 @@ def pass_round(ring: RingPass, queues: RingQueues) -> None:
             _PassProgram(ring, queues).run()
 
 
-class MessagesBehind:
-    """The messages of the previous position; their receives are posted ahead."""
-
-    def __init__(
-        self, queues: RingQueues, cut: MessageCut, sizes: Sequence[int], dtype: DType
-    ) -> None:
-        self._direction, self._cut, self._sizes = queues.behind, cut, deque(sizes)
-        self._posted = deque[tuple[tl.PendingResult, Value]]()
-        self._held = deque[tuple[int, Value, Value, list[tl.PendingResult]]]()
-        self._iteration = 0
-        for _ in range(min(cut.posted, len(sizes))):
-            self._post(tl.empty(cut.elements, dtype))
-
-    def begin_iteration(self) -> None:
-        """Release what has been held for its number of iterations."""
-        self._iteration += 1
-        while self._held and self._held[0][0] < self._iteration - self._cut.held:
-            self._release_first()
-
-    def take(self) -> tuple[Value, Value]:
-        """Wait for the next message; its value, and the buffer of its receive."""
-        pending, buffer = self._posted.popleft()
-        value = pending.wait()
-        assert value is not None
-        return value, buffer
-
-    def release(self, value: Value, buffer: Value) -> None:
-        """A message was used: its slots are free, and its buffer serves a later receive."""
-        if self._cut.in_place:
-            tl.release(value)
-        self._post(buffer)
-
-    def hold(self, value: Value, buffer: Value, users: list[tl.PendingResult]) -> None:
-        """Release a message later, when the operations in flight that use it have ended."""
-        self._held.append((self._iteration, value, buffer, users))
-
-    def finish(self) -> None:
-        """Release all."""
-        while self._held:
-            self._release_first()
-
-    def _release_first(self) -> None:
-        _, value, buffer, users = self._held.popleft()
-        for each in users:
-            each.wait()
-        self.release(value, buffer)
-
-    def _post(self, buffer: Value) -> None:
-        if self._sizes:
-            target = buffer[: self._sizes.popleft()]
-            receive = tl.recv_async(self._direction, dst_addr=target, in_place=self._cut.in_place)
-            self._posted.append((receive, buffer))
-
-
-class OwnPieces:
-    """The own parts of chunks, loaded ahead into buffers that are used in turn."""
-
-    def __init__(
-        self, cut: MessageCut, pieces: Sequence[tuple[Pointer, int]], dtype: DType
-    ) -> None:
-        self._pieces = deque(pieces)
-        self._free = deque[tuple[Value, list[tl.PendingResult]]](
-            (tl.empty(cut.elements, dtype), []) for _ in range(min(2 * cut.lag, len(pieces)))
-        )
-        self._loads = deque[tuple[tl.PendingResult, Value, Value]]()
-        for _ in range(cut.lag):
-            self._load()
-
-    def take(self) -> tuple[Value, Value]:
-        """Wait for the next piece; its value, and its buffer."""
-        load, value, buffer = self._loads.popleft()
-        load.wait()
-        return value, buffer
-
-    def release(self, buffer: Value, users: list[tl.PendingResult]) -> None:
-        """The buffer is free when the operations in flight that use it have ended."""
-        self._free.append((buffer, users))
-        self._load()
-
-    def finish(self) -> None:
-        """Wait for all that uses the buffers."""
-        for _, users in self._free:
-            for each in users:
-                each.wait()
-
-    def _load(self) -> None:
-        if self._pieces:
-            buffer, users = self._free.popleft()
-            for each in users:
-                each.wait()
-            source, count = self._pieces.popleft()
-            value = buffer[:count]
-            self._loads.append((tl.load_async(source, count, out=value), value, buffer))
-
-
-class _Iteration(NamedTuple):
-    """A message of `size` elements of a chunk, from number `start` on, is received in a step; with
-    step -1 an own one is sent.
-    """
-
-    step: int
-    chunk: int
-    start: int
-    size: int
-
-
 class _PassProgram:
     """A pass at work."""
 
     def __init__(self, ring: RingPass, queues: RingQueues) -> None:
         self._ring, self._ahead = ring, queues.ahead
-        self._reduce_steps, self._steps = ring.reduce_steps, ring.steps
         self._cut = cut = MessageCut.of(queues, max(ring.sizes), ring.dtype.itemsize)
-        self._iterations = [each for each in self._program() if each.size]
+        self._iterations = ring.iterations(cut)
         # The program has the order of all: of the messages of each direction, and of the loads.
         received = [each.size for each in self._iterations if each.step >= 0]
         own = [
             (ring.source(each.chunk) + each.start, each.size)
             for each in self._iterations
-            if each.step < self._reduce_steps
+            if each.uses_own
         ]
         self._arrivals = MessagesBehind(queues, cut, received, ring.dtype)
-        self._own = OwnPieces(cut, own, ring.dtype)
+        self._own = combined_pieces(cut, own, ring.dtype, ring.op, queues, ring.combined_from)
 
     def run(self) -> None:
         """Carry out all iterations."""
@@ -270,63 +186,30 @@ class _PassProgram:
         self._arrivals.finish()
         self._own.finish()
 
-    def _program(self) -> Iterator[_Iteration]:
-        """All iterations, in order; of messages without elements as well."""
-        lag, last_step = self._cut.lag, self._steps - 1
-        count = -(-max(self._ring.sizes) // self._cut.elements)
-        # Blocks of equal size: a short one would leave the link idle between its steps.
-        blocks, before = -(-count // lag), range(0)
-        edges = [block * count // blocks for block in range(blocks + 1)]
-        for start, stop in [*pairwise(edges), (count, count)]:
-            block = range(start, stop)
-            # The last step of a block sends nothing, and the first step of the next one receives
-            # nothing: they share their time.
-            for index in range(max(len(before), len(block))):
-                if index < len(before):
-                    yield self._iteration(last_step, before[index])
-                if index < len(block):
-                    yield self._iteration(-1, block[index])
-            for step in range(last_step):
-                for number in block:
-                    yield self._iteration(step, number)
-            before = block
-
-    def _iteration(self, step: int, number: int) -> _Iteration:
-        """The iteration of message `number` of a chunk."""
-        elements = self._cut.elements
-        chunk = self._ring.chunks(0)[0] if step < 0 else self._ring.chunks(step)[1]
-        start = number * elements
-        size = max(min(elements, self._ring.sizes[chunk] - start), 0)
-        return _Iteration(step, chunk, start, size)
-
-    def _begin(self, iteration: _Iteration) -> None:
+    def _begin(self, iteration: Iteration) -> None:
         """Send an own message, in the first step."""
         value, buffer = self._own.take()
-        users = [tl.send_async(self._ahead, value)]
-        if not self._reduce_steps:
-            users.append(tl.store_async(self._target(iteration), value))
-        self._own.release(buffer, users)
+        self._own.release(buffer, self._moved(iteration, value))
 
-    def _receive(self, iteration: _Iteration) -> None:
+    def _receive(self, iteration: Iteration) -> None:
         """Take a message of a step, combine it or store it, and send it in the next step."""
-        ring, step = self._ring, iteration.step
+        ring = self._ring
         message, message_buffer = self._arrivals.take()
-        value, own_buffer = message, None
-        if ring.op is not None and step < self._reduce_steps:
-            own, own_buffer = self._own.take()
-            value = ring.op.combine(own, message, out=own)
-            self._arrivals.release(message, message_buffer)
-            if step == self._reduce_steps - 1:
-                value = ring.op.finish(value, ring.contributions or ring.size, out=value)
-        users = list[tl.PendingResult]()
-        if step < self._steps - 1:
-            users.append(tl.send_async(self._ahead, value))
-        if step >= self._reduce_steps - 1:
-            users.append(tl.store_async(self._target(iteration), value))
-        if own_buffer is None:
-            self._arrivals.hold(message, message_buffer, users)
-        else:
-            self._own.release(own_buffer, users)
+        if ring.op is None or not iteration.uses_own:
+            self._arrivals.hold(message, message_buffer, self._moved(iteration, message))
+            return
+        value, own_buffer = self._own.take(message)
+        self._arrivals.release(message, message_buffer)
+        if iteration.completes:
+            value = ring.op.finish(value, ring.contributions or ring.size, out=value)
+        self._own.release(own_buffer, self._moved(iteration, value))
 
-    def _target(self, iteration: _Iteration) -> Pointer:
-        return self._ring.target(iteration.chunk) + iteration.start
+    def _moved(self, iteration: Iteration, value: Value) -> list[tl.PendingResult]:
+        """Send a message in the next step, and a complete one to where it belongs."""
+        ring, users = self._ring, list[tl.PendingResult]()
+        if iteration.step < ring.steps - 1:
+            users.append(tl.send_async(self._ahead, value))
+        if iteration.completes:
+            users += [tl.send_async(each, value) for each in ring.sent_to]
+            users.append(tl.store_async(ring.target(iteration.chunk) + iteration.start, value))
+        return users

@@ -152,7 +152,7 @@ def test_a_rank_without_the_call_is_named_with_the_line_of_the_calls() -> None:
     (waiting,) = raised.value.pes
     assert re.search(
         (
-            r" at \S+ring_pipeline.py:\d+, called at "
+            r" at \S+message_pipeline.py:\d+, called at "
             r"tests/integration/test_collective_mismatch.py:\d+, in world #1: "
         ),
         waiting,

@@ -56,7 +56,9 @@ def _check_algorithm() -> None:
         if table.group.algorithm.module and table.plan.mapping.local:
             raise UsageError(
                 f"perf: algorithm {name!r} also combines the shards of one rank with each other; "
-                "perf measures collectives between ranks"
+                "perf measures collectives between ranks; "
+                f"--bench ccl-allreduce --algorithm {name} measures its all-reduce, and "
+                "docs/collectives.md has its closed form"
             )
 
 

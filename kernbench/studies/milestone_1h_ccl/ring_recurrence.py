@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 
-from runtime.ccl.ring_pipeline import MessageCut
+from runtime.ccl.message_pipeline import MessageCut
 
 BytesTime = Callable[[int], Fraction | int]
 """The picoseconds that a number of bytes takes."""

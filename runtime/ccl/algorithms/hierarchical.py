@@ -7,16 +7,16 @@ SIPs, and the result returns on the same links.
 
 from runtime.ccl.algorithms.intercube import (
     CubeSystem,
-    cube_tree,
     over_cubes,
+    rings_of,
     short_block,
     system_of,
-    through_tree,
+    tree_of,
 )
-from runtime.ccl.exchange import Line, blocks, received, tree_directions
+from runtime.ccl.exchange import Line, blocks, received, tree_depth, tree_directions
 from runtime.ccl.group import Group
 from runtime.ccl.reduction import ReduceOp
-from runtime.ccl.tree_pipeline import TreeNeighbours
+from runtime.ccl.tree_pipeline import Contribution, TreeNeighbours, through_tree
 from runtime.language import tl
 from runtime.language.value import Pointer
 
@@ -42,18 +42,19 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, system: CubeSystem, blo
     For each of k PEs of a cube but one, and for each of c cubes of a SIP but one, n bytes up and n
     bytes down; 2(p-1)/p n bytes on each link of the ring of p SIPs. A block takes 2 floor(log2 k)
     steps between PEs, two for each cube on the longest path along a row and a column to the root
-    cube, and 2(p-1) between SIPs. A larger shard goes up, over the SIPs and down as pipelines.
+    cube, and 2(p-1) between SIPs. A larger shard goes up, over the SIPs and down at the same time.
     """
     pes = tl.num_programs(0)
     parent, children = tree_directions(tl.program_id(0), pes, "pe_")
     (w, h), lines = system.mesh, system.lines
     contributions = pes * w * h * lines[0].size
     if numel > block:
-        neighbours = TreeNeighbours(parent, children)
+        above = tree_of(system)
+        tree = TreeNeighbours(parent, children, above.hops + tree_depth(tl.program_id(0)))
         if parent is None:
-            above = cube_tree(system)
-            neighbours = TreeNeighbours(above.parent, [*children, *above.children])
-        through_tree(neighbours, shard, numel, op, system, contributions)
+            tree = above._replace(children=[*children, *above.children])
+        own = Contribution(shard, numel, op, contributions)
+        through_tree(tree, own, rings_of(system), system.queues)
         return
     for start, count in blocks(numel, block):
         with tl.scratch():

@@ -13,16 +13,15 @@ from runtime.ccl.exchange import (
     Line,
     blocks,
     broadcast_from,
-    chunk_bounds,
     cut,
     reduce_to,
     ring_all_gather,
     ring_reduce_scatter,
 )
 from runtime.ccl.group import Group
+from runtime.ccl.message_pipeline import RingQueues
 from runtime.ccl.reduction import ReduceOp
-from runtime.ccl.ring_pipeline import RingPass, RingQueues, pass_round
-from runtime.ccl.tree_pipeline import TreeNeighbours, combine_upwards, distribute_downwards
+from runtime.ccl.tree_pipeline import Contribution, RootRing, TreeNeighbours, through_tree
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
 
@@ -46,8 +45,8 @@ class CubeSystem(NamedTuple):
 def system_of(group: Group, lines: tuple[Line, Line]) -> CubeSystem:
     """The system of a group whose root cubes exchange along `lines`.
 
-    In a pipeline over a tree the scratch holds the messages from up to two PEs and four cubes, and
-    the own ones.
+    In a pipeline over a tree the scratch holds the messages from up to two PEs, four cubes and two
+    SIPs, and the own ones.
     """
     mesh, algorithm = group.topology.sip.cube_mesh, group.algorithm
     queues = RingQueues(
@@ -55,7 +54,7 @@ def system_of(group: Group, lines: tuple[Line, Line]) -> CubeSystem:
         ahead="",
         n_slots=algorithm.n_slots,
         slot_bytes=algorithm.slot_size,
-        room_bytes=group.ring_bytes_within_scratch(7),
+        room_bytes=group.ring_bytes_within_scratch(9),
         messages=8,
     )
     return CubeSystem((mesh.w, mesh.h), group.root_cube, lines, queues)
@@ -82,13 +81,14 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, system: CubeSystem, blo
     of all ranks.
 
     A shard of one block takes each step once. A larger one is combined over the cubes, over the
-    SIPs and distributed over the cubes, each as a pipeline: n bytes up and n bytes down each link
-    between cubes, and 2(p-1)/p n on each link of a ring of p SIPs.
+    SIPs and distributed over the cubes at the same time, as a pipeline: n bytes up and n bytes down
+    each link between cubes, and 2(p-1)/p n on each link of a ring of p SIPs.
     """
     (w, h), lines = system.mesh, system.lines
     contributions = w * h * lines[0].size * lines[1].size
     if numel > block:
-        through_tree(cube_tree(system), shard, numel, op, system, contributions)
+        own = Contribution(shard, numel, op, contributions)
+        through_tree(tree_of(system), own, rings_of(system), system.queues)
         return
     for start, count in blocks(numel, block):
         with tl.scratch():
@@ -97,71 +97,37 @@ def all_reduce(shard: Pointer, numel: int, op: ReduceOp, system: CubeSystem, blo
             tl.store(shard + start, value)
 
 
-def cube_tree(system: CubeSystem) -> TreeNeighbours:
-    """The neighbours of PE 0 of a cube: rows lead to the column of the root, which leads to it."""
+def tree_of(system: CubeSystem) -> TreeNeighbours:
+    """The neighbours of PE 0 of a cube: rows lead to the column of the root, which leads to it.
+
+    Open lines of SIPs continue the tree from root cube to root cube.
+    """
     w, h = system.mesh
     row, col = divmod(tl.program_id(1), w)
     root_row, root_col = divmod(system.root, w)
-    parent, children = _line_neighbours(col, root_col, w, ("W", "E"))
-    if parent is None:
-        parent, others = _line_neighbours(row, root_row, h, ("N", "S"))
+    lines = [(col, root_col, w, ("W", "E")), (row, root_row, h, ("N", "S"))]
+    lines += [
+        (line.position, 0, line.size, directions)
+        for line, directions in zip(system.lines, (ALONG_E, ALONG_S), strict=True)
+        if not line.wraps
+    ]
+    hops = sum(abs(position - root) for position, root, _, _ in lines)
+    children = list[str]()
+    for line in lines:
+        parent, others = _line_neighbours(*line)
         children += others
-    return TreeNeighbours(parent, children)
+        if parent is not None:
+            return TreeNeighbours(parent, children, hops)
+    return TreeNeighbours(None, children, hops)
 
 
-def through_tree(
-    neighbours: TreeNeighbours,
-    shard: Pointer,
-    numel: int,
-    op: ReduceOp,
-    system: CubeSystem,
-    contributions: int,
-) -> None:
-    """Kernel: a large shard up the tree, over the SIPs at the root, and down the tree."""
-    # An average divides once, at the end.
-    partial = ReduceOp.SUM if op is ReduceOp.AVG else op
-    combine_upwards(neighbours, shard, numel, partial, system.queues)
-    if neighbours.parent is None:
-        for line, directions in zip(system.lines, (ALONG_E, ALONG_S), strict=True):
-            _along(line, directions, shard, numel, partial, system.queues)
-    distribute_downwards(neighbours, shard, numel, op, contributions, system.queues)
-
-
-def _along(
-    line: Line,
-    directions: Directions,
-    shard: Pointer,
-    numel: int,
-    op: ReduceOp,
-    queues: RingQueues,
-) -> None:
-    """Kernel: a large shard combined over one dimension of SIPs."""
-    position, size, wraps = line
-    if size == 1:
-        return
-    if not wraps:
-        neighbours = TreeNeighbours(*_line_neighbours(position, 0, size, directions))
-        combine_upwards(neighbours, shard, numel, op, queues)
-        distribute_downwards(neighbours, shard, numel, op, size, queues)
-        return
-    bounds = chunk_bounds(numel, size)
-
-    def chunk(index: int) -> Pointer:
-        return shard + bounds[index][0]
-
-    behind, ahead = directions
-    pass_round(
-        RingPass(
-            position=position,
-            sizes=[stop - start for start, stop in bounds],
-            source=chunk,
-            target=chunk,
-            dtype=shard.dtype,
-            op=op,
-            gathers=True,
-        ),
-        queues._replace(behind=behind, ahead=ahead),
-    )
+def rings_of(system: CubeSystem) -> list[RootRing]:
+    """The rings of SIPs along which root cubes exchange."""
+    return [
+        RootRing(line, directions)
+        for line, directions in zip(system.lines, (ALONG_E, ALONG_S), strict=True)
+        if line.wraps and line.size > 1
+    ]
 
 
 def _line_neighbours(

@@ -1,50 +1,69 @@
-"""The cut of chunks into messages; what a pass computes is tested in tests/property."""
+"""The order of the messages of a pass round a ring; tests/property tests what it computes."""
+
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.ccl.ring_pipeline import MessageCut, RingQueues
+from runtime.ccl.exchange import chunk_bounds
+from runtime.ccl.message_pipeline import MessageCut
+from runtime.ccl.reduction import ReduceOp
+from runtime.ccl.ring_pipeline import Iteration, RingPass
+from runtime.core.dtypes import int32
+from runtime.language.value import Pointer
+
+CUT = MessageCut(elements=8, lag=4, held=2, posted=8, in_place=True)
 
 
-@given(
-    n_slots=st.integers(1, 64),
-    slot_bytes=st.sampled_from([64, 4096, 65536]),
-    room=st.integers(1, 64),
-    chunk=st.integers(1, 1 << 20),
-    itemsize=st.sampled_from([1, 2, 4, 8]),
-)
-def test_no_cut_can_deadlock_or_overflow_the_scratch(
-    n_slots: int, slot_bytes: int, room: int, chunk: int, itemsize: int
+def ring(position: int, size: int, numel: int, *, halves_overlap: bool) -> RingPass:
+    def chunk(_index: int) -> Pointer:
+        raise AssertionError("the order needs no addresses")
+
+    return RingPass(
+        position=position,
+        sizes=[stop - start for start, stop in chunk_bounds(numel, size)],
+        source=chunk,
+        target=chunk,
+        dtype=int32,
+        op=ReduceOp.SUM,
+        gathers=True,
+        halves_overlap=halves_overlap,
+    )
+
+
+def moved(iteration: Iteration) -> tuple[int, int]:
+    return iteration.chunk, iteration.start
+
+
+@given(size=st.integers(2, 6), length=st.integers(1, 300), overlap=st.booleans())
+def test_every_piece_is_used_once_and_completed_once_and_a_message_follows_in_the_lag(
+    size: int, length: int, overlap: bool
 ) -> None:
-    ring_bytes = n_slots * slot_bytes
-    room_bytes = min(ring_bytes, room * 4096)
-    queues = RingQueues("W", "E", n_slots, slot_bytes, room_bytes)
-    cut = MessageCut.of(queues, chunk, itemsize)
-    nbytes = cut.elements * itemsize
-    in_ring = n_slots // -(-nbytes // slot_bytes)
-    assert in_ring >= 1
-    # The conditions of the proof in the docstring of the module; a copy out of the ring makes room
-    # for one more message in each buffer.
-    capacity = in_ring if cut.in_place else in_ring + cut.posted
-    assert cut.lag < capacity
-    assert cut.held + 1 < capacity
-    # Receives that are posted, and twice the lag of own pieces.
-    assert cut.posted * nbytes <= max(room_bytes, 2 * 64)
-    assert 2 * cut.lag * nbytes <= max(room_bytes, 2 * 64)
+    numel = size * length
+    orders = [
+        ring(position, size, numel, halves_overlap=overlap).iterations(CUT)
+        for position in range(size)
+    ]
+    pieces = [(chunk, at) for chunk in range(size) for at in range(0, length, 8)]
+    last_step = 2 * (size - 1) - 1
+    for behind, here in pairwise([*orders, orders[0]]):
+        assert sorted(moved(each) for each in here if each.uses_own) == pieces
+        assert sorted(moved(each) for each in here if each.completes) == pieces
+        # What a position sends is what the next one receives, in this order.
+        sent = [(each.step, moved(each)) for each in behind if each.step < last_step]
+        assert sent == [(each.step - 1, moved(each)) for each in here if each.step >= 0]
+        sent_at = {(each.step, moved(each)): at for at, each in enumerate(behind)}
+        flights = [
+            at - sent_at[each.step - 1, moved(each)]
+            for at, each in enumerate(here)
+            if each.step >= 0
+        ]
+        # Twice the lag where a block ends and the next one begins.
+        assert 0 < min(flights) <= max(flights) <= 2 * CUT.lag
 
 
-def test_a_ring_of_16_slots_holds_eight_messages_of_which_half_are_the_lag() -> None:
-    queues = RingQueues("W", "E", 16, 4096, 16 * 4096)
-    expected = MessageCut(elements=4096, lag=4, held=2, posted=8, in_place=True)
-    assert MessageCut.of(queues, 1 << 20, itemsize=2) == expected
-
-
-def test_a_chunk_of_two_slots_is_cut_in_two_messages_that_overlap() -> None:
-    queues = RingQueues("W", "E", 16, 4096, 16 * 4096)
-    assert MessageCut.of(queues, 4096, itemsize=2).elements == 2048
-
-
-def test_a_ring_of_three_slots_has_no_room_for_a_pipeline_and_copies_its_messages() -> None:
-    queues = RingQueues("W", "E", 3, 4096, 3 * 4096)
-    cut = MessageCut.of(queues, 1 << 20, itemsize=4)
-    assert (cut.in_place, cut.lag) == (False, 1)
+def test_the_halves_of_two_blocks_alternate_where_there_are_many_blocks() -> None:
+    steps = [each.step for each in ring(0, 3, 3 * 8 * 32, halves_overlap=True).iterations(CUT)]
+    # Half of the lag of messages a block; its second half runs beside the first half of the next.
+    assert steps[:6] == [-1, -1, 0, 0, 1, -1]
+    assert steps[8:14] == [2, 0, 2, 0, 3, 1]

@@ -6,8 +6,9 @@ from runtime.ccl.reduction import ReduceOp
 from runtime.core.dtypes import DType, float32, int32
 from tests.support.mock_group import MockGroup, check_all_reduce, system
 
-NUMEL = 20 * 16 + 3
-"""21 slots of 64 bytes, where a short message has up to four."""
+NUMEL = 60 * 16 + 3
+"""61 slots of 64 bytes, where a short message has up to four: on a ring of four the halves of
+blocks overlap."""
 
 
 @pytest.mark.parametrize("neighbours", ["ring_1d", "torus_2d", "mesh_2d_no_wrap"])
