@@ -85,6 +85,45 @@ def _attention(*, causal: bool, heads: int = 16, tokens: int = 1024, groups: int
     )
 
 
+def _attention_gradient(*, causal: bool, groups: int = 1) -> Case:
+    forward = _attention(causal=causal, groups=groups)
+
+    def operands() -> tuple[torch.Tensor, ...]:
+        given = [each.requires_grad_() for each in forward.operands()]
+        return forward.run(*given), _drawn(*given[0].shape), *given
+
+    scores = forward.vectors["exp"]
+    return Case(
+        size=forward.size,
+        run=lambda out, grad, *given: torch.autograd.grad(out, given, grad, retain_graph=True),
+        operands=operands,
+        # Scores again, and the gradients of probabilities, q, k and v.
+        macs=forward.macs // 2 * 5,
+        # The operands of the forward pass, its result and the gradients of all four.
+        elements=2 * forward.elements,
+        vectors=dict.fromkeys(("fma", "exp", "sub", "mul"), scores) | {"cast": 2 * scores},
+    )
+
+
+def _cross_entropy(*, gradient: bool) -> Case:
+    def operands() -> tuple[torch.Tensor, ...]:
+        drawn = torch.randint(0, COLUMNS, (ROWS,), generator=torch.Generator().manual_seed(0))
+        logits, classes = _drawn(ROWS, COLUMNS), drawn.to("ahbm")
+        if not gradient:
+            return logits, classes
+        logits.requires_grad_()
+        return F.cross_entropy(logits, classes), logits
+
+    if gradient:
+        return _of_matrix(
+            lambda loss, x: torch.autograd.grad(loss, x, retain_graph=True),
+            *(1, 2, "cast", "sub", "exp", "mul", "cast"),
+            operands=operands,
+        )
+    functions = ("cast", "max", "sub", "exp", "sum")
+    return _of_matrix(F.cross_entropy, 1, 1, *functions, operands=operands)
+
+
 def _mm(m: int, k: int, n: int) -> Case:
     return _product(f"({m}, {k}) x ({k}, {n})", torch.mm, (m, k), (k, n), macs=m * k * n)
 
@@ -142,6 +181,11 @@ CASES: dict[str, Case] = {
     "attention": _attention(causal=False),
     "attention, causal": _attention(causal=True),
     "attention, groups": _attention(causal=True, groups=4),
+    "attention gradient": _attention_gradient(causal=False),
+    "attention gradient, causal": _attention_gradient(causal=True),
+    "attention gradient, groups": _attention_gradient(causal=True, groups=4),
+    "cross_entropy": _cross_entropy(gradient=False),
+    "cross_entropy gradient": _cross_entropy(gradient=True),
     "embedding": Case(
         size=f"{ROWS} of {ROWS} x {COLUMNS}",
         run=F.embedding,
@@ -181,14 +225,14 @@ def measured_ns(case: Case) -> float:
 
 def main(names: list[str]) -> None:
     """Print a row for each operator."""
-    print(f"{'operator':20}  {TYPE} size".ljust(62), "time us  bound us  by      share")
+    print(f"{'operator':27}  {TYPE} size".ljust(69), "time us  bound us  by      share")
     for name in names or CASES:
         case, taken_ns = CASES[name], measured_ns(CASES[name])
         least = bound(case)
         limits = {"GEMM": least.gemm_ns, "HBM": least.hbm_ns, "vector": least.vector_ns}
         by = max(limits, key=lambda each: limits[each])
         print(
-            f"{name:20}  {case.size:38} {taken_ns / 1000:9,.2f} {least.bound_ns / 1000:9,.2f}  "
+            f"{name:27}  {case.size:38} {taken_ns / 1000:9,.2f} {least.bound_ns / 1000:9,.2f}  "
             f"{by:6} {least.bound_ns / taken_ns:6.1%}",
             flush=True,
         )

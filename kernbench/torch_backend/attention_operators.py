@@ -1,34 +1,36 @@
-"""`scaled_dot_product_attention` as one flash kernel, which stores no matrix of scores.
+"""`scaled_dot_product_attention` as one flash kernel, and its gradient as two: no matrix of scores
+is stored.
 
-Blocks of queries are dealt over the PEs: each head to equal numbers of PEs, where heads are fewer
-than PEs, so that with a causal mask their sums of keys are nearly equal. With a mask of the
-program, dropout, or head sizes beyond the scratch, attention is its products and its softmax, as it
-is in the gradient: that computes the scores again.
+Masks of the program, bools or numbers, may have any shape that broadcasts. With dropout, a mask
+that needs a gradient, a causal mask of fewer queries than keys, or head sizes beyond the scratch,
+attention is its products and its softmax; so it is where a gradient needs a gradient of its own.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
 from kernbench.benches.attention.flash import BlockShape
+from kernbench.torch_backend.attention_blocks import (
+    AttentionCall,
+    HeadRows,
+    ScratchBytes,
+    block_shape,
+    dealt,
+    pitch,
+    place,
+    with_rows,
+)
+from kernbench.torch_backend.attention_copies import by_heads
+from kernbench.torch_backend.attention_gradient import gradients, has_gradient_kernels
 from kernbench.torch_backend.kernels.attention import AttentionLayout, HeadQueries, attend
 from kernbench.torch_backend.launches import launched, pointer_of, window_of
 from kernbench.torch_backend.operators import CALLS
-from kernbench.torch_backend.storages import storages
 from runtime.core.requests import PerPe
 
 _NAME = "scaled_dot_product_attention"
 _TYPES = frozenset({torch.float16, torch.bfloat16, torch.float32})
-_ROWS, _WIDTH = (64, 32, 16), 320
-"""The queries of a block, of which the greatest number that occupies all PEs is chosen, and most of
-its keys.
-"""
-
-
-class _AttentionCall(NamedTuple):
-    is_causal: bool
-    scale: float
-    enable_gqa: bool
+_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 
 
 def register_attention(library: torch.library.Library) -> None:
@@ -49,45 +51,75 @@ def _attention(
     enable_gqa: bool = False,
 ) -> torch.Tensor:
     factor = (q.shape[-1] or 1) ** -0.5 if scale is None else float(scale)
-    options = _AttentionCall(is_causal, factor, enable_gqa)
-    if attn_mask is not None or dropout_p or not _is_supported(q, k, v, options):
-        return torch.ops.aten._scaled_dot_product_attention_math(  # noqa: SLF001 - PyTorch's own form
-            q, k, v, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
-        )[0]
+    options = AttentionCall(is_causal, factor, enable_gqa)
+    if dropout_p or not (_is_supported(q, k, v, options) and _takes(q, k, attn_mask, options)):
+        return _composed(q, k, v, attn_mask, options, dropout_p)
+    mask = None if attn_mask is None else _expanded(attn_mask, q, k)
     if torch.is_grad_enabled() and any(each.requires_grad for each in (q, k, v)):
-        return _Attention.apply(q, k, v, options)
-    return _flash(q, k, v, options)
+        return _Attention.apply(q, k, v, mask, options)
+    return _flash(q, k, v, mask, options, None)
+
+
+def _composed(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    mask: torch.Tensor | None,
+    options: AttentionCall,
+    dropout: float = 0.0,
+) -> torch.Tensor:
+    """Products and a softmax: PyTorch's own form."""
+    return torch.ops.aten._scaled_dot_product_attention_math(  # noqa: SLF001 - has no public name
+        *(q, k, v, mask, dropout, options.is_causal),
+        scale=options.scale,
+        enable_gqa=options.enable_gqa,
+    )[0]
 
 
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[override]
-        context: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, options: _AttentionCall
+        context: Any,
+        q: torch.Tensor,
+        k: torch.Tensor,
+        v: torch.Tensor,
+        mask: torch.Tensor | None,
+        options: AttentionCall,
     ) -> torch.Tensor:
-        context.save_for_backward(q, k, v)
-        context.options = options
-        return _flash(q, k, v, options)
+        context.options, context.is_flash = options, has_gradient_kernels(q, k, mask)
+        if not context.is_flash:
+            context.save_for_backward(q, k, v, mask, None, None)
+            return _flash(q, k, v, mask, options, None)
+        # Two numbers of each row from here, and one of the gradient.
+        rows = q.shape[0] * q.shape[1] * q.shape[2]
+        statistics = torch.empty((3, rows), dtype=torch.float32, device=q.device)
+        out = _flash(q, k, v, mask, options, statistics)
+        context.save_for_backward(q, k, v, mask, out, statistics)
+        return out
 
     @staticmethod
     def backward(context: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:  # type: ignore[override]
         options = context.options
-        operands = [each.detach().requires_grad_() for each in context.saved_tensors]
+        q, k, v, mask, out, statistics = context.saved_tensors
+        has_graph = torch.is_grad_enabled()
+        if context.is_flash and not has_graph and type(grad) in _PLAIN:
+            CALLS[f"{_NAME}_backward"] += 1
+            operands = (q, k, v, out, grad)
+            return (*gradients(operands, mask, statistics, options), None, None)
+        given = (q, k, v) if has_graph else [each.detach().requires_grad_() for each in (q, k, v)]
         with torch.enable_grad():
-            out, _ = torch.ops.aten._scaled_dot_product_attention_math(  # noqa: SLF001
-                *operands,
-                is_causal=options.is_causal,
-                scale=options.scale,
-                enable_gqa=options.enable_gqa,
-            )
-        return (*torch.autograd.grad(out, operands, grad), None)
+            result = _composed(*given, mask, options)
+            needed = [each for each in given if each.requires_grad]
+            found = iter(torch.autograd.grad(result, needed, grad, create_graph=has_graph))
+        return (*(next(found) if each.requires_grad else None for each in given), None, None)
 
 
 def _is_supported(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, options: _AttentionCall
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, options: AttentionCall
 ) -> bool:
     """Whether the flash kernel takes these operands; errors of shapes are those of PyTorch."""
     operands = (q, k, v)
-    if any(type(each) not in {torch.Tensor, torch.nn.Parameter} for each in operands):
+    if any(type(each) not in _PLAIN for each in operands):
         return False
     if any(each.dim() != 4 or not each.numel() or each.dtype != q.dtype for each in operands):
         return False
@@ -98,124 +130,109 @@ def _is_supported(
         and (heads == groups or (options.enable_gqa and heads % groups == 0))
         and (queries == keys or not options.is_causal)
         and options.scale > 0
-        and _block_shape(q, keys) is not None
     )
 
 
-def _block_shape(q: torch.Tensor, keys: int) -> BlockShape | None:
-    """The blocks of the scores; None where none fits the scratch."""
-    state = storages().state
+def _takes(
+    q: torch.Tensor, k: torch.Tensor, mask: torch.Tensor | None, options: AttentionCall
+) -> bool:
+    """Whether the flash kernel takes the mask, and its blocks fit the scratch."""
+    if mask is not None:
+        shape = (*q.shape[:3], k.shape[2])
+        lengths = zip(reversed(mask.shape), reversed(shape), strict=False)
+        if (
+            type(mask) not in _PLAIN
+            or options.is_causal
+            or mask.requires_grad
+            or mask.dtype not in {torch.bool, torch.float32, q.dtype}
+            or mask.device != q.device
+            or mask.dim() > len(shape)
+            or any(given not in {1, length} for given, length in lengths)
+        ):
+            return False
+    return _blocks(q, k, mask) is not None
+
+
+def _expanded(mask: torch.Tensor, q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+    """A mask as a view with an element for each score; those of a query are neighbours."""
+    if mask.dim() and mask.shape[-1] > 1 and mask.stride(-1) > 1:
+        mask = mask.contiguous()
+    return mask.detach().expand(*q.shape[:3], k.shape[2])
+
+
+def _blocks(q: torch.Tensor, k: torch.Tensor, mask: torch.Tensor | None) -> BlockShape | None:
     batch, heads, queries, depth = q.shape
-    pes = state.topology.cubes * state.topology.pes_per_cube
-    rows = next(
-        (each for each in _ROWS if each <= queries and batch * heads * queries >= each * pes),
-        min(queries, _ROWS[-1]),
-    )
-    size = q.itemsize
-    of_rows = rows * (3 * depth * size + 12 * (depth + 2) + 4 * rows + 8)
-    of_key = 6 * depth * size + rows * (12 + 2 * size) + size
-    left = state.topology.kernel_scratch_bytes - of_rows - (1 << 14)
-    width = min(left // of_key // rows * rows, max(_WIDTH // rows, 1) * rows)
-    return BlockShape(rows, min(width, -(-keys // rows) * rows), depth) if width > 0 else None
+    scratch = ScratchBytes.of_attention(q, mask)
+    return block_shape(batch * heads, queries, k.shape[2], depth, scratch)
 
 
 def _flash(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, options: _AttentionCall
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    mask: torch.Tensor | None,
+    options: AttentionCall,
+    statistics: torch.Tensor | None,
 ) -> torch.Tensor:
     CALLS[_NAME] += 1
     batch, heads, queries, depth = q.shape
     # Of one token all heads are neighbours in memory, as the projection behind attention reads it.
     out = torch.empty((batch, queries, heads, depth), dtype=q.dtype, device=q.device)
-    tensors = [each if each.stride(3) == 1 else each.contiguous() for each in (q, k, v)]
-    tensors = [each.detach() for each in tensors]
     result = out.transpose(1, 2)
-    shape = _block_shape(q, k.shape[2])
+    shape = _blocks(q, k, mask)
     assert shape is not None, "checked before"
-    topology = storages().state.topology
-    shares = max(1, topology.cubes * topology.pes_per_cube // (batch * heads))
+    tensors = [with_rows(q), *by_heads((k, v), heads, -(-queries // shape.rows))]
+    blocks = dealt(batch * heads, queries, shape.rows, is_causal=options.is_causal)
     parts = {
-        divmod(pe, topology.pes_per_cube): _grouped(
-            blocks,
-            (*tensors, result),
-            shape,
-            (pe % shares, shares),
-            is_causal=options.is_causal,
-        )
-        for pe, blocks in _dealt(batch * heads, queries, shape, options).items()
+        pe: _grouped(given, (*tensors, result), mask, shape, is_causal=options.is_causal)
+        for pe, given in blocks.items()
     }
-    pitches = [each.stride(2) if each.shape[2] > 1 else depth for each in (*tensors, result)]
+    pitches = [pitch(each) for each in (*tensors, result)]
     layout = AttentionLayout(
-        (pitches[0], pitches[1], pitches[2]), pitches[3], options.scale, options.is_causal
+        pitches=(pitches[0], pitches[1], pitches[2]),
+        out_pitch=pitches[3],
+        scale=options.scale,
+        is_causal=options.is_causal,
+        mask_strides=(0, 0) if mask is None else (mask.stride(2), mask.stride(3)),
+        rows=batch * heads * queries,
     )
-    windows = [window_of(each) for each in (*tensors, result)]
-    arguments = (PerPe(parts), layout, *map(pointer_of, windows))
-    launched(_NAME, attend, arguments, windows, list(parts))
+    windows = [
+        None if each is None else window_of(each) for each in (*tensors, result, mask, statistics)
+    ]
+    pointers = [None if each is None else pointer_of(each) for each in windows]
+    used = [each for each in windows if each is not None]
+    launched(_NAME, attend, (PerPe(parts), layout, *pointers), used, list(parts))
     return result
 
 
-_Block = tuple[int, int]
-"""The number of a head, and the first query."""
-
-
-def _dealt(
-    heads: int, queries: int, shape: BlockShape, options: _AttentionCall
-) -> dict[int, list[_Block]]:
-    """The blocks of each PE, by its number, of nearly equal work."""
-    topology = storages().state.topology
-    pes, rows = topology.cubes * topology.pes_per_cube, shape.rows
-    starts = range(0, queries, rows)
-    dealt: dict[int, list[_Block]] = {}
-    # Whole heads, as many as PEs, while there are; each of the others over several PEs.
-    whole = heads // pes * pes
-    for head in range(whole):
-        dealt.setdefault(head % pes, []).extend((head, start) for start in starts)
-    shares = min(pes // (heads - whole), len(starts)) if heads > whole else 0
-    for head in range(whole, heads):
-        first = (head - whole) * shares
-        for number, start in enumerate(reversed(starts)):
-            # There and back again: with a causal mask the later blocks have more keys.
-            turn, place = divmod(number, shares)
-            side = shares - 1 - place if turn % 2 and options.is_causal else place
-            dealt.setdefault(first + side, []).append((head, start))
-    return dict(sorted(dealt.items()))
-
-
 def _grouped(
-    blocks: list[_Block],
+    blocks: list[HeadRows],
     tensors: tuple[torch.Tensor, ...],
+    mask: torch.Tensor | None,
     shape: BlockShape,
-    turn: tuple[int, int],
     *,
     is_causal: bool,
 ) -> tuple[tuple[BlockShape, tuple[HeadQueries, ...]], ...]:
-    """The blocks of a PE by their numbers of queries, full ones first; `turn` is the number of the
-    PE among those with the same head.
-    """
-    q, k, _, _ = tensors
+    """The blocks of a PE by their numbers of queries, full ones first."""
+    q, k, v, out = tensors
     queries, keys, heads = q.shape[2], k.shape[2], q.shape[1]
     group = heads // k.shape[1]
     found: dict[int, list[HeadQueries]] = {}
-    for number, start in blocks:
-        batch, head = divmod(number, heads)
-        rows = min(shape.rows, queries - start)
-        q_first, out_first = (
-            batch * each.stride(0) + head * each.stride(1) + start * each.stride(2)
-            for each in (tensors[0], tensors[3])
-        )
-        k_first, v_first = (
-            batch * each.stride(0) + head // group * each.stride(1) for each in tensors[1:3]
-        )
-        seen = start + rows if is_causal else keys
+    for block in blocks:
+        batch, head = divmod(block.head, heads)
+        seen = block.start + block.rows if is_causal else keys
         # The PEs that read the same keys begin with different ones, which lie on other PEs.
-        share = head % group * turn[1] + turn[0]
-        found.setdefault(rows, []).append(
+        share = head % group * block.shares + block.share
+        found.setdefault(block.rows, []).append(
             HeadQueries(
-                q=q_first,
-                k=k_first,
-                v=v_first,
-                out=out_first,
+                q=place(q, batch, head, block.start),
+                k=place(k, batch, head // group, 0),
+                v=place(v, batch, head // group, 0),
+                out=place(out, batch, head, block.start),
+                mask=0 if mask is None else place(mask, batch, head, block.start),
+                row=block.head * queries + block.start,
                 keys=seen,
-                start=seen * share // (group * turn[1]),
+                start=seen * share // (group * block.shares),
             )
         )
     return tuple(

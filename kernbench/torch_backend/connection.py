@@ -14,6 +14,7 @@ from kernbench.torch_backend.autocast import register_autocast
 from kernbench.torch_backend.compilation import refuse_inductor
 from kernbench.torch_backend.groups import register_backend
 from kernbench.torch_backend.loading import register_loading
+from kernbench.torch_backend.loss_operators import register_cross_entropy
 from kernbench.torch_backend.native_build import NoNativePartError, native_module
 from kernbench.torch_backend.no_device import REMEDY, note
 from kernbench.torch_backend.operators import DEVICE, kernels, on_host, report
@@ -100,6 +101,7 @@ def _registered_operators() -> tuple[torch.library.Library, ...]:
         library.impl(name, kernel, "PrivateUse1")
     everything.fallback(on_host, "PrivateUse1")
     register_attention(library)
+    register_cross_entropy(library)
     for key in ("Conjugate", "Negative"):
         # PyTorch resolves such views by a copy, which would be this operator again.
         library.impl("_copy_from", torch.library.fallthrough_kernel, key)

@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from kernbench.benches.attention.online_softmax import MASKED, SoftmaxState
+from kernbench.benches.attention.score_mask import LOWEST, ScoreMask, masked
 from runtime.language import tl
 
 
@@ -48,6 +49,7 @@ class FlashItem:
     the blocks before.
     With `pages` keys and values lie in pages of `page_keys` rows, which divide the width of a block
     and the keys: k and v point to page 0, and `pages` are the numbers of the item's pages.
+    `mask` begins with the first query and key; all items have masks of one type, or none.
     """
 
     q: tl.Pointer
@@ -60,6 +62,7 @@ class FlashItem:
     page_keys: int = 0
     pitches: tuple[int, int, int] | None = None
     scale: float | None = None
+    mask: ScoreMask | None = None
 
     def strides(self, operand: Literal[0, 1, 2]) -> tuple[int, int] | None:
         """Those of q, k or v."""
@@ -74,7 +77,8 @@ def flash(items: Sequence[FlashItem], shape: BlockShape) -> Iterator[SoftmaxStat
     steps = list(_steps(items, shape))
     if not steps:
         return
-    loop = _FlashLoop(steps[0].flash.v.dtype, shape)
+    mask = steps[0].flash.mask
+    loop = _FlashLoop(steps[0].flash.v.dtype, shape, None if mask is None else mask.pointer.dtype)
     # The stages of the pipeline, and how many steps each of them is ahead of the exponentials. A
     # command waits for those in flight that use its values, so nothing else orders them.
     stages = (
@@ -84,6 +88,7 @@ def flash(items: Sequence[FlashItem], shape: BlockShape) -> Iterator[SoftmaxStat
         (1, loop.load_values),
         (-1, loop.add_values),
         (2, loop.multiply_keys),
+        (1, loop.load_mask),
     )
     for number in range(-3, len(steps) + 2):
         for ahead, stage in stages:
@@ -145,10 +150,10 @@ def _key_blocks(item: FlashItem, shape: BlockShape) -> list[tuple[int, int]]:
 class _FlashLoop:
     """The stages of the loop, and as many buffers of each kind as steps, or items, use at once."""
 
-    def __init__(self, dtype: tl.DType, shape: BlockShape) -> None:
+    def __init__(self, dtype: tl.DType, shape: BlockShape, mask: tl.DType | None) -> None:
         rows, width, depth = self._shape = shape
 
-        def buffers(count: int, shape: tuple[int, int], dtype: tl.DType) -> list[tl.Value]:
+        def buffers(count: int, shape: tuple[int, ...], dtype: tl.DType) -> list[tl.Value]:
             return [tl.empty(shape, dtype) for _ in range(count)]
 
         self._q = buffers(2, (rows, depth), dtype)
@@ -161,6 +166,7 @@ class _FlashLoop:
             for _ in range(3)
         ]
         self._ones = tl.full((width, 1), 1, dtype)
+        self._masks = [] if mask is None else buffers(3, (rows * width,), mask)
 
     def state(self, step: _Step) -> SoftmaxState:
         """The state of the item of a step."""
@@ -176,6 +182,12 @@ class _FlashLoop:
     def load_values(self, step: _Step) -> None:
         """Load the values of a step."""
         self._load(step, 2, self._v[step.number % 3])
+
+    def load_mask(self, step: _Step) -> None:
+        """Load the mask of a step, if its item has one."""
+        mask = step.flash.mask
+        if mask is not None:
+            mask.load((0, step.first), (self._shape.rows, step.keys), self._masks[step.number % 3])
 
     def multiply_keys(self, step: _Step) -> None:
         """Start the product of the keys of a step and the queries of its item."""
@@ -195,21 +207,23 @@ class _FlashLoop:
             self._powers[step.number % 2][: step.keys],
             self._decays[step.number % 2],
         )
+        mask = self._mask_of(step)
 
         # The scale is a factor of scores and of their maximum: it costs no operation of its own.
-        def first(scores: tl.Value) -> tuple[tl.Value, ...]:
-            highest = tl.max(scores, axis=0, keep_dims=True) * scale
-            return tl.exp(tl.fma(scores, scale, -highest)).to(powers.dtype), highest
-
-        def later(scores: tl.Value, m: tl.Value) -> tuple[tl.Value, ...]:
-            highest = tl.maximum(m, tl.max(scores, axis=0, keep_dims=True) * scale)
-            exps = tl.exp(tl.fma(scores, scale, -highest)).to(powers.dtype)
-            return exps, highest, tl.exp(m - highest)
+        def chain(scores: tl.Value, *before: tl.Value) -> tuple[tl.Value, ...]:
+            value, factor = (scores, scale) if mask is None else masked(scores, mask, scale)
+            highest = tl.max(value, axis=0, keep_dims=True) * factor
+            for m in before:
+                highest = tl.maximum(m, highest)
+            if mask is not None and not before:
+                highest = tl.maximum(highest, LOWEST)
+            exps = tl.exp(tl.fma(value, factor, -highest)).to(powers.dtype)
+            return exps, highest, *(tl.exp(m - highest) for m in before)
 
         if step.is_first:
-            tl.fused_async(first, scores, out=(powers, m))
+            tl.fused_async(chain, scores, out=(powers, m))
         else:
-            tl.fused_async(later, scores, m, out=(powers, m, decay))
+            tl.fused_async(chain, scores, m, out=(powers, m, decay))
 
     def decay(self, step: _Step) -> None:
         """Make the sums of the steps before relative to the highest score with this step."""
@@ -235,6 +249,11 @@ class _FlashLoop:
         """0 where the query of a column sees the key of a row; made beside the first loads."""
         token, zero = tl.arange(0, self._shape.rows), tl.zeros((1, 1), tl.float32)
         return tl.where(token[None, :] >= token[:, None], zero, MASKED)
+
+    def _mask_of(self, step: _Step) -> tl.Value | None:
+        """The mask of a step, with a row for each key."""
+        mask, shape = step.flash.mask, (self._shape.rows, step.keys)
+        return None if mask is None else mask.part(shape, self._masks[step.number % 3]).mT
 
     def _load(self, step: _Step, operand: Literal[1, 2], buffer: tl.Value) -> None:
         depth, item, out = self._shape.depth, step.flash, buffer[: step.keys]
