@@ -27,6 +27,7 @@ from coordinator.launch import Launch
 from coordinator.launcher import Launcher
 from coordinator.plan import Plan
 from coordinator.rendezvous import Rendezvous
+from coordinator.report.record_files import import_early
 from coordinator.watch import Collected, RunObserver, Watch
 from runtime.core.errors import InvariantError, KernbenchError, ProtocolError
 from runtime.core.wallclock import now_s
@@ -104,6 +105,8 @@ class Session:
                 self._observer.launched(children.pids)
                 self._start(watch, rendezvous, code)
                 started_s = now_s()
+                if self._plan.trace:
+                    import_early()
                 watch.collect()
                 _compare_code(code, watch.collected.done)
                 # The exit of the processes is no part of the simulation and may be slow.
