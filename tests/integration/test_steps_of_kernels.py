@@ -11,7 +11,7 @@ from runtime.core import dtypes
 from runtime.core.simtime import ps_from_ns
 from runtime.model.topology import parse_topology
 from tests.support.joined import ccl_text, message
-from tests.support.recorded import Recorded, Row, programs_of
+from tests.support.recorded_programs import RecordedProgram, Row, programs_of
 from tests.support.topologies import variant_text
 from tests.support.world import World, simulate
 
@@ -44,7 +44,7 @@ def recorded(
     return simulate(program, 1, topology=TOPOLOGY, ccl=ccl, record=True)
 
 
-def kernels(world: World) -> list[Recorded]:
+def kernels(world: World) -> list[RecordedProgram]:
     """The kernels by PE."""
     return [each for each in programs_of(world, 0) if each.program["thread"] == "kernels"]
 
@@ -110,7 +110,7 @@ def test_a_wait_for_an_operation_in_flight_names_what_it_waits_for() -> None:
     assert world.records[0][steps[3]["released_by"]].end_ps == steps[3]["end_ps"]
 
 
-def conversation(delay: int, slots: int) -> tuple[World, list[Recorded]]:
+def conversation(delay: int, slots: int) -> tuple[World, list[RecordedProgram]]:
     """PE 0 sends four slots to PE 1, which first computes `delay` additions."""
 
     def kernel(x: tl.Pointer) -> None:

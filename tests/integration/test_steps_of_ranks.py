@@ -6,7 +6,7 @@ import numpy as np
 
 from runtime import DPPolicy, tl, torch
 from runtime.core.run_tables import COMMANDS
-from tests.support.recorded import Recorded, Row, programs_of, rows_of
+from tests.support.recorded_programs import RecordedProgram, Row, programs_of, rows_of
 from tests.support.topologies import variant_text
 from tests.support.world import World, simulate
 
@@ -24,7 +24,7 @@ def kernel(x: tl.Pointer) -> None:
     tl.store(x, tl.load(x, 8) + 1)
 
 
-def recorded(main: Callable[[torch.Tensor], object]) -> tuple[World, Recorded, list[Row]]:
+def recorded(main: Callable[[torch.Tensor], object]) -> tuple[World, RecordedProgram, list[Row]]:
     """Run `main(x)` on a SIP of one PE: the world, its rank program, its commands by number."""
 
     def program(rank: int) -> None:
@@ -122,6 +122,6 @@ def test_kernels_name_the_command_that_launched_them() -> None:
     assert {each.program["line"] for each in kernels(world)} == {line(main, 1), line(main, 2)}
 
 
-def kernels(world: World) -> list[Recorded]:
+def kernels(world: World) -> list[RecordedProgram]:
     """The kernels in the order of their starts."""
     return [each for each in programs_of(world, 0) if each.program["thread"] == "kernels"]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.random_programs import PROGRAMS, random_run
-from tests.support.recorded import programs_of
+from tests.support.recorded_programs import programs_of
 
 
 def gaps(seed: int) -> list[str]:
