@@ -85,10 +85,13 @@ def root(sip: int) -> TrackPath:
 
 
 def place(sip: int, cube: int, pe: int) -> TrackPath:
-    """The path of the host and IO chiplet, of a cube, or of a PE."""
+    """The path of the host and IO chiplet, of a cube, or of a PE.
+
+    Perfetto sorts tracks by name, so cubes have two digits.
+    """
     if cube == NONE:
         return (*root(sip), "host and IO chiplet")
-    return (*root(sip), f"cube {cube}", *((f"PE {pe}",) if pe != NONE else ()))
+    return (*root(sip), f"cube {cube:02d}", *((f"PE {pe}",) if pe != NONE else ()))
 
 
 def _commands(commands: Columns, sip: int, selection: TracePart) -> Iterator[Slices]:
@@ -121,7 +124,7 @@ def _programs(records: RecordedRun, sip: int, selection: TracePart) -> Iterator[
             of_track,
             programs["begin_ps"][of_track],
             programs["end_ps"][of_track],
-            programs.text("kernel"),
+            _named(programs.text("kernel")),
         )
         numbers = programs["program"][outer.rows]
         inside = chosen_steps[np.isin(steps["program"][chosen_steps], numbers)]
@@ -137,6 +140,11 @@ def _programs(records: RecordedRun, sip: int, selection: TracePart) -> Iterator[
         order = np.argsort(numbers)
         at = np.searchsorted(numbers[order], steps["program"][inner.rows])
         yield replace(outer, within=replace(inner, lanes=outer.lanes[order][at]))
+
+
+def _named(kernels: Texts) -> Texts:
+    """The names of programs; a rank program has none in its table."""
+    return Texts(kernels.codes, tuple(each or "rank program" for each in kernels.values))
 
 
 def _program_track(programs: Columns, sip: int, row: int) -> TrackPath:

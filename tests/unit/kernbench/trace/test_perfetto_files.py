@@ -61,7 +61,7 @@ def test_tracks_are_grouped_by_sip_cube_and_pe(tmp_path):
     (file,) = written(tmp_path)
     trace = read(file.path)
 
-    pe = ("SIP 0", "cube 0", "PE 0")
+    pe = ("SIP 0", "cube 00", "PE 0")
     assert trace.slices[*pe, "kernels (kernels)"] == [
         ("load", 2_000, 5_000),
         ("dot", 5_000, 10_000),
@@ -95,7 +95,7 @@ def test_a_flow_goes_from_the_send_of_a_message_to_its_arrival_at_the_peer(tmp_p
 def test_an_arrival_is_one_moment_at_which_the_message_is_there(tmp_path):
     (file,) = written(tmp_path)
 
-    arrivals = read(file.path).slices["SIP 0", "cube 0", "PE 0", "pe_ipcq"]
+    arrivals = read(file.path).slices["SIP 0", "cube 00", "PE 0", "pe_ipcq"]
 
     assert arrivals == [("arrival", 9_000, 9_000)]
 
@@ -104,7 +104,7 @@ def test_counters_have_outstanding_requests_full_slots_and_loads_of_links(tmp_pa
     (file,) = written(tmp_path)
     counters = read(file.path).counters
 
-    pe = ("SIP 0", "cube 0", "PE 0")
+    pe = ("SIP 0", "cube 00", "PE 0")
     assert counters[*pe, "outstanding DMA"] == [
         *[(2_000, 1), (5_000, 0), (6_000, 1)],
         *[(7_000, 0), (9_000, 1), (10_000, 0)],
@@ -124,7 +124,7 @@ def test_an_operation_names_the_line_of_the_step_that_requested_it(tmp_path):
     (file,) = written(tmp_path)
     arguments = read(file.path).arguments
 
-    pe = ("SIP 0", "cube 0", "PE 0")
+    pe = ("SIP 0", "cube 00", "PE 0")
     assert arguments[*pe, "pe_gemm", "gemm"]["line"] == "kernel.py:5"
     assert arguments[*pe, "pe_dma", "ipcq_send"]["line"] == "ring.py:20"
     assert arguments[*pe, "pe_dma", "load"]["start_ps"] == 2 * US_PS
