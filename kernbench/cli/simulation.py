@@ -194,6 +194,8 @@ def run(
         with unwritten.attempt():
             write_run(directory, plan, result, report)
             if result.is_complete:
+                if plan.trace:
+                    print_lines(_why(directory))
                 print_lines([f"files           {directory}"])
     for slow in result.slow_exits:
         print_warning(str(slow))
@@ -205,6 +207,15 @@ def run(
         return code
     unwritten.check()
     return ExitCode.PASSED if report.passed else ExitCode.FAILED
+
+
+def _why(directory: Path) -> Iterable[str]:
+    """Where the time of the run went, in a few lines."""
+    # Imported here: a run without a trace needs no arrays.
+    from kernbench.run_records import open_run
+    from kernbench.why.summary import summary_lines
+
+    return summary_lines(open_run(directory))
 
 
 def _verdict(plan: Plan, result: RunResult) -> Verdict | None:

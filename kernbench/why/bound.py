@@ -13,6 +13,7 @@ from kernbench.why.cursor import RunIndex
 from kernbench.why.load import Load, busiest, loads
 from kernbench.why.path import critical_path
 from kernbench.why.piece import PathPiece, PieceKind
+from runtime.core.simtime import format_ps
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,28 @@ class RunBound:
         return self.bound_ps / self.total_ps if self.total_ps else 1.0
 
 
-def run_bound(records: RecordedRun, index: RunIndex | None = None) -> RunBound:
-    """The bound of a run; `index` is that of the records, if there is one."""
+def run_bound(
+    records: RecordedRun, index: RunIndex | None = None, resource: Load | None = None
+) -> RunBound:
+    """The bound of a run; `index` and busiest `resource` are those of the records, if known."""
     # Without the detours to the operations that had an engine: those are no dependencies.
     direct = critical_path(records, index, through_engines=False)
-    resource = busiest(loads(records, 1))
+    resource = resource or busiest(loads(records, 1))
     return RunBound(records.run.total_ps, resource, without_waiting_ps(direct.pieces))
 
 
 def without_waiting_ps(pieces: Sequence[PathPiece]) -> int:
     """The time of the pieces that are no queues."""
     return sum(each.length_ps for each in pieces if each.kind is not PieceKind.QUEUE)
+
+
+def bound_line(bound: RunBound) -> str:
+    """The bound, its share of the run, and its reason."""
+    share = 100 * bound.reached
+    return f"bound           {format_ps(bound.bound_ps)}, {share:.1f} % of the run: {_name(bound)}"
+
+
+def _name(bound: RunBound) -> str:
+    if bound.is_of_path or bound.resource is None:
+        return "the chain of dependencies without queues"
+    return f"{bound.resource.kind} {bound.resource.title}"

@@ -7,7 +7,7 @@ A rank: an instant belongs to the first part of `TimePart` that applies.
     memory stall          a kernel waits for a load, a store, a copy or their data
     exposed communication a kernel sends, receives, or waits in a barrier
     launch                no kernel runs, and a command of the host is on its way, in work or
-                          being answered; copies between host and memory are memory stall
+                          being answered; a copy that has begun at the IO_CPU is memory stall
     idle                  none of these
 
 The parts are measures of unions, so that they sum to the time of the run to the picosecond.
@@ -194,8 +194,8 @@ def _engine_intervals(ops: Columns) -> Intervals:
 
 
 def _command_intervals(commands: Columns, total_ps: int) -> tuple[Intervals, Intervals]:
-    """From the submission to the answer: of copies, and of other commands."""
+    """Copies from their begin at the IO_CPU to the answer; all commands from their submission."""
     ends = np.where(commands["end_ps"] == NONE, total_ps, commands["end_ps"])
     copies = commands.text("kind").matching(HOST_KINDS.__contains__)
-    begins = commands["submitted_ps"]
-    return (begins[copies], ends[copies]), (begins[~copies], ends[~copies])
+    begun = np.where(commands["begun_ps"] == NONE, total_ps, commands["begun_ps"])
+    return (begun[copies], ends[copies]), (commands["submitted_ps"], ends)

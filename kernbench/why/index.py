@@ -1,5 +1,6 @@
 """Finds rows of the tables of a SIP by program, PE, command and time."""
 
+from bisect import bisect_left, bisect_right
 from functools import cached_property
 from typing import Any
 
@@ -20,37 +21,35 @@ class Groups:
         order = np.argsort(times, kind="stable")
         order = order[np.argsort(keys[order], kind="stable")]
         self._order, self._keys, self._times = order, keys[order], times[order]
-        self._found: dict[int, tuple[Rows, NDArray[Any]]] = {}
+        self._found: dict[int, tuple[list[int], list[int]]] = {}
 
-    def of(self, key: int) -> tuple[Rows, NDArray[Any]]:
+    def of(self, key: int) -> tuple[list[int], list[int]]:
         """The rows of a key and their times, in ascending order."""
-        if key not in self._found:
+        found = self._found.get(key)
+        if found is None:
             begin, end = np.searchsorted(self._keys, [key, key + 1])
-            self._found[key] = self._order[begin:end], self._times[begin:end]
-        return self._found[key]
+            # Lists: a bisection in them is ten times as fast as one of numpy.
+            found = self._order[begin:end].tolist(), self._times[begin:end].tolist()
+            self._found[key] = found
+        return found
 
     def first_at_or_after(self, key: int, time_ps: int) -> int:
         """The first row of a key with that time or a later one, -1 for none."""
         rows, times = self.of(key)
-        at = int(np.searchsorted(times, time_ps))
-        return int(rows[at]) if at < len(rows) else NONE
+        at = bisect_left(times, time_ps)
+        return rows[at] if at < len(rows) else NONE
 
     def at(self, key: int, time_ps: int) -> list[int]:
         """The rows of a key with exactly that time, the last first."""
         rows, times = self.of(key)
-        begin, end = np.searchsorted(times, [time_ps, time_ps + 1])
-        return [int(row) for row in rows[begin:end][::-1]]
+        begin = bisect_left(times, time_ps)
+        end = bisect_right(times, time_ps, begin)
+        return rows[begin:end][::-1]
 
     def last(self, key: int) -> int:
         """The row of a key with the latest time, -1 for none."""
         rows, _ = self.of(key)
-        return int(rows[-1]) if len(rows) else NONE
-
-    def last_at_or_before(self, key: int, time_ps: int) -> int:
-        """The last row of a key with that time or an earlier one, -1 for none."""
-        rows, times = self.of(key)
-        at = int(np.searchsorted(times, time_ps, side="right")) - 1
-        return int(rows[at]) if at >= 0 else NONE
+        return rows[-1] if rows else NONE
 
 
 class SipIndex:
@@ -62,6 +61,7 @@ class SipIndex:
         self.programs: Columns = records.table(PROGRAMS, sip)
         self.steps: Columns = records.table(STEPS, sip)
         self.commands: Columns = records.table(COMMANDS, sip)
+        self._requesting: dict[tuple[int, int, int], int] = {}
 
     @cached_property
     def program_rows(self) -> NDArray[np.int64]:
@@ -111,10 +111,16 @@ class SipIndex:
 
     def requesting_step(self, cube: int, pe: int, time_ps: int) -> int:
         """The step of a kernel on a PE during or at the end of which a request is made, or -1."""
+        key = cube, pe, time_ps
+        found = self._requesting.get(key)
+        if found is None:
+            found = self._requesting[key] = self._requesting_step(*key)
+        return found
+
+    def _requesting_step(self, cube: int, pe: int, time_ps: int) -> int:
         rows, ends = self.programs_of_pe.of(place(cube, pe))
         found = NONE
-        for at in range(int(np.searchsorted(ends, time_ps)), len(rows)):
-            program = int(rows[at])
+        for program in rows[bisect_left(ends, time_ps) :]:
             if self.programs["begin_ps"][program] > time_ps:
                 continue
             step = self.step_of(int(self.programs["program"][program]), time_ps)
@@ -128,7 +134,7 @@ class SipIndex:
         step there.
         """
         command = int(self.programs["command"][self.program_rows[program]])
-        number = int(np.searchsorted(self._barriers(program), step))
+        number = bisect_left(self._barriers(program), step)
         found, latest = (program, step), int(self.steps["issued_ps"][step])
         for row in self.programs_of_command.of(command)[0]:
             other = int(self.programs["program"][row])
@@ -136,14 +142,14 @@ class SipIndex:
             if number < len(barriers):
                 issued_ps = int(self.steps["issued_ps"][barriers[number]])
                 if issued_ps > latest:
-                    found, latest = (other, int(barriers[number])), issued_ps
+                    found, latest = (other, barriers[number]), issued_ps
         return found
 
-    def _barriers(self, program: int) -> Rows:
+    def _barriers(self, program: int) -> list[int]:
         """The steps of a program that are barriers, in their order."""
         rows, _ = self.steps_by_end.of(program)
         # The table has the steps in the order of their ends.
-        return np.sort(rows[self._is_barrier[rows]])
+        return sorted(row for row in rows if self._is_barrier[row])
 
     @cached_property
     def _is_barrier(self) -> NDArray[np.bool_]:

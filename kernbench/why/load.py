@@ -40,12 +40,17 @@ class Load:
     peak: float
     peak_ps: int
 
+    @property
+    def title(self) -> str:
+        """The name with its SIP, which components of a PE have in their own."""
+        return self.name if self.name.startswith("sip ") else f"sip{self.sip}.{self.name}"
+
 
 def loads(records: RecordedRun, most: int | None = BUSIEST) -> dict[str, list[Load]]:
     """For each kind the busiest resources of all SIPs, `most` of each or all."""
     found = dict[str, list[Load]]()
     for sip in records.sips:
-        links = _link_loads(records.table(LINKS, sip), sip, records.bin_ps)
+        links = _link_loads(records.table(LINKS, sip), sip, records.bin_ps, most)
         engines = _engine_loads(records.table(OPS, sip), sip, records.bin_ps, most)
         for load in [*links, *engines]:
             found.setdefault(load.kind, []).append(load)
@@ -61,33 +66,33 @@ def busiest(found: dict[str, list[Load]]) -> Load | None:
     return max(every, key=lambda load: load.busy_ps, default=None)
 
 
-def _link_loads(links: Columns, sip: int, bin_ps: int) -> Iterator[Load]:
+def _link_loads(links: Columns, sip: int, bin_ps: int, most: int | None) -> Iterator[Load]:
+    """The busiest of each kind."""
     if not len(links):
         return
     names, kinds = links.text("link"), links.text("kind")
     order = np.argsort(names.codes, kind="stable")
     codes = names.codes[order]
     firsts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
-    sums = {
-        name: np.add.reduceat(links[name][order], firsts)
-        for name in ("busy_ps", "queued_ps", "packets", "nbytes")
-    }
     ends = np.append(firsts[1:], len(order))
-    for at, (first, end) in enumerate(zip(firsts, ends, strict=True)):
-        rows = order[first:end]
-        busy = links["busy_ps"][rows]
-        peak = int(np.argmax(busy))
-        yield Load(
-            sip=sip,
-            name=names[int(rows[0])],
-            kind=kinds[int(rows[0])],
-            busy_ps=int(sums["busy_ps"][at]),
-            queued_ps=int(sums["queued_ps"][at]),
-            count=int(sums["packets"][at]),
-            nbytes=int(sums["nbytes"][at]),
-            peak=float(busy[peak]) / bin_ps,
-            peak_ps=int(links["bin"][rows[peak]]) * bin_ps,
-        )
+    busy_ps = np.add.reduceat(links["busy_ps"][order], firsts)
+    kind_codes = kinds.codes[order[firsts]]
+    by_load = np.argsort(-busy_ps, kind="stable")
+    for kind in np.unique(kind_codes):
+        for at in by_load[kind_codes[by_load] == kind][:most]:
+            rows = order[firsts[at] : ends[at]]
+            peak = rows[int(np.argmax(links["busy_ps"][rows]))]
+            yield Load(
+                sip=sip,
+                name=names[int(rows[0])],
+                kind=kinds[int(rows[0])],
+                busy_ps=int(busy_ps[at]),
+                queued_ps=int(links["queued_ps"][rows].sum()),
+                count=int(links["packets"][rows].sum()),
+                nbytes=int(links["nbytes"][rows].sum()),
+                peak=float(links["busy_ps"][peak]) / bin_ps,
+                peak_ps=int(links["bin"][peak]) * bin_ps,
+            )
 
 
 def _engine_loads(ops: Columns, sip: int, bin_ps: int, most: int | None) -> Iterator[Load]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from coordinator.report.text_table import TextColumn, TextStyle, TextTable, text_columns
-from kernbench.why.bound import RunBound
+from kernbench.why.bound import bound_line
 from kernbench.why.breakdown import PeTime, worst
 from kernbench.why.explanation import Explanation
 from kernbench.why.load import Load
@@ -16,7 +16,7 @@ from runtime.core.simtime import PS_PER_NS, format_ps
 
 STYLE = TextStyle(gap=2, heading_marks=("# ", "  "), row_mark="  ")
 SHOWN = 10
-_KIND_TITLES = {"link": "links", "memory": "memory channels", "engine": "engines"}
+_KIND_TITLES = {"link": "links", "memory": "memory channels", "port": "ports", "engine": "engines"}
 
 
 def explanation_lines(explanation: Explanation) -> Iterator[str]:
@@ -114,7 +114,7 @@ def load_lines(found: Mapping[str, Sequence[Load]], total_ps: int) -> Iterator[s
         table = TextTable(text_columns(*headings), STYLE)
         for load in busiest:
             table.row(
-                f"sip{load.sip}.{load.name}",
+                load.title,
                 ns(load.busy_ps),
                 percent(load.busy_ps, total_ps),
                 ns(load.queued_ps),
@@ -125,19 +125,6 @@ def load_lines(found: Mapping[str, Sequence[Load]], total_ps: int) -> Iterator[s
             )
         yield from table.lines()
         yield ""
-
-
-def bound_line(bound: RunBound) -> str:
-    """The bound, its reason, and how far the run is from it."""
-    share = percent(bound.bound_ps, bound.total_ps)
-    return f"bound           {format_ps(bound.bound_ps)}, {share} % of the run: {bound_name(bound)}"
-
-
-def bound_name(bound: RunBound) -> str:
-    """What the bound is of."""
-    if bound.is_of_path or bound.resource is None:
-        return "the chain of dependencies without queues"
-    return f"busiest is {bound.resource.kind} sip{bound.resource.sip}.{bound.resource.name}"
 
 
 def prediction_lines(predictions: Sequence[Prediction], total_ps: int) -> Iterator[str]:

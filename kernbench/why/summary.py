@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from kernbench.run_records import RecordedRun
-from kernbench.why.bound import run_bound
+from kernbench.why.bound import bound_line, run_bound
 from kernbench.why.breakdown import RankTime, rank_time
 from kernbench.why.cursor import RunIndex
-from kernbench.why.load import Load, loads
+from kernbench.why.load import Load, busiest, loads
 from kernbench.why.parts import TimePart
 from kernbench.why.path import critical_path
-from kernbench.why.report import bound_line
 from kernbench.why.shares import PathShare, by_kind, by_line, shares
 
 _LABEL_COLUMNS = 16
@@ -24,12 +23,12 @@ def summary_lines(records: RecordedRun) -> Iterator[str]:
     ranks = [rank_time(records, sip) for sip in records.sips]
     index = RunIndex.of(records)
     pieces = critical_path(records, index).pieces
-    found = [each for of_kind in loads(records, 1).values() for each in of_kind]
+    found = loads(records, 1)
     yield _line("time", _parts(ranks))
     yield _line("critical path", _listed(shares(pieces, by_kind), total_ps))
     yield _line("statements", _listed(shares(pieces, by_line), total_ps))
-    yield _line("busiest", _busiest(found, total_ps))
-    yield bound_line(run_bound(records, index))
+    yield _line("busiest", _busiest([each for of in found.values() for each in of], total_ps))
+    yield bound_line(run_bound(records, index, busiest(found)))
 
 
 def _parts(ranks: Sequence[RankTime]) -> str:
@@ -42,8 +41,7 @@ def _parts(ranks: Sequence[RankTime]) -> str:
 def _busiest(found: Sequence[Load], total_ps: int) -> str:
     ordered = sorted(found, key=lambda load: -load.busy_ps)[:_SHOWN]
     return ", ".join(
-        f"{load.kind} sip{load.sip}.{load.name} {_percent(load.busy_ps, total_ps)}"
-        for load in ordered
+        f"{load.kind} {load.title} {_percent(load.busy_ps, total_ps)}" for load in ordered
     )
 
 

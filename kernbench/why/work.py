@@ -25,7 +25,8 @@ class RoutePlace:
 
 @dataclass(frozen=True, slots=True)
 class TransferWork:
-    """Bytes from `source` to `target`; of a read, behind a request on the way back.
+    """Bytes from `source` to `target`; of a read, behind a request from
+    `target`.
 
     `overheads` are the keys of the fixed times besides those of the route. With `answered`, an
     acknowledgement returns.

@@ -116,7 +116,7 @@ def test_a_copy_of_the_host_is_memory_and_hidden_by_nothing_it_follows(tmp_path:
         steps=[step(0, "copy", 0, 80), step(0, "host", 80, 100)],
         commands=[command(0, "MmuMapMsg", 0, 5, 30), command(1, "MemoryWriteMsg", 20, 40, 80)],
     )
-    assert parts(tmp_path, copied, 100) == [20, 60, 0, 20, 0]
+    assert parts(tmp_path, copied, 100) == [20, 40, 0, 40, 0]
 
 
 def test_a_command_without_answer_lasts_until_the_end(tmp_path: Path):
