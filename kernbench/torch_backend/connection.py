@@ -15,6 +15,7 @@ from kernbench.torch_backend.compilation import refuse_inductor
 from kernbench.torch_backend.groups import register_backend
 from kernbench.torch_backend.loading import register_loading
 from kernbench.torch_backend.loss_operators import register_cross_entropy
+from kernbench.torch_backend.module_parameters import keep_parameters
 from kernbench.torch_backend.native_build import NoNativePartError, native_module
 from kernbench.torch_backend.no_device import REMEDY, note
 from kernbench.torch_backend.operators import DEVICE, kernels, on_host, report
@@ -29,6 +30,7 @@ _OPERATORS = (
     *("selection_operators", "convolution_operators", "recurrent_operators"),
     *("batch_norm_operators", "optimizer_operators", "scaler_operators", "list_operators"),
     *("group_norm_operators", "pooling_operators", "activation_operators", "generators"),
+    *("element_loss_operators",),
 )
 
 
@@ -77,9 +79,7 @@ def _connected_device(native: ModuleType, memory: Storages) -> tuple[torch.libra
     libraries = _registered_operators()
     torch._register_device_module(DEVICE, device_module)  # noqa: SLF001 - PyTorch's interface for backends
     torch.utils.generate_methods_for_privateuse1_backend()
-    # Else a module that moves to the device gets new parameters, which optimisers do not have, and
-    # one for each use of a weight that layers share.
-    torch.__future__.set_swap_module_params_on_conversion(True)
+    keep_parameters()
     register_loading()
     refuse_inductor()
     register_backend(DEVICE, "cpu")

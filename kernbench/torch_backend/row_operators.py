@@ -1,4 +1,4 @@
-"""Operators made of several kernels: concatenation, losses, triangles.
+"""Operators made of several kernels: concatenation, losses of classes, triangles.
 
 Each step is a kernel of the device, as if the program had called it.
 """
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
+from kernbench.torch_backend.element_loss_operators import MEAN, NONE
 from kernbench.torch_backend.element_types import COMPUTED
 from kernbench.torch_backend.kernels.bounds import IndexBounds
 from kernbench.torch_backend.launches import launch_copies
@@ -32,28 +33,6 @@ def _cat(tensors: Sequence[torch.Tensor], dim: int = 0, *, out: torch.Tensor) ->
     return out
 
 
-_NONE, _MEAN = 0, 1
-"""PyTorch's numbers of the reductions of a loss; the third one is the sum."""
-
-
-@operator("mse_loss.out")
-def _mse_loss(
-    x: torch.Tensor, target: torch.Tensor, reduction: int = _MEAN, *, out: torch.Tensor
-) -> torch.Tensor:
-    squares = (x - target).square()
-    if reduction == _NONE:
-        return out.resize_(squares.shape).copy_(squares)
-    return out.copy_(squares.mean() if reduction == _MEAN else squares.sum())
-
-
-@operator("mse_loss_backward")
-def _mse_loss_backward(
-    grad: torch.Tensor, x: torch.Tensor, target: torch.Tensor, reduction: int
-) -> torch.Tensor:
-    factor = 2 / max(x.numel(), 1) if reduction == _MEAN else 2
-    return (x - target) * factor * grad
-
-
 @operator("nll_loss_forward.output")
 def _nll_loss(
     x: torch.Tensor,
@@ -69,11 +48,11 @@ def _nll_loss(
         return NotImplemented
     chosen, weights = _chosen(x, target, weight, ignore_index)
     losses = -torch.where(chosen, x, 0.0).sum(1) * weights
-    if reduction == _NONE:
+    if reduction == NONE:
         return output.resize_(losses.shape).copy_(losses), total_weight.zero_()
     total_weight.copy_(weights.sum())
     total = losses.sum()
-    return output.copy_(total / total_weight if reduction == _MEAN else total), total_weight
+    return output.copy_(total / total_weight if reduction == MEAN else total), total_weight
 
 
 @operator("nll_loss_backward.grad_input")
@@ -91,7 +70,7 @@ def _nll_loss_backward(
     if x.dim() != 2:
         return NotImplemented
     chosen, weights = _chosen(x, target, weight, ignore_index)
-    scale = -grad / total_weight if reduction == _MEAN else -grad
+    scale = -grad / total_weight if reduction == MEAN else -grad
     return grad_input.copy_(torch.where(chosen, (scale * weights).unsqueeze(1), 0.0))
 
 
@@ -111,6 +90,14 @@ def _chosen(
 @operator("arange.start_out", types=None)
 def _arange(start: float, end: float, step: float = 1, *, out: torch.Tensor) -> torch.Tensor:
     host = torch.arange(start, end, step, dtype=out.dtype)
+    if out.shape != host.shape:
+        out.resize_(host.shape)
+    return out.copy_(host)
+
+
+@operator("linspace.out", types=None)
+def _linspace(start: float, end: float, steps: int, *, out: torch.Tensor) -> torch.Tensor:
+    host = torch.linspace(start, end, steps, dtype=out.dtype)
     if out.shape != host.shape:
         out.resize_(host.shape)
     return out.copy_(host)

@@ -40,7 +40,7 @@ def pointwise(  # noqa: PLR0917 - the arguments of a launch are positional
     for group in rounds(parts, limits):
         with tl.scratch():
             pending = _loadings(group, list(enumerate(tensors, 1)))
-            stores: list[tl.PendingStore] = []
+            stores: list[tl.PendingResult] = []
             for block, loads in zip(group, pending, strict=True):
                 loaded = [each.wait() for each in loads]
                 if bounds is not None:

@@ -6,6 +6,7 @@ import os
 import pickle
 import re
 import traceback
+import weakref
 from collections.abc import Callable
 from functools import partial
 
@@ -41,6 +42,18 @@ def default_device():
     with torch.device(D):
         assert nn.Linear(2, 3).bias.is_ahbm
     assert torch.ones(1).device.type == "cpu"
+
+
+@case
+def parameters_with_weak_references():
+    model, state = nn.Linear(4, 4).to(D), nn.Linear(4, 4).state_dict()
+    weight = model.weight
+    reference = weakref.ref(weight)
+    model.load_state_dict(state)
+    assert model.weight is weight is reference()
+    assert torch.equal(weight.cpu(), state["weight"])
+    with pytest.raises(RuntimeError, match=r"Couldn't swap Linear\.weight"):
+        model.cpu()
 
 
 @case
