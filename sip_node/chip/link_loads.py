@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from runtime.core.run_tables import LINKS
 from sip_node.chip.run_recorder import RunRecorder
-from sip_node.chip.time_bins import LEAST_SHIFT, TimeBins
+from sip_node.chip.time_bins import TimeBins
 
 LoadKind = Literal["link", "memory", "port"]
 """A link between two nodes; a channel of a memory; a port: of a SRAM, of a TCM, between SIPs."""
@@ -47,9 +47,6 @@ class LinkLoads:
     def report(self) -> None:
         """Pass on all loads: at the end of the run, once."""
         watched, self._watched = sorted(self._watched, key=lambda each: each[:2]), []
-        rows, text, pack = bytearray(), self._recorder.text, LINKS.packer.pack
+        text = self._recorder.text
         for kind, name, bins in watched:
-            for number, *load in bins.rows():
-                begin = number << (bins.shift - LEAST_SHIFT)
-                rows += pack(text(name), text(kind), begin, *load)
-        self._recorder.add(LINKS, bytes(rows))
+            self._recorder.add(LINKS, bins.packed(text, name, kind))

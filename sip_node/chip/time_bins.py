@@ -7,9 +7,10 @@ bins are added. So the width follows from the run alone: it is the least for whi
     bins       |     0     |     1     |   2  ...   busy in bin 0: a and a part of b, in 1: the rest
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from runtime.core.run_tables import LEAST_BIN_PS, MOST_BINS
+from runtime.core.run_tables import LEAST_BIN_PS, LINKS, MOST_BINS
 from sip_node.compiled.choice import IS_COMPILED
 
 LEAST_SHIFT = LEAST_BIN_PS.bit_length() - 1
@@ -62,6 +63,16 @@ class ReferenceTimeBins:
         self._close()
         self._end_ps = 0
         return self._rows
+
+    def packed(self, text: Callable[[str], int], *names: str) -> bytes:
+        """The rows of `LINKS` for these bins, of a server with `names`, its name and its kind.
+
+        `text` gives the index of a text, of which a server that has served nothing has no need.
+        """
+        rows, shift = self.rows(), self.shift - LEAST_SHIFT
+        texts = [text(name) for name in names] if rows else []
+        pack = LINKS.packer.pack
+        return b"".join(pack(*texts, number << shift, *load) for number, *load in rows)
 
     def _open(self, time_ps: int) -> None:
         """Begin the bin of a time."""

@@ -3,16 +3,27 @@
 A fast-forward logs the services of a period, and repeats them for the periods that it skips.
 """
 
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from libc.string cimport memcpy
 
-from runtime.core.run_tables import LEAST_BIN_PS, MOST_BINS
+from runtime.core.run_tables import LEAST_BIN_PS, LINKS, MOST_BINS
 
 cdef enum:
     FIRST_CAPACITY = 16
 
 cdef int LEAST_SHIFT = LEAST_BIN_PS.bit_length() - 1
 cdef long long BINS = MOST_BINS
+
+
+cdef packed struct LinkRow:
+    # The columns of `LINKS`.
+    int link
+    int kind
+    Load load
+
+
+assert sizeof(LinkRow) == LINKS.row_bytes
 
 
 cdef class TimeBins:
@@ -41,6 +52,24 @@ cdef class TimeBins:
             load = &self.loads[index]
             found.append((load.number, load.nbytes, load.busy_ps, load.queued_ps, load.packets))
         return found
+
+    def packed(self, text, name, kind):
+        """See `ReferenceTimeBins.packed`."""
+        cdef Py_ssize_t index
+        cdef LinkRow *rows
+        cdef int link, of_kind
+        self.close()
+        self.end_ps = 0
+        if not self.size:
+            return b""
+        link, of_kind = text(name), text(kind)
+        packed = PyBytes_FromStringAndSize(NULL, self.size * sizeof(LinkRow))
+        rows = <LinkRow *> PyBytes_AS_STRING(packed)
+        for index in range(self.size):
+            rows[index].link, rows[index].kind = link, of_kind
+            rows[index].load = self.loads[index]
+            rows[index].load.number <<= self.shift - LEAST_SHIFT
+        return packed
 
     def begin_log(self):
         """Log the services from now on."""
