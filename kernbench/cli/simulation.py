@@ -194,7 +194,7 @@ def run(
         with unwritten.attempt():
             write_run(directory, plan, result, report)
             if result.is_complete:
-                if plan.trace:
+                if result.collected.records.tables:
                     print_lines(_why(directory))
                 print_lines([f"files           {directory}"])
     for slow in result.slow_exits:
