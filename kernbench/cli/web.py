@@ -1,4 +1,4 @@
-"""`kernbench web`: a page with the hardware of a topology file."""
+"""`kernbench web`: a page with the hardware, the load of its links and the timeline of a run."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,25 +13,39 @@ DEFAULT_NAME = "web.html"
 
 
 @click.command(name="web", context_settings=dict(CONTEXT_SETTINGS))
+@click.argument("run", required=False, type=click.Path(path_type=Path))
 @click.option(
     "--topology",
     type=click.Path(path_type=Path),
-    required=True,
-    help="The machine of this topology file.",
+    help="Instead of a run, the machine of this topology file.",
 )
-@click.option("--sips", type=COUNT, metavar="N", help="SIPs, instead of those of the file.")
+@click.option(
+    "--sips", type=COUNT, metavar="N", help="With --topology: SIPs, instead of those of the file."
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help=f"The page; by default {DEFAULT_NAME}.",
+    help=f"The page; by default {DEFAULT_NAME} in the directory of the run, or here.",
 )
-def web_command(topology: Path, sips: int | None, out: Path | None) -> int:
-    """Write a page with the SIPs of a topology file: one HTML file, without network."""
+def web_command(run: Path | None, topology: Path | None, sips: int | None, out: Path | None) -> int:
+    """Write a page that shows where the time of a run went: one HTML file, without network.
+
+    RUN is the directory of a run. The page has the SIPs with the load of their links over an
+    interval, the timeline, counters of each component, the roofline and the critical path.
+    """
+    if (run is None) is (topology is None):
+        raise UsageError("web: expected the directory of a run, or --topology FILE")
+    if sips is not None and topology is None:
+        raise UsageError("web: --sips belongs to --topology; a run has its own number of SIPs")
     if find_spec("bokeh") is None:
         raise UsageError("web: the page is drawn by bokeh: pip install 'kernbench[web]'")
-    path = out or Path(DEFAULT_NAME)
-    html = _topology_html(topology, sips)
+    path = out or (run or Path()) / DEFAULT_NAME
+    if topology is not None:
+        html = _topology_html(topology, sips)
+    else:
+        assert run is not None, "one of both is given"
+        html = _run_html(run)
     write_output(path, html.encode())
     print_lines([f"{path}: {len(html.encode()):,} B"])
     return 0
@@ -43,3 +57,10 @@ def _topology_html(topology: Path, sips: int | None) -> str:
     from runtime.model.topology import load_topology
 
     return topology_page(load_topology(topology, sips), topology.name)
+
+
+def _run_html(run: Path) -> str:
+    from kernbench.run_records import open_run
+    from kernbench.web.run_page import run_page
+
+    return run_page(open_run(run))

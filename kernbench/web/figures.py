@@ -6,7 +6,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bokeh.models import ColumnDataSource, HoverTool
+from bokeh.models import ColumnDataSource, HoverTool, Range1d
 from bokeh.plotting import figure
 
 FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
@@ -48,3 +48,8 @@ def source(name: str, rows: Iterable[Sequence[Any]], columns: str) -> Any:
 def hover(renderers: Sequence[Any], *lines: tuple[str, str]) -> Any:
     """A tooltip for the first glyph below the pointer."""
     return HoverTool(renderers=list(renderers), tooltips=list(lines), point_policy="follow_mouse")
+
+
+def span(start: float, end: float, **rest: Any) -> Any:
+    """A range of an axis."""
+    return Range1d(start=start, end=end, **rest)

@@ -10,13 +10,15 @@ from bokeh.models import ColorBar, DataRange1d, FixedTicker, LinearColorMapper
 
 from kernbench.web.colours import HIGHLIGHT, IDLE, KINDS, load_palette
 from kernbench.web.fabric_geometry import FabricDrawing
-from kernbench.web.figures import FONT, hover, new_figure, source
+from kernbench.web.figures import FONT, hover, new_figure, source, span
 from kernbench.web.geometry import IO, DrawnBox, Segment, SipDrawing
 
 _BOX = "name kind title cube pe x y w h colour"
 _SEGMENT = "name x0 y0 x1 y1 bandwidth width busy load"
 _LINK_WIDTH, _DELAY_WIDTH = 1.6, 0.8
 _MAP_HEIGHT, _SIP_HEIGHT = 260, 720
+_MARGIN = 0.5
+"""Around the SIPs, in distances of two of them."""
 _TOOLS = "pan,wheel_zoom,box_zoom,reset,tap"
 
 
@@ -67,6 +69,9 @@ def fabric_figure(drawing: FabricDrawing, kind: str, *, loads: bool) -> Any:
         for sip, (x, y) in enumerate(drawing.points)
     ]
     made = _map("fabric", f"{len(sips)} SIPs: {kind}", _MAP_HEIGHT, square=False)
+    xs, ys = zip(*drawing.points, strict=True)
+    made.x_range = span(min(xs) - _MARGIN, max(xs) + _MARGIN)
+    made.y_range = span(max(ys) + _MARGIN, min(ys) - _MARGIN)
     mapper = LinearColorMapper(palette=load_palette(), low=0, high=100)
     segments = [link.segment for link in drawing.links]
     links = _links(made, "sip_links", segments, mapper)
@@ -168,6 +173,16 @@ def _outlines(made: Any) -> None:
         line_color=HIGHLIGHT,
         line_width=2.5,
         source=source("path_boxes", [], "x y w h"),
+    )
+    made.segment(
+        x0="x0",
+        y0="y0",
+        x1="x1",
+        y1="y1",
+        line_color=HIGHLIGHT,
+        line_width=6,
+        line_alpha=0.5,
+        source=source("path_links", [], "x0 y0 x1 y1"),
     )
 
 

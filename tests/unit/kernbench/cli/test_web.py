@@ -23,7 +23,9 @@ def test_the_page_of_a_topology_is_written_with_its_size(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "--topology"),
+        ([], "expected the directory of a run, or --topology FILE"),
+        (["run", "--topology", "t.yaml"], "expected the directory of a run, or --topology FILE"),
+        (["run", "--sips", "2"], "--sips belongs to --topology"),
         (["--topology", "t.yaml", "--sips", "0"], "expected an integer of at least 1, got '0'"),
         (["--topology", "missing.yaml"], "missing.yaml"),
     ],

@@ -1,0 +1,193 @@
+"""The page of `kernbench web` in Chromium: clicks, brush, filters, themes; its numbers are those of
+the run; it logs no error and requests nothing.
+"""
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernbench.run_records import open_run
+from kernbench.web.browser import browser, missing_browser, open_page
+from kernbench.web.run_page import run_page
+from tests.support.web_runs import LINK, write_page_run
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(missing_browser()), reason=missing_browser() or "a browser is here"),
+    pytest.mark.xdist_group("chromium"),
+]
+MODEL = "const model = (name) => Bokeh.documents[0].get_model_by_name(name);"
+PLACE = """
+const view = Bokeh.index.find_one(model(arguments[0]));
+const box = view.canvas_view.el.getBoundingClientRect();
+return [box.left + view.frame.x_scale.compute(arguments[1]),
+        box.top + view.frame.y_scale.compute(arguments[2])];
+"""
+
+
+@pytest.fixture(scope="module", name="page")
+def _page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = write_page_run(tmp_path_factory.mktemp("web") / "run")
+    page = directory / "web.html"
+    page.write_text(run_page(open_run(directory)))
+    return page
+
+
+@pytest.fixture(scope="module", name="chromium")
+def _chromium() -> Generator[Any]:
+    with browser() as driver:
+        yield driver
+
+
+@pytest.fixture(name="opened")
+def _opened(chromium: Any, page: Path) -> Generator[Any]:
+    open_page(chromium, page)
+    yield chromium
+    severe = [line for line in chromium.get_log("browser") if line["level"] != "INFO"]
+    assert severe == []
+
+
+def run(driver: Any, script: str, *arguments: object) -> Any:
+    return driver.execute_script(MODEL + script, *arguments)
+
+
+def point(driver: Any, figure: str, x: float, y: float) -> tuple[float, float]:
+    run(driver, "Bokeh.index.find_one(model(arguments[0])).el.scrollIntoView()", figure)
+    left, top = run(driver, PLACE, figure, x, y)
+    return left, top
+
+
+def mouse(driver: Any, kind: str, x: float, y: float) -> None:
+    pressed = 0 if kind == "mouseMoved" else 1
+    event = {"type": kind, "x": x, "y": y, "button": "left", "buttons": pressed, "clickCount": 1}
+    driver.execute_cdp_cmd("Input.dispatchMouseEvent", event)
+
+
+def click(driver: Any, figure: str, x: float, y: float) -> None:
+    left, top = point(driver, figure, x, y)
+    mouse(driver, "mouseMoved", left, top)
+    mouse(driver, "mousePressed", left, top)
+    mouse(driver, "mouseReleased", left, top)
+
+
+def wait_for(driver: Any, script: str) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(driver, 20).until(lambda each: run(each, script))
+
+
+def details(driver: Any) -> str:
+    return driver.find_element("id", "details").text
+
+
+def test_the_page_requests_nothing_else(opened: Any, page: Path) -> None:
+    messages = [json.loads(line["message"])["message"] for line in opened.get_log("performance")]
+    urls = {
+        each["params"]["request"]["url"]
+        for each in messages
+        if each["method"] == "Network.requestWillBeSent"
+        # The first page of the browser is its own.
+        and each["params"]["documentURL"].startswith("file:")
+    }
+    assert {url for url in urls if not url.startswith("data:")} == {page.as_uri()}
+
+
+def test_a_click_on_a_pe_shows_its_counters_and_waits(opened: Any) -> None:
+    # PE 0 of cube 0 is at (1, 1) mm; its lower left part has no link above it.
+    click(opened, "sip", 0.55, 1.45)
+    wait_for(opened, "return document.getElementById('selected').textContent === 'cube0.pe0'")
+    text = details(opened)
+    assert "pe_dma 2 3.000 6,144 0.300" in text
+    assert "pe_gemm 1 2.000 2,048 0.500" in text
+    assert "dot engine 1 2.000 k.py:4" in text
+    # The timeline has its engines: kernels, the two engines and two causes of waits.
+    rows = run(opened, "return model('bars').data.row")
+    assert set(rows) - {"critical path"} == {
+        "kernels",
+        "pe_gemm",
+        "pe_dma",
+        "waits for engine",
+        "waits for operand",
+    }
+
+
+def test_a_click_on_a_link_shows_the_sums_of_its_rows(opened: Any) -> None:
+    x0, x1, y0, y1 = run(
+        opened,
+        "const at = model('links').data.name.indexOf(arguments[0]), d = model('links').data;"
+        "return [d.x0[at], d.x1[at], d.y0[at], d.y1[at]]",
+        LINK,
+    )
+    click(opened, "sip", (x0 + x1) / 2, (y0 + y1) / 2)
+    script = f"return document.getElementById('selected').textContent === '{LINK}'"
+    wait_for(opened, script)
+    text = details(opened)
+    # Busy for 1,000 + 512 + 64 ps of 8,192 ps; 868 B in 4 packets; queued for 35 ps.
+    assert "busy, ns 1.576 1.576" in text
+    assert "busy 19.24 % 19.24 %" in text
+    assert "bytes 868 868" in text
+    assert "packets 4 4" in text
+    assert "queued, ns 0.035 0.035" in text
+    assert "pe_dma load 1 0.300" in text
+
+
+def test_an_interval_has_the_loads_of_its_bins_alone(opened: Any) -> None:
+    run(opened, "model('interval').setv({start: 1.1, end: 2.0})")
+    busy = "const d = model('links').data; return d.busy[d.name.indexOf(arguments[0])]"
+    wait_for(opened, "return document.getElementById('interval').textContent.includes('2.048')")
+    # Only the second bin: busy for 512 of 1,024 ps.
+    assert run(opened, busy, LINK) == 50.0
+    opened.find_element("id", "whole").click()
+    wait_for(opened, "return document.getElementById('interval').textContent.includes('8.192')")
+    assert run(opened, busy, LINK) == pytest.approx(100 * 1576 / 8192)
+
+
+def test_the_brush_is_moved_by_the_mouse(opened: Any) -> None:
+    run(opened, "model('interval').setv({start: 2, end: 4})")
+    left, top = point(opened, "loads", 3, 50)
+    right, _ = point(opened, "loads", 5, 50)
+    mouse(opened, "mouseMoved", left, top)
+    mouse(opened, "mousePressed", left, top)
+    for step in range(1, 6):
+        event = {"type": "mouseMoved", "x": left + (right - left) * step / 5, "y": top}
+        opened.execute_cdp_cmd("Input.dispatchMouseEvent", event | {"button": "left", "buttons": 1})
+    mouse(opened, "mouseReleased", right, top)
+    wait_for(opened, "return model('interval').start > 3.5")
+    start, end = run(opened, "return [model('interval').start, model('interval').end]")
+    assert (start, end) == (pytest.approx(4, abs=0.1), pytest.approx(6, abs=0.1))
+
+
+def test_filters_choose_the_sip_and_the_engine(opened: Any) -> None:
+    from selenium.webdriver.support.ui import Select
+
+    Select(opened.find_element("id", "engine")).select_by_visible_text("pe_dma")
+    rows = "return [...new Set(model('bars').data.row)]"
+    assert run(opened, rows) == ["critical path", "pe_dma"]
+    Select(opened.find_element("id", "engine")).select_by_visible_text("all")
+    Select(opened.find_element("id", "sip")).select_by_visible_text("1")
+    assert run(opened, rows) == ["critical path", "kernels", "host"]
+    # SIP 1 has no loads.
+    assert run(opened, "return Math.max(...model('links').data.busy)") == 0
+    opened.find_element("id", "show-path").click()
+    assert run(opened, rows) == ["kernels", "host"]
+
+
+def test_the_theme_is_that_of_the_system_until_it_is_switched(opened: Any, page: Path) -> None:
+    theme = "return document.documentElement.dataset.theme"
+    colour = "return model('sip').title.text_color"
+    assert (run(opened, theme), run(opened, colour)) == ("light", "#1b1f24")
+    open_page(opened, page, dark=True)
+    assert (run(opened, theme), run(opened, colour)) == ("dark", "#e6edf3")
+    opened.find_element("id", "theme").click()
+    assert (run(opened, theme), run(opened, colour)) == ("light", "#1b1f24")
+
+
+def test_nothing_is_wider_than_the_window(opened: Any, page: Path) -> None:
+    for width in (1280, 1920):
+        opened.set_window_size(width, 900)
+        open_page(opened, page)
+        width_px = run(opened, "return document.documentElement.scrollWidth")
+        assert width_px <= width
