@@ -1,0 +1,87 @@
+"""`why` of real runs: sums exact, no gap without explanation, predictions beside simulations."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernbench.cli.main import main
+
+pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
+ALL_REDUCE = ("--sips", "4", "--procs", "2", "--algorithm", "ring", "--warmup", "0")
+LARGE = ("--min-bytes", "16384", "--max-bytes", "16384")
+SMALL = ("--min-bytes", "256", "--max-bytes", "256")
+"""Packets that meet no others: latencies are not hidden by queues."""
+TP_BLOCK = ("--sips", "2", "--bench", "tp-attention-block")
+Why = Callable[..., Any]
+
+
+@pytest.fixture
+def why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Why:
+    """Runs a bench, and explains the run as JSON."""
+
+    def explained(*arguments: str, options: tuple[str, ...] = ()) -> Any:
+        out = str(tmp_path / "run")
+        assert main([*arguments, "--out", out]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        # Five lines before the last one.
+        assert [line.split()[0] for line in lines[-6:-1]] == [
+            "time",
+            "critical",
+            "statements",
+            "busiest",
+            "bound",
+        ]
+        assert main(["why", out, "--json", *options]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return explained
+
+
+def check_sums(form: Any) -> None:
+    """Parts, pieces and the times of PEs tile the run exactly, and records explain all of it."""
+    total_ps = form["total_ps"]
+    for rank in form["ranks"]:
+        assert sum(rank[key] for key in rank if key.endswith("_ps")) == total_ps
+    for pe in form["pes"]:
+        parts = ("issue_ps", "compute_ps", "memory_ps", "communication_ps", "launch_ps")
+        assert sum(pe[key] for key in parts) == pe["kernel_ps"]
+    reached_ps = 0
+    for piece in form["path"]["pieces"]:
+        assert piece["begin_ps"] == reached_ps < piece["end_ps"]
+        reached_ps = piece["end_ps"]
+    assert reached_ps == total_ps
+    assert form["path"]["unexplained_ps"] == 0
+    assert form["bound"]["bound_ps"] <= total_ps
+
+
+def test_an_all_reduce_of_four_sips_is_explained(why: Why):
+    form = why(*ALL_REDUCE, *LARGE)
+    check_sums(form)
+    sips = {piece["sip"] for piece in form["path"]["pieces"] if piece["kind"] == "communication"}
+    # The blocks of a ring pass every rank.
+    assert sips == {0, 1, 2, 3}
+
+
+def test_a_tensor_parallel_block_is_explained(why: Why):
+    form = why(*TP_BLOCK)
+    check_sums(form)
+    kinds = {each["name"] for each in form["path"]["by_kind"]}
+    assert {"compute", "memory", "communication", "launch"} <= kinds
+
+
+@pytest.mark.parametrize(
+    ("change", "tolerance"),
+    [
+        ("sip.io_chiplet.pcie_ep.overhead_ns=50", 0.05),
+        ("ucie.overhead_ns=4", 0.05),
+        ("cube.noc.router_overhead_ns=x2", 0.05),
+        ("sip.io_chiplet.io_cpu.launch_margin_ns=x2", 0.01),
+    ],
+)
+def test_a_prediction_is_near_the_simulation(why: Why, change: str, tolerance: float):
+    [found] = why(*ALL_REDUCE, *SMALL, options=("--what-if", change))
+    assert found["simulated_ps"] != 0
+    assert found["predicted_ps"] == pytest.approx(found["simulated_ps"], rel=tolerance)
