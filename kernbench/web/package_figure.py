@@ -80,7 +80,8 @@ def fabric_figure(drawing: FabricDrawing, kind: str, *, loads: bool) -> Any:
     boxes = made.scatter(
         x="x",
         y="y",
-        size=22,
+        # A large ring has little space for each.
+        size=max(8, min(22, 640 // len(sips))),
         marker="square",
         fill_color=KINDS["PE"],
         line_color=None,
@@ -98,7 +99,7 @@ def fabric_figure(drawing: FabricDrawing, kind: str, *, loads: bool) -> Any:
         text_color="white",
         name="sip_numbers",
         text_font={"value": FONT},
-        text_font_size="12px",
+        text_font_size="12px" if len(sips) <= 32 else "8px",
         source=boxes.data_source,
         nonselection_alpha=1.0,
     )

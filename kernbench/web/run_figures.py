@@ -125,28 +125,7 @@ def roofline_figure(file: TopologyFile, works: Sequence[KernelWork]) -> Any:
         x_range=span(left, right),
         y_range=span(low, gemm * 3),
     )
-    roofs = (
-        (gemm, KINDS[PE], f"GEMM engine {gemm:,g} GFLOP/s"),
-        (vector, KINDS[PORT], f"vector engine {vector:,g} GFLOP/s"),
-    )
-    for roof, colour, name in roofs:
-        made.line([roof / hbm, right], [roof, roof], line_color=colour, line_width=2)
-        made.text(
-            x=[right / 1.2],
-            y=[roof * 1.1],
-            text=[name],
-            text_align="right",
-            text_font={"value": FONT},
-            text_font_size="12px",
-        )
-    made.line([left, gemm / hbm], [left * hbm, gemm], line_color=KINDS[SLICE], line_width=2)
-    made.text(
-        x=[left * 1.1],
-        y=[max(left * hbm * 2.2, low * 1.5)],
-        text=[f"HBM slice {hbm:g} GB/s"],
-        text_font={"value": FONT},
-        text_font_size="12px",
-    )
+    _roofs(made, (gemm, vector, hbm), (left, right, low))
     rows = [
         (work.intensity, work.gflops, work.kernel, len(work.pes), work.flops, work.hbm_bytes)
         for work in drawn
@@ -171,3 +150,30 @@ def roofline_figure(file: TopologyFile, works: Sequence[KernelWork]) -> Any:
     made.xaxis.axis_label = "arithmetic intensity, FLOP per byte of HBM"
     made.yaxis.axis_label = "GFLOP/s of one PE"
     return made
+
+
+def _roofs(made: Any, peaks: tuple[float, float, float], frame: tuple[float, float, float]) -> None:
+    """The rates of GEMM engine, vector engine and HBM slice, in the frame of left, right, low."""
+    (gemm, vector, hbm), (left, right, low) = peaks, frame
+    roofs = (
+        (gemm, KINDS[PE], f"GEMM engine {gemm:,g} GFLOP/s"),
+        (vector, KINDS[PORT], f"vector engine {vector:,g} GFLOP/s"),
+    )
+    for roof, colour, name in roofs:
+        made.line([roof / hbm, right], [roof, roof], line_color=colour, line_width=2)
+        made.text(
+            x=[right / 1.2],
+            y=[roof * 1.1],
+            text=[name],
+            text_align="right",
+            text_font={"value": FONT},
+            text_font_size="12px",
+        )
+    made.line([left, gemm / hbm], [left * hbm, gemm], line_color=KINDS[SLICE], line_width=2)
+    made.text(
+        x=[left * 1.1],
+        y=[max(left * hbm * 2.2, low * 1.5)],
+        text=[f"HBM slice {hbm:g} GB/s"],
+        text_font={"value": FONT},
+        text_font_size="12px",
+    )

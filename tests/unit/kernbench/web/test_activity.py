@@ -1,4 +1,4 @@
-"""The data of a page are those of the tables of the run; what is merged keeps its sums."""
+"""The intervals of a page are those of the tables; what is merged keeps its counters."""
 
 from pathlib import Path
 
@@ -7,32 +7,12 @@ import pytest
 
 from kernbench.run_records import RecordedRun, open_run
 from kernbench.web.activity import PageActivity
-from kernbench.web.kernel_work import kernel_work
-from kernbench.web.loads import COUNTERS, PageLoads
-from kernbench.web.waits import link_waits, program_waits
-from runtime.core.run_tables import LINKS
-from tests.support.web_runs import LINK, TOTAL_PS, write_page_run
+from tests.support.web_runs import TOTAL_PS, write_page_run
 
 
 @pytest.fixture(name="records")
 def _records(tmp_path: Path) -> RecordedRun:
     return open_run(write_page_run(tmp_path / "run"))
-
-
-@pytest.mark.parametrize("most_rows", [100, 8, 3])
-def test_merged_bins_keep_the_sums_of_every_link(records: RecordedRun, most_rows: int) -> None:
-    loads = PageLoads(records, most_rows)
-    assert loads.rows.shape[1] <= max(most_rows, 3)
-    table = records.table(LINKS, 0)
-    for at, counter in enumerate(COUNTERS, start=3):
-        for link, name in enumerate(loads.names):
-            of_link = table.text("link").equal(name)
-            assert loads.rows[at][loads.rows[1] == link].sum() == table[counter][of_link].sum()
-
-
-def test_bins_that_fit_are_those_of_the_tables(records: RecordedRun) -> None:
-    loads = PageLoads(records)
-    assert (loads.bin_ps, loads.rows.shape[1]) == (1024, 9)
 
 
 def test_every_operation_kernel_and_wait_is_an_interval(records: RecordedRun) -> None:
@@ -73,22 +53,3 @@ def test_the_counters_of_a_track_are_sums_of_its_operations(records: RecordedRun
     names = ("operations", "nbytes", "busy_ps", "queued_ps", "link_ps")
     assert [counters[name][at] for name in names] == [2, 6144, 3000, 0, 300]
     assert counters["queued_ps"][counters["engine"].index("pe_gemm")] == 500
-
-
-def test_waits_are_by_statement_the_longest_first(records: RecordedRun) -> None:
-    waits = program_waits(records)
-    assert waits["line"] == ["k.py:4", "k.py:3", "k.py:5"]
-    assert waits["waited_ps"] == [2000, 1900, 1000]
-    assert link_waits(records) == {
-        "sip": [0],
-        "link": [LINK],
-        "operation": ["pe_dma load"],
-        "count": [1],
-        "waited_ps": [300],
-    }
-
-
-def test_the_work_of_a_kernel_is_counted_from_shapes_and_bytes(records: RecordedRun) -> None:
-    (work,) = kernel_work(records)
-    assert (work.kernel, work.flops, work.hbm_bytes) == ("product", 2 * 32 * 16 * 16, 4096 + 2048)
-    assert work.gflops == work.flops / 5.0
