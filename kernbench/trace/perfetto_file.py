@@ -18,6 +18,7 @@ from runtime.core.simtime import PS_PER_NS
 Flows = dict[tuple[int, int], int]
 """The flow of an operation, by SIP and row in its table `ops`."""
 _SEQUENCE = 1
+_BEHIND_PES = 1 << 10
 
 
 def _imported(module: str) -> Any:
@@ -122,7 +123,8 @@ class PerfettoFile:
         packet = self._builder.create_packet()
         described = packet.track_descriptor
         described.uuid, described.name = uuid, name
-        described.child_ordering, described.sibling_order_rank = self._explicit, uuid
+        described.child_ordering = self._explicit
+        described.sibling_order_rank = _rank(name, uuid)
         if parent:
             described.parent_uuid = parent
         else:
@@ -144,6 +146,12 @@ class PerfettoFile:
     def _write(self, packet: Any) -> None:
         self.events += 1
         self._builder.write_packet(packet)
+
+
+def _rank(name: str, uuid: int) -> int:
+    """The position among the tracks of one group: PEs by number, others in the order of use."""
+    kind, _, number = name.partition(" ")
+    return int(number) if kind == "PE" else _BEHIND_PES + uuid
 
 
 def _annotate(event: Any, arguments: Arguments) -> None:

@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
                 for dark in (False, True):
                     open_page(driver, page, dark=dark)
                     name = f"web_{width}_{'dark' if dark else 'light'}.png"
-                    _write(figures / name, _screenshot(driver, width))
+                    write_picture(figures / name, _screenshot(driver, width))
     return 0
 
 
@@ -63,7 +63,8 @@ def _screenshot(driver: Any, width: int) -> bytes:
     return image
 
 
-def _write(path: Path, image: bytes) -> None:
+def write_picture(path: Path, image: bytes) -> None:
+    """Write a PNG file with a small palette, and print its size."""
     # Bokeh itself needs Pillow.
     from PIL import Image
 
