@@ -6,6 +6,7 @@ tiles and whose sums are long is divided along the sums, and the parts are added
 
 import torch
 
+from kernbench.torch_backend.cube_launch import cube_grid, launch_in_cubes
 from kernbench.torch_backend.operators import operator
 from kernbench.torch_backend.pointwise_operators import compute
 from kernbench.torch_backend.product_launch import launch_products, product_grid
@@ -99,8 +100,11 @@ def _products(
     _, pitch, across = out.stride()
     in_rows = (across == 1 or shape[2] == 1) and (pitch >= shape[2] or shape[1] == 1)
     target = out if in_rows else torch.empty(shape, dtype=out.dtype, device=out.device)
-    parts = _parts_of_sums(a, b) if bias is None else 1
-    if parts > 1:
+    grid = cube_grid(a[0], b[0], target[0]) if shape[0] == 1 else None
+    parts = 1 if grid or bias is not None else _parts_of_sums(a, b)
+    if grid:
+        launch_in_cubes((a[0], b[0]), bias, target[0], grid)
+    elif parts > 1:
         sums = torch.empty((parts, *shape[1:]), dtype=torch.float32, device=out.device)
         launch_products(_unfolded(a, 2, parts), _unfolded(b, 1, parts), None, sums)
         sum_of_parts(target, sums)

@@ -4,7 +4,7 @@ combines.
 """
 
 from collections.abc import Callable, Sequence
-from math import prod
+from math import gcd, prod
 from typing import Any
 
 import torch
@@ -19,6 +19,9 @@ from runtime.torch.arithmetic import reductions
 from runtime.torch.tensors.tensor import Tensor
 
 Axes = int | Sequence[int] | None
+_SUMS = frozenset({reductions.sum, reductions.mean})
+_WIDEST, _NARROWEST = 1024, 64
+"""The rows in which all elements are summed: the greatest power of 2 that divides their number."""
 
 
 _OF_ROWS: dict[Callable[..., Tensor], Callable[[Value, int], Value]] = {
@@ -155,7 +158,7 @@ def _reduced_by_rows(
     given = [dim] if isinstance(dim, int) else list(dim or ())
     axes = sorted({axis % x.dim() for axis in given}) if x.dim() else []
     if not axes or len(axes) == x.dim() or not x.numel():
-        return False
+        return x.numel() > 0 and _reduced_to_number(out, function, x, keepdim=keepdim)
     kept = [axis for axis in range(x.dim()) if axis not in axes]
     shape = [1 if axis in axes else length for axis, length in enumerate(x.shape)]
     out.resize_(shape if keepdim else [x.shape[axis] for axis in kept])
@@ -172,7 +175,27 @@ def _reduced_by_rows(
             [(x.contiguous(), "matrix")],
             [(out, "column")],
         )
-    if axes[-1] < kept[0] and function is reductions.sum:
-        sum_of_rows(out, x.contiguous(), (inner, rows))
+    if axes[-1] < kept[0] and function in _SUMS:
+        sum_of_rows(out, x.contiguous(), (inner, rows), _scale(function, inner))
         return True
     return False
+
+
+def _reduced_to_number(
+    out: torch.Tensor, function: Callable[..., Tensor], x: torch.Tensor, *, keepdim: bool
+) -> bool:
+    """The sum or the mean of all elements, as the sum of rows; False for elements of which a row
+    would be short.
+    """
+    width = gcd(x.numel(), _WIDEST)
+    if function not in _SUMS or width < _NARROWEST:
+        return False
+    out.resize_([1] * x.dim() if keepdim else [])
+    scale = _scale(function, x.numel())
+    sum_of_rows(out, x.contiguous(), (x.numel() // width, width), scale)
+    return True
+
+
+def _scale(function: Callable[..., Tensor], count: int) -> float:
+    """The factor of a sum of as many elements."""
+    return 1 / count if function is reductions.mean else 1

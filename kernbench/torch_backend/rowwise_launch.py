@@ -4,7 +4,7 @@ The rows are dealt over as many PEs as hold the matrix, in the order of memory, 
 the rows of its own slice where the shares of the storage are whole rows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 
@@ -18,14 +18,18 @@ from kernbench.torch_backend.launches import (
     window_of,
 )
 from kernbench.torch_backend.partition import Pe
-from kernbench.torch_backend.storages import StridedWindow
 from runtime.ccl.exchange import chunk_bounds
 from runtime.core.requests import PerPe
+from runtime.torch.ahbm import get_device_properties
 from runtime.torch.distributed.movers import spread
 from runtime.torch.tensors.tensor import Tensor
 
 _BLOCKS = 6
 """The blocks of a PE: one is computed while others are loaded and stored."""
+_ROW_BLOCKS = 4
+"""The blocks of a PE that sums rows."""
+_LEAST_COLUMNS = 128
+"""Columns of partial sums that a PE adds: fewer are loaded in bursts of a few bytes."""
 Formed = tuple[torch.Tensor, str]
 """A contiguous tensor, with its form: matrix, row or column."""
 
@@ -94,23 +98,43 @@ def _blocks(
     return kernels.RowBlocks(height, columns, count, expands) if count > 0 else None
 
 
-def sum_of_rows(out: torch.Tensor, matrix: torch.Tensor, shape: tuple[int, int]) -> None:
-    """Write the sum of all rows to `out`, in two steps: each PE sums its rows, then the PEs that
-    hold the result sum the partial rows.
+def sum_of_rows(
+    out: torch.Tensor, matrix: torch.Tensor, shape: tuple[int, int], scale: float = 1
+) -> None:
+    """Write the sum of all rows, or of all elements if `out` is one number, times `scale` to `out`,
+    in one launch: each PE sums its rows, then the PEs of a cube, then the cubes.
     """
-    rows, columns = shape
+    (rows, columns), is_number = shape, out.numel() == 1
     wide = torch.float64 if matrix.dtype == torch.float64 else torch.float32
+    source, target = window_of(matrix), window_of(out)
+    parts = dealt_rows(rows, source.window)
     # A panel of columns whose sums the registers of the vector engine hold.
     width = min(columns, longest_kept(1))
-    height = most_elements(width * (matrix.itemsize + wide.itemsize) + 64)
-    source = window_of(matrix)
-    parts = dealt_rows(rows, source.window)
-    if len(parts) == 1:
-        _partial_sums(out, source, parts, (height, width), columns, wide)
-        return
-    partial = torch.empty((len(parts), columns), dtype=wide, device=matrix.device)
-    _partial_sums(partial, source, parts, (height, width), columns, wide)
-    _sums_of_columns(out, partial)
+    most = most_elements((_ROW_BLOCKS + 1) * matrix.itemsize) // width
+    own = max(last - first for first, last in parts.values())
+    partial = torch.empty(
+        (len(parts), 1 if is_number else columns), dtype=wide, device=matrix.device
+    )
+    sums = kernels.RowSums(
+        parts=len(parts),
+        block=(max(1, min(most, -(-own // _ROW_BLOCKS))), width),
+        group=get_device_properties().pes_per_cube,
+        columns=columns,
+        least=_LEAST_COLUMNS,
+        is_number=is_number,
+        scale=scale,
+    )
+    numbered = {pe: (index, *span) for index, (pe, span) in enumerate(parts.items())}
+    between = window_of(partial)
+    arguments = (
+        hardware_type(wide),
+        PerPe(numbered),
+        sums,
+        pointer_of(source),
+        pointer_of(between),
+        pointer_of(target),
+    )
+    launched("sum", kernels.sum_of_rows, arguments, [source, between, target], list(parts))
 
 
 def sum_of_parts(out: torch.Tensor, parts: torch.Tensor) -> None:
@@ -119,27 +143,6 @@ def sum_of_parts(out: torch.Tensor, parts: torch.Tensor) -> None:
         _sums_of_columns(out, parts.view(parts.shape[0], -1))
     else:
         out.copy_(parts.sum(0))
-
-
-def _partial_sums(
-    out: torch.Tensor,
-    source: StridedWindow,
-    parts: Mapping[Pe, tuple[int, int]],
-    block: tuple[int, int],
-    columns: int,
-    wide: torch.dtype,
-) -> None:
-    target = window_of(out)
-    numbered = {pe: (index, *span) for index, (pe, span) in enumerate(parts.items())}
-    arguments = (
-        hardware_type(wide),
-        PerPe(numbered),
-        block,
-        columns,
-        pointer_of(source),
-        pointer_of(target),
-    )
-    launched("sum", kernels.sum_of_rows, arguments, [source, target], list(parts))
 
 
 def _sums_of_columns(out: torch.Tensor, partial: torch.Tensor) -> None:

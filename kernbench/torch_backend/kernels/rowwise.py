@@ -13,6 +13,8 @@ from runtime.language.value import Pointer, Value
 
 _EXPANDED = 512
 """The columns of a row that are expanded at once: the registers of the vector engine hold them."""
+_AHEAD = 4
+"""Blocks of rows that are loaded beside the sum of another one."""
 Function = Callable[..., Value | tuple[Value, ...]]
 
 
@@ -123,29 +125,94 @@ def _row(operand: RowOperand, dtype: DType, blocks: RowBlocks) -> Value:
     return block
 
 
+class RowSums(NamedTuple):
+    """A sum of rows: `part` (number, first, last) are the rows of a PE, a `block` is the number of
+    rows and of columns at once, `group` that of the PEs which add their sums first. Of `columns`, a
+    PE adds at least `least`. If all elements are summed, the result is one number; `scale` is its
+    factor.
+    """
+
+    parts: int
+    block: tuple[int, int]
+    group: int
+    columns: int
+    least: int
+    is_number: bool
+    scale: float
+
+
 def sum_of_rows(
     dtype: DType,
     part: tuple[int, int, int],
-    block: tuple[int, int],
-    columns: int,
+    sums: RowSums,
     source: Pointer,
+    partial: Pointer,
     out: Pointer,
 ) -> None:
-    """Kernel: row `number` of `out` is the sum, in `dtype`, of the rows [first, last) of `source`,
-    for part (number, first, last); a `block` is the number of rows and of columns at once.
+    """Kernel: `out` is the sum, in `dtype`, of the rows of `source`. Each PE sums its rows to a row
+    of `partial`, the PEs of a group then columns of their rows to that of the first one, and all
+    PEs columns of these.
     """
-    number, first, last = part
-    height, width = block
-    for column in range(0, columns, width):
-        wide = min(width, columns - column)
+    number, *span = part
+    columns = 1 if sums.is_number else sums.columns
+    _own_sums(dtype, (span[0], span[1]), sums, source, partial + number * columns)
+    tl.barrier()
+    members = sums.parts
+    if sums.parts > sums.group and not sums.is_number:
+        first = number // sums.group * sums.group
+        members = min(sums.group, sums.parts - first)
+        at = partial + first * columns
+        _add_rows((members, columns), at, at, _share(columns, number - first, members, sums.least))
+        tl.barrier()
+        members = tl.cdiv(sums.parts, sums.group)
+    pitch = columns * (sums.group if members < sums.parts else 1)
+    mine = _share(columns, number, sums.parts, sums.least)
+    _add_rows((members, pitch), partial, out, mine, sums.scale)
+
+
+def _own_sums(
+    dtype: DType, span: tuple[int, int], sums: RowSums, source: Pointer, target: Pointer
+) -> None:
+    (height, width), (first, last) = sums.block, span
+    for column in range(0, sums.columns, width):
+        wide = min(width, sums.columns - column)
         with tl.scratch():
             total = tl.zeros((1, wide), dtype)
-            for row in range(first, last, height):
-                with tl.scratch():
-                    start, shape = row * columns + column, (min(height, last - row), wide)
-                    values = tl.load(source + start, shape, (columns, 1))
-                    tl.fused(_added, total, values, out=total)
-            tl.store(out + number * columns + column, _in(total, out.dtype))
+            starts, ring = list(range(first, last, height)), list[tl.PendingValue]()
+            for row in [*starts, *[None] * _AHEAD]:
+                if len(ring) == _AHEAD or row is None:
+                    if not ring:
+                        break
+                    tl.fused(_added, total, ring.pop(0).wait(), out=total)
+                if row is not None:
+                    shape = min(height, last - row), wide
+                    start = source + row * sums.columns + column
+                    ring.append(tl.load_async(start, shape, (sums.columns, 1)))
+            if sums.is_number:
+                total = tl.sum(total, 1, keep_dims=True)
+            tl.store(target + column, total)
+
+
+def _add_rows(
+    shape: tuple[int, int],
+    source: Pointer,
+    target: Pointer,
+    columns: tuple[int, int],
+    scale: float = 1,
+) -> None:
+    (rows, pitch), (first, last) = shape, columns
+    if first >= last:
+        return
+    with tl.scratch():
+        values = tl.load(source + first, (rows, last - first), (pitch, 1))
+        total = tl.sum(values, 0, keep_dims=True)
+        tl.store(target + first, _in(total if scale == 1 else total * scale, target.dtype))
+
+
+def _share(columns: int, number: int, parts: int, least: int) -> tuple[int, int]:
+    """The columns of one of `parts` PEs, each of which has at least `least`, or none."""
+    width = max(least, tl.cdiv(columns, parts))
+    return min(number * width, columns), min((number + 1) * width, columns)
 
 
 def sum_of_columns(

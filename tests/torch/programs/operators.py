@@ -13,6 +13,8 @@ X, Y, Z = torch.randn(300, 70), torch.randn(70, 40), torch.randn(2, 3, 5)
 MASK, CLASSES = torch.rand(300, 70) > 0.5, torch.randint(0, 70, (300,))
 LONG = torch.randint(-9, 9, (300, 70))
 WIDE = torch.randn(40, 5000)
+SQUARE = torch.randn(2048, 2048)
+LARGE, OTHER = torch.randn(256, 1024), torch.randn(512, 1024)
 Case = Callable[..., torch.Tensor]
 CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
     "add": (lambda x: x + x, (X,)),
@@ -49,6 +51,10 @@ CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
     "sum": (lambda x: x.sum(), (X,)),
     "sum of rows": (lambda x: x.sum(1), (X,)),
     "sum of columns": (lambda x: x.sum(0, keepdim=True), (X,)),
+    "sum of all": (lambda x: x.sum(), (WIDE,)),
+    "sum of rows on all PEs": (lambda x: x.sum(0), (LARGE,)),
+    "mean of all": (lambda x: x.mean(), (WIDE,)),
+    "mean of rows": (lambda x: x.bfloat16().mean(0), (WIDE,)),
     "sum of integers": (lambda x: x.sum(), (LONG,)),
     "sum of two axes": (lambda x: x.sum((0, 2)), (Z,)),
     "sum of many columns": (lambda x: x.sum(0), (WIDE,)),
@@ -60,6 +66,12 @@ CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
     "norm of rows": (lambda x: torch.linalg.vector_norm(x, dim=1), (X,)),
     "mm": (lambda x, y: x @ y, (X, Y)),
     "mm transposed": (lambda x, y: y.t() @ x.t(), (X, Y)),
+    "mm in cubes": (lambda x, y: x @ y.view(1024, 512), (LARGE, OTHER)),
+    "linear in cubes": (lambda x, y: F.linear(x, y, x[0, :512]), (LARGE, OTHER)),
+    "linear of few rows": (
+        lambda x, w: F.linear(x, w.detach()).mean(1),
+        (WIDE[:32, :2048], SQUARE),
+    ),
     "mm of a slice": (lambda x, y: x[:, :30] @ y[:30], (X, Y)),
     "addmm": (lambda x, y: torch.addmm(y[0], x, y), (X, Y)),
     "addmm scaled": (lambda x, y: torch.addmm(y[0], x, y, beta=0.5, alpha=2), (X, Y)),

@@ -1,0 +1,53 @@
+"""How the cubes of a SIP copy from one another what one of them holds: trees over their mesh."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+_NEAR = 2
+"""Cubes at this distance from the home copy from it; with 3 a link would carry a slot twice."""
+
+
+class CubeMesh(NamedTuple):
+    """The cubes of a SIP, the PEs of each, and the scratch of a kernel."""
+
+    width: int
+    height: int
+    pes: int
+    scratch_bytes: int
+
+    def distance(self, a: int, b: int) -> int:
+        """Links between two cubes."""
+        return sum(map(lambda x, y: abs(x - y), divmod(a, self.width), divmod(b, self.width)))
+
+
+@lru_cache(maxsize=4096)
+def copy_tree(
+    mesh: CubeMesh, home: int, line: tuple[int, ...]
+) -> dict[int, tuple[int | None, int]]:
+    """For each cube of a line, the cube from which it copies what `home` holds, None for the home
+    itself, and the stage, from 1 on.
+    """
+    hub = min(line, key=lambda cube: (mesh.distance(home, cube), cube))
+    tree: dict[int, tuple[int | None, int]] = {hub: (None, 1)}
+    is_line = (
+        len({each // mesh.width for each in line}) == 1
+        or len({each % mesh.width for each in line}) == 1
+    )
+    behind = 1 if hub == home else 2
+    for cube in sorted(line, key=lambda cube: (mesh.distance(hub, cube), cube)):
+        if cube in tree:
+            continue
+        across = hub // mesh.width * mesh.width + cube % mesh.width
+        down = cube // mesh.width * mesh.width + hub % mesh.width
+        corner = next((each for each in (down, across) if each in line), hub)
+        if corner not in (hub, cube):
+            parent = corner
+        elif hub == home and is_line and mesh.distance(hub, cube) > _NEAR:
+            parent = min(tree, key=lambda each: (mesh.distance(each, cube), each))
+        else:
+            parent = hub
+        if parent == hub:
+            tree[cube] = (None if hub == home else hub, behind)
+        else:
+            tree[cube] = (parent, tree[parent][1] + 1)
+    return tree
