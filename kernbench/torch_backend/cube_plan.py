@@ -63,7 +63,7 @@ class OperandPlan(NamedTuple):
     stages: int
 
 
-class CubePlan(NamedTuple):
+class CubeProductPlan(NamedTuple):
     """The plan of a product: of both operands and of every PE."""
 
     steps: Steps
@@ -73,7 +73,9 @@ class CubePlan(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def cube_plan(mesh: CubeMesh, a: CubeOperandShape, b: CubeOperandShape, grid: CubeGrid) -> CubePlan:
+def cube_plan(
+    mesh: CubeMesh, a: CubeOperandShape, b: CubeOperandShape, grid: CubeGrid
+) -> CubeProductPlan:
     """The plan of `a @ b` on a grid, whose blocks, parts and slots have no remainder."""
     cubes = [divmod(cube, grid.columns) for cube in range(mesh.width * mesh.height)]
     parts = [divmod(pe, grid.part_columns) for pe in range(mesh.pes)]
@@ -116,7 +118,7 @@ def cube_plan(mesh: CubeMesh, a: CubeOperandShape, b: CubeOperandShape, grid: Cu
     }
     count = len(grid.chunks) + 2 * stages - 1 if stages else 0
     steps = Steps(tuple(step - 1 in loaded for step in range(count)), 2 * stages)
-    return CubePlan(steps, of_a, of_b, tasks)
+    return CubeProductPlan(steps, of_a, of_b, tasks)
 
 
 class _OperandPlanner(NamedTuple):
