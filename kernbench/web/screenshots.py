@@ -1,6 +1,6 @@
 """Makes the screenshots of `docs/web.md` from the directory of a run.
 
-    python -m kernbench.web.screenshots RUN docs/figures
+    python -m kernbench.web.screenshots RUN docs/screenshots
 
 It needs Chromium and Selenium. PNG files have a palette of 160 colours, so that they stay small.
 """

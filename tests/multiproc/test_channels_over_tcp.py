@@ -13,7 +13,18 @@ from coordinator.aggregate import run_digest, sip_reports
 from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.rendezvous import Rendezvous
 from kernbench.benches.ccl_allreduce import ccl_allreduce
-from runtime.wire.control import Bye, Done, FromLp, Hello, Peers, Ready, Start, Status, TraceChunk
+from runtime.wire.control import (
+    Bye,
+    Done,
+    FromLp,
+    Hello,
+    Peers,
+    Ready,
+    RecordChunk,
+    Start,
+    Status,
+    TraceChunk,
+)
 from runtime.wire.environment import COORDINATOR_PID, RUN_DIRECTORY
 from tests.support.runs import ROOT, kernbench
 from tests.support.topologies import variant_text
@@ -94,5 +105,5 @@ def _one_of_each(rendezvous: Rendezvous, plan: Plan, kind: type[Reply]) -> dict[
         if isinstance(message, kind):
             replies[lp] = message
         else:
-            assert isinstance(message, Status | TraceChunk), message
+            assert isinstance(message, Status | TraceChunk | RecordChunk), message
     return replies

@@ -35,7 +35,8 @@ def _parameter(block: Block) -> object:
         marks.append(pytest.mark.skip(reason=block.not_run))
     if any(NIGHTLY.search(step.command) for step in block.steps):
         marks.append(pytest.mark.nightly)
-    return pytest.param(block, id=str(block), marks=marks)
+    # With the line: two blocks of a page may begin with one command.
+    return pytest.param(block, id=f"{block} (line {block.line})", marks=marks)
 
 
 @pytest.fixture(scope="module")

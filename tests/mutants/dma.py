@@ -98,8 +98,8 @@ MUTANTS = (
     Mutant(
         name="dma-load-ends-before-it-lands",
         file=LANDING,
-        old="_, tail_ps = self._port.reserve(self._engine.now_ps, tail_ps, packet.size)",
-        new="self._port.reserve(self._engine.now_ps, tail_ps, packet.size)",
+        old="start_ps, tail_ps = self._port.reserve(head_ps, tail_ps, packet.size)",
+        new="start_ps, _ = self._port.reserve(head_ps, tail_ps, packet.size)",
         breaks="A load is complete when its last byte has passed the port of TCM.",
         noticed_by="q.port",
     ),

@@ -76,8 +76,8 @@ MUTANTS = (
     Mutant(
         name="switch-output-shared-by-nobody",
         file="sip_node/chip/ucie_ports.py",
-        old="self._switch_port.reserve(engine.now_ps, tail_ps, packet.size)",
-        new="self._switch_port.reserve(engine.now_ps, tail_ps, 0)",
+        old="start_ps, tail_ps = port.reserve(engine.now_ps, tail_ps, packet.size)",
+        new="start_ps, tail_ps = port.reserve(engine.now_ps, tail_ps, 0)",
         breaks="The port of the switch has the bandwidth of UCIe.",
         noticed_by="n.meet.switch",
     ),

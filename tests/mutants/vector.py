@@ -132,8 +132,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="vector-epilogue-overtakes",
         file=ENGINE,
-        old="start_ps = max(self._engine.now_ps, self.free_ps)",
-        new="start_ps = self._engine.now_ps",
+        old="start_ps = max(now_ps, self.free_ps)",
+        new="start_ps = now_ps",
         breaks="an epilogue waits for the operation in the engine",
         noticed_by="v.",
     ),
