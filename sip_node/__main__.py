@@ -30,7 +30,10 @@ def enter(
     """Be LP `lp` of a run until it ends; returns the exit code of the process."""
     # Before the other imports: what is imported later is hashed in the moment of its import.
     recorder = ImportRecorder()
+    from runtime.core.output import write_whole_lines
     from sip_node import lifeline
+
+    write_whole_lines()
 
     # Ctrl-C in a terminal reaches the whole process group; only the coordinator acts on it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

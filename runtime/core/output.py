@@ -4,6 +4,7 @@ A result must not be lost because one of its outputs cannot be written: `Unwritt
 the errors, so that the other outputs are still written, and raises one error which names them all.
 """
 
+import io
 import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
@@ -67,6 +68,18 @@ def print_lines(lines: Iterable[str]) -> None:
         raise
     except OSError as error:
         raise OutputError((STDOUT, _reason(error))) from error
+
+
+def write_whole_lines() -> None:
+    """Write each line of the standard output and error at once, when it is complete or flushed.
+
+    An unbuffered stream writes a line and its end separately. Where processes share a pipe, as the
+    workers of torchrun do, the line of another one may come between the two.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        # None where the stream is closed; a program may have put an object of its own there.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True, write_through=False)
 
 
 class OutputFile:

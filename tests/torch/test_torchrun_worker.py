@@ -34,6 +34,11 @@ def test_the_workers_are_the_processes_of_the_run(run: Runs, tmp_path: Path):
     # A process of a run that torchrun has started keeps its process id.
     started = dict(re.findall(r"^before rank (\d): (\d+)$", done.stdout, re.MULTILINE))
     assert dict(each[::2] for each in lines)["1"] == started["1"]
+    # The workers share a pipe; the lines of one never come between parts of a line of another.
+    printed = re.findall(r"^= line (\d+) of rank (\d)$", done.stdout, re.MULTILINE)
+    assert sorted((rank, int(line)) for line, rank in printed) == [
+        (rank, line) for rank in "01" for line in range(5000)
+    ]
     [digest] = re.findall(r"^digest +(\w+)", done.stdout, re.MULTILINE)
     assert digest in run("workers.py", sips=2, program_arguments=["3"])
 

@@ -1,6 +1,9 @@
 """Outputs that cannot be written: one line for all of them, and no part of a file remains."""
 
 import io
+import os
+import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -91,3 +94,23 @@ def test_rows_of_an_earlier_run_are_not_taken_for_those_of_a_run_that_fails(tmp_
     path.write_text("old")
     clear_output(path, "perf: --json")
     assert path.read_text() == ""
+
+
+def test_a_line_of_an_unbuffered_stream_is_one_write():
+    # A socket of this type keeps the writes apart.
+    ours, output = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    program = (
+        "from runtime.core.output import write_whole_lines\n"
+        "write_whole_lines()\n"
+        "print('rank', 0)\n"
+        "print('part', end='', flush=True)"
+    )
+    with ours, output:
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            stdout=output,
+            check=True,
+        )
+        output.close()
+        assert [ours.recv(100) for _ in range(3)] == [b"rank 0\n", b"part", b""]
