@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from kernbench.cli.options import CONTEXT_SETTINGS
-from kernbench.run_records import open_run
+from kernbench.cli.recorded import opened
 from kernbench.trace.kineto_file import write_kineto
 from kernbench.trace.perfetto_files import write_perfetto
 from kernbench.trace.selection import select
@@ -28,11 +28,10 @@ MOST_SLICES = 500_000
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Directory of the files, by default the run's."
 )
-@click.option("--ranks", default="", metavar="LIST", help="Only these ranks: 0,2-5.")
+@click.option("--ranks", metavar="LIST", help="Only these ranks: 0,2-5.")
 @click.option(
     "--time",
     "interval",
-    default="",
     metavar="FROM..TO",
     help="Only this interval of simulated time: 1.5us..2us, ..800ns.",
 )
@@ -45,14 +44,19 @@ MOST_SLICES = 500_000
     help="Operations and steps in a file for Perfetto; what is longer becomes several files.",
 )
 def trace_command(
-    run: Path, form: str, out: Path | None, ranks: str, interval: str, most_slices: int
+    run: Path,
+    form: str,
+    out: Path | None,
+    ranks: str | None,
+    interval: str | None,
+    most_slices: int,
 ) -> int:
     """Write the timeline of RUN, the directory of a run.
 
     Perfetto: open the file at ui.perfetto.dev. Kineto: give the directory of the files to Holistic
     Trace Analysis.
     """
-    records = open_run(run)
+    records = opened(run)
     selection = select(ranks, interval, records.run.sips, records.run.total_ps)
     directory = _directory(out or (run / "kineto" if form == "kineto" else run))
     if form == "kineto":

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from kernbench.cli.options import CONTEXT_SETTINGS, COUNT
+from kernbench.cli.recorded import opened
 from runtime.core.errors import UsageError
 from runtime.core.output import print_lines, write_output
 
@@ -34,8 +35,13 @@ def web_command(run: Path | None, topology: Path | None, sips: int | None, out: 
     RUN is the directory of a run. The page has the SIPs with the load of their links over an
     interval, the timeline, counters of each component, the roofline and the critical path.
     """
-    if (run is None) is (topology is None):
+    if run is None and topology is None:
         raise UsageError("web: expected the directory of a run, or --topology FILE")
+    if run is not None and topology is not None:
+        raise UsageError(
+            f"web: --topology {topology} shows a machine without a run, and {run} is given too; a "
+            "run has its own machine"
+        )
     if sips is not None and topology is None:
         raise UsageError("web: --sips belongs to --topology; a run has its own number of SIPs")
     if find_spec("bokeh") is None:
@@ -60,7 +66,9 @@ def _topology_html(topology: Path, sips: int | None) -> str:
 
 
 def _run_html(run: Path) -> str:
-    from kernbench.run_records import open_run
     from kernbench.web.run_page import run_page
 
-    return run_page(open_run(run))
+    records = opened(run)
+    if not records.run.total_ps:
+        raise UsageError(f"web: {run} has taken no simulated time: there is nothing to show")
+    return run_page(records)

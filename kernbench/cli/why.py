@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kernbench.cli.options import CONTEXT_SETTINGS
+from kernbench.cli.recorded import opened
 from runtime.core.errors import UsageError
 from runtime.core.output import print_lines
 
@@ -41,10 +42,7 @@ def why_command(
     if len(runs) > 1 and (what_ifs or check):
         option = "--what-if" if what_ifs else "--check"
         raise UsageError(f"why: {option} belongs to one run, and two are compared")
-    # Imported here: a help text needs no arrays.
-    from kernbench.run_records import open_run
-
-    records = [open_run(run) for run in runs]
+    records = [opened(run) for run in runs]
     if len(records) > 1:
         _compare(*records, as_json=as_json)
     elif what_ifs:

@@ -10,7 +10,18 @@ import msgspec
 from kernbench.run_records.columns import Columns, Texts
 from kernbench.run_records.records import RecordedRun, RunSummary
 from runtime.core.errors import UsageError
-from runtime.core.run_tables import BIN_PS, LINKS, RECORDS, Form, RunTable
+from runtime.core.run_tables import (
+    BIN_PS,
+    COMMANDS,
+    LINKS,
+    PROGRAMS,
+    RANK_PROGRAM,
+    RECORDS,
+    STEPS,
+    TABLES,
+    Form,
+    RunTable,
+)
 
 RUN, TOPOLOGY, CCL = "run.json", "topology.yaml", "ccl.yaml"
 _AGAIN = "run it again with this version"
@@ -28,6 +39,8 @@ def open_run(directory: Path) -> RecordedRun:
             f"kernbench which had none ({run.versions.get('kernbench', 'unknown')}); run it again "
             "without --no-trace"
         )
+    if run.error is None:
+        _check_complete(directory / RECORDS, run.sips)
     return RecordedRun(
         name=str(directory),
         run=run,
@@ -65,6 +78,35 @@ def read_report(directory: Path) -> RunSummary:
         ) from error
 
 
+def _check_complete(folder: Path, sips: int) -> None:
+    """Raise `UsageError` for tables that a finished run has had and this directory has not."""
+    found = {path.name for path in folder.iterdir()}
+    missing: list[str] = []
+    for sip in range(sips):
+        absent = [table for table in TABLES if table.file(sip) not in found]
+        # A table without rows has no file. A command of the host is an operation with packets, and
+        # the program that submitted it has a row; a step is one of a program.
+        if COMMANDS not in absent:
+            missing += [table.file(sip) for table in absent if table is not STEPS]
+        elif PROGRAMS in absent and STEPS not in absent:
+            missing.append(PROGRAMS.file(sip))
+        elif len(absent) < len(TABLES) and _kernels(folder / PROGRAMS.file(sip)):
+            missing.append(COMMANDS.file(sip))
+    if not any(PROGRAMS.file(sip) in found for sip in range(sips)):
+        missing = missing or [PROGRAMS.file(0)]
+    if missing:
+        raise UsageError(
+            f"{folder} is incomplete: it has no {missing[0]}"
+            f"{f' and {len(missing) - 1} others' if len(missing) > 1 else ''}; copy the whole "
+            "directory, or run it again"
+        )
+
+
+def _kernels(path: Path) -> bool:
+    """Whether a table of programs has any kernel, which a command has launched."""
+    return bool((_read_table(path, PROGRAMS)["program"] != RANK_PROGRAM).any())
+
+
 def _text(directory: Path, name: str) -> str:
     try:
         return (directory / name).read_text(encoding="utf-8")
@@ -88,6 +130,8 @@ def _read_table(path: Path, table: RunTable) -> Columns:
         read: Any = parquet.read_table(path, read_dictionary=texts, use_threads=False)
     except (arrow.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        # The library names the file before its reason, and so does this error.
+        reason = reason.rpartition(f"'{path}': ")[2]
         raise UsageError(f"{path} is not a table of a run: {reason}; run it again") from error
     missing = [each.name for each in table.columns if each.name not in read.column_names]
     if missing:

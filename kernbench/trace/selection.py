@@ -34,8 +34,10 @@ def parse_ranks(text: str, world_size: int) -> tuple[int, ...]:
     for word in text.split(","):
         first, dash, last = word.strip().partition("-")
         last = last if dash else first
-        if not (_is_number(first) and _is_number(last)) or int(first) > int(last):
+        if not (_is_number(first) and _is_number(last)):
             raise UsageError(f"{_RANKS} {text!r}: expected ranks such as 0,2-5")
+        if int(first) > int(last):
+            raise UsageError(f"{_RANKS} {text!r}: a range has its first rank first: {last}-{first}")
         if int(last) >= world_size:
             raise UsageError(
                 f"{_RANKS} {text!r}: the run has ranks 0 to {world_size - 1}, not {int(last)}"
@@ -58,16 +60,19 @@ def parse_interval(text: str, total_ps: int) -> tuple[int, int]:
     if begin_ps > total_ps:
         raise UsageError(f"{_INTERVAL} {text!r}: the run ends at {_in_ns(total_ps)}")
     if begin_ps >= end_ps:
+        problem = "is empty" if begin_ps == end_ps else "ends before it begins"
         raise UsageError(
-            f"{_INTERVAL} {text!r}: from {_in_ns(begin_ps)} to {_in_ns(end_ps)} is no interval"
+            f"{_INTERVAL} {text!r}: the interval from {_in_ns(begin_ps)} to {_in_ns(end_ps)} "
+            f"{problem}"
         )
     return begin_ps, end_ps
 
 
-def select(ranks: str, interval: str, world_size: int, total_ps: int) -> TracePart:
-    """The selection of two flags, each of which is empty for everything."""
-    sips: Sequence[int] = parse_ranks(ranks, world_size) if ranks else range(world_size)
-    begin_ps, end_ps = parse_interval(interval, total_ps) if interval else (0, total_ps)
+def select(ranks: str | None, interval: str | None, world_size: int, total_ps: int) -> TracePart:
+    """The selection of two options, each of which is None for everything."""
+    sips: Sequence[int] = range(world_size) if ranks is None else parse_ranks(ranks, world_size)
+    whole = 0, total_ps
+    begin_ps, end_ps = whole if interval is None else parse_interval(interval, total_ps)
     return TracePart(tuple(sips), begin_ps, end_ps)
 
 

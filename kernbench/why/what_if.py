@@ -39,7 +39,7 @@ CLASSES = (
     ("host.launch_overhead_ns", "x0.5"),
 )
 """Numbers that a report tries: each class of components twice as fast."""
-_FACTOR = "x"
+_FACTOR, _SIPS = "x", "system.sips.count"
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,13 @@ def parse_change(records: RecordedRun, text: str) -> NumberChange:
     """The change `KEY=VALUE` or `KEY=xFACTOR`. Raises `UsageError` naming the key and its value."""
     key, equals, value = text.partition("=")
     content = records.topology.values()
-    if not equals:
+    if not (key and equals):
         raise UsageError(f"why: --what-if {text}: expected KEY=NUMBER or KEY=xFACTOR")
+    if key == _SIPS:
+        raise UsageError(
+            f"why: --what-if {key}: {records.name} has {records.run.sips} SIPs, and "
+            "with another number it is another run: kernbench --sips"
+        )
     try:
         before = value_at(content, key)
     except (KeyError, TypeError) as error:
@@ -76,6 +81,10 @@ def parse_change(records: RecordedRun, text: str) -> NumberChange:
         raise UsageError(
             f"why: --what-if {key}: no key of {records.name}/topology.yaml{suggestion}"
         ) from error
+    if isinstance(before, dict):
+        found = list(number_keys(before, f"{key}."))
+        shown = f"; its first number is {found[0]}" if found else ""
+        raise UsageError(f"why: --what-if {key}: a section, not a number{shown}")
     if isinstance(before, bool) or not isinstance(before, int | float):
         raise UsageError(f"why: --what-if {key}: its value is {before!r}, not a number")
     return NumberChange(key, before, _value(text, value, before))

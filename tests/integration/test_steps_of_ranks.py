@@ -5,7 +5,9 @@ from collections.abc import Callable
 import numpy as np
 
 from runtime import DPPolicy, tl, torch
-from runtime.core.run_tables import COMMANDS
+from runtime.core.run_tables import COMMANDS, OPS
+from runtime.core.simtime import serialisation_ps
+from runtime.model.topology import parse_topology
 from tests.support.recorded_programs import RecordedProgram, Row, programs_of, rows_of
 from tests.support.topologies import variant_text
 from tests.support.world import World, simulate
@@ -125,3 +127,36 @@ def test_kernels_name_the_command_that_launched_them() -> None:
 def kernels(world: World) -> list[RecordedProgram]:
     """The kernels in the order of their starts."""
     return [each for each in programs_of(world, 0) if each.program["thread"] == "kernels"]
+
+
+def test_requests_of_a_copy_wait_for_each_other_at_the_link_of_the_host() -> None:
+    nbytes, pes = 16_384, 2
+    topology = variant_text(
+        sip__cube_mesh={"w": 1, "h": 1},
+        cube__pe_layout__pe_per_corner=1,
+        cube__pe_layout__corners=["NW", "NE"],
+    )
+    pcie_gbs = parse_topology(topology, "topology.yaml", 1).sip.io_chiplet.pcie_ep.bw_gbs
+
+    def program(rank: int) -> None:
+        x = torch.from_numpy(
+            np.zeros((pes, nbytes), np.int8), dp=DPPolicy(num_cubes=1, pe="row_wise")
+        )
+        torch.ahbm.synchronize()
+        x.numpy()
+
+    world = simulate(program, 1, topology=topology, record=True)
+    rows = [row for row in rows_of(world, 0, OPS) if row["engine"] == "host"]
+    writes, reads = (
+        sorted((row for row in rows if row["name"] == name), key=lambda row: row["end_ps"])
+        for name in ("MemoryWriteMsg", "MemoryReadMsg")
+    )
+    # The bytes of the first request are in front of those of the second one.
+    behind_ps = serialisation_ps(nbytes, pcie_gbs)
+    assert [(row["link_ps"], row["link"], row["cause"]) for row in writes] == [
+        (0, "", ""),
+        (behind_ps, "host->io.pcie_ep", "link"),
+    ]
+    # The data of both reads meet on their way back, packet by packet.
+    assert all(row["link_ps"] > 0 for row in reads)
+    assert {row["link"] for row in reads} == {"io.pcie_ep->host"}

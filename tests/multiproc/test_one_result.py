@@ -1,6 +1,7 @@
 """One result for every number of processes, every hash seed and every delivery delay."""
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import yaml
 
+from runtime.core.run_tables import TABLES
 from runtime.torch.multiprocessing import spawn
 from tests.support.collectives import groups_beside_kernels, outcome_of_groups
 from tests.support.runs import ROOT, Run, kernbench, launched
@@ -33,11 +35,18 @@ def chips(directory: Path, count: int, cubes: tuple[int, int] = (1, 1), **change
     return str(path)
 
 
+def tables_of(directory: Path) -> dict[str, str]:
+    """The tables of a run's records, by file, as hashes of their bytes."""
+    files = (directory / "records").iterdir()
+    return {each.name: sha256(each.read_bytes()).hexdigest() for each in sorted(files)}
+
+
 def result_of(run: Run) -> tuple[object, ...]:
     assert run.code == 0, run.err
     report = run.report
     assert report["passed"] is True
     return (
+        tables_of(run.directory),
         report["digest"],
         report["sim_time_ns"],
         report["events"],
@@ -56,6 +65,8 @@ def test_any_number_of_processes_hash_seed_and_delivery_delay_give_one_digest(
         tmp_path / "late", *words, "--jitter-ms", "4", "--jitter-seed", "7", hash_seed=2
     )
     assert result_of(two) == result_of(late) == result_of(alone)
+    names = {table.file(sip) for table in TABLES for sip in range(4)}
+    assert set(tables_of(alone.directory)) == names
     assert late.report["sync"]["messages"] > 0
 
 
@@ -84,7 +95,7 @@ def _groups(rank: int) -> None:
     np.testing.assert_array_equal(groups_beside_kernels(rank, 40), right)
 
 
-def test_every_algorithm_in_groups_that_overlap_with_kernels_gives_one_digest(
+def test_every_algorithm_in_groups_that_overlap_with_kernels_gives_one_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One run of all algorithms, on a 2 x 2 mesh, where SIPs forward between diagonal ranks."""
@@ -92,12 +103,13 @@ def test_every_algorithm_in_groups_that_overlap_with_kernels_gives_one_digest(
         tmp_path, 4, system__sips__topology="mesh_2d_no_wrap", cube__pe_layout__corners=["NW"]
     )
     monkeypatch.setenv("KERNBENCH_TOPOLOGY", topology)
-    digests: list[str] = []
+    results: list[object] = []
     for procs in (1, 2, 4):
         monkeypatch.setenv("KERNBENCH_OUT", str(tmp_path / str(procs)))
         spawn(_groups, nprocs=4, procs=procs)
-        digests.append(json.loads((tmp_path / str(procs) / "run.json").read_text())["digest"])
-    assert digests == digests[:1] * 3
+        digest = json.loads((tmp_path / str(procs) / "run.json").read_text())["digest"]
+        results.append((digest, tables_of(tmp_path / str(procs))))
+    assert results == results[:1] * 3
 
 
 def _reversed_keys(content: dict[str, Any]) -> dict[str, Any]:

@@ -25,8 +25,8 @@ def _be_killed_on_rank_1(rank: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_every_rank_is_its_own_process_and_the_run_leaves_a_report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_every_rank_is_its_own_process_and_the_run_leaves_a_report_and_prints_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ):
     monkeypatch.setenv("KERNBENCH_OUT", str(tmp_path / "out"))
     spawn(_leave_a_note, args=(str(tmp_path),), nprocs=2)
@@ -34,6 +34,8 @@ def test_every_rank_is_its_own_process_and_the_run_leaves_a_report(
     assert len(pids | {os.getpid()}) == 3
     run = json.loads((tmp_path / "out" / "run.json").read_text())
     assert (run["passed"], run["bench"], run["sips"]) == (True, "_leave_a_note", 2)
+    # The terminal belongs to the program: no table, no lines of `why`.
+    assert tuple(capfd.readouterr()) == ("", "")
 
 
 def test_a_program_continues_while_its_ranks_run_and_joins_them_later(tmp_path: Path):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kernbench.cli.main import main
+from tests.support.runs import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 ALL_REDUCE = ("--sips", "4", "--procs", "2", "--algorithm", "ring", "--warmup", "0")
@@ -24,7 +25,7 @@ def why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Why:
 
     def explained(*arguments: str, options: tuple[str, ...] = ()) -> Any:
         out = str(tmp_path / "run")
-        assert main([*arguments, "--out", out]) == 0
+        assert main(["--out", out, *arguments]) == 0
         lines = capsys.readouterr().out.splitlines()
         # Five lines before the last one.
         assert [line.split()[0] for line in lines[-6:-1]] == [
@@ -70,6 +71,17 @@ def test_a_tensor_parallel_block_is_explained(why: Why):
     check_sums(form)
     kinds = {each["name"] for each in form["path"]["by_kind"]}
     assert {"compute", "memory", "communication", "launch"} <= kinds
+
+
+@pytest.mark.parametrize("options", [(), ("--prefill",)], ids=["decode", "prefill"])
+def test_a_panel_of_grouped_query_attention_is_explained(why: Why, options: tuple[str, ...]):
+    form = why("--sips", "1", str(ROOT / "examples" / "gqa_panel.py"), *options)
+    check_sums(form)
+    # Eight PEs in a ring, whose K and V, or partial results, come by messages.
+    assert {(pe["cube"], pe["pe"]) for pe in form["pes"]} == {(0, pe) for pe in range(8)}
+    assert all(pe["communication_ps"] > 0 for pe in form["pes"])
+    lines = {share["name"].partition(":")[0] for share in form["path"]["by_line"]}
+    assert {"examples/gqa_panel.py", "kernbench/benches/attention/online_softmax.py"} <= lines
 
 
 @pytest.mark.parametrize(

@@ -48,12 +48,13 @@ from sip_node.chip.op_log import OpLog
 
 
 class _SentRequest(Struct):
-    """A request that was sent: its index in its command (-1 for a command without requests), and
-    the bytes that it has received.
+    """A request that was sent: its index in its command (-1 for a command without requests), its
+    transfer, and the bytes that it has received.
     """
 
     command: Command
     index: int
+    transfer: FabricTransfer | None = None
     data: bytes = b""
 
 
@@ -201,6 +202,7 @@ class Host:
         for index, request in enumerate(command.requests):
             tag = self._opened(command, index)
             for packet in self._packets(request, header, tag):
+                self._open[tag].transfer = packet.transfer
                 self._chip.fabric.send(packet, self._node, self._engine.now_ps)
 
     def _opened(self, command: Command, index: int) -> int:
@@ -284,10 +286,13 @@ class Host:
         # A request that waited for others begins at its release: before that, the memory need not
         # have what it reads, and others may still read what it writes.
         start_ps = answer.released_ps if command.waits_for else command.departed_ps
+        # The memory and the IO_CPU go on with the times of the request.
+        train = None if answered.transfer is None else answered.transfer.train
         self.log.add(
             record_of(request, start_ps, self._engine.now_ps, answered.data),
             command.submitted_ps,
             Cause.COMMAND if command.waits_for else Cause.NONE,
+            None if train is None else train.times,
         )
 
     def _complete(self, command: Command) -> None:

@@ -29,6 +29,7 @@ from runtime.core.trace import OpRecord
 from sip_node.chip.barrier import LaunchBarrier
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
+from sip_node.chip.fabric.packet_train import PacketTrain
 from sip_node.chip.host.commands import (
     CommandDone,
     CommandHeader,
@@ -134,7 +135,7 @@ class IoCpu:
             if opened.request is None:
                 sip, node = request.target
                 # The answer comes here, and not past the command processor to the host.
-                opened.request = copy(transfer)
+                opened.request = _relayed(transfer)
                 opened.request.source_node = self._node
                 opened.request.sip, opened.request.node = sip, node
                 opened.request.body = request.order
@@ -152,7 +153,7 @@ class IoCpu:
             self._engine.at(tail_ps, self._gathered, transfer)
             return
         if request.answer is None:
-            request.answer = copy(transfer)
+            request.answer = _relayed(transfer)
             request.answer.sip, request.answer.node = self._chip.sip, self._chip.graph.host
             request.answer.body = None
         if packet.last:
@@ -166,6 +167,9 @@ class IoCpu:
     def _relay(self, packet: Packet, transfer: FabricTransfer, tail_ps: int) -> None:
         """Send a packet on, as one of another transfer."""
         relayed = Packet(transfer, packet.begin, packet.size, packet.last)
+        # For the records it is the same packet on a longer route.
+        relayed.link_ps = packet.link_ps
+        relayed.longest_ps, relayed.longest_link = packet.longest_ps, packet.longest_link
         self._chip.fabric.send(relayed, self._node, tail_ps)
 
     def _gathered(self, transfer: FabricTransfer) -> None:
@@ -276,6 +280,15 @@ class IoCpu:
 
 _PesOfLaunch = tuple[dict[int, list[int]], int]
 """The PEs of each cube, and the bound for the time of the last command."""
+
+
+def _relayed(transfer: FabricTransfer) -> FabricTransfer:
+    """The transfer by which packets of `transfer` are sent on."""
+    relayed = copy(transfer)
+    if transfer.train is not None:
+        # On another route, whose links have other numbers; the times are those of the request.
+        relayed.train = PacketTrain(transfer.train.times)
+    return relayed
 
 
 def _request_done(command: _HostCommand, done: CommandDone, end_ps: int) -> RequestDone:

@@ -6,6 +6,7 @@ import pytest
 
 from kernbench.cli.main import call
 from runtime.core.errors import UsageError
+from tests.support.run_tables import program, tables, write_run
 from tests.support.topologies import variant_text
 
 
@@ -24,7 +25,7 @@ def test_the_page_of_a_topology_is_written_with_its_size(
     ("arguments", "message"),
     [
         ([], "expected the directory of a run, or --topology FILE"),
-        (["run", "--topology", "t.yaml"], "expected the directory of a run, or --topology FILE"),
+        (["run", "--topology", "t.yaml"], "shows a machine without a run, and run is given too"),
         (["run", "--sips", "2"], "--sips belongs to --topology"),
         (["--topology", "t.yaml", "--sips", "0"], "expected an integer of at least 1, got '0'"),
         (["--topology", "missing.yaml"], "missing.yaml"),
@@ -39,3 +40,11 @@ def test_without_bokeh_the_command_names_the_extra(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("kernbench.cli.web.find_spec", lambda _: None)
     with pytest.raises(UsageError, match=r"pip install 'kernbench\[web\]'"):
         call(["web", "--topology", "topology.yaml"])
+
+
+@pytest.mark.slow
+def test_a_run_without_time_has_no_page(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [tables(programs=[program(0, 0, 0)])], 0)
+    with pytest.raises(UsageError, match="has taken no simulated time"):
+        call(["web", str(run)])
+    assert not (run / "web.html").exists()

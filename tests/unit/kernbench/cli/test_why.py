@@ -69,3 +69,12 @@ def test_a_wrong_number_is_one_line(run: str, capsys: pytest.CaptureFixture[str]
     assert main(["why", run, "--what-if", "ucie.bw=1"]) == 2
     [line] = capsys.readouterr().err.splitlines()
     assert "did you mean" in line
+
+
+def test_a_run_of_another_protocol_is_explained_with_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    run = write_run(tmp_path / "old", [one_kernel()], 1000, protocol=7)
+    assert main(["why", str(run)]) == 0
+    [line] = capsys.readouterr().err.splitlines()
+    assert f"{run} was written with protocol 7, this version of kernbench has" in line

@@ -9,7 +9,7 @@ from pyarrow import parquet
 from kernbench.run_records import RecordedRun, open_run
 from runtime.core.errors import UsageError
 from runtime.core.run_tables import LINKS, OPS, STEPS
-from tests.support.run_tables import op, step, tables, write_run
+from tests.support.run_tables import op, program, step, tables, write_run
 
 
 @pytest.fixture
@@ -47,11 +47,47 @@ def test_a_sip_without_rows_has_empty_columns(directory: Path):
     assert (len(ops), list(ops["start_ps"]), len(ops.text("name"))) == (0, [], 0)
 
 
+def remove(directory: Path, *names: str) -> None:
+    for name in names:
+        (directory / "records" / f"sip0.{name}.parquet").unlink()
+
+
 def test_a_table_without_file_has_no_rows(directory: Path):
-    (directory / "records" / "sip0.links.parquet").unlink()
-    (directory / "records" / "sip0.steps.parquet").unlink()
+    remove(directory, "links", "ops", "commands", "steps")
     records = open_run(directory)
     assert (len(records.table(STEPS, 0)), records.bin_ps) == (0, 1024)
+
+
+@pytest.mark.parametrize(
+    ("removed", "missing"),
+    [
+        (["ops"], "no sip0.ops.parquet; copy the whole directory"),
+        (["links", "programs"], "no sip0.programs.parquet and 1 others"),
+        (["commands", "programs"], "no sip0.programs.parquet;"),
+    ],
+)
+def test_a_finished_run_has_its_tables(directory: Path, removed: list[str], missing: str):
+    remove(directory, *removed)
+    assert missing in problem(directory)
+
+
+def test_kernels_have_commands(tmp_path: Path):
+    of_kernel = tables(programs=[program(1, 0, 9), program(0, 0, 9)])
+    directory = write_run(tmp_path / "kernel", [of_kernel], 9)
+    remove(directory, "commands")
+    assert "no sip0.commands.parquet" in problem(directory)
+
+
+def test_a_directory_without_any_table_is_incomplete(directory: Path):
+    for path in (directory / "records").iterdir():
+        path.unlink()
+    assert "no sip0.programs.parquet" in problem(directory)
+
+
+def test_a_run_that_failed_has_what_was_recorded_until_then(tmp_path: Path):
+    directory = write_run(tmp_path / "failed", [tables()], 9, error="rank 0 raised")
+    remove(directory, "ops", "programs")
+    assert len(open_run(directory).table(OPS, 0)) == 0
 
 
 def test_texts_of_several_row_groups_have_one_list(directory: Path):

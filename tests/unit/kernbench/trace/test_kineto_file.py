@@ -14,7 +14,7 @@ def traces(tmp_path):
     directory = tmp_path / "kineto"
     directory.mkdir()
     for sip in range(2):
-        write_kineto(records, sip, select("", "", 2, TOTAL_PS), directory / f"rank{sip}.json")
+        write_kineto(records, sip, select(None, None, 2, TOTAL_PS), directory / f"rank{sip}.json")
     return directory
 
 

@@ -51,7 +51,7 @@ def read(path) -> ReadTrace:
     return found
 
 
-def written(tmp_path, *, ranks="", interval="", most_slices=1_000_000):
+def written(tmp_path, *, ranks=None, interval=None, most_slices=1_000_000):
     records = open_run(hand_made_run(tmp_path / "run"))
     chosen = select(ranks, interval, 2, TOTAL_PS)
     return list(write_perfetto(records, chosen, tmp_path, most_slices))

@@ -47,7 +47,10 @@ def test_a_number_has_a_value_or_a_factor(records: RecordedRun, text: str, after
     [
         ("ucie.bw_gbs", "expected KEY=NUMBER or KEY=xFACTOR"),
         ("ucie.bw_gb=2", "no key of .*topology.yaml; did you mean 'ucie.bw_gbs'"),
-        ("ucie=2", "its value is {.*}, not a number"),
+        ("=2", "expected KEY=NUMBER or KEY=xFACTOR"),
+        ("ucie=2", "a section, not a number; its first number is ucie.overhead_ns"),
+        ("hbm.model.x=2", "no key of .*topology.yaml"),
+        ("system.sips.count=4", "with another number it is another run"),
         ("hbm.model=2", "its value is 'channels', not a number"),
         ("host.copy_overhead_ns=2", "its value is None, not a number"),
         ("ucie.bw_gbs=fast", "expected a number, or a factor as in x2, got 'fast'"),
