@@ -1,8 +1,8 @@
 """What programs and engines do over time, as tracks of intervals.
 
-A track is one engine of one PE, the kernels of a PE, or the waits of its programs for one cause. An
-interval is one operation, as long as all of them fit the page; else operations of a track with
-gaps below a resolution are one interval, with their number and the time in which any was active.
+A track is one engine of one PE, the kernels of a PE, the waits of its programs for one cause, or a
+stream of the host. An interval is one operation, as long as all of them fit the page; else those of
+the longest tracks are joined.
 """
 
 from collections.abc import Iterator
@@ -13,15 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernbench.run_records import Columns, RecordedRun
+from kernbench.web.interval_merging import joined, limit_of_tracks
+from kernbench.why.intervals import Coverage, length_ps
 from kernbench.why.parts import COMPUTE_ENGINES
-from runtime.core.run_tables import OPS, PROGRAMS, STEPS
+from runtime.core.run_tables import COMMANDS, NONE, OPS, PROGRAMS, STEPS
 
-MOST_INTERVALS = 60_000
-"""Intervals in a page: at 30 bytes each, 1.8 MB."""
+MOST_INTERVALS = 150_000
+"""Intervals in a page: at 40 bytes each, 6 MB."""
 MOST_CELLS = 60_000
 """Bins in which an engine of a SIP is active, in a page."""
 LEAST_BINS = 512
-KERNELS, WAIT = "kernels", "waits for "
+KERNELS, WAIT, STREAM, STREAM_WAIT = "kernels", "waits for ", "stream ", "waits in stream "
 Array = NDArray[Any]
 
 
@@ -47,16 +49,14 @@ class ActivityTrack:
         """The number of its operations."""
         return len(self.begins)
 
-    def merged(self, resolution_ps: int) -> tuple[Array, Array, Array]:
-        """Begins and ends where gaps below the resolution are filled, and the first row of each."""
-        reach = np.maximum.accumulate(self.ends)
-        first = np.flatnonzero(np.r_[True, self.begins[1:] > reach[:-1] + resolution_ps])
-        last = np.r_[first[1:], len(self.begins)] - 1
-        return self.begins[first], reach[last], first
+    @property
+    def busy_ps(self) -> int:
+        """The time in which any of its operations is active."""
+        return length_ps((self.begins, self.ends))
 
 
 class PageActivity:
-    """The tracks of a run; `resolution_ps` is 0 where each interval is one operation."""
+    """The tracks of a run; a track has at most `limit` intervals."""
 
     def __init__(
         self,
@@ -66,14 +66,10 @@ class PageActivity:
     ) -> None:
         self.tracks = [track for sip in records.sips for track in _tracks(records, sip)]
         self.total_ps = records.run.total_ps
-        self.operations = sum(track.operations for track in self.tracks)
-        self.resolution_ps = 0
-        count = self.operations
-        while count > most_intervals:
-            self.resolution_ps = max(2 * self.resolution_ps, 1024)
-            if self.resolution_ps > self.total_ps:
-                break
-            count = sum(len(each.merged(self.resolution_ps)[0]) for each in self.tracks)
+        counts = [track.operations for track in self.tracks]
+        self.operations = sum(counts)
+        self.limit = limit_of_tracks(counts, most_intervals)
+        self.joined_tracks = sum(count > self.limit for count in counts)
         groups = {(track.sip, track.engine) for track in self.tracks}
         # A power of two times 1,024 ps, as the bins of links.
         self.bin_ps = 1024
@@ -83,24 +79,19 @@ class PageActivity:
             self.bin_ps *= 2
 
     def intervals(self) -> dict[str, list[int]]:
-        """The intervals of all tracks: `track`, begin, end, index of the name, operations in it."""
-        found: dict[str, list[int]] = {
-            key: [] for key in ("track", "begin_ps", "end_ps", "name", "count")
-        }
+        """The intervals of all tracks: `track`, begin, end, index of the name of the first
+        operation, number of operations, and the time in which any of them is active.
+        """
+        columns = ("begin_ps", "end_ps", "name", "count", "active_ps")
+        found: dict[str, list[int]] = {key: [] for key in ("track", *columns)}
         names = self.names
         for index, track in enumerate(self.tracks):
-            if self.resolution_ps:
-                begins, ends, first = track.merged(self.resolution_ps)
-                counts = np.diff(np.r_[first, track.operations])
-            else:
-                begins, ends = track.begins, track.ends
-                first, counts = np.arange(track.operations), np.ones(track.operations, np.int64)
-            codes = np.array([names[name] for name in track.names])[track.name_codes[first]]
-            found["track"] += [index] * len(begins)
-            for key, values in zip(
-                ("begin_ps", "end_ps", "name", "count"), (begins, ends, codes, counts), strict=True
-            ):
-                found[key] += values.tolist()
+            each = joined(track.begins, track.ends, self.limit)
+            codes = np.array([names[name] for name in track.names])[track.name_codes[each.first]]
+            found["track"] += [index] * len(each.first)
+            values = (each.begins, each.ends, codes, each.counts, each.active_ps)
+            for key, column in zip(columns, values, strict=True):
+                found[key] += column.tolist()
         return found
 
     @property
@@ -117,8 +108,7 @@ class PageActivity:
         edges = np.arange(0, self.total_ps + self.bin_ps, self.bin_ps)
         sums: dict[tuple[int, str], Array] = {}
         for track in self.tracks:
-            begins, ends, _ = track.merged(0)
-            active = _active_before(edges, np.sort(begins), np.sort(ends))
+            active = Coverage.of(track.begins, track.ends).until(edges)
             key = track.sip, track.engine
             sums[key] = sums.get(key, 0) + np.diff(active)
         found: dict[str, list[Any]] = {key: [] for key in ("sip", "engine", "bin", "busy_ps")}
@@ -142,22 +132,9 @@ class PageActivity:
             "queued_ps",
             "link_ps",
             "memory_ps",
+            "busy_ps",
         )
-        found: dict[str, list[Any]] = {key: [getattr(t, key) for t in self.tracks] for key in keys}
-        found["busy_ps"] = [int(np.subtract(*t.merged(0)[1::-1]).sum()) for t in self.tracks]
-        return found
-
-
-def _active_before(edges: Array, begins: Array, ends: Array) -> Array:
-    """For each edge the active time before it, of disjoint intervals: the sum of edge - begin over
-    the begins before it, less the same of the ends.
-    """
-
-    def total(times: Array) -> Array:
-        counts = np.searchsorted(times, edges)
-        return counts * edges - np.r_[0, np.cumsum(times)][counts]
-
-    return total(begins) - total(ends)
+        return {key: [getattr(track, key) for track in self.tracks] for key in keys}
 
 
 def _tracks(records: RecordedRun, sip: int) -> Iterator[ActivityTrack]:
@@ -184,6 +161,32 @@ def _tracks(records: RecordedRun, sip: int) -> Iterator[ActivityTrack]:
         cubes=programs["cube"][of_program],
         pes=programs["pe"][of_program],
     )
+    yield from _streams(sip, records.table(COMMANDS, sip))
+
+
+def _streams(sip: int, commands: Columns) -> Iterator[ActivityTrack]:
+    """For each stream its commands from their begin at the IO_CPU, and their waits before it."""
+    commands = commands.take((commands["begun_ps"] != NONE) & (commands["end_ps"] != NONE))
+    waited = commands["begun_ps"] > commands["departed_ps"]
+    # Without an earlier command that is the way from the host.
+    waiting = commands.take((commands["after"] != NONE) & waited)
+    for rows, title, begin, end in (
+        (commands, STREAM, "begun_ps", "end_ps"),
+        (waiting, STREAM_WAIT, "departed_ps", "begun_ps"),
+    ):
+        streams, codes = np.unique(rows["stream"], return_inverse=True)
+        nowhere = np.full(len(rows), NONE)
+        yield from _grouped(
+            sip,
+            rows,
+            tuple(f"{title}{stream}" for stream in streams),
+            codes,
+            rows[begin],
+            rows.text("why"),
+            cubes=nowhere,
+            pes=nowhere,
+            ends=rows[end],
+        )
 
 
 def _grouped(
@@ -193,13 +196,12 @@ def _grouped(
     codes: Array,
     begins: Array,
     names: Any,
-    **places: Array,
+    **given: Array,
 ) -> Iterator[ActivityTrack]:
-    """The rows by cube, PE and engine."""
-    cubes, pes = places.get("cubes"), places.get("pes")
-    cubes = rows["cube"] if cubes is None else cubes
-    pes = rows["pe"] if pes is None else pes
-    ends = rows["end_ps"]
+    """The rows by cube, PE and engine; `given` are cubes, PEs and ends of tables without them."""
+    cubes = given["cubes"] if "cubes" in given else rows["cube"]
+    pes = given["pes"] if "pes" in given else rows["pe"]
+    ends = given["ends"] if "ends" in given else rows["end_ps"]
     order = np.lexsort((ends, begins, codes, pes, cubes))
     keys = np.stack([cubes[order], pes[order], codes[order]])
     if keys.shape[1] == 0:
@@ -233,6 +235,6 @@ def engine_order(engine: str) -> tuple[int, str]:
     """Where the row of an engine is: kernels, engines that compute, others, waits."""
     if engine == KERNELS:
         return 0, engine
-    if engine.startswith(WAIT):
+    if engine.startswith((WAIT, STREAM_WAIT)):
         return 3, engine
     return (1 if engine in COMPUTE_ENGINES else 2), engine

@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Struct
 
 from kernbench.run_records import RecordedRun
+from kernbench.run_records.columns import Numbers
 from runtime.core.run_tables import OPS, PROGRAMS
 
 OP_LOG = "oplog.jsonl"
@@ -63,37 +64,35 @@ def kernel_work(records: RecordedRun) -> list[KernelWork]:
     found: dict[str, KernelWork] = {}
     flops = _flops(records)
     for sip in records.sips:
-        _add_sip(records, sip, flops, found)
+        _add_sip(records, sip, flops[sip], found)
     return sorted(found.values(), key=lambda work: (-work.time_ps, work.kernel))
 
 
-def _add_sip(
-    records: RecordedRun, sip: int, flops: dict[tuple[int, int], int], found: dict[str, KernelWork]
-) -> None:
+def _add_sip(records: RecordedRun, sip: int, flops: Numbers, found: dict[str, KernelWork]) -> None:
     programs, ops = records.table(PROGRAMS, sip), records.table(OPS, sip)
     kernels, engines = programs.text("kernel"), ops.text("engine")
-    by_pe: dict[tuple[int, int], list[int]] = {}
-    for row in np.lexsort((programs["begin_ps"],)):
+    programs_of_pe: dict[tuple[int, int], list[int]] = {}
+    for row in np.lexsort((programs["begin_ps"],)).tolist():
         place = int(programs["cube"][row]), int(programs["pe"][row])
         if place[1] < 0:
             continue
-        by_pe.setdefault(place, []).append(int(row))
+        programs_of_pe.setdefault(place, []).append(row)
         work = found.setdefault(kernels[row], KernelWork(kernels[row]))
         work.programs += 1
         work.time_ps += int(programs["end_ps"][row] - programs["begin_ps"][row])
         work.pes.add((sip, *place))
-    begins = {place: programs["begin_ps"][rows] for place, rows in by_pe.items()}
-    hbm = _hbm_bytes(ops)
-    counted = engines.matching(lambda engine: engine in ("pe_gemm", "pe_math", "pe_dma"))
-    for row in np.flatnonzero(counted).tolist():
-        place = int(ops["cube"][row]), int(ops["pe"][row])
-        start_ps = ops["start_ps"][row]
-        of_pe: Any = begins.get(place, np.zeros(0, np.int64))
-        at = int(of_pe.searchsorted(start_ps, side="right")) - 1
-        if at >= 0 and start_ps <= programs["end_ps"][by_pe[place][at]]:
-            work = found[kernels[by_pe[place][at]]]
-            work.hbm_bytes += int(hbm[row]) if engines[row] == "pe_dma" else 0
-            work.flops += flops.get((sip, int(row)), 0)
+    hbm = np.where(engines.equal("pe_dma"), _hbm_bytes(ops), 0)
+    for place, rows in programs_of_pe.items():
+        of_pe = np.flatnonzero((ops["cube"] == place[0]) & (ops["pe"] == place[1]))
+        starts = ops["start_ps"][of_pe]
+        at = programs["begin_ps"][rows].searchsorted(starts, side="right") - 1
+        runs = np.array(rows)[np.maximum(at, 0)]
+        inside = (at >= 0) & (starts <= programs["end_ps"][runs])
+        for code in np.unique(kernels.codes[rows]).tolist():
+            own = of_pe[inside & (kernels.codes[runs] == code)]
+            work = found[kernels.values[code]]
+            work.hbm_bytes += int(hbm[own].sum())
+            work.flops += int(flops[own].sum())
 
 
 def _hbm_bytes(ops: Any) -> Any:
@@ -102,13 +101,14 @@ def _hbm_bytes(ops: Any) -> Any:
     return ops["nbytes"] * ends
 
 
-def _flops(records: RecordedRun) -> dict[tuple[int, int], int]:
-    """The floating-point operations of each record of the op log which has any."""
-    return {
-        (line.sip, line.index): _count(line)
-        for line in _lines(records)
-        if line.engine in ("pe_gemm", "pe_math")
-    }
+def _flops(records: RecordedRun) -> list[Numbers]:
+    """For each SIP the floating-point operations of every record of its op log."""
+    found = [np.zeros(len(records.table(OPS, sip)), np.int64) for sip in records.sips]
+    for line in _lines(records):
+        # A run that failed may have lines without a row.
+        if line.engine in ("pe_gemm", "pe_math") and line.index < len(found[line.sip]):
+            found[line.sip][line.index] = _count(line)
+    return found
 
 
 def _lines(records: RecordedRun) -> Iterator[_ShapedOp]:

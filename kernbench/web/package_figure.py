@@ -29,7 +29,8 @@ def sip_figure(drawing: SipDrawing, title: str, *, loads: bool) -> Any:
     _boxes(made, "cubes", drawing.cubes, fill_alpha=0.07)
     slices = _slices(made, drawing.slices, mapper)
     boxes = _boxes(made, "boxes", drawing.boxes, fill_alpha=0.6)
-    _outlines(made)
+    _outlined_boxes(made)
+    _outlined_links(made, "path_links")
     links = _links(made, "links", drawing.segments, mapper)
     made.scatter(
         x="x",
@@ -73,6 +74,7 @@ def fabric_figure(drawing: FabricDrawing, kind: str, *, loads: bool) -> Any:
     made.x_range = span(min(xs) - _MARGIN, max(xs) + _MARGIN)
     made.y_range = span(max(ys) + _MARGIN, min(ys) - _MARGIN)
     mapper = LinearColorMapper(palette=load_palette(), low=0, high=100)
+    _outlined_links(made, "path_sip_links")
     segments = [link.segment for link in drawing.links]
     links = _links(made, "sip_links", segments, mapper)
     if drawing.switched:
@@ -163,8 +165,8 @@ def _slices(made: Any, slices: Sequence[DrawnBox], mapper: Any) -> Any:
     )
 
 
-def _outlines(made: Any) -> None:
-    """The PEs and links of the critical path, filled by `page.js`."""
+def _outlined_boxes(made: Any) -> None:
+    """The PEs of the critical path, filled by `page.js`."""
     made.rect(
         x="x",
         y="y",
@@ -175,6 +177,10 @@ def _outlines(made: Any) -> None:
         line_width=2.5,
         source=source("path_boxes", [], "x y w h"),
     )
+
+
+def _outlined_links(made: Any, name: str) -> None:
+    """The links of the critical path, filled by `page.js`."""
     made.segment(
         x0="x0",
         y0="y0",
@@ -183,7 +189,7 @@ def _outlines(made: Any) -> None:
         line_color=HIGHLIGHT,
         line_width=6,
         line_alpha=0.5,
-        source=source("path_links", [], "x0 y0 x1 y1"),
+        source=source(name, [], "x0 y0 x1 y1"),
     )
 
 

@@ -46,7 +46,10 @@ function startTheme() {
 function cell(kind, text) {
   const made = document.createElement(kind);
   made.textContent = text;
-  if (/^[-–]?[\d,.]+( ?[%a-zA-Z/]+)?$/.test(text)) made.className = "number";
+  // A dash stands for a number that there is not.
+  if (/^(-|[-–]?[\d,.]+( ?[%a-zA-Z/]+)?)$/.test(text)) made.className = "number";
+  // Names of links and files may be broken anywhere, words may not.
+  else if (text.length > 16) made.className = "long";
   return made;
 }
 
@@ -292,13 +295,18 @@ function drawTimeline() {
   model("bars").data = bars;
 }
 
+// A text of a piece of the critical path.
+const pathText = (column, at) => page.path.texts[page.path.pieces[column][at]];
+
 function drawPathRow(labels, bar) {
-  const path = page.path, colours = pathColours();
+  const path = page.path.pieces, colours = pathColours();
   labels.push("critical path");
-  for (let at = 0; at < path.begin_ps.length; at++)
-    bar(path.begin_ps[at], path.end_ps[at], 1, colours[path.kind[at]] ?? page.colours.path,
-      `${path.kind[at]}: ${path.what[at]}`,
-      `SIP ${path.sip[at]}, ${path.component[at]} ${path.cause[at]} ${path.line[at]}`);
+  for (let at = 0; at < path.begin_ps.length; at++) {
+    const kind = pathText("kind", at);
+    bar(path.begin_ps[at], path.end_ps[at], 1, colours[kind] ?? page.colours.path,
+      `${kind}: ${pathText("what", at)}`, `SIP ${path.sip[at]}, ` +
+      ["component", "cause", "line"].map((column) => pathText(column, at)).join(" "));
+  }
 }
 
 // Rows of engines of the SIP, or of SIPs: in each bin the share of PEs whose engine is active.
@@ -336,9 +344,12 @@ function componentLines(bar) {
     .filter((track) => wanted === "" || wanted === tracks.engine[track])
     .map((track) => [tracks.engine[track], () => {
       for (let row = intervalBegin[track]; row < intervalBegin[track + 1]; row++) {
-        const more = each.count[row] > 1 ? ` and ${each.count[row] - 1} more, merged` : "";
-        bar(each.begin_ps[row], each.end_ps[row], 1, colourOf(tracks.engine[track]),
-          page.names[each.name[row]] + more, `${ns(each.end_ps[row] - each.begin_ps[row])} ns`);
+        const length = each.end_ps[row] - each.begin_ps[row], count = each.count[row];
+        const share = length ? each.active_ps[row] / length : 1;
+        const more = count > 1 ? ` and ${count - 1} more, joined` : "";
+        const active = count > 1 ? `, active for ${percent(share)}` : "";
+        bar(each.begin_ps[row], each.end_ps[row], share, colourOf(tracks.engine[track]),
+          page.names[each.name[row]] + more, `${ns(length)} ns${active}`);
       }
     }]);
 }
@@ -457,26 +468,41 @@ function componentDetails(row) {
 // --- the critical path on the map: what of it is in the SIP and in the interval ---
 
 function drawPathOnMap() {
-  const now = interval(), path = page.path, boxes = model("boxes").data;
-  const links = model("links").data;
-  const found = {x: [], y: [], w: [], h: []}, lines = {x0: [], y0: [], x1: [], y1: []};
+  const now = interval(), {pieces, routes, links: routeLinks} = page.path;
+  const boxes = model("boxes").data;
+  const found = {x: [], y: [], w: [], h: []}, places = new Set(), names = new Set();
+  const between = new Set(), passed = new Set();
   if (element("show-path").checked) {
-    const places = new Set(), names = new Set();
-    for (let at = 0; at < path.begin_ps.length; at++) {
-      if (path.sip[at] !== chosen.sip) continue;
-      if (path.end_ps[at] <= now.from || path.begin_ps[at] >= now.to) continue;
-      if (path.pe[at] >= 0) places.add(`${path.cube[at]} ${path.pe[at]}`);
-      names.add(path.component[at]);
+    for (let at = 0; at < pieces.begin_ps.length; at++) {
+      if (pieces.end_ps[at] <= now.from || pieces.begin_ps[at] >= now.to) continue;
+      if (pieces.route[at] >= 0) passed.add(pieces.route[at]);
+      if (pieces.sip[at] !== chosen.sip) continue;
+      if (pieces.pe[at] >= 0) places.add(`${pieces.cube[at]} ${pieces.pe[at]}`);
+      names.add(pathText("component", at));
     }
+    // What the data of these pieces passed, also in SIPs that only forward it.
+    for (const route of passed)
+      for (const [sip, links] of routes[route])
+        for (const link of links) {
+          if (sip === chosen.sip) names.add(routeLinks[link]);
+          between.add(routeLinks[link]);
+        }
     for (let row = 0; row < boxes.name.length; row++)
       if (boxes.kind[row] === "PE" && places.has(`${boxes.cube[row]} ${boxes.pe[row]}`))
         for (const key of Object.keys(found)) found[key].push(boxes[key][row]);
-    for (let row = 0; row < links.name.length; row++)
-      if (names.has(links.name[row]))
-        for (const key of Object.keys(lines)) lines[key].push(links[key][row]);
   }
   model("path_boxes").data = found;
-  model("path_links").data = lines;
+  model("path_links").data = segmentsOf("links", names);
+  if (page.sips > 1) model("path_sip_links").data = segmentsOf("sip_links", between);
+}
+
+// The segments of the links with these names.
+function segmentsOf(source, names) {
+  const links = model(source).data, lines = {x0: [], y0: [], x1: [], y1: []};
+  for (let row = 0; row < links.name.length; row++)
+    if (names.has(links.name[row]))
+      for (const key of Object.keys(lines)) lines[key].push(links[key][row]);
+  return lines;
 }
 
 function fill(id, options) {

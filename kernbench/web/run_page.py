@@ -13,6 +13,7 @@ from kernbench.web.figures import span
 from kernbench.web.geometry import IO, M_CPU, PE, PORT, SLICE, SRAM, SipDrawing
 from kernbench.web.kernel_work import KernelWork, kernel_work
 from kernbench.web.loads import PageLoads
+from kernbench.web.path_data import MOST_PIECES, path_data
 from kernbench.web.run_figures import load_figure, roofline_figure, timeline_figure
 from kernbench.web.topology_page import LABEL_PITCHES, hardware_figures, machine_facts
 from kernbench.web.waits import link_waits, program_waits
@@ -20,8 +21,6 @@ from kernbench.why.path import critical_path
 from runtime.core.simtime import PS_PER_NS
 from runtime.model.graph import ChipGraph
 
-MOST_PIECES = 20_000
-"""Pieces of the critical path in a page."""
 COLOURS = {
     "kernels": KINDS[PE],
     "compute": KINDS[SRAM],
@@ -70,7 +69,6 @@ def _facts(records: RecordedRun) -> list[str]:
 def _data(records: RecordedRun, drawing: SipDrawing, works: Sequence[KernelWork]) -> dict[str, Any]:
     loads, activity = PageLoads(records), PageActivity(records)
     path = critical_path(records).pieces
-    fields = ("begin_ps", "end_ps", "kind", "component", "what", "cause", "line", "sip", "cube")
     engines = sorted({track.engine for track in activity.tracks}, key=engine_order)
     return {
         "run": True,
@@ -90,9 +88,7 @@ def _data(records: RecordedRun, drawing: SipDrawing, works: Sequence[KernelWork]
         "cell_bin_ps": activity.bin_ps,
         "waits": program_waits(records),
         "link_waits": link_waits(records),
-        "path": {
-            name: [getattr(piece, name) for piece in path[:MOST_PIECES]] for name in (*fields, "pe")
-        },
+        "path": path_data(records, path),
         "ports": _ports(records),
         "kernels": [_kernel(work) for work in works],
         "colours": COLOURS,
@@ -122,11 +118,13 @@ def _notes(loads: PageLoads, activity: PageActivity, pieces: int) -> list[str]:
         f"Loads of links: {loads.recorded_rows:,} rows in bins of {recorded:,g} ns were recorded.",
         f"Here are {loads.rows.shape[1]:,} rows in bins of {kept:,g} ns, with the same sums.",
     ]
-    if activity.resolution_ps:
+    if activity.joined_tracks:
         notes.append(
-            f"Operations: {activity.operations:,} operations, kernels and waits; those of an "
-            f"engine with gaps below {activity.resolution_ps / PS_PER_NS:,g} ns are drawn as one. "
-            "Counters are of all of them."
+            f"Operations: {activity.operations:,} operations, kernels and waits. A track of a "
+            f"component has at most {activity.limit:,} intervals, and {activity.joined_tracks:,} "
+            f"of {len(activity.tracks):,} tracks have more: where their gaps are shortest, "
+            "operations are joined to one bar, as high as its active share. Counters are of all "
+            "of them."
         )
     else:
         notes.append(
@@ -137,5 +135,8 @@ def _notes(loads: PageLoads, activity: PageActivity, pieces: int) -> list[str]:
         "share of PEs of the row whose engine is active."
     )
     if pieces > MOST_PIECES:
-        notes.append(f"Critical path: the first {MOST_PIECES:,} of {pieces:,} pieces.")
+        notes.append(
+            f"Critical path: the {MOST_PIECES:,} longest of {pieces:,} pieces; those between them "
+            "are joined."
+        )
     return notes

@@ -32,6 +32,7 @@ from kernbench.why.work import (
 )
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.simtime import PS_PER_NS
+from runtime.model.graph import ChipGraph
 from runtime.model.topology import Topology
 
 _LANE_BYTES = 4
@@ -170,20 +171,7 @@ class MachineTimes:
         return _latency_ps(hops) + Leg("request", hops, size, size).drain_ps
 
     def _end(self, place: RoutePlace) -> RouteEnd:
-        graph = self._routes.graph
-        match place.kind:
-            case "host":
-                return place.sip, graph.host
-            case "io_cpu":
-                return place.sip, graph.io_cpu
-            case "m_cpu":
-                return place.sip, graph.m_cpu(place.cube)
-            case "hbm":
-                return place.sip, graph.hbm(place.cube, place.pe)
-            case "sram":
-                return place.sip, graph.sram(place.cube)
-            case _:
-                return place.sip, graph.pe(place.cube, place.pe)
+        return place.sip, node_of(self._routes.graph, place)
 
     def _server(self, place: RoutePlace) -> Serialiser | None:
         """The memory at an end of a transfer, where it limits the bandwidth."""
@@ -215,6 +203,23 @@ class MachineTimes:
 
     def _fixed(self, keys: Iterable[str]) -> int:
         return sum(self._file.ps(key) for key in keys if self._file[key] is not None)
+
+
+def node_of(graph: ChipGraph, place: RoutePlace) -> int:
+    """The node of its SIP at which a route begins or ends."""
+    match place.kind:
+        case "host":
+            return graph.host
+        case "io_cpu":
+            return graph.io_cpu
+        case "m_cpu":
+            return graph.m_cpu(place.cube)
+        case "hbm":
+            return graph.hbm(place.cube, place.pe)
+        case "sram":
+            return graph.sram(place.cube)
+        case _:
+            return graph.pe(place.cube, place.pe)
 
 
 def _latency_ps(hops: Iterable[TimedHop]) -> int:

@@ -12,6 +12,9 @@ import pytest
 from kernbench.run_records import open_run
 from kernbench.web.browser import browser, missing_browser, open_page
 from kernbench.web.run_page import run_page
+from runtime.model.addresses import AddressMap
+from tests.support.hand_made_runs import a_slot_and_its_credit
+from tests.support.run_tables import tables, write_run
 from tests.support.web_runs import LINK, write_page_run
 
 pytestmark = [
@@ -132,6 +135,56 @@ def test_a_click_on_a_link_shows_the_sums_of_its_rows(opened: Any) -> None:
     assert "packets 4 4" in text
     assert "queued, ns 0.035 0.035" in text
     assert "pe_dma load 1 0.300" in text
+
+
+def test_the_details_are_whole_and_words_are_not_broken(opened: Any) -> None:
+    click(opened, "sip", 0.55, 1.45)
+    wait_for(opened, "return document.getElementById('selected').textContent === 'cube0.pe0'")
+    height = "const each = document.getElementById('details');"
+    assert run(opened, f"{height} return each.scrollHeight - each.clientHeight") == 0
+    line = "[...document.querySelectorAll('#details td')].find((td) => td.textContent === 'engine')"
+    # One line of text, whose height is that of a number beside it.
+    heights = f"const cell = {line}; return [cell, cell.nextSibling].map((td) => td.clientHeight)"
+    word, number = run(opened, heights)
+    assert word == number
+
+
+def test_a_click_on_the_host_shows_its_streams(opened: Any) -> None:
+    x, y = run(
+        opened,
+        "const d = model('boxes').data, at = d.name.indexOf('host'); return [d.x[at], d.y[at]]",
+    )
+    click(opened, "sip", x, y)
+    wait_for(opened, "return document.getElementById('selected').textContent === 'host'")
+    # Two commands: from 0 to 500 ps, and behind it from 500 to 2,000 ps.
+    assert "stream 0 2 2.000" in details(opened)
+    assert "waits in stream 0 1 0.400" in details(opened)
+    assert {"stream 0", "waits in stream 0"} <= set(run(opened, "return model('bars').data.row"))
+
+
+def test_the_routes_of_the_critical_path_are_outlined_on_both_maps(
+    chromium: Any, tmp_path: Path
+) -> None:
+    topology = open_run(write_run(tmp_path / "empty", [tables()] * 2, 0)).topology
+    slot = AddressMap(topology).pe_tcm_addr(1, 0, 0, 0)
+    records = open_run(write_run(tmp_path / "run", a_slot_and_its_credit(slot), 1000))
+    page = tmp_path / "web.html"
+    page.write_text(run_page(records))
+    open_page(chromium, page)
+    outlined = (
+        "const d = model(arguments[1]).data, o = model(arguments[0]).data;"
+        "return d.name.filter((_, at) =>"
+        "  o.x0.some((x, row) => x === d.x0[at] && o.y0[row] === d.y0[at] &&"
+        "    o.x1[row] === d.x1[at] && o.y1[row] === d.y1[at]))"
+    )
+    # Slots go there, credits come back.
+    links = set(run(chromium, outlined, "path_sip_links", "sip_links"))
+    assert links == {"SIP 0 -> SIP 1", "SIP 1 -> SIP 0"}
+    inside = set(run(chromium, outlined, "path_links", "links"))
+    assert {"cube0.pe0->cube0.router.r0c0", "cube0.router.r0c0->cube0.pe0"} <= inside
+    assert not any(name.startswith("cube0.pe1") for name in inside)
+    chromium.find_element("id", "show-path").click()
+    assert run(chromium, outlined, "path_sip_links", "sip_links") == []
 
 
 def test_an_interval_has_the_loads_of_its_bins_alone(opened: Any) -> None:

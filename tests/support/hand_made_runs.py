@@ -32,8 +32,9 @@ def one_kernel() -> Mapping[str, Sequence[Row]]:
     )
 
 
-def a_slot_and_its_credit() -> list[Mapping[str, Sequence[Row]]]:
-    """A kernel of SIP 0 sends a slot twice, and one of SIP 1 receives both: 1,000 ps.
+def a_slot_and_its_credit(slot: int = SLOT) -> list[Mapping[str, Sequence[Row]]]:
+    """A kernel of SIP 0 sends a slot twice, and one of SIP 1 receives both: 1,000 ps. The slot is
+    at the address `slot`.
 
     The second send waits for the credit of the first receive.
     """
@@ -42,8 +43,8 @@ def a_slot_and_its_credit() -> list[Mapping[str, Sequence[Row]]]:
     commands = [command(0, "KernelLaunchMsg", 0, 60, 900)]
     sender = tables(
         ops=[
-            op("pe_dma", "ipcq_send", 113, 123, address=SLOT, nbytes=64, **pe),
-            op("pe_dma", "ipcq_send", 420, 440, address=SLOT, nbytes=64, requested_ps=400, **pe),
+            op("pe_dma", "ipcq_send", 113, 123, address=slot, nbytes=64, **pe),
+            op("pe_dma", "ipcq_send", 420, 440, address=slot, nbytes=64, requested_ps=400, **pe),
         ],
         programs=[program(1, 110, 450, **launch), program(0, 0, 900)],
         steps=[
@@ -55,10 +56,10 @@ def a_slot_and_its_credit() -> list[Mapping[str, Sequence[Row]]]:
     )
     receiver = tables(
         ops=[
-            op("pe_ipcq", "arrival", 113, 300, address=SLOT, nbytes=64, **pe),
-            op("pe_dma", "ipcq_recv", 300, 340, read_address=SLOT, nbytes=64, **pe),
-            op("pe_ipcq", "arrival", 420, 600, address=SLOT + 60, nbytes=64, **pe),
-            op("pe_dma", "ipcq_recv", 600, 690, read_address=SLOT, nbytes=64, **pe),
+            op("pe_ipcq", "arrival", 113, 300, address=slot, nbytes=64, **pe),
+            op("pe_dma", "ipcq_recv", 300, 340, read_address=slot, nbytes=64, **pe),
+            op("pe_ipcq", "arrival", 420, 600, address=slot + 60, nbytes=64, **pe),
+            op("pe_dma", "ipcq_recv", 600, 690, read_address=slot, nbytes=64, **pe),
         ],
         programs=[program(1, 110, 700, **launch), program(0, 0, 1000)],
         steps=[

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.support.run_tables import op, program, step, tables, write_run
+from tests.support.run_tables import command, op, program, step, tables, write_run
 from tests.support.topologies import variant_text
 
 TOTAL_PS, BIN_PS = 8192, 1024
@@ -50,9 +50,13 @@ def write_page_run(directory: Path) -> Path:
         step(1, "dot", 3000, 5000, cause="engine", line="k.py:4", released_by=1),
         step(1, "store", 5000, 6000, cause="operand", line="k.py:5", released_by=2),
     ]
+    commands = [
+        command(1, "", 0, 0, 500, why="queues"),
+        command(2, "KernelLaunchMsg", 100, 500, 2000, after=1, why="kernel 'product'"),
+    ]
     links = _loads(LINK, "link", 1) + _loads("cube0.pe0.hbm_ctrl.pc0", "memory", 1)
     sips = [
-        tables(ops, programs, steps, [], [*links, *_loads("ucie.sip1", "port", 2)]),
+        tables(ops, programs, steps, commands, [*links, *_loads("ucie.sip1", "port", 2)]),
         tables([op("host", "IpcqInitMsg", 0, 500)], [program(0, 0, TOTAL_PS)]),
     ]
     made = write_run(directory, sips, TOTAL_PS, arguments={"m": 32}, bench="hand-made")

@@ -17,16 +17,20 @@ def _records(tmp_path: Path) -> RecordedRun:
 
 def test_every_operation_kernel_and_wait_is_an_interval(records: RecordedRun) -> None:
     activity = PageActivity(records)
-    # 3 operations, 2 programs and 3 waits of SIP 0; one operation and one program of SIP 1.
-    assert activity.operations == len(activity.intervals()["track"]) == 10
-    assert activity.resolution_ps == 0
+    # SIP 0: 3 operations, 2 programs, 3 waits, 2 commands of which one waits. SIP 1: one operation
+    # and one program.
+    intervals = activity.intervals()
+    assert activity.operations == len(intervals["track"]) == 13
+    assert activity.joined_tracks == 0
+    lengths = np.subtract(intervals["end_ps"], intervals["begin_ps"]).tolist()
+    assert (intervals["active_ps"], set(intervals["count"])) == (lengths, {1})
 
 
 def test_merged_intervals_keep_the_counters(records: RecordedRun) -> None:
-    all_of_them, merged = PageActivity(records), PageActivity(records, most_intervals=8)
+    all_of_them, merged = PageActivity(records), PageActivity(records, most_intervals=12)
     assert merged.counters() == all_of_them.counters()
     intervals = merged.intervals()
-    assert len(intervals["track"]) <= 8
+    assert len(intervals["track"]) <= 12
     assert sum(intervals["count"]) == merged.operations
 
 
@@ -53,3 +57,11 @@ def test_the_counters_of_a_track_are_sums_of_its_operations(records: RecordedRun
     names = ("operations", "nbytes", "busy_ps", "queued_ps", "link_ps")
     assert [counters[name][at] for name in names] == [2, 6144, 3000, 0, 300]
     assert counters["queued_ps"][counters["engine"].index("pe_gemm")] == 500
+
+
+def test_streams_have_their_commands_and_their_waits(records: RecordedRun) -> None:
+    tracks = {track.engine: track for track in PageActivity(records).tracks if track.pe == -1}
+    commands, waits = tracks["stream 0"], tracks["waits in stream 0"]
+    assert (commands.begins.tolist(), commands.ends.tolist()) == ([0, 500], [500, 2000])
+    assert (waits.begins.tolist(), waits.ends.tolist()) == ([100], [500])
+    assert [waits.names[code] for code in waits.name_codes] == ["kernel 'product'"]
