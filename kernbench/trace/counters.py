@@ -3,6 +3,7 @@
 - outstanding DMA: requests of a DMA engine between their start and their end
 - DMA queue: requests that wait for a channel
 - scratch: bytes of TCM that the kernels of a PE use for their values
+- tile buffers: bytes of TCM in which the scheduler of a PE holds tiles of products
 - full slots: messages in the rings of a PE, from their arrival until they are copied out
 - link load: share of a time bin in which a link is busy
 - link queue: mean number of packets that wait for a link
@@ -19,6 +20,7 @@ from kernbench.run_records.columns import Mask, Numbers
 from kernbench.trace.lanes import level
 from kernbench.trace.messages import receives
 from kernbench.trace.selection import TracePart
+from kernbench.trace.tile_buffers import tile_levels
 from kernbench.trace.timeline import TrackPath, place, root
 from runtime.core.run_tables import LINKS, NONE, OPS, PROGRAMS, STEPS
 
@@ -50,6 +52,7 @@ def counters(records: RecordedRun, selection: TracePart) -> Iterator[Counter]:
             *_requests(records.table(OPS, sip), sip),
             *_scratch(records.table(PROGRAMS, sip), records.table(STEPS, sip), sip),
             *slots.get(sip, ()),
+            *_tile_buffers(records, sip),
         ):
             yield counter.within(selection)
         for counter in _links(records.table(LINKS, sip), sip, records.bin_ps):
@@ -84,6 +87,11 @@ def _scratch(programs: Columns, steps: Columns, sip: int) -> Iterator[Counter]:
         events = [(begins_ps[chosen], grown[chosen]), (ends_ps, -used[of_last])]
         if chosen.any():
             yield Counter((*place(sip, cube, pe), "scratch"), "bytes", *level(events))
+
+
+def _tile_buffers(records: RecordedRun, sip: int) -> Iterator[Counter]:
+    for cube, pe, *found in tile_levels(records.table(OPS, sip), records.topology, sip):
+        yield Counter((*place(sip, cube, pe), "tile buffers"), "bytes", *found)
 
 
 def _full_slots(ops: Mapping[int, Columns]) -> dict[int, list[Counter]]:

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from kernbench.run_records import RecordedRun
 from runtime.core.run_tables import LINKS
 
-MOST_ROWS = 120_000
-"""Rows of loads in a page: at 25 bytes each, 3 MB. Bins are doubled until they suffice."""
+MOST_ROWS = 200_000
+"""Rows of loads in a page: at 25 bytes each, 5 MB. Bins are doubled until they suffice."""
 COUNTERS = ("nbytes", "busy_ps", "queued_ps", "packets")
 
 
