@@ -47,6 +47,8 @@ def _chromium() -> Generator[Any]:
 
 @pytest.fixture(name="opened")
 def _opened(chromium: Any, page: Path) -> Generator[Any]:
+    # What other tests have opened is theirs.
+    chromium.get_log("performance")
     open_page(chromium, page)
     yield chromium
     severe = [line for line in chromium.get_log("browser") if line["level"] != "INFO"]
