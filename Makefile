@@ -27,9 +27,9 @@ test-nightly: setup
 	KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[hta]'
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup -m nightly --timeout 1200
 
-# The device of PyTorch; `make test` leaves these tests out. One run at a time: each has processes.
+# The device of PyTorch; `make test` leaves these tests out. By files: tests of one share a run.
 test-torch: setup-torch
-	$(BIN)/python -m pytest tests/torch
+	$(BIN)/python -m pytest tests/torch --numprocesses auto --dist loadfile
 
 # Small edits of the timing code, each of which `validate` must notice; takes about 20 minutes.
 mutants: setup
