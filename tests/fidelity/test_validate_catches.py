@@ -68,6 +68,7 @@ def test_the_correct_model_fails_no_check() -> None:
     assert not missed(checks("a.0.", "b.", "c.", "e.zero-load", "h."))
 
 
+@pytest.mark.nightly
 def test_a_release_that_is_late_by_a_picosecond_fails_the_launches_that_wait_for_others() -> None:
     # The host-bound launches find no other before them, and neither does the copy.
     assert missed_ids(checks("a.0.00", "l.0.", text=LATE)) == {
@@ -77,6 +78,7 @@ def test_a_release_that_is_late_by_a_picosecond_fails_the_launches_that_wait_for
     }
 
 
+@pytest.mark.nightly
 def test_a_wrong_map_of_channels_fails_the_strides_which_it_changes() -> None:
     found = checks("b.", "c.", "h.", text=PAIRED)
     # The wrong controller has no banks, also where the file names them.

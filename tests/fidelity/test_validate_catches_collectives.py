@@ -144,9 +144,10 @@ def rates_below(found: list[Check], more_ps: int, fewer_slots: int = 0) -> set[s
     return lower
 
 
-@pytest.mark.parametrize(
-    "prefix", ["i.c", "i.d", "i.h", "i.mesh.", "i.r", "i.sums.", "i.torus.3.", "i.tree."]
-)
+LONG = [pytest.param(each, marks=pytest.mark.nightly) for each in ("i.d", "i.r", "i.torus.3.")]
+
+
+@pytest.mark.parametrize("prefix", ["i.c", "i.h", "i.mesh.", "i.sums.", "i.tree.", *LONG])
 def test_the_correct_model_fails_no_check(prefix: str) -> None:
     assert not missed(checks(prefix))
 
@@ -155,6 +156,7 @@ def test_random_all_reduces_of_another_seed_fail_no_check() -> None:
     assert not missed(checks("i.drawn.ring.", "i.drawn.mesh.", "i.drawn.halving_doubling.", seed=8))
 
 
+@pytest.mark.nightly
 def test_a_ring_without_one_slot_fails_rates_that_need_it_and_returned_credits() -> None:
     found = checks(*QUEUES, text=with_queues(LacksASlot))
     # A ring of one slot then has none: a deadlock.
@@ -170,6 +172,7 @@ def test_a_lost_credit_breaks_an_invariant_which_every_check_names() -> None:
     assert all("credits are home" in check.text for check in found)
 
 
+@pytest.mark.nightly
 def test_slow_handling_of_slots_fails_credit_round_trips_and_times_that_contain_them() -> None:
     found = checks(*QUEUES, "i.tree.", text=with_queues(Slow))
     # Both ends of a round trip are late. If the link is saturated, no sender waits for a slot, and
@@ -179,6 +182,7 @@ def test_slow_handling_of_slots_fails_credit_round_trips_and_times_that_contain_
     ) | rates_below(found, 2 * LATE_PS)
 
 
+@pytest.mark.nightly
 def test_a_narrow_link_between_sips_fails_all_times_of_messages_over_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -206,6 +210,7 @@ def test_a_kernel_that_does_nothing_is_faster_than_the_lower_bound(
     )
 
 
+@pytest.mark.nightly
 def test_larger_credits_fail_on_each_link_that_carries_them() -> None:
     found = checks(*QUEUES, "i.recursive_doubling.", text=with_queues(FatCredits))
     bytes_on_links = ids(found, "i.drawn.*.bytes", "i.recursive_doubling.bytes.")
@@ -215,6 +220,7 @@ def test_larger_credits_fail_on_each_link_that_carries_them() -> None:
     )
 
 
+@pytest.mark.nightly
 def test_a_chunk_that_is_not_forwarded_fails_sums_bytes_and_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -25,6 +25,7 @@ def _main(rank: int) -> None:
             assert np.array_equal(outcome.beside.received[1, move.source], last)
 
 
+@pytest.mark.nightly
 def test_one_sip_to_two_has_one_digest_for_one_two_and_three_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

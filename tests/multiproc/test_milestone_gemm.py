@@ -20,6 +20,7 @@ from tests.support.sessions import wait_until_gone
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 
 
+@pytest.mark.nightly
 def test_the_two_smallest_products_are_right_and_not_faster_than_their_bounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
