@@ -13,6 +13,7 @@ from coordinator.launcher import Launcher
 from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.report.files import prepare_directory
 from coordinator.report.progress import progress
+from coordinator.report.record_rows import RecordRows
 from coordinator.report.root_cause import root_cause
 from coordinator.report.run_directory import write_run
 from coordinator.report.tables import bench_table, heading, nccl_table, pass_line, run_statistics
@@ -192,10 +193,11 @@ def run(
     if directory is not None:
         # Written also after an error: the op log until then helps to find its cause.
         with unwritten.attempt():
-            write_run(directory, plan, result, report)
+            records = RecordRows(result.collected.records)
+            write_run(directory, plan, result, report, records)
             if result.is_complete:
-                if result.collected.records.tables:
-                    print_lines(_why(directory))
+                if records.tables:
+                    print_lines(_why(directory, records))
                 print_lines([f"files           {directory}"])
     for slow in result.slow_exits:
         print_warning(str(slow))
@@ -209,13 +211,13 @@ def run(
     return ExitCode.PASSED if report.passed else ExitCode.FAILED
 
 
-def _why(directory: Path) -> Iterable[str]:
+def _why(directory: Path, records: RecordRows) -> Iterable[str]:
     """Where the time of the run went, in a few lines."""
     # Imported here: a run without a trace needs no arrays.
-    from kernbench.run_records import open_run
+    from kernbench.run_records.collected import collected_run
     from kernbench.why.summary import summary_lines
 
-    return summary_lines(open_run(directory))
+    return summary_lines(collected_run(directory, records))
 
 
 def _verdict(plan: Plan, result: RunResult) -> Verdict | None:

@@ -125,9 +125,10 @@ def _read_table(path: Path, table: RunTable) -> Columns:
     if not path.exists():
         # Of a table without rows there is no file; `run.json` is written last.
         return Columns.empty(table)
-    texts = [each.name for each in table.columns if each.form is Form.TEXT]
     try:
-        read: Any = parquet.read_table(path, read_dictionary=texts, use_threads=False)
+        # `read_table` imports pandas, where it is installed, which takes half a second.
+        with parquet.ParquetFile(path) as file:
+            read: Any = file.read(use_threads=False)
     except (arrow.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         # The library names the file before its reason, and so does this error.

@@ -1,4 +1,4 @@
-"""The process of the command loads no simulator; for texts, no sockets either."""
+"""The process of the command loads no simulator; for texts, no sockets either; and no pandas."""
 
 import subprocess
 import sys
@@ -34,6 +34,8 @@ CHOICE = {f"sip_node.compiled.{name}" for name in ("choice", "sources", "build",
 """What a run loads to refuse a wrong `KERNBENCH_CORE` before it starts processes."""
 ROOMS = {"sip_node", "sip_node.compiled"}
 RUNNERS = ("simpy", "matplotlib", *sorted({*modules_of("sip_node")} - CHOICE - ROOMS))
+ANALYSES = ("pandas", "pyarrow.dataset")
+"""What Arrow imports in its conversions of arrays and files, in half a second."""
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,10 @@ RUNNERS = ("simpy", "matplotlib", *sorted({*modules_of("sip_node")} - CHOICE - R
         (("zmq", "rich", *SIMULATORS), "--list"),
         (("zmq", "rich", *SIMULATORS), "--help --bench milestone-1h-ccl"),
         (("zmq", "rich", *SIMULATORS), "perf --help"),
-        (RUNNERS, "--topology small.yaml --out out --min-bytes 256 --max-bytes 256"),
+        (
+            (*RUNNERS, *ANALYSES),
+            "--topology small.yaml --out out --min-bytes 256 --max-bytes 256",
+        ),
         (RUNNERS, "--topology small.yaml perf all_reduce -b 64"),
     ],
     ids=["list", "help", "perf help", "run", "perf"],
@@ -51,6 +56,8 @@ def test_a_command_does_not_load(
     forbidden: tuple[str, ...], arguments: str, tmp_path: Path
 ) -> None:
     (tmp_path / "small.yaml").write_text(variant_text(sip__cube_mesh={"w": 1, "h": 1}))
+    # Found before one that is installed, and where none is.
+    (tmp_path / "pandas.py").write_text("__version__ = '3.0.0'\n")
     command = [sys.executable, "-c", PROGRAM, ",".join(forbidden), *arguments.split()]
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=tmp_path, timeout=100, check=False

@@ -7,6 +7,7 @@ import pytest
 
 from coordinator.record_store import RecordStore
 from coordinator.report.record_files import remove_records, write_records
+from coordinator.report.record_rows import RecordRows
 from runtime.core.errors import ProtocolError
 from runtime.core.output import OutputError
 from runtime.core.run_tables import LINKS, OPS, PROGRAMS, TABLES
@@ -18,11 +19,11 @@ def program(number: int, kernel: int, thread: int, line: int) -> bytes:
     return PROGRAMS.packer.pack(number, 3, -1, kernel, thread, 7, line, 1 << 60, -1)
 
 
-def records(*chunks: tuple[int, str, bytes, tuple[str, ...]]) -> RecordStore:
+def records(*chunks: tuple[int, str, bytes, tuple[str, ...]]) -> RecordRows:
     stored = RecordStore()
     for chunk in chunks:
         stored.add(*chunk, PEER)
-    return stored
+    return RecordRows(stored)
 
 
 def test_a_file_has_the_columns_of_its_table_and_its_rows_in_order(tmp_path: Path) -> None:
@@ -99,5 +100,5 @@ def test_the_records_of_an_earlier_run_are_removed_and_no_other_file(tmp_path: P
 
 
 def test_a_run_without_records_has_no_folder(tmp_path: Path) -> None:
-    write_records(tmp_path, RecordStore())
+    write_records(tmp_path, records())
     assert list(tmp_path.iterdir()) == []
