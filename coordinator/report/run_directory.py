@@ -11,15 +11,15 @@ from coordinator.session import RunResult
 from runtime.core.output import write_output
 
 
-def write_run(
-    directory: Path, plan: Plan, result: RunResult, report: RunReport, records: RecordRows
-) -> None:
-    """Write all files of a run with `records`; of one that has failed those of what arrived before.
+def write_run(directory: Path, plan: Plan, result: RunResult, report: RunReport) -> RecordRows:
+    """Write all files of a run, of one that has failed those of what arrived before; returns its
+    records.
 
     Without a trace these are `run.json`, and the send/receive trace if it was requested. Raises
     `OutputError` for the first file that cannot be written.
     """
     collected = result.collected
+    records = RecordRows(collected.records)
     if plan.ccl_trace:
         write_ccl_trace(directory, collected.transfers)
     if plan.trace:
@@ -29,3 +29,4 @@ def write_run(
         write_records(directory, records)
     sips = sip_reports(collected.done)
     write_files(directory, report, collected.logs if plan.trace else None, sips)
+    return records

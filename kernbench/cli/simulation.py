@@ -193,8 +193,7 @@ def run(
     if directory is not None:
         # Written also after an error: the op log until then helps to find its cause.
         with unwritten.attempt():
-            records = RecordRows(result.collected.records)
-            write_run(directory, plan, result, report, records)
+            records = write_run(directory, plan, result, report)
             if result.is_complete:
                 if records.tables:
                     print_lines(_why(directory, records))

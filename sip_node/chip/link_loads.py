@@ -19,6 +19,7 @@ class LoadedServer(Protocol):
     """What has a load."""
 
     bins: TimeBins | None
+    """Its load, in a run with records."""
 
     @property
     def name(self) -> str:
@@ -31,12 +32,13 @@ class LinkLoads:
 
     def __init__(self, recorder: RunRecorder) -> None:
         self._recorder = recorder
-        self._watched: list[tuple[LoadKind, str, TimeBins]] = []
+        self._watched: list[tuple[LoadKind, LoadedServer]] = []
 
-    def watch(self, kind: LoadKind, server: LoadedServer) -> None:
-        """Record the load of a server, which has served nothing yet."""
-        server.bins = TimeBins()
-        self._watched.append((kind, server.name, server.bins))
+    def watch(self, kind: LoadKind, *servers: LoadedServer) -> None:
+        """Record the loads of servers, which have served nothing yet."""
+        for server in servers:
+            server.bins = TimeBins()
+            self._watched.append((kind, server))
 
     def watch_channels(self, kind: LoadKind, channels: Sequence[object]) -> None:
         """Record the load of the channels of a memory, without those that count none."""
@@ -46,7 +48,16 @@ class LinkLoads:
 
     def report(self) -> None:
         """Pass on all loads: at the end of the run, once."""
-        watched, self._watched = sorted(self._watched, key=lambda each: each[:2]), []
+        # Of thousands of links, most have served nothing in a short run.
+        loads = [
+            (kind, server.name, server.bins)
+            for kind, server in self._watched
+            if server.bins is not None and server.bins.is_used
+        ]
+        self._watched = []
         text = self._recorder.text
-        for kind, name, bins in watched:
-            self._recorder.add(LINKS, bins.packed(text, name, kind))
+        rows = [
+            bins.packed(text, name, kind)
+            for kind, name, bins in sorted(loads, key=lambda each: each[:2])
+        ]
+        self._recorder.add(LINKS, b"".join(rows))

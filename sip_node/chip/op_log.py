@@ -13,6 +13,7 @@ from sip_node.chip.fabric.packet_train import QueueTimes
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.op_rows import ReferenceOpRows
 from sip_node.chip.run_recorder import RunRecorder
+from sip_node.chip.step_rows import ReferenceStepRows
 from sip_node.compiled.choice import IS_COMPILED
 
 CHUNK_RECORDS = 4096
@@ -40,6 +41,7 @@ class ReferenceOpLog:
         self._sink, self._written, self.transferred = sink, written, transferred
         self.printed, self.recorder = printed, recorder
         self._rows = None if recorder is None else ReferenceOpRows(recorder)
+        self.steps = None if recorder is None else ReferenceStepRows(recorder)
         self._chunk: list[OpRecord] = []
         self._recordings: list[list[OpRecord]] = []
         self._hash = RunningSha256()
@@ -103,6 +105,8 @@ class ReferenceOpLog:
         """Hash the collected records, and pass them on."""
         if self._rows is not None:
             self._rows.flush()
+        if self.steps is not None:
+            self.steps.flush()
         if not self._chunk:
             return
         # Without the header of the array, so that the hash is that of the records one by one and

@@ -5,7 +5,7 @@ of rows. Every text is passed on once, before the first row that refers to it.
 """
 
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import FrameType
 
 from runtime.core.run_tables import OPS, RANK_PROGRAM, RunTable
 from runtime.language.caller import UNKNOWN_LINE, is_language, location
@@ -24,12 +24,9 @@ class RunRecorder:
         self._sink = sink
         self._index_of: dict[str, int] = {}
         self._new_texts: list[str] = []
-        self._rows: dict[RunTable, bytearray] = {}
-        self._programs, self._steps = RANK_PROGRAM, 0
-        # By the id of a code object, which is kept so that no other has it: the hash of a code
-        # object is computed from all that it contains.
-        self._language: dict[int, tuple[CodeType, bool]] = {}
-        self._lines: dict[tuple[int, int], int] = {}
+        # By name: the hash of a table is computed from all its columns.
+        self._collected: dict[str, _Collected] = {}
+        self._programs = RANK_PROGRAM
 
     def text(self, text: str) -> int:
         """The index of a text in the list of texts of the SIP; of a long one, its beginning."""
@@ -47,45 +44,38 @@ class RunRecorder:
         self._programs += 1
         return self._programs
 
-    def new_step(self) -> int:
-        """The number of the next step that begins."""
-        self._steps += 1
-        return self._steps - 1
+    @staticmethod
+    def is_language(frame: FrameType) -> bool:
+        """Whether a frame is of what is between a kernel and the chip."""
+        return is_language(frame)
 
-    def kernel_line(self, frame: FrameType | None) -> int:
-        """The text of the innermost line of a kernel, searched from `frame` outwards."""
-        known = self._language
-        while frame is not None:
-            code = frame.f_code
-            found = known.get(id(code))
-            if found is None:
-                found = known[id(code)] = code, is_language(frame)
-            if not found[1]:
-                # By instruction, since the line of one is searched in a table.
-                at = id(code), frame.f_lasti
-                line = self._lines.get(at)
-                if line is None:
-                    line = self._lines[at] = self.text(location(frame))
-                return line
-            frame = frame.f_back
+    def line(self, frame: FrameType) -> int:
+        """The text of the line that a frame executes."""
+        return self.text(location(frame))
+
+    def unknown_line(self) -> int:
+        """The text of a line that was not found."""
         return self.text(UNKNOWN_LINE)
 
     def add(self, table: RunTable, rows: bytes) -> None:
         """Append consecutive packed rows to a table."""
-        collected = self._rows.get(table)
+        collected = self._collected.get(table.name)
         if collected is None:
-            collected = self._rows[table] = bytearray()
-        collected += rows
-        if len(collected) >= _KEPT_BYTES:
-            self._pass_on_rows(table)
+            collected = self._collected[table.name] = _Collected(table)
+        collected.pieces.append(rows)
+        collected.nbytes += len(rows)
+        if collected.nbytes >= _KEPT_BYTES:
+            self._pass_on_rows(collected)
 
     def flush(self) -> None:
         """Pass on all that is collected."""
-        for table in self._rows:
-            self._pass_on_rows(table)
+        for collected in self._collected.values():
+            self._pass_on_rows(collected)
 
-    def _pass_on_rows(self, table: RunTable) -> None:
-        rows, self._rows[table] = bytes(self._rows[table]), bytearray()
+    def _pass_on_rows(self, collected: "_Collected") -> None:
+        table, rows = collected.table, b"".join(collected.pieces)
+        collected.pieces.clear()
+        collected.nbytes = 0
         most = CHUNK_BYTES // table.row_bytes * table.row_bytes
         for start in range(0, len(rows), most):
             self._pass_on(table, rows[start : start + most])
@@ -93,3 +83,11 @@ class RunRecorder:
     def _pass_on(self, table: RunTable, rows: bytes) -> None:
         texts, self._new_texts = tuple(self._new_texts), []
         self._sink(table.name, rows, texts)
+
+
+class _Collected:
+    """Rows of a table that are not passed on yet."""
+
+    def __init__(self, table: RunTable) -> None:
+        self.table, self.nbytes = table, 0
+        self.pieces: list[bytes] = []

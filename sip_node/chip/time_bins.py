@@ -58,6 +58,11 @@ class ReferenceTimeBins:
             self._open(start_ps)
         self._busy_ps += end_ps - start_ps
 
+    @property
+    def is_used(self) -> bool:
+        """Whether there is a bin that is not empty."""
+        return bool(self._rows or self._packets or self._busy_ps)
+
     def rows(self) -> list[BinRow]:
         """The bins that are not empty."""
         self._close()

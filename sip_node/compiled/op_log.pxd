@@ -4,7 +4,7 @@ from sip_node.compiled.op_rows cimport OpRows
 from sip_node.compiled.operation cimport Operation
 from sip_node.compiled.packed_bytes cimport PackedBytes
 from sip_node.compiled.packet_train cimport QueueTimes
-
+from sip_node.compiled.step_rows cimport StepRows
 
 
 cdef class OpLog:
@@ -17,6 +17,7 @@ cdef class OpLog:
     cdef PackedBytes encoded
     # In a run with records.
     cdef OpRows rows
+    cdef readonly StepRows steps
     # The records of a chunk for a sink, and those of recordings.
     cdef list chunk
     cdef list recordings
@@ -27,6 +28,7 @@ cdef class OpLog:
     cdef int latest_cube
     cdef int latest_pe
 
+    cpdef long long ended_now(self, long long now_ps, int cube, int pe) except -2
     cdef int enter(
         self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,
         tuple inputs, object flow, object axis, QueueTimes times

@@ -6,12 +6,14 @@ from runtime.core.trace import OpRecord
 from runtime.wire.reports import DevicePrint, SlotTransfer
 from sip_node.chip.run_recorder import RunRecorder
 from sip_node.compiled.packet_train import QueueTimes
+from sip_node.compiled.step_rows import StepRows
 
 class OpLog:
     last_ps: int
     transferred: Callable[[SlotTransfer], None] | None
     printed: Callable[[DevicePrint], None] | None
     recorder: RunRecorder | None
+    steps: StepRows | None
     def __init__(
         self,
         sink: Callable[[list[OpRecord]], None] | None,

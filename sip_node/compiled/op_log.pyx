@@ -13,6 +13,7 @@ from sip_node.compiled.op_rows import waited_for
 from sip_node.compiled.operation cimport Operation
 from sip_node.compiled.packed_bytes cimport PackedBytes
 from sip_node.compiled.packet_train cimport QueueTimes
+from sip_node.compiled.step_rows cimport StepRows
 from sip_node.compiled.struct_fields cimport field_at, offset_of
 
 cdef enum:
@@ -36,6 +37,7 @@ cdef class OpLog:
         self.sink, self.written, self.transferred = sink, written, transferred
         self.printed, self.recorder = printed, recorder
         self.rows = None if recorder is None else OpRows(recorder)
+        self.steps = None if recorder is None else StepRows(recorder)
         self.encoded, self.hash = PackedBytes(), RunningSha256()
         self.chunk, self.recordings = [], []
 
@@ -84,7 +86,7 @@ cdef class OpLog:
             )
         return 0
 
-    def ended_now(self, long long now_ps, int cube, int pe):
+    cpdef long long ended_now(self, long long now_ps, int cube, int pe) except -2:
         """See `ReferenceOpLog.ended_now`."""
         if (
             not self.count or self.latest_end_ps != now_ps
@@ -120,6 +122,7 @@ cdef class OpLog:
         self.hash_encoded()
         if self.rows is not None:
             self.rows.pass_on()
+            self.steps.pass_on()
         if self.chunk:
             self.sink(self.chunk)
             self.chunk = []

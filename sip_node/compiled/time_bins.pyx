@@ -41,6 +41,11 @@ cdef class TimeBins:
         """See `ReferenceTimeBins.add`."""
         self.serve(start_ps, end_ps, nbytes, queued_ps, packets)
 
+    @property
+    def is_used(self):
+        """See `ReferenceTimeBins.is_used`."""
+        return self.size > 0 or self.load.packets > 0 or self.load.busy_ps > 0
+
     def rows(self):
         """See `ReferenceTimeBins.rows`."""
         cdef Py_ssize_t index

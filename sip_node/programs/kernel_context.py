@@ -49,13 +49,12 @@ class PeKernelContext(KernelParts):
 
     def _execute(self) -> None:
         """Run the kernel to the end of everything that it started."""
-        recorder = self._pe.chip.log.recorder
-        if recorder is None:
+        chip, (_, cube, pe), launch = self._pe.chip, self._pe.coordinates, self._launch
+        if chip.log.recorder is None:
             self._run()
             return
-        chip, (_, cube, pe), launch = self._pe.chip, self._pe.coordinates, self._launch
         origin = ProgramOrigin(launch.name, launch.thread, cube, pe, launch.command, launch.line)
-        self._steps = ProgramSteps(chip.engine, chip.log, recorder, origin)
+        self._steps = ProgramSteps(chip.engine, chip.log, origin)
         with self._steps:
             self._run()
 

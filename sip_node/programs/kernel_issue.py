@@ -12,7 +12,6 @@ asynchronous operation with its start: the kernel waits for its end later.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import TypeVar
 
 from runtime.core.simtime import ps_from_ns
@@ -69,7 +68,7 @@ class CommandIssuer:
         """Call `start(*args)` at no cost, from the event loop; block until its completion."""
         if self._steps is None:
             return self._program.wait(start, *args)
-        return self._steps.step(blocked, 0, partial(self._program.wait, start, *args))
+        return self._steps.step(blocked, 0, self._program.wait, start, *args)
 
     def wait_issuing(
         self, blocked: Blocked, start: Callable[..., Completion[_T]], *args: object
@@ -77,7 +76,7 @@ class CommandIssuer:
         """The same for a call that itself begins with the cost of a command."""
         if self._steps is None:
             return self._program.wait(start, *args)
-        return self._steps.step(blocked, self.issue_ps, partial(self._program.wait, start, *args))
+        return self._steps.step(blocked, self.issue_ps, self._program.wait, start, *args)
 
     def _issue(
         self,

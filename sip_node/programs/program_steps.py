@@ -13,21 +13,21 @@ operation enters the log just before its completion resumes the program that wai
 from collections.abc import Callable
 from functools import cache
 from inspect import currentframe
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.requests import QueuePair
-from runtime.core.run_tables import NONE, PROGRAMS, RANK_PROGRAM, STEPS, Cause
+from runtime.core.run_tables import NONE, PROGRAMS, RANK_PROGRAM, Cause
 from runtime.language.caller import program_call
 from sip_node.chip.op_log import OpLog
-from sip_node.chip.run_recorder import RunRecorder
+from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 _T = TypeVar("_T")
 RANK_THREAD = "rank"
 """`thread` of the rank program."""
 _NO_PE = PeCoordinates(NONE, NONE, NONE)
-_STEP, _PROGRAM = STEPS.packer.pack, PROGRAMS.packer.pack
+_pack = PROGRAMS.packer.pack
 
 
 class Blocked(Protocol):
@@ -84,37 +84,49 @@ class ProgramOrigin(NamedTuple):
     line: str = ""
 
 
-class ProgramSteps:
-    """Records one program, which begins now."""
+class ReferenceProgramSteps:
+    """Records one program, which begins now, in a log with a recorder."""
 
-    def __init__(
-        self, engine: Engine, log: OpLog, recorder: RunRecorder, origin: ProgramOrigin
-    ) -> None:
-        self._engine, self._log, self._recorder, self._origin = engine, log, recorder, origin
+    pair_of: Callable[[str], QueuePair] | None
+    """The queue pair of a direction, of a kernel that has queues."""
+    scratch_bytes: Callable[[], int] | None
+    """The bytes of scratch that the kernel uses, once it uses any."""
+
+    def __init__(self, engine: Engine, log: OpLog, origin: ProgramOrigin) -> None:
+        assert log.recorder is not None, "a run without records has no steps"
+        assert log.steps is not None, "a log with a recorder has rows of steps"
+        self._engine, self._log, self._origin = engine, log, origin
+        self._recorder, self._rows = log.recorder, log.steps
         self._program, self._begin_ps = RANK_PROGRAM, engine.now_ps
         if origin.thread != RANK_THREAD:
-            self._program = recorder.new_program()
-        self.pair_of: Callable[[str], QueuePair] | None = None
-        """The queue pair of a direction, of a kernel that has queues."""
-        self.scratch_bytes: Callable[[], int] | None = None
-        """The bytes of scratch that the kernel uses, once it uses any."""
+            self._program = log.recorder.new_program()
+        self.pair_of = self.scratch_bytes = None
 
-    def step(self, blocked: Blocked, issue_ps: int, sleep: Callable[[], _T]) -> _T:
-        """Call `sleep`, which blocks the kernel, and record the step.
+    def step(self, blocked: Blocked, issue_ps: int, sleep: Callable[..., _T], *args: object) -> _T:
+        """Call `sleep(*args)`, which blocks the kernel, and record the step.
 
         The commands of the call cost `issue_ps` of it.
         """
-        return self._step(blocked, self._recorder.kernel_line(currentframe()), issue_ps, sleep)
+        return self.block(blocked, self._rows.line(currentframe()), issue_ps, sleep, *args)
 
-    def rank_step(self, cause: Cause, issue_ps: int, sleep: Callable[[], _T]) -> _T:
+    def rank_step(self, cause: Cause, issue_ps: int, sleep: Callable[..., _T], *args: object) -> _T:
         """The same for the rank program, whose calls are those of its device."""
         line, called = program_call()
-        return self._step(Issued(called, cause), self._recorder.text(line), issue_ps, sleep)
+        blocked = Issued(called, cause)
+        return self.block(blocked, self._recorder.text(line), issue_ps, sleep, *args)
 
-    def _step(self, blocked: Blocked, line: int, issue_ps: int, sleep: Callable[[], _T]) -> _T:
-        number, begin_ps = self._recorder.new_step(), self._engine.now_ps
+    def block(
+        self,
+        blocked: Blocked,
+        line: int,
+        issue_ps: int,
+        sleep: Callable[..., _T],
+        *args: object,
+    ) -> _T:
+        """Call `sleep(*args)`, and record the step, which a statement in `line` calls."""
+        number, begin_ps = self._rows.new_step(), self._engine.now_ps
         try:
-            value = sleep()
+            value = sleep(*args)
         # Not what deletes a program that waits at the end of a run.
         except Exception:
             self._ended(number, blocked, line, begin_ps, issue_ps)
@@ -125,7 +137,7 @@ class ProgramSteps:
     def _ended(
         self, number: int, blocked: Blocked, line: int, begin_ps: int, issue_ps: int
     ) -> None:
-        now_ps, recorder = self._engine.now_ps, self._recorder
+        now_ps, text = self._engine.now_ps, self._recorder.text
         if now_ps == begin_ps:
             return
         issued_ps, origin = begin_ps + issue_ps, self._origin
@@ -137,23 +149,19 @@ class ProgramSteps:
         direction, peer = blocked.direction or "", _NO_PE
         if direction and self.pair_of is not None:
             peer = self.pair_of(direction).peer
-        text = recorder.text
-        recorder.add(
-            STEPS,
-            _STEP(
-                number,
-                self._program,
-                text(blocked.operation),
-                line,
-                begin_ps,
-                issued_ps,
-                now_ps,
-                text(cause),
-                released_by,
-                text(direction),
-                *peer,
-                self.scratch_bytes() if self.scratch_bytes is not None else 0,
-            ),
+        self._rows.add(
+            number,
+            self._program,
+            text(blocked.operation),
+            line,
+            begin_ps,
+            issued_ps,
+            now_ps,
+            text(cause),
+            released_by,
+            text(direction),
+            *peer,
+            self.scratch_bytes() if self.scratch_bytes is not None else 0,
         )
 
     def __enter__(self) -> None:
@@ -166,7 +174,7 @@ class ProgramSteps:
         origin, text = self._origin, self._recorder.text
         self._recorder.add(
             PROGRAMS,
-            _PROGRAM(
+            _pack(
                 self._program,
                 origin.cube,
                 origin.pe,
@@ -178,3 +186,16 @@ class ProgramSteps:
                 self._engine.now_ps,
             ),
         )
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    ProgramSteps = ReferenceProgramSteps
+else:
+    from sip_node.compiled import program_steps as compiled
+
+    class ProgramSteps(compiled.ProgramSteps, ReferenceProgramSteps):
+        """The steps of a program in C; programs begin and end as in the reference."""
+
+        def __init__(self, engine: Engine, log: OpLog, origin: ProgramOrigin) -> None:
+            ReferenceProgramSteps.__init__(self, engine, log, origin)
+            self.bind(engine, log, self._rows, self._program, origin.cube, origin.pe)

@@ -5,7 +5,6 @@ Simulated time stands still while the program computes, and passes while it wait
 
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
-from functools import partial
 from typing import TypeVar
 
 from runtime.ccl.config import CclConfig
@@ -126,7 +125,7 @@ class RankDevice:
         if self.steps is None:
             self._program_wait(start)
         else:
-            self.steps.rank_step(cause, issue_ps, partial(self._program_wait, start))
+            self.steps.rank_step(cause, issue_ps, self._program_wait, start)
 
     def _program_wait(self, start: Callable[[], Completion[_T]]) -> _T:
         assert self.program is not None
@@ -191,7 +190,7 @@ class Rank:
         if log.recorder is None:
             return _to_the_end(main, self.state)
         origin = ProgramOrigin(kernel="", thread=RANK_THREAD)
-        self._device.steps = ProgramSteps(self._engine, log, log.recorder, origin)
+        self._device.steps = ProgramSteps(self._engine, log, origin)
         with self._device.steps:
             return _to_the_end(main, self.state)
 

@@ -69,8 +69,7 @@ class ReferenceCreditedFabric:
     def record(self, loads: LinkLoads) -> None:
         """Record the loads of all links, and what packets queue."""
         self.records = True
-        for server in self._servers.values():
-            loads.watch("link", server)
+        loads.watch("link", *self._servers.values())
         self._network.loads = loads
 
     def attach(

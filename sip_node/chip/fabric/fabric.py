@@ -94,9 +94,7 @@ class ReferenceFabric:
     def record(self, loads: LinkLoads) -> None:
         """Record the loads of all links, and what packets queue."""
         self.records = True
-        for server in self.servers:
-            if server is not None:
-                loads.watch("link", server)
+        loads.watch("link", *(server for server in self.servers if server is not None))
 
     def attach(
         self,

@@ -58,6 +58,16 @@ def test_bins_without_a_service_are_left_out(bins: Any) -> None:
 
 
 @both
+def test_bins_are_used_from_the_first_service_on(bins: Any) -> None:
+    made = bins()
+    assert not made.is_used
+    made.add(BIN, BIN + 1, 8, 0)
+    assert made.is_used
+    assert len(made.rows()) == 1
+    assert made.is_used
+
+
+@both
 def test_the_wait_in_a_queue_before_counts_for_the_next_service(bins: Any) -> None:
     made = bins()
     made.waited_ps = 500

@@ -1,0 +1,150 @@
+"""The steps of a program, and the lines of its kernel, in both cores."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+from runtime.core.coordinates import PeCoordinates
+from runtime.core.run_tables import PROGRAMS, STEPS, Cause
+from runtime.core.trace import OpRecord
+from sip_node.chip.op_log import OpLog, ReferenceOpLog
+from sip_node.pdes.engine import Engine
+from sip_node.programs.program_steps import (
+    Issued,
+    ProgramOrigin,
+    ProgramSteps,
+    ReferenceProgramSteps,
+)
+from tests.support.recorded import Recorded
+
+CORES = {"core": (OpLog, ProgramSteps), "reference": (ReferenceOpLog, ReferenceProgramSteps)}
+LANGUAGE = """
+def load(steps, *rest):
+    return inner(steps, *rest)
+
+def inner(steps, *rest):
+    return steps.step(*rest)
+"""
+"""A call of the language, which is between a kernel and its steps."""
+
+
+class Pair(NamedTuple):
+    peer: PeCoordinates
+
+
+class Recording:
+    """A program on PE 3 of cube 2 of a SIP with a clock that tests set."""
+
+    def __init__(self, log: Any, steps: Any) -> None:
+        self.recorded, self.engine = Recorded(), Engine()
+        self.log = log(None, recorder=self.recorded.recorder)
+        origin = ProgramOrigin("add", "kernels", cube=2, pe=3, command=7, line="bench.py:5")
+        self.steps = steps(self.engine, self.log, origin)
+
+    def sleep(self, until_ps: int, value: object = None) -> object:
+        self.engine.now_ps = until_ps
+        return value
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        self.log.flush()
+        return self.recorded.rows(STEPS)
+
+
+@pytest.fixture(params=CORES.values(), ids=CORES.keys())
+def recording(request: pytest.FixtureRequest) -> Recording:
+    return Recording(*request.param)
+
+
+def language(module: str) -> Callable[..., object]:
+    """`load` of a module with this name."""
+    found: dict[str, Any] = {"__name__": module}
+    exec(compile(LANGUAGE, "language.py", "exec"), found)
+    return found["load"]
+
+
+def test_a_step_has_the_cost_of_its_command_its_cause_and_what_ended_it(
+    recording: Recording,
+) -> None:
+    steps, log = recording.steps, recording.log
+    steps.scratch_bytes = lambda: 4096
+
+    def ends(now_ps: int, value: str) -> object:
+        log.add(OpRecord("pe_dma", "load", 50, now_ps, 2, 3))
+        return recording.sleep(now_ps, value)
+
+    assert steps.step(Issued("load", Cause.OPERAND), 40, ends, 90, "value") == "value"
+    steps.step(Issued("store", Cause.OPERAND), 10, recording.sleep, 100)
+    first, second = recording.rows
+    assert (first["step"], first["program"], first["operation"]) == (0, 1, "load")
+    assert (first["begin_ps"], first["issued_ps"], first["end_ps"]) == (0, 40, 90)
+    assert (first["cause"], first["released_by"], first["scratch_bytes"]) == ("operand", 0, 4096)
+    assert (first["direction"], first["peer_sip"], first["peer_cube"]) == ("", -1, -1)
+    # No longer than its command: it waited for nothing.
+    assert (second["step"], second["cause"], second["released_by"]) == (1, "", -1)
+
+
+def test_the_peer_is_that_of_the_direction_and_a_barrier_is_released_by_no_operation(
+    recording: Recording,
+) -> None:
+    steps = recording.steps
+    steps.pair_of = lambda direction: Pair(PeCoordinates(len(direction), 5, 6))
+    steps.step(Issued("send", Cause.CREDIT, "E"), 0, recording.sleep, 10)
+    recording.log.add(OpRecord("pe_dma", "load", 10, 20, 2, 3))
+    steps.step(Issued("barrier", Cause.PEER), 0, recording.sleep, 20)
+    send, barrier = recording.rows
+    assert (send["direction"], send["cause"]) == ("E", "credit")
+    assert (send["peer_sip"], send["peer_cube"], send["peer_pe"]) == (1, 5, 6)
+    assert (barrier["cause"], barrier["released_by"]) == ("peer", -1)
+
+
+def test_a_call_without_duration_is_no_step_and_keeps_its_number(recording: Recording) -> None:
+    for until_ps in (0, 5):
+        recording.steps.step(Issued("wait", Cause.ENGINE), 0, recording.sleep, until_ps)
+    assert [row["step"] for row in recording.rows] == [1]
+
+
+def test_the_line_is_that_of_the_kernel_outside_of_the_language(recording: Recording) -> None:
+    load = language("runtime.language.memory")
+    blocked, own = Issued("load", Cause.OPERAND), language("kernel_of_a_user")
+    for until_ps in (1, 2):
+        load(recording.steps, blocked, 0, recording.sleep, until_ps)
+    load(recording.steps, blocked, 0, recording.sleep, 3)
+    own(recording.steps, blocked, 0, recording.sleep, 4)
+    lines = [row["line"].rpartition(":") for row in recording.rows]
+    first, second, third, other = (int(line) for _, _, line in lines)
+    assert first == second == third - 1
+    assert lines[0][0].endswith("test_program_steps.py")
+    assert (lines[3][0].endswith("language.py"), other) == (True, 6)
+
+
+def test_an_error_ends_the_step_and_the_deletion_of_a_program_does_not(
+    recording: Recording,
+) -> None:
+    def fails(error: type[BaseException]) -> None:
+        recording.sleep(recording.engine.now_ps + 7)
+        raise error
+
+    for error in (ValueError, GeneratorExit, ValueError):
+        with pytest.raises(error):
+            recording.steps.step(Issued("load", Cause.OPERAND), 0, fails, error)
+    assert [(row["begin_ps"], row["end_ps"]) for row in recording.rows] == [(0, 7), (14, 21)]
+
+
+def test_more_steps_than_fit_into_a_block_arrive_in_their_order(recording: Recording) -> None:
+    for until_ps in range(1, 3001):
+        recording.steps.step(Issued("load", Cause.OPERAND), 0, recording.sleep, until_ps)
+    assert [row["end_ps"] for row in recording.rows] == list(range(1, 3001))
+
+
+def test_a_program_that_ends_has_a_row_and_one_that_is_deleted_has_none(
+    recording: Recording,
+) -> None:
+    with recording.steps:
+        recording.sleep(30)
+    with pytest.raises(GeneratorExit), recording.steps:
+        raise GeneratorExit
+    (row,) = recording.recorded.rows(PROGRAMS)
+    assert (row["program"], row["cube"], row["pe"], row["kernel"]) == (1, 2, 3, "add")
+    assert (row["line"], row["begin_ps"], row["end_ps"]) == ("bench.py:5", 0, 30)
