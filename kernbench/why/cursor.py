@@ -52,10 +52,18 @@ Cursor = AtProgram | AtOp | BeforeOp | AtCommand
 
 @dataclass(frozen=True)
 class RunIndex:
-    """The tables of a run in the orders in which the walk searches them."""
+    """The tables of a run in the orders in which the walk searches them.
+
+    `before` has what walks have found: for a place, and whether the walk leads through engines
+    there, the place before it and the pieces between.
+    """
 
     sips: Mapping[int, SipIndex]
     slots: SlotJoins
+    before: dict[tuple[Cursor, bool], tuple[Cursor | None, tuple[PathPiece, ...]]] = field(
+        default_factory=dict[tuple[Cursor, bool], tuple[Cursor | None, tuple[PathPiece, ...]]],
+        repr=False,
+    )
 
     @classmethod
     def of(cls, records: RecordedRun) -> "RunIndex":

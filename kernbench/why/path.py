@@ -92,6 +92,21 @@ def _walk(walk: WalkContext, begin: AtProgram) -> None:
 
 
 def _before(walk: WalkContext, at: Cursor) -> Cursor | None:
+    """What precedes a place, after the pieces between; searched once for all walks of an index."""
+    # Only the way back from the queue of an operation depends on the walk.
+    key = at, isinstance(at, BeforeOp) and walk.through_engines
+    known = walk.index.before.get(key)
+    if known is None:
+        first = len(walk.pieces)
+        before = _searched(walk, at)
+        walk.index.before[key] = before, tuple(walk.pieces[first:])
+        return before
+    before, pieces = known
+    walk.pieces.extend(pieces)
+    return before
+
+
+def _searched(walk: WalkContext, at: Cursor) -> Cursor | None:
     match at:
         case AtProgram():
             return before_program(walk, at)

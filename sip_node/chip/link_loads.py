@@ -56,6 +56,11 @@ class LinkLoads:
         ]
         self._watched = []
         text = self._recorder.text
+        # One width for the SIP, which those of all SIPs have in most runs: rows are united here, in
+        # C, and not in the command.
+        shift = max((bins.shift for _, _, bins in loads), default=0)
+        for _, _, bins in loads:
+            bins.widen(shift)
         rows = [
             bins.packed(text, name, kind)
             for kind, name, bins in sorted(loads, key=lambda each: each[:2])

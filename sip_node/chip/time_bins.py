@@ -69,6 +69,13 @@ class ReferenceTimeBins:
         self._end_ps = 0
         return self._rows
 
+    def widen(self, shift: int) -> None:
+        """Unite bins until they have the width of `shift`, once all services are added."""
+        self._close()
+        self._end_ps = 0
+        while self.shift < shift:
+            self._double()
+
     def packed(self, text: Callable[[str], int], *names: str) -> bytes:
         """The rows of `LINKS` for these bins, of a server with `names`, its name and its kind.
 

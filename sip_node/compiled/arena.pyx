@@ -1,11 +1,15 @@
 """Memory in C that is free when its owner is, and queues of cycles in it."""
 
+cimport cython
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
 cdef enum:
     FIRST_PLACES = 8
 
 
+# The collector, which clears the attributes of an object before it dies, would take `blocks` away;
+# numbers are in no cycle.
+@cython.no_gc
 cdef class Arena:
     """Memory that is free when this object is."""
 

@@ -5,6 +5,7 @@ depends. The links with calendars before and behind the routers belong to the ho
 by the `reserve` of their class.
 """
 
+cimport cython
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 
@@ -35,6 +36,8 @@ cdef enum:
     BLOCK = 64
 
 
+# As of an arena, the collector would take `blocks` away, which has numbers only.
+@cython.no_gc
 cdef class WormPool:
     """The packets in the routers, each with a reference to its object."""
 

@@ -58,6 +58,13 @@ cdef class TimeBins:
             found.append((load.number, load.nbytes, load.busy_ps, load.queued_ps, load.packets))
         return found
 
+    def widen(self, int shift):
+        """See `ReferenceTimeBins.widen`."""
+        self.close()
+        self.end_ps = 0
+        while self.shift < shift:
+            self.double()
+
     def packed(self, text, name, kind):
         """See `ReferenceTimeBins.packed`."""
         cdef Py_ssize_t index

@@ -68,6 +68,19 @@ def test_bins_are_used_from_the_first_service_on(bins: Any) -> None:
 
 
 @both
+def test_bins_that_are_widened_are_those_of_a_wide_run(bins: Any) -> None:
+    added = services(3, 700 * BIN)
+    made, last = filled(bins, added), (8 * MOST_BINS - 1) * BIN
+    made.widen(made.shift + 3)
+    wide = filled(bins, [*added, (last, last + 1, 5, 0)])
+    assert made.shift == wide.shift == LEAST_SHIFT + 3
+    assert made.rows() == wide.rows()[:-1]
+    before = made.rows()
+    made.widen(made.shift - 1)
+    assert made.rows() == before
+
+
+@both
 def test_the_wait_in_a_queue_before_counts_for_the_next_service(bins: Any) -> None:
     made = bins()
     made.waited_ps = 500
