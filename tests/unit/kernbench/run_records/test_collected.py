@@ -9,7 +9,16 @@ from coordinator.report.record_files import remove_records, write_records
 from coordinator.report.record_rows import RecordRows
 from kernbench.run_records import Columns, open_run
 from kernbench.run_records.collected import collected_run
-from runtime.core.run_tables import LINKS, MOST_BINS, OPS, STEPS, TABLES, Form
+from runtime.core.run_tables import (
+    COMMANDS,
+    LINKS,
+    MOST_BINS,
+    OPS,
+    PROGRAMS,
+    STEPS,
+    TABLES,
+    Form,
+)
 from tests.support.run_tables import tables, write_run
 
 TEXTS = ("unused", "pe_dma", "load", "")
@@ -24,7 +33,8 @@ def records() -> RecordRows:
         values = [index % 3 + 1 for index in range(len(OPS.columns))]
         values[flow_end] = flag
         stored.add(0, "ops", OPS.packer.pack(*values), TEXTS if not flag else (), "LP 0")
-    stored.add(0, "steps", STEPS.packer.pack(*(1 for _ in STEPS.columns)), (), "LP 0")
+    for table in (PROGRAMS, STEPS, COMMANDS):
+        stored.add(0, table.name, table.packer.pack(*(1 for _ in table.columns)), (), "LP 0")
     for sip, bins in ((0, (0, 1, 2)), (1, (3, MOST_BINS))):
         for number in bins:
             row = LINKS.packer.pack(2, 1, number, 10, 20, 30, 1)
@@ -50,7 +60,7 @@ def test_columns_and_widths_are_those_of_the_files(tmp_path: Path, records: Reco
     written, collected = open_run(directory), collected_run(directory, records)
     assert (collected.run, collected.name) == (written.run, written.name)
     assert collected.bin_ps == written.bin_ps == 2048
-    assert [len(written.table(table, 0)) for table in TABLES] == [3, 0, 1, 0, 2]
+    assert [len(written.table(table, 0)) for table in TABLES] == [3, 1, 1, 1, 2]
     for sip in (0, 1):
         for table in TABLES:
             found = collected.table(table, sip)
