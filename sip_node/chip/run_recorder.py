@@ -14,7 +14,7 @@ from runtime.wire.fields import CHUNK_BYTES, CHUNK_TEXTS, TEXT_LENGTH
 RecordSink = Callable[[str, bytes, tuple[str, ...]], None]
 """Takes the name of a table, rows of it, and the texts which follow those that it has received."""
 _KEPT_BYTES = 1 << 18
-"""Rows of a table that are collected before they are passed on."""
+"""Rows of a table that are kept before they are passed on."""
 
 
 class RunRecorder:
@@ -25,7 +25,7 @@ class RunRecorder:
         self._index_of: dict[str, int] = {}
         self._new_texts: list[str] = []
         # By name: the hash of a table is computed from all its columns.
-        self._collected: dict[str, _Collected] = {}
+        self._pending: dict[str, _PendingRows] = {}
         self._programs = RANK_PROGRAM
 
     def text(self, text: str) -> int:
@@ -59,23 +59,23 @@ class RunRecorder:
 
     def add(self, table: RunTable, rows: bytes) -> None:
         """Append consecutive packed rows to a table."""
-        collected = self._collected.get(table.name)
-        if collected is None:
-            collected = self._collected[table.name] = _Collected(table)
-        collected.pieces.append(rows)
-        collected.nbytes += len(rows)
-        if collected.nbytes >= _KEPT_BYTES:
-            self._pass_on_rows(collected)
+        pending = self._pending.get(table.name)
+        if pending is None:
+            pending = self._pending[table.name] = _PendingRows(table)
+        pending.pieces.append(rows)
+        pending.nbytes += len(rows)
+        if pending.nbytes >= _KEPT_BYTES:
+            self._pass_on_rows(pending)
 
     def flush(self) -> None:
-        """Pass on all that is collected."""
-        for collected in self._collected.values():
-            self._pass_on_rows(collected)
+        """Pass on all rows that are kept."""
+        for pending in self._pending.values():
+            self._pass_on_rows(pending)
 
-    def _pass_on_rows(self, collected: "_Collected") -> None:
-        table, rows = collected.table, b"".join(collected.pieces)
-        collected.pieces.clear()
-        collected.nbytes = 0
+    def _pass_on_rows(self, pending: "_PendingRows") -> None:
+        table, rows = pending.table, b"".join(pending.pieces)
+        pending.pieces.clear()
+        pending.nbytes = 0
         most = CHUNK_BYTES // table.row_bytes * table.row_bytes
         for start in range(0, len(rows), most):
             self._pass_on(table, rows[start : start + most])
@@ -85,7 +85,7 @@ class RunRecorder:
         self._sink(table.name, rows, texts)
 
 
-class _Collected:
+class _PendingRows:
     """Rows of a table that are not passed on yet."""
 
     def __init__(self, table: RunTable) -> None:

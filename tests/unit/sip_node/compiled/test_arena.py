@@ -22,7 +22,7 @@ def test_the_collector_deletes_an_owner_without_an_error(
 ) -> None:
     problems = list[Any]()
     monkeypatch.setattr(sys, "unraisablehook", problems.append)
-    # Before the list, so that the collector comes to it first.
+    # Made before the list, so that the collector clears it first.
     owned = owner()
     cycle = [owned]
     cycle.append(cycle)
