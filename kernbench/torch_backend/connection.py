@@ -30,7 +30,9 @@ _OPERATORS = (
     *("selection_operators", "convolution_operators", "recurrent_operators"),
     *("batch_norm_operators", "optimizer_operators", "scaler_operators", "list_operators"),
     *("group_norm_operators", "pooling_operators", "activation_operators", "generators"),
-    *("element_loss_operators",),
+    *("element_loss_operators", "sort_operators", "scan_operators", "sampling_operators"),
+    *("index_copy_operators", "complex_operators", "weight_norm_operators"),
+    *("constant_operators", "bag_operators"),
 )
 
 

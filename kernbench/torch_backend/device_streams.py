@@ -15,7 +15,7 @@ from runtime.torch import events, streams
 from runtime.torch.device import check_device
 from runtime.torch.rank_state import running_rank
 
-_PRIVATE_USE = 20
+PRIVATE_USE = 20
 """The number of the device's type in PyTorch, `c10::DeviceType::PrivateUse1`."""
 
 
@@ -78,7 +78,7 @@ class DeviceStream(streams.Stream, torch.Stream):
             # From here on commands hold their tensors.
             state.has_streams = True
         return super().__new__(
-            cls, stream_id=number, device_index=state.rank, device_type=_PRIVATE_USE
+            cls, stream_id=number, device_index=state.rank, device_type=PRIVATE_USE
         )
 
     def __init__(self, device: Any = None, priority: int = 0, *, number: int | None = None) -> None:

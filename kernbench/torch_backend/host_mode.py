@@ -13,6 +13,7 @@ import torch
 
 from kernbench.torch_backend import host_module
 from kernbench.torch_backend.error_traces import omit_error_traces
+from kernbench.torch_backend.host_refusals import refuse_parts_without_operators
 from kernbench.torch_backend.no_device import NoDevice
 from kernbench.torch_backend.operators import DEVICE
 
@@ -60,6 +61,7 @@ def connect_host(lacking: str) -> tuple[torch.library.Library, ...]:
         setattr(torch.Tensor, name, NoDevice.refusing(f"Tensor.{name}"))
     torch.nn.Module.ahbm = NoDevice.refusing("Module.ahbm")
     _refuse_storages()
+    refuse_parts_without_operators()
     return (everything,)
 
 

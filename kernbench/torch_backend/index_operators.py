@@ -25,7 +25,7 @@ from runtime.language import tl
 from runtime.torch.distributed.movers import spread
 
 _T = TypeVar("_T")
-_SUMMED = frozenset({torch.float32, torch.float16, torch.bfloat16})
+SUMMED = frozenset({torch.float32, torch.float16, torch.bfloat16})
 """The types whose rows are summed, in float32."""
 
 
@@ -115,7 +115,7 @@ def _index_put(
         mask = mask.view(*mask.shape, *[1] * (x.dim() - mask.dim()))
         return x.copy_(torch.where(mask, values.to(x.device).view(()), x))
     found = _IndexedRows.of(x, indices)
-    if found is None or (accumulate and x.dtype not in _SUMMED):
+    if found is None or (accumulate and x.dtype not in SUMMED):
         return NotImplemented
     shape = (*found.shape, *found.table.shape[1:])
     source = found.in_front(values.to(x.device), shape).contiguous()
@@ -136,7 +136,7 @@ def _index_add(
     alpha: float = 1,
     out: torch.Tensor,
 ) -> torch.Tensor:
-    if not x.dim() or x.dtype not in _SUMMED:
+    if not x.dim() or x.dtype not in SUMMED:
         return NotImplemented
     if out.data_ptr() != x.data_ptr():
         out.resize_(x.shape).copy_(x)
@@ -223,7 +223,7 @@ def _put_rows(
         return
     columns = prod(table.shape[1:])
     # The addresses that a kernel stores to are fixed when it begins: the host reads the numbers.
-    rows = _positions(index, table.shape[0])
+    rows = positions_of(index, table.shape[0])
     if accumulate:
         sum_rows(table.view(-1, columns), source.view(-1, columns), sorted(rows.items()), adds=True)
         return
@@ -240,7 +240,7 @@ def _put_rows(
     )
 
 
-def _positions(index: torch.Tensor, rows: int) -> dict[int, list[int]]:
+def positions_of(index: torch.Tensor, rows: int) -> dict[int, list[int]]:
     """The positions of each number, which counts `rows`; `IndexError` for another one."""
     found: dict[int, list[int]] = {}
     for position, number in enumerate(index.flatten().tolist()):
@@ -258,11 +258,11 @@ def _embedding_backward(
     padding: int,
     by_frequency: bool,
 ) -> torch.Tensor:
-    if by_frequency or grad.dtype not in _SUMMED:
+    if by_frequency or grad.dtype not in SUMMED:
         return NotImplemented
     columns = grad.shape[-1]
     out = torch.zeros((count, columns), dtype=grad.dtype, device=DEVICE)
-    rows = _positions(indices, count)
+    rows = positions_of(indices, count)
     rows.pop(padding, None)
     sum_rows(out, grad.contiguous(), sorted(rows.items()))
     return out

@@ -33,6 +33,8 @@ class _Entry(NamedTuple):
 
 OPERATORS: dict[str, _Entry] = {}
 """The functions by the names of operators without their namespace, such as `add.out`."""
+COMPLEX: dict[str, Operator] = {}
+"""Those of tensors of which one has complex numbers."""
 CALLS: Counter[str] = Counter()
 """The calls of operators on the device."""
 FALLBACKS: Counter[str] = Counter()
@@ -55,6 +57,16 @@ def operator(
     def add(function: Operator) -> Operator:
         for name in names:
             OPERATORS[name] = _Entry(function, types)
+        return function
+
+    return add
+
+
+def complex_operator(name: str) -> Callable[[Operator], Operator]:
+    """Add the function of complex numbers of an operator that the table has for other types."""
+
+    def add(function: Operator) -> Operator:
+        COMPLEX[name] = function
         return function
 
     return add
@@ -126,10 +138,19 @@ def _counted(name: str, entry: _Entry) -> Operator:
     default = getattr(getattr(torch.ops.aten, packet), overload or "default")
 
     def call(*given: Any, **options: Any) -> Any:
-        tensors = _tensors((*given, *options.values()))
-        if entry.types is not None and any(each.dtype not in entry.types for each in tensors):
+        function = entry.function
+        if entry.types is not None:
+            others = {
+                each.dtype
+                for each in _tensors((*given, *options.values()))
+                if each.dtype not in entry.types
+            }
+            if others:
+                is_complex = name in COMPLEX and all(each.is_complex for each in others)
+                function = COMPLEX[name] if is_complex else on_host
+        if function is on_host:
             return on_host(default, *given, **options)
-        result = entry.function(*given, **options)
+        result = function(*given, **options)
         if result is NotImplemented:
             return on_host(default, *given, **options)
         CALLS[name] += 1

@@ -140,7 +140,8 @@ def _tasks(
     ]
     sums = None
     if any(len(plan.depths) > 1 for _, _, plan in planned):
-        sums = torch.empty(target.shape, dtype=torch.float32, device=a.device)
+        dtype = torch.int32 if a.dtype == torch.int8 else torch.float32
+        sums = torch.empty(target.shape, dtype=dtype, device=a.device)
     tasks: dict[Pe, list[BatchTask]] = {}
     for turn, (pe, number, plan) in enumerate(planned):
         result = ResultMatrix(start + number * distance, pitch)

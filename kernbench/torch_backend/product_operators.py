@@ -4,6 +4,8 @@ An operand may have any pitch and may be transposed, without a copy. A product w
 tiles and whose sums are long is divided along the sums, and the parts are added by another launch.
 """
 
+from typing import Any
+
 import torch
 
 from kernbench.torch_backend.cube_launch import cube_grid, launch_in_cubes
@@ -39,6 +41,18 @@ def _addmm(
     if beta == alpha == 1 and bias.dim() == 1 and bias.shape[0] == b.shape[1]:
         return _product(a, b, bias, out)
     return _scaled_sum("addmm", (bias, beta), (torch.mm(a, b), alpha), out)
+
+
+@operator("_int_mm", types=frozenset({torch.int8}))
+def _int_mm(a: torch.Tensor, b: torch.Tensor) -> Any:
+    """A product of int8, with sums in int32; errors of shapes are those of the host."""
+    if a.dim() != 2 or b.dim() != 2 or a.shape[1] != b.shape[0]:
+        return NotImplemented
+    out = torch.empty((a.shape[0], b.shape[1]), dtype=torch.int32, device=a.device)
+    if not out.numel() or not a.shape[1]:
+        return out.zero_()
+    launch_products(a.unsqueeze(0), b.unsqueeze(0), None, out.unsqueeze(0))
+    return out
 
 
 @operator("bmm.out", types=_TYPES)

@@ -87,22 +87,6 @@ def _chosen(
     return chosen, weights
 
 
-@operator("arange.start_out", types=None)
-def _arange(start: float, end: float, step: float = 1, *, out: torch.Tensor) -> torch.Tensor:
-    host = torch.arange(start, end, step, dtype=out.dtype)
-    if out.shape != host.shape:
-        out.resize_(host.shape)
-    return out.copy_(host)
-
-
-@operator("linspace.out", types=None)
-def _linspace(start: float, end: float, steps: int, *, out: torch.Tensor) -> torch.Tensor:
-    host = torch.linspace(start, end, steps, dtype=out.dtype)
-    if out.shape != host.shape:
-        out.resize_(host.shape)
-    return out.copy_(host)
-
-
 def _triangle(name: str, *, lower: bool) -> None:
     @operator(f"{name}.out")
     def triangle(x: torch.Tensor, diagonal: int = 0, *, out: torch.Tensor) -> torch.Tensor:

@@ -1,5 +1,4 @@
-"""Operators that select elements of rows, or place them there: the greatest ones, one-hot rows,
-running sums.
+"""Operators that select elements of rows, or place them there: the greatest ones, one-hot rows.
 
 They work along the last axis, other axes are moved there. A row must fit the scratch of a PE; one
 that does not is left to the host.
@@ -11,18 +10,18 @@ from typing import Any
 
 import torch
 
-from kernbench.torch_backend.element_types import hardware_type
 from kernbench.torch_backend.kernels import selection as kernels
 from kernbench.torch_backend.launches import launched, most_elements, pointer_of, window_of
 from kernbench.torch_backend.operators import operator
 from kernbench.torch_backend.pointwise_operators import compute
 from kernbench.torch_backend.rowwise_launch import dealt_rows
+from kernbench.torch_backend.sort_operators import sorted_along
 from runtime.core.requests import PerPe
 from runtime.language import tl
 from runtime.language.value import Value
 
-_MOST_FOUND = 64
-"""More greatest elements are sorted on the host."""
+_MOST_FOUND, _MOST_PLACED = 64, 128
+"""For more greatest elements the whole row is sorted; more elements are placed on the host."""
 
 
 @operator("topk.values")
@@ -37,6 +36,15 @@ def _topk(
     indices: torch.Tensor,
 ) -> Any:
     del sorted
+    if x.dtype == torch.bool:
+        return NotImplemented
+    if count > _MOST_FOUND:
+        found = sorted_along(x, dim, descending=largest)
+        if found is None:
+            return NotImplemented
+        for out, each in zip((values, indices), found, strict=True):
+            out.copy_(each.narrow(dim, 0, count))
+        return values, indices
     return _greatest(x, count, dim, (values, indices), largest=largest)
 
 
@@ -76,20 +84,22 @@ def _greatest(
     largest: bool,
 ) -> Any:
     """The greatest or least elements along an axis, in order, and their numbers."""
-    if not x.dim() or not x.numel() or count > _MOST_FOUND or x.dtype == torch.bool:
+    if not x.dim() or not x.numel():
         return NotImplemented
     rows = x.movedim(dim, -1).contiguous()
+    if x.dtype == torch.bool:
+        rows = rows.to(torch.uint8)
     bounds = None
     if count > 1:
         # What is found becomes the first bound, and no element counts as less than the second one.
         if x.dtype == torch.int64:
             return NotImplemented
-        lowest, highest = _limits(x.dtype)
+        lowest, highest = _limits(rows.dtype)
         bounds = lowest if largest else highest
     numbers = torch.empty((*rows.shape[:-1], count), dtype=torch.int64, device=x.device)
     arguments = (count, bounds, largest)
     # The elements, a type of the numbers, a mask, and what is left.
-    if not _launch_rows("greatest", kernels.greatest, rows, arguments, [rows, numbers], 3, 9):
+    if not launch_rows("greatest", kernels.greatest, rows, arguments, [rows, numbers], 3, 9):
         return NotImplemented
     values, indices = outs
     if values is not None:
@@ -107,23 +117,6 @@ def _limits(dtype: torch.dtype) -> tuple[tuple[float, float], tuple[float, float
     return (limits.min, limits.min + 1), (limits.max, limits.max - 1)
 
 
-@operator("cumsum.out")
-def _cumsum(
-    x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = None, out: torch.Tensor
-) -> Any:
-    del dtype
-    if not x.dim() or not x.numel():
-        return out.copy_(x)
-    rows = x.movedim(dim, -1).contiguous().to(out.dtype)
-    wide = torch.float32 if out.dtype in {torch.float16, torch.bfloat16} else out.dtype
-    sums = torch.empty(rows.shape, dtype=out.dtype, device=x.device)
-    arguments = (hardware_type(wide),)
-    size = wide.itemsize
-    if not _launch_rows("cumsum", kernels.running_sums, rows, arguments, [rows, sums], 2, 2 * size):
-        return NotImplemented
-    return out.copy_(sums.movedim(-1, dim))
-
-
 def _second(_: Value, value: Value) -> Value:
     return value
 
@@ -133,30 +126,46 @@ def _scatter(name: str, combine: Callable[[Value, Value], Value]) -> None:
     def placed(
         x: torch.Tensor, dim: int, index: torch.Tensor, given: Any, *, out: torch.Tensor
     ) -> Any:
-        # Each element of a row of the result is compared with each index of the row.
-        if not x.dim() or index.shape[dim] > _MOST_FOUND or x.dtype == torch.bool:
-            return NotImplemented
-        within = tuple(
-            slice(None) if axis == dim % x.dim() else slice(length)
-            for axis, length in enumerate(index.shape)
-        )
-        numbers = index.movedim(dim, -1).contiguous()
-        rows = x[within].movedim(dim, -1).contiguous()
-        result = torch.empty_like(rows)
-        used, value = [rows, numbers, result], given
-        if isinstance(given, torch.Tensor):
-            source = given[tuple(slice(length) for length in index.shape)]
-            used.insert(2, source.movedim(dim, -1).contiguous())
-            value = None
-        arguments = (index.shape[dim], combine, value)
-        if not _launch_rows(name, kernels.placed, rows, arguments, used, 3, 9):
-            return NotImplemented
-        if rows.shape != x.shape and out.data_ptr() != x.data_ptr():
-            out.copy_(x)
-        out[within].copy_(result.movedim(-1, dim))
-        return out
+        return _placed((name, combine), (x, dim, index), given, out)
 
     del placed
+
+
+def _placed(
+    call: tuple[str, Callable[[Value, Value], Value]],
+    rows_of: tuple[torch.Tensor, int, torch.Tensor],
+    given: Any,
+    out: torch.Tensor,
+) -> Any:
+    """Combine elements of `given`, or a number, with those of rows that an index names."""
+    (name, combine), (x, dim, index) = call, rows_of
+    # Each element of a row of the result is compared with each index of the row.
+    if not x.dim() or index.shape[dim] > _MOST_PLACED:
+        return NotImplemented
+    if x.dtype == torch.bool:
+        whole = torch.empty_like(x, dtype=torch.uint8)
+        source = given.to(torch.uint8) if isinstance(given, torch.Tensor) else int(bool(given))
+        found = _placed(call, (x.to(torch.uint8), dim, index), source, whole)
+        return found if found is NotImplemented else out.copy_(whole != 0)
+    within = tuple(
+        slice(None) if axis == dim % x.dim() else slice(length)
+        for axis, length in enumerate(index.shape)
+    )
+    numbers = index.movedim(dim, -1).contiguous()
+    rows = x[within].movedim(dim, -1).contiguous()
+    result = torch.empty_like(rows)
+    used, value = [rows, numbers, result], given
+    if isinstance(given, torch.Tensor):
+        source = given[tuple(slice(length) for length in index.shape)]
+        used.insert(2, source.movedim(dim, -1).contiguous())
+        value = None
+    arguments = (index.shape[dim], combine, value)
+    if not launch_rows(name, kernels.placed, rows, arguments, used, 3, 9):
+        return NotImplemented
+    if rows.shape != x.shape and out.data_ptr() != x.data_ptr():
+        out.copy_(x)
+    out[within].copy_(result.movedim(-1, dim))
+    return out
 
 
 _scatter("scatter.src_out", _second)
@@ -166,7 +175,7 @@ _extreme("max", "dim_max", largest=True)
 _extreme("min", "dim_min", largest=False)
 
 
-def _launch_rows(
+def launch_rows(
     name: str,
     kernel: Callable[..., None],
     rows: torch.Tensor,

@@ -41,7 +41,7 @@ def test_each_use_of_the_device_names_the_reason_and_the_remedy(run: Runs):
     output = run("reduced_mode.py", KERNBENCH_TORCH_NATIVE="0")
     outcomes = dict(re.findall(r"^= (.+?) \| (.*)$", output, re.MULTILINE))
     of_cpp = {name: outcomes.pop(name) for name in list(outcomes) if "C++" in name}
-    assert len(outcomes) == 16
+    assert len(outcomes) == 24
     for outcome in outcomes.values():
         assert outcome.startswith("NoDeviceError: ")
         assert "because its C++ part (allocator, hooks) is switched off" in outcome

@@ -1,10 +1,9 @@
-"""Kernels on whole rows that select elements: greatest ones, one-hot selection, running sums."""
+"""Kernels on whole rows that select elements: greatest ones, one-hot selection."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 from kernbench.torch_backend.kernels.bounds import IndexBounds
-from runtime.core.dtypes import DType
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
 
@@ -16,7 +15,8 @@ class RowShape(NamedTuple):
     columns: int
 
 
-def _blocks(part: tuple[int, int], height: int) -> list[tuple[int, int]]:
+def row_blocks(part: tuple[int, int], height: int) -> list[tuple[int, int]]:
+    """The first row of each block of rows [first, last), and how many it has."""
     first, last = part
     return [(row, min(height, last - row)) for row in range(first, last, height)]
 
@@ -36,7 +36,7 @@ def greatest(  # noqa: PLR0917 - the arguments of a launch are positional
     """
     columns = shape.columns
     find, nearest = (tl.argmax, tl.maximum) if largest else (tl.argmin, tl.minimum)
-    for row, rows in _blocks(part, shape.height):
+    for row, rows in row_blocks(part, shape.height):
         with tl.scratch():
             left = tl.load(source + row * columns, (rows, columns))
             if bounds is not None:
@@ -49,18 +49,6 @@ def greatest(  # noqa: PLR0917 - the arguments of a launch are positional
                     if bounds is not None and number + 1 < count:
                         rest = tl.where(numbers == column, bounds[0], left)
                         tl.fused(lambda each: each * 1, rest, out=left)
-
-
-def running_sums(
-    part: tuple[int, int], shape: RowShape, dtype: DType, source: Pointer, out: Pointer
-) -> None:
-    """Kernel: the sums of each element and all before it in its row, computed in `dtype`."""
-    columns = shape.columns
-    for row, rows in _blocks(part, shape.height):
-        with tl.scratch():
-            values = tl.load(source + row * columns, (rows, columns))
-            sums = tl.cumsum(values if values.dtype == dtype else values.to(dtype), 1)
-            tl.store(out + row * columns, sums if sums.dtype == out.dtype else sums.to(out.dtype))
 
 
 def placed(  # noqa: PLR0917 - the arguments of a launch are positional
@@ -78,7 +66,7 @@ def placed(  # noqa: PLR0917 - the arguments of a launch are positional
     source, if there is no number, and the result.
     """
     columns, out = shape.columns, others[-1]
-    for row, rows in _blocks(part, shape.height):
+    for row, rows in row_blocks(part, shape.height):
         with tl.scratch():
             result = tl.load(start + row * columns, (rows, columns))
             numbers = tl.arange(0, columns)[None, :]

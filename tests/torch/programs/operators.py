@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - PyTorch's convention
@@ -11,6 +12,9 @@ from kernbench.torch_backend.operators import FALLBACKS
 torch.manual_seed(0)
 X, Y, Z = torch.randn(300, 70), torch.randn(70, 40), torch.randn(2, 3, 5)
 MASK, CLASSES = torch.rand(300, 70) > 0.5, torch.randint(0, 70, (300,))
+FEW = torch.tensor([3, 9, 0, 41, 7])
+UNUSUAL = X[:9].detach().clone()
+UNUSUAL[1:7, 3:60:9] = torch.tensor([torch.nan, torch.inf, -torch.inf, torch.nan, 0.5, -0.0, 0.0])
 LONG = torch.randint(-9, 9, (300, 70))
 WIDE = torch.randn(40, 5000)
 SQUARE = torch.randn(2048, 2048)
@@ -91,6 +95,10 @@ CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
     "linear of long panels": (lambda x: F.linear(x, x[:33], x[0, :33]), (WIDE,)),
     "mv": (lambda x, y: x @ y[:, 0], (X, Y)),
     "bfloat16 mm": (lambda x, y: x.bfloat16() @ y.bfloat16(), (X, Y)),
+    "int8 mm": (
+        lambda x: torch._int_mm(x.to(torch.int8) * 9, x.to(torch.int8).t().contiguous() * 7),
+        (LONG[:40],),
+    ),
     "softmax": (lambda x: x.softmax(1), (X,)),
     "log_softmax": (lambda x: x.log_softmax(0), (X,)),
     "layer_norm": (lambda x: F.layer_norm(x, (70,), x[0], x[1]), (X,)),
@@ -160,7 +168,18 @@ CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
     "floor_divide of floats": (lambda x: x.detach() // 0.3, (X,)),
     "truncated quotient": (lambda x: torch.div(x, 4, rounding_mode="trunc"), (LONG,)),
     "fused Adam": (lambda x: _optimised(torch.optim.Adam, x), (X,)),
-    "fused AdamW": (lambda x: _optimised(torch.optim.AdamW, x), (X,)),
+    "fused AdamW": (lambda x: _optimised(torch.optim.AdamW, x, amsgrad=True), (X,)),
+    "fused SGD": (lambda x: _optimised(torch.optim.SGD, x), (X,)),
+    "fused SGD with momentum": (
+        lambda x: _optimised(torch.optim.SGD, x, momentum=0.9, dampening=0.2),
+        (X,),
+    ),
+    "fused SGD of Nesterov": (
+        lambda x: _optimised(torch.optim.SGD, x, momentum=0.9, nesterov=True, maximize=True),
+        (X,),
+    ),
+    "scaled fused SGD": (lambda x: _optimised(torch.optim.SGD, x, scaled=True), (X,)),
+    "scaled fused Adam": (lambda x: _optimised(torch.optim.Adam, x, scaled=True), (X,)),
     "leaky_relu": (lambda x: F.leaky_relu(x, 0.2), (X,)),
     "elu": (lambda x: F.elu(x, 1.5) + F.elu(x.clone(), inplace=True) + F.selu(x), (X,)),
     "softplus": (lambda x: F.softplus(x * 9, beta=2), (X,)),
@@ -173,7 +192,49 @@ CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
     "stack": (lambda x: torch.stack([x, x + 1], 1), (X,)),
     "resized": (lambda x: x.clone().detach().resize_(21210)[:21000] + 1, (X,)),
     "tril": (lambda x: x.tril(-1), (X,)),
-    "sort on the host": (lambda x: x.sort(1)[0], (X,)),
+    "sort": (lambda x: x.sort(1)[0], (X[:40],)),
+    "sort of columns": (lambda x: x.sort(0, descending=True)[0], (X[:128, :20],)),
+    "sort with NaN": (lambda x: x.sort(1, descending=True)[0].isnan(), (UNUSUAL,)),
+    "places of NaN": (lambda x: x.argsort(stable=True), (UNUSUAL,)),
+    "places of equal integers": (lambda x: x.argsort(stable=True, descending=True), (LONG[:40],)),
+    "sort of parts of rows": (lambda x: x.detach().sort()[1], (WIDE[:3, :500],)),
+    "sort of bools": (lambda m: m.sort(stable=True)[1], (MASK[:40],)),
+    "sort on the host": (lambda x: x.sort(1)[0], (WIDE[:3],)),
+    "topk of many": (lambda x: x.detach().topk(66)[0], (X[:40],)),
+    "cumprod": (lambda x: (1 + x / 9).cumprod(1), (X,)),
+    "cumprod of integers": (lambda x: x.cumprod(0), (LONG[:14],)),
+    "index_copy": (lambda x, c: x.index_copy(1, c, x[:, 60:65]), (X, FEW)),
+    "index_fill": (lambda x, c: x.index_fill(0, c, 2.5), (X, FEW)),
+    "scatter of bools": (lambda m, c: m.scatter(1, c.expand(300, 5), False), (MASK, FEW)),
+    "any of bools": (lambda m: m.max(1)[1], (MASK,)),
+    "one sample": (lambda x: _seeded(x.softmax(1).detach().multinomial, 1), (X,)),
+    "samples": (lambda x: _seeded(x.softmax(1).detach().multinomial, 20), (X,)),
+    "repeated samples": (lambda x: _seeded(x[0].softmax(0).detach().multinomial, 90, True), (X,)),
+    "bags": (lambda x, c: F.embedding_bag(c, x[:70], c[:3].sort()[0] - c[:3].min()), (X, CLASSES)),
+    "sums of weighted bags": (
+        lambda x, c: F.embedding_bag(
+            c, x[:70], c[:1] * 0, mode="sum", per_sample_weights=x.detach()[:, 0]
+        ),
+        (X, CLASSES),
+    ),
+    "padded bags": (
+        lambda x, c: F.embedding_bag(c.view(30, 10), x[:70], padding_idx=3),
+        (X, CLASSES),
+    ),
+    "constants": (
+        lambda x: (
+            x[tuple(torch.tril_indices(9, 9, -1, device=x.device))]
+            + torch.eye(36, 70, device=x.device)[:, 3:4]
+        ),
+        (X,),
+    ),
+    "weight norm": (lambda x: torch._weight_norm(x, x[:, :1], 0), (X,)),
+    "rotary positions": (lambda x, y: _rotated(x.view(40, 35, 2), y[0, :35].detach()), (X[:40], Y)),
+    "complex arithmetic": (lambda x: _complex(x.view(40, 35, 2)), (X[:40],)),
+    "complex in place": (
+        lambda x: _with(x.detach().clone(), lambda y: _pairs(y).mul_(_pairs(y).conj() + 2j)),
+        (X[:40],),
+    ),
     "type view": (lambda x: x.view(torch.int32) + 1, (X,)),
     "empty": (lambda x: x[:0] + 1, (X,)),
     "number": (lambda x: x[3, 4] * 2, (X,)),
@@ -229,14 +290,42 @@ def _attention(x: torch.Tensor, **options: object) -> torch.Tensor:
     return y.transpose(1, 2).flatten(2)
 
 
-def _optimised(kind: type[torch.optim.Optimizer], x: torch.Tensor) -> torch.Tensor:
+def _optimised(
+    kind: type[torch.optim.Optimizer], x: torch.Tensor, *, scaled: bool = False, **options: Any
+) -> torch.Tensor:
+    """The parameters after some steps; with a scaler, of which the second one has an infinity."""
     parameters = [each.detach().clone().requires_grad_() for each in (x, x[0], x[0, 0])]
-    optimizer = kind(parameters, lr=1e-2, weight_decay=0.1, fused=True)
-    for factor in (0.5, -3.0, 1.0):
+    optimizer = kind(parameters, lr=1e-2, weight_decay=0.1, fused=True, **options)
+    scaler = torch.amp.GradScaler(x.device.type, init_scale=8.0, enabled=scaled)
+    for step, factor in enumerate((0.5, -3.0, 1.0)):
+        scale = scaler.scale(torch.ones((), device=x.device))
         for each in parameters:
-            each.grad = each.detach() * factor + 1
-        optimizer.step()
+            each.grad = (each.detach() * factor + 1) * scale
+        if scaled and step == 1:
+            parameters[1].grad[3] = torch.inf
+        scaler.step(optimizer)
+        scaler.update()
     return torch.cat([each.detach().flatten() for each in parameters])
+
+
+def _seeded(draw: Callable[..., torch.Tensor], *arguments: object) -> torch.Tensor:
+    torch.manual_seed(5)
+    return draw(*arguments)
+
+
+def _pairs(x: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_complex(x.view(40, 35, 2))
+
+
+def _rotated(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
+    turns = torch.polar(torch.ones_like(angles), angles)
+    return torch.view_as_real(torch.view_as_complex(x) * turns)[:, 3:]
+
+
+def _complex(x: torch.Tensor) -> torch.Tensor:
+    z = torch.view_as_complex(x)
+    w = (z * z.conj() - 2 * z + (1 - 2j)) / (z + 20) + z.real
+    return torch.view_as_real(w.sum(1) + z.abs().sum() - z.sum())
 
 
 def _with(tensor: torch.Tensor, change: Callable[[torch.Tensor], object]) -> torch.Tensor:

@@ -31,6 +31,14 @@ CASES = {
     "autocast": lambda: torch.autocast("ahbm", torch.bfloat16),
     "torch.ahbm.Event": lambda: torch.ahbm.Event(enable_timing=True),
     "torch.ahbm.memory_allocated": lambda: torch.ahbm.memory_allocated(0),
+    "torch.Stream": lambda: torch.Stream(device="ahbm"),
+    "torch.Stream of its number": lambda: torch.Stream(stream_id=0, device_index=0, device_type=20),
+    "torch.Stream without a device": torch.Stream,
+    "torch.Event": lambda: torch.Event("ahbm", enable_timing=True),
+    "torch.Generator": lambda: torch.Generator("ahbm"),
+    "GradScaler": lambda: torch.amp.GradScaler("ahbm"),
+    "torch.accelerator.synchronize": torch.accelerator.synchronize,
+    "torch.accelerator.memory_allocated": torch.accelerator.memory_allocated,
     "an error of C++": lambda: torch.ones(2) + torch.ones(3),
     "an error of C++, deeper": lambda: nn.Sequential(nn.Linear(3, 3))(torch.ones(2, 2)),
 }
@@ -39,6 +47,10 @@ assert not torch.ahbm.is_available()
 assert not torch.accelerator.is_available()
 assert torch.ahbm.device_count() == 0
 torch.manual_seed(1)
+assert isinstance(torch.Generator().manual_seed(1), torch.Generator)
+assert isinstance(torch.default_generator, torch.Generator)
+assert not torch.amp.GradScaler("ahbm", enabled=False).is_enabled()
+assert torch.amp.GradScaler("cpu").is_enabled()
 for name, case in CASES.items():
     try:
         outcome = f"made {case()}"
