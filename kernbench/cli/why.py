@@ -76,7 +76,7 @@ def _what_if(records: "RecordedRun", what_ifs: Sequence[str], *, as_json: bool) 
     if as_json:
         _print_json(predictions_json(checked))
     else:
-        print_lines(prediction_lines(checked, records.run.total_ps))
+        print_lines(prediction_lines(checked, records.run.total_ps, least=True))
 
 
 def _explain(records: "RecordedRun", *, check: bool, as_json: bool) -> None:

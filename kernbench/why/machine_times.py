@@ -46,8 +46,12 @@ class WorkTime:
     fixed_ps: int
     bytes_ps: Fraction
 
-    def changed_ps(self, other: "WorkTime", length_ps: int) -> int:
-        """The time of a piece of `length_ps` on a machine where its work takes `other`."""
+    def changed_ps(self, other: "WorkTime", length_ps: int, *, is_absorbed: bool = False) -> int:
+        """The time of a piece of `length_ps` on a machine where its work takes `other`.
+
+        With `is_absorbed`, what it waited for others absorbs a change of its fixed time: they are
+        served when they were.
+        """
         alone_ps = self.fixed_ps + self.bytes_ps
         if not alone_ps:
             return length_ps
@@ -55,7 +59,11 @@ class WorkTime:
             # A part of the work: the rest of it was hidden.
             return round(length_ps * (other.fixed_ps + other.bytes_ps) / alone_ps)
         ratio = other.bytes_ps / self.bytes_ps if self.bytes_ps else Fraction(1)
-        return round(other.fixed_ps + (length_ps - self.fixed_ps) * ratio)
+        change_ps = Fraction(other.fixed_ps - self.fixed_ps)
+        if is_absorbed:
+            waited_ps = (length_ps - alone_ps) * ratio
+            change_ps -= max(min(change_ps, waited_ps), -waited_ps)
+        return round(self.fixed_ps + change_ps + (length_ps - self.fixed_ps) * ratio)
 
 
 class MachineTimes:

@@ -127,22 +127,29 @@ def load_lines(found: Mapping[str, Sequence[Load]], total_ps: int) -> Iterator[s
         yield ""
 
 
-def prediction_lines(predictions: Sequence[Prediction], total_ps: int) -> Iterator[str]:
-    """What the run would take with other numbers: predicted, and simulated where it was checked."""
+def prediction_lines(
+    predictions: Sequence[Prediction], total_ps: int, *, least: bool = False
+) -> Iterator[str]:
+    """What the run would take with other numbers: predicted, and simulated where it was checked.
+
+    With `least`, also the least change, where it is another one.
+    """
     if not predictions:
         return
     yield ""
     yield "what if (ns)"
-    headings = ("<number", "before", "after", "predicted", "%", "simulated", "%")
+    has_least = least and any(each.least_ps != each.predicted_ps for each in predictions)
+    titles = ["predicted", *(["at least"] if has_least else []), "simulated"]
+    headings = ["<number", "before", "after", *(each for title in titles for each in (title, "%"))]
     table = TextTable(text_columns(*headings), STYLE)
     for each in predictions:
-        simulated = ("", "")
-        if each.simulated_ps is not None:
-            simulated = (signed(each.simulated_ps), percent(each.simulated_ps, total_ps))
         change = each.change
-        numbers = (f"{change.before:g}", f"{change.after:g}")
-        predicted = (signed(each.predicted_ps), percent(each.predicted_ps, total_ps))
-        table.row(change.key, *numbers, *predicted, *simulated)
+        cells = [change.key, f"{change.before:g}", f"{change.after:g}"]
+        bounds = [each.predicted_ps, each.least_ps] if has_least else [each.predicted_ps]
+        for changed_ps in (*bounds, each.simulated_ps):
+            known = changed_ps is not None
+            cells += [signed(changed_ps), percent(changed_ps, total_ps)] if known else ["", ""]
+        table.row(*cells)
     yield from table.lines()
 
 

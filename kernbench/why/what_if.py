@@ -3,6 +3,10 @@
 The work of each piece of the path takes another time on the changed machine; the sum of these
 differences is the prediction. It is exact where the path stays the critical one, and where the
 pieces do not compete for other servers than before; a simulation of the changed run checks it.
+
+Records have the length of a wait at a link, and not whose packets were in front. If these come
+earlier as well, a shorter latency shortens the piece; if they come when they did, the wait absorbs
+it. The prediction takes the first for all waits of the path, and its least the second.
 """
 
 from collections.abc import Iterator, Sequence
@@ -56,10 +60,14 @@ class NumberChange:
 
 @dataclass(frozen=True)
 class Prediction:
-    """The predicted change of the time of a run, negative for less; `simulated_ps` if checked."""
+    """The predicted change of the time of a run, negative for less; `simulated_ps` if checked.
+
+    `least_ps` is the change if the queues on the path absorb changes of latencies beside them.
+    """
 
     change: NumberChange
     predicted_ps: int
+    least_ps: int
     simulated_ps: int | None = None
 
 
@@ -144,11 +152,15 @@ class Predictor:
         """The change of the time of the run."""
         changed = MachineTimes(changed_topology(self._records, change))
         before, after = self._times, changed
-        predicted_ps = sum(
-            before.of(work).changed_ps(after.of(work), length_ps) - length_ps
-            for work, length_ps in self._pieces
+        predicted_ps, least_ps = (
+            sum(
+                before.of(work).changed_ps(after.of(work), length_ps, is_absorbed=absorbed)
+                - length_ps
+                for work, length_ps in self._pieces
+            )
+            for absorbed in (False, True)
         )
-        return Prediction(change, predicted_ps)
+        return Prediction(change, predicted_ps, least_ps)
 
     def classes(self, most: int = 5) -> Sequence[Prediction]:
         """The classes of components that save most if they were twice as fast."""
@@ -169,6 +181,7 @@ def predictions_json(predictions: Sequence[Prediction]) -> list[dict[str, object
             "before": each.change.before,
             "after": each.change.after,
             "predicted_ps": each.predicted_ps,
+            "least_ps": each.least_ps,
             "simulated_ps": each.simulated_ps,
         }
         for each in predictions

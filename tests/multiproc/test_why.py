@@ -102,3 +102,17 @@ def test_a_prediction_is_near_the_simulation(why: Why, change: str, tolerance: f
     [found] = why(*ALL_REDUCE, *SMALL, options=("--what-if", change))
     assert found["simulated_ps"] != 0
     assert found["predicted_ps"] == pytest.approx(found["simulated_ps"], rel=tolerance)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ucie.overhead_ns=16",
+        pytest.param("cube.noc.router_overhead_ns=x0.5", marks=pytest.mark.nightly),
+    ],
+)
+def test_the_simulation_of_contended_slots_is_between_least_and_prediction(why: Why, change: str):
+    [found] = why(*ALL_REDUCE, *LARGE, options=("--what-if", change))
+    predicted, simulated = abs(found["predicted_ps"]), abs(found["simulated_ps"])
+    assert found["predicted_ps"] * found["simulated_ps"] > 0
+    assert abs(found["least_ps"]) < simulated < predicted

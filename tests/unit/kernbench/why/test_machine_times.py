@@ -104,3 +104,28 @@ def test_a_piece_changes_by_its_fixed_time_and_by_that_for_bytes(length_ps: int,
 
 def test_work_without_time_changes_nothing():
     assert WorkTime(0, Fraction(0)).changed_ps(WorkTime(5, Fraction(5)), 77) == 77
+
+
+@pytest.mark.parametrize(
+    ("fixed_ps", "length_ps", "changed_ps"),
+    [
+        # 100 + 40 ps alone, and a wait of 30 ps: it absorbs 30 of the 50 ps by which it comes
+        # earlier or later, or all of 20.
+        (50, 170, 150),
+        (150, 170, 190),
+        (80, 170, 170),
+        (120, 170, 170),
+        # Nothing waited.
+        (50, 140, 90),
+        (150, 140, 190),
+    ],
+)
+def test_a_wait_absorbs_a_change_of_the_fixed_time(fixed_ps: int, length_ps: int, changed_ps: int):
+    before, after = WorkTime(100, Fraction(40)), WorkTime(fixed_ps, Fraction(40))
+    assert before.changed_ps(after, length_ps, is_absorbed=True) == changed_ps
+
+
+def test_a_wait_of_half_the_bytes_absorbs_half():
+    before, after = WorkTime(100, Fraction(40)), WorkTime(50, Fraction(20))
+    # 40 + 30 ps of bytes and waits become 35, of which 15 ps are the wait.
+    assert before.changed_ps(after, 170, is_absorbed=True) == 100 - (50 - 15) + 35

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from kernbench.run_records import open_run
 from kernbench.why.explanation import explain
-from kernbench.why.report import explanation_lines
+from kernbench.why.report import explanation_lines, prediction_lines
+from kernbench.why.what_if import NumberChange, Prediction
 from tests.support.hand_made_runs import one_kernel
 from tests.support.run_tables import write_run
 
@@ -33,3 +34,20 @@ def test_the_longest_piece_comes_first(tmp_path: Path):
     at = found.index("longest pieces of the critical path (ns)")
     lengths = [float(line.split()[1]) for line in found[at + 2 : at + 18]]
     assert lengths == sorted(lengths, reverse=True)
+
+
+def test_the_least_of_a_prediction_has_a_column_where_it_differs():
+    change = NumberChange("ucie.overhead_ns", 8, 4)
+
+    def shown(*predictions: Prediction) -> list[str]:
+        found = prediction_lines(predictions, 10_000, least=True)
+        return [" ".join(line.split()) for line in found][2:]
+
+    assert shown(Prediction(change, -500, -500, -400)) == [
+        "# number before after predicted % simulated %",
+        "ucie.overhead_ns 8 4 -0.500 -5.0 -0.400 -4.0",
+    ]
+    assert shown(Prediction(change, -500, -300)) == [
+        "# number before after predicted % at least % simulated %",
+        "ucie.overhead_ns 8 4 -0.500 -5.0 -0.300 -3.0",
+    ]

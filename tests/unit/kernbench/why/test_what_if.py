@@ -117,13 +117,14 @@ def test_the_classes_that_save_most_come_first(tmp_path: Path):
 
 
 def test_predictions_for_programs_are_picoseconds():
-    prediction = Prediction(NumberChange("ucie.bw_gbs", 128, 256), -5, -4)
+    prediction = Prediction(NumberChange("ucie.bw_gbs", 128, 256), -5, -3, -4)
     assert predictions_json([prediction]) == [
         {
             "key": "ucie.bw_gbs",
             "before": 128,
             "after": 256,
             "predicted_ps": -5,
+            "least_ps": -3,
             "simulated_ps": -4,
         }
     ]
