@@ -2,7 +2,7 @@
 
 from runtime.core.bench_registry import StudyOptions, study
 
-CONTEXT, TOKENS, SIPS = 8192, 64, "1,2,4,8"
+CONTEXT, TOKENS, SIPS = 8192, 64, "1,2,8"
 
 
 @study(
