@@ -1,6 +1,7 @@
 """The rows of operations for the records of a run, in C: see op_rows.pyx."""
 
 from sip_node.compiled.operation cimport Operation
+from sip_node.compiled.packed_rows cimport PackedRows
 from sip_node.compiled.packet_train cimport QueueTimes
 
 cdef enum:
@@ -29,16 +30,10 @@ cdef packed struct OpRow:
     long long memory_ps
 
 
-cdef class OpRows:
-    cdef object recorder
-    cdef dict texts
+cdef class OpRows(PackedRows):
     cdef int causes[CAUSES]
-    cdef OpRow *rows
-    cdef Py_ssize_t size
 
     cdef int enter(
         self, str engine, str name, Operation *about, tuple inputs, object flow, QueueTimes times
     ) except -1
-    cdef int text(self, str text) except -1
     cdef int cause(self, int waited_for) except -1
-    cdef int pass_on(self) except -1

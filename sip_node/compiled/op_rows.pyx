@@ -1,11 +1,9 @@
 """The rows of operations for the records of a run, in C; see `sip_node.chip.op_rows`."""
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
-
 from runtime.core.run_tables import OPS, Cause
 from runtime.core.trace import Operand
 from sip_node.compiled.operation cimport FOR_LINK, FOR_MEMORY, FOR_NOTHING, Operation
+from sip_node.compiled.packed_rows cimport PackedRows
 from sip_node.compiled.packet_train cimport QueueTimes
 from sip_node.compiled.struct_fields cimport field_at, offset_of
 
@@ -27,32 +25,20 @@ def waited_for(cause):
     return NUMBERS[cause]
 
 
-cdef class OpRows:
+cdef class OpRows(PackedRows):
     """The twin of `ReferenceOpRows`."""
 
     def __init__(self, recorder):
         cdef int index
-        if OPS.row_bytes != sizeof(OpRow):
-            raise ValueError(f"a row of {OPS.row_bytes} bytes, the core has {sizeof(OpRow)}")
-        self.recorder, self.texts = recorder, {}
+        self.start(recorder, OPS, sizeof(OpRow), ROWS)
         for index in range(CAUSES):
             self.causes[index] = -1
-        self.rows = <OpRow *> PyMem_Malloc(ROWS * sizeof(OpRow))
-        if not self.rows:
-            raise MemoryError
-
-    def __dealloc__(self):
-        PyMem_Free(self.rows)
-
-    def flush(self):
-        """See `ReferenceOpRows.flush`."""
-        self.pass_on()
 
     cdef int enter(
         self, str engine, str name, Operation *about, tuple inputs, object flow, QueueTimes times
     ) except -1:
         """Add the row of a record."""
-        cdef OpRow *row = &self.rows[self.size]
+        cdef OpRow *row = <OpRow *> self.new_row()
         cdef long long waited_ps = 0
         cdef int waited_for = FOR_NOTHING
         row.engine, row.name = self.text(engine), self.text(name)
@@ -79,27 +65,9 @@ cdef class OpRows:
                 waited_for = FOR_MEMORY
         row.cause = self.cause(waited_for)
         row.link = self.text(times.link if times is not None and times.link_ps else "")
-        self.size += 1
-        if self.size == ROWS:
-            self.pass_on()
         return 0
-
-    cdef int text(self, str text) except -1:
-        found = self.texts.get(text)
-        if found is None:
-            found = self.texts[text] = self.recorder.text(text)
-        return found
 
     cdef int cause(self, int waited_for) except -1:
         if self.causes[waited_for] < 0:
             self.causes[waited_for] = self.text(NAMES[waited_for])
         return self.causes[waited_for]
-
-    cdef int pass_on(self) except -1:
-        """Give the rows to the recorder."""
-        if self.size:
-            self.recorder.add(
-                OPS, PyBytes_FromStringAndSize(<char *> self.rows, self.size * sizeof(OpRow))
-            )
-            self.size = 0
-        return 0

@@ -59,7 +59,7 @@ cdef class ProgramSteps:
         direction = self.rows.text(towards)
         if self.scratch_bytes is not None:
             scratch_bytes = self.scratch_bytes()
-        row = self.rows.new_row()
+        row = <StepRow *> self.rows.new_row()
         row.step, row.program, row.operation, row.line = step, self.number, operation, line
         row.begin_ps, row.issued_ps, row.end_ps = begin_ps, issued_ps, now_ps
         row.cause, row.released_by, row.direction = cause, released_by, direction

@@ -1,6 +1,7 @@
 """The rows of the steps of programs, in C: see step_rows.pyx."""
 
 from cpython.ref cimport PyObject
+from sip_node.compiled.packed_rows cimport PackedRows
 
 cdef extern from "Python.h":
     ctypedef struct PyFrameObject
@@ -30,16 +31,9 @@ cdef class CodeLines:
     cdef dict texts
 
 
-cdef class StepRows:
-    cdef object recorder
-    cdef dict texts
+cdef class StepRows(PackedRows):
     cdef dict codes
-    cdef StepRow *rows
-    cdef Py_ssize_t size
     cdef long long numbers
 
     cdef CodeLines lines_of(self, PyFrameObject *frame, PyObject *code)
     cdef int kernel_line(self) except -1
-    cdef int text(self, object text) except -1
-    cdef StepRow *new_row(self) except NULL
-    cdef int pass_on(self) except -1

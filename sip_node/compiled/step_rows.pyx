@@ -1,11 +1,10 @@
 """The rows of the steps of programs for the records of a run, in C; see `sip_node.chip.step_rows`.
 """
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.ref cimport PyObject
 
 from runtime.core.run_tables import STEPS
+from sip_node.compiled.packed_rows cimport PackedRows
 
 cdef extern from "Python.h":
     ctypedef struct PyCodeObject
@@ -26,23 +25,12 @@ cdef class CodeLines:
     """
 
 
-cdef class StepRows:
+cdef class StepRows(PackedRows):
     """The twin of `ReferenceStepRows`."""
 
     def __init__(self, recorder):
-        if STEPS.row_bytes != sizeof(StepRow):
-            raise ValueError(f"a row of {STEPS.row_bytes} bytes, the core has {sizeof(StepRow)}")
-        self.recorder, self.texts, self.codes = recorder, {}, {}
-        self.rows = <StepRow *> PyMem_Malloc(ROWS * sizeof(StepRow))
-        if not self.rows:
-            raise MemoryError
-
-    def __dealloc__(self):
-        PyMem_Free(self.rows)
-
-    def flush(self):
-        """Give the rows to the recorder."""
-        self.pass_on()
+        self.start(recorder, STEPS, sizeof(StepRow), ROWS)
+        self.codes = {}
 
     cdef int kernel_line(self) except -1:
         """The text of the innermost line of a kernel; see `ReferenceStepRows.line`."""
@@ -80,23 +68,3 @@ cdef class StepRows:
         lines.is_language = self.recorder.is_language(<object> frame)
         self.codes[<size_t> code] = lines
         return lines
-
-    cdef int text(self, object text) except -1:
-        found = self.texts.get(text)
-        if found is None:
-            found = self.texts[text] = self.recorder.text(text)
-        return found
-
-    cdef StepRow *new_row(self) except NULL:
-        if self.size == ROWS:
-            self.pass_on()
-        self.size += 1
-        return &self.rows[self.size - 1]
-
-    cdef int pass_on(self) except -1:
-        if self.size:
-            self.recorder.add(
-                STEPS, PyBytes_FromStringAndSize(<char *> self.rows, self.size * sizeof(StepRow))
-            )
-            self.size = 0
-        return 0

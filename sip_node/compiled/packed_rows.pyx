@@ -1,0 +1,48 @@
+"""Rows of a table of the records of a run, packed in C, which go to the recorder in pieces."""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+
+
+cdef class PackedRows:
+    """The first base of the rows of a table."""
+
+    cdef int start(self, recorder, table, Py_ssize_t row_bytes, Py_ssize_t most) except -1:
+        """Keep up to `most` rows; `row_bytes` is the size of the struct of a row."""
+        if table.row_bytes != row_bytes:
+            raise ValueError(f"a row of {table.row_bytes} bytes, the core has {row_bytes}")
+        self.recorder, self.table, self.texts = recorder, table, {}
+        self.row_bytes, self.most = row_bytes, most
+        self.packed = <char *> PyMem_Malloc(most * row_bytes)
+        if not self.packed:
+            raise MemoryError
+        return 0
+
+    def __dealloc__(self):
+        PyMem_Free(self.packed)
+
+    def flush(self):
+        """Give the rows to the recorder."""
+        self.pass_on()
+
+    cdef int text(self, object text) except -1:
+        """The index of a text in the list of texts of the SIP."""
+        found = self.texts.get(text)
+        if found is None:
+            found = self.texts[text] = self.recorder.text(text)
+        return found
+
+    cdef void *new_row(self) except NULL:
+        """The memory of one more row."""
+        if self.size == self.most:
+            self.pass_on()
+        self.size += 1
+        return self.packed + (self.size - 1) * self.row_bytes
+
+    cdef int pass_on(self) except -1:
+        if self.size:
+            self.recorder.add(
+                self.table, PyBytes_FromStringAndSize(self.packed, self.size * self.row_bytes)
+            )
+            self.size = 0
+        return 0
