@@ -31,7 +31,7 @@ def measured_ps(file: TopologyFile, algorithm: str, pes: int, nbytes: int) -> in
         torch.distributed.all_reduce(torch.empty(shape, dtype=torch.float32, dp=policy))
         torch.ahbm.synchronize()
 
-    def keep(_sip: int, records: list[OpRecord]) -> None:
+    def keep(_sip: int, records: Sequence[OpRecord]) -> None:
         kernels.extend(each for each in records if each.engine == "pe_cpu.collective")
 
     sips = int(file["system.sips.count"])

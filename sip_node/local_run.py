@@ -4,7 +4,7 @@ It simulates what a run from the command line does with `--procs 1`, for program
 result themselves.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from runtime.core.output import print_lines
 from runtime.core.trace import OpRecord
 from runtime.diagnosis.deadlock import deadlock
 from runtime.model.topology import parse_topology
+from runtime.wire.codec import decode_records
 from runtime.wire.control import Done, Job, Peers
 from runtime.wire.environment import ccl_trace_requested
 from runtime.wire.reports import DevicePrint, SlotTransfer, in_order_of_time
@@ -24,10 +25,10 @@ from sip_node.pdes.loop import LogicalProcess
 from sip_node.programs.user_program import Programs
 from sip_node.reporter import LpPrograms, print_transfer
 
-OnRecords = Callable[[int, list[OpRecord]], None]
+OnRecords = Callable[[int, Sequence[OpRecord]], None]
 
 
-def no_records(sip: int, records: list[OpRecord]) -> None:
+def no_records(sip: int, records: Sequence[OpRecord]) -> None:
     """For `on_records`, by a program which has no use for the op log."""
 
 
@@ -86,11 +87,12 @@ class _Recorder:
     def round(self, time_ps: int, loop: LogicalProcess, programs: LpPrograms) -> None:
         pass
 
-    def trace(self, sip: int, records: list[OpRecord]) -> None:
+    def trace(self, sip: int, records: bytes) -> None:
+        decoded = decode_records(records, f"SIP {sip}")
         if self._on_records is None:
-            self.records.setdefault(sip, []).extend(records)
+            self.records.setdefault(sip, []).extend(decoded)
         else:
-            self._on_records(sip, records)
+            self._on_records(sip, decoded)
 
     def recorded(self, sip: int, table: str, rows: bytes, texts: tuple[str, ...]) -> None:
         self.texts.setdefault(sip, []).extend(texts)

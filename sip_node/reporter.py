@@ -3,8 +3,6 @@
 import sys
 from typing import Protocol
 
-from runtime.core.trace import OpRecord
-from runtime.wire.codec import encode_records
 from runtime.wire.control import (
     MemoryContents,
     Printed,
@@ -40,8 +38,8 @@ class LpObserver(Protocol):
         """Called once a round of the loop; an error that it raises ends the run."""
         ...
 
-    def trace(self, sip: int, records: list[OpRecord]) -> None:
-        """The next records of the op log of a SIP."""
+    def trace(self, sip: int, records: bytes) -> None:
+        """The next records of the op log of a SIP, as `codec.decode_records` reads them."""
         ...
 
     def recorded(self, sip: int, table: str, rows: bytes, texts: tuple[str, ...]) -> None:
@@ -90,9 +88,9 @@ class Reporter:
             self._control.report_status(status)
         self._control.check()
 
-    def trace(self, sip: int, records: list[OpRecord]) -> None:
-        """Send the records as one chunk."""
-        self._control.send(TraceChunk(self._lp, sip, encode_records(records)))
+    def trace(self, sip: int, records: bytes) -> None:
+        """Send the records."""
+        self._control.send(TraceChunk(self._lp, sip, records))
 
     def recorded(self, sip: int, table: str, rows: bytes, texts: tuple[str, ...]) -> None:
         """Send the rows and the texts."""

@@ -22,7 +22,8 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class ReferenceOpLog:
-    """Collects records, passes full chunks to `sink`, and keeps a running hash of all records.
+    """Collects records, and keeps a running hash of all of them. `sink` takes them in chunks, each
+    the MessagePack array of its records.
 
     `written` takes what the host wrote, in the order of its records. `transferred` takes every slot
     that a kernel sends or receives, in a run that requests it, and `printed` every line that one
@@ -32,7 +33,7 @@ class ReferenceOpLog:
 
     def __init__(
         self,
-        sink: Callable[[list[OpRecord]], None] | None,
+        sink: Callable[[bytes], None] | None,
         written: Callable[[bytes], None] | None = None,
         transferred: Callable[[SlotTransfer], None] | None = None,
         printed: Callable[[DevicePrint], None] | None = None,
@@ -111,10 +112,10 @@ class ReferenceOpLog:
             return
         # Without the header of the array, so that the hash is that of the records one by one and
         # does not depend on where the chunks were cut.
-        encoded = memoryview(_encoder.encode(self._chunk))
-        self._hash.update(encoded[_array_header_bytes(len(self._chunk)) :])
+        encoded = _encoder.encode(self._chunk)
+        self._hash.update(memoryview(encoded)[_array_header_bytes(len(self._chunk)) :])
         if self._sink is not None:
-            self._sink(self._chunk)
+            self._sink(encoded)
         self._chunk = []
 
     def digest(self, memories: Iterable[Memory]) -> str:

@@ -14,12 +14,13 @@ cdef class OpLog:
     cdef readonly object printed
     cdef readonly object recorder
     cdef object hash
+    # The records of the chunk, and how many of their bytes are hashed.
     cdef PackedBytes encoded
+    cdef Py_ssize_t in_chunk
+    cdef Py_ssize_t hashed
     # In a run with records.
     cdef OpRows rows
     cdef readonly StepRows steps
-    # The records of a chunk for a sink, and those of recordings.
-    cdef list chunk
     cdef list recordings
     cdef readonly long long last_ps
     # The number of records, and the latest of them.
@@ -38,4 +39,5 @@ cdef class OpLog:
         tuple inputs, object flow, object axis
     ) except -1
     cdef int collect(self, record, Operation *about, QueueTimes times) except -1
+    cdef int pass_on_full(self) except -1
     cdef int hash_encoded(self) except -1

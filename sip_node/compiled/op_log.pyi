@@ -16,7 +16,7 @@ class OpLog:
     steps: StepRows | None
     def __init__(
         self,
-        sink: Callable[[list[OpRecord]], None] | None,
+        sink: Callable[[bytes], None] | None,
         written: Callable[[bytes], None] | None = None,
         transferred: Callable[[SlotTransfer], None] | None = None,
         printed: Callable[[DevicePrint], None] | None = None,

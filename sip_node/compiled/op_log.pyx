@@ -1,7 +1,7 @@
 """The op log of one SIP in C; see `sip_node.chip.op_log`.
 
-A record is encoded when it is added. The twins enter its fields; an `OpRecord` is made of them only
-where a sink or a recording collects them.
+A record is encoded when it is added: its bytes are hashed, and are what a sink gets. The twins enter
+its fields; an `OpRecord` is made of them only where a recording collects them.
 """
 
 
@@ -39,7 +39,7 @@ cdef class OpLog:
         self.rows = None if recorder is None else OpRows(recorder)
         self.steps = None if recorder is None else StepRows(recorder)
         self.encoded, self.hash = PackedBytes(), RunningSha256()
-        self.chunk, self.recordings = [], []
+        self.recordings = []
 
     def add(self, record not None, requested_ps=None, cause="", QueueTimes times=None):
         """See `ReferenceOpLog.add`."""
@@ -64,8 +64,9 @@ cdef class OpLog:
                 engine=field_at(record, at[0]), name=field_at(record, at[1]), about=&about,
                 inputs=field_at(record, at[12]), flow=field_at(record, at[10]), times=times,
             )
-        if self.sink is not None or self.recordings:
+        if self.recordings:
             self.collect(record, &about, times)
+        self.pass_on_full()
 
     cdef int enter(
         self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,
@@ -75,7 +76,7 @@ cdef class OpLog:
         self.encode(engine, name, about, shape, dtype, strides, inputs, flow, axis)
         if self.rows is not None:
             self.rows.enter(engine, name, about, inputs, flow, times)
-        if self.sink is not None or self.recordings:
+        if self.recordings:
             self.collect(
                 OpRecord(
                     engine, name, about.start_ps, about.end_ps, about.cube, about.pe,
@@ -84,6 +85,7 @@ cdef class OpLog:
                 ),
                 about, times,
             )
+        self.pass_on_full()
         return 0
 
     cpdef long long ended_now(self, long long now_ps, int cube, int pe) except -2:
@@ -123,9 +125,10 @@ cdef class OpLog:
         if self.rows is not None:
             self.rows.pass_on()
             self.steps.pass_on()
-        if self.chunk:
-            self.sink(self.chunk)
-            self.chunk = []
+        if self.in_chunk and self.sink is not None:
+            self.sink(self.encoded.as_array(self.in_chunk))
+            self.encoded.clear()
+            self.hashed = self.in_chunk = 0
 
     def digest(self, memories):
         """See `ReferenceOpLog.digest`."""
@@ -172,7 +175,8 @@ cdef class OpLog:
         else:
             to.add_value(axis)
         to.add_number(about.checksum)
-        if to.size >= HASHED_BYTES:
+        self.in_chunk += 1
+        if to.size - self.hashed >= HASHED_BYTES:
             self.hash_encoded()
         return 0
 
@@ -181,16 +185,20 @@ cdef class OpLog:
         for records, waits in self.recordings:
             records.append(record)
             waits.append((about.requested_ps, about.waited_for, times))
-        if self.sink is not None:
-            self.chunk.append(record)
-            if len(self.chunk) >= CHUNK_RECORDS:
-                self.flush()
+        return 0
+
+    cdef int pass_on_full(self) except -1:
+        """Pass on a chunk that is full, with the rows of its records."""
+        if self.in_chunk >= CHUNK_RECORDS and self.sink is not None:
+            self.flush()
         return 0
 
     cdef int hash_encoded(self) except -1:
-        if self.encoded.size:
-            self.hash.update(self.encoded.view())
-            self.encoded.clear()
+        if self.encoded.size > self.hashed:
+            self.hash.update(self.encoded.view(self.hashed))
+            if self.sink is None:
+                self.encoded.clear()
+            self.hashed = self.encoded.size
         return 0
 
 

@@ -65,7 +65,8 @@ cdef class PackedBytes:
     cdef int add_integers(self, tuple values) except -1
     cdef int add_value(self, object value) except -1
     cdef int add_other(self, object value) except -1
-    cdef object view(self)
+    cdef object view(self, Py_ssize_t first)
+    cdef bytes as_array(self, Py_ssize_t length)
     cdef int clear(self) except -1
 
     cdef inline int reserve(self, Py_ssize_t nbytes) except -1:

@@ -3,7 +3,7 @@
 import msgspec
 
 from cpython.buffer cimport PyBUF_READ
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.long cimport PyLong_CheckExact
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
@@ -78,9 +78,17 @@ cdef class PackedBytes:
         self.size += nbytes
         return 0
 
-    cdef object view(self):
-        """The encoded values; valid until the next call."""
-        return PyMemoryView_FromMemory(self.start, self.size, PyBUF_READ)
+    cdef object view(self, Py_ssize_t first):
+        """The encoded values from byte `first` on; valid until the next call."""
+        return PyMemoryView_FromMemory(self.start + first, self.size - first, PyBUF_READ)
+
+    cdef bytes as_array(self, Py_ssize_t length):
+        """The encoded values as one array of that length."""
+        cdef PackedBytes header = PackedBytes.__new__(PackedBytes)
+        header.add_length(length)
+        return PyBytes_FromStringAndSize(header.start, header.size) + PyBytes_FromStringAndSize(
+            self.start, self.size
+        )
 
     cdef int clear(self) except -1:
         self.size = 0

@@ -16,6 +16,7 @@ from runtime.core.trace import Operand, OpRecord
 from runtime.language.gemm import accumulator_type, checked_gemm
 from runtime.language.value import Pointer, Ref, row_major
 from runtime.model.topology import parse_topology
+from runtime.wire.codec import decode_records
 from sip_node.chip import fast_forward
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.fast_forward import FastForward
@@ -95,12 +96,15 @@ class Run:
         self.machine, self.addresses = machine, spec.addresses
         self.engine, self.records = Engine(), list[OpRecord]()
         self.recorded = Recorded()
-        self.log = OpLog(self.records.extend, recorder=self.recorded.recorder)
+        self.log = OpLog(self._keep, recorder=self.recorded.recorder)
         self.forward = FastForward(self.engine) if forward else None
         self.chip = Chip(spec, 0, self.engine, self.log, self.forward)
         self.pes = [self.chip.pe(PeCoordinates(0, 0, pe)) for pe in (0, 1)]
         self.fill()
         self.engine.at(BEGIN_PS, self.multiply, 0, OUT)
+
+    def _keep(self, records: bytes) -> None:
+        self.records.extend(decode_records(records, "the log"))
 
     def fill(self) -> None:
         """Write the operands, with elements so small that nothing overflows."""

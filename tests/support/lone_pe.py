@@ -4,6 +4,7 @@ from runtime.core.coordinates import PeCoordinates
 from runtime.core.simtime import NEVER_PS
 from runtime.core.trace import Operand, OpRecord
 from runtime.model.topology import parse_topology
+from runtime.wire.codec import decode_records
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.completion import Completion
 from sip_node.chip.op_log import OpLog
@@ -35,12 +36,15 @@ class LonePe:
         )
         topology = parse_topology(text, "topology.yaml", 1)
         self.engine, self.records = Engine(), list[OpRecord]()
-        self.log = OpLog(self.records.extend, recorder=recorder)
+        self.log = OpLog(self._keep, recorder=recorder)
         plan = chip_spec(topology, data=data)
         self.addresses = plan.addresses
         self.chip = Chip(plan, 0, self.engine, self.log)
         self.pe = self.chip.pe(PeCoordinates(0, 0, 0))
         self.dma = self.pe.dma
+
+    def _keep(self, records: bytes) -> None:
+        self.records.extend(decode_records(records, "the log"))
 
     def hbm(self, offset: int, *shape: int, pe: int = 0, strides: tuple[int, ...] = ()) -> Operand:
         return Operand(self.addresses.pe_hbm_addr(0, 0, pe, offset), shape, "i8", strides)

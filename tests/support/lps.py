@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from runtime.ccl.config import load_ccl
 from runtime.core.garbage_collection import collections_suspended
-from runtime.core.trace import OpRecord
 from runtime.model.topology import parse_topology
 from runtime.wire.control import Job, Peers
 from runtime.wire.reports import DevicePrint, SipReport
@@ -24,7 +23,7 @@ class _NoObserver:
     def round(self, time_ps: int, loop: LogicalProcess, programs: LpPrograms) -> None:
         pass
 
-    def trace(self, sip: int, records: list[OpRecord]) -> None:
+    def trace(self, sip: int, records: bytes) -> None:
         pass
 
     def written(self, sip: int, data: bytes) -> None:

@@ -1,5 +1,7 @@
 """Measures one call of the study."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from kernbench import DPPolicy, torch
@@ -42,7 +44,7 @@ def measure(point: FormPoint) -> FormRow:
 
     kernels = list[OpRecord]()
 
-    def keep_kernels(_sip: int, records: list[OpRecord]) -> None:
+    def keep_kernels(_sip: int, records: Sequence[OpRecord]) -> None:
         kernels.extend(each for each in records if each.engine == "pe_cpu.collective")
 
     # All ranks in this process: worker processes simulate different points. The whole op log of

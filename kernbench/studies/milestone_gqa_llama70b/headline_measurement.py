@@ -1,6 +1,6 @@
 """Measures one layer at headline scale: simulates it, checks its result, splits its time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def measure(point: HeadlinePoint) -> HeadlineRow:
     tensors = layer_tensors(point) if point.has_data else None
     counts, works = OpLogCounts(), WorkIntervals()
 
-    def observe(sip: int, records: list[OpRecord]) -> None:
+    def observe(sip: int, records: Sequence[OpRecord]) -> None:
         counts.add(sip, records)
         works.add(sip, records)
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.core.trace import OpRecord
+from runtime.wire.codec import decode_records
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.op_log import CHUNK_RECORDS, OpLog
 
@@ -73,8 +74,8 @@ def test_reading_the_digest_does_not_change_it() -> None:
 
 
 def test_the_sink_gets_every_record_once_in_chunks() -> None:
-    chunks: list[list[OpRecord]] = []
-    log = OpLog(chunks.append)
+    chunks: list[tuple[OpRecord, ...]] = []
+    log = OpLog(lambda chunk: chunks.append(decode_records(chunk, "the log")))
     records = [
         OpRecord(engine="pe_math", name="add", start_ps=time_ps, end_ps=time_ps)
         for time_ps in range(CHUNK_RECORDS + 3)
@@ -85,6 +86,7 @@ def test_the_sink_gets_every_record_once_in_chunks() -> None:
     log.flush()
     log.flush()
     assert [record for chunk in chunks for record in chunk] == records
+    assert log.digest(()) == digest_of(records)
 
 
 def test_the_log_has_the_latest_end_of_its_operations() -> None:
