@@ -26,6 +26,10 @@ def main(arguments: Sequence[str] | None = None, launch: "Launch | None" = None)
 
     A run has the processes of `launch`, if it is given.
     """
+    # Threads of OpenBLAS, the library behind numpy's products, wait for work in a loop: 40 ms as
+    # soon as numpy is imported, while the processes of the run need all cores. It reads this when
+    # it is loaded.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         _require_streams()
         check_packages()

@@ -64,3 +64,25 @@ def test_a_command_does_not_load(
     )
     # A run of more than a few seconds prints its progress to standard error.
     assert done.returncode == 0, done.stderr
+
+
+THREADS = """
+import os
+from kernbench.cli.main import main
+main(["--list"])
+import numpy
+raise SystemExit(len(os.listdir("/proc/self/task")) - 1)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="Linux lists threads in /proc")
+def test_numpy_starts_no_threads_in_the_process_of_a_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+
+    done = subprocess.run(
+        [sys.executable, "-c", THREADS], capture_output=True, text=True, timeout=100, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
