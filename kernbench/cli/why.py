@@ -53,8 +53,9 @@ def why_command(
 
 
 def _compare(before: "RecordedRun", after: "RecordedRun", *, as_json: bool) -> None:
-    from kernbench.why.compare import compare, comparison_json, comparison_lines
+    from kernbench.why.compare import compare, comparison_lines
     from kernbench.why.explanation import explain
+    from kernbench.why.json_form import comparison_json
 
     comparison = compare(explain(before), explain(after))
     if as_json:
@@ -65,25 +66,26 @@ def _compare(before: "RecordedRun", after: "RecordedRun", *, as_json: bool) -> N
 
 def _what_if(records: "RecordedRun", what_ifs: Sequence[str], *, as_json: bool) -> None:
     from kernbench.why.explanation import require_finished
+    from kernbench.why.json_form import what_if_json
     from kernbench.why.path import critical_path
     from kernbench.why.report import prediction_lines
-    from kernbench.why.what_if import Predictor, parse_change, predictions_json
+    from kernbench.why.what_if import Predictor, parse_change
 
     require_finished(records)
     changes = [parse_change(records, text) for text in what_ifs]
     predictor = Predictor(records, critical_path(records))
     checked = _checked(records, [predictor.predict(change) for change in changes])
     if as_json:
-        _print_json(predictions_json(checked))
+        _print_json(what_if_json(records, checked))
     else:
-        print_lines(prediction_lines(checked, records.run.total_ps, least=True))
+        print_lines(prediction_lines(checked, records.run.total_ps, absorbed=True))
 
 
 def _explain(records: "RecordedRun", *, check: bool, as_json: bool) -> None:
     from kernbench.why.explanation import explain
-    from kernbench.why.json_form import explanation_json
+    from kernbench.why.json_form import explanation_json, predictions_json
     from kernbench.why.report import explanation_lines, prediction_lines
-    from kernbench.why.what_if import Predictor, predictions_json
+    from kernbench.why.what_if import Predictor
 
     explanation = explain(records)
     predictions = Predictor(records, explanation.path).classes()

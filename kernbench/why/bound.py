@@ -1,8 +1,10 @@
 """The least time that a run could take: that of its busiest resource, or of its longest chain.
 
-No order of the same operations ends before the busiest link, memory or engine has served all of
-its own; and none before the chain of dependencies of the critical path is through, even if nothing
-in it ever waited in a queue. The larger of the two is the bound.
+No order of the same operations ends before the busiest link, memory or computing engine has served
+all of its own, one after the other; and none before the chain of dependencies of the critical path
+is through, even if nothing in it ever waited in a queue. The larger of the two is the bound. The
+busy time of a transfer engine (DMA, fetch and store) is none: it serves several operations at once,
+and each for as long as its data is on its way, queues included.
 """
 
 from collections.abc import Sequence
@@ -69,4 +71,4 @@ def bound_line(bound: RunBound) -> str:
 def _name(bound: RunBound) -> str:
     if bound.is_of_path or bound.resource is None:
         return "the chain of dependencies without queues"
-    return f"{bound.resource.kind} {bound.resource.title}"
+    return f"{bound.resource.noun} {bound.resource.title}"

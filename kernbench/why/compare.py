@@ -90,26 +90,5 @@ def comparison_lines(comparison: RunComparison) -> Iterator[str]:
         yield ""
 
 
-def comparison_json(comparison: RunComparison) -> dict[str, object]:
-    """The comparison as a mapping of stable keys; times are integer picoseconds."""
-
-    def rows(found: Sequence[Change]) -> list[dict[str, object]]:
-        return [
-            {"name": each.name, "before_ps": each.before_ps, "after_ps": each.after_ps}
-            for each in found
-        ]
-
-    return {
-        "before": comparison.before.records.name,
-        "after": comparison.after.records.name,
-        "before_ps": comparison.before.total_ps,
-        "after_ps": comparison.after.total_ps,
-        "parts": rows(comparison.parts),
-        "kinds": rows(comparison.kinds),
-        "lines": rows(comparison.lines),
-        "components": rows(comparison.components),
-    }
-
-
 def _parts(explanation: Explanation) -> dict[str, int]:
     return {part.title: time for part, time in explanation.mean_parts_ps.items()}

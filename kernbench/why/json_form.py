@@ -1,14 +1,18 @@
-"""The explanation of a run for programs: JSON with stable keys, times in integer picoseconds."""
+"""What `why` has for programs: JSON with stable keys, times in integer picoseconds."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from kernbench.run_records import RecordedRun
+from kernbench.why.compare import Change, RunComparison
 from kernbench.why.explanation import Explanation
 from kernbench.why.load import Load
 from kernbench.why.parts import TimePart
 from kernbench.why.piece import PathPiece
 from kernbench.why.shares import PathShare, by_component, by_kind, by_line, shares
+from kernbench.why.what_if import Prediction
 
-VERSION = 1
+VERSION = 2
 """Increases when a key changes its meaning or disappears."""
 KEYS = {
     TimePart.COMPUTE: "compute_ps",
@@ -58,6 +62,53 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
             "resource": _load(bound.resource) if bound.resource else None,
         },
     }
+
+
+def comparison_json(comparison: RunComparison) -> dict[str, Any]:
+    """The differences of two runs as a mapping."""
+
+    def rows(found: Sequence[Change]) -> list[dict[str, Any]]:
+        return [
+            {"name": each.name, "before_ps": each.before_ps, "after_ps": each.after_ps}
+            for each in found
+        ]
+
+    return {
+        "version": VERSION,
+        "before": comparison.before.records.name,
+        "after": comparison.after.records.name,
+        "before_ps": comparison.before.total_ps,
+        "after_ps": comparison.after.total_ps,
+        "parts": rows(comparison.parts),
+        "kinds": rows(comparison.kinds),
+        "lines": rows(comparison.lines),
+        "components": rows(comparison.components),
+    }
+
+
+def what_if_json(records: RecordedRun, predictions: Sequence[Prediction]) -> dict[str, Any]:
+    """The predictions for a run as a mapping."""
+    return {
+        "version": VERSION,
+        "run": records.name,
+        "total_ps": records.run.total_ps,
+        "what_if": predictions_json(predictions),
+    }
+
+
+def predictions_json(predictions: Sequence[Prediction]) -> list[dict[str, Any]]:
+    """Changes of the time of a run, if a number was another one."""
+    return [
+        {
+            "key": each.change.key,
+            "before": each.change.before,
+            "after": each.change.after,
+            "predicted_ps": each.predicted_ps,
+            "absorbed_ps": each.absorbed_ps,
+            "simulated_ps": each.simulated_ps,
+        }
+        for each in predictions
+    ]
 
 
 def _share(share: PathShare) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The load of links, memories and engines over the whole run: busy time, queues, fullest bin."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,14 @@ from runtime.core.run_tables import LINKS, NONE, OPS
 
 BUSIEST = 10
 """Resources of a kind that reports show."""
-ENGINE = "engine"
-"""The kind of an engine of a PE; links and parts of memories have the kinds of their table."""
-_ENGINES = ("pe_dma", "pe_fetch_store", "pe_gemm", "pe_math")
+ENGINE, TRANSFER_ENGINE = "engine", "transfer engine"
+"""The kinds of engines of a PE; links and parts of memories have the kinds of their table."""
+_KINDS = {
+    "pe_gemm": ENGINE,
+    "pe_math": ENGINE,
+    "pe_dma": TRANSFER_ENGINE,
+    "pe_fetch_store": TRANSFER_ENGINE,
+}
 _PLACES = 1 << 24
 """Coordinates of a PE as one number are smaller."""
 
@@ -25,7 +30,8 @@ _PLACES = 1 << 24
 class Load:
     """A link, a channel or port of a memory, or an engine.
 
-    `busy_ps` is the time for which it served, of a DMA engine that for which any channel did.
+    `busy_ps` is the time for which it served. A transfer engine serves several operations at once,
+    each for as long as its data is on its way: it is busy while any of them is.
     `queued_ps` sums the waits of its packets or operations. `peak` is the busy share of the bin of
     time in which it was busiest, which begins at `peak_ps`.
     """
@@ -41,6 +47,11 @@ class Load:
     peak_ps: int
 
     @property
+    def noun(self) -> str:
+        """The kind in a sentence: engines of both kinds are engines."""
+        return ENGINE if self.kind == TRANSFER_ENGINE else self.kind
+
+    @property
     def title(self) -> str:
         """The name with its SIP, which components of a PE have in their own."""
         return self.name if self.name.startswith("sip ") else f"sip{self.sip}.{self.name}"
@@ -51,7 +62,12 @@ def loads(records: RecordedRun, most: int | None = BUSIEST) -> dict[str, list[Lo
     found = dict[str, list[Load]]()
     for sip in records.sips:
         links = _link_loads(records.table(LINKS, sip), sip, records.bin_ps, most)
-        engines = _engine_loads(records.table(OPS, sip), sip, records.bin_ps, most)
+        ops = records.table(OPS, sip)
+        engines = [
+            load
+            for kind in (ENGINE, TRANSFER_ENGINE)
+            for load in _engine_loads(ops, kind, sip, records.bin_ps, most)
+        ]
         for load in [*links, *engines]:
             found.setdefault(load.kind, []).append(load)
     return {
@@ -61,9 +77,10 @@ def loads(records: RecordedRun, most: int | None = BUSIEST) -> dict[str, list[Lo
 
 
 def busiest(found: dict[str, list[Load]]) -> Load | None:
-    """The resource with the longest busy time; the resource bound of the run."""
-    every = [each for of_kind in found.values() for each in of_kind]
-    return max(every, key=lambda load: load.busy_ps, default=None)
+    """The resource with the longest busy time, of those that serve one after the other."""
+    # More channels of a transfer engine at once shorten its busy time.
+    serial = [each for kind in found if kind != TRANSFER_ENGINE for each in found[kind]]
+    return max(serial, key=lambda load: load.busy_ps, default=None)
 
 
 def _link_loads(links: Columns, sip: int, bin_ps: int, most: int | None) -> Iterator[Load]:
@@ -96,10 +113,12 @@ def _link_loads(links: Columns, sip: int, bin_ps: int, most: int | None) -> Iter
             )
 
 
-def _engine_loads(ops: Columns, sip: int, bin_ps: int, most: int | None) -> Iterator[Load]:
-    engines = ops.text("engine")
-    chosen = engines.matching(lambda name: name.startswith(_ENGINES)) & (ops["pe"] != NONE)
-    ops = ops.take(np.flatnonzero(chosen))
+def _engine_loads(
+    ops: Columns, kind: str, sip: int, bin_ps: int, most: int | None
+) -> Iterator[Load]:
+    """The busiest engines of a kind."""
+    of_kind = ops.text("engine").matching(lambda name: _KINDS.get(name) == kind)
+    ops = ops.take(np.flatnonzero(of_kind & (ops["pe"] != NONE)))
     if not len(ops):
         return
     keys = _keys(ops)
@@ -111,10 +130,10 @@ def _engine_loads(ops: Columns, sip: int, bin_ps: int, most: int | None) -> Iter
     limits = np.searchsorted(numbers[by_engine], np.arange(len(found) + 1))
     for number in order:
         rows = by_engine[limits[number] : limits[number + 1]]
-        yield _engine_load(ops, rows, sip, bin_ps)
+        yield _engine_load(ops, rows, kind, sip, bin_ps)
 
 
-def _engine_load(ops: Columns, rows: NDArray[Any], sip: int, bin_ps: int) -> Load:
+def _engine_load(ops: Columns, rows: NDArray[Any], kind: str, sip: int, bin_ps: int) -> Load:
     coverage = Coverage.of(ops["start_ps"][rows], ops["end_ps"][rows])
     edges = np.arange(0, int(ops["end_ps"][rows].max()) + bin_ps, bin_ps)
     in_bins = np.diff(coverage.until(edges))
@@ -123,7 +142,7 @@ def _engine_load(ops: Columns, rows: NDArray[Any], sip: int, bin_ps: int) -> Loa
     return Load(
         sip=sip,
         name=component(cube, pe, ops.text("engine")[int(rows[0])]),
-        kind=ENGINE,
+        kind=kind,
         busy_ps=int(coverage.before[-1]),
         queued_ps=int((ops["start_ps"][rows] - ops["requested_ps"][rows]).sum()),
         count=len(rows),
@@ -147,8 +166,3 @@ def _busy_ps(numbers: NDArray[Any], count: int, ops: Columns) -> NDArray[np.int6
 def _keys(ops: Columns) -> NDArray[np.int64]:
     places = ops["cube"].astype(np.int64) * 4096 + ops["pe"]
     return ops.text("engine").codes.astype(np.int64) * _PLACES + places
-
-
-def total_of(found: Sequence[Load]) -> int:
-    """The busy time of several resources together."""
-    return sum(each.busy_ps for each in found)

@@ -46,24 +46,25 @@ class WorkTime:
     fixed_ps: int
     bytes_ps: Fraction
 
-    def changed_ps(self, other: "WorkTime", length_ps: int, *, is_absorbed: bool = False) -> int:
-        """The time of a piece of `length_ps` on a machine where its work takes `other`.
+    def change_ps(self, other: "WorkTime", length_ps: int, *, is_absorbed: bool = False) -> int:
+        """By how much a piece of `length_ps` changes on a machine where its work takes `other`.
 
         With `is_absorbed`, what it waited for others absorbs a change of its fixed time: they are
         served when they were.
         """
         alone_ps = self.fixed_ps + self.bytes_ps
         if not alone_ps:
-            return length_ps
+            return 0
         if length_ps < alone_ps:
             # A part of the work: the rest of it was hidden.
-            return round(length_ps * (other.fixed_ps + other.bytes_ps) / alone_ps)
+            return round(length_ps * (other.fixed_ps + other.bytes_ps) / alone_ps) - length_ps
         ratio = other.bytes_ps / self.bytes_ps if self.bytes_ps else Fraction(1)
         change_ps = Fraction(other.fixed_ps - self.fixed_ps)
         if is_absorbed:
             waited_ps = (length_ps - alone_ps) * ratio
             change_ps -= max(min(change_ps, waited_ps), -waited_ps)
-        return round(self.fixed_ps + change_ps + (length_ps - self.fixed_ps) * ratio)
+        changed_ps = self.fixed_ps + change_ps + (length_ps - self.fixed_ps) * ratio
+        return round(changed_ps) - length_ps
 
 
 class MachineTimes:

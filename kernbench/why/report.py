@@ -6,7 +6,7 @@ from coordinator.report.text_table import TextColumn, TextStyle, TextTable, text
 from kernbench.why.bound import bound_line
 from kernbench.why.breakdown import PeTime, worst
 from kernbench.why.explanation import Explanation
-from kernbench.why.load import Load
+from kernbench.why.load import ENGINE, TRANSFER_ENGINE, Load
 from kernbench.why.parts import TimePart
 from kernbench.why.path import CriticalPath
 from kernbench.why.piece import PathPiece
@@ -16,7 +16,13 @@ from runtime.core.simtime import PS_PER_NS, format_ps
 
 STYLE = TextStyle(gap=2, heading_marks=("# ", "  "), row_mark="  ")
 SHOWN = 10
-_KIND_TITLES = {"link": "links", "memory": "memory channels", "port": "ports", "engine": "engines"}
+_KIND_TITLES = {
+    "link": "links",
+    "memory": "memory channels",
+    "port": "ports",
+    ENGINE: "engines",
+    TRANSFER_ENGINE: "transfer engines",
+}
 
 
 def explanation_lines(explanation: Explanation) -> Iterator[str]:
@@ -128,27 +134,30 @@ def load_lines(found: Mapping[str, Sequence[Load]], total_ps: int) -> Iterator[s
 
 
 def prediction_lines(
-    predictions: Sequence[Prediction], total_ps: int, *, least: bool = False
+    predictions: Sequence[Prediction], total_ps: int, *, absorbed: bool = False
 ) -> Iterator[str]:
     """What the run would take with other numbers: predicted, and simulated where it was checked.
 
-    With `least`, also the least change, where it is another one.
+    With `absorbed`, also the prediction in which waits absorb changes, where it is another one.
     """
     if not predictions:
         return
+    columns = {"predicted": [each.predicted_ps for each in predictions]}
+    if absorbed and any(each.absorbed_ps != each.predicted_ps for each in predictions):
+        columns["absorbed"] = [each.absorbed_ps for each in predictions]
+    simulated = [each.simulated_ps for each in predictions if each.simulated_ps is not None]
+    if len(simulated) == len(predictions):
+        columns["simulated"] = simulated
     yield ""
-    yield "what if (ns)"
-    has_least = least and any(each.least_ps != each.predicted_ps for each in predictions)
-    titles = ["predicted", *(["at least"] if has_least else []), "simulated"]
-    headings = ["<number", "before", "after", *(each for title in titles for each in (title, "%"))]
+    exact = "simulated is exact" if simulated else "--check simulates these machines"
+    yield f"what if (ns): predicted is an estimate, {exact}"
+    headings = ["<number", "before", "after", *(each for title in columns for each in (title, "%"))]
     table = TextTable(text_columns(*headings), STYLE)
-    for each in predictions:
+    for row, each in enumerate(predictions):
         change = each.change
         cells = [change.key, f"{change.before:g}", f"{change.after:g}"]
-        bounds = [each.predicted_ps, each.least_ps] if has_least else [each.predicted_ps]
-        for changed_ps in (*bounds, each.simulated_ps):
-            known = changed_ps is not None
-            cells += [signed(changed_ps), percent(changed_ps, total_ps)] if known else ["", ""]
+        for changes_ps in columns.values():
+            cells += [signed(changes_ps[row]), percent(changes_ps[row], total_ps)]
         table.row(*cells)
     yield from table.lines()
 

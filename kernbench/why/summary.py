@@ -41,7 +41,7 @@ def _parts(ranks: Sequence[RankTime]) -> str:
 def _busiest(found: Sequence[Load], total_ps: int) -> str:
     ordered = sorted(found, key=lambda load: -load.busy_ps)[:_SHOWN]
     return ", ".join(
-        f"{load.kind} {load.title} {_percent(load.busy_ps, total_ps)}" for load in ordered
+        f"{load.noun} {load.title} {_percent(load.busy_ps, total_ps)}" for load in ordered
     )
 
 

@@ -1,14 +1,15 @@
 """Predicts the time of a run with one number of its topology file changed, from its path.
 
 The work of each piece of the path takes another time on the changed machine; the sum of these
-differences is the prediction. It is exact where the path stays the critical one, and where the
-pieces do not compete for other servers than before; a simulation of the changed run checks it.
+differences is the prediction. It is an estimate, and no bound: another chain may become the longest
+one, and pieces may compete for other servers than before. A simulation of the changed run is exact.
 
 Records have the length of a wait at a link, and not whose packets were in front. If these come
 earlier as well, a shorter latency shortens the piece; if they come when they did, the wait absorbs
-it. The prediction takes the first for all waits of the path, and its least the second.
+it. `predicted_ps` takes the first for all waits of the path, `absorbed_ps` the second.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -62,12 +63,12 @@ class NumberChange:
 class Prediction:
     """The predicted change of the time of a run, negative for less; `simulated_ps` if checked.
 
-    `least_ps` is the change if the queues on the path absorb changes of latencies beside them.
+    `absorbed_ps` is the prediction if waits on the path absorb changes of latencies beside them.
     """
 
     change: NumberChange
     predicted_ps: int
-    least_ps: int
+    absorbed_ps: int
     simulated_ps: int | None = None
 
 
@@ -145,22 +146,23 @@ class Predictor:
         self._records = records
         work = PathWork(records)
         found = ((work.of(piece), piece.length_ps) for piece in path.pieces)
-        self._pieces = [(each, length_ps) for each, length_ps in found if each is not None]
+        # A path repeats its work: equal pieces change by the same.
+        self._pieces = Counter((each, length_ps) for each, length_ps in found if each is not None)
         self._times = MachineTimes(records.topology)
 
     def predict(self, change: NumberChange) -> Prediction:
         """The change of the time of the run."""
         changed = MachineTimes(changed_topology(self._records, change))
         before, after = self._times, changed
-        predicted_ps, least_ps = (
+        predicted_ps, absorbed_ps = (
             sum(
-                before.of(work).changed_ps(after.of(work), length_ps, is_absorbed=absorbed)
-                - length_ps
-                for work, length_ps in self._pieces
+                count
+                * before.of(work).change_ps(after.of(work), length_ps, is_absorbed=is_absorbed)
+                for (work, length_ps), count in self._pieces.items()
             )
-            for absorbed in (False, True)
+            for is_absorbed in (False, True)
         )
-        return Prediction(change, predicted_ps, least_ps)
+        return Prediction(change, predicted_ps, absorbed_ps)
 
     def classes(self, most: int = 5) -> Sequence[Prediction]:
         """The classes of components that save most if they were twice as fast."""
@@ -171,18 +173,3 @@ class Predictor:
                 found.append(self.predict(change))
         found = [each for each in found if each.predicted_ps < 0]
         return sorted(found, key=lambda each: (each.predicted_ps, each.change.key))[:most]
-
-
-def predictions_json(predictions: Sequence[Prediction]) -> list[dict[str, object]]:
-    """Predictions for programs: changes of the time of the run in picoseconds."""
-    return [
-        {
-            "key": each.change.key,
-            "before": each.change.before,
-            "after": each.change.after,
-            "predicted_ps": each.predicted_ps,
-            "least_ps": each.least_ps,
-            "simulated_ps": each.simulated_ps,
-        }
-        for each in predictions
-    ]

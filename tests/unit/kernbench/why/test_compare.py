@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kernbench.run_records import open_run
-from kernbench.why.compare import Change, changes, compare, comparison_json, comparison_lines
+from kernbench.why.compare import Change, changes, compare, comparison_lines
 from kernbench.why.explanation import Explanation, explain
 from runtime.core.errors import UsageError
 from tests.support.hand_made_runs import a_slot_and_its_credit, one_kernel
@@ -41,13 +41,11 @@ def test_a_run_compared_with_itself_has_no_changes(one: Explanation):
     assert {each.change_ps for each in (*found.parts, *found.lines)} == {0}
 
 
-def test_the_comparison_is_printed_and_encoded(one: Explanation, other: Explanation):
+def test_the_comparison_is_printed(one: Explanation, other: Explanation):
     found = compare(one, other)
     lines = list(comparison_lines(found))
     assert lines[1] == "# 1.000 ns -> 1.040 ns: +0.040 ns, 1.040 times as long"
     assert lines[4].split() == ["memory", "stall", "0.650", "0.000", "-0.650"]
-    form = comparison_json(found)
-    assert (form["before_ps"], form["after_ps"]) == (1000, 1040)
 
 
 def test_a_run_that_failed_is_not_explained(tmp_path: Path):

@@ -1,5 +1,6 @@
 """The busiest links and engines, and the bound, of hand-made runs."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from kernbench.run_records import open_run
@@ -32,7 +33,7 @@ def test_resources_of_all_sips_are_ranked_together(tmp_path: Path):
     assert [(each.sip, each.busy_ps) for each in loads(records, 2)["link"]] == [(1, 30), (2, 20)]
 
 
-def test_an_engine_is_busy_while_any_of_its_channels_is(tmp_path: Path):
+def test_a_transfer_engine_is_busy_while_any_of_its_channels_is(tmp_path: Path):
     pe = {"cube": 1, "pe": 2}
     ops = [
         op("pe_dma", "load", 0, 60, nbytes=8, **pe),
@@ -41,10 +42,27 @@ def test_an_engine_is_busy_while_any_of_its_channels_is(tmp_path: Path):
         op("pe_cpu", "kernel", 0, 4000, **pe),
     ]
     records = open_run(write_run(tmp_path / "run", [tables(ops)], 4096))
-    second, first = loads(records)["engine"]
+    second, first = loads(records)["transfer engine"]
     assert (first.name, first.busy_ps, first.queued_ps) == ("cube1.pe2.pe_dma", 100, 30)
     assert (first.count, first.nbytes, first.peak, first.peak_ps) == (2, 16, 100 / 1024, 0)
     assert (second.name, second.peak, second.peak_ps) == ("cube0.pe0.pe_dma", 952 / 1024, 2048)
+
+
+def two_of_one(engine: str) -> dict[str, Sequence[Row]]:
+    """A kernel with two operations of an engine, the second behind the first."""
+    pe = {"cube": 0, "pe": 0}
+    return tables(
+        ops=[
+            op(engine, "first", 0, 60, **pe),
+            op(engine, "second", 60, 90, requested_ps=10, **pe),
+        ],
+        programs=[program(1, 0, 90, **pe), program(0, 0, 90)],
+        steps=[
+            step(1, "load_async", 0, 10),
+            step(1, "load", 10, 90, released_by=1),
+            step(0, "synchronize", 0, 90, released_by=1),
+        ],
+    )
 
 
 def test_the_chain_without_queues_bounds_a_run_that_waited_little(tmp_path: Path):
@@ -52,7 +70,8 @@ def test_the_chain_without_queues_bounds_a_run_that_waited_little(tmp_path: Path
     bound = run_bound(records)
     # Of 1,000 ps the second send waited 20 for its engine.
     assert (bound.is_of_path, bound.path_ps, bound.bound_ps) == (True, 980, 980)
-    assert (bound.resource_ps, bound.reached) == (130, 0.98)
+    # Its DMA engines are transfer engines, and nothing else has a load.
+    assert (bound.resource, bound.resource_ps, bound.reached) == (None, 0, 0.98)
 
 
 def test_the_busiest_resource_bounds_a_run_that_waited_for_it(tmp_path: Path):
@@ -66,21 +85,17 @@ def test_the_busiest_resource_bounds_a_run_that_waited_for_it(tmp_path: Path):
 
 
 def test_a_chain_that_waits_for_an_engine_is_bounded_without_what_the_engine_did(tmp_path: Path):
-    pe = {"cube": 0, "pe": 0}
-    sip = tables(
-        ops=[
-            op("pe_dma", "load", 0, 60, **pe),
-            op("pe_dma", "load", 60, 90, requested_ps=10, **pe),
-        ],
-        programs=[program(1, 0, 90, **pe), program(0, 0, 90)],
-        steps=[
-            step(1, "load_async", 0, 10),
-            step(1, "load", 10, 90, released_by=1),
-            step(0, "synchronize", 0, 90, released_by=1),
-        ],
-    )
-    bound = run_bound(open_run(write_run(tmp_path / "run", [sip], 90)))
+    bound = run_bound(open_run(write_run(tmp_path / "run", [two_of_one("pe_gemm")], 90)))
     assert (bound.path_ps, bound.resource_ps, bound.is_of_path) == (40, 90, False)
+
+
+def test_the_busy_time_of_a_transfer_engine_is_no_bound(tmp_path: Path):
+    # On two channels at once both operations take less than one after the other.
+    for name in ("pe_dma", "pe_fetch_store"):
+        records = open_run(write_run(tmp_path / name, [two_of_one(name)], 90))
+        assert loads(records)["transfer engine"][0].busy_ps == 90
+        bound = run_bound(records)
+        assert (bound.resource, bound.bound_ps, bound.is_of_path) == (None, 40, True)
 
 
 def test_a_run_without_operations_has_no_busiest_resource(tmp_path: Path):

@@ -99,11 +99,11 @@ def test_issue_and_vectors_have_the_numbers_of_the_file():
 )
 def test_a_piece_changes_by_its_fixed_time_and_by_that_for_bytes(length_ps: int, changed_ps: int):
     before, after = WorkTime(50, Fraction(100)), WorkTime(10, Fraction(50))
-    assert before.changed_ps(after, length_ps) == changed_ps
+    assert length_ps + before.change_ps(after, length_ps) == changed_ps
 
 
 def test_work_without_time_changes_nothing():
-    assert WorkTime(0, Fraction(0)).changed_ps(WorkTime(5, Fraction(5)), 77) == 77
+    assert WorkTime(0, Fraction(0)).change_ps(WorkTime(5, Fraction(5)), 77) == 0
 
 
 @pytest.mark.parametrize(
@@ -122,10 +122,10 @@ def test_work_without_time_changes_nothing():
 )
 def test_a_wait_absorbs_a_change_of_the_fixed_time(fixed_ps: int, length_ps: int, changed_ps: int):
     before, after = WorkTime(100, Fraction(40)), WorkTime(fixed_ps, Fraction(40))
-    assert before.changed_ps(after, length_ps, is_absorbed=True) == changed_ps
+    assert length_ps + before.change_ps(after, length_ps, is_absorbed=True) == changed_ps
 
 
 def test_a_wait_of_half_the_bytes_absorbs_half():
     before, after = WorkTime(100, Fraction(40)), WorkTime(50, Fraction(20))
     # 40 + 30 ps of bytes and waits become 35, of which 15 ps are the wait.
-    assert before.changed_ps(after, 170, is_absorbed=True) == 100 - (50 - 15) + 35
+    assert before.change_ps(after, 170, is_absorbed=True) == 100 - (50 - 15) + 35 - 170

@@ -11,6 +11,7 @@ PARTS = (
     "time            compute 5.0 %, memory stall 65.0 %, exposed communication 0.0 %, "
     "launch 30.0 %, idle 0.0 %"
 )
+BUSIEST = "busiest         engine sip0.cube2.pe1.pe_dma 63.4 %, engine sip0.cube2.pe1.pe_math 4.7 %"
 
 
 def test_a_run_is_explained_in_five_lines(tmp_path: Path):
@@ -19,7 +20,7 @@ def test_a_run_is_explained_in_five_lines(tmp_path: Path):
         PARTS,
         "critical path   memory 49.2 %, launch 29.0 %, queue 15.2 %",
         "statements      k.py:3 55.0 %, p.py:3 30.0 %, k.py:1 10.0 %",
-        "busiest         engine sip0.cube2.pe1.pe_dma 63.4 %",
+        BUSIEST,
         "bound           0.848 ns, 84.8 % of the run: the chain of dependencies without queues",
     ]
 

@@ -7,12 +7,9 @@ import pytest
 from kernbench.run_records import RecordedRun, open_run
 from kernbench.why.path import critical_path
 from kernbench.why.what_if import (
-    NumberChange,
-    Prediction,
     Predictor,
     changed_topology,
     parse_change,
-    predictions_json,
 )
 from runtime.core.errors import UsageError
 from runtime.model.addresses import AddressMap
@@ -114,17 +111,3 @@ def test_the_classes_that_save_most_come_first(tmp_path: Path):
     found = Predictor(records, critical_path(records)).classes(2)
     assert [each.change.key for each in found] == ["cube.hbm_ctrl.latency_ns", "hbm.pc_bw_gbs"]
     assert [each.predicted_ps for each in found] == [-26_000, -4_000]
-
-
-def test_predictions_for_programs_are_picoseconds():
-    prediction = Prediction(NumberChange("ucie.bw_gbs", 128, 256), -5, -3, -4)
-    assert predictions_json([prediction]) == [
-        {
-            "key": "ucie.bw_gbs",
-            "before": 128,
-            "after": 256,
-            "predicted_ps": -5,
-            "least_ps": -3,
-            "simulated_ps": -4,
-        }
-    ]
