@@ -1,10 +1,10 @@
 """The columns of a recorded table as arrays: numbers unchanged, texts as codes of a list."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from runtime.core.run_tables import Form, RunTable
@@ -13,15 +13,14 @@ Numbers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class Texts:
+class Texts(Struct, frozen=True):
     """A column of texts: row i has the text `values[codes[i]]`."""
 
     codes: NDArray[np.int32]
     values: tuple[str, ...]
 
     def __getitem__(self, row: int) -> str:
-        return self.values[int(self.codes[row])]
+        return self.values[self.codes.item(row)]
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -46,14 +45,13 @@ class Texts:
         return Texts(self.codes[rows], self.values)
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(Struct, frozen=True):
     """A table of one SIP."""
 
     table: RunTable
     numbers: Mapping[str, NDArray[Any]]
     texts: Mapping[str, Texts]
-    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
+    metadata: Mapping[str, str] = {}
 
     def __len__(self) -> int:
         first = self.table.columns[0]

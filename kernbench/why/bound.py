@@ -8,7 +8,8 @@ and each for as long as its data is on its way, queues included.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kernbench.run_records import RecordedRun
 from kernbench.why.cursor import RunIndex
@@ -18,8 +19,7 @@ from kernbench.why.piece import PathPiece, PieceKind
 from runtime.core.simtime import format_ps
 
 
-@dataclass(frozen=True)
-class RunBound:
+class RunBound(Struct, frozen=True):
     """Both bounds of a run of `total_ps`."""
 
     total_ps: int

@@ -17,10 +17,10 @@ computation is computation while an engine of the PE computes, and otherwise wha
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kernbench.run_records import Columns, RecordedRun
@@ -35,8 +35,7 @@ from kernbench.why.parts import (
 from runtime.core.run_tables import COMMANDS, NONE, OPS, PROGRAMS, RANK_PROGRAM, STEPS
 
 
-@dataclass(frozen=True)
-class RankTime:
+class RankTime(Struct, frozen=True):
     """The time of a rank by parts, which sum to `total_ps`."""
 
     sip: int
@@ -44,8 +43,7 @@ class RankTime:
     parts_ps: Mapping[TimePart, int]
 
 
-@dataclass(frozen=True)
-class PeTime:
+class PeTime(Struct, frozen=True):
     """The time of the kernels of a PE: commands, and waits by parts. They sum to `kernel_ps`."""
 
     sip: int

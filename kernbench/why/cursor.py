@@ -1,8 +1,9 @@
 """The places of the walk along the critical path, and what the walk shares."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 from kernbench.run_records import RecordedRun
 from kernbench.why.index import SipIndex
@@ -11,8 +12,7 @@ from kernbench.why.slots import OpOfSip, SlotJoins
 from runtime.core.run_tables import NONE, OPS
 
 
-@dataclass(frozen=True, slots=True)
-class AtProgram:
+class AtProgram(Struct, frozen=True, gc=False):
     """A program that has run until `time_ps`; what let it come there precedes."""
 
     sip: int
@@ -20,8 +20,7 @@ class AtProgram:
     time_ps: int
 
 
-@dataclass(frozen=True, slots=True)
-class AtOp:
+class AtOp(Struct, frozen=True, gc=False):
     """The end of an operation; `step` is that which waits for it, if it is one of its PE."""
 
     op: OpOfSip
@@ -29,8 +28,7 @@ class AtOp:
     time_ps: int
 
 
-@dataclass(frozen=True, slots=True)
-class BeforeOp:
+class BeforeOp(Struct, frozen=True, gc=False):
     """The start of an operation, whose service is already part of the path."""
 
     op: OpOfSip
@@ -38,8 +36,7 @@ class BeforeOp:
     time_ps: int
 
 
-@dataclass(frozen=True, slots=True)
-class AtCommand:
+class AtCommand(Struct, frozen=True, gc=False):
     """The begin of a command at the IO_CPU; `row` is that of its table."""
 
     sip: int
@@ -50,8 +47,7 @@ class AtCommand:
 Cursor = AtProgram | AtOp | BeforeOp | AtCommand
 
 
-@dataclass(frozen=True)
-class RunIndex:
+class RunIndex(Struct, frozen=True):
     """The tables of a run in the orders in which the walk searches them.
 
     `before` has what walks have found: for a place, and whether the walk leads through engines
@@ -60,10 +56,7 @@ class RunIndex:
 
     sips: Mapping[int, SipIndex]
     slots: SlotJoins
-    before: dict[tuple[Cursor, bool], tuple[Cursor | None, tuple[PathPiece, ...]]] = field(
-        default_factory=dict[tuple[Cursor, bool], tuple[Cursor | None, tuple[PathPiece, ...]]],
-        repr=False,
-    )
+    before: dict[tuple[Cursor, bool], tuple[Cursor | None, tuple[PathPiece, ...]]] = {}
 
     @classmethod
     def of(cls, records: RecordedRun) -> "RunIndex":
@@ -72,13 +65,12 @@ class RunIndex:
         return cls(sips, SlotJoins(records.tables(OPS)))
 
 
-@dataclass
-class WalkContext:
+class WalkContext(Struct):
     """The tables that the walk searches, and the pieces that it has found, the last one first."""
 
     index: RunIndex
     through_engines: bool = True
-    pieces: list[PathPiece] = field(default_factory=list[PathPiece])
+    pieces: list[PathPiece] = []
 
     @property
     def indices(self) -> Mapping[int, SipIndex]:

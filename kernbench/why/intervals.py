@@ -1,9 +1,9 @@
 """Lengths of unions of intervals, in integer picoseconds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Times = NDArray[np.int64]
@@ -58,8 +58,7 @@ def by_priority(layers: Sequence[Intervals], total_ps: int) -> list[int]:
     return [*lengths, total_ps - covered]
 
 
-@dataclass(frozen=True)
-class Coverage:
+class Coverage(Struct, frozen=True):
     """The time before any instant that disjoint intervals cover."""
 
     begins: Times

@@ -1,10 +1,10 @@
 """The load of links, memories and engines over the whole run: busy time, queues, fullest bin."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kernbench.run_records import Columns, RecordedRun
@@ -26,8 +26,7 @@ _PLACES = 1 << 24
 """Coordinates of a PE as one number are smaller."""
 
 
-@dataclass(frozen=True)
-class Load:
+class Load(Struct, frozen=True):
     """A link, a channel or port of a memory, or an engine.
 
     `busy_ps` is the time for which it served. A transfer engine serves several operations at once,

@@ -18,7 +18,8 @@ Where no record explains what a program waited for, the piece is `unexplained`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kernbench.run_records import RecordedRun
 from kernbench.why.cursor import AtCommand, AtOp, AtProgram, BeforeOp, Cursor, RunIndex, WalkContext
@@ -30,8 +31,7 @@ from runtime.core.errors import InvariantError
 from runtime.core.run_tables import PROGRAMS, RANK_PROGRAM
 
 
-@dataclass(frozen=True)
-class CriticalPath:
+class CriticalPath(Struct, frozen=True):
     """The pieces of the path in ascending order; they tile the time from 0 to `total_ps`."""
 
     total_ps: int

@@ -12,7 +12,7 @@ _SUBMISSION = "submission"
 def answered_command(index: SipIndex, time_ps: int, after_ps: int) -> int:
     """The row of the command whose answer a rank received at a time and waited for, -1 for none."""
     for row in index.commands_by_end.at(0, time_ps):
-        if index.commands["end_ps"][row] > after_ps:
+        if index.commands["end_ps"].item(row) > after_ps:
             return row
     return NONE
 
@@ -20,13 +20,13 @@ def answered_command(index: SipIndex, time_ps: int, after_ps: int) -> int:
 def end_of_command(walk: WalkContext, sip: int, row: int, time_ps: int) -> Cursor:
     """The answer of a command, and what it executed before."""
     index = walk.indices[sip]
-    number = int(index.commands["command"][row])
+    number = index.commands["command"].item(row)
     last = index.programs_of_command.last(number)
-    begun_ps = int(index.commands["begun_ps"][row])
-    if last != NONE and begun_ps <= index.programs["end_ps"][last] <= time_ps:
-        ended_ps = int(index.programs["end_ps"][last])
+    begun_ps = index.commands["begun_ps"].item(row)
+    if last != NONE and begun_ps <= index.programs["end_ps"].item(last) <= time_ps:
+        ended_ps = index.programs["end_ps"].item(last)
         _piece(walk, sip, row, (ended_ps, time_ps), "report")
-        return AtProgram(sip, int(index.programs["program"][last]), ended_ps)
+        return AtProgram(sip, index.programs["program"].item(last), ended_ps)
     _piece(walk, sip, row, (begun_ps, time_ps), "execution")
     return AtCommand(sip, row, begun_ps)
 
@@ -35,14 +35,14 @@ def before_command(walk: WalkContext, at: AtCommand) -> Cursor:
     """What a command waited for: an earlier one of its stream, or its way from the host."""
     index = walk.indices[at.sip]
     commands = index.commands
-    after = int(commands["after"][at.row])
-    departed_ps = int(commands["departed_ps"][at.row])
+    after = commands["after"].item(at.row)
+    departed_ps = commands["departed_ps"].item(at.row)
     if after != NONE:
-        row = int(index.command_rows[after])
+        row = index.command_rows.item(after)
         # A command whose answer had come before this one left let nothing wait.
-        if commands["end_ps"][row] == NONE or commands["end_ps"][row] > departed_ps:
+        if commands["end_ps"].item(row) == NONE or commands["end_ps"].item(row) > departed_ps:
             return end_of_command(walk, at.sip, row, at.time_ps)
-    submitted_ps = int(commands["submitted_ps"][at.row])
+    submitted_ps = commands["submitted_ps"].item(at.row)
     _piece(walk, at.sip, at.row, (departed_ps, at.time_ps), "way")
     _piece(walk, at.sip, at.row, (submitted_ps, departed_ps), _SUBMISSION)
     return AtProgram(at.sip, RANK_PROGRAM, submitted_ps)
@@ -64,5 +64,5 @@ def _piece(walk: WalkContext, sip: int, row: int, span: tuple[int, int], what: s
         sip=sip,
         cause=Cause.COMMAND,
         line=commands.text("line")[row],
-        command=int(commands["command"][row]),
+        command=commands["command"].item(row),
     )

@@ -27,7 +27,7 @@ def at_operation(walk: WalkContext, at: AtOp) -> Cursor:
         send = walk.slots.send_of_arrival(at.op)
         if send is not None:
             return _transfer(walk, send, at.op, at.time_ps)
-    start_ps = min(int(index.ops["start_ps"][row]), at.time_ps)
+    start_ps = min(index.ops["start_ps"].item(row), at.time_ps)
     _service(walk, at.op, start_ps, at.time_ps)
     return BeforeOp(at.op, at.step, start_ps)
 
@@ -35,7 +35,7 @@ def at_operation(walk: WalkContext, at: AtOp) -> Cursor:
 def before_operation(walk: WalkContext, at: BeforeOp) -> Cursor | None:
     """The queue of an operation, then its request: by a step, a slot, a credit, another engine."""
     index, row = walk.indices[at.op.sip], at.op.row
-    requested_ps = min(int(index.ops["requested_ps"][row]), at.time_ps)
+    requested_ps = min(index.ops["requested_ps"].item(row), at.time_ps)
     if requested_ps < at.time_ps:
         holder = _holder(index, row, at.time_ps) if walk.through_engines else NONE
         if holder != NONE:
@@ -46,24 +46,24 @@ def before_operation(walk: WalkContext, at: BeforeOp) -> Cursor | None:
 
 def _requested(walk: WalkContext, at: BeforeOp, time_ps: int) -> Cursor | None:
     index, row = walk.indices[at.op.sip], at.op.row
-    cube, pe = int(index.ops["cube"][row]), int(index.ops["pe"][row])
+    cube, pe = index.ops["cube"].item(row), index.ops["pe"].item(row)
     step = at.step
     if step == NONE or not _lasts(index, step, time_ps):
         step = index.requesting_step(cube, pe, time_ps)
-    if step != NONE and int(index.steps["issued_ps"][step]) >= time_ps:
-        return AtProgram(at.op.sip, int(index.steps["program"][step]), time_ps)
+    if step != NONE and index.steps["issued_ps"].item(step) >= time_ps:
+        return AtProgram(at.op.sip, index.steps["program"].item(step), time_ps)
     found = _slot_or_credit(walk, at.op, step, time_ps) or _previous(index, row, time_ps)
     if found is not None:
         return found
     if step != NONE:
-        return AtProgram(at.op.sip, int(index.steps["program"][step]), time_ps)
+        return AtProgram(at.op.sip, index.steps["program"].item(step), time_ps)
     return walk.unexplained(at.op.sip, time_ps)
 
 
 def _slot_or_credit(walk: WalkContext, op: OpOfSip, step: int, time_ps: int) -> Cursor | None:
     """The arrival that a receive waited for since its step was issued, the credit of a send."""
     index = walk.indices[op.sip]
-    since_ps = int(index.steps["issued_ps"][step]) if step != NONE else 0
+    since_ps = index.steps["issued_ps"].item(step) if step != NONE else 0
     name = index.ops.text("name")[op.row]
     if name == RECEIVE:
         send = walk.slots.send_of_receive(op)
@@ -81,14 +81,14 @@ def _slot_or_credit(walk: WalkContext, op: OpOfSip, step: int, time_ps: int) -> 
 
 
 def _end_ps(walk: WalkContext, op: OpOfSip) -> int:
-    return int(walk.indices[op.sip].ops["end_ps"][op.row])
+    return walk.indices[op.sip].ops["end_ps"].item(op.row)
 
 
 def _previous(index: SipIndex, row: int, time_ps: int) -> Cursor | None:
     """The operation of the PE whose end is the request: that of the engine before."""
     ops = index.ops
-    for other in index.ops_of_pe.at(place(int(ops["cube"][row]), int(ops["pe"][row])), time_ps):
-        if other != row and ops["start_ps"][other] < time_ps:
+    for other in index.ops_of_pe.at(place(ops["cube"].item(row), ops["pe"].item(row)), time_ps):
+        if other != row and ops["start_ps"].item(other) < time_ps:
             return AtOp(OpOfSip(index.sip, other), NONE, time_ps)
     return None
 
@@ -97,20 +97,20 @@ def _holder(index: SipIndex, row: int, time_ps: int) -> int:
     """The operation of the same engine that ended when this one started, -1 for none."""
     ops = index.ops
     engine = ops.text("engine")
-    for other in index.ops_of_pe.at(place(int(ops["cube"][row]), int(ops["pe"][row])), time_ps):
-        if engine.codes[other] == engine.codes[row] and ops["start_ps"][other] < time_ps:
+    for other in index.ops_of_pe.at(place(ops["cube"].item(row), ops["pe"].item(row)), time_ps):
+        if engine.codes[other] == engine.codes[row] and ops["start_ps"].item(other) < time_ps:
             return other
     return NONE
 
 
 def _lasts(index: SipIndex, step: int, time_ps: int) -> bool:
-    return bool(index.steps["begin_ps"][step] <= time_ps <= index.steps["end_ps"][step])
+    return index.steps["begin_ps"].item(step) <= time_ps <= index.steps["end_ps"].item(step)
 
 
 def _transfer(walk: WalkContext, send: OpOfSip, arrival: OpOfSip, until_ps: int) -> Cursor:
     """A slot on its way, from the start of its send to its arrival at the receiver."""
     ops = walk.indices[send.sip].ops
-    start_ps = int(ops["start_ps"][send.row])
+    start_ps = ops["start_ps"].item(send.row)
     target = walk.indices[arrival.sip].ops
     to = _place(arrival.sip, target, arrival.row)
     what = f"slot {_place(send.sip, ops, send.row)} -> {to}"
@@ -134,7 +134,7 @@ def _service(
     """The service of an operation; first the time that its packets queued at links, memories."""
     ops = walk.indices[op.sip].ops
     name, engine = ops.text("name")[op.row], ops.text("engine")[op.row]
-    link_ps, memory_ps = int(ops["link_ps"][op.row]), int(ops["memory_ps"][op.row])
+    link_ps, memory_ps = ops["link_ps"].item(op.row), ops["memory_ps"].item(op.row)
     kind = _KIND[part_of_engine(engine, name)]
     memory_from = max(start_ps, end_ps - memory_ps)
     link_from = max(start_ps, memory_from - link_ps)
@@ -159,8 +159,8 @@ def _add(
         return
     index = walk.indices[op.sip]
     ops = index.ops
-    cube, pe = int(ops["cube"][op.row]), int(ops["pe"][op.row])
-    step = index.requesting_step(cube, pe, int(ops["requested_ps"][op.row])) if pe != NONE else NONE
+    cube, pe = ops["cube"].item(op.row), ops["pe"].item(op.row)
+    step = index.requesting_step(cube, pe, ops["requested_ps"].item(op.row)) if pe != NONE else NONE
     walk.add(
         begin_ps,
         end_ps,
@@ -173,9 +173,9 @@ def _add(
         cause=rest.get("cause", ""),
         line="" if step == NONE else index.steps.text("line")[step],
         op=op.row,
-        step=NONE if step == NONE else int(index.steps["step"][step]),
+        step=NONE if step == NONE else index.steps["step"].item(step),
     )
 
 
 def _place(sip: int, ops: Any, row: int) -> str:
-    return f"sip{sip}.cube{int(ops['cube'][row])}.pe{int(ops['pe'][row])}"
+    return f"sip{sip}.cube{ops['cube'].item(row)}.pe{ops['pe'].item(row)}"

@@ -23,7 +23,7 @@ def before_program(walk: WalkContext, at: AtProgram) -> Cursor | None:
     step = index.step_of(at.program, at.time_ps)
     if step == NONE:
         return _begin(walk, at)
-    if index.steps["end_ps"][step] > at.time_ps:
+    if index.steps["end_ps"].item(step) > at.time_ps:
         return _request(walk, at, step)
     if at.program == RANK_PROGRAM:
         return _rank_step(walk, at, step)
@@ -36,13 +36,13 @@ def _begin(walk: WalkContext, at: AtProgram) -> Cursor | None:
     if at.program == RANK_PROGRAM:
         walk.add(0, at.time_ps, PieceKind.HOST, "host", "rank program", sip=at.sip)
         return None
-    row = int(index.program_rows[at.program])
-    command = int(programs["command"][row])
-    begin_ps = int(programs["begin_ps"][row])
+    row = index.program_rows.item(at.program)
+    command = programs["command"].item(row)
+    begin_ps = programs["begin_ps"].item(row)
     if command == NONE or begin_ps < at.time_ps:
         return walk.unexplained(at.sip, at.time_ps)
-    command_row = int(index.command_rows[command])
-    begun_ps = int(index.commands["begun_ps"][command_row])
+    command_row = index.command_rows.item(command)
+    begun_ps = index.commands["begun_ps"].item(command_row)
     walk.add(
         begun_ps,
         at.time_ps,
@@ -50,8 +50,8 @@ def _begin(walk: WalkContext, at: AtProgram) -> Cursor | None:
         "io.io_cpu",
         f"launch {programs.text('kernel')[row]}",
         sip=at.sip,
-        cube=int(programs["cube"][row]),
-        pe=int(programs["pe"][row]),
+        cube=programs["cube"].item(row),
+        pe=programs["pe"].item(row),
         cause=Cause.LAUNCH,
         line=programs.text("line")[row],
         command=command,
@@ -69,7 +69,7 @@ def _request(walk: WalkContext, at: AtProgram, step: int) -> Cursor:
 def _issue(walk: WalkContext, at: AtProgram, step: int, until_ps: int) -> Cursor:
     """The command that a step issues; the program precedes it."""
     index = walk.indices[at.sip]
-    begin_ps = int(index.steps["begin_ps"][step])
+    begin_ps = index.steps["begin_ps"].item(step)
     cube, pe = _place(index, at.program)
     kind, engine = (
         (PieceKind.HOST, "host") if at.program == RANK_PROGRAM else (PieceKind.ISSUE, "pe_cpu")
@@ -84,7 +84,7 @@ def _issue(walk: WalkContext, at: AtProgram, step: int, until_ps: int) -> Cursor
         cube=cube,
         pe=pe,
         line=index.steps.text("line")[step],
-        step=int(index.steps["step"][step]),
+        step=index.steps["step"].item(step),
     )
     return AtProgram(at.sip, at.program, begin_ps)
 
@@ -92,9 +92,9 @@ def _issue(walk: WalkContext, at: AtProgram, step: int, until_ps: int) -> Cursor
 def _kernel_step(walk: WalkContext, at: AtProgram, step: int) -> Cursor | None:
     """A whole step: the operation that ended it, the last PE of a barrier, or itself."""
     index = walk.indices[at.sip]
-    issued_ps, released_by = _issued_ps(index, step), int(index.steps["released_by"][step])
+    issued_ps, released_by = _issued_ps(index, step), index.steps["released_by"].item(step)
     if released_by != NONE:
-        end_ps = int(index.ops["end_ps"][released_by])
+        end_ps = index.ops["end_ps"].item(released_by)
         if issued_ps < end_ps <= at.time_ps:
             _own_piece(walk, at, step, end_ps, at.time_ps)
             return AtOp(OpOfSip(at.sip, released_by), step, end_ps)
@@ -121,7 +121,7 @@ def _barrier(walk: WalkContext, at: AtProgram, step: int) -> Cursor:
         pe=pe,
         cause=Cause.PEER,
         line=index.steps.text("line")[last],
-        step=int(index.steps["step"][last]),
+        step=index.steps["step"].item(last),
     )
     return _issue(walk, AtProgram(at.sip, last_program, arrived_ps), last, arrived_ps)
 
@@ -132,13 +132,13 @@ def _rank_step(walk: WalkContext, at: AtProgram, step: int) -> Cursor | None:
     command = answered_command(index, at.time_ps, _issued_ps(index, step))
     if command != NONE:
         return end_of_command(walk, at.sip, command, at.time_ps)
-    released_by = int(index.steps["released_by"][step])
+    released_by = index.steps["released_by"].item(step)
     if released_by != NONE:
-        end_ps = int(index.ops["end_ps"][released_by])
-        if int(index.steps["begin_ps"][step]) < end_ps <= at.time_ps:
+        end_ps = index.ops["end_ps"].item(released_by)
+        if index.steps["begin_ps"].item(step) < end_ps <= at.time_ps:
             _own_piece(walk, at, step, end_ps, at.time_ps)
             return AtOp(OpOfSip(at.sip, released_by), NONE, end_ps)
-    begin_ps = int(index.steps["begin_ps"][step])
+    begin_ps = index.steps["begin_ps"].item(step)
     _own_piece(walk, at, step, begin_ps, at.time_ps)
     return AtProgram(at.sip, at.program, begin_ps)
 
@@ -164,14 +164,14 @@ def _own_piece(walk: WalkContext, at: AtProgram, step: int, begin_ps: int, end_p
         pe=pe,
         cause=index.steps.text("cause")[step],
         line=index.steps.text("line")[step],
-        step=int(index.steps["step"][step]),
+        step=index.steps["step"].item(step),
     )
 
 
 def _issued_ps(index: SipIndex, step: int) -> int:
-    return int(index.steps["issued_ps"][step])
+    return index.steps["issued_ps"].item(step)
 
 
 def _place(index: SipIndex, program: int) -> tuple[int, int]:
-    row = int(index.program_rows[program])
-    return int(index.programs["cube"][row]), int(index.programs["pe"][row])
+    row = index.program_rows.item(program)
+    return index.programs["cube"].item(row), index.programs["pe"].item(row)

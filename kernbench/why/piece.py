@@ -1,7 +1,8 @@
 """A piece of the critical path: an interval, what took it, and the statement that caused it."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from runtime.core.run_tables import NONE
 
@@ -27,8 +28,7 @@ class PieceKind(StrEnum):
     """No record explains the interval."""
 
 
-@dataclass(frozen=True, slots=True)
-class PathPiece:
+class PathPiece(Struct, frozen=True, gc=False):
     """An interval of the path.
 
     `component` is the engine, link or CPU whose time it is; `what` the operation there, `cause`

@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kernbench.why.piece import PathPiece
 
@@ -10,8 +11,7 @@ LONGEST = 20
 """Pieces of a path that reports show one by one."""
 
 
-@dataclass(frozen=True)
-class PathShare:
+class PathShare(Struct, frozen=True):
     """The pieces of a path that have something in common: their time and their number."""
 
     name: str

@@ -6,11 +6,12 @@ it for a send is the last one that has ended. The address of an arrival is that 
 which lies inside of the slot; an arrival starts with its send.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kernbench.run_records import Columns
@@ -25,14 +26,14 @@ class OpOfSip(NamedTuple):
     row: int
 
 
-@dataclass(frozen=True)
-class _Sorted:
+class _Sorted(Struct, frozen=True):
     """Operations ordered by two keys."""
 
-    first: Longs
-    second: Longs
-    sips: Longs
-    rows: Longs
+    # Views: a bisection in them is ten times as fast as one of numpy.
+    first: memoryview
+    second: memoryview
+    sips: memoryview
+    rows: memoryview
 
     @classmethod
     def of(cls, parts: list[tuple[int, Longs, Longs, Longs]]) -> "_Sorted":
@@ -42,14 +43,14 @@ class _Sorted:
         second = np.concatenate([empty, *(second for _, _, _, second in parts)])
         sips = np.concatenate([empty, *(np.full(len(rows), sip) for sip, rows, _, _ in parts)])
         order = np.lexsort((second, first))
-        return cls(first[order], second[order], sips[order], rows[order])
+        return cls(*(each[order].data for each in (first, second, sips, rows)))
 
     def last(self, first: int, second: int) -> OpOfSip | None:
         """The last operation of that first key whose second key is at most `second`."""
-        begin = int(np.searchsorted(self.first, first))
-        end = int(np.searchsorted(self.first, first, side="right"))
-        at = begin + int(np.searchsorted(self.second[begin:end], second, side="right")) - 1
-        return OpOfSip(int(self.sips[at]), int(self.rows[at])) if at >= begin else None
+        begin = bisect_left(self.first, first)
+        end = bisect_right(self.first, first, begin)
+        at = bisect_right(self.second, second, begin, end) - 1
+        return OpOfSip(self.sips[at], self.rows[at]) if at >= begin else None
 
 
 class SlotJoins:
@@ -74,34 +75,34 @@ class SlotJoins:
     def send_of_receive(self, receive: OpOfSip) -> OpOfSip | None:
         """The send that filled the slot which `receive` copies."""
         ops = self._ops[receive.sip]
-        address, start_ps = ops["read_address"][receive.row], ops["start_ps"][receive.row]
-        return self._sends.last(int(address), int(start_ps))
+        address, start_ps = ops["read_address"].item(receive.row), ops["start_ps"].item(receive.row)
+        return self._sends.last(address, start_ps)
 
     def send_of_arrival(self, arrival: OpOfSip) -> OpOfSip | None:
         """The send whose slot `arrival` announces."""
         ops = self._ops[arrival.sip]
-        address, start_ps = int(ops["address"][arrival.row]), int(ops["start_ps"][arrival.row])
-        at = int(np.searchsorted(self._sends.first, address, side="right")) - 1
+        address, start_ps = ops["address"].item(arrival.row), ops["start_ps"].item(arrival.row)
+        at = bisect_right(self._sends.first, address) - 1
         if at < 0:
             return None
-        send = self._sends.last(int(self._sends.first[at]), start_ps)
+        send = self._sends.last(self._sends.first[at], start_ps)
         return send if send is not None and self._start_ps(send) == start_ps else None
 
     def arrival_of_send(self, send: OpOfSip) -> OpOfSip | None:
         """The arrival that announces the slot of `send`."""
         ops = self._ops[send.sip]
-        address, nbytes = int(ops["address"][send.row]), int(ops["nbytes"][send.row])
-        start_ps = int(ops["start_ps"][send.row])
+        address, nbytes = ops["address"].item(send.row), ops["nbytes"].item(send.row)
+        start_ps = ops["start_ps"].item(send.row)
         arrival = self._arrivals.last(start_ps, address + max(nbytes, 1) - 1)
-        if arrival is None or int(self._ops[arrival.sip]["address"][arrival.row]) < address:
+        if arrival is None or self._ops[arrival.sip]["address"].item(arrival.row) < address:
             return None
         return arrival
 
     def receive_that_freed(self, send: OpOfSip) -> OpOfSip | None:
         """The receive that freed the slot of `send` before, None if it was never full."""
         ops = self._ops[send.sip]
-        address, requested_ps = ops["address"][send.row], ops["requested_ps"][send.row]
-        return self._receives.last(int(address), int(requested_ps))
+        address, requested_ps = ops["address"].item(send.row), ops["requested_ps"].item(send.row)
+        return self._receives.last(address, requested_ps)
 
     def _start_ps(self, op: OpOfSip) -> int:
-        return int(self._ops[op.sip]["start_ps"][op.row])
+        return self._ops[op.sip]["start_ps"].item(op.row)
