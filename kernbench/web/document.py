@@ -18,15 +18,17 @@ from bokeh.core.json_encoder import serialize_json
 from bokeh.document import Document
 from bokeh.resources import Resources
 
+SCRIPTS = ("themes", "tables", "selection", "loads", "timeline", "details", "path", "start")
+"""The files of the page's script, in their order."""
 DOCUMENT = "kernbench"
 """Name of the only document of Bokeh in a page."""
 
 
 def page_html(title: str, facts: Sequence[str], figures: Mapping[str, Any], data: object) -> str:
     """The page: a title, facts below it, each figure in the element of its key, and `data` for
-    `page.js`.
+    its script.
     """
-    parts = files("kernbench.web")
+    parts = files("kernbench.web") / "page"
     template = Template((parts / "page.html").read_text(encoding="utf-8"))
     # Without a script in the figures, the page needs neither `eval` nor the network.
     resources = Resources(mode="inline", components=["bokeh"], log_level="warn")
@@ -37,7 +39,7 @@ def page_html(title: str, facts: Sequence[str], figures: Mapping[str, Any], data
         bokeh="\n".join(resources.js_raw).replace("</script", "<\\/script"),
         figures=_script_text(serialize_json(_documents(figures))),
         data=_script_text(msgspec.json.encode(data).decode()),
-        script=(parts / "page.js").read_text(encoding="utf-8"),
+        script="\n".join((parts / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS),
     )
 
 

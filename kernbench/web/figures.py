@@ -13,7 +13,7 @@ FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
 
 def new_figure(name: str, title: str, height: int, tools: str, **rest: Any) -> Any:
-    """A figure as wide as its place on the page. `page.js` sets the colours of both themes."""
+    """A figure as wide as its place; the script of the page sets the colours of both themes."""
     made: Any = figure(
         name=name,
         title=title,

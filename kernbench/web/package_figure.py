@@ -166,7 +166,7 @@ def _slices(made: Any, slices: Sequence[DrawnBox], mapper: Any) -> Any:
 
 
 def _outlined_boxes(made: Any) -> None:
-    """The PEs of the critical path, filled by `page.js`."""
+    """The PEs of the critical path, filled by the script of the page."""
     made.rect(
         x="x",
         y="y",
@@ -180,7 +180,7 @@ def _outlined_boxes(made: Any) -> None:
 
 
 def _outlined_links(made: Any, name: str) -> None:
-    """The links of the critical path, filled by `page.js`."""
+    """The links of the critical path, filled by the script of the page."""
     made.segment(
         x0="x0",
         y0="y0",

@@ -72,7 +72,7 @@ def _brush() -> Any:
 
 
 def timeline_figure(interval: Any) -> Any:
-    """The rows of the timeline, which `page.js` fills."""
+    """The rows of the timeline, which the script of the page fills."""
     made = new_figure(
         "timeline",
         "Timeline",

@@ -189,6 +189,66 @@ def test_the_routes_of_the_critical_path_are_outlined_on_both_maps(
     assert run(chromium, outlined, "path_sip_links", "sip_links") == []
 
 
+def test_the_details_follow_the_sip_and_the_interval(opened: Any) -> None:
+    from selenium.webdriver.support.ui import Select
+
+    run(opened, "choose('links', model('links').data.name.indexOf(arguments[0]))", LINK)
+    assert "SIP 0" in details(opened)
+    # Only the second bin: 512 ps of 1,024, 512 B in 2 packets.
+    run(opened, "model('interval').setv({start: 1.1, end: 2.0})")
+    wait_for(opened, "return document.getElementById('details').textContent.includes('50.00 %')")
+    assert "bytes 512 868" in details(opened)
+    assert "packets 2 4" in details(opened)
+    Select(opened.find_element("id", "sip")).select_by_visible_text("1")
+    # SIP 1 has no loads.
+    assert "SIP 1" in details(opened)
+    assert "bytes 0 0" in details(opened)
+    opened.find_element("id", "whole").click()
+
+
+def test_a_busy_channel_chooses_its_slice_by_mouse_and_by_keyboard(opened: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    rows = opened.find_elements("css selector", "#busiest tbody tr")
+    names = [row.find_element("css selector", "td").text for row in rows]
+    assert set(names) == {LINK, "cube0.pe0.hbm_ctrl.pc0", "ucie.sip1"}
+    # The port between SIPs is on no map of a SIP.
+    assert rows[names.index("ucie.sip1")].get_attribute("class") == ""
+    selected = "return document.getElementById('selected').textContent"
+    rows[names.index("cube0.pe0.hbm_ctrl.pc0")].send_keys(Keys.ENTER)
+    assert run(opened, selected) == "cube0.pe0.hbm_ctrl"
+    rows = opened.find_elements("css selector", "#busiest tbody tr")
+    rows[names.index(LINK)].click()
+    assert run(opened, selected) == LINK
+
+
+def test_a_name_in_the_field_selects_what_it_names(opened: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    field = opened.find_element("id", "find")
+    field.send_keys("cube0.pe0", Keys.ENTER)
+    wait_for(opened, "return document.getElementById('selected').textContent === 'cube0.pe0'")
+    assert "pe_gemm 1 2.000 2,048 0.500" in details(opened)
+    assert run(opened, "return model('timeline').title.text") == "Timeline of cube0.pe0 of SIP 0"
+    # A link has no rows of its own: the timeline has those of the SIP.
+    field.clear()
+    field.send_keys(LINK, Keys.ENTER)
+    rows = "return document.getElementById('rows').value"
+    assert run(opened, rows) == "engines"
+    field.clear()
+    field.send_keys("absent", Keys.ENTER)
+    assert run(opened, "return document.getElementById('selected').textContent") == LINK
+
+
+def test_rows_of_a_component_are_empty_until_one_is_selected(opened: Any) -> None:
+    from selenium.webdriver.support.ui import Select
+
+    Select(opened.find_element("id", "rows")).select_by_visible_text("selected component")
+    assert set(run(opened, "return model('bars').data.row")) == {"critical path"}
+    title = "return model('timeline').title.text"
+    assert run(opened, title) == "Timeline: no component is selected"
+
+
 def test_an_interval_has_the_loads_of_its_bins_alone(opened: Any) -> None:
     run(opened, "model('interval').setv({start: 1.1, end: 2.0})")
     busy = "const d = model('links').data; return d.busy[d.name.indexOf(arguments[0])]"
