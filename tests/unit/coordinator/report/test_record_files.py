@@ -76,6 +76,19 @@ def test_rows_that_are_no_rows_of_a_table_are_refused_with_the_name_of_the_peer(
         records((0, "links", bytes(41), ()))
 
 
+def test_times_are_stored_as_differences_and_other_columns_as_indices(tmp_path: Path) -> None:
+    rows = b"".join(program(number, 1, 0, 1) for number in range(100))
+    write_records(tmp_path, records((0, "programs", rows, ("a", "b"))))
+    group = pq.read_metadata(tmp_path / "records" / PROGRAMS.file(0)).row_group(0)
+    columns = [group.column(index) for index in range(group.num_columns)]
+    assert {column.compression for column in columns} == {"SNAPPY"}
+    rising = {each.path_in_schema for each in columns if "DELTA_BINARY_PACKED" in each.encodings}
+    assert rising == {"begin_ps", "end_ps"}
+    assert {each.path_in_schema for each in columns if not each.has_dictionary_page} == rising
+    # Readers skip groups of rows by these limits.
+    assert {each.path_in_schema for each in columns if each.statistics} == rising
+
+
 @pytest.mark.parametrize("index", [-1, 1, 2**31 - 1])
 def test_a_text_that_never_came_is_refused(tmp_path: Path, index: int) -> None:
     row = LINKS.packer.pack(index, 0, 0, 0, 0, 0, 0)
