@@ -39,9 +39,9 @@ MOST_SLICES = 500_000
     "--split",
     "most_slices",
     type=click.IntRange(1_000),
-    default=MOST_SLICES,
-    show_default=True,
-    help="Operations and steps in a file for Perfetto; what is longer becomes several files.",
+    metavar="COUNT",
+    help=f"Operations and steps in a file for Perfetto, by default {MOST_SLICES:,}; what is longer "
+    "becomes several files.",
 )
 def trace_command(
     run: Path,
@@ -49,13 +49,17 @@ def trace_command(
     out: Path | None,
     ranks: str | None,
     interval: str | None,
-    most_slices: int,
+    most_slices: int | None,
 ) -> int:
     """Write the timeline of RUN, the directory of a run.
 
     Perfetto: open the file at ui.perfetto.dev. Kineto: give the directory of the files to Holistic
     Trace Analysis.
     """
+    if form == "kineto" and most_slices is not None:
+        raise UsageError(
+            "trace: --split belongs to --format perfetto; Kineto has one file for each rank"
+        )
     records = opened(run)
     selection = select(ranks, interval, records.run.sips, records.run.total_ps)
     directory = _directory(out or (run / "kineto" if form == "kineto" else run))
@@ -64,7 +68,7 @@ def trace_command(
             path = directory / f"rank{sip}.json"
             print_lines([f"{path}  {write_kineto(records, sip, selection, path):,} events"])
         return 0
-    for written in write_perfetto(records, selection, directory, most_slices):
+    for written in write_perfetto(records, selection, directory, most_slices or MOST_SLICES):
         times = f"{_in_ns(written.begin_ps)} to {_in_ns(written.end_ps)}"
         print_lines([f"{written.path}  {written.events:,} events, {times}"])
     return 0

@@ -54,6 +54,7 @@ def write_perfetto(
                     trace.add_slices(sip, slices)
             for counter in counters(records, part):
                 trace.add_counter(counter)
+            trace.finish()
         yield WrittenTrace(path, part.begin_ps, part.end_ps, trace.events)
 
 

@@ -21,6 +21,8 @@ from kernbench.web.screenshots import write_picture
 from runtime.core.errors import UsageError
 
 _TRACE = "/trace"
+_WINDOW = 1280, 1150
+"""As high as the tracks of a PE with all its engines and counters."""
 _TRACKS = ".pf-track"
 _OPEN = """
 const named = [...document.querySelectorAll(".pf-track")]
@@ -57,7 +59,7 @@ def main(arguments: list[str]) -> int:
     if missing := missing_browser():
         raise UsageError(f"perfetto_screenshot: {missing}")
     trace, picture, *tracks = arguments
-    with _served(Path(trace).resolve()) as address, browser(1280, 800) as driver:
+    with _served(Path(trace).resolve()) as address, browser(*_WINDOW) as driver:
         driver.get(f"{address}/#!/?url={address}{_TRACE}")
         _await(lambda: bool(driver.find_elements("css selector", _TRACKS)), driver)
         for track in tracks:

@@ -1,3 +1,4 @@
+import zlib
 from collections import defaultdict
 from dataclasses import dataclass, field
 
@@ -22,10 +23,17 @@ class ReadTrace:
     arguments: dict = field(default_factory=dict)
 
 
+def packets_of(trace):
+    for block in trace.packet:
+        inner = protos.Trace()
+        inner.ParseFromString(zlib.decompress(block.compressed_packets))
+        yield from inner.packet
+
+
 def read(path) -> ReadTrace:
     trace, paths, open_slices, found = protos.Trace(), {}, defaultdict(list), ReadTrace()
     trace.ParseFromString(path.read_bytes())
-    for packet in trace.packet:
+    for packet in packets_of(trace):
         if packet.HasField("track_descriptor"):
             described = packet.track_descriptor
             above = paths[described.parent_uuid] if described.parent_uuid else ()
