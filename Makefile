@@ -5,7 +5,8 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 # The compiled core is built after the packages are installed, and again when a source of it changes.
 BUILT  := $(VENV)/.core
-CORE   := hatch_build.py $(wildcard sip_node/compiled/*.pyx sip_node/compiled/*.pxd) sip_node/compiled/sources.py
+ROOMS  := coordinator/compiled runtime/core/compiled sip_node/compiled
+CORE   := hatch_build.py $(foreach room,$(ROOMS),$(wildcard $(room)/*.pyx $(room)/*.pxd)) runtime/core/compiled/sources.py
 
 .PHONY: run test test-fast test-nightly test-torch mutants lint bench figures setup setup-torch clean
 

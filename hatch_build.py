@@ -3,8 +3,8 @@
 Without a compiler, or with `KERNBENCH_CORE=python`, the package is installed without the core, and
 its reference in Python runs. The wheel then holds no machine code and fits every platform.
 
-All modules of the core are in one shared library, `sip_node/compiled/library.py` imports them from
-there. A build keeps what it translated and compiled in `build/core`, named by a hash of all that it
+All modules in C are in one shared library, from which `runtime/core/compiled/library.py` imports
+them. A build keeps what it translated and compiled in `build/core`, named by a hash of all that it
 was made from; so the next build does only what has changed.
 """
 
@@ -39,12 +39,12 @@ DIRECTIVES = {
 # Without debug symbols: a fifth of the size.
 FLAGS = ["-g0"]
 ROOT = Path(__file__).resolve().parent
-ROOM = ROOT / "sip_node" / "compiled"
+FOLDER = ROOT / "runtime" / "core" / "compiled"
 C_FILES, OBJECTS = ROOT / "build" / "core" / "c", ROOT / "build" / "core" / "objects"
 
 
 class CompiledCore(BuildHookInterface):
-    """Compiles every `.pyx` of `sip_node/compiled` into one shared library beside them."""
+    """Compiles every `.pyx` of the rooms of `sources.py` into one shared library."""
 
     PLUGIN_NAME = "custom"
 
@@ -57,7 +57,7 @@ class CompiledCore(BuildHookInterface):
             return
         build_data["pure_python"], build_data["infer_tag"] = False, True
         # The library is in .gitignore, which hatchling obeys.
-        build_data["artifacts"].append(f"/sip_node/compiled/{library.name}")
+        build_data["artifacts"].append(f"/runtime/core/compiled/{library.name}")
 
 
 def build_if_possible(warn: Callable[[str], None]) -> Path | None:
@@ -75,14 +75,15 @@ def build_if_possible(warn: Callable[[str], None]) -> Path | None:
 def build() -> Path:
     """Translate, compile and link; returns the library, or raises after deleting an older one."""
     # An older library would hide that this build fails.
-    for path in (*ROOM.glob("*.so"), *ROOM.glob("*.pyd")):
+    for path in (*FOLDER.glob("*.so"), *FOLDER.glob("*.pyd")):
         path.unlink()
     OBJECTS.mkdir(parents=True, exist_ok=True)
     # Relative paths, so that the C files do not depend on where this tree is.
     with chdir(ROOT), TemporaryDirectory() as folder:
         extensions = [
-            Extension(f"sip_node.compiled.{path.stem}", [str(path.relative_to(ROOT))])
-            for path in sorted(ROOM.glob("*.pyx"))
+            Extension(".".join(path.with_suffix("").parts), [str(path)])
+            for path in (each.relative_to(ROOT) for each in _sources().sources(ROOT))
+            if path.suffix == ".pyx"
         ]
         modules = cythonize(
             extensions,
@@ -93,9 +94,10 @@ def build() -> Path:
             compiler_directives=DIRECTIVES,
             quiet=True,
         )
-        # Not the name of a module: `sip_node/compiled/library.py` imports from it.
+        # Not the name of a module: `runtime/core/compiled/library.py` imports from it.
         twins = Extension(
-            "sip_node.compiled.twins", [source for module in modules for source in module.sources]
+            "runtime.core.compiled.twins",
+            [source for module in modules for source in module.sources],
         )
         command = _LinkedModules(Distribution({"ext_modules": [twins]}))
         command.build_lib, command.build_temp = str(ROOT), folder
@@ -135,13 +137,18 @@ class _LinkedModules(build_ext):
 
 
 def _digest() -> str:
-    """The digest that the library contains; the package itself is not installed yet."""
-    spec = spec_from_file_location("sources", ROOM / "sources.py")
+    """The digest that the library contains."""
+    return _sources().digest(ROOT, lambda content: sha256(content).hexdigest())
+
+
+def _sources() -> Any:
+    """The module which finds the sources; the package itself is not installed yet."""
+    spec = spec_from_file_location("sources", FOLDER / "sources.py")
     assert spec is not None
     assert spec.loader is not None
     sources = module_from_spec(spec)
     spec.loader.exec_module(sources)
-    return sources.digest(ROOM, lambda content: sha256(content).hexdigest())
+    return sources
 
 
 if __name__ == "__main__":

@@ -3,19 +3,20 @@
 A log of a large run has millions of records, which as objects would take several times the memory
 of the whole simulation. Chunks are therefore kept as they were sent, about 90 bytes a record; only
 the times and the component of every record are stored beside them, from which the order and the
-lanes of a timeline follow. The records themselves are decoded once more when they are written.
+lanes of a timeline follow. The records themselves are read once more when they are written.
 """
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from heapq import merge
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.errors import ProtocolError
 from runtime.core.trace import OpRecord
 from runtime.wire.codec import check_list, decode_records, encode_records
@@ -53,28 +54,63 @@ class Span(Struct, frozen=True, gc=False):
 
 
 @dataclass
-class _SipLog:
-    """The log of a SIP: `firsts` are the indices of the first records of its chunks."""
+class SipLog:
+    """The log of a SIP: `firsts` are the indices of the first records of its chunks.
+
+    Of each record: its times, the number of its component in `OpLogs.tracks`, and, for a twin in C,
+    the byte of its chunk at which it begins.
+    """
 
     chunks: list[bytes] = field(default_factory=list[bytes])
     firsts: list[int] = field(default_factory=list[int])
     starts_ps: "array[int]" = field(default_factory=lambda: array("q"))
     ends_ps: "array[int]" = field(default_factory=lambda: array("q"))
-    tracks: "array[int]" = field(default_factory=lambda: array("L"))
+    tracks: "array[int]" = field(default_factory=lambda: array("I"))
+    offsets: "array[int]" = field(default_factory=lambda: array("I"))
 
     def order(self) -> "array[int]":
         """The indices of the records by start; records that start together in their order."""
         return array("L", sorted(range(len(self.starts_ps)), key=self.starts_ps.__getitem__))
 
 
+class ReferenceRecordIndex:
+    """Reads the times and the component of the records of a chunk.
+
+    `track(sip, cube, pe, engine)` gives the number of a component.
+    """
+
+    def __init__(self, track: Callable[[int, int, int, str], int]) -> None:
+        self._track = track
+
+    def read(self, sip: int, chunk: bytes) -> tuple[bytes, bytes, bytes, bytes]:
+        """Of the records of a chunk the start times, the end times, the numbers of the components,
+        and the places in the chunk, which the reference does not need.
+
+        Raises `ValueError` for what is no chunk, and for times that do not fit into 64 bits; a twin
+        also for a chunk in another form than that of `encode_records`.
+        """
+        track = self._track
+        try:
+            records = decode_records(chunk, f"SIP {sip}")
+            return (
+                array("q", [record.start_ps for record in records]).tobytes(),
+                array("q", [record.end_ps for record in records]).tobytes(),
+                array("I", [track(sip, r.cube, r.pe, r.engine) for r in records]).tobytes(),
+                b"",
+            )
+        except (ProtocolError, OverflowError) as error:
+            raise ValueError(str(error)) from error
+
+
 class OpLogs:
-    """The op logs of a run, by SIP."""
+    """The op logs of a run: the log of each SIP, and the components to which its records refer."""
 
     def __init__(self) -> None:
-        self._logs: dict[int, _SipLog] = {}
+        self.of_sips: dict[int, SipLog] = {}
+        self.tracks: list[Track] = []
         self._number_of_track: dict[tuple[int, int, int, str], int] = {}
-        self._tracks: list[Track] = []
         self._pending: list[tuple[int, bytes, str]] = []
+        self._record_index = RecordIndex(self._track)
 
     @classmethod
     def of(cls, logs: Mapping[int, Sequence[OpRecord]]) -> Self:
@@ -101,58 +137,74 @@ class OpLogs:
         problem: ProtocolError | None = None
         for sip, chunk, peer in pending:
             try:
-                self._append(sip, chunk, decode_records(chunk, peer))
+                self._append(sip, chunk, peer)
             except ProtocolError as error:
                 problem = problem or error
         if problem is not None:
             raise problem
 
-    def _append(self, sip: int, chunk: bytes, records: Sequence[OpRecord]) -> None:
-        log = self._logs.setdefault(sip, _SipLog())
+    def _append(self, sip: int, chunk: bytes, peer: str) -> None:
+        try:
+            read = self._record_index.read(sip, chunk)
+        except ValueError:
+            # Perhaps valid, in another form; if it is not, this names the field.
+            chunk = encode_records(decode_records(chunk, peer))
+            try:
+                read = self._record_index.read(sip, chunk)
+            except ValueError as error:
+                raise ProtocolError(peer, f"records of an op log: {error}") from error
+        log = self.of_sips.setdefault(sip, SipLog())
         log.firsts.append(len(log.starts_ps))
         log.chunks.append(chunk)
-        log.starts_ps.extend([record.start_ps for record in records])
-        log.ends_ps.extend([record.end_ps for record in records])
-        log.tracks.extend([self._track(sip, record) for record in records])
+        for numbers, new in zip(
+            (log.starts_ps, log.ends_ps, log.tracks, log.offsets), read, strict=True
+        ):
+            numbers.frombytes(new)
 
     def records(self) -> dict[int, list[OpRecord]]:
         """All records, by SIP, in the order in which they were added."""
         return {
             sip: [
                 record
-                for chunk in range(len(self._logs[sip].chunks))
+                for chunk in range(len(self.of_sips[sip].chunks))
                 for record in self._chunk(sip, chunk)
             ]
-            for sip in sorted(self._logs)
+            for sip in sorted(self.of_sips)
         }
 
     def spans(self) -> Iterator[Span]:
         """The records of all SIPs in the order of `(start_ps, sip, index)`."""
         # The one total order: independent of the LP from which a record came and of its arrival.
-        for start_ps, sip, index in merge(*map(self._ordered, sorted(self._logs))):
-            log = self._logs[sip]
-            track = self._tracks[log.tracks[index]]
+        for start_ps, sip, index in merge(*map(self._ordered, sorted(self.of_sips))):
+            log = self.of_sips[sip]
+            track = self.tracks[log.tracks[index]]
             yield Span(sip, index, start_ps, log.ends_ps[index], track)
 
     def merged(self) -> Iterator[LoggedOp]:
         """The records themselves, in the order of `spans`."""
-        decoded = lru_cache(maxsize=_DECODED_CHUNKS * max(len(self._logs), 1))(self._chunk)
-        for _, sip, index in merge(*map(self._ordered, sorted(self._logs))):
-            firsts = self._logs[sip].firsts
+        decoded = lru_cache(maxsize=_DECODED_CHUNKS * max(len(self.of_sips), 1))(self._chunk)
+        for _, sip, index in merge(*map(self._ordered, sorted(self.of_sips))):
+            firsts = self.of_sips[sip].firsts
             chunk = bisect_right(firsts, index) - 1
             yield LoggedOp(sip, index, decoded(sip, chunk)[index - firsts[chunk]])
 
     def _ordered(self, sip: int) -> Iterator[tuple[int, int, int]]:
-        log = self._logs[sip]
+        log = self.of_sips[sip]
         return ((log.starts_ps[index], sip, index) for index in log.order())
 
     def _chunk(self, sip: int, chunk: int) -> tuple[OpRecord, ...]:
-        return decode_records(self._logs[sip].chunks[chunk], f"SIP {sip}")
+        return decode_records(self.of_sips[sip].chunks[chunk], f"SIP {sip}")
 
-    def _track(self, sip: int, record: OpRecord) -> int:
-        key = (sip, record.cube, record.pe, record.engine)
+    def _track(self, sip: int, cube: int, pe: int, engine: str) -> int:
+        key = (sip, cube, pe, engine)
         number = self._number_of_track.get(key)
         if number is None:
-            number = self._number_of_track[key] = len(self._tracks)
-            self._tracks.append(Track(*key))
+            number = self._number_of_track[key] = len(self.tracks)
+            self.tracks.append(Track(*key))
         return number
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    RecordIndex = ReferenceRecordIndex
+else:
+    from coordinator.compiled.record_index import RecordIndex

@@ -7,56 +7,20 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
 
 from coordinator.aggregate import RunReport
-from coordinator.op_logs import LoggedOp, OpLogs
+from coordinator.op_logs import OpLogs
+from coordinator.report.log_text import LogText
 from coordinator.report.record_files import remove_records
-from coordinator.report.trace_events import TAIL, TraceWriter
+from coordinator.report.trace_events import TAIL, TraceThreads
 from runtime.core.errors import UsageError
 from runtime.core.output import OutputFile, write_output
-from runtime.core.trace import Operand
 from runtime.wire.reports import SipReport, SlotTransfer
 
 RUN, OP_LOG, TRACE, CCL_TRACE = "run.json", "oplog.jsonl", "trace.json", "ccl_trace.txt"
 TOPOLOGY, CCL = "topology.yaml", "ccl.yaml"
 """Copies of the configuration files of a traced run."""
 _RUNS = "runs"
-_encode = msgspec.json.Encoder().encode
-
-
-class _NamedOperand(Struct, frozen=True, gc=False):
-    """An `Operand` with a name beside every value."""
-
-    address: int
-    shape: tuple[int, ...]
-    dtype: str
-    strides: tuple[int, ...]
-
-
-class _OpLine(Struct, frozen=True, gc=False):
-    """A line of the op log: records are arrays on the wire, a log for people and filters has a name
-    beside every value.
-    """
-
-    sip: int
-    index: int
-    engine: str
-    name: str
-    start_ps: int
-    end_ps: int
-    cube: int
-    pe: int
-    address: int
-    nbytes: int
-    shape: tuple[int, ...]
-    dtype: str
-    flow: tuple[int, int, int] | None
-    flow_end: bool
-    inputs: tuple[_NamedOperand | float, ...]
-    strides: tuple[int, ...]
-    axis: int | None
-    checksum: int
 
 
 def prepare_directory(out: Path | None, program: str) -> Path:
@@ -99,15 +63,16 @@ def write_files(
 
 
 def _write_logs(directory: Path, logs: OpLogs, sips: Iterable[SipReport]) -> None:
-    # In one pass, record by record: the text of a large log must not be in memory as a whole.
+    # Piece by piece: the text of a large log must not be in memory as a whole.
     with OutputFile(directory / OP_LOG) as op_log, OutputFile(directory / TRACE) as trace:
-        writer = TraceWriter(logs)
-        trace.write(writer.head())
-        for op in logs.merged():
-            op_log.write(_line(op))
-            trace.write(writer.operation(op))
+        text = LogText(logs)
+        threads = TraceThreads(text.lanes)
+        trace.write(threads.head())
+        for lines, slices in text.pieces(threads.of_lanes):
+            op_log.write(lines)
+            trace.write(slices)
         for report in sips:
-            trace.write(writer.ranges(report.sip, report.ranges))
+            trace.write(threads.ranges(report.sip, report.ranges))
         trace.write(TAIL)
 
 
@@ -133,40 +98,3 @@ def _next_numbered(runs: Path, name: str) -> Path:
             number += 1
         else:
             return directory
-
-
-def _line(op: LoggedOp) -> bytes:
-    record = op.record
-    inputs = tuple(
-        [
-            _NamedOperand(each.address, each.shape, each.dtype, each.strides)
-            if isinstance(each, Operand)
-            else each
-            for each in record.inputs
-        ]
-    )
-    return (
-        _encode(
-            _OpLine(
-                sip=op.sip,
-                index=op.index,
-                engine=record.engine,
-                name=record.name,
-                start_ps=record.start_ps,
-                end_ps=record.end_ps,
-                cube=record.cube,
-                pe=record.pe,
-                address=record.address,
-                nbytes=record.nbytes,
-                shape=record.shape,
-                dtype=record.dtype,
-                flow=record.flow,
-                flow_end=record.flow_end,
-                inputs=inputs,
-                strides=record.strides,
-                axis=record.axis,
-                checksum=record.checksum,
-            )
-        )
-        + b"\n"
-    )

@@ -98,7 +98,7 @@ def kernbench_group() -> click.Group:
 def _print_version(ctx: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001 - the signature of click
     """Print the versions of kernbench and Python, and the core that would run; then end."""
     if value:
-        from sip_node.compiled.choice import CORE
+        from runtime.core.compiled.choice import CORE
 
         packages = f"kernbench {version('kernbench')}, simpy {version('simpy')}"
         print_lines([f"{packages}, Python {python_version()}, core {CORE}\n"])

@@ -34,7 +34,7 @@ def head_start(arguments: Sequence[str], began_s: float) -> "Launch | None":
     if procs is None:
         return None
     # A wrong KERNBENCH_CORE is one line here, not an error of every process.
-    import_module("sip_node.compiled.choice")
+    import_module("runtime.core.compiled.choice")
     from coordinator.launch import Launch
     from coordinator.launcher import InterpreterLauncher
 

@@ -112,7 +112,7 @@ def _context(launch: "Launch | None") -> "CliContext":
 def _execute(request: object, launch: "Launch | None") -> int:
     """Execute what a command has read; returns the exit code."""
     # A wrong KERNBENCH_CORE is one line here, not an error of every process.
-    import_module("sip_node.compiled.choice")
+    import_module("runtime.core.compiled.choice")
     from kernbench.cli.run import RunRequest, StudyRequest
 
     if isinstance(request, StudyRequest):

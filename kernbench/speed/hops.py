@@ -33,10 +33,10 @@ from kernbench.validate.mesh_network import (
     destination,
     gap,
 )
+from runtime.core.compiled.choice import COMPILED, PYTHON, VARIABLE
 from runtime.core.config_file import default_file, read_text
 from runtime.core.rng import seeded
 from runtime.core.wallclock import cpu_s
-from sip_node.compiled.choice import COMPILED, PYTHON, VARIABLE
 
 TARGET = 5.0
 ROUTER_CYCLES, WIRE_CYCLES, FLIT_CYCLES = 2, 1, 1

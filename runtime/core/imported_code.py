@@ -20,6 +20,8 @@ from types import ModuleType
 from typing import NamedTuple
 from zipimport import zipimporter
 
+from runtime.core.compiled.library import ROOT
+from runtime.core.compiled.sources import source_of
 from runtime.core.package_check import PACKAGES
 from runtime.core.sha256 import sha256_hex
 
@@ -29,7 +31,6 @@ SCRIPT = "__main__"
 """The name of a script which runs as `python FILE` runs it."""
 SPAWNED_SCRIPT = "__mp_main__"
 """The name which multiprocessing gives to the parent's script in a child."""
-_CORE = "sip_node.compiled."
 _INSTALLED = re.compile("/(?:site|dist)-packages/")
 
 
@@ -159,10 +160,11 @@ def _is_covered(spec: ModuleSpec, libraries: tuple[str, ...]) -> bool:
 def _hashed(spec: ModuleSpec) -> CodeFile:
     """The file of a module: its source, or what its loader reads in place of that."""
     origin = str(spec.origin)
-    if isinstance(spec.loader, ExtensionFileLoader) and spec.name.startswith(_CORE):
+    source = source_of(spec.name, ROOT) if isinstance(spec.loader, ExtensionFileLoader) else None
+    if source is not None:
         # Two builds of one source differ in bytes. The core is loaded only if it has the digest of
         # the sources beside it, so these identify it.
-        origin = str(Path(origin).with_name(f"{spec.name.removeprefix(_CORE)}.pyx"))
+        origin = str(source)
     if isinstance(spec.loader, zipimporter):
         with suppress(OSError):
             return CodeFile(origin, sha256_hex(spec.loader.get_data(origin)))

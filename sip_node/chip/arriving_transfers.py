@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from operator import add
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.errors import ProtocolError
 from runtime.wire.frames import Message
 from runtime.wire.packet_blocks import run_of
@@ -16,7 +17,6 @@ from runtime.wire.packets import CARRIERS, PacketRun, TransferHeader
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.packet_runs import MANY_PACKETS
 from sip_node.chip.strided_block import StridedBlock
-from sip_node.compiled.choice import IS_COMPILED
 
 
 class ReceivingEnd(Protocol):

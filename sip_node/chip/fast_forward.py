@@ -19,6 +19,7 @@ simulated run, to the bit.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.trace import Operand, OpRecord
 from runtime.language.gemm import Gemm, finish
 from runtime.model.schema import Implementations, Topology
@@ -27,7 +28,6 @@ from runtime.wire.environment import fast_forward_requested
 from sip_node.chip.completion import Completion
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.strided_block import end_of
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 if TYPE_CHECKING or IS_COMPILED:

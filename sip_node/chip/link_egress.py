@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.run_tables import Cause
 from runtime.core.trace import OpRecord
 from sip_node.chip.fabric.packet import FabricTransfer, Packet
 from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.op_log import OpLog
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 

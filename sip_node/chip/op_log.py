@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.run_tables import NONE, Cause
 from runtime.core.sha256 import RunningSha256
 from runtime.core.trace import OpRecord
@@ -14,7 +15,6 @@ from sip_node.chip.memory.memory import Memory
 from sip_node.chip.op_rows import ReferenceOpRows
 from sip_node.chip.run_recorder import RunRecorder
 from sip_node.chip.step_rows import ReferenceStepRows
-from sip_node.compiled.choice import IS_COMPILED
 
 CHUNK_RECORDS = 4096
 """At most 65,535: the array header of a chunk then has at most three bytes."""

@@ -6,13 +6,13 @@ breaks one is the fault of the LP which sent it, and never reaches the chip.
 
 from typing import TYPE_CHECKING
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.model.addresses import AddressMap
 from runtime.model.graph import ChipGraph
 from runtime.wire.frames import Message
 from runtime.wire.packet_blocks import run_of
 from runtime.wire.packets import PacketKind, TransferHeader
 from sip_node.chip.context import ChipSpec
-from sip_node.compiled.choice import IS_COMPILED
 
 _TO_MEMORY = frozenset({PacketKind.WRITE, PacketKind.READ, PacketKind.IPCQ_DATA})
 """Kinds which access a memory; the others are replies and credits."""

@@ -12,6 +12,7 @@ in the total order of its inbox.
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.wire.frames import Message
 from runtime.wire.packet_blocks import pack, word_limits
 from runtime.wire.packets import (
@@ -25,7 +26,6 @@ from runtime.wire.packets import (
 )
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.strided_block import StridedBlock
-from sip_node.compiled.choice import IS_COMPILED
 
 MANY_PACKETS = CARRIERS | {PacketKind.READ, PacketKind.LINK_CREDIT}
 """Kinds of transfers with several packets; of LINK_CREDIT these are the credits of one step."""

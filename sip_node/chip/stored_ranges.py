@@ -12,10 +12,10 @@ ranges until it is complete. They are kept page by page, where an insertion move
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.trace import Operand
 from sip_node.chip.strided_block import layout_of
-from sip_node.compiled.choice import IS_COMPILED
 
 Writer = PeCoordinates | str
 """A PE, or the text of a program of a grid on a PE."""

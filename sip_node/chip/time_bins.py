@@ -10,8 +10,8 @@ bins are added. So the width follows from the run alone: it is the least for whi
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.run_tables import LEAST_BIN_PS, LINKS, MOST_BINS
-from sip_node.compiled.choice import IS_COMPILED
 
 LEAST_SHIFT = LEAST_BIN_PS.bit_length() - 1
 

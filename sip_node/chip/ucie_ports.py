@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.simtime import ps_from_ns
 from runtime.wire.packets import PacketRun
 from sip_node.chip.arriving_transfers import packets_of
@@ -13,7 +14,6 @@ from sip_node.chip.fabric.packet_train import PORT, PacketTrain, QueueTimes
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fabric.stalled import StalledPacket
 from sip_node.chip.link_egress import LinkEgress, LinkEnd, ReferenceLinkEgress
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.inbox import Inbox, ReferenceInbox
 
 

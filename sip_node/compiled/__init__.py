@@ -1,4 +1,4 @@
-"""The compiled core: C twins of the classes through which most events of a run pass.
+"""The compiled core of an LP: C twins of the classes through which most events of a run pass.
 
 A *reference* is a class in Python, in the room that it belongs to. Its *twin* here does the same
 with C integers and C arrays. The two are equal in what a simulation can observe: a twin makes the
@@ -21,12 +21,11 @@ A new twin, step by step:
    pointers refer only to what the actor keeps alive.
 4. A twin calls another twin by its C methods, and a class in Python by its Python methods. It tests
    which of them it has once, when it is built.
-5. The module of the reference ends with the choice: `IS_COMPILED` of `choice` selects the twin.
+5. The module of the reference ends with the choice: `IS_COMPILED` of `runtime.core.compiled.choice`
+   selects the twin.
 6. Time and bytes are `long long`; products of them are computed with 128 bits.
 """
 
-from pathlib import Path
+from runtime.core.compiled.library import path_entries
 
-from sip_node.compiled.library import path_entries
-
-__path__.extend(path_entries(Path(__file__).parent))
+__path__.extend(path_entries())

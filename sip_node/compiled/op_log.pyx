@@ -1,9 +1,8 @@
 """The op log of one SIP in C; see `sip_node.chip.op_log`.
 
-A record is encoded when it is added: its bytes are hashed, and are what a sink gets. The twins enter
-its fields; an `OpRecord` is made of them only where a recording collects them.
+A record is encoded when it is added: its bytes are hashed, and are what a sink gets. The twins
+enter its fields; an `OpRecord` is made of them only where a recording collects them.
 """
-
 
 from runtime.core.sha256 import RunningSha256
 from runtime.core.trace import Operand, OpRecord
@@ -126,8 +125,7 @@ cdef class OpLog:
             self.rows.pass_on()
             self.steps.pass_on()
         if self.in_chunk and self.sink is not None:
-            self.sink(self.encoded.as_array(self.in_chunk))
-            self.encoded.clear()
+            self.sink(self.encoded.taken_as_array(self.in_chunk))
             self.hashed = self.in_chunk = 0
 
     def digest(self, memories):

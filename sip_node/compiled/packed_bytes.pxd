@@ -2,6 +2,7 @@
 
 cimport cython
 
+from runtime.core.compiled.byte_buffer cimport ByteBuffer
 
 cdef enum:
     # The longest encoding of a number, a length, or a flag.
@@ -55,23 +56,12 @@ cdef extern from *:
 
 
 @cython.final
-cdef class PackedBytes:
-    cdef char *start
-    cdef Py_ssize_t size
-    cdef Py_ssize_t capacity
-
-    cdef int grow(self, Py_ssize_t nbytes) except -1
+cdef class PackedBytes(ByteBuffer):
     cdef int add_text(self, str value) except -1
     cdef int add_integers(self, tuple values) except -1
     cdef int add_value(self, object value) except -1
     cdef int add_other(self, object value) except -1
-    cdef object view(self, Py_ssize_t first)
-    cdef bytes as_array(self, Py_ssize_t length)
-    cdef int clear(self) except -1
-
-    cdef inline int reserve(self, Py_ssize_t nbytes) except -1:
-        """Make room for as many bytes behind the values."""
-        return 0 if self.size + nbytes <= self.capacity else self.grow(nbytes)
+    cdef bytes taken_as_array(self, Py_ssize_t length)
 
     cdef inline int add_number(self, long long value) except -1:
         self.reserve(MOST_BYTES)

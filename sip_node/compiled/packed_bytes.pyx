@@ -2,33 +2,16 @@
 
 import msgspec
 
-from cpython.buffer cimport PyBUF_READ
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.long cimport PyLong_CheckExact
-from cpython.mem cimport PyMem_Free, PyMem_Realloc
-from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.string cimport memcpy
 
 cdef object encode = msgspec.msgpack.Encoder().encode
 
 
-cdef class PackedBytes:
+cdef class PackedBytes(ByteBuffer):
     """Encoded values, until they are cleared."""
-
-    def __dealloc__(self):
-        PyMem_Free(self.start)
-
-    cdef int grow(self, Py_ssize_t nbytes) except -1:
-        """Make room for as many bytes behind the values."""
-        cdef Py_ssize_t capacity
-        cdef char *start
-        capacity = max(2 * self.capacity, self.size + nbytes, 1 << 12)
-        start = <char *> PyMem_Realloc(self.start, capacity)
-        if start is NULL:
-            raise MemoryError
-        self.start, self.capacity = start, capacity
-        return 0
 
     cdef int add_text(self, str value) except -1:
         cdef Py_ssize_t length
@@ -78,18 +61,8 @@ cdef class PackedBytes:
         self.size += nbytes
         return 0
 
-    cdef object view(self, Py_ssize_t first):
-        """The encoded values from byte `first` on; valid until the next call."""
-        return PyMemoryView_FromMemory(self.start + first, self.size - first, PyBUF_READ)
-
-    cdef bytes as_array(self, Py_ssize_t length):
-        """The encoded values as one array of that length."""
+    cdef bytes taken_as_array(self, Py_ssize_t length):
+        """The encoded values, which are cleared, as one array of that length."""
         cdef PackedBytes header = PackedBytes.__new__(PackedBytes)
         header.add_length(length)
-        return PyBytes_FromStringAndSize(header.start, header.size) + PyBytes_FromStringAndSize(
-            self.start, self.size
-        )
-
-    cdef int clear(self) except -1:
-        self.size = 0
-        return 0
+        return header.taken() + self.taken()

@@ -17,8 +17,8 @@ import simpy
 from simpy.core import EmptySchedule
 from simpy.events import EventPriority
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.simtime import NEVER_PS
-from sip_node.compiled.choice import IS_COMPILED
 
 ARRIVALS_FIRST = -1
 """Before SimPy's URGENT (0): arrivals from other SIPs at t precede every local event at t."""

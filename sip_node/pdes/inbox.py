@@ -4,7 +4,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from sip_node.compiled.choice import IS_COMPILED
+from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import ARRIVALS_FIRST, Engine
 
 P = TypeVar("P")

@@ -8,9 +8,9 @@ way are the largest gain in parallelism that an LP has (measured: 1.7 to 8 times
 
 from typing import TYPE_CHECKING
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.errors import InvariantError
 from runtime.core.simtime import format_ps
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.channel import later_ps
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.pe.queue_table import QueueTable
 from sip_node.chip.pe.tcm import PeTcm
-from sip_node.compiled.choice import IS_COMPILED
 
 NOT_KEPT = -1
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.errors import KernbenchError
 from runtime.core.requests import Transfer
 from runtime.core.trace import Operand
@@ -30,7 +31,6 @@ from sip_node.chip.pe.queue_table import QueueTable, Slot
 from sip_node.chip.pe.slot_trace import SlotTrace
 from sip_node.chip.pe.tcm import PeTcm
 from sip_node.chip.strided_block import is_packed, item_bytes, nbytes_of, part_of
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 from sip_node.programs.kept_slots import NOT_KEPT, KeptSlots
 from sip_node.programs.kernel_faults import KernelFaults

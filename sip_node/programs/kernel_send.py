@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.errors import KernelError
 from runtime.core.run_tables import Cause
 from runtime.core.trace import Operand
@@ -25,7 +26,6 @@ from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.pe.queue_state import QueueState
 from sip_node.chip.pe.slot_trace import SlotTrace
 from sip_node.chip.strided_block import is_packed, item_bytes, nbytes_of, part_of
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_queues import KernelQueues

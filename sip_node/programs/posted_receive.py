@@ -24,10 +24,10 @@ from dataclasses import dataclass, field
 from enum import IntEnum, auto
 from typing import TYPE_CHECKING
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
 from sip_node.chip.completion import Completion
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.programs.kept_slots import NOT_KEPT
 from sip_node.programs.slot_targets import SlotTargets
 

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from greenlet import GreenletExit, getcurrent
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.program_clock import ProgramClock
 from sip_node.chip.completion import Completion
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.programs.program_stacks import ProgramStacks
 
 _T = TypeVar("_T")

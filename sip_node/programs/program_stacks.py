@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from greenlet import getcurrent, greenlet
 
-from sip_node.compiled.choice import IS_COMPILED
+from runtime.core.compiled.choice import IS_COMPILED
 
 
 class ReferenceProgramStacks:

@@ -15,12 +15,12 @@ from functools import cache
 from inspect import currentframe
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.requests import QueuePair
 from runtime.core.run_tables import NONE, PROGRAMS, RANK_PROGRAM, Cause
 from runtime.language.caller import program_call
 from sip_node.chip.op_log import OpLog
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 _T = TypeVar("_T")

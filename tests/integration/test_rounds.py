@@ -6,7 +6,7 @@ import pytest
 
 from kernbench.benches.gemm_single_pe import gemm_single_pe
 from runtime import DPPolicy, torch
-from sip_node.compiled.choice import IS_COMPILED
+from runtime.core.compiled.choice import IS_COMPILED
 from tests.support.lps import statistics_of
 from tests.support.topologies import variant_text
 

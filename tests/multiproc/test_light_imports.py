@@ -30,10 +30,7 @@ def modules_of(package: str) -> Iterator[str]:
 
 
 SIMULATORS = ("simpy", "matplotlib", "sip_node")
-CHOICE = {f"sip_node.compiled.{name}" for name in ("choice", "sources", "build", "library")}
-"""What a run loads to refuse a wrong `KERNBENCH_CORE` before it starts processes."""
-ROOMS = {"sip_node", "sip_node.compiled"}
-RUNNERS = ("simpy", "matplotlib", *sorted({*modules_of("sip_node")} - CHOICE - ROOMS))
+RUNNERS = ("simpy", "matplotlib", *sorted(modules_of("sip_node")))
 ANALYSES = ("pandas", "pyarrow.dataset")
 """What Arrow imports in its conversions of arrays and files, in half a second."""
 

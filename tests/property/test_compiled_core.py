@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sip_node.compiled.choice import IS_COMPILED
+from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import ReferenceEngine
 from tests.support.cores import COMPILED, REFERENCE
 from tests.support.random_machines import Machine

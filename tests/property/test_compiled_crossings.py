@@ -2,11 +2,11 @@
 
 import pytest
 
+from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.chip import chip_spec
 from sip_node.chip.context import ChipSpec
 from sip_node.chip.fabric.packet import ReferencePacket
 from sip_node.chip.packet_runs import ReferencePacketRuns
-from sip_node.compiled.choice import IS_COMPILED
 from tests.support.cores import COMPILED, REFERENCE
 from tests.support.random_crossings import RandomCrossings
 from tests.support.topologies import small

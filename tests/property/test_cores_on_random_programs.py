@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from sip_node.compiled.choice import IS_COMPILED
+from runtime.core.compiled.choice import IS_COMPILED
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="the compiled core does not run")
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.fabric import router
 from sip_node.chip.fabric.credited_fabric import CreditedFabric, ReferenceCreditedFabric
 from sip_node.chip.fabric.cycle_queue import CycleQueue
 from sip_node.chip.fabric.injection import Injection
 from sip_node.chip.fabric.virtual_channels import InputVc
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine, ReferenceEngine
 from tests.support.credited_machines import CreditedMachine, Observed
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.dtypes import DType, float16, float32, int8
 from runtime.core.run_tables import LINKS, OPS
@@ -21,7 +22,6 @@ from sip_node.chip import fast_forward
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.fast_forward import FastForward
 from sip_node.chip.op_log import OpLog
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 from tests.support.recorded import Recorded
 from tests.support.topologies import variant_text

@@ -5,13 +5,13 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.errors import ProtocolError
 from runtime.core.simtime import NEVER_PS
 from runtime.wire.frames import Message
 from runtime.wire.packet_blocks import pack
 from runtime.wire.packets import CARRIERS, PacketKind, PacketRun, TransferFlow, TransferRows
 from sip_node.chip.chip import chip_spec
-from sip_node.compiled.choice import IS_COMPILED
 from tests.support.cores import COMPILED, REFERENCE, Core
 from tests.support.packets import transfer_header
 from tests.support.random_crossings import RandomCrossings

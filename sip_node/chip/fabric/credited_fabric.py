@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes, Stage
 from runtime.model.sip_fabric import SipFabric
@@ -24,7 +25,6 @@ from sip_node.chip.fabric.virtual_channels import VirtualNetwork
 from sip_node.chip.fabric.worm import PacketPath, PathPlan, Worm
 from sip_node.chip.link_loads import LinkLoads
 from sip_node.chip.send_bounds import SendBounds
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 

@@ -19,6 +19,7 @@ where that is built.
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.simtime import serialisation_ps
 from runtime.model.graph import ChipGraph, Link
 from runtime.model.routing import ChipRoutes, Stage
@@ -27,7 +28,6 @@ from sip_node.chip.fabric.server import Server
 from sip_node.chip.fabric.stalled import StalledPacket
 from sip_node.chip.link_loads import LinkLoads
 from sip_node.chip.send_bounds import SendBounds
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from runtime.core import dtypes
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.wire.packets import PacketKind
 from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
 from sip_node.chip.strided_block import BYTES, StridedBlock
-from sip_node.compiled.choice import IS_COMPILED
 
 ELEMENTS = (BYTES, *(dtype.name for dtype in dtypes.ALL))
 """The element types that the metadata of a slot names; a transfer carries the index.

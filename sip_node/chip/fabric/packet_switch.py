@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.fabric.packet import Kind, Packet
-from sip_node.compiled.choice import IS_COMPILED
 
 
 class ReferencePacketSwitch:

@@ -14,7 +14,7 @@ with the record of the UCIe port.
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from sip_node.compiled.choice import IS_COMPILED
+from runtime.core.compiled.choice import IS_COMPILED
 
 MOST_CHANNELS = 64
 """Channels of a memory behind these share the times of the first ones."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.fabric.cycle_queue import CycleQueue
 from sip_node.chip.fabric.injection import Injection, Injector
 from sip_node.chip.fabric.noc_clock import NocClock, Pipeline
@@ -15,7 +16,6 @@ from sip_node.chip.fabric.virtual_channels import (
     OutputVc,
     VirtualNetwork,
 )
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 

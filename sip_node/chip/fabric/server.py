@@ -11,9 +11,9 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.simtime import PS_PER_NS, exact
 from sip_node.chip.time_bins import TimeBins
-from sip_node.compiled.choice import IS_COMPILED
 
 
 class ReferenceServer:

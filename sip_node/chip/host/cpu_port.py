@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.host.commands import CommandDone, Gathering
-from sip_node.compiled.choice import IS_COMPILED
 
 
 class _ForwardedCommand(Struct):

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING, Literal
 
+from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.barrier import BarrierSignal, LaunchBarrier
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.host.commands import CommandDone, CubeCommand
 from sip_node.chip.host.cpu_port import CpuPort
-from sip_node.compiled.choice import IS_COMPILED
 
 
 class ReferenceMCpu:

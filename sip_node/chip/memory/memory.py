@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.strided_block import StridedBlock
-from sip_node.compiled.choice import IS_COMPILED
 
 PAGE_BYTES = 1 << 16
 

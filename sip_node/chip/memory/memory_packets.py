@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
+from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet, PacketSender
 from sip_node.chip.fabric.packet_train import PacketTrain
 from sip_node.chip.memory.transaction_queue import Access, Service
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 

@@ -13,13 +13,13 @@ from bisect import bisect_right, insort
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.packet_train import PacketTrain
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory.memory_packets import MemoryPackets, TransferStore
 from sip_node.chip.memory.transaction_queue import Service
-from sip_node.compiled.choice import IS_COMPILED
 
 
 class ReferenceMemoryPort:

@@ -8,9 +8,9 @@ what the DMA has reserved, between two of its own.
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
+from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.memory.transaction_queue import Access, MessageKey
 from sip_node.chip.time_bins import TimeBins
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 

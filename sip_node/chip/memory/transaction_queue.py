@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
+from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.fabric.packet_train import PacketTrain
 from sip_node.chip.strided_block import StridedBlock
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 MessageKey = tuple[int, int, int]

@@ -9,6 +9,7 @@ the kernels of the compute stream, and compete with them for engines.
 from functools import partial
 from typing import TYPE_CHECKING
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.requests import HardwareThread, PeDmaMsg
 from runtime.core.run_tables import Cause
 from runtime.core.trace import OpRecord
@@ -26,7 +27,6 @@ from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.pe.ipcq import PeIpcq
 from sip_node.chip.pe.mmu import PeMmu
 from sip_node.chip.strided_block import bytes_at
-from sip_node.compiled.choice import IS_COMPILED
 
 RECORDED_AS: dict[HardwareThread, str] = {
     "kernels": "pe_cpu",

@@ -9,10 +9,10 @@ Either way a packet frees its place in the window when its last byte has come so
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.fabric.packet import FabricTransfer, Packet, PacketSender
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.pe.read_window import ReadWindow
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 

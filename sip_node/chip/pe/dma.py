@@ -23,6 +23,7 @@ from zlib import crc32
 
 from msgspec import Struct, field
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.run_tables import Cause
 from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import Operand, OpRecord
@@ -37,7 +38,6 @@ from sip_node.chip.pe.indexed_read import IndexedRead
 from sip_node.chip.pe.read_window import ReadWindow
 from sip_node.chip.pe.tcm import PeTcm, direct_memory
 from sip_node.chip.strided_block import StridedBlock, layout_of
-from sip_node.compiled.choice import IS_COMPILED
 
 
 class _DmaRequest(Struct):

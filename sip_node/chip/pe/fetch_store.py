@@ -4,6 +4,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.run_tables import Cause
 from runtime.core.trace import Operand, OpRecord
 from runtime.language.gemm import finish
@@ -15,7 +16,6 @@ from sip_node.chip.pe.tile_buffers import RegisterFile, TileBuffers
 from sip_node.chip.pe.tile_token import OutputTile, TileToken
 from sip_node.chip.pe.vector_record import vector_record
 from sip_node.chip.strided_block import nbytes_of
-from sip_node.compiled.choice import IS_COMPILED
 
 
 class PeFetchStore:

@@ -13,6 +13,7 @@ from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.run_tables import Cause
 from runtime.core.trace import Operand, OpRecord
@@ -25,7 +26,6 @@ from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.operand_tiles import checksum_of
 from sip_node.chip.pe.tile_buffers import RegisterFile
 from sip_node.chip.pe.tile_token import TileToken
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 

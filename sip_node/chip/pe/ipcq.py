@@ -13,6 +13,7 @@ from bisect import bisect_right, insort
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.errors import InvariantError, IpcqInstallError
 from runtime.core.requests import QueuePair
 from runtime.core.simtime import ps_from_ns
@@ -24,7 +25,6 @@ from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.posted_sends import PostedSends
 from sip_node.chip.pe.queue_state import QueueState, Slot
 from sip_node.chip.pe.queue_table import QueueTable
-from sip_node.compiled.choice import IS_COMPILED
 
 _NO_QUEUES = ""
 """The name of the empty table, which a kernel without queues uses."""

@@ -12,12 +12,12 @@ from zlib import crc32
 import numpy as np
 from msgspec import Struct
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
 from runtime.language.value import Array, Pointer, Ref, Value, row_major
 from runtime.model.tiles import Span, blocked_offset
 from sip_node.chip.strided_block import layout_of
-from sip_node.compiled.choice import IS_COMPILED
 
 Blocks = Callable[[Pointer, tuple[int, ...], tuple[int, ...]], list[Operand]]
 """(pointer, shape, strides) of virtual memory -> physical blocks, in the order of the elements."""

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.requests import QueuePair
 from sip_node.chip.completion import Completion
-from sip_node.compiled.choice import IS_COMPILED
 
 
 class ReferenceSlot(Struct, frozen=True):

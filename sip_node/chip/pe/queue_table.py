@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.errors import InvariantError
 from runtime.core.requests import QueuePair, Transfer
 from runtime.model.addresses import AddressMap
@@ -11,7 +12,6 @@ from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.queue_state import QueueState, Slot
 from sip_node.chip.pe.slot_trace import decoded
-from sip_node.compiled.choice import IS_COMPILED
 
 
 class ReferenceQueueTable:

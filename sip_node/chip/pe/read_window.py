@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.simtime import NEVER_PS
 from sip_node.chip.fabric.packet import FabricTransfer, Packet, PacketSender
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 

@@ -4,12 +4,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.language.gemm import Gemm
 from runtime.model.tiles import Span, Tile, TilePlan, TileSize
 from sip_node.chip.pe.operand_tiles import Source
 from sip_node.chip.pe.tile_buffers import FreeList
 from sip_node.chip.pe.tile_token import OutputTile, ReferenceTileToken, StepShape, TileStage
-from sip_node.compiled.choice import IS_COMPILED
 
 
 class ReferenceStepTokens:

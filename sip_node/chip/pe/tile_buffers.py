@@ -8,9 +8,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.model.tile_layout import BufferLayout, RegisterLayout
 from runtime.model.tiles import TileSize
-from sip_node.compiled.choice import IS_COMPILED
 
 
 class ReferenceFreeList:

@@ -8,6 +8,7 @@ from zlib import crc32
 
 import numpy as np
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.trace import Operand
 from sip_node.chip.completion import Completion, all_of
 from sip_node.chip.pe.dma import PeDma
@@ -15,7 +16,6 @@ from sip_node.chip.pe.operand_tiles import Staged, StreamedTile, TileData
 from sip_node.chip.pe.tile_buffers import TileBuffers
 from sip_node.chip.pe.tile_token import TileToken
 from sip_node.chip.strided_block import nbytes_of, part_of
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 _Loaded = Callable[[TileToken, StreamedTile, Operand, Completion[bytes]], None]

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.trace import Operand
 from runtime.language.gemm import Gemm
 from runtime.language.value import Array
 from runtime.model.tiles import Tile, TileSize
 from sip_node.chip.pe.operand_tiles import NOT_LOADED, Source, TileData
 from sip_node.chip.pe.tile_buffers import RegisterFile
-from sip_node.compiled.choice import IS_COMPILED
 
 
 class TileStage(Protocol):

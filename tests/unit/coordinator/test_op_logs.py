@@ -67,6 +67,13 @@ def test_a_chunk_that_is_no_list_is_refused_at_once():
         OpLogs().add(3, b"\xc1", "LP 3")
 
 
+def test_a_time_of_more_than_64_bits_is_an_error_of_the_peer():
+    logs = OpLogs()
+    logs.add(3, encode_records([op(1 << 63)]), "LP 3")
+    with pytest.raises(ProtocolError, match="LP 3"):
+        logs.index()
+
+
 def test_a_list_of_other_things_than_records_is_refused_and_names_the_peer():
     logs = OpLogs()
     logs.add(3, b"\x92\x01\x02", "LP 3")

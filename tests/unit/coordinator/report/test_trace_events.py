@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from coordinator.op_logs import OpLogs
-from coordinator.report.trace_events import TAIL, TraceWriter, nested
+from coordinator.report.log_text import LogText
+from coordinator.report.trace_events import TAIL, TraceThreads, nested
 from runtime.core.program_ranges import ProgramRange
 from runtime.core.trace import Operand, OpRecord
 
@@ -32,9 +33,10 @@ class Event(msgspec.Struct):
 
 def text(logs: Mapping[int, Sequence[OpRecord]]) -> bytes:
     """The whole file."""
-    stored = OpLogs.of(logs)
-    writer = TraceWriter(stored)
-    return writer.head() + b"".join(map(writer.operation, stored.merged())) + TAIL
+    log_text = LogText(OpLogs.of(logs))
+    threads = TraceThreads(log_text.lanes)
+    slices = b"".join(slices for _, slices in log_text.pieces(threads.of_lanes))
+    return threads.head() + slices + TAIL
 
 
 def trace_events(logs: Mapping[int, Sequence[OpRecord]]) -> list[Event]:
@@ -135,9 +137,10 @@ def test_the_trace_of_a_run_without_operations_is_json():
 
 def test_the_ranges_of_a_program_are_threads_of_their_own():
     logs = OpLogs.of({1: [dma(0, 10)]})
-    writer = TraceWriter(logs)
-    written = writer.head() + b"".join(map(writer.operation, logs.merged()))
-    written += writer.ranges(0, ()) + writer.ranges(1, (ProgramRange("a step", 2_000, 5_000),))
+    log_text = LogText(logs)
+    threads = TraceThreads(log_text.lanes)
+    written = threads.head() + b"".join(each for _, each in log_text.pieces(threads.of_lanes))
+    written += threads.ranges(0, ()) + threads.ranges(1, (ProgramRange("a step", 2_000, 5_000),))
     log = msgspec.convert(json.loads(written + TAIL)["traceEvents"], list[Event])
     [slice_] = [event for event in log if event.name == "a step"]
     assert (slice_.ph, slice_.pid, slice_.ts, slice_.dur) == ("X", 2, 0.002, 0.003)

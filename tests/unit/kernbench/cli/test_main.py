@@ -4,7 +4,7 @@ import pytest
 
 from kernbench.cli.main import main
 from kernbench.cli.options import DEFAULT_BENCH
-from sip_node.compiled.choice import CORE
+from runtime.core.compiled.choice import CORE
 
 
 @pytest.mark.parametrize(

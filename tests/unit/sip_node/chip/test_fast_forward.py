@@ -2,9 +2,9 @@
 
 import pytest
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.errors import UsageError
 from sip_node.chip.fast_forward import fast_forward
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 

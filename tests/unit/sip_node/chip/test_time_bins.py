@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.run_tables import LEAST_BIN_PS, MOST_BINS
 from sip_node.chip.time_bins import LEAST_SHIFT, ReferenceTimeBins, TimeBins
-from sip_node.compiled.choice import IS_COMPILED
 
 BIN = LEAST_BIN_PS
 both = pytest.mark.parametrize("bins", [TimeBins, ReferenceTimeBins], ids=["core", "reference"])

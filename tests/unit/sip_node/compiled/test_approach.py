@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.errors import InvariantError
 from runtime.core.simtime import NEVER_PS
 from runtime.wire.frames import Message
@@ -12,7 +13,6 @@ from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.fabric.packet import Kind
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.packet_runs import PacketRuns
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 from tests.support.packets import lone_packet
 from tests.support.topologies import small

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sip_node.compiled.choice import IS_COMPILED
+from runtime.core.compiled.choice import IS_COMPILED
 
 if not IS_COMPILED:
     pytest.skip("the compiled core does not run", allow_module_level=True)

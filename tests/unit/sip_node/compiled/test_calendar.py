@@ -6,8 +6,8 @@ import weakref
 
 import pytest
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.simtime import NEVER_PS
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="the compiled core does not run")

@@ -4,8 +4,8 @@ from zlib import crc32 as reference
 
 import pytest
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.rng import seeded
-from sip_node.compiled.choice import IS_COMPILED
 
 if not IS_COMPILED:
     pytest.skip("the compiled core does not run", allow_module_level=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.memory.hbm import PseudoChannels
 from sip_node.chip.memory.storage import SramPorts
 from sip_node.chip.memory.transaction_queue import (
@@ -14,7 +15,6 @@ from sip_node.chip.memory.transaction_queue import (
     queue_of,
 )
 from sip_node.chip.strided_block import StridedBlock
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import Engine, ReferenceEngine
 from tests.support.topologies import variant
 

@@ -5,45 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.core.trace import Operand, OpRecord
-from sip_node.compiled.choice import IS_COMPILED
+from runtime.core.compiled.choice import IS_COMPILED
+from runtime.core.trace import OpRecord
 
 if not IS_COMPILED:
     pytest.skip("the reference runs in this process", allow_module_level=True)
 
 from sip_node.compiled.op_log import OpLog
-
-LIMIT = 1 << 63
-# The length of a MessagePack number changes at these powers of two.
-POWERS = [1 << bits for bits in (5, 7, 8, 15, 16, 31, 32, 63)]
-BOUNDS = {sign * power - below for power in POWERS for sign in (1, -1) for below in (0, 1)}
-numbers = st.sampled_from(sorted(each for each in BOUNDS if -LIMIT <= each < LIMIT))
-small = st.integers(-1, 1 << 20)
-texts = st.text(max_size=8) | st.sampled_from(["x" * length for length in (31, 32, 255, 256)])
-shapes = st.lists(numbers, max_size=3).map(tuple) | st.just(tuple(range(20)))
-operands = st.builds(Operand, numbers | st.just(LIMIT), shapes, texts, shapes)
-records = st.builds(
-    OpRecord,
-    engine=texts,
-    name=texts,
-    start_ps=numbers,
-    end_ps=numbers,
-    cube=small,
-    pe=small,
-    address=numbers,
-    nbytes=numbers,
-    shape=shapes,
-    dtype=texts,
-    flow=st.none() | st.tuples(small, small, numbers),
-    flow_end=st.booleans(),
-    inputs=st.lists(operands | st.floats(allow_nan=False) | numbers, max_size=3).map(tuple),
-    strides=shapes,
-    axis=st.none() | small,
-    checksum=st.integers(0, (1 << 32) - 1),
-)
+from tests.support.op_records import op_records
 
 
-@given(st.lists(records, max_size=3))
+@given(st.lists(op_records(), max_size=3))
 def test_a_record_has_the_bytes_that_msgspec_makes_of_it(added: list[OpRecord]) -> None:
     log = OpLog(None)
     for record in added:

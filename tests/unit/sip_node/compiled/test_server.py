@@ -2,8 +2,8 @@
 
 import pytest
 
+from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.fabric.server import ReferenceServer
-from sip_node.compiled.choice import IS_COMPILED
 
 if not IS_COMPILED:
     pytest.skip("the compiled core does not run", allow_module_level=True)

@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.dtypes import DType, bfloat16, float16, float32, int8
 from runtime.language.gemm import accumulate
 from runtime.language.value import Array
-from sip_node.compiled.choice import IS_COMPILED
 
 if not IS_COMPILED:
     pytest.skip("the compiled core does not run", allow_module_level=True)

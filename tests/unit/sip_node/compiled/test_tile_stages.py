@@ -5,8 +5,8 @@ Whole products run with both cores in the tests of stored digests.
 
 import pytest
 
+from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.pe.tile_buffers import ReferenceFreeList
-from sip_node.compiled.choice import IS_COMPILED
 
 if not IS_COMPILED:
     pytest.skip("the compiled core does not run", allow_module_level=True)

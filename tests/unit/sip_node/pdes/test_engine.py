@@ -3,8 +3,8 @@ from collections.abc import Generator
 import pytest
 import simpy
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.simtime import NEVER_PS
-from sip_node.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import ARRIVALS_FIRST, NORMAL, Engine, ReferenceEngine
 
 

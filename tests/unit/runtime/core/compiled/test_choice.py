@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
+from runtime.core.compiled import choice
+from runtime.core.compiled.choice import COMPILED, PYTHON, choose
 from runtime.core.errors import UsageError
-from sip_node.compiled import choice
-from sip_node.compiled.choice import COMPILED, PYTHON, choose
 
-IS_BUILT = find_spec("sip_node.compiled.build") is not None
+IS_BUILT = find_spec("runtime.core.compiled.build") is not None
 
 
 def test_the_core_is_compiled_where_it_is_built() -> None:

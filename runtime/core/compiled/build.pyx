@@ -1,4 +1,4 @@
-"""The sources from which the modules of this package were built."""
+"""The sources from which the library was built."""
 
 cdef extern from *:
     """

@@ -4,18 +4,20 @@ from pathlib import Path
 
 import pytest
 
-import sip_node.compiled
-from sip_node.compiled.choice import IS_COMPILED
-from sip_node.compiled.library import LibraryFinder, path_entries
+from runtime.core.compiled.choice import IS_COMPILED
+from runtime.core.compiled.library import LibraryFinder, path_entries
+from runtime.core.compiled.sources import sources
 
-ROOM = Path(sip_node.compiled.__file__).parent
+ROOT = Path(__file__).parents[5]
 
 
 @pytest.mark.skipif(not IS_COMPILED, reason="the compiled core is not built")
 def test_all_modules_in_c_come_from_one_library() -> None:
-    [library] = path_entries(ROOM)
-    origins = {find_spec(f"sip_node.compiled.{path.stem}").origin for path in ROOM.glob("*.pyx")}
-    assert origins == {library}
+    [library] = path_entries()
+    paths = [path.relative_to(ROOT) for path in sources(ROOT) if path.suffix == ".pyx"]
+    names = [".".join(path.with_suffix("").parts) for path in paths]
+    assert {"runtime.core.compiled.build", "sip_node.compiled.calendar"} < set(names)
+    assert {find_spec(name).origin for name in names} == {library}
 
 
 def test_a_module_without_source_is_not_found() -> None:
@@ -23,7 +25,9 @@ def test_a_module_without_source_is_not_found() -> None:
 
 
 def test_a_module_in_python_comes_from_its_own_file() -> None:
-    assert find_spec("sip_node.compiled.choice").origin == str(ROOM / "choice.py")
+    assert find_spec("runtime.core.compiled.choice").origin == str(
+        ROOT / "runtime/core/compiled/choice.py"
+    )
 
 
 def test_a_library_of_this_version_of_python_is_a_path_entry(tmp_path: Path) -> None:
@@ -37,4 +41,4 @@ def test_a_library_of_this_version_of_python_is_a_path_entry(tmp_path: Path) -> 
 
 def test_an_entry_of_another_kind_is_left_to_other_finders() -> None:
     with pytest.raises(ImportError, match="is not the library of the compiled core"):
-        LibraryFinder(str(ROOM))
+        LibraryFinder(str(ROOT))

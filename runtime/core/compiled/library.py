@@ -10,6 +10,11 @@ from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleS
 from importlib.util import spec_from_file_location
 from pathlib import Path
 
+from runtime.core.compiled.sources import source_of
+
+_FOLDER = Path(__file__).parent
+ROOT = _FOLDER.parents[2]
+"""The tree of the sources."""
 _FILES = tuple(f"twins{suffix}" for suffix in EXTENSION_SUFFIXES)
 """The names that the build may give to the library, by platform and version of Python."""
 
@@ -24,15 +29,15 @@ class LibraryFinder:
             raise ImportError(f"{entry} is not the library of the compiled core")
 
     def find_spec(self, name: str, target: object = None) -> ModuleSpec | None:  # noqa: ARG002
-        """How to import module `name`, or None if no source of that name is beside the library."""
-        if not self._library.with_name(f"{name.rpartition('.')[2]}.pyx").exists():
+        """How to import module `name`, or None if it has no source in Cython."""
+        if source_of(name, ROOT) is None:
             return None
         library = str(self._library)
         return spec_from_file_location(name, library, loader=ExtensionFileLoader(name, library))
 
 
-def path_entries(folder: Path) -> list[str]:
-    """The library in `folder` as entries of a search path; none where it is not built."""
+def path_entries(folder: Path = _FOLDER) -> list[str]:
+    """The library in `folder` as an entry of the search path of a package; none if not built."""
     if LibraryFinder not in sys.path_hooks:
         sys.path_hooks.append(LibraryFinder)
     return [str(folder / name) for name in _FILES if (folder / name).exists()]

@@ -6,11 +6,11 @@ The choice is made when this module is imported, and all processes of a run inhe
 
 import os
 from importlib.util import find_spec
-from pathlib import Path
 
+from runtime.core.compiled.library import ROOT
+from runtime.core.compiled.sources import digest
 from runtime.core.errors import UsageError
 from runtime.core.sha256 import sha256_hex
-from sip_node.compiled.sources import digest
 
 VARIABLE = "KERNBENCH_CORE"
 PYTHON, COMPILED = "python", "compiled"
@@ -29,18 +29,18 @@ def choose(requested: str | None) -> str:
         raise UsageError(
             f"{VARIABLE}={requested!r} is no core: use {PYTHON!r}, or {COMPILED!r}, or unset it"
         )
-    if find_spec("sip_node.compiled.build") is None:
+    if find_spec("runtime.core.compiled.build") is None:
         if requested == COMPILED:
             raise UsageError(
                 f"{VARIABLE}={COMPILED}: the compiled core is not built. To build it, {_REBUILD}"
             )
         return PYTHON
-    from sip_node.compiled.build import SOURCES
+    from runtime.core.compiled.build import SOURCES
 
-    if digest(Path(__file__).parent, sha256_hex) != SOURCES:
+    if digest(ROOT, sha256_hex) != SOURCES:
         raise UsageError(
-            "the compiled core was built from other sources than those in sip_node/compiled. To "
-            f"rebuild it, {_REBUILD}; {VARIABLE}={PYTHON} runs without it"
+            "the compiled core was built from other sources than those beside it. To rebuild "
+            f"it, {_REBUILD}; {VARIABLE}={PYTHON} runs without it"
         )
     return COMPILED
 

@@ -1,0 +1,127 @@
+"""Text of JSON in C, in the form that msgspec gives it."""
+
+import msgspec
+
+from coordinator.compiled.packed_values cimport Cursor, Number, Text, take_length, take_number
+from libc.stdio cimport snprintf
+from libc.string cimport memcpy, strlen
+from runtime.core.compiled.byte_buffer cimport ByteBuffer
+
+cdef enum:
+    # The longest text of a number.
+    MOST_BYTES = 24
+    PS_PER_US = 1_000_000
+
+# Up to here, the decimals of a time are those of the nearest float.
+cdef long long EXACT_PS = 10 ** 15
+cdef object encode = msgspec.json.Encoder().encode
+
+def escape(byte):
+    # The bytes of other characters are not escaped.
+    text = encode(chr(byte)) if byte < 0x80 else b""
+    return text[1:len(text) - 1] if len(text) > 3 else b""
+
+
+# Of every byte what stands for it in a string; empty for one that stands for itself.
+cdef list escapes = [escape(byte) for byte in range(256)]
+cdef bint[256] is_escaped = [len(each) > 0 for each in escapes]
+
+
+cdef class JsonText(ByteBuffer):
+    """A text that grows."""
+
+    cdef int add(self, const char *literal) except -1:
+        """Text that is JSON already."""
+        cdef Py_ssize_t nbytes = strlen(literal)
+        self.reserve(nbytes)
+        memcpy(self.start + self.size, literal, nbytes)
+        self.size += nbytes
+        return 0
+
+    cdef int add_bytes(self, bytes text) except -1:
+        """Text that is JSON already, from Python."""
+        return self.add(text)
+
+    cdef int add_text(self, Text *text) except -1:
+        """The inside of a string."""
+        cdef Py_ssize_t index
+        cdef unsigned char byte
+        self.reserve(text.nbytes)
+        for index in range(text.nbytes):
+            byte = text.start[index]
+            if is_escaped[byte]:
+                self.add_bytes(escapes[byte])
+                self.reserve(text.nbytes - index)
+            else:
+                self.start[self.size] = byte
+                self.size += 1
+        return 0
+
+    cdef int add_integer(self, long long value) except -1:
+        self.reserve(MOST_BYTES)
+        if value < 0:
+            self.size += snprintf(self.start + self.size, MOST_BYTES, "%lld", value)
+        else:
+            self.add_decimals(value)
+        return 0
+
+    cdef int add_number(self, Number *number) except -1:
+        self.reserve(MOST_BYTES)
+        if number.is_negative:
+            self.start[self.size] = b"-"
+            self.size += 1
+        return self.add_decimals(number.magnitude)
+
+    cdef int add_hexadecimal(self, Number *number) except -1:
+        """As `hex` gives it."""
+        self.reserve(MOST_BYTES)
+        self.size += snprintf(
+            self.start + self.size, MOST_BYTES, "%s0x%llx", b"-" if number.is_negative else b"",
+            number.magnitude,
+        )
+        return 0
+
+    cdef int add_microseconds(self, long long time_ps) except -1:
+        """The float `time_ps / 1e6`, by which the Trace Event Format gives a time."""
+        cdef int place, digits = 6
+        cdef long long rest
+        if not 10 <= time_ps < EXACT_PS:
+            return self.add_bytes(encode(<object> time_ps / <object> PS_PER_US))
+        self.reserve(MOST_BYTES)
+        self.add_decimals(time_ps // PS_PER_US)
+        rest = time_ps % PS_PER_US
+        while digits > 1 and rest % 10 == 0:
+            rest //= 10
+            digits -= 1
+        self.start[self.size] = b"."
+        self.size += digits + 1
+        for place in range(1, digits + 1):
+            self.start[self.size - place] = 48 + rest % 10
+            rest //= 10
+        return 0
+
+    cdef int add_numbers(self, Cursor numbers, const char *separator) except -1:
+        """An array of integers."""
+        cdef Number number
+        cdef Py_ssize_t index
+        self.add(b"[")
+        for index in range(take_length(&numbers)):
+            if index:
+                self.add(separator)
+            take_number(&numbers, &number)
+            self.add_number(&number)
+        return self.add(b"]")
+
+    cdef int add_decimals(self, unsigned long long value) except -1:
+        """A number without sign; there is room for it."""
+        cdef char digits[MOST_BYTES]
+        cdef int count = 0
+        while True:
+            count += 1
+            digits[MOST_BYTES - count] = 48 + value % 10
+            value //= 10
+            if not value:
+                break
+        memcpy(self.start + self.size, &digits[MOST_BYTES - count], count)
+        self.size += count
+        return 0

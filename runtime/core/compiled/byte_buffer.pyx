@@ -1,0 +1,38 @@
+"""Bytes that grow, in C, until they are cleared."""
+
+from cpython.buffer cimport PyBUF_READ
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.memoryview cimport PyMemoryView_FromMemory
+
+
+cdef class ByteBuffer:
+    """The base of classes that add values of a format."""
+
+    def __dealloc__(self):
+        PyMem_Free(self.start)
+
+    cdef int grow(self, Py_ssize_t nbytes) except -1:
+        """Make room for as many bytes behind the others."""
+        cdef Py_ssize_t capacity
+        cdef char *start
+        capacity = max(2 * self.capacity, self.size + nbytes, 1 << 12)
+        start = <char *> PyMem_Realloc(self.start, capacity)
+        if start is NULL:
+            raise MemoryError
+        self.start, self.capacity = start, capacity
+        return 0
+
+    cdef object view(self, Py_ssize_t first):
+        """The bytes from number `first` on; valid until the next call."""
+        return PyMemoryView_FromMemory(self.start + first, self.size - first, PyBUF_READ)
+
+    cdef bytes taken(self):
+        """The bytes, which are cleared."""
+        cdef bytes taken = PyBytes_FromStringAndSize(self.start, self.size)
+        self.clear()
+        return taken
+
+    cdef int clear(self) except -1:
+        self.size = 0
+        return 0
