@@ -1,9 +1,9 @@
 """Writes a trace for Perfetto: its own format of packets, with tracks in groups.
 
-A SIP is a process; below it are cubes, PEs and engines, nested tracks. Flows
-join the send of a message with its arrival. Perfetto counts whole nanoseconds: a time is rounded
-down, so slices that follow each other still do, and the arguments have the picoseconds. Packets are
-compressed in blocks, as Perfetto compresses those of its own recordings: texts repeat in them.
+SIPs, cubes, PEs and engines are nested tracks. Flows join the send of a message with its arrival.
+Perfetto counts whole nanoseconds: a time is rounded down, so slices that follow each other still
+do, and the arguments have the picoseconds. Packets are compressed in blocks, as Perfetto compresses
+those of its own recordings: texts repeat in them.
 """
 
 import zlib
@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from kernbench.trace.counters import Counter
-from kernbench.trace.timeline import Arguments, Slices, TrackPath
+from kernbench.trace.timeline import HOST, PROGRAM, Arguments, Slices, TrackPath
 from runtime.core.errors import UsageError
 from runtime.core.run_tables import OPS
 from runtime.core.simtime import PS_PER_NS
@@ -20,7 +20,9 @@ from runtime.core.simtime import PS_PER_NS
 Flows = dict[tuple[int, int], int]
 """The flow of an operation, by SIP and row in its table `ops`."""
 _SEQUENCE = 1
-_BEHIND_PES = 1 << 10
+_NUMBERED = ("cube", "PE")
+_FIRST = {PROGRAM: -2, HOST: -1}
+_BEHIND_NUMBERS = 1 << 20
 _BLOCK_PACKETS = 16_384
 _FAST = 1
 """Level of compression: higher ones take twice the time for 10 % of the size."""
@@ -37,12 +39,16 @@ def _imported(module: str) -> Any:
 
 
 class PerfettoFile:
-    """A file of packets, written by `write`; `sends` and `arrivals` have the flows of messages.
+    """A file of packets, written by `write`, of a machine with that many SIPs.
+
+    `sends` and `arrivals` have the flows of messages.
 
     It is whole after `finish`.
     """
 
-    def __init__(self, write: Callable[[bytes], object], sends: Flows, arrivals: Flows) -> None:
+    def __init__(
+        self, write: Callable[[bytes], object], sips: int, sends: Flows, arrivals: Flows
+    ) -> None:
         protos = _imported("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
         self._write_bytes = write
         self._new_trace, self._block = protos.Trace, protos.Trace()
@@ -50,7 +56,7 @@ class PerfettoFile:
         self._uuid_of_path: dict[TrackPath, int] = {}
         self._event, self._counter = protos.TrackEvent, protos.CounterDescriptor
         self._explicit = protos.TrackDescriptor.ChildTracksOrdering.EXPLICIT
-        self._processes = 0
+        self._digits = len(str(sips - 1))
         self.events = 0
 
     def add_slices(self, sip: int, slices: Slices) -> None:
@@ -125,18 +131,19 @@ class PerfettoFile:
         uuid = self._uuid_of_path[path] = len(self._uuid_of_path) + 1
         packet = self._packet()
         described = packet.track_descriptor
-        described.uuid, described.name = uuid, name
+        described.uuid, described.name = uuid, name if above else self._root_name(name)
         described.child_ordering = self._explicit
         described.sibling_order_rank = _rank(name, uuid)
         if parent:
             described.parent_uuid = parent
-        else:
-            # Perfetto takes process 0 for the idle task.
-            self._processes += 1
-            described.process.pid, described.process.process_name = self._processes, name
         if unit:
             described.counter.unit_name = unit
         return uuid
+
+    def _root_name(self, name: str) -> str:
+        """SIP 3 of 64 is SIP 03: tracks without parent are in the order of their names."""
+        kind, _, number = name.partition(" ")
+        return f"{kind} {number.zfill(self._digits)}"
 
     def _timed_event(self, time_ns: int, kind: int, track: int) -> Any:
         """A new event, to be filled before the next one."""
@@ -156,9 +163,11 @@ class PerfettoFile:
 
 
 def _rank(name: str, uuid: int) -> int:
-    """The position among the tracks of one group: PEs by number, others in the order of use."""
+    """The position among the tracks of one group: by number, the others in the order of use."""
     kind, _, number = name.partition(" ")
-    return int(number) if kind == "PE" else _BEHIND_PES + uuid
+    if kind in _NUMBERED:
+        return int(number)
+    return _FIRST.get(name, _BEHIND_NUMBERS + uuid)
 
 
 def _annotate(event: Any, arguments: Arguments) -> None:

@@ -48,7 +48,7 @@ def write_perfetto(
         name = f"trace-{number}" if len(parts) > 1 else "trace"
         path = directory / f"{name}{SUFFIX}"
         with OutputFile(path) as file:
-            trace = PerfettoFile(file.write, *flows)
+            trace = PerfettoFile(file.write, records.run.sips, *flows)
             for sip in part.sips:
                 for slices in timeline(records, sip, part):
                     trace.add_slices(sip, slices)

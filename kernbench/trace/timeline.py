@@ -20,6 +20,8 @@ from runtime.core.run_tables import COMMANDS, NONE, OPS, PROGRAMS, RANK_PROGRAM,
 
 TrackPath = tuple[str, ...]
 Arguments = dict[str, str | int]
+PROGRAM, HOST = "program", "host and IO chiplet"
+"""Tracks of a SIP."""
 _ARRIVAL = "arrival"
 
 
@@ -85,13 +87,10 @@ def root(sip: int) -> TrackPath:
 
 
 def place(sip: int, cube: int, pe: int) -> TrackPath:
-    """The path of the host and IO chiplet, of a cube, or of a PE.
-
-    Perfetto sorts tracks by name, so cubes have two digits.
-    """
+    """The path of the host and IO chiplet, of a cube, or of a PE."""
     if cube == NONE:
-        return (*root(sip), "host and IO chiplet")
-    return (*root(sip), f"cube {cube:02d}", *((f"PE {pe}",) if pe != NONE else ()))
+        return (*root(sip), HOST)
+    return (*root(sip), f"cube {cube}", *((f"PE {pe}",) if pe != NONE else ()))
 
 
 def _commands(commands: Columns, sip: int, selection: TracePart) -> Iterator[Slices]:
@@ -149,7 +148,7 @@ def _named(kernels: Texts) -> Texts:
 
 def _program_track(programs: Columns, sip: int, row: int) -> TrackPath:
     if programs["program"][row] == RANK_PROGRAM:
-        return (*root(sip), "program")
+        return (*root(sip), PROGRAM)
     at = place(sip, int(programs["cube"][row]), int(programs["pe"][row]))
     return (*at, f"kernels ({programs.text('thread')[row]})")
 

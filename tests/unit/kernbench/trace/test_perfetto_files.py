@@ -1,10 +1,14 @@
 import zlib
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import product
 
+import numpy as np
 import pytest
 
 from kernbench.run_records import open_run
+from kernbench.trace.counters import Counter
+from kernbench.trace.perfetto_file import PerfettoFile
 from kernbench.trace.perfetto_files import write_perfetto
 from kernbench.trace.selection import select
 from tests.unit.kernbench.trace.hand_made import TOTAL_PS, US_PS, hand_made_run
@@ -69,7 +73,7 @@ def test_tracks_are_grouped_by_sip_cube_and_pe(tmp_path):
     (file,) = written(tmp_path)
     trace = read(file.path)
 
-    pe = ("SIP 0", "cube 00", "PE 0")
+    pe = ("SIP 0", "cube 0", "PE 0")
     assert trace.slices[*pe, "kernels (kernels)"] == [
         ("load", 2_000, 5_000),
         ("dot", 5_000, 10_000),
@@ -84,6 +88,30 @@ def test_tracks_are_grouped_by_sip_cube_and_pe(tmp_path):
     assert trace.slices["SIP 0", "host and IO chiplet", "stream 1"] == [
         ("all_reduce", 5_000, 13_000)
     ]
+
+
+def test_tracks_of_a_group_have_an_order_of_numbers(tmp_path):
+    tracks = [f"SIP {sip}" for sip in (10, 2)]
+    below = ["links", "cube 12", "cube 2", "host and IO chiplet", "program"]
+    with (tmp_path / "trace").open("wb") as file:
+        made = PerfettoFile(file.write, 11, {}, {})
+        for sip, track in product(tracks, below):
+            made.add_counter(Counter((sip, track, "x"), "", np.array([0]), np.array([1])))
+        made.finish()
+    trace = protos.Trace()
+    trace.ParseFromString((tmp_path / "trace").read_bytes())
+    found = [
+        packet.track_descriptor
+        for packet in packets_of(trace)
+        if packet.HasField("track_descriptor")
+    ]
+
+    # Perfetto has those without parent in the order of their names, the others by their ranks.
+    roots = {each.name: each.uuid for each in found if each.name.startswith("SIP")}
+    assert sorted(roots) == ["SIP 02", "SIP 10"]
+    of_sip = [each for each in found if each.parent_uuid == roots["SIP 02"]]
+    ordered = [each.name for each in sorted(of_sip, key=lambda each: each.sibling_order_rank)]
+    assert ordered == ["program", "host and IO chiplet", "cube 2", "cube 12", "links"]
 
 
 def test_a_flow_goes_from_the_send_of_a_message_to_its_arrival_at_the_peer(tmp_path):
@@ -103,7 +131,7 @@ def test_a_flow_goes_from_the_send_of_a_message_to_its_arrival_at_the_peer(tmp_p
 def test_an_arrival_is_one_moment_at_which_the_message_is_there(tmp_path):
     (file,) = written(tmp_path)
 
-    arrivals = read(file.path).slices["SIP 0", "cube 00", "PE 0", "pe_ipcq"]
+    arrivals = read(file.path).slices["SIP 0", "cube 0", "PE 0", "pe_ipcq"]
 
     assert arrivals == [("arrival", 9_000, 9_000)]
 
@@ -112,7 +140,7 @@ def test_counters_have_outstanding_requests_full_slots_and_loads_of_links(tmp_pa
     (file,) = written(tmp_path)
     counters = read(file.path).counters
 
-    pe = ("SIP 0", "cube 00", "PE 0")
+    pe = ("SIP 0", "cube 0", "PE 0")
     assert counters[*pe, "outstanding DMA"] == [
         *[(2_000, 1), (5_000, 0), (6_000, 1)],
         *[(7_000, 0), (9_000, 1), (10_000, 0)],
@@ -132,7 +160,7 @@ def test_an_operation_names_the_line_of_the_step_that_requested_it(tmp_path):
     (file,) = written(tmp_path)
     arguments = read(file.path).arguments
 
-    pe = ("SIP 0", "cube 00", "PE 0")
+    pe = ("SIP 0", "cube 0", "PE 0")
     assert arguments[*pe, "pe_gemm", "gemm"]["line"] == "kernel.py:5"
     assert arguments[*pe, "pe_dma", "ipcq_send"]["line"] == "ring.py:20"
     assert arguments[*pe, "pe_dma", "load"]["start_ps"] == 2 * US_PS
