@@ -3,8 +3,7 @@
 import msgspec
 
 from coordinator.compiled.packed_values cimport Cursor, Number, Text, take_length, take_number
-from libc.stdio cimport snprintf
-from libc.string cimport memcpy, strlen
+from libc.string cimport memcpy
 from runtime.core.compiled.byte_buffer cimport ByteBuffer
 
 cdef enum:
@@ -22,6 +21,9 @@ def escape(byte):
     return text[1:len(text) - 1] if len(text) > 3 else b""
 
 
+cdef const char *HEXADECIMAL = b"0123456789abcdef"
+# The digits of the numbers below 100: half as many divisions.
+cdef char[100][2] pairs = [f"{number:02}".encode() for number in range(100)]
 # Of every byte what stands for it in a string; empty for one that stands for itself.
 cdef list escapes = [escape(byte) for byte in range(256)]
 cdef bint[256] is_escaped = [len(each) > 0 for each in escapes]
@@ -29,14 +31,6 @@ cdef bint[256] is_escaped = [len(each) > 0 for each in escapes]
 
 cdef class JsonText(ByteBuffer):
     """A text that grows."""
-
-    cdef int add(self, const char *literal) except -1:
-        """Text that is JSON already."""
-        cdef Py_ssize_t nbytes = strlen(literal)
-        self.reserve(nbytes)
-        memcpy(self.start + self.size, literal, nbytes)
-        self.size += nbytes
-        return 0
 
     cdef int add_bytes(self, bytes text) except -1:
         """Text that is JSON already, from Python."""
@@ -57,13 +51,9 @@ cdef class JsonText(ByteBuffer):
                 self.size += 1
         return 0
 
-    cdef int add_integer(self, long long value) except -1:
+    cdef int add_natural(self, unsigned long long value) except -1:
         self.reserve(MOST_BYTES)
-        if value < 0:
-            self.size += snprintf(self.start + self.size, MOST_BYTES, "%lld", value)
-        else:
-            self.add_decimals(value)
-        return 0
+        return self.add_decimals(value)
 
     cdef int add_number(self, Number *number) except -1:
         self.reserve(MOST_BYTES)
@@ -74,11 +64,16 @@ cdef class JsonText(ByteBuffer):
 
     cdef int add_hexadecimal(self, Number *number) except -1:
         """As `hex` gives it."""
+        cdef int place, digits = 1
+        cdef unsigned long long rest = number.magnitude
+        self.add(b"-0x" if number.is_negative else b"0x")
+        while digits < 16 and number.magnitude >> 4 * digits:
+            digits += 1
         self.reserve(MOST_BYTES)
-        self.size += snprintf(
-            self.start + self.size, MOST_BYTES, "%s0x%llx", b"-" if number.is_negative else b"",
-            number.magnitude,
-        )
+        self.size += digits
+        for place in range(1, digits + 1):
+            self.start[self.size - place] = HEXADECIMAL[rest & 15]
+            rest >>= 4
         return 0
 
     cdef int add_microseconds(self, long long time_ps) except -1:
@@ -115,13 +110,17 @@ cdef class JsonText(ByteBuffer):
     cdef int add_decimals(self, unsigned long long value) except -1:
         """A number without sign; there is room for it."""
         cdef char digits[MOST_BYTES]
-        cdef int count = 0
-        while True:
-            count += 1
-            digits[MOST_BYTES - count] = 48 + value % 10
-            value //= 10
-            if not value:
-                break
-        memcpy(self.start + self.size, &digits[MOST_BYTES - count], count)
-        self.size += count
+        cdef char *first = digits + MOST_BYTES
+        while value >= 100:
+            first -= 2
+            memcpy(first, &pairs[value % 100][0], 2)
+            value //= 100
+        if value >= 10:
+            first -= 2
+            memcpy(first, &pairs[value][0], 2)
+        else:
+            first -= 1
+            first[0] = 48 + value
+        memcpy(self.start + self.size, first, digits + MOST_BYTES - first)
+        self.size += digits + MOST_BYTES - first
         return 0

@@ -60,9 +60,9 @@ cdef class LogText:
         """The line of the op log."""
         cdef JsonText to = self.lines
         to.add(b'{"sip":')
-        to.add_integer(operation.sip)
+        to.add_natural(operation.sip)
         to.add(b',"index":')
-        to.add_integer(operation.index)
+        to.add_natural(operation.index)
         to.add(b',"engine":"')
         to.add_text(&record.engine)
         to.add(b'","name":"')
@@ -106,9 +106,9 @@ cdef class LogText:
         to.add(b',{"name":"')
         to.add_text(&record.name)
         to.add(b'","ph":"X","pid":')
-        to.add_integer(operation.sip + 1)
+        to.add_natural(operation.sip + 1)
         to.add(b',"tid":')
-        to.add_integer(tid)
+        to.add_natural(tid)
         to.add(b',"ts":')
         to.add_microseconds(start_ps)
         to.add(b',"dur":')
