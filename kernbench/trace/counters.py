@@ -4,12 +4,13 @@
 - DMA queue: requests that wait for a channel
 - scratch: bytes of TCM that the kernels of a PE use for their values
 - tile buffers: bytes of TCM in which the scheduler of a PE holds tiles of products
-- full slots: messages in the rings of a PE, from their arrival until they are copied out
+- full slots: messages in the rings of a PE, from their arrival until they are copied out, or until
+  the kernel releases a message that it has received in place
 - link load: share of a time bin in which a link is busy
 - link queue: mean number of packets that wait for a link
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,13 +19,13 @@ from numpy.typing import NDArray
 from kernbench.run_records import Columns, RecordedRun
 from kernbench.run_records.columns import Mask, Numbers
 from kernbench.trace.lanes import level
-from kernbench.trace.messages import receives
+from kernbench.trace.messages import ARRIVAL, RECEIVE
 from kernbench.trace.selection import TracePart
 from kernbench.trace.tile_buffers import tile_levels
 from kernbench.trace.timeline import TrackPath, place, root
 from runtime.core.run_tables import LINKS, NONE, OPS, PROGRAMS, STEPS
 
-_DMA = "pe_dma"
+_DMA, _RELEASE = "pe_dma", "release"
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,11 @@ class Counter:
 
 def counters(records: RecordedRun, selection: TracePart) -> Iterator[Counter]:
     """The counters of the selected ranks, in the interval."""
-    slots = _full_slots(records.tables(OPS))
     for sip in selection.sips:
         for counter in (
             *_requests(records.table(OPS, sip), sip),
             *_scratch(records.table(PROGRAMS, sip), records.table(STEPS, sip), sip),
-            *slots.get(sip, ()),
+            *_full_slots(records, sip),
             *_tile_buffers(records, sip),
         ):
             yield counter.within(selection)
@@ -94,34 +94,40 @@ def _tile_buffers(records: RecordedRun, sip: int) -> Iterator[Counter]:
         yield Counter((*place(sip, cube, pe), "tile buffers"), "bytes", *found)
 
 
-def _full_slots(ops: Mapping[int, Columns]) -> dict[int, list[Counter]]:
-    arrivals, copies = receives(ops)
-    counters: dict[int, list[Counter]] = {}
-    for sip, columns in ops.items():
-        mine = np.flatnonzero(arrivals.sips == sip)
-        is_chosen = np.zeros(len(columns), np.bool_)
-        is_chosen[arrivals.rows[mine]] = True
-        copy_of = np.zeros(len(columns), np.int64)
-        copy_of[arrivals.rows[mine]] = copies.rows[mine]
-        for cube, pe, rows in _by_pe(columns, is_chosen):
-            counter = _counter(
-                (*place(sip, cube, pe), "full slots"),
-                "slots",
-                columns["end_ps"][rows],
-                columns["end_ps"][copy_of[rows]],
-            )
-            counters.setdefault(sip, []).append(counter)
-    return counters
+def _full_slots(records: RecordedRun, sip: int) -> Iterator[Counter]:
+    ops, programs, steps = (records.table(table, sip) for table in (OPS, PROGRAMS, STEPS))
+    name = ops.text("name")
+    arrived, copied = (np.flatnonzero(name.equal(each)) for each in (ARRIVAL, RECEIVE))
+    released = np.flatnonzero(steps.text("operation").equal(_RELEASE))
+    row_of_program = np.zeros(int(programs["program"].max(initial=0)) + 1, np.int64)
+    row_of_program[programs["program"]] = np.arange(len(programs))
+    releasing = row_of_program[steps["program"][released]]
+    cubes, pes = (
+        np.concatenate([ops[each][arrived], ops[each][copied], programs[each][releasing]])
+        for each in ("cube", "pe")
+    )
+    ends = ops["end_ps"]
+    times_ps = np.concatenate([ends[arrived], ends[copied], steps["end_ps"][released]])
+    changes = np.append(np.ones(len(arrived), np.int64), -np.ones(len(copied) + len(released), int))
+    for cube, pe, rows in _by_coordinates(cubes, pes):
+        times, levels = level([(times_ps[rows], changes[rows])])
+        # The end of a kernel releases the rest of its messages, and no record has when.
+        if records.run.error is not None or not levels[-1]:
+            yield Counter((*place(sip, cube, pe), "full slots"), "slots", times, levels)
 
 
 def _by_pe(ops: Columns, chosen: Mask) -> Iterator[tuple[int, int, Numbers]]:
     """The chosen operations of every PE."""
     rows = np.flatnonzero(chosen)
-    both = np.stack([ops["cube"][rows], ops["pe"][rows]])
-    different, of_row = np.unique(both, axis=1, return_inverse=True)
-    for index in range(different.shape[1]):
-        cube, pe = (int(each) for each in different[:, index])
-        yield cube, pe, rows[of_row.reshape(-1) == index]
+    for cube, pe, of_pe in _by_coordinates(ops["cube"][rows], ops["pe"][rows]):
+        yield cube, pe, rows[of_pe]
+
+
+def _by_coordinates(cubes: Numbers, pes: Numbers) -> Iterator[tuple[int, int, Numbers]]:
+    """The rows of every PE."""
+    different, of_row = np.unique(np.stack([cubes, pes]), axis=1, return_inverse=True)
+    for index, (cube, pe) in enumerate(different.T.tolist()):
+        yield cube, pe, np.flatnonzero(of_row.reshape(-1) == index)
 
 
 def _counter(path: TrackPath, unit: str, begins_ps: Numbers, ends_ps: Numbers) -> Counter:

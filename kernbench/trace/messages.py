@@ -27,18 +27,6 @@ def messages(ops: Mapping[int, Columns]) -> tuple[Ends, Ends]:
     return _joined(_slots(ops, SEND, "address"), _slots(ops, ARRIVAL, "address"))
 
 
-def receives(ops: Mapping[int, Columns]) -> tuple[Ends, Ends]:
-    """The arrivals of messages and the copies out of their slots, in the same order.
-
-    A message that is received in place has no copy: a slot with such messages is left out.
-    """
-    arrivals, copies = _slots(ops, ARRIVAL, "address"), _slots(ops, RECEIVE, "read_address")
-    for address in set(arrivals) | set(copies):
-        if len(arrivals.get(address, ())) != len(copies.get(address, ())):
-            arrivals.pop(address, None)
-    return _joined(arrivals, copies)
-
-
 _Slots = dict[int, list[tuple[int, int]]]
 """By address the operations on a slot, as (SIP, row), in the order of their ends."""
 
