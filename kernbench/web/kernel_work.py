@@ -2,7 +2,7 @@
 
 A product of (m, k) and (k, n) is 2 m k n operations, an operation of the vector engine one for each
 element of its first operand. Bytes of HBM are those that the DMA engines of the kernel's PEs read
-and write there. An operation belongs to the kernel that its PE runs when it starts.
+and write there. An operation belongs to the kernel whose step has requested it.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from kernbench.run_records import RecordedRun
 from kernbench.run_records.columns import Numbers
-from runtime.core.run_tables import OPS, PROGRAMS
+from kernbench.run_records.requests import requesting_steps
+from runtime.core.run_tables import NONE, OPS, PROGRAMS, STEPS
 
 OP_LOG = "oplog.jsonl"
 _HBM_BIT = 37
@@ -69,30 +70,26 @@ def kernel_work(records: RecordedRun) -> list[KernelWork]:
 
 
 def _add_sip(records: RecordedRun, sip: int, flops: Numbers, found: dict[str, KernelWork]) -> None:
-    programs, ops = records.table(PROGRAMS, sip), records.table(OPS, sip)
-    kernels, engines = programs.text("kernel"), ops.text("engine")
-    programs_of_pe: dict[tuple[int, int], list[int]] = {}
-    for row in np.lexsort((programs["begin_ps"],)).tolist():
-        place = int(programs["cube"][row]), int(programs["pe"][row])
-        if place[1] < 0:
-            continue
-        programs_of_pe.setdefault(place, []).append(row)
-        work = found.setdefault(kernels[row], KernelWork(kernels[row]))
+    programs, ops, steps = (records.table(table, sip) for table in (PROGRAMS, OPS, STEPS))
+    names = programs.text("kernel")
+    launched = np.flatnonzero(programs["pe"] != NONE)
+    for row in launched[np.argsort(programs["begin_ps"][launched], kind="stable")].tolist():
+        work = found.setdefault(names[row], KernelWork(names[row]))
         work.programs += 1
         work.time_ps += int(programs["end_ps"][row] - programs["begin_ps"][row])
-        work.pes.add((sip, *place))
-    hbm = np.where(engines.equal("pe_dma"), _hbm_bytes(ops), 0)
-    for place, rows in programs_of_pe.items():
-        of_pe = np.flatnonzero((ops["cube"] == place[0]) & (ops["pe"] == place[1]))
-        starts = ops["start_ps"][of_pe]
-        at = programs["begin_ps"][rows].searchsorted(starts, side="right") - 1
-        runs = np.array(rows)[np.maximum(at, 0)]
-        inside = (at >= 0) & (starts <= programs["end_ps"][runs])
-        for code in np.unique(kernels.codes[rows]).tolist():
-            own = of_pe[inside & (kernels.codes[runs] == code)]
-            work = found[kernels.values[code]]
-            work.hbm_bytes += int(hbm[own].sum())
-            work.flops += int(flops[own].sum())
+        work.pes.add((sip, int(programs["cube"][row]), int(programs["pe"][row])))
+    step_of_op = requesting_steps(ops, programs, steps)
+    requested = step_of_op != NONE
+    row_of_program = np.zeros(int(programs["program"].max(initial=0)) + 1, np.int64)
+    row_of_program[programs["program"]] = np.arange(len(programs))
+    program_of_op = row_of_program[steps["program"][step_of_op[requested]]]
+    hbm = np.where(ops.text("engine").equal("pe_dma"), _hbm_bytes(ops), 0)[requested]
+    own_flops = flops[requested]
+    for code in np.unique(names.codes[launched]).tolist():
+        own = names.codes[program_of_op] == code
+        work = found[names.values[code]]
+        work.hbm_bytes += int(hbm[own].sum())
+        work.flops += int(own_flops[own].sum())
 
 
 def _hbm_bytes(ops: Any) -> Any:
