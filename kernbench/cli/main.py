@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from kernbench.cli.exit_codes import ExitCode, print_error
 from kernbench.cli.head_start import head_start
+from kernbench.cli.own_process import own_process
 from runtime.core.errors import ConfigError, KernbenchError, UsageError
 from runtime.core.output import STDOUT, OutputError, print_lines
 from runtime.core.package_check import check_packages
@@ -26,17 +27,17 @@ def main(arguments: Sequence[str] | None = None, launch: "Launch | None" = None)
 
     A run has the processes of `launch`, if it is given.
     """
-    # Threads of OpenBLAS, the library behind numpy's products, wait for work in a loop: 40 ms as
-    # soon as numpy is imported, while the processes of the run need all cores. It reads this when
-    # it is loaded.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if arguments is not None:
+        return _exit_code(arguments, now_s(), launch)
+    with own_process():
+        return _exit_code(sys.argv[1:], now_s() - process_age_s())
+
+
+def _exit_code(arguments: Sequence[str], began_s: float, launch: "Launch | None" = None) -> int:
     try:
         _require_streams()
         check_packages()
-        if arguments is None:
-            code = _run(sys.argv[1:], now_s() - process_age_s())
-        else:
-            code = _run(arguments, now_s(), launch)
+        code = _run(arguments, began_s, launch)
         print_lines(())
         return code  # noqa: TRY300 - an error of the flush counts
     except (UsageError, ConfigError) as error:

@@ -26,6 +26,7 @@ from coordinator.launcher import (
     lp_environment,
 )
 from kernbench.cli.main import main
+from kernbench.cli.own_process import own_process
 from runtime.core.wallclock import now_s, sleep_s
 from runtime.wire.environment import RUN_DIRECTORY, TORCHRUN_RUN
 
@@ -90,7 +91,8 @@ def coordinate(worker: Worker, store: Store) -> int:
     where = (launch.directory.control_endpoint, launch.run_id, str(launch.directory.path))
     store.set(_RUN, "\n".join(where))
     ranks = ("--nproc-per-node", str(worker.world_size))
-    return main(["run", *worker.options, *ranks, *worker.command], launch)
+    with own_process():
+        return main(["run", *worker.options, *ranks, *worker.command], launch)
 
 
 def _ignored(_signum: int, _frame: FrameType | None) -> None:

@@ -1,5 +1,7 @@
 """The process of the command loads no simulator; for texts, no sockets either; and no pandas."""
 
+import gc
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -7,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kernbench.cli.main import main
 from tests.support.topologies import variant_text
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
@@ -63,23 +66,37 @@ def test_a_command_does_not_load(
     assert done.returncode == 0, done.stderr
 
 
-THREADS = """
-import os
+OWN_PROCESS = """
+import gc, os, sys
 from kernbench.cli.main import main
-main(["--list"])
+sys.argv[1:] = ["--list"]
+main()
 import numpy
-raise SystemExit(len(os.listdir("/proc/self/task")) - 1)
+print(len(os.listdir("/proc/self/task")), gc.get_threshold()[0], gc.get_freeze_count())
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="Linux lists threads in /proc")
-def test_numpy_starts_no_threads_in_the_process_of_a_command(
+def test_the_process_of_a_command_has_one_thread_and_collects_no_garbage_at_its_exit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
 
     done = subprocess.run(
-        [sys.executable, "-c", THREADS], capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, "-c", OWN_PROCESS], capture_output=True, text=True, timeout=100, check=True
     )
 
-    assert done.returncode == 0, done.stderr
+    threads, new_objects, not_collected = map(int, done.stdout.splitlines()[-1].split())
+    assert threads == 1
+    assert new_objects > gc.get_threshold()[0]
+    assert not_collected > 10_000
+
+
+def test_a_command_called_in_a_process_leaves_its_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    before = gc.get_threshold(), gc.get_freeze_count()
+
+    assert main(["--list"]) == 0
+
+    assert (gc.get_threshold(), gc.get_freeze_count()) == before
+    assert "OPENBLAS_NUM_THREADS" not in os.environ
