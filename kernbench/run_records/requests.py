@@ -11,9 +11,14 @@ import numpy as np
 from kernbench.run_records.columns import Columns, Mask, Numbers
 from runtime.core.run_tables import NONE
 
-_KERNELS = "kernels"
+KERNELS = "kernels"
 """The hardware thread of launched kernels."""
 _MESSAGES = ("ipcq", "arrival")
+
+
+def is_of_message(name: str) -> bool:
+    """Whether operations of this name move messages between PEs."""
+    return name.startswith(_MESSAGES)
 
 
 def requesting_steps(ops: Columns, programs: Columns, steps: Columns) -> Numbers:
@@ -24,9 +29,9 @@ def requesting_steps(ops: Columns, programs: Columns, steps: Columns) -> Numbers
     known = np.flatnonzero(steps["program"] < len(row_of_program))
     of_step = row_of_program[steps["program"][known]]
     pe_of_step = _pe(programs["cube"], programs["pe"])[of_step]
-    in_kernel = programs.text("thread").equal(_KERNELS)[of_step]
+    in_kernel = programs.text("thread").equal(KERNELS)[of_step]
     pe_of_op = _pe(ops["cube"], ops["pe"])
-    of_message = ops.text("name").matching(lambda name: name.startswith(_MESSAGES))
+    of_message = ops.text("name").matching(is_of_message)
     for pe in np.unique(pe_of_op[ops["pe"] != NONE]):
         rows, here = np.flatnonzero(pe_of_op == pe), pe_of_step == pe
         if not here.any():

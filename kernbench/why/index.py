@@ -2,12 +2,13 @@
 
 from bisect import bisect_left, bisect_right
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernbench.run_records import Columns, RecordedRun
+from kernbench.run_records.requests import KERNELS, is_of_message
 from runtime.core.run_tables import COMMANDS, NONE, OPS, PROGRAMS, STEPS
 
 Rows = NDArray[np.int64]
@@ -54,6 +55,14 @@ class Groups:
         return rows[-1] if rows else NONE
 
 
+class _Request(NamedTuple):
+    """A request on a PE, for an operation of a message or another one."""
+
+    place: int
+    of_message: bool
+    time_ps: int
+
+
 class SipIndex:
     """The tables of a SIP with the orders in which the critical path searches them."""
 
@@ -63,7 +72,7 @@ class SipIndex:
         self.programs: Columns = records.table(PROGRAMS, sip)
         self.steps: Columns = records.table(STEPS, sip)
         self.commands: Columns = records.table(COMMANDS, sip)
-        self._requesting: dict[tuple[int, int, int], int] = {}
+        self._requesting: dict[_Request, int] = {}
 
     @cached_property
     def program_rows(self) -> NDArray[np.int64]:
@@ -111,25 +120,40 @@ class SipIndex:
         row = self.steps_by_end.first_at_or_after(program, time_ps + 1)
         return row if row != NONE and begins[row] < time_ps else NONE
 
-    def requesting_step(self, cube: int, pe: int, time_ps: int) -> int:
-        """The step of a kernel on a PE during or at the end of which a request is made, or -1."""
-        key = cube, pe, time_ps
-        found = self._requesting.get(key)
+    def requesting_step(self, op: int, time_ps: int) -> int:
+        """The step of a kernel during or at the end of which an operation is requested, or -1.
+
+        Where several threads of the PE run a kernel, see `kernbench.run_records.requests`.
+        """
+        request = _Request(
+            place(self.ops["cube"].item(op), self.ops["pe"].item(op)),
+            is_of_message(self.ops.text("name")[op]),
+            time_ps,
+        )
+        found = self._requesting.get(request)
         if found is None:
-            found = self._requesting[key] = self._requesting_step(*key)
+            found = self._requesting[request] = self._requesting_step(request)
         return found
 
-    def _requesting_step(self, cube: int, pe: int, time_ps: int) -> int:
-        rows, ends = self.programs_of_pe.of(place(cube, pe))
-        found = NONE
-        for program in rows[bisect_left(ends, time_ps) :]:
-            if self.programs["begin_ps"].item(program) > time_ps:
+    def _requesting_step(self, request: _Request) -> int:
+        rows, ends = self.programs_of_pe.of(request.place)
+        found, is_found = NONE, False
+        for program in rows[bisect_left(ends, request.time_ps) :]:
+            if self.programs["begin_ps"].item(program) > request.time_ps:
                 continue
-            step = self.step_of(self.programs["program"].item(program), time_ps)
-            if step != NONE and self.steps["issued_ps"].item(step) == time_ps:
+            step = self.step_of(self.programs["program"].item(program), request.time_ps)
+            if step == NONE:
+                continue
+            if self.steps["issued_ps"].item(step) == request.time_ps:
                 return step
-            found = step if found == NONE else found
+            of_thread = bool(self._in_kernels[program]) != request.of_message
+            if found == NONE or (of_thread and not is_found):
+                found, is_found = step, of_thread
         return found
+
+    @cached_property
+    def _in_kernels(self) -> NDArray[np.bool_]:
+        return self.programs.text("thread").equal(KERNELS)
 
     def last_at_barrier(self, program: int, step: int) -> tuple[int, int]:
         """Of the launch of a program, the program that came last to the barrier of a step, and its

@@ -46,10 +46,9 @@ def before_operation(walk: WalkContext, at: BeforeOp) -> Cursor | None:
 
 def _requested(walk: WalkContext, at: BeforeOp, time_ps: int) -> Cursor | None:
     index, row = walk.indices[at.op.sip], at.op.row
-    cube, pe = index.ops["cube"].item(row), index.ops["pe"].item(row)
     step = at.step
     if step == NONE or not _lasts(index, step, time_ps):
-        step = index.requesting_step(cube, pe, time_ps)
+        step = index.requesting_step(row, time_ps)
     if step != NONE and index.steps["issued_ps"].item(step) >= time_ps:
         return AtProgram(at.op.sip, index.steps["program"].item(step), time_ps)
     found = _slot_or_credit(walk, at.op, step, time_ps) or _previous(index, row, time_ps)
@@ -160,7 +159,9 @@ def _add(
     index = walk.indices[op.sip]
     ops = index.ops
     cube, pe = ops["cube"].item(op.row), ops["pe"].item(op.row)
-    step = index.requesting_step(cube, pe, ops["requested_ps"].item(op.row)) if pe != NONE else NONE
+    step = NONE
+    if pe != NONE:
+        step = index.requesting_step(op.row, ops["requested_ps"].item(op.row))
     walk.add(
         begin_ps,
         end_ps,
