@@ -5,6 +5,7 @@ width; the coordinator gives the bins of all SIPs one width.
 """
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Literal, Protocol
 
 from runtime.core.run_tables import LINKS
@@ -59,10 +60,9 @@ class LinkLoads:
         # One width for the SIP, which those of all SIPs have in most runs: rows are united here, in
         # C, and not in the command.
         shift = max((bins.shift for _, _, bins in loads), default=0)
-        for _, _, bins in loads:
+        rows = list[bytes]()
+        for kind, name, bins in sorted(loads, key=itemgetter(0, 1)):
             bins.widen(shift)
-        rows = [
-            bins.packed(text, name, kind)
-            for kind, name, bins in sorted(loads, key=lambda each: each[:2])
-        ]
+            link = text(name)
+            rows.append(bins.packed(link, text(kind)))
         self._recorder.add(LINKS, b"".join(rows))

@@ -7,7 +7,6 @@ bins are added. So the width follows from the run alone: it is the least for whi
     bins       |     0     |     1     |   2  ...   busy in bin 0: a and a part of b, in 1: the rest
 """
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from runtime.core.compiled.choice import IS_COMPILED
@@ -76,15 +75,11 @@ class ReferenceTimeBins:
         while self.shift < shift:
             self._double()
 
-    def packed(self, text: Callable[[str], int], *names: str) -> bytes:
-        """The rows of `LINKS` for these bins, of a server with `names`, its name and its kind.
-
-        `text` gives the index of a text, of which a server that has served nothing has no need.
-        """
+    def packed(self, link: int, kind: int) -> bytes:
+        """The rows of `LINKS` for these bins, of the server and the kind with these texts."""
         rows, shift = self.rows(), self.shift - LEAST_SHIFT
-        texts = [text(name) for name in names] if rows else []
         pack = LINKS.packer.pack
-        return b"".join(pack(*texts, number << shift, *load) for number, *load in rows)
+        return b"".join(pack(link, kind, number << shift, *load) for number, *load in rows)
 
     def _open(self, time_ps: int) -> None:
         """Begin the bin of a time."""

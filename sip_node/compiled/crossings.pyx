@@ -14,7 +14,7 @@ from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.hops cimport Endpoint, Hops, in_c
 from sip_node.compiled.link_egress cimport LinkEgress, LinkEnd
 from sip_node.compiled.packet cimport Packet, new_packet
-from sip_node.compiled.packet_train cimport new_train
+from sip_node.compiled.packet_train cimport new_train, wait_at_link
 from sip_node.compiled.run_block cimport RunBlock
 from sip_node.compiled.sender cimport Sender
 from sip_node.compiled.server cimport FifoServer, Service
@@ -264,8 +264,8 @@ cdef class Crossings(Endpoint):
         return 0
 
     cdef int note_switch(self, Packet packet, long long head_ps, Service service) except -1:
-        cdef long long waited_ps = packet.train.wait_at_link(
-            AT_SWITCH, head_ps, service.start_ps, service.tail_ps
+        cdef long long waited_ps = wait_at_link(
+            packet.train, AT_SWITCH, head_ps, service.start_ps, service.tail_ps
         )
         return packet.wait(waited_ps, self.switch_port.name) if waited_ps else 0
 

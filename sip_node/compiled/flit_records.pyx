@@ -2,7 +2,7 @@
 
 from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.router_state cimport OutputPort, Worm
-from sip_node.compiled.time_bins cimport TimeBins
+from sip_node.compiled.time_bins cimport TimeBins, add_service
 
 
 cdef int record_flit(
@@ -17,8 +17,8 @@ cdef int record_flit(
     cdef bint is_head = left == worm.flits
     cdef long long queued_ps = waited * period_ps if is_head else 0
     if port.bins:
-        (<TimeBins> port.bins).serve(
-            now * period_ps, (now + port.flit_cycles) * period_ps,
+        add_service(
+            <TimeBins> port.bins, now * period_ps, (now + port.flit_cycles) * period_ps,
             packet.size if is_head else 0, queued_ps, is_head,
         )
     if is_head:

@@ -12,7 +12,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
 from sip_node.compiled.approach cimport Approach, Lookout
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
 from sip_node.compiled.packet cimport Packet
-from sip_node.compiled.packet_train cimport PacketTrain, new_train
+from sip_node.compiled.packet_train cimport PacketTrain, new_train, wait_at_link
 from sip_node.compiled.sender cimport Sender
 from sip_node.compiled.server cimport FifoServer, Service
 from sip_node.compiled.transfer cimport Transfer
@@ -138,8 +138,8 @@ cdef class Hops(Actor):
         self, Packet packet, int step, long long head_ps, Service *service, int link
     ) except -1:
         """A packet with a train has reserved a link."""
-        cdef long long waited_ps = packet.train.wait_at_link(
-            step, head_ps, service.start_ps, service.tail_ps
+        cdef long long waited_ps = wait_at_link(
+            packet.train, step, head_ps, service.start_ps, service.tail_ps
         )
         return packet.wait(waited_ps, <str> self.names[link]) if waited_ps else 0
 

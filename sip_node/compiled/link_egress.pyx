@@ -11,7 +11,7 @@ from sip_node.compiled.hops cimport in_c
 from sip_node.compiled.op_log cimport OpLog
 from sip_node.compiled.operation cimport FOR_LINK, Operation
 from sip_node.compiled.packet cimport Packet
-from sip_node.compiled.packet_train cimport new_train
+from sip_node.compiled.packet_train cimport new_train, wait_at_link
 from sip_node.compiled.server cimport FifoServer, Service
 
 # By kind, the name of a record.
@@ -138,8 +138,8 @@ cdef class LinkEgress:
         self, OpenRecord begun, Packet packet, long long start_ps, long long left_ps
     ) except -1:
         """See `ReferenceLinkEgress._note`."""
-        cdef long long waited_ps = begun.train.wait_at_link(
-            0, self.calendar.now_ps, start_ps, left_ps
+        cdef long long waited_ps = wait_at_link(
+            begun.train, 0, self.calendar.now_ps, start_ps, left_ps
         )
         if waited_ps:
             packet.wait(waited_ps, self.port.name)

@@ -63,6 +63,7 @@ cdef class Channels:
     cdef int share(self, WaitingAccess waiting) except -1
     cdef long long free_ps(self, int index) except -1
     cdef int reserve(self, WaitingAccess waiting, long long head_ps, Span *span) except -1
+    cdef int note(self, WaitingAccess waiting, long long waited_ps) except -1
 
 
 cdef class StripedChannels(Channels):
@@ -92,6 +93,5 @@ cdef class AccessQueue(AccessService):
     cdef unsigned long long idle(self) except? 0
     cdef int begin(self, Py_ssize_t index) except -1
     cdef int serve(self, WaitingAccess waiting) except -1
-    cdef int note(self, WaitingAccess waiting) except -1
     cdef int drop_messages(self) except -1
     cdef int wake_at_first(self) except -1

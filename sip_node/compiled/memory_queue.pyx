@@ -89,11 +89,23 @@ cdef class Channels:
         return self.channels[index].free_ps
 
     cdef int reserve(self, WaitingAccess waiting, long long head_ps, Span *span) except -1:
-        """Reserve the channels of an access from `head_ps` on."""
+        """Reserve the channels of an access from `head_ps` on, which is now."""
         cdef Access access = waiting.access
+        if access.train is not None:
+            self.note(waiting, head_ps - access.submitted_ps)
         span.first_ps, span.start_ps, span.end_ps = self.memory.reserve(
             waiting.shares, head_ps, access.tail_ps, access.writes
         )
+        return 0
+
+    cdef int note(self, WaitingAccess waiting, long long waited_ps) except -1:
+        """See `ReferenceTransactionQueue._note_wait`."""
+        cdef int index
+        for index in range(self.count):
+            if waiting.needs >> index & 1:
+                bins = getattr(self.channels[index], "bins", None)
+                if bins is not None:
+                    bins.waited_ps = waited_ps
         return 0
 
 
@@ -148,7 +160,11 @@ cdef class StripedChannels(Channels):
         cdef Access access = waiting.access
         cdef FifoServer channel
         cdef Service service
+        cdef long long waited_ps = 0
         cdef int index
+        if access.train is not None:
+            # As in `note`.
+            waited_ps = head_ps - access.submitted_ps
         span.first_ps, span.start_ps, span.end_ps = NEVER_PS, head_ps, access.tail_ps
         for index in range(self.count):
             if not waiting.nbytes[index]:
@@ -157,6 +173,8 @@ cdef class StripedChannels(Channels):
             if self.wrote[index] == (not access.writes):
                 channel.free_ps += self.penalty_ps
             self.wrote[index] = access.writes
+            if waited_ps and channel.bins is not None:
+                channel.bins.waited_ps = waited_ps
             channel.serve(head_ps, access.tail_ps, waiting.nbytes[index], &service)
             # The slowest channel decides: a packet leaves when all of its bursts are there.
             span.first_ps = min(span.first_ps, service.start_ps)
@@ -281,8 +299,6 @@ cdef class AccessQueue(AccessService):
         cdef int channel
         for channel in range(self.channels.count):
             self.demand[channel] -= waiting.needs >> channel & 1
-        if waiting.access.train is not None:
-            self.note(waiting)
         self.channels.reserve(waiting, self.calendar.now_ps, &span)
         if waiting.access.train is not None:
             waiting.access.train.wait_at_channels(
@@ -294,16 +310,6 @@ cdef class AccessQueue(AccessService):
         if len(self._messages) > MANY_MESSAGES + 2 * PyList_GET_SIZE(self.waiting):
             self.drop_messages()
         return waiting.access.begin_service(span.first_ps, span.start_ps, span.end_ps)
-
-    cdef int note(self, WaitingAccess waiting) except -1:
-        """See `ReferenceTransactionQueue._note_wait`."""
-        cdef int index
-        for index in range(self.channels.count):
-            if waiting.needs >> index & 1:
-                bins = getattr(self.channels.channels[index], "bins", None)
-                if bins is not None:
-                    bins.waited_ps = self.calendar.now_ps - waiting.access.submitted_ps
-        return 0
 
     cdef int drop_messages(self) except -1:
         """Drop the messages whose next packet would have the place of a first one."""

@@ -13,6 +13,7 @@ cdef class PackedRows:
             raise ValueError(f"a row of {table.row_bytes} bytes, the core has {row_bytes}")
         self.recorder, self.table, self.texts = recorder, table, {}
         self.row_bytes, self.most = row_bytes, most
+        self.recent_texts = [None] * RECENT_TEXTS
         self.packed = <char *> PyMem_Malloc(most * row_bytes)
         if not self.packed:
             raise MemoryError
@@ -25,11 +26,14 @@ cdef class PackedRows:
         """Give the rows to the recorder."""
         self.pass_on()
 
-    cdef int text(self, object text) except -1:
-        """The index of a text in the list of texts of the SIP."""
+    cdef int find_text(self, object text) except -1:
+        """The same of a text that is another object than those used last."""
+        cdef size_t place = (<size_t> <void *> text >> 4) & (RECENT_TEXTS - 1)
         found = self.texts.get(text)
         if found is None:
             found = self.texts[text] = self.recorder.text(text)
+        self.recent_texts[place] = text
+        self.recent[place].text, self.recent[place].index = <void *> text, found
         return found
 
     cdef void *new_row(self) except NULL:

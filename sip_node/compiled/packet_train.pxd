@@ -20,9 +20,7 @@ cdef class PacketTrain:
     cdef int count
     cdef long long port_ps
 
-    cdef long long wait_at_link(
-        self, int stage, long long head_ps, long long start_ps, long long tail_ps
-    ) except -1
+    cdef int reach(self, int stage) except -1
     cdef long long wait_at_router(
         self, int hop, long long packet, long long waited_ps
     ) except -1
@@ -35,3 +33,19 @@ cdef class PacketTrain:
 
 
 cdef PacketTrain new_train(QueueTimes times)
+
+
+cdef inline long long wait_at_link(
+    PacketTrain train, int stage, long long head_ps, long long start_ps, long long tail_ps
+) except -1:
+    """`ReferencePacketTrain.at_link` for C classes. Inline: each packet calls it at each link."""
+    cdef long long own_ps, waited_ps
+    stage += 1
+    if stage >= train.stages:
+        train.reach(stage)
+    own_ps = train.links[stage]
+    if head_ps > own_ps:
+        own_ps = head_ps
+    waited_ps = start_ps - own_ps if start_ps > own_ps else 0
+    train.links[stage] = tail_ps - waited_ps
+    return waited_ps

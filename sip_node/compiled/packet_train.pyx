@@ -52,7 +52,7 @@ cdef class QueueTimes:
 cdef class PacketTrain:
     """The twin of `ReferencePacketTrain`."""
 
-    def __cinit__(self, QueueTimes times=None):
+    def __init__(self, QueueTimes times not None):
         self.times = times
 
     def __dealloc__(self):
@@ -61,7 +61,7 @@ cdef class PacketTrain:
 
     def at_link(self, int stage, long long head_ps, long long start_ps, long long tail_ps):
         """See the reference."""
-        return self.wait_at_link(stage, head_ps, start_ps, tail_ps)
+        return wait_at_link(self, stage, head_ps, start_ps, tail_ps)
 
     def at_memory(self, channels, long long arrived_ps, long long start_ps, long long end_ps):
         """See the reference."""
@@ -74,17 +74,10 @@ cdef class PacketTrain:
         """See the reference."""
         self.wait_at_port(head_ps, start_ps, tail_ps)
 
-    cdef long long wait_at_link(
-        self, int stage, long long head_ps, long long start_ps, long long tail_ps
-    ) except -1:
-        """`at_link` for C classes."""
-        cdef long long waited_ps
-        stage += 1
-        if stage >= self.stages:
-            self.stages = grown(&self.links, self.stages, max(stage + 1, FIRST_STAGES))
-        waited_ps = max(start_ps - max(head_ps, self.links[stage]), 0)
-        self.links[stage] = tail_ps - waited_ps
-        return waited_ps
+    cdef int reach(self, int stage) except -1:
+        """Make room for a stage."""
+        self.stages = grown(&self.links, self.stages, max(stage + 1, 2 * self.stages, FIRST_STAGES))
+        return 0
 
     cdef long long wait_at_router(
         self, int hop, long long packet, long long waited_ps
@@ -93,7 +86,7 @@ cdef class PacketTrain:
         cdef long long before
         hop += 1
         if hop >= self.stages:
-            self.stages = grown(&self.links, self.stages, max(hop + 1, FIRST_STAGES))
+            self.reach(hop)
         before, self.links[hop] = self.links[hop], packet
         return 0 if before == packet - 1 and packet > 1 else waited_ps
 

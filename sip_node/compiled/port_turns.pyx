@@ -6,6 +6,7 @@ from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.memory_queue cimport Access, AccessService
 from sip_node.compiled.ports cimport Port
 from sip_node.compiled.server cimport Service
+from sip_node.compiled.time_bins cimport TimeBins
 
 cdef enum:
     NORMAL = 1
@@ -40,13 +41,14 @@ cdef class PortTurns(AccessService):
     cdef int reserve(self, Access access, object behind) except -1:
         """Reserve the port for accesses of one message until one of them has to wait."""
         cdef long long now_ps = self.calendar.now_ps
+        cdef TimeBins bins = None
         cdef Service service
         cdef Event event
+        if self.port.server is not None:
+            bins = self.port.server.bins
         while True:
-            if access.train is not None and self.port.server is not None:
-                bins = self.port.server.bins
-                if bins is not None:
-                    bins.waited_ps = now_ps - access.submitted_ps
+            if access.train is not None and bins is not None:
+                bins.waited_ps = now_ps - access.submitted_ps
             self.port.serve(now_ps, access.tail_ps, access.nbytes, &service)
             if access.train is not None:
                 access.train.wait_at_channels(

@@ -15,6 +15,7 @@ cdef class ProgramSteps:
     cdef public object pair_of
     cdef public object scratch_bytes
 
+    cdef object run(self, object blocked, int line, long long issue_ps, object sleep, tuple args)
     cdef int end(
         self, long long step, object blocked, int line, long long begin_ps, long long issue_ps
     ) except -1

@@ -20,10 +20,14 @@ cdef class ProgramSteps:
 
     def step(self, blocked, long long issue_ps, sleep, *args):
         """See the reference."""
-        return self.block(blocked, self.rows.kernel_line(), issue_ps, sleep, *args)
+        return self.run(blocked, self.rows.kernel_line(), issue_ps, sleep, args)
 
     def block(self, blocked, int line, long long issue_ps, sleep, *args):
         """See the reference."""
+        return self.run(blocked, line, issue_ps, sleep, args)
+
+    cdef object run(self, object blocked, int line, long long issue_ps, object sleep, tuple args):
+        """`block` for C classes."""
         cdef long long step = self.rows.numbers, begin_ps = self.calendar.now_ps
         self.rows.numbers += 1
         try:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache
 
 from sip_node.compiled.int128 cimport int128
-from sip_node.compiled.time_bins cimport TimeBins
+from sip_node.compiled.time_bins cimport TimeBins, add_service
 
 cdef enum:
     PS_PER_NS = 1000
@@ -85,7 +85,7 @@ cdef class FifoServer:
         self.queued_ps += start_ps - head_ps
         self.nbytes += nbytes
         if self.bins is not None:
-            self.bins.serve(start_ps, end_ps, nbytes, start_ps - head_ps, 1)
+            add_service(self.bins, start_ps, end_ps, nbytes, start_ps - head_ps, 1)
         service.start_ps, service.tail_ps = start_ps, end_ps
         return 0
 

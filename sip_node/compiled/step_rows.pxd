@@ -25,15 +25,34 @@ cdef packed struct StepRow:
     int scratch_bytes
 
 
+cdef enum:
+    # Powers of two.
+    RECENT_CODES = 256
+    RECENT_LINES = 16
+
+
+cdef struct RecentLine:
+    # Of the instruction `at - 1`; 0 at first.
+    int at
+    int text
+
+
 cdef class CodeLines:
     cdef object code
+    cdef PyObject *address
     cdef bint is_language
     cdef dict texts
+    # The lines used last, by a hash of their instructions.
+    cdef RecentLine[RECENT_LINES] recent
 
 
 cdef class StepRows(PackedRows):
     cdef dict codes
+    # The values of `codes` used last, by a hash of the addresses of the codes: a search for a line
+    # needs those of all frames between a kernel and the chip.
+    cdef void *recent_codes[RECENT_CODES]
     cdef long long numbers
 
     cdef CodeLines lines_of(self, PyFrameObject *frame, PyObject *code)
+    cdef int line_at(self, CodeLines lines, PyFrameObject *frame) except -1
     cdef int kernel_line(self) except -1

@@ -38,6 +38,7 @@ cdef class StepRows(PackedRows):
         cdef PyFrameObject *outer
         cdef PyObject *code
         cdef CodeLines lines
+        cdef void *recent
         if frame == NULL:
             return self.recorder.unknown_line()
         Py_INCREF(<PyObject *> frame)
@@ -46,14 +47,13 @@ cdef class StepRows(PackedRows):
                 code = <PyObject *> PyFrame_GetCode(frame)
                 # The frame has the code as well.
                 Py_DECREF(code)
-                found = self.codes.get(<size_t> code)
-                lines = self.lines_of(frame, code) if found is None else <CodeLines> found
+                recent = self.recent_codes[<size_t> code >> 5 & (RECENT_CODES - 1)]
+                if recent != NULL and (<CodeLines> recent).address == code:
+                    lines = <CodeLines> recent
+                else:
+                    lines = self.lines_of(frame, code)
                 if not lines.is_language:
-                    at = PyFrame_GetLasti(frame)
-                    text = lines.texts.get(at)
-                    if text is None:
-                        text = lines.texts[at] = self.recorder.line(<object> frame)
-                    return text
+                    return self.line_at(lines, frame)
                 outer = PyFrame_GetBack(frame)
                 if outer == NULL:
                     return self.recorder.unknown_line()
@@ -63,8 +63,24 @@ cdef class StepRows(PackedRows):
             Py_DECREF(<PyObject *> frame)
 
     cdef CodeLines lines_of(self, PyFrameObject *frame, PyObject *code):
-        cdef CodeLines lines = CodeLines.__new__(CodeLines)
-        lines.code, lines.texts = <object> code, {}
-        lines.is_language = self.recorder.is_language(<object> frame)
-        self.codes[<size_t> code] = lines
+        cdef CodeLines lines
+        found = self.codes.get(<size_t> code)
+        if found is None:
+            lines = self.codes[<size_t> code] = CodeLines.__new__(CodeLines)
+            lines.code, lines.address, lines.texts = <object> code, code, {}
+            lines.is_language = self.recorder.is_language(<object> frame)
+        else:
+            lines = <CodeLines> found
+        self.recent_codes[<size_t> code >> 5 & (RECENT_CODES - 1)] = <void *> lines
         return lines
+
+    cdef int line_at(self, CodeLines lines, PyFrameObject *frame) except -1:
+        """The text of the line which a frame of a kernel executes."""
+        cdef int at = PyFrame_GetLasti(frame)
+        cdef RecentLine *recent = &lines.recent[at >> 1 & (RECENT_LINES - 1)]
+        if recent.at != at + 1:
+            text = lines.texts.get(at)
+            if text is None:
+                text = lines.texts[at] = self.recorder.line(<object> frame)
+            recent.text, recent.at = text, at + 1
+        return recent.text

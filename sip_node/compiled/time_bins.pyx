@@ -1,5 +1,8 @@
 """The load of a link over time, in C; see `sip_node.chip.time_bins`.
 
+Services are kept as they are added, and sorted into bins some at a time: the bins then have the
+width for the last of them, and in a short run most services find the final width.
+
 A fast-forward logs the services of a period, and repeats them for the periods that it skips.
 """
 
@@ -10,9 +13,12 @@ from libc.string cimport memcpy
 from runtime.core.run_tables import LEAST_BIN_PS, LINKS, MOST_BINS
 
 cdef enum:
-    FIRST_CAPACITY = 16
+    FIRST_ROOM = 12
+    # More do not fit into the caches for all links of a machine.
+    MOST_ROOM = 24
+    FIRST_CAPACITY = 12
 
-cdef int LEAST_SHIFT = LEAST_BIN_PS.bit_length() - 1
+cdef int LEAST_WIDTH = LEAST_BIN_PS.bit_length() - 1
 cdef long long BINS = MOST_BINS
 
 
@@ -30,28 +36,32 @@ cdef class TimeBins:
     """The twin of `ReferenceTimeBins`."""
 
     def __cinit__(self):
-        self.shift = LEAST_SHIFT
+        self.width = LEAST_WIDTH
 
     def __dealloc__(self):
+        PyMem_Free(self.added)
         PyMem_Free(self.loads)
-        PyMem_Free(self.log)
+
+    @property
+    def shift(self):
+        """See `ReferenceTimeBins`."""
+        return self.needed_width()
 
     def add(self, long long start_ps, long long end_ps, long long nbytes, long long queued_ps,
             long long packets=1):
         """See `ReferenceTimeBins.add`."""
-        self.serve(start_ps, end_ps, nbytes, queued_ps, packets)
+        add_service(self, start_ps, end_ps, nbytes, queued_ps, packets)
 
     @property
     def is_used(self):
         """See `ReferenceTimeBins.is_used`."""
-        return self.size > 0 or self.load.packets > 0 or self.load.busy_ps > 0
+        return self.size > 0 or self.count > 0
 
     def rows(self):
         """See `ReferenceTimeBins.rows`."""
         cdef Py_ssize_t index
         cdef Load *load
-        self.close()
-        self.end_ps = 0
+        self.sort_in()
         found = []
         for index in range(self.size):
             load = &self.loads[index]
@@ -60,90 +70,110 @@ cdef class TimeBins:
 
     def widen(self, int shift):
         """See `ReferenceTimeBins.widen`."""
-        self.close()
-        self.end_ps = 0
-        while self.shift < shift:
-            self.double()
+        self.widen_to(shift)
 
-    def packed(self, text, name, kind):
+    def packed(self, int link, int kind):
         """See `ReferenceTimeBins.packed`."""
         cdef Py_ssize_t index
         cdef LinkRow *rows
-        cdef int link, of_kind
-        self.close()
-        self.end_ps = 0
-        if not self.size:
-            return b""
-        link, of_kind = text(name), text(kind)
+        self.sort_in()
         packed = PyBytes_FromStringAndSize(NULL, self.size * sizeof(LinkRow))
         rows = <LinkRow *> PyBytes_AS_STRING(packed)
         for index in range(self.size):
-            rows[index].link, rows[index].kind = link, of_kind
+            rows[index].link, rows[index].kind = link, kind
             rows[index].load = self.loads[index]
-            rows[index].load.number <<= self.shift - LEAST_SHIFT
+            rows[index].load.number <<= self.width - LEAST_WIDTH
         return packed
 
     def begin_log(self):
         """Log the services from now on."""
-        self.is_logged, self.logged = True, 0
+        self.sort_in()
+        self.is_logged = True
+
+    @property
+    def logged(self):
+        """The number of services in the log."""
+        return self.count if self.is_logged else 0
 
     def end_log(self):
         """Log no more services, and forget those that are logged."""
-        PyMem_Free(self.log)
-        self.is_logged, self.log, self.logged, self.log_capacity = False, NULL, 0, 0
+        self.sort_in()
+        PyMem_Free(self.added)
+        self.is_logged, self.added, self.room = False, NULL, 0
 
     def template(self, Py_ssize_t first):
         """The services in the log from number `first` on."""
         cdef ServiceTemplate template = ServiceTemplate()
-        template.bins, template.count = self, self.logged - first
-        template.services = <LoggedService *> PyMem_Malloc(
-            max(1, template.count) * sizeof(LoggedService)
+        template.bins, template.count = self, self.count - first
+        template.services = <AddedService *> PyMem_Malloc(
+            max(1, template.count) * sizeof(AddedService)
         )
         if not template.services:
             raise MemoryError
-        memcpy(template.services, &self.log[first], template.count * sizeof(LoggedService))
+        memcpy(template.services, &self.added[first], template.count * sizeof(AddedService))
         return template
 
-    cdef int serve(
-        self,
-        long long start_ps,
-        long long end_ps,
-        long long nbytes,
-        long long queued_ps,
-        long long packets,
-    ) except -1:
-        """`add` for C classes."""
-        cdef LoggedService service
-        queued_ps += self.waited_ps
-        self.waited_ps = 0
-        if self.is_logged:
-            service.start_ps, service.end_ps, service.nbytes = start_ps, end_ps, nbytes
-            service.queued_ps, service.packets = queued_ps, packets
-            self.note(&service)
+    cdef int make_room(self) except -1:
+        """Make room for another service."""
+        cdef Py_ssize_t room = 2 * self.room if self.room else FIRST_ROOM
+        cdef void *found
+        if room > MOST_ROOM and not self.is_logged:
+            return self.sort_in()
+        found = PyMem_Realloc(self.added, room * sizeof(AddedService))
+        if not found:
+            raise MemoryError
+        self.added, self.room = <AddedService *> found, room
+        return 0
+
+    cdef int needed_width(self) noexcept:
+        """The width of the bins with all services that are added."""
+        cdef AddedService *last
+        cdef long long time_ps
+        cdef int width = self.width
+        if self.count:
+            # The last bin of the last service; a service may take no time.
+            last = &self.added[self.count - 1]
+            time_ps = max(last.start_ps, last.end_ps - 1)
+            while time_ps >> width >= BINS:
+                width += 1
+        return width
+
+    cdef int sort_in(self) except -1:
+        """Put the services that are in no bin yet into bins."""
+        cdef Py_ssize_t index
+        self.widen_to(self.needed_width())
+        for index in range(self.count):
+            self.put(&self.added[index], 0)
+        self.count = 0
+        return 0
+
+    cdef int put(self, AddedService *service, long long moved_ps) except -1:
+        """Put a service into bins, `moved_ps` later."""
+        cdef long long start_ps = service.start_ps + moved_ps, end_ps = service.end_ps + moved_ps
+        cdef Load *load
         if start_ps >= self.end_ps:
             self.open(start_ps)
-        self.load.nbytes += nbytes
-        self.load.packets += packets
-        self.load.queued_ps += queued_ps
+        load = &self.loads[self.size - 1]
+        load.nbytes += service.nbytes
+        load.queued_ps += service.queued_ps
+        load.packets += service.packets
         while end_ps > self.end_ps:
-            self.load.busy_ps += self.end_ps - start_ps
+            self.loads[self.size - 1].busy_ps += self.end_ps - start_ps
             start_ps = self.end_ps
             self.open(start_ps)
-        self.load.busy_ps += end_ps - start_ps
+        self.loads[self.size - 1].busy_ps += end_ps - start_ps
         return 0
 
     cdef int open(self, long long time_ps) except -1:
         """Begin the bin of a time."""
-        self.close()
-        while time_ps >> self.shift >= BINS:
-            self.double()
-        self.end_ps = ((time_ps >> self.shift) + 1) << self.shift
-        return 0
-
-    cdef int close(self) except -1:
+        cdef Load *load
+        cdef long long number
         cdef void *found
-        if not self.load.packets and not self.load.busy_ps:
-            self.load.queued_ps = 0
+        while time_ps >> self.width >= BINS:
+            self.widen_to(self.width + 1)
+        number = time_ps >> self.width
+        self.end_ps = (number + 1) << self.width
+        if self.size and self.loads[self.size - 1].number == number:
             return 0
         if self.size == self.capacity:
             self.capacity = 2 * self.capacity + FIRST_CAPACITY
@@ -151,41 +181,31 @@ cdef class TimeBins:
             if not found:
                 raise MemoryError
             self.loads = <Load *> found
-        self.load.number = (self.end_ps >> self.shift) - 1
-        if self.size and self.loads[self.size - 1].number == self.load.number:
-            unite(&self.loads[self.size - 1], &self.load)
-        else:
-            self.loads[self.size] = self.load
-            self.size += 1
-        self.load.nbytes = self.load.busy_ps = self.load.queued_ps = self.load.packets = 0
+        load = &self.loads[self.size]
+        load.number = number
+        load.nbytes = load.busy_ps = load.queued_ps = load.packets = 0
+        self.size += 1
         return 0
 
-    cdef int double(self) except -1:
-        """Unite pairs of bins."""
+    cdef int widen_to(self, int width) except -1:
+        """Unite bins until they have a width."""
         cdef Py_ssize_t index, size = 0
+        cdef int doubled = width - self.width
         cdef Load *load
-        self.shift += 1
+        if doubled <= 0:
+            return 0
+        self.width = width
         for index in range(self.size):
             load = &self.loads[index]
-            load.number >>= 1
+            load.number >>= doubled
             if size and self.loads[size - 1].number == load.number:
                 unite(&self.loads[size - 1], load)
             else:
                 self.loads[size] = load[0]
                 size += 1
         self.size = size
-        return 0
-
-    cdef int note(self, LoggedService *service) except -1:
-        cdef void *found
-        if self.logged == self.log_capacity:
-            self.log_capacity = 2 * self.log_capacity + FIRST_CAPACITY
-            found = PyMem_Realloc(self.log, self.log_capacity * sizeof(LoggedService))
-            if not found:
-                raise MemoryError
-            self.log = <LoggedService *> found
-        self.log[self.logged] = service[0]
-        self.logged += 1
+        # The next service looks for its bin.
+        self.end_ps = 0
         return 0
 
 
@@ -198,12 +218,14 @@ cdef class ServiceTemplate:
     def repeat(self, long long moved_ps, long long period_ps, long long periods):
         """Add these services again, `moved_ps` later, and then one period later each time."""
         cdef TimeBins bins = self.bins
-        cdef LoggedService *service
-        cdef LoggedService total
+        cdef AddedService *service
+        cdef AddedService total
+        cdef Load *load
         cdef Py_ssize_t index
         cdef long long fit
         if not self.count:
             return
+        bins.sort_in()
         total.nbytes = total.queued_ps = total.packets = total.start_ps = 0
         for index in range(self.count):
             service = &self.services[index]
@@ -220,18 +242,15 @@ cdef class ServiceTemplate:
                 fit = (bins.end_ps - total.end_ps - moved_ps) // period_ps + 1
                 fit = min(fit, periods) if total.end_ps + moved_ps <= bins.end_ps else 0
             if fit:
-                bins.load.nbytes += fit * total.nbytes
-                bins.load.busy_ps += fit * total.start_ps
-                bins.load.queued_ps += fit * total.queued_ps
-                bins.load.packets += fit * total.packets
+                load = &bins.loads[bins.size - 1]
+                load.nbytes += fit * total.nbytes
+                load.busy_ps += fit * total.start_ps
+                load.queued_ps += fit * total.queued_ps
+                load.packets += fit * total.packets
             else:
                 fit = 1
                 for index in range(self.count):
-                    service = &self.services[index]
-                    bins.serve(
-                        service.start_ps + moved_ps, service.end_ps + moved_ps, service.nbytes,
-                        service.queued_ps, service.packets,
-                    )
+                    bins.put(&self.services[index], moved_ps)
             periods -= fit
             moved_ps += fit * period_ps
 

@@ -141,14 +141,17 @@ def test_services_of_skipped_periods_count_as_if_they_were_added() -> None:
         periods = rng.choice((1, 2, 40, 3000))
         simulated, skipped = TimeBins(), TimeBins()
         skipped.begin_log()
-        for number in range(periods + 1):
+        # The first period is the template, the second and the last one are simulated as well.
+        for number in range(periods + 3):
+            moved = number * period_ps
+            if number == 1:
+                template = skipped.template(0)
+                skipped.end_log()
+            if number == 2:
+                template.repeat(moved, period_ps, periods)
             for start, end, nbytes, queued in period:
-                moved = number * period_ps
                 simulated.add(start + moved, end + moved, nbytes, queued)
-                if not number:
-                    skipped.add(start, end, nbytes, queued)
-        template = skipped.template(0)
-        skipped.end_log()
-        template.repeat(period_ps, period_ps, periods)
+                if number in (0, 1, periods + 2):
+                    skipped.add(start + moved, end + moved, nbytes, queued)
         assert skipped.rows() == simulated.rows()
         assert skipped.shift == simulated.shift
