@@ -6,8 +6,9 @@ width; the coordinator gives the bins of all SIPs one width.
 
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.run_tables import LINKS
 from sip_node.chip.run_recorder import RunRecorder
 from sip_node.chip.time_bins import TimeBins
@@ -28,18 +29,18 @@ class LoadedServer(Protocol):
         ...
 
 
-class LinkLoads:
+class ReferenceLinkLoads:
     """The loads of the SIP of `recorder`."""
 
     def __init__(self, recorder: RunRecorder) -> None:
         self._recorder = recorder
-        self._watched: list[tuple[LoadKind, LoadedServer]] = []
+        self._watched: list[tuple[LoadKind, LoadedServer, TimeBins]] = []
 
     def watch(self, kind: LoadKind, *servers: LoadedServer) -> None:
         """Record the loads of servers, which have served nothing yet."""
         for server in servers:
-            server.bins = TimeBins()
-            self._watched.append((kind, server))
+            server.bins = bins = TimeBins()
+            self._watched.append((kind, server, bins))
 
     def watch_channels(self, kind: LoadKind, channels: Sequence[object]) -> None:
         """Record the load of the channels of a memory, without those that count none."""
@@ -50,11 +51,7 @@ class LinkLoads:
     def report(self) -> None:
         """Pass on all loads: at the end of the run, once."""
         # Of thousands of links, most have served nothing in a short run.
-        loads = [
-            (kind, server.name, server.bins)
-            for kind, server in self._watched
-            if server.bins is not None and server.bins.is_used
-        ]
+        loads = [(kind, server.name, bins) for kind, server, bins in self._watched if bins.is_used]
         self._watched = []
         text = self._recorder.text
         # One width for the SIP, which those of all SIPs have in most runs: rows are united here, in
@@ -66,3 +63,9 @@ class LinkLoads:
             link = text(name)
             rows.append(bins.packed(link, text(kind)))
         self._recorder.add(LINKS, b"".join(rows))
+
+
+if TYPE_CHECKING or not IS_COMPILED:
+    LinkLoads = ReferenceLinkLoads
+else:
+    from sip_node.compiled.link_loads import LinkLoads  # noqa: F401 - the name of this module

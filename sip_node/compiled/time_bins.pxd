@@ -24,21 +24,28 @@ cdef class ServiceTemplate:
 
 
 cdef class TimeBins:
-    # The services that are added and in no bin yet; while they are logged, all of them.
-    cdef AddedService *added
-    cdef Py_ssize_t count
-    cdef Py_ssize_t room
+    # A service that ends before this time is added to the last bin; 0 while services are kept.
+    cdef long long edge_ps
     cdef public long long waited_ps
-    cdef bint is_logged
-    # The binary logarithm of the width of the bins.
-    cdef int width
     # The bins; services that begin before `end_ps` are in the last of them.
+    cdef Load *last
     cdef Load *loads
     cdef Py_ssize_t size
     cdef Py_ssize_t capacity
     cdef long long end_ps
+    # The binary logarithm of their width.
+    cdef int width
+    # The first services, and those that are logged, are kept, and in no bin yet.
+    cdef bint is_keeping
+    cdef bint is_logged
+    cdef AddedService *kept
+    cdef Py_ssize_t count
+    cdef Py_ssize_t room
 
+    cpdef object packed(self, int link, int kind)
+    cdef int serve(self, AddedService *service) except -1
     cdef int make_room(self) except -1
+    cdef int keep_no_more(self) except -1
     cdef int needed_width(self) noexcept
     cdef int sort_in(self) except -1
     cdef int put(self, AddedService *service, long long moved_ps) except -1
@@ -51,12 +58,15 @@ cdef inline int add_service(
     long long packets,
 ) except -1:
     """`ReferenceTimeBins.add` for C classes. Inline: each packet calls it at each link."""
-    cdef AddedService *service
-    if bins.count == bins.room:
-        bins.make_room()
-    service = &bins.added[bins.count]
-    bins.count += 1
-    service.start_ps, service.end_ps, service.nbytes = start_ps, end_ps, nbytes
-    service.queued_ps, service.packets = queued_ps + bins.waited_ps, packets
+    cdef AddedService service
+    queued_ps += bins.waited_ps
     bins.waited_ps = 0
-    return 0
+    if end_ps < bins.edge_ps:
+        bins.last.nbytes += nbytes
+        bins.last.busy_ps += end_ps - start_ps
+        bins.last.queued_ps += queued_ps
+        bins.last.packets += packets
+        return 0
+    service.start_ps, service.end_ps, service.nbytes = start_ps, end_ps, nbytes
+    service.queued_ps, service.packets = queued_ps, packets
+    return bins.serve(&service)
