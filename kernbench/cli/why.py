@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kernbench.cli.exit_codes import print_note
 from kernbench.cli.options import CONTEXT_SETTINGS
 from kernbench.cli.recorded import opened
 from runtime.core.errors import UsageError
@@ -103,14 +104,14 @@ def _checked(records: "RecordedRun", predictions: "Sequence[Prediction]") -> "li
     from kernbench.cli.rerun import simulated_ps
     from kernbench.why.what_if import changed_text
 
-    return [
-        replace(
-            each,
-            simulated_ps=simulated_ps(records, changed_text(records, each.change), str(each.change))
-            - records.run.total_ps,
-        )
-        for each in predictions
-    ]
+    checked = list["Prediction"]()
+    for number, each in enumerate(predictions, start=1):
+        # Each simulation takes as long as the run.
+        print_note(f"simulating the run with {each.change}, {number} of {len(predictions)}")
+        changed = changed_text(records, each.change)
+        time_ps = simulated_ps(records, changed, str(each.change))
+        checked.append(replace(each, simulated_ps=time_ps - records.run.total_ps))
+    return checked
 
 
 def _print_json(content: object) -> None:

@@ -55,6 +55,28 @@ def sip_figure(drawing: SipDrawing, title: str, *, loads: bool) -> Any:
 
 def fabric_figure(drawing: FabricDrawing, kind: str, *, loads: bool) -> Any:
     """The SIPs and the links between them; a tap on a SIP selects it."""
+    made = _map("fabric", f"{len(drawing.points)} SIPs: {kind}", _MAP_HEIGHT, square=False)
+    xs, ys = zip(*drawing.points, strict=True)
+    made.x_range = span(min(xs) - _MARGIN, max(xs) + _MARGIN)
+    made.y_range = span(max(ys) + _MARGIN, min(ys) - _MARGIN)
+    mapper = LinearColorMapper(palette=load_palette(), low=0, high=100)
+    _outlined_links(made, "path_sip_links")
+    segments = [link.segment for link in drawing.links]
+    links = _links(made, "sip_links", segments, mapper)
+    if drawing.switched:
+        made.scatter(x=[0], y=[0], size=16, color=KINDS["UCIe port"], marker="diamond")
+    boxes = _sips(made, drawing)
+    made.add_tools(
+        hover([boxes], ("", "@name")),
+        hover([links], ("link", "@name"), ("bandwidth", "@bandwidth"), ("load", "@load")),
+    )
+    if loads:
+        _colour_bar(made, mapper)
+    return made
+
+
+def _sips(made: Any, drawing: FabricDrawing) -> Any:
+    """The squares of the SIPs, with their numbers."""
     sips = [
         DrawnBox(
             kind="SIP",
@@ -69,16 +91,6 @@ def fabric_figure(drawing: FabricDrawing, kind: str, *, loads: bool) -> Any:
         )
         for sip, (x, y) in enumerate(drawing.points)
     ]
-    made = _map("fabric", f"{len(sips)} SIPs: {kind}", _MAP_HEIGHT, square=False)
-    xs, ys = zip(*drawing.points, strict=True)
-    made.x_range = span(min(xs) - _MARGIN, max(xs) + _MARGIN)
-    made.y_range = span(max(ys) + _MARGIN, min(ys) - _MARGIN)
-    mapper = LinearColorMapper(palette=load_palette(), low=0, high=100)
-    _outlined_links(made, "path_sip_links")
-    segments = [link.segment for link in drawing.links]
-    links = _links(made, "sip_links", segments, mapper)
-    if drawing.switched:
-        made.scatter(x=[0], y=[0], size=16, color=KINDS["UCIe port"], marker="diamond")
     boxes = made.scatter(
         x="x",
         y="y",
@@ -105,13 +117,7 @@ def fabric_figure(drawing: FabricDrawing, kind: str, *, loads: bool) -> Any:
         source=boxes.data_source,
         nonselection_alpha=1.0,
     )
-    made.add_tools(
-        hover([boxes], ("", "@name")),
-        hover([links], ("link", "@name"), ("bandwidth", "@bandwidth"), ("load", "@load")),
-    )
-    if loads:
-        _colour_bar(made, mapper)
-    return made
+    return boxes
 
 
 def _map(name: str, title: str, height: int, *, square: bool = True) -> Any:

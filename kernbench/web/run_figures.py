@@ -126,6 +126,14 @@ def roofline_figure(file: TopologyFile, works: Sequence[KernelWork]) -> Any:
         y_range=span(low, gemm * 3),
     )
     _roofs(made, (gemm, vector, hbm), (left, right, low))
+    _kernels(made, drawn)
+    made.xaxis.axis_label = "arithmetic intensity, FLOP per byte of HBM"
+    made.yaxis.axis_label = "GFLOP/s of one PE"
+    return made
+
+
+def _kernels(made: Any, drawn: Sequence[KernelWork]) -> None:
+    """A point for each kernel, with its numbers below the pointer."""
     rows = [
         (work.intensity, work.gflops, work.kernel, len(work.pes), work.flops, work.hbm_bytes)
         for work in drawn
@@ -147,9 +155,6 @@ def roofline_figure(file: TopologyFile, works: Sequence[KernelWork]) -> Any:
             ("PEs", "@pes"),
         )
     )
-    made.xaxis.axis_label = "arithmetic intensity, FLOP per byte of HBM"
-    made.yaxis.axis_label = "GFLOP/s of one PE"
-    return made
 
 
 def _roofs(made: Any, peaks: tuple[float, float, float], frame: tuple[float, float, float]) -> None:

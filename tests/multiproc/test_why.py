@@ -124,3 +124,16 @@ def test_check_simulates_the_predictions_of_the_report(why: Why):
     assert len(found) == 5
     # Each of them saves time, as predicted.
     assert all(each["simulated_ps"] < 0 for each in found)
+
+
+def test_a_simulation_of_another_machine_is_announced(
+    why: Why, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    why("--sips", "1", str(ROOT / "examples" / "placement.py"))
+    capsys.readouterr()
+    assert main(["why", str(tmp_path / "run"), "--what-if", "hbm.pc_bw_gbs=x2"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == "kernbench: note: simulating the run with hbm.pc_bw_gbs=64, 1 of 1\n"
+    # Faster channels shorten it, by less than the whole of its time.
+    *_, simulated_percent = printed.out.split()
+    assert -100 < float(simulated_percent) < 0
