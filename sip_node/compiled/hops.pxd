@@ -67,9 +67,6 @@ cdef class Hops(Actor):
     cdef Approach approach_of(self, Route route)
     cdef int depart(self, Packet packet, int origin, long long tail_ps) except -1
     cdef int advance(self, Route route, Event event, Packet packet) except -1
-    cdef int note(
-        self, Packet packet, int step, long long head_ps, Service *service, int link
-    ) except -1
     cdef int deliver(self, int node, Packet packet, long long tail_ps) except -1
 
 

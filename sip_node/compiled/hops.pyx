@@ -12,7 +12,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
 from sip_node.compiled.approach cimport Approach, Lookout
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
 from sip_node.compiled.packet cimport Packet
-from sip_node.compiled.packet_train cimport PacketTrain, new_train, wait_at_link
+from sip_node.compiled.packet_train cimport PacketTrain, new_train, wait_behind
 from sip_node.compiled.sender cimport Sender
 from sip_node.compiled.server cimport FifoServer, Service
 from sip_node.compiled.transfer cimport Transfer
@@ -112,7 +112,7 @@ cdef class Hops(Actor):
         cdef Stage *stage
         cdef int link
         cdef Service service
-        cdef long long now_ps = self.calendar.now_ps
+        cdef long long now_ps = self.calendar.now_ps, waited_ps
         if event.step == route.length:
             return self.deliver(route.target, packet, event.tail_ps)
         link = route.links[event.step]
@@ -126,22 +126,21 @@ cdef class Hops(Actor):
             service.start_ps, service.tail_ps = self.reserves[link](
                 now_ps + stage.pre_ps, event.tail_ps + stage.pre_ps, event.nbytes
             )
-        if packet.train is not None:
-            self.note(packet, event.step, now_ps + stage.pre_ps, &service, link)
         event.step += 1
+        if packet.train is not None:
+            # As in `wait_at_link`, without a reference to the train for each packet and link.
+            if event.step >= packet.train.stages:
+                packet.train.reach(event.step)
+            waited_ps = wait_behind(
+                &packet.train.links[event.step], now_ps + stage.pre_ps, service.start_ps,
+                service.tail_ps,
+            )
+            if waited_ps:
+                packet.wait(waited_ps, <str> self.names[link])
         event.tail_ps = service.tail_ps + stage.post_ps
         if packet.approach is not None and event.step == route.length:
             route.approach.reserve(packet, service.start_ps + stage.post_ps, event.tail_ps)
         return self.calendar.insert(service.start_ps + stage.post_ps, NORMAL, event, packet)
-
-    cdef int note(
-        self, Packet packet, int step, long long head_ps, Service *service, int link
-    ) except -1:
-        """A packet with a train has reserved a link."""
-        cdef long long waited_ps = wait_at_link(
-            packet.train, step, head_ps, service.start_ps, service.tail_ps
-        )
-        return packet.wait(waited_ps, <str> self.names[link]) if waited_ps else 0
 
     cdef int deliver(self, int node, Packet packet, long long tail_ps) except -1:
         self.delivered += 1

@@ -1,7 +1,5 @@
 """The loads of the servers of one SIP over time, in C; see `sip_node.chip.link_loads`."""
 
-from operator import itemgetter
-
 from runtime.core.run_tables import LINKS
 from sip_node.compiled.server cimport FifoServer
 from sip_node.compiled.time_bins cimport TimeBins
@@ -36,21 +34,24 @@ cdef class LinkLoads:
         """See the reference."""
         cdef TimeBins bins
         cdef int width = 0
-        cdef dict kinds = {}
-        cdef list loads = [], rows = []
+        cdef dict loads = {}, of_kind
+        cdef list rows = []
         for kind, server, each in self.watched:
             bins = <TimeBins> each
             if bins.size or bins.count:
                 width = max(width, bins.needed_width())
-                loads.append((kind, server.name, bins))
+                loads.setdefault(kind, {}).setdefault(server.name, []).append(bins)
         self.watched = []
-        loads.sort(key=itemgetter(0, 1))
         text = self.recorder.text
-        for kind, name, each in loads:
-            bins = <TimeBins> each
-            bins.widen_to(width)
-            link = text(name)
-            if kind not in kinds:
-                kinds[kind] = text(kind)
-            rows.append(bins.packed(link, kinds[kind]))
+        for kind in sorted(loads):
+            of_kind, kind_text = loads[kind], None
+            # Names alone, which are compared as bytes.
+            for name in sorted(of_kind):
+                link = text(name)
+                if kind_text is None:
+                    kind_text = text(kind)
+                for each in of_kind[name]:
+                    bins = <TimeBins> each
+                    bins.widen_to(width)
+                    rows.append(bins.packed(link, kind_text))
         self.recorder.add(LINKS, b"".join(rows))

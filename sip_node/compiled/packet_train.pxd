@@ -35,17 +35,21 @@ cdef class PacketTrain:
 cdef PacketTrain new_train(QueueTimes times)
 
 
+cdef inline long long wait_behind(
+    long long *own_end_ps, long long head_ps, long long start_ps, long long tail_ps
+) noexcept:
+    """The time for which a packet has queued behind others; sets the own end of its train there."""
+    cdef long long own_ps = max(own_end_ps[0], head_ps)
+    cdef long long waited_ps = max(start_ps - own_ps, 0)
+    own_end_ps[0] = tail_ps - waited_ps
+    return waited_ps
+
+
 cdef inline long long wait_at_link(
     PacketTrain train, int stage, long long head_ps, long long start_ps, long long tail_ps
 ) except -1:
-    """`ReferencePacketTrain.at_link` for C classes. Inline: each packet calls it at each link."""
-    cdef long long own_ps, waited_ps
+    """`ReferencePacketTrain.at_link` for C classes."""
     stage += 1
     if stage >= train.stages:
         train.reach(stage)
-    own_ps = train.links[stage]
-    if head_ps > own_ps:
-        own_ps = head_ps
-    waited_ps = start_ps - own_ps if start_ps > own_ps else 0
-    train.links[stage] = tail_ps - waited_ps
-    return waited_ps
+    return wait_behind(&train.links[stage], head_ps, start_ps, tail_ps)

@@ -50,15 +50,22 @@ cdef class ProgramSteps:
         cdef StepRow *row
         if now_ps == begin_ps:
             return 0
-        waited_for = NO_CAUSE
-        if now_ps > issued_ps:
-            waited_for = blocked.cause
+        if isinstance(blocked, tuple):
+            # An `Issued`, without a search for its fields by name.
+            called, waited_for, towards = blocked
+        else:
+            called, waited_for, towards = blocked.operation, None, blocked.direction
+        if now_ps <= issued_ps:
+            waited_for = NO_CAUSE
+        else:
+            if waited_for is None:
+                waited_for = blocked.cause
             if waited_for != PEER:
                 released_by = self.op_log.ended_now(now_ps, self.cube, self.pe)
-        towards = blocked.direction or ""
+        towards = towards or ""
         if towards and self.pair_of is not None:
             sip, cube, pe = self.pair_of(towards).peer
-        operation = self.rows.text(blocked.operation)
+        operation = self.rows.text(called)
         cause = self.rows.text(waited_for)
         direction = self.rows.text(towards)
         if self.scratch_bytes is not None:
