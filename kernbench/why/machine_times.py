@@ -41,10 +41,15 @@ _UNARY = ("exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "silu", "gelu",
 
 @dataclass(frozen=True)
 class WorkTime:
-    """The fixed time of a piece of work, and that for its bytes, elements or steps."""
+    """The fixed time of a piece of work, and that for its bytes, elements or steps.
+
+    `arriving_ps` is the time in which its data comes from the host behind that of another copy,
+    while this one waits for the end of the other.
+    """
 
     fixed_ps: int
     bytes_ps: Fraction
+    arriving_ps: Fraction = Fraction(0)
 
     def change_ps(self, other: "WorkTime", length_ps: int, *, is_absorbed: bool = False) -> int:
         """By how much a piece of `length_ps` changes on a machine where its work takes `other`.
@@ -55,6 +60,10 @@ class WorkTime:
         alone_ps = self.fixed_ps + self.bytes_ps
         if not alone_ps:
             return 0
+        if self.arriving_ps and length_ps > alone_ps:
+            # It waited for its data, whose latency the copy before has hidden.
+            arriving_ps = length_ps * other.arriving_ps / self.arriving_ps
+            return round(max(arriving_ps, other.fixed_ps + other.bytes_ps)) - length_ps
         if length_ps < alone_ps:
             # A part of the work: the rest of it was hidden.
             return round(length_ps * (other.fixed_ps + other.bytes_ps) / alone_ps) - length_ps
@@ -158,8 +167,13 @@ class MachineTimes:
             if work.memory.kind == "hbm":
                 fixed_ps += self._routes.hbm_read(_coordinates(work.memory)).overhead_ps
         # The bytes of all memories pass the same links near the host one after the other.
-        drain_ps = Leg("data", route, max(work.nbytes, 1), self.topology.packet_bytes).drain_ps
-        return WorkTime(fixed_ps, Fraction(drain_ps))
+        drain_ps = self._drain(route, work.nbytes)
+        if not work.is_held or work.is_read:
+            return WorkTime(fixed_ps, drain_ps)
+        return WorkTime(fixed_ps, drain_ps, self._drain(self._hops(host, io_cpu), work.nbytes))
+
+    def _drain(self, route: tuple[TimedHop, ...], nbytes: int) -> Fraction:
+        return Fraction(Leg("data", route, max(nbytes, 1), self.topology.packet_bytes).drain_ps)
 
     def _configure_ps(self, work: ConfigureWork) -> int:
         io_cpu = RoutePlace("io_cpu", work.sip)

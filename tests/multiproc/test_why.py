@@ -118,6 +118,21 @@ def test_the_simulation_of_contended_slots_is_between_both_estimates(why: Why, c
     assert abs(found["absorbed_ps"]) < simulated < predicted
 
 
+def test_copies_of_the_host_behind_each_other_come_at_the_rate_of_pcie(why: Why, tmp_path: Path):
+    program = tmp_path / "copies.py"
+    program.write_text(
+        "import numpy as np\n"
+        "from kernbench import torch\n"
+        "copies = [torch.from_numpy(np.ones(1 << 15, np.float32)) for _ in range(4)]\n"
+        "torch.ahbm.synchronize()\n"
+    )
+    options = ("--what-if", "sip.io_chiplet.pcie_ep.bw_gbs=128")
+    [found] = why("--sips", "1", str(program), options=options)["what_if"]
+    # 128 KiB take 2,048 ns at 64 GB/s; at 128 GB/s each copy ends with its own way.
+    assert -4 * 1_024_000 < found["simulated_ps"] < -3 * 700_000
+    assert found["predicted_ps"] == pytest.approx(found["simulated_ps"], rel=0.02)
+
+
 @pytest.mark.nightly
 def test_check_simulates_the_predictions_of_the_report(why: Why):
     found = why(*ALL_REDUCE, *SMALL, options=("--check",))["what_if"]

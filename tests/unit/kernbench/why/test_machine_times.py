@@ -7,6 +7,7 @@ import pytest
 from kernbench.probe.cases import ProbeCases
 from kernbench.why.machine_times import MachineTimes, WorkTime
 from kernbench.why.work import (
+    HostCopyWork,
     LaunchReportWork,
     LaunchWork,
     OverheadsWork,
@@ -129,3 +130,30 @@ def test_a_wait_of_half_the_bytes_absorbs_half():
     before, after = WorkTime(100, Fraction(40)), WorkTime(50, Fraction(20))
     # 40 + 30 ps of bytes and waits become 35, of which 15 ps are the wait.
     assert before.change_ps(after, 170, is_absorbed=True) == 100 - (50 - 15) + 35 - 170
+
+
+@pytest.mark.parametrize(
+    ("length_ps", "after", "changed_ps"),
+    [
+        # Twice the bandwidth of the host: half of the time, while its own way takes no longer.
+        (800, WorkTime(100, Fraction(200), Fraction(400)), 400),
+        (800, WorkTime(100, Fraction(200), Fraction(100)), 300),
+        # Half the latency of its own way, which its data does not wait for.
+        (800, WorkTime(50, Fraction(200), Fraction(800)), 800),
+        # Its data had come: its own way alone.
+        (300, WorkTime(50, Fraction(200), Fraction(400)), 250),
+    ],
+)
+def test_a_copy_behind_another_takes_the_longer_of_its_data_and_its_own_way(
+    length_ps: int, after: WorkTime, changed_ps: int
+):
+    before = WorkTime(100, Fraction(200), Fraction(800))
+    assert length_ps + before.change_ps(after, length_ps) == changed_ps
+
+
+def test_the_data_of_a_held_copy_comes_at_the_rate_of_the_host():
+    memory = RoutePlace("hbm", 0, 0, 0)
+    copy = HostCopyWork(memory=memory, nbytes=65_536, is_read=False, is_held=True, to_host=False)
+    times = MachineTimes(TOPOLOGY).of(copy)
+    # 64 GB/s of PCIe, behind which everything has 128.
+    assert (times.arriving_ps, times.bytes_ps) == (1_024_000, 512_000)
