@@ -15,7 +15,7 @@ no process, socket or directory outlives the session.
 
 import signal
 import threading
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
@@ -63,13 +63,21 @@ class Session:
 
     No process, socket or file of it remains when `run` returns or raises. After a failure the other
     processes have `grace_s` to exit by themselves, then as long to handle SIGTERM; it can be set
-    while the session runs. In place of a launcher it takes the processes of a `Launch`.
+    while the session runs. In place of a launcher it takes the processes of a `Launch`. While these
+    simulate a run with a trace, `imports` are imported, modules that its report needs.
     """
 
-    def __init__(self, plan: Plan, launcher: Launcher | Launch, observer: RunObserver) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        launcher: Launcher | Launch,
+        observer: RunObserver,
+        imports: Sequence[str] = (),
+    ) -> None:
         self._plan = plan
         self._launcher = launcher
         self._observer = observer
+        self._imports = imports
         self._stop_signal: int | None = None
         self.grace_s = GRACE_S
 
@@ -106,7 +114,7 @@ class Session:
                 self._start(watch, rendezvous, code)
                 started_s = now_s()
                 if self._plan.trace:
-                    import_early()
+                    import_early(self._imports)
                 watch.collect()
                 _compare_code(code, watch.collected.done)
                 # The exit of the processes is no part of the simulation and may be slow.

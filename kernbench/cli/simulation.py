@@ -29,6 +29,9 @@ from runtime.core.package_check import check_packages
 from runtime.model.addresses import AddressMap
 from runtime.wire.reports import SipReport, in_order_of_time
 
+_WHY = ("kernbench.run_records.collected", "kernbench.why.summary")
+"""The modules of the last lines of a run with a trace."""
+
 
 def simulate(request: RunRequest, launcher: Launcher | Launch) -> int:
     """Run a bench or a script; returns the exit code."""
@@ -177,7 +180,8 @@ def run(
     print_lines(lines.heading(plan))
     if note := _note_on_cores(plan):
         print_note(note)
-    result = Session(plan, launcher, progress(sys.stderr, alone=plan.procs == 1)).run()
+    observer = progress(sys.stderr, alone=plan.procs == 1)
+    result = Session(plan, launcher, observer, _WHY).run()
     report = summarise(plan, result, _verdict(plan, result))
     unwritten = UnwrittenOutputs()
     # Also after an error, whose cause they may show.
@@ -212,7 +216,7 @@ def run(
 
 def _why(directory: Path, records: RecordRows) -> Iterable[str]:
     """Where the time of the run went, in a few lines."""
-    # Imported here: a run without a trace needs no arrays.
+    # Imported here: a run without a trace needs no arrays. One with a trace has them already.
     from kernbench.run_records.collected import collected_run
     from kernbench.why.summary import summary_lines
 
