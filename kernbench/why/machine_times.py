@@ -12,9 +12,11 @@ from fractions import Fraction
 from kernbench.probe.routes import RouteEnd, TimedRoutes
 from kernbench.theory.bandwidths import peak_macs_per_cycle, slice_gbs
 from kernbench.theory.launches import LaunchTimes
+from kernbench.theory.roofline import cycles_ps
 from kernbench.theory.servers import PacketWindow, Serialiser
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.transfers import Leg, TimedHop
+from kernbench.theory.vector_engine import VectorEngine
 from kernbench.why.work import (
     ConfigureWork,
     HostCopyWork,
@@ -32,11 +34,17 @@ from kernbench.why.work import (
 )
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.simtime import PS_PER_NS
+from runtime.language.functions import REDUCTIONS, SCANS
+from runtime.language.passes import passes
 from runtime.model.graph import ChipGraph
 from runtime.model.topology import Topology
 
 _LANE_BYTES = 4
-_UNARY = ("exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "silu", "gelu", "cast", "abs")
+_MATH_CLOCK = "pe.math.clock_ghz"
+_UNARY = (
+    *("exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "silu", "gelu", "cast", "abs"),
+    *(*REDUCTIONS, *SCANS, "softmax"),
+)
 
 
 @dataclass(frozen=True)
@@ -44,12 +52,14 @@ class WorkTime:
     """The fixed time of a piece of work, and that for its bytes, elements or steps.
 
     `arriving_ps` is the time in which its data comes from the host behind that of another copy,
-    while this one waits for the end of the other.
+    while this one waits for the end of the other. With `is_rate`, `bytes_ps` is that of one
+    element, of as many as the piece is long.
     """
 
     fixed_ps: int
     bytes_ps: Fraction
     arriving_ps: Fraction = Fraction(0)
+    is_rate: bool = False
 
     def change_ps(self, other: "WorkTime", length_ps: int, *, is_absorbed: bool = False) -> int:
         """By how much a piece of `length_ps` changes on a machine where its work takes `other`.
@@ -69,7 +79,7 @@ class WorkTime:
             return round(length_ps * (other.fixed_ps + other.bytes_ps) / alone_ps) - length_ps
         ratio = other.bytes_ps / self.bytes_ps if self.bytes_ps else Fraction(1)
         change_ps = Fraction(other.fixed_ps - self.fixed_ps)
-        if is_absorbed:
+        if is_absorbed and not self.is_rate:
             waited_ps = (length_ps - alone_ps) * ratio
             change_ps -= max(min(change_ps, waited_ps), -waited_ps)
         changed_ps = self.fixed_ps + change_ps + (length_ps - self.fixed_ps) * ratio
@@ -82,6 +92,7 @@ class MachineTimes:
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
         self._file = TopologyFile(topology.values())
+        self._vector_engine = VectorEngine(self._file)
         self._routes = TimedRoutes(topology)
         self.link_names: tuple[str, ...] = self._routes.graph.link_names
         self._links = {
@@ -105,7 +116,7 @@ class MachineTimes:
             case HostCopyWork():
                 return self._host_copy(work)
             case QueueWork():
-                return WorkTime(0, self._queue(work.link))
+                return WorkTime(0, self._queue(work.link), is_rate=True)
             case LaunchWork() | LaunchReportWork() | ConfigureWork():
                 return WorkTime(self._launching_ps(work), Fraction(0))
             case _:
@@ -121,7 +132,7 @@ class MachineTimes:
                 return WorkTime(self._fixed(work.keys), Fraction(0))
             case ProductStepWork():
                 rate = self._file.number("pe.gemm.clock_ghz") * peak_macs_per_cycle(self._file)
-                return WorkTime(0, PS_PER_NS / rate)
+                return WorkTime(0, PS_PER_NS / rate, is_rate=True)
 
     def _launching_ps(self, work: LaunchWork | LaunchReportWork | ConfigureWork) -> int:
         match work:
@@ -203,15 +214,21 @@ class MachineTimes:
         return self._routes.tcm(_coordinates(place)) if place.kind == "pe" else None
 
     def _vectors(self, function: str) -> WorkTime:
-        """A vector at the slowest of fetch port, engine and store port, for each of its lanes."""
-        file = self._file
-        clock, lanes = file.number("pe.math.clock_ghz"), file["pe.math.lanes"]
-        cycles = file["pe.math.cycles"].get(function, 1)
+        """A vector at the slowest of fetch port, engine and store port, for each of its lanes.
+
+        In each pass: a reduction combines the lanes behind the last vector, a scan in every one.
+        """
+        lanes, cycles = self._vector_engine.lanes, self._file["pe.math.cycles"]
         operands = 1 if function in _UNARY else 2
         ports_ps = self._bytes(operands * lanes * _LANE_BYTES, "pe.fetch_store.bw_gbs")
-        vector_ps = max(Fraction(cycles * PS_PER_NS) / clock, ports_ps)
-        fill_ps = round(file["pe.math.pipeline_cycles"] * PS_PER_NS / clock)
-        return WorkTime(fill_ps, vector_ps / lanes)
+        fixed_ps, vector_ps = Fraction(0), Fraction(0)
+        for each in passes(function):
+            tree = self._vector_engine.tree_cycles()
+            of_vector = sum(cycles.get(name, 1) for name in each.functions) + tree * each.scans
+            behind = (tree + sum(cycles.get(name, 1) for name in each.after)) * each.reduces
+            fixed_ps += self._vector_engine.computed_ps(0, 0, behind)
+            vector_ps += max(cycles_ps(of_vector, self._file.number(_MATH_CLOCK)), ports_ps)
+        return WorkTime(round(fixed_ps), vector_ps / lanes, is_rate=True)
 
     def _queue(self, link: str) -> Fraction:
         """The time of a byte at a link or a memory."""

@@ -80,14 +80,30 @@ def test_the_margin_of_a_launch_is_part_of_its_time():
     assert report.fixed_ps == pytest.approx(115_200, abs=300)
 
 
+def rate(fixed_ps: int, vector_ps: int) -> WorkTime:
+    """The time of a vector for each of its 128 lanes."""
+    return WorkTime(fixed_ps, Fraction(vector_ps, 128), is_rate=True)
+
+
 def test_issue_and_vectors_have_the_numbers_of_the_file():
     times = MachineTimes(TOPOLOGY)
     assert (
         times.of(OverheadsWork(("pe.cpu.overhead_ns", "pe.scheduler.overhead_ns"))).fixed_ps == 3000
     )
     # exp: 8 cycles at 1 GHz for 128 lanes; add: two operands of 512 B at 512 GB/s, 2 ns.
-    assert times.of(VectorsWork("exp")) == WorkTime(4000, Fraction(8000, 128))
-    assert times.of(VectorsWork("add")) == WorkTime(4000, Fraction(2000, 128))
+    assert times.of(VectorsWork("exp")) == rate(4000, 8000)
+    assert times.of(VectorsWork("add")) == rate(4000, 2000)
+
+
+def test_reductions_scans_and_passes_have_the_tree_over_the_lanes():
+    times = MachineTimes(TOPOLOGY)
+    # Seven levels over 128 lanes, of 1 cycle each: behind the last vector, or in every one.
+    assert times.of(VectorsWork("max")) == rate(4000 + 7000, 1000)
+    assert times.of(VectorsWork("cumsum")) == rate(4000, 7000 + 1000)
+    # max; exp, sum, and a quotient behind the tree; exp and mul: 1 + 9 + 9 cycles of a vector.
+    division = TOPOLOGY.values()["pe"]["math"]["cycles"]["div"]
+    fixed_ps = 3 * 4000 + 2 * 7000 + 1000 * division
+    assert times.of(VectorsWork("softmax")) == rate(fixed_ps, 19_000)
 
 
 @pytest.mark.parametrize(
@@ -157,3 +173,10 @@ def test_the_data_of_a_held_copy_comes_at_the_rate_of_the_host():
     times = MachineTimes(TOPOLOGY).of(copy)
     # 64 GB/s of PCIe, behind which everything has 128.
     assert (times.arriving_ps, times.bytes_ps) == (1_024_000, 512_000)
+
+
+def test_elements_of_an_engine_are_no_wait():
+    before, after = rate(4000, 1000), rate(2000, 1000)
+    # 10 ns of elements behind 4 ns of fill, which takes half as long.
+    assert before.change_ps(after, 14_000) == -2000
+    assert before.change_ps(after, 14_000, is_absorbed=True) == -2000
