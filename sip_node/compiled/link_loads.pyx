@@ -4,6 +4,12 @@ from runtime.core.run_tables import LINKS
 from sip_node.compiled.server cimport FifoServer
 from sip_node.compiled.time_bins cimport TimeBins
 
+cdef enum:
+    # Rows that are passed on together: memory for more would be new to the process.
+    PIECE_BYTES = 1 << 18
+
+cdef Py_ssize_t LINK_BYTES = LINKS.row_bytes
+
 
 cdef class LinkLoads:
     """The twin of `ReferenceLinkLoads`."""
@@ -36,6 +42,7 @@ cdef class LinkLoads:
         cdef int width = 0
         cdef dict loads = {}, of_kind
         cdef list rows = []
+        cdef Py_ssize_t nbytes = 0
         for kind, server, each in self.watched:
             bins = <TimeBins> each
             if bins.size or bins.count:
@@ -54,4 +61,9 @@ cdef class LinkLoads:
                     bins = <TimeBins> each
                     bins.widen_to(width)
                     rows.append(bins.packed(link, kind_text))
+                    nbytes += bins.size * LINK_BYTES
+                    bins.release()
+                if nbytes >= PIECE_BYTES:
+                    self.recorder.add(LINKS, b"".join(rows))
+                    rows, nbytes = [], 0
         self.recorder.add(LINKS, b"".join(rows))

@@ -46,6 +46,7 @@ cdef class TimeBins:
     cdef int serve(self, AddedService *service) except -1
     cdef int make_room(self) except -1
     cdef int keep_no_more(self) except -1
+    cdef int release(self) except -1
     cdef int needed_width(self) noexcept
     cdef int sort_in(self) except -1
     cdef int put(self, AddedService *service, long long moved_ps) except -1

@@ -142,6 +142,15 @@ cdef class TimeBins:
         self.is_keeping, self.kept, self.room, self.edge_ps = False, NULL, 0, self.end_ps
         return 0
 
+    cdef int release(self) except -1:
+        """Free the memory of all services and bins, which are no longer needed."""
+        PyMem_Free(self.kept)
+        PyMem_Free(self.loads)
+        self.kept, self.loads, self.last = NULL, NULL, NULL
+        self.count = self.room = self.size = self.capacity = 0
+        self.end_ps = self.edge_ps = 0
+        return 0
+
     cdef int needed_width(self) noexcept:
         """The width of the bins with the services that are kept."""
         cdef AddedService *last
