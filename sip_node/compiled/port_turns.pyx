@@ -45,10 +45,10 @@ cdef class PortTurns(AccessService):
         cdef Service service
         cdef Event event
         if self.port.server is not None:
-            bins = self.port.server.bins
+            bins = self.port.server.load
         while True:
             if access.train is not None and bins is not None:
-                bins.waited_ps = now_ps - access.submitted_ps
+                bins.open_bin.waited_ps = now_ps - access.submitted_ps
             self.port.serve(now_ps, access.tail_ps, access.nbytes, &service)
             if access.train is not None:
                 access.train.wait_at_channels(

@@ -1,6 +1,6 @@
 """The FIFO server in C: see server.pyx."""
 
-from sip_node.compiled.time_bins cimport TimeBins
+from sip_node.compiled.time_bins cimport OpenBin, TimeBins
 
 cdef struct Service:
     # When a message begins to be served, and when its tail leaves.
@@ -20,7 +20,8 @@ cdef class FifoServer:
     cdef long long served_nbytes
     cdef long long served_ps
     # Its load over time, in a run with records.
-    cdef public TimeBins bins
+    cdef TimeBins load
+    cdef OpenBin open_bin
 
     cdef FifoServer copied(self)
     cdef long long duration_ps(self, long long nbytes) except -1

@@ -36,6 +36,16 @@ cdef class FifoServer:
         self.numerator = self.byte_ps.denominator if fits(self.byte_ps) else 0
         self.served_nbytes = self.served_ps = 0
 
+    @property
+    def bins(self):
+        """Its load over time, in a run with records."""
+        return self.load
+
+    @bins.setter
+    def bins(self, TimeBins bins not None):
+        bins.move_to(&self.open_bin, self)
+        self.load = bins
+
     def serialisation_ps(self, long long nbytes):
         """Time that `nbytes` take, rounded up to the picosecond."""
         return self.duration_ps(nbytes)
@@ -84,8 +94,10 @@ cdef class FifoServer:
             raise OverflowError(f"{self.name}: its messages have waited longer than 64 bits hold")
         self.queued_ps += start_ps - head_ps
         self.nbytes += nbytes
-        if self.bins is not None:
-            add_service(self.bins, start_ps, end_ps, nbytes, start_ps - head_ps, 1)
+        if self.load is not None:
+            add_service(
+                self.load, &self.open_bin, start_ps, end_ps, nbytes, start_ps - head_ps, 1
+            )
         service.start_ps, service.tail_ps = start_ps, end_ps
         return 0
 

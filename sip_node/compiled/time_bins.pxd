@@ -9,6 +9,18 @@ cdef struct Load:
     long long packets
 
 
+cdef struct OpenBin:
+    # What has been added to the last bin since its load was counted: by services that end before
+    # `edge_ps`, which is 0 while services are kept.
+    long long edge_ps
+    long long nbytes
+    long long busy_ps
+    long long queued_ps
+    long long packets
+    # For the next service: see `ReferenceTimeBins`.
+    long long waited_ps
+
+
 cdef struct AddedService:
     long long start_ps
     long long end_ps
@@ -24,9 +36,10 @@ cdef class ServiceTemplate:
 
 
 cdef class TimeBins:
-    # A service that ends before this time is added to the last bin; 0 while services are kept.
-    cdef long long edge_ps
-    cdef public long long waited_ps
+    # In the server, where that is a `FifoServer`: a service then touches no other memory.
+    cdef OpenBin *open_bin
+    cdef OpenBin own_bin
+    cdef object server
     # The bins; services that begin before `end_ps` are in the last of them.
     cdef Load *last
     cdef Load *loads
@@ -42,6 +55,8 @@ cdef class TimeBins:
     cdef Py_ssize_t count
     cdef Py_ssize_t room
 
+    cdef int move_to(self, OpenBin *place, object server) except -1
+    cdef int count_open(self) except -1
     cpdef object packed(self, int link, int kind)
     cdef int serve(self, AddedService *service) except -1
     cdef int make_room(self) except -1
@@ -55,18 +70,18 @@ cdef class TimeBins:
 
 
 cdef inline int add_service(
-    TimeBins bins, long long start_ps, long long end_ps, long long nbytes, long long queued_ps,
-    long long packets,
+    TimeBins bins, OpenBin *open_bin, long long start_ps, long long end_ps, long long nbytes,
+    long long queued_ps, long long packets,
 ) except -1:
     """`ReferenceTimeBins.add` for C classes. Inline: each packet calls it at each link."""
     cdef AddedService service
-    queued_ps += bins.waited_ps
-    bins.waited_ps = 0
-    if end_ps < bins.edge_ps:
-        bins.last.nbytes += nbytes
-        bins.last.busy_ps += end_ps - start_ps
-        bins.last.queued_ps += queued_ps
-        bins.last.packets += packets
+    queued_ps += open_bin.waited_ps
+    open_bin.waited_ps = 0
+    if end_ps < open_bin.edge_ps:
+        open_bin.nbytes += nbytes
+        open_bin.busy_ps += end_ps - start_ps
+        open_bin.queued_ps += queued_ps
+        open_bin.packets += packets
         return 0
     service.start_ps, service.end_ps, service.nbytes = start_ps, end_ps, nbytes
     service.queued_ps, service.packets = queued_ps, packets

@@ -1,6 +1,8 @@
-"""The server in C against the reference where 64 bits are not enough."""
+"""The server in C against the reference: where 64 bits are not enough, and its load over time."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.fabric.server import ReferenceServer
@@ -8,7 +10,16 @@ from sip_node.chip.fabric.server import ReferenceServer
 if not IS_COMPILED:
     pytest.skip("the compiled core does not run", allow_module_level=True)
 
+from sip_node.chip.time_bins import ReferenceTimeBins
 from sip_node.compiled.server import FifoServer
+from sip_node.compiled.time_bins import TimeBins
+
+# How much later a message comes, its bytes, and how long it has waited before.
+messages = st.tuples(
+    st.sampled_from([0, 1, 300, 1_024, 50_000, 3_000_000]),
+    st.sampled_from([0, 1, 64, 4_096]),
+    st.sampled_from([0, 0, 700]),
+)
 
 
 @pytest.mark.parametrize("gbs", [1, 204.8, 12.345678901234567, 0.30000000000000004, 1e-25, 1e25])
@@ -41,3 +52,29 @@ def test_counters_are_readable_and_writable_as_in_the_reference() -> None:
     assert server.reserve(0, 0, 1) == (10, 1010)
     assert (server.busy_ps, server.queued_ps, server.nbytes) == (1000, 10, 1)
     assert server.byte_ps == ReferenceServer("reference", 1).byte_ps
+
+
+@given(st.lists(messages, max_size=150), st.integers(0, 60), st.integers(0, 20))
+def test_its_load_over_time_is_that_of_the_reference(
+    sent: list[tuple[int, int, int]], before: int, width: int
+) -> None:
+    server, reference = FifoServer("twin", 64), ReferenceServer("reference", 64)
+    # A load that has services already goes on in the server.
+    bins, expected = TimeBins(), ReferenceTimeBins()
+    time_ps = 0
+    for number in range(before):
+        time_ps += 2_000
+        for each in (bins, expected):
+            each.add(time_ps, time_ps + 500, number, 3)
+    server.bins, reference.bins = bins, expected
+    server.free_ps = reference.free_ps = time_ps + 500
+    for later_ps, nbytes, waited_ps in sent:
+        time_ps += later_ps
+        for each in (server, reference):
+            each.bins.waited_ps = waited_ps
+            each.reserve(time_ps, time_ps, nbytes)
+    assert server.bins.is_used == reference.bins.is_used
+    assert server.bins.shift == reference.bins.shift
+    for each in (bins, expected):
+        each.widen(width)
+    assert bins.rows() == expected.rows()
