@@ -54,8 +54,9 @@ def on_gloo() -> Runs:
 
     def output(name: str, *arguments: str, ranks: int, **environment: str) -> str:
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+        program = [str(PROGRAMS / "gloo_worker.py"), str(PROGRAMS / name)]
         done = subprocess.run(
-            [*command, "--nproc-per-node", str(ranks), str(PROGRAMS / name), *arguments],
+            [*command, "--nproc-per-node", str(ranks), *program, *arguments],
             capture_output=True,
             text=True,
             check=False,

@@ -18,7 +18,8 @@ import torch
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "pytorch-coverage.md"
-PROGRAM = Path(__file__).parent / "programs" / "coverage" / "run.py"
+PROGRAMS = Path(__file__).parent / "programs"
+PROGRAM = PROGRAMS / "coverage" / "run.py"
 THEMES = {"Language models": 1, "Training": 1, "Images, sequences, graphs": 1, "Several ranks": 2}
 """The ranks of each theme."""
 OUTCOMES = ("works", "falls back", "error", "other results")
@@ -127,7 +128,7 @@ def _on_gloo(words: Sequence[str], ranks: int) -> None:
     shared = {"BACKEND": "gloo", "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1"}
     started = [
         subprocess.Popen(
-            [sys.executable, *words],
+            [sys.executable, str(PROGRAMS / "gloo_worker.py"), *words],
             env={**os.environ, **shared, "MASTER_PORT": port, "RANK": str(rank)},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

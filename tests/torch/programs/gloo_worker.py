@@ -1,0 +1,20 @@
+"""Runs a program as one worker of torchrun, without the end of the interpreter: gloo_worker.py
+PROGRAM [ARGUMENT ...]. An exception of the program ends the worker as it does elsewhere.
+
+On a busy machine, workers of gloo that had printed all their results and destroyed their process
+group were seen to abort in the end of the interpreter ("terminate called without an active
+exception"): threads of PyTorch may still release tensors then, for which they need the interpreter.
+"""
+
+import os
+import runpy
+import sys
+from pathlib import Path
+
+program = sys.argv[1]
+sys.argv = sys.argv[1:]
+sys.path[0] = str(Path(program).parent)
+runpy.run_path(program, run_name="__main__")
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(0)
