@@ -7,7 +7,8 @@
                  must be equal on all LPs
     watch        status, traces and op logs arrive; a failure, an exit or silence ends the run
     collect      `Done` of every LP, with digests and counters
-    dismiss      `Bye`; the processes exit with code 0; those that are slow are killed
+    dismiss      `Bye`; the processes exit with code 0, while the files of the run are written;
+                 those that are slow are killed
 
 The report is made from the returned `RunResult`. Every exit path leaves the same `with` block, so
 no process, socket or directory outlives the session.
@@ -15,10 +16,11 @@ no process, socket or directory outlives the session.
 
 import signal
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
+from typing import Protocol
 
 from coordinator.children import GRACE_S
 from coordinator.code import RunCode
@@ -27,12 +29,23 @@ from coordinator.launch import Launch
 from coordinator.launcher import Launcher
 from coordinator.plan import Plan
 from coordinator.rendezvous import Rendezvous
-from coordinator.report.record_files import import_early
 from coordinator.watch import Collected, RunObserver, Watch
 from runtime.core.errors import InvariantError, KernbenchError, ProtocolError
 from runtime.core.wallclock import now_s
 from runtime.diagnosis.deadlock import deadlock
 from runtime.wire.control import Done, Hello, Peers, Ready, Start
+
+
+class RunWriter(Protocol):
+    """Writes the files of a run while it takes place."""
+
+    def simulating(self) -> None:
+        """The processes simulate, and the coordinator has little to do."""
+        ...
+
+    def collected(self, collected: Collected) -> None:
+        """The LPs have sent everything, and their processes exit. Must not raise."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -63,8 +76,7 @@ class Session:
 
     No process, socket or file of it remains when `run` returns or raises. After a failure the other
     processes have `grace_s` to exit by themselves, then as long to handle SIGTERM; it can be set
-    while the session runs. In place of a launcher it takes the processes of a `Launch`. While these
-    simulate a run with a trace, `imports` are imported, modules that its report needs.
+    while the session runs. In place of a launcher it takes the processes of a `Launch`.
     """
 
     def __init__(
@@ -72,12 +84,12 @@ class Session:
         plan: Plan,
         launcher: Launcher | Launch,
         observer: RunObserver,
-        imports: Sequence[str] = (),
+        files: RunWriter | None = None,
     ) -> None:
         self._plan = plan
         self._launcher = launcher
         self._observer = observer
-        self._imports = imports
+        self._files = files
         self._stop_signal: int | None = None
         self.grace_s = GRACE_S
 
@@ -113,14 +125,17 @@ class Session:
                 self._observer.launched(children.pids)
                 self._start(watch, rendezvous, code)
                 started_s = now_s()
-                if self._plan.trace:
-                    import_early(self._imports)
+                if self._files is not None:
+                    self._files.simulating()
                 watch.collect()
                 _compare_code(code, watch.collected.done)
                 # The exit of the processes is no part of the simulation and may be slow.
                 ended_s = now_s()
-                slow_exits = watch.dismiss(self._plan.exit_s)
+                watch.dismiss()
                 watch.collected.logs.index()
+                if self._files is not None:
+                    self._files.collected(watch.collected)
+                slow_exits = watch.wait_for_exits(self._plan.exit_s)
                 _require_finished(watch.collected.done)
                 watch.require_clean_exits()
             except KernbenchError as problem:

@@ -15,7 +15,7 @@ from coordinator.failure import Interrupted, LpDied, RankFailed
 from coordinator.launcher import SpawnLauncher
 from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.report.files import prepare_directory
-from coordinator.report.run_directory import write_run
+from coordinator.report.run_directory import RunFiles
 from coordinator.session import RunResult, Session
 from runtime.core.errors import ConfigError, KernbenchError
 from runtime.core.output import UnwrittenOutputs, print_lines
@@ -56,10 +56,12 @@ class SpawnedSession:
             key_path = config.ccl.world_size_key(config.ccl.resolve().name)
             problem = f"is {self._plan.world_size}, but the program spawns {nprocs} ranks"
             raise ConfigError(config.ccl.source, key_path, problem)
-        self._out = None if out is None else prepare_directory(out, program.name)
+        self._files: RunFiles | None = None
+        if out is not None:
+            self._files = RunFiles(prepare_directory(out, program.name), self._plan)
         self._launched = _Launched()
         self._launcher = SpawnLauncher(function, args, daemon=daemon)
-        self._session = Session(self._plan, self._launcher, self._launched)
+        self._session = Session(self._plan, self._launcher, self._launched, self._files)
 
     def run(self) -> None:
         """Run to the end; raises as PyTorch if a rank fails, `KeyboardInterrupt` on Ctrl-C."""
@@ -76,8 +78,8 @@ class SpawnedSession:
         unwritten.check()
 
     def _write_files(self, result: RunResult) -> None:
-        if self._out is not None:
-            write_run(self._out, self._plan, result, summarise(self._plan, result))
+        if self._files is not None:
+            self._files.finish(result.collected, summarise(self._plan, result))
 
     def stop(self) -> None:
         """End the run from another thread."""

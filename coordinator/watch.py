@@ -166,12 +166,15 @@ class Watch:
         # A rank may have been late shortly before the end.
         self._check_collectives()
 
-    def dismiss(self, exit_s: float) -> tuple[SlowExit, ...]:
-        """Send `Bye`, and return the LPs that have not exited after `exit_s`.
+    def dismiss(self) -> None:
+        """Send `Bye`: the processes exit."""
+        self._rendezvous.broadcast(Bye())
+
+    def wait_for_exits(self, exit_s: float) -> tuple[SlowExit, ...]:
+        """Return the LPs that have not exited after `exit_s`.
 
         A stop signal ends the wait. The caller kills the processes that still run.
         """
-        self._rendezvous.broadcast(Bye())
         began_s = now_s()
         # The results are complete, so Ctrl-C no longer ends the run: it only ends this wait.
         while self._stop_signal() is None and now_s() - began_s < exit_s:

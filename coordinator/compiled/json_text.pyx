@@ -36,7 +36,11 @@ cdef class JsonText(ByteBuffer):
         """Text that is JSON already, from Python."""
         return self.add(text)
 
-    cdef int add_text(self, Text *text) except -1:
+    cdef int add_escaped(self, unsigned char byte) except -1 with gil:
+        """A byte for which something else stands in a string."""
+        return self.add_bytes(escapes[byte])
+
+    cdef int add_text(self, Text *text) except -1 nogil:
         """The inside of a string."""
         cdef Py_ssize_t index
         cdef unsigned char byte
@@ -44,25 +48,25 @@ cdef class JsonText(ByteBuffer):
         for index in range(text.nbytes):
             byte = text.start[index]
             if is_escaped[byte]:
-                self.add_bytes(escapes[byte])
+                self.add_escaped(byte)
                 self.reserve(text.nbytes - index)
             else:
                 self.start[self.size] = byte
                 self.size += 1
         return 0
 
-    cdef int add_natural(self, unsigned long long value) except -1:
+    cdef int add_natural(self, unsigned long long value) except -1 nogil:
         self.reserve(MOST_BYTES)
         return self.add_decimals(value)
 
-    cdef int add_number(self, Number *number) except -1:
+    cdef int add_number(self, Number *number) except -1 nogil:
         self.reserve(MOST_BYTES)
         if number.is_negative:
             self.start[self.size] = b"-"
             self.size += 1
         return self.add_decimals(number.magnitude)
 
-    cdef int add_hexadecimal(self, Number *number) except -1:
+    cdef int add_hexadecimal(self, Number *number) except -1 nogil:
         """As `hex` gives it."""
         cdef int place, digits = 1
         cdef unsigned long long rest = number.magnitude
@@ -76,12 +80,12 @@ cdef class JsonText(ByteBuffer):
             rest >>= 4
         return 0
 
-    cdef int add_microseconds(self, long long time_ps) except -1:
+    cdef int add_microseconds(self, long long time_ps) except -1 nogil:
         """The float `time_ps / 1e6`, by which the Trace Event Format gives a time."""
         cdef int place, digits = 6
         cdef long long rest
         if not 10 <= time_ps < EXACT_PS:
-            return self.add_bytes(encode(<object> time_ps / <object> PS_PER_US))
+            return self.add_any_microseconds(time_ps)
         self.reserve(MOST_BYTES)
         self.add_decimals(time_ps // PS_PER_US)
         rest = time_ps % PS_PER_US
@@ -95,7 +99,10 @@ cdef class JsonText(ByteBuffer):
             rest //= 10
         return 0
 
-    cdef int add_numbers(self, Cursor numbers, const char *separator) except -1:
+    cdef int add_any_microseconds(self, long long time_ps) except -1 with gil:
+        return self.add_bytes(encode(<object> time_ps / <object> PS_PER_US))
+
+    cdef int add_numbers(self, Cursor numbers, const char *separator) except -1 nogil:
         """An array of integers."""
         cdef Number number
         cdef Py_ssize_t index
@@ -107,7 +114,7 @@ cdef class JsonText(ByteBuffer):
             self.add_number(&number)
         return self.add(b"]")
 
-    cdef int add_decimals(self, unsigned long long value) except -1:
+    cdef int add_decimals(self, unsigned long long value) except -1 nogil:
         """A number without sign; there is room for it."""
         cdef char digits[MOST_BYTES]
         cdef char *first = digits + MOST_BYTES

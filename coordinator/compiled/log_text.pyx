@@ -1,4 +1,7 @@
-"""The text of the operations of a run in C; see `coordinator.report.log_text`."""
+"""The text of the operations of a run in C; see `coordinator.report.log_text`.
+
+Other threads of Python run while the text of a piece is made.
+"""
 
 import msgspec
 
@@ -26,13 +29,11 @@ cdef class LogText:
     """The twin of `ReferenceLogText`."""
 
     cdef TotalOrder order
-    cdef JsonText lines
-    cdef JsonText slices
     cdef dict flows
 
     def __init__(self, logs):
         self.order = TotalOrder(logs)
-        self.lines, self.slices, self.flows = JsonText(), JsonText(), {}
+        self.flows = {}
 
     @property
     def lanes(self):
@@ -41,108 +42,121 @@ cdef class LogText:
 
     def pieces(self, const unsigned int[::1] tid_of_lane):
         """See `ReferenceLogText.pieces`."""
+        cdef Py_ssize_t first = 0, end
+        cdef JsonText lines = JsonText(), slices = JsonText()
+        while first < self.order.count:
+            end = min(first + PIECE_OPERATIONS, self.order.count)
+            with nogil:
+                self.add_piece(lines, slices, first, end, tid_of_lane)
+            yield lines.taken(), slices.taken()
+            first = end
+
+    cdef int add_piece(
+        self,
+        JsonText lines,
+        JsonText slices,
+        Py_ssize_t first,
+        Py_ssize_t end,
+        const unsigned int[::1] tid_of_lane,
+    ) except -1 nogil:
+        """The text of the operations from `first` to `end` in the total order."""
         cdef Py_ssize_t index
         cdef Operation *operation
         cdef Cursor cursor
         cdef PackedRecord record
-        for index in range(self.order.count):
+        cdef Number flow
+        flow.is_negative = False
+        for index in range(first, end):
             operation = &self.order.operations[index]
             cursor = operation.packed
             take_record(&cursor, &record)
-            self.add_line(operation, &record)
-            self.add_slice(operation, &record, tid_of_lane[operation.lane])
-            if (index + 1) % PIECE_OPERATIONS == 0:
-                yield self.lines.taken(), self.slices.taken()
-        if self.lines.size:
-            yield self.lines.taken(), self.slices.taken()
+            flow.magnitude = self.flow_number(record.flow)
+            add_line(lines, operation, &record)
+            add_slice(slices, operation, &record, tid_of_lane[operation.lane], &flow)
+        return 0
 
-    cdef int add_line(self, Operation *operation, PackedRecord *record) except -1:
-        """The line of the op log."""
-        cdef JsonText to = self.lines
-        to.add(b'{"sip":')
-        to.add_natural(operation.sip)
-        to.add(b',"index":')
-        to.add_natural(operation.index)
-        to.add(b',"engine":"')
-        to.add_text(&record.engine)
-        to.add(b'","name":"')
-        to.add_text(&record.name)
-        to.add(b'","start_ps":')
-        to.add_number(&record.start_ps)
-        to.add(b',"end_ps":')
-        to.add_number(&record.end_ps)
-        to.add(b',"cube":')
-        to.add_number(&record.cube)
-        to.add(b',"pe":')
-        to.add_number(&record.pe)
-        to.add(b',"address":')
-        to.add_number(&record.address)
-        to.add(b',"nbytes":')
-        to.add_number(&record.nbytes)
-        to.add(b',"shape":')
-        to.add_numbers(record.shape, b",")
-        to.add(b',"dtype":"')
-        to.add_text(&record.dtype)
-        to.add(b'","flow":')
-        add_optional(to, record.flow)
-        to.add(b',"flow_end":true' if record.flow_end else b',"flow_end":false')
-        to.add(b',"inputs":[')
-        add_named_inputs(to, record.inputs)
-        to.add(b'],"strides":')
-        to.add_numbers(record.strides, b",")
-        to.add(b',"axis":')
-        add_optional(to, record.axis)
-        to.add(b',"checksum":')
-        to.add_number(&record.checksum)
-        return to.add(b"}\n")
+    cdef long long flow_number(self, Cursor flow) except -1 nogil:
+        """The number of a flow, in the order of their first operations; 0 for None."""
+        return 0 if take_nothing(&flow) else self.number_of(&flow)
 
-    cdef int add_slice(
-        self, Operation *operation, PackedRecord *record, unsigned int tid
-    ) except -1:
-        """The slice of the trace."""
-        cdef JsonText to = self.slices
-        cdef long long start_ps = operation.end_ps if record.flow_end else operation.start_ps
-        cdef object flow = self.flow(record)
-        to.add(b',{"name":"')
-        to.add_text(&record.name)
-        to.add(b'","ph":"X","pid":')
-        to.add_natural(operation.sip + 1)
-        to.add(b',"tid":')
-        to.add_natural(tid)
-        to.add(b',"ts":')
-        to.add_microseconds(start_ps)
-        to.add(b',"dur":')
-        to.add_microseconds(operation.end_ps - start_ps)
-        if record.engine.nbytes:
-            to.add(b',"cat":"')
-            to.add_text(&record.engine)
-            to.add(b'"')
-        if flow is not None:
-            to.add(b',"bind_id":"')
-            to.add_bytes(hex(flow).encode())
-            to.add(b'"' if record.flow_end else b'","flow_out":true')
-        if record.flow_end:
-            to.add(b',"flow_in":true')
-        to.add(b',"args":{')
-        add_arguments(to, record)
-        return to.add(b"}}")
-
-    cdef object flow(self, PackedRecord *record):
-        """The number of the flow of a record, or None."""
-        cdef Cursor flow = record.flow
-        cdef Number number
-        cdef bytes key
-        if take_nothing(&flow):
-            return None
-        # Equal numbers have equal bytes: of all encodings the LPs use the shortest.
-        take_length(&flow)
-        for _ in range(3):
-            take_number(&flow, &number)
-        key = record.flow.at[:flow.at - record.flow.at]
+    cdef long long number_of(self, Cursor *flow) except -1 with gil:
+        cdef tuple key
+        take_length(flow)
+        key = (integer(flow), integer(flow), integer(flow))
         return self.flows.setdefault(key, len(self.flows) + 1)
 
 
-cdef int add_optional(JsonText to, Cursor value) except -1:
+cdef int add_line(JsonText to, Operation *operation, PackedRecord *record) except -1 nogil:
+    """The line of the op log."""
+    to.add(b'{"sip":')
+    to.add_natural(operation.sip)
+    to.add(b',"index":')
+    to.add_natural(operation.index)
+    to.add(b',"engine":"')
+    to.add_text(&record.engine)
+    to.add(b'","name":"')
+    to.add_text(&record.name)
+    to.add(b'","start_ps":')
+    to.add_number(&record.start_ps)
+    to.add(b',"end_ps":')
+    to.add_number(&record.end_ps)
+    to.add(b',"cube":')
+    to.add_number(&record.cube)
+    to.add(b',"pe":')
+    to.add_number(&record.pe)
+    to.add(b',"address":')
+    to.add_number(&record.address)
+    to.add(b',"nbytes":')
+    to.add_number(&record.nbytes)
+    to.add(b',"shape":')
+    to.add_numbers(record.shape, b",")
+    to.add(b',"dtype":"')
+    to.add_text(&record.dtype)
+    to.add(b'","flow":')
+    add_optional(to, record.flow)
+    to.add(b',"flow_end":true' if record.flow_end else b',"flow_end":false')
+    to.add(b',"inputs":[')
+    add_named_inputs(to, record.inputs)
+    to.add(b'],"strides":')
+    to.add_numbers(record.strides, b",")
+    to.add(b',"axis":')
+    add_optional(to, record.axis)
+    to.add(b',"checksum":')
+    to.add_number(&record.checksum)
+    return to.add(b"}\n")
+
+
+cdef int add_slice(
+    JsonText to, Operation *operation, PackedRecord *record, unsigned int tid, Number *flow
+) except -1 nogil:
+    """The slice of the trace; number 0 is no flow."""
+    cdef long long start_ps = operation.end_ps if record.flow_end else operation.start_ps
+    to.add(b',{"name":"')
+    to.add_text(&record.name)
+    to.add(b'","ph":"X","pid":')
+    to.add_natural(operation.sip + 1)
+    to.add(b',"tid":')
+    to.add_natural(tid)
+    to.add(b',"ts":')
+    to.add_microseconds(start_ps)
+    to.add(b',"dur":')
+    to.add_microseconds(operation.end_ps - start_ps)
+    if record.engine.nbytes:
+        to.add(b',"cat":"')
+        to.add_text(&record.engine)
+        to.add(b'"')
+    if flow.magnitude:
+        to.add(b',"bind_id":"')
+        to.add_hexadecimal(flow)
+        to.add(b'"' if record.flow_end else b'","flow_out":true')
+    if record.flow_end:
+        to.add(b',"flow_in":true')
+    to.add(b',"args":{')
+    add_arguments(to, record)
+    return to.add(b"}}")
+
+
+cdef int add_optional(JsonText to, Cursor value) except -1 nogil:
     """An integer, integers, or None."""
     cdef Number number
     if take_nothing(&value):
@@ -153,7 +167,7 @@ cdef int add_optional(JsonText to, Cursor value) except -1:
     return to.add_number(&number)
 
 
-cdef int add_named_inputs(JsonText to, Cursor inputs) except -1:
+cdef int add_named_inputs(JsonText to, Cursor inputs) except -1 nogil:
     """The inputs of an operation, with a name beside every value."""
     cdef PackedOperand operand
     cdef Py_ssize_t index
@@ -161,7 +175,7 @@ cdef int add_named_inputs(JsonText to, Cursor inputs) except -1:
         if index:
             to.add(b",")
         if not is_array(&inputs):
-            to.add_bytes(encode(take_real(&inputs)))
+            add_encoded(to, take_real(&inputs))
             continue
         take_operand(&inputs, &operand)
         to.add(b'{"address":')
@@ -176,7 +190,7 @@ cdef int add_named_inputs(JsonText to, Cursor inputs) except -1:
     return 0
 
 
-cdef int add_arguments(JsonText to, PackedRecord *record) except -1:
+cdef int add_arguments(JsonText to, PackedRecord *record) except -1 nogil:
     """What a viewer shows of an operation."""
     cdef Cursor shape = record.shape, inputs = record.inputs
     cdef PackedOperand operand
@@ -209,12 +223,12 @@ cdef int add_arguments(JsonText to, PackedRecord *record) except -1:
                 to.add(b" at ")
                 to.add_hexadecimal(&operand.address)
             else:
-                to.add_bytes(str(take_real(&inputs)).encode())
+                add_written(to, take_real(&inputs))
         to.add(b'"')
     return 0
 
 
-cdef int add_block(JsonText to, PackedOperand *operand) except -1:
+cdef int add_block(JsonText to, PackedOperand *operand) except -1 nogil:
     """The type and the shape of a block."""
     cdef Cursor strides = operand.strides
     to.add_text(&operand.dtype)
@@ -223,3 +237,20 @@ cdef int add_block(JsonText to, PackedOperand *operand) except -1:
         to.add(b" strides ")
         to.add_numbers(operand.strides, b", ")
     return 0
+
+
+cdef int add_encoded(JsonText to, double value) except -1 with gil:
+    """A number of the op log."""
+    return to.add_bytes(encode(value))
+
+
+cdef int add_written(JsonText to, double value) except -1 with gil:
+    """A number as Python writes it."""
+    return to.add_bytes(str(value).encode())
+
+
+cdef object integer(Cursor *cursor):
+    """The next integer, which may have 64 bits and a sign."""
+    cdef Number number
+    take_number(cursor, &number)
+    return -<object> number.magnitude if number.is_negative else <object> number.magnitude

@@ -30,5 +30,5 @@ cdef struct PackedOperand:
     Cursor strides
 
 
-cdef int take_record(Cursor *cursor, PackedRecord *record) except -1
-cdef int take_operand(Cursor *cursor, PackedOperand *operand) except -1
+cdef int take_record(Cursor *cursor, PackedRecord *record) except -1 nogil
+cdef int take_operand(Cursor *cursor, PackedOperand *operand) except -1 nogil

@@ -19,7 +19,7 @@ cdef enum:
     FLOW_NUMBERS = 3
 
 
-cdef int take_record(Cursor *cursor, PackedRecord *record) except -1:
+cdef int take_record(Cursor *cursor, PackedRecord *record) except -1 nogil:
     """Read a record with all of its fields; `ValueError` for anything else."""
     if take_length(cursor) != FIELDS:
         raise ValueError("not the fields of a record")
@@ -47,7 +47,7 @@ cdef int take_record(Cursor *cursor, PackedRecord *record) except -1:
     return 0
 
 
-cdef int take_operand(Cursor *cursor, PackedOperand *operand) except -1:
+cdef int take_operand(Cursor *cursor, PackedOperand *operand) except -1 nogil:
     """Read an operand of a record."""
     if take_length(cursor) != OPERAND_FIELDS:
         raise ValueError("not the fields of an operand")
@@ -60,20 +60,22 @@ cdef int take_operand(Cursor *cursor, PackedOperand *operand) except -1:
     return 0
 
 
-cdef int skip_flow(Cursor *cursor) except -1:
+cdef int skip_flow(Cursor *cursor) except -1 nogil:
     cdef Number number
+    cdef int index
     if take_nothing(cursor):
         return 0
     if take_length(cursor) != FLOW_NUMBERS:
         raise ValueError("not the numbers of a flow")
-    for _ in range(FLOW_NUMBERS):
+    for index in range(FLOW_NUMBERS):
         take_number(cursor, &number)
     return 0
 
 
-cdef int skip_inputs(Cursor *cursor) except -1:
+cdef int skip_inputs(Cursor *cursor) except -1 nogil:
     cdef PackedOperand operand
-    for _ in range(take_length(cursor)):
+    cdef Py_ssize_t index
+    for index in range(take_length(cursor)):
         if is_array(cursor):
             take_operand(cursor, &operand)
         else:
@@ -81,7 +83,7 @@ cdef int skip_inputs(Cursor *cursor) except -1:
     return 0
 
 
-cdef int skip_axis(Cursor *cursor) except -1:
+cdef int skip_axis(Cursor *cursor) except -1 nogil:
     cdef Number number
     if not take_nothing(cursor):
         take_number(cursor, &number)

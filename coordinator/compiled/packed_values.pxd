@@ -19,12 +19,12 @@ cdef struct Text:
     Py_ssize_t nbytes
 
 
-cdef Py_ssize_t take_length(Cursor *cursor) except -1
-cdef int take_number(Cursor *cursor, Number *number) except -1
-cdef int take_text(Cursor *cursor, Text *text) except -1
-cdef int take_flag(Cursor *cursor) except -1
-cdef bint take_nothing(Cursor *cursor) except -1
-cdef bint is_array(Cursor *cursor) except -1
-cdef double take_real(Cursor *cursor) except? -1
-cdef int skip_numbers(Cursor *cursor) except -1
-cdef long long as_integer(Number *number) except? -1
+cdef Py_ssize_t take_length(Cursor *cursor) except -1 nogil
+cdef int take_number(Cursor *cursor, Number *number) except -1 nogil
+cdef int take_text(Cursor *cursor, Text *text) except -1 nogil
+cdef int take_flag(Cursor *cursor) except -1 nogil
+cdef bint take_nothing(Cursor *cursor) except -1 nogil
+cdef bint is_array(Cursor *cursor) except -1 nogil
+cdef double take_real(Cursor *cursor) except? -1 nogil
+cdef int skip_numbers(Cursor *cursor) except -1 nogil
+cdef long long as_integer(Number *number) except? -1 nogil

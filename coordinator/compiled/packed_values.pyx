@@ -1,4 +1,7 @@
-"""Reads MessagePack in C, value by value; raises `ValueError` for a value of another kind."""
+"""Reads MessagePack in C, value by value; raises `ValueError` for a value of another kind.
+
+Other threads of Python run meanwhile.
+"""
 
 from libc.string cimport memcpy
 
@@ -25,7 +28,7 @@ cdef extern from *:
     object PyUnicode_DecodeUTF8(const char *start, Py_ssize_t size, const char *errors)
 
 
-cdef Py_ssize_t take_length(Cursor *cursor) except -1:
+cdef Py_ssize_t take_length(Cursor *cursor) except -1 nogil:
     """The number of values of an array, which follow."""
     cdef unsigned char first = take_byte(cursor)
     if FIX_ARRAY <= first < FIX_TEXT:
@@ -37,7 +40,7 @@ cdef Py_ssize_t take_length(Cursor *cursor) except -1:
     raise ValueError("no array")
 
 
-cdef int take_number(Cursor *cursor, Number *number) except -1:
+cdef int take_number(Cursor *cursor, Number *number) except -1 nogil:
     """An integer."""
     cdef unsigned char first = take_byte(cursor)
     cdef int nbytes, shift
@@ -57,7 +60,7 @@ cdef int take_number(Cursor *cursor, Number *number) except -1:
     return 0
 
 
-cdef int take_text(Cursor *cursor, Text *text) except -1:
+cdef int take_text(Cursor *cursor, Text *text) except -1 nogil:
     """A text, which is valid UTF-8."""
     cdef unsigned char first = take_byte(cursor)
     cdef Py_ssize_t index
@@ -71,13 +74,13 @@ cdef int take_text(Cursor *cursor, Text *text) except -1:
     require(cursor, text.nbytes)
     for index in range(text.nbytes):
         if cursor.at[index] >= 0x80:
-            PyUnicode_DecodeUTF8(text.start, text.nbytes, NULL)
+            check_characters(text)
             break
     cursor.at += text.nbytes
     return 0
 
 
-cdef int take_flag(Cursor *cursor) except -1:
+cdef int take_flag(Cursor *cursor) except -1 nogil:
     """Whether a flag is set."""
     cdef unsigned char first = take_byte(cursor)
     if first != NO and first != YES:
@@ -85,7 +88,7 @@ cdef int take_flag(Cursor *cursor) except -1:
     return first == YES
 
 
-cdef bint take_nothing(Cursor *cursor) except -1:
+cdef bint take_nothing(Cursor *cursor) except -1 nogil:
     """Whether the next value is None, which is then read."""
     require(cursor, 1)
     if cursor.at[0] != NOTHING:
@@ -94,13 +97,13 @@ cdef bint take_nothing(Cursor *cursor) except -1:
     return True
 
 
-cdef bint is_array(Cursor *cursor) except -1:
+cdef bint is_array(Cursor *cursor) except -1 nogil:
     """Whether the next value is an array."""
     require(cursor, 1)
     return FIX_ARRAY <= cursor.at[0] < FIX_TEXT or ARRAY_16 <= cursor.at[0] <= ARRAY_32
 
 
-cdef double take_real(Cursor *cursor) except? -1:
+cdef double take_real(Cursor *cursor) except? -1 nogil:
     """A number, as Python's float."""
     cdef unsigned char first
     cdef unsigned long long bits
@@ -124,15 +127,16 @@ cdef double take_real(Cursor *cursor) except? -1:
     return -<double> number.magnitude if number.is_negative else <double> number.magnitude
 
 
-cdef int skip_numbers(Cursor *cursor) except -1:
+cdef int skip_numbers(Cursor *cursor) except -1 nogil:
     """Read an array of integers."""
+    cdef Py_ssize_t index
     cdef Number number
-    for _ in range(take_length(cursor)):
+    for index in range(take_length(cursor)):
         take_number(cursor, &number)
     return 0
 
 
-cdef long long as_integer(Number *number) except? -1:
+cdef long long as_integer(Number *number) except? -1 nogil:
     """The value of an integer that fits into 63 bits and a sign."""
     if (number.magnitude - number.is_negative) >> 63:
         raise ValueError("an integer of more than 63 bits")
@@ -142,13 +146,18 @@ cdef long long as_integer(Number *number) except? -1:
     )
 
 
-cdef inline int require(Cursor *cursor, Py_ssize_t nbytes) except -1:
+cdef int check_characters(Text *text) except -1 with gil:
+    PyUnicode_DecodeUTF8(text.start, text.nbytes, NULL)
+    return 0
+
+
+cdef inline int require(Cursor *cursor, Py_ssize_t nbytes) except -1 nogil:
     if cursor.end - cursor.at < nbytes:
         raise ValueError("the end of the bytes")
     return 0
 
 
-cdef inline int take_byte(Cursor *cursor) except -1:
+cdef inline int take_byte(Cursor *cursor) except -1 nogil:
     cdef unsigned char byte
     require(cursor, 1)
     byte = cursor.at[0]
@@ -156,7 +165,7 @@ cdef inline int take_byte(Cursor *cursor) except -1:
     return byte
 
 
-cdef inline unsigned long long take_bytes(Cursor *cursor, int nbytes) except? 0:
+cdef inline unsigned long long take_bytes(Cursor *cursor, int nbytes) except? 0 nogil:
     """A number without sign, of which the highest byte comes first."""
     cdef unsigned long long value = 0
     cdef int index
@@ -167,7 +176,7 @@ cdef inline unsigned long long take_bytes(Cursor *cursor, int nbytes) except? 0:
     return value
 
 
-cdef inline void set_signed(Number *number, long long value) noexcept:
+cdef inline void set_signed(Number *number, long long value) noexcept nogil:
     number.is_negative = value < 0
     # Without overflow for the least integer.
     number.magnitude = <unsigned long long> (-(value + 1)) + 1 if value < 0 else value

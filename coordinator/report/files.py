@@ -13,6 +13,7 @@ from coordinator.op_logs import OpLogs
 from coordinator.report.log_text import LogText
 from coordinator.report.record_files import remove_records
 from coordinator.report.trace_events import TAIL, TraceThreads
+from coordinator.report.writing import Writing
 from runtime.core.errors import UsageError
 from runtime.core.output import OutputFile, write_output
 from runtime.wire.reports import SipReport, SlotTransfer
@@ -44,31 +45,19 @@ def prepare_directory(out: Path | None, program: str) -> Path:
     return directory
 
 
-def write_files(
-    directory: Path, report: RunReport, logs: OpLogs | None, sips: Iterable[SipReport] = ()
-) -> None:
-    """Write the files of a run; without `logs`, of a run that was not traced, `run.json` alone. The
-    trace has the named ranges of `sips`.
-
-    `run.json` is the last one: a directory that contains it is complete.
+def write_logs(directory: Path, logs: OpLogs, sips: Iterable[SipReport], writing: Writing) -> None:
+    """Write the merged op log, and the trace with the named ranges of `sips`; if `writing` is given
+    up, neither.
 
     Raises `OutputError` for the first file that cannot be written.
     """
-    if logs is not None:
-        _write_logs(directory, logs, sips)
-    # Indented: people open this file first.
-    write_output(
-        directory / RUN, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
-    )
-
-
-def _write_logs(directory: Path, logs: OpLogs, sips: Iterable[SipReport]) -> None:
     # Piece by piece: the text of a large log must not be in memory as a whole.
     with OutputFile(directory / OP_LOG) as op_log, OutputFile(directory / TRACE) as trace:
         text = LogText(logs)
         threads = TraceThreads(text.lanes)
         trace.write(threads.head())
         for lines, slices in text.pieces(threads.of_lanes):
+            writing.check()
             op_log.write(lines)
             trace.write(slices)
         for report in sips:
@@ -84,6 +73,17 @@ def write_ccl_trace(directory: Path, transfers: Sequence[SlotTransfer]) -> None:
     ordered = sorted(transfers, key=lambda transfer: (transfer.time_ps, transfer.sip))
     lines = "".join(f"{transfer}\n" for transfer in ordered)
     write_output(directory / CCL_TRACE, lines.encode())
+
+
+def write_report(directory: Path, report: RunReport) -> None:
+    """Write `run.json`, the last file of a run: a directory that contains it is complete.
+
+    Raises `OutputError`.
+    """
+    # Indented: people open this file first.
+    write_output(
+        directory / RUN, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
+    )
 
 
 def _next_numbered(runs: Path, name: str) -> Path:

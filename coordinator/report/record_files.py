@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from coordinator.record_store import StoredTable
 from coordinator.report.arrow_arrays import arrow_type, number_array, text_array
 from coordinator.report.record_rows import RecordRows
+from coordinator.report.writing import GivenUpError, Writing
 from runtime.core.errors import ProtocolError
 from runtime.core.output import OutputError
 from runtime.core.run_tables import BIN_PS, LINKS, RECORDS, Form, RunColumn, RunTable
@@ -51,8 +52,8 @@ def remove_records(directory: Path) -> None:
         file.unlink()
 
 
-def write_records(directory: Path, records: RecordRows) -> None:
-    """Write the tables of a run to its directory.
+def write_records(directory: Path, records: RecordRows, writing: Writing) -> None:
+    """Write the tables of a run to its directory; until `writing` is given up.
 
     Raises `OutputError`, and `ProtocolError` for rows that refer to texts which never came.
     """
@@ -67,13 +68,16 @@ def write_records(directory: Path, records: RecordRows) -> None:
     for stored in tables:
         path = folder / stored.table.file(stored.sip)
         try:
-            _write(path, stored, records)
+            _write(path, stored, records, writing)
+        except GivenUpError:
+            path.unlink(missing_ok=True)
+            raise
         except OSError as error:
             path.unlink(missing_ok=True)
             raise OutputError((str(path), error.strerror or str(error))) from error
 
 
-def _write(path: Path, stored: StoredTable, records: RecordRows) -> None:
+def _write(path: Path, stored: StoredTable, records: RecordRows, writing: Writing) -> None:
     arrow: Any = import_module("pyarrow")
     parquet: Any = import_module(_PARQUET)
     schema = arrow.schema(
@@ -82,6 +86,7 @@ def _write(path: Path, stored: StoredTable, records: RecordRows) -> None:
     )
     with parquet.ParquetWriter(path, schema, **_encoding(stored.table)) as writer:
         for arrays in _groups(stored, records):
+            writing.check()
             writer.write_batch(arrow.record_batch(arrays, schema=schema))
 
 

@@ -1,9 +1,8 @@
 """Converts the op log to the Trace Event Format, which Perfetto and chrome://tracing open.
 
-A SIP is a process, a component is a thread, an operation is a slice, and a transfer between SIPs
-is a flow: an arrow from the end of the sender's slice to the arrival, which is a moment. Slices of
-one thread must nest; operations that overlap on one component therefore get several lanes, each a
-thread.
+A SIP is a process, a component is a thread, or several (the lanes of `log_text`), an operation is a
+slice, and a transfer between SIPs is a flow: an arrow from the end of the sender's slice to the
+arrival, which is a moment.
 """
 
 from array import array

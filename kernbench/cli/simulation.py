@@ -13,9 +13,8 @@ from coordinator.launcher import Launcher
 from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.report.files import prepare_directory
 from coordinator.report.progress import progress
-from coordinator.report.record_rows import RecordRows
 from coordinator.report.root_cause import root_cause
-from coordinator.report.run_directory import write_run
+from coordinator.report.run_directory import RunFiles
 from coordinator.report.tables import bench_table, heading, nccl_table, pass_line, run_statistics
 from coordinator.session import RunResult, Session
 from coordinator.verify.verdict import Verdict
@@ -181,7 +180,8 @@ def run(
     if note := _note_on_cores(plan):
         print_note(note)
     observer = progress(sys.stderr, alone=plan.procs == 1)
-    result = Session(plan, launcher, observer, _WHY).run()
+    files = None if directory is None else RunFiles(directory, plan, _WHY)
+    result = Session(plan, launcher, observer, files).run()
     report = summarise(plan, result, _verdict(plan, result))
     unwritten = UnwrittenOutputs()
     # Also after an error, whose cause they may show.
@@ -194,14 +194,15 @@ def run(
             print_lines(chain(lines.results(plan, report, sips), run_statistics(report)))
         with unwritten.attempt():
             lines.write(plan, report, sips)
-    if directory is not None:
+    if files is not None:
         # Written also after an error: the op log until then helps to find its cause.
         with unwritten.attempt():
-            records = write_run(directory, plan, result, report)
+            try:
+                explanation = _why(files, plan, report) if result.is_complete else []
+            finally:
+                files.finish(result.collected, report)
             if result.is_complete:
-                if records.tables:
-                    print_lines(_why(directory, records))
-                print_lines([f"files           {directory}"])
+                print_lines([*explanation, f"files           {directory}"])
     for slow in result.slow_exits:
         print_warning(str(slow))
     if result.error is not None:
@@ -214,13 +215,16 @@ def run(
     return ExitCode.PASSED if report.passed else ExitCode.FAILED
 
 
-def _why(directory: Path, records: RecordRows) -> Iterable[str]:
-    """Where the time of the run went, in a few lines."""
+def _why(files: RunFiles, plan: Plan, report: RunReport) -> list[str]:
+    """Where the time of the run went, in a few lines; none for a run without records."""
+    if not files.records.tables:
+        return []
     # Imported here: a run without a trace needs no arrays. One with a trace has them already.
     from kernbench.run_records.collected import collected_run
     from kernbench.why.summary import summary_lines
 
-    return summary_lines(collected_run(directory, records))
+    run = collected_run(files.directory, plan.config, report, files.records)
+    return list(summary_lines(run))
 
 
 def _verdict(plan: Plan, result: RunResult) -> Verdict | None:

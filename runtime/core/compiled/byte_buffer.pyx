@@ -2,7 +2,7 @@
 
 from cpython.buffer cimport PyBUF_READ
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.mem cimport PyMem_RawFree, PyMem_RawRealloc
 from cpython.memoryview cimport PyMemoryView_FromMemory
 
 
@@ -10,14 +10,14 @@ cdef class ByteBuffer:
     """The base of classes that add values of a format."""
 
     def __dealloc__(self):
-        PyMem_Free(self.start)
+        PyMem_RawFree(self.start)
 
-    cdef int grow(self, Py_ssize_t nbytes) except -1:
+    cdef int grow(self, Py_ssize_t nbytes) except -1 nogil:
         """Make room for as many bytes behind the others."""
         cdef Py_ssize_t capacity
         cdef char *start
         capacity = max(2 * self.capacity, self.size + nbytes, 1 << 12)
-        start = <char *> PyMem_Realloc(self.start, capacity)
+        start = <char *> PyMem_RawRealloc(self.start, capacity)
         if start is NULL:
             raise MemoryError
         self.start, self.capacity = start, capacity
@@ -33,6 +33,6 @@ cdef class ByteBuffer:
         self.clear()
         return taken
 
-    cdef int clear(self) except -1:
+    cdef int clear(self) except -1 nogil:
         self.size = 0
         return 0

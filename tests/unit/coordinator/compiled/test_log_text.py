@@ -69,3 +69,18 @@ def test_a_log_of_several_pieces_and_chunks_is_whole() -> None:
     assert made == text(ReferenceLogText(stored))
     assert made[1].count(b"\n") == 9_000
     assert len(set(made[0])) == len(made[0]) > 18, "operations of a component overlap"
+
+
+def test_a_flow_is_found_by_its_numbers_however_they_are_encoded() -> None:
+    sent = OpRecord("ucie", "send", 0, 5, flow=(1, 2, 3))
+    arrived = OpRecord("ucie", "recv", 6, 7, flow=(1, 2, 3), flow_end=True)
+    chunk = encode_records([sent, arrived])
+    first = chunk.index(b"\x93\x01\x02\x03")
+    # The first number of the first flow as one of 64 bits.
+    longer = chunk[: first + 1] + b"\xcf" + bytes(7) + chunk[first + 1 :]
+    stored = OpLogs()
+    stored.add(0, longer, "LP 0")
+    stored.index()
+    _, _, slices = text(LogText(stored))
+    assert slices.count(b'"bind_id":"0x1"') == 2
+    assert text(LogText(stored)) == text(ReferenceLogText(stored))

@@ -10,9 +10,11 @@ import pytest
 from coordinator.aggregate import summarise
 from coordinator.op_logs import OpLogs
 from coordinator.plan import ProgramSpec
-from coordinator.report.files import prepare_directory, write_files
+from coordinator.report.files import prepare_directory, write_logs
 from coordinator.report.progress import MOST_SHARES, Pace, PlainProgress, progress
+from coordinator.report.run_directory import RunFiles
 from coordinator.report.tables import heading, nccl_table, pass_line, run_statistics
+from coordinator.report.writing import Writing
 from coordinator.session import RunResult
 from coordinator.verify.verdict import MemoryStatistics, Verdict
 from coordinator.watch import Collected
@@ -153,7 +155,7 @@ def test_a_run_without_the_report_of_every_sip_has_neither_passed_nor_a_digest()
 def test_the_files_of_a_run_are_readable_and_others_are_left_alone(tmp_path: Path):
     (tmp_path / "notes.txt").write_text("mine")
     directory = prepare_directory(tmp_path, "fake")
-    write_files(directory, summarise(plan(), result()), result().collected.logs)
+    RunFiles(directory, plan()).finish(result().collected, summarise(plan(), result()))
     run = json.loads((tmp_path / "run.json").read_text())
     assert {
         "bench",
@@ -176,17 +178,14 @@ def test_the_files_of_a_run_are_readable_and_others_are_left_alone(tmp_path: Pat
 
 
 def test_a_run_that_was_not_traced_has_one_file(tmp_path: Path):
-    write_files(prepare_directory(tmp_path, "fake"), summarise(plan(), result()), None)
+    files = RunFiles(prepare_directory(tmp_path, "fake"), replace(plan(), trace=False))
+    files.finish(result().collected, summarise(plan(), result()))
     assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
 
 
 def test_a_line_of_the_op_log_has_a_name_beside_every_value(tmp_path: Path):
     record = OpRecord("pe_math", "mul", 0, 1, inputs=(Operand(16, (2,), "f32"), 2.5), axis=1)
-    write_files(
-        prepare_directory(tmp_path, "fake"),
-        summarise(plan(), result()),
-        OpLogs.of({3: [record]}),
-    )
+    write_logs(prepare_directory(tmp_path, "fake"), OpLogs.of({3: [record]}), (), Writing())
     line = json.loads((tmp_path / "oplog.jsonl").read_text())
     assert (line["sip"], line["engine"], line["axis"], line["checksum"]) == (3, "pe_math", 1, 0)
     assert line["inputs"] == [{"address": 16, "shape": [2], "dtype": "f32", "strides": []}, 2.5]

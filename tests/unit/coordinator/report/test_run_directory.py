@@ -1,0 +1,103 @@
+"""The files of a run are written in threads, before its report."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from coordinator.aggregate import summarise
+from coordinator.op_logs import OpLogs
+from coordinator.report.files import prepare_directory, write_logs
+from coordinator.report.record_files import write_records
+from coordinator.report.record_rows import RecordRows
+from coordinator.report.run_directory import RunFiles
+from coordinator.report.writing import GivenUpError, Writing
+from coordinator.session import RunResult
+from coordinator.watch import Collected
+from runtime.core.errors import ProtocolError, UsageError
+from runtime.core.output import OutputError
+from runtime.core.run_tables import PROGRAMS
+from runtime.core.trace import OpRecord
+from tests.support.sessions import plan
+
+ALL = {"run.json", "oplog.jsonl", "trace.json", "topology.yaml", "ccl.yaml", "records"}
+
+
+@pytest.fixture
+def collected() -> Collected:
+    collected = Collected(logs=OpLogs.of({0: [OpRecord("ucie", "send", 0, 5)]}))
+    row = PROGRAMS.packer.pack(0, 0, -1, 0, 0, 0, 0, 5, -1)
+    collected.records.add(0, "programs", row, ("x",), "LP 0")
+    return collected
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> RunFiles:
+    return RunFiles(prepare_directory(tmp_path / "run", "fake"), plan())
+
+
+def finish(files: RunFiles, collected: Collected) -> None:
+    result = RunResult(collected, UsageError("stopped"), 0.5, 2.0)
+    files.finish(collected, summarise(plan(), result))
+
+
+def names(files: RunFiles) -> set[str]:
+    return {path.name for path in files.directory.iterdir()}
+
+
+def test_a_run_has_its_files_whether_or_not_it_came_to_its_end(
+    files: RunFiles, collected: Collected, tmp_path: Path
+) -> None:
+    files.collected(collected)
+    finish(files, collected)
+    other = RunFiles(prepare_directory(tmp_path / "failed", "fake"), plan())
+    finish(other, collected)
+    assert names(files) == names(other) == ALL
+    for name in ALL - {"records"}:
+        assert (files.directory / name).read_bytes() == (other.directory / name).read_bytes()
+
+
+def test_a_run_without_a_trace_begins_no_file_before_its_report(
+    tmp_path: Path, collected: Collected
+) -> None:
+    files = RunFiles(prepare_directory(tmp_path, "fake"), replace(plan(), trace=False))
+    files.collected(collected)
+    assert not names(files)
+    finish(files, collected)
+    assert names(files) == {"run.json"}
+
+
+def test_records_exist_only_after_the_run_has_been_collected(files: RunFiles) -> None:
+    with pytest.raises(RuntimeError, match="has not been collected"):
+        _ = files.records
+
+
+def test_a_file_that_a_thread_cannot_write_is_an_error_of_the_run_which_then_has_no_report(
+    files: RunFiles, collected: Collected
+) -> None:
+    (files.directory / "oplog.jsonl").mkdir()
+    files.collected(collected)
+    with pytest.raises(OutputError, match=r"oplog\.jsonl: Is a directory"):
+        finish(files, collected)
+    assert "run.json" not in names(files)
+
+
+def test_rows_without_their_texts_are_an_error_of_their_lp(
+    files: RunFiles, collected: Collected
+) -> None:
+    collected.records.add(1, "programs", PROGRAMS.packer.pack(0, 0, -1, 9, 0, 0, 0, 5, -1), (), "X")
+    files.collected(collected)
+    with pytest.raises(ProtocolError, match="text 9, SIP 1 has sent 0"):
+        finish(files, collected)
+
+
+def test_writing_which_is_given_up_leaves_no_part_of_a_file(
+    tmp_path: Path, collected: Collected
+) -> None:
+    writing = Writing()
+    writing.give_up()
+    with pytest.raises(GivenUpError):
+        write_logs(tmp_path, collected.logs, (), writing)
+    with pytest.raises(GivenUpError):
+        write_records(tmp_path, RecordRows(collected.records), writing)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
