@@ -5,7 +5,7 @@ from threading import Event, Thread
 
 
 class GivenUpError(Exception):
-    """Nobody needs the files any more: ends a thread that writes one."""
+    """The rest of the files is given up: ends a thread that writes one."""
 
 
 class Writing:
