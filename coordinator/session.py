@@ -44,7 +44,7 @@ class RunWriter(Protocol):
         ...
 
     def collected(self, collected: Collected) -> None:
-        """The LPs have sent everything, and their processes exit. Must not raise."""
+        """The ranks have finished, the LPs have sent everything, and their processes exit."""
         ...
 
 
@@ -133,10 +133,10 @@ class Session:
                 ended_s = now_s()
                 watch.dismiss()
                 watch.collected.logs.index()
+                _require_finished(watch.collected.done)
                 if self._files is not None:
                     self._files.collected(watch.collected)
                 slow_exits = watch.wait_for_exits(self._plan.exit_s)
-                _require_finished(watch.collected.done)
                 watch.require_clean_exits()
             except KernbenchError as problem:
                 error = problem

@@ -10,10 +10,10 @@ import msgspec
 
 from coordinator.aggregate import RunReport
 from coordinator.op_logs import OpLogs
+from coordinator.report.background import Writing
 from coordinator.report.log_text import LogText
 from coordinator.report.record_files import remove_records
 from coordinator.report.trace_events import TAIL, TraceThreads
-from coordinator.report.writing import Writing
 from runtime.core.errors import UsageError
 from runtime.core.output import OutputFile, write_output
 from runtime.wire.reports import SipReport, SlotTransfer

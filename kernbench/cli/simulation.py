@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Protocol
@@ -13,6 +14,7 @@ from coordinator.launcher import Launcher
 from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.report.files import prepare_directory
 from coordinator.report.progress import progress
+from coordinator.report.record_rows import RecordRows
 from coordinator.report.root_cause import root_cause
 from coordinator.report.run_directory import RunFiles
 from coordinator.report.tables import bench_table, heading, nccl_table, pass_line, run_statistics
@@ -180,7 +182,7 @@ def run(
     if note := _note_on_cores(plan):
         print_note(note)
     observer = progress(sys.stderr, alone=plan.procs == 1)
-    files = None if directory is None else RunFiles(directory, plan, _WHY)
+    files = None if directory is None else RunFiles(directory, plan, partial(_why, plan.sips), _WHY)
     result = Session(plan, launcher, observer, files).run()
     report = summarise(plan, result, _verdict(plan, result))
     unwritten = UnwrittenOutputs()
@@ -197,12 +199,9 @@ def run(
     if files is not None:
         # Written also after an error: the op log until then helps to find its cause.
         with unwritten.attempt():
-            try:
-                explanation = _why(files, plan, report) if result.is_complete else []
-            finally:
-                files.finish(result.collected, report)
+            files.finish(result.collected, report)
             if result.is_complete:
-                print_lines([*explanation, f"files           {directory}"])
+                print_lines([*files.explanation(), f"files           {directory}"])
     for slow in result.slow_exits:
         print_warning(str(slow))
     if result.error is not None:
@@ -215,16 +214,13 @@ def run(
     return ExitCode.PASSED if report.passed else ExitCode.FAILED
 
 
-def _why(files: RunFiles, plan: Plan, report: RunReport) -> list[str]:
-    """Where the time of the run went, in a few lines; none for a run without records."""
-    if not files.records.tables:
-        return []
+def _why(sips: int, records: RecordRows, total_ps: int) -> list[str]:
+    """Where the time of a run went, in a few lines."""
     # Imported here: a run without a trace needs no arrays. One with a trace has them already.
-    from kernbench.run_records.collected import collected_run
+    from kernbench.run_records.collected import collected_records
     from kernbench.why.summary import summary_lines
 
-    run = collected_run(files.directory, plan.config, report, files.records)
-    return list(summary_lines(run))
+    return list(summary_lines(collected_records(sips, total_ps, records)))
 
 
 def _verdict(plan: Plan, result: RunResult) -> Verdict | None:

@@ -61,7 +61,7 @@ def trace_command(
             "trace: --split belongs to --format perfetto; Kineto has one file for each rank"
         )
     records = opened(run)
-    selection = select(ranks, interval, records.run.sips, records.run.total_ps)
+    selection = select(ranks, interval, records.run.sips, records.total_ps)
     directory = _directory(out or (run / "kineto" if form == "kineto" else run))
     if form == "kineto":
         for sip in selection.sips:

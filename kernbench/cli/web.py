@@ -69,6 +69,6 @@ def _run_html(run: Path) -> str:
     from kernbench.web.run_page import run_page
 
     records = opened(run)
-    if not records.run.total_ps:
+    if not records.total_ps:
         raise UsageError(f"web: {run} has taken no simulated time: there is nothing to show")
     return run_page(records)

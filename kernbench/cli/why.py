@@ -79,7 +79,7 @@ def _what_if(records: "RecordedRun", what_ifs: Sequence[str], *, as_json: bool) 
     if as_json:
         _print_json(what_if_json(records, checked))
     else:
-        print_lines(prediction_lines(checked, records.run.total_ps, absorbed=True))
+        print_lines(prediction_lines(checked, records.total_ps, absorbed=True))
 
 
 def _explain(records: "RecordedRun", *, check: bool, as_json: bool) -> None:
@@ -110,7 +110,7 @@ def _checked(records: "RecordedRun", predictions: "Sequence[Prediction]") -> "li
         print_note(f"simulating the run with {each.change}, {number} of {len(predictions)}")
         changed = changed_text(records, each.change)
         time_ps = simulated_ps(records, changed, str(each.change))
-        checked.append(replace(each, simulated_ps=time_ps - records.run.total_ps))
+        checked.append(replace(each, simulated_ps=time_ps - records.total_ps))
     return checked
 
 

@@ -6,6 +6,6 @@ are those of `runtime.core.run_tables`, one for each SIP, as columns of numpy.
 
 from kernbench.run_records.columns import Columns, Texts
 from kernbench.run_records.directory import open_run, read_report
-from kernbench.run_records.records import RecordedRun, RunSummary
+from kernbench.run_records.records import RecordedRun, RunRecords, RunSummary
 
-__all__ = ["Columns", "RecordedRun", "RunSummary", "Texts", "open_run", "read_report"]
+__all__ = ["Columns", "RecordedRun", "RunRecords", "RunSummary", "Texts", "open_run", "read_report"]

@@ -42,6 +42,8 @@ def open_run(directory: Path) -> RecordedRun:
     if run.error is None:
         _check_complete(directory / RECORDS, run.sips)
     return RecordedRun(
+        sips=range(run.sips),
+        total_ps=run.total_ps,
         name=str(directory),
         run=run,
         topology_text=_text(directory, TOPOLOGY),

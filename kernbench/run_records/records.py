@@ -42,32 +42,19 @@ class RunSummary(Struct, frozen=True, kw_only=True):
         return round(self.sim_time_ns * PS_PER_NS)
 
 
-@dataclass(frozen=True)
-class RecordedRun:
-    """A recorded run. `read` returns a table of a SIP; each is read once.
+@dataclass(frozen=True, kw_only=True)
+class RunRecords:
+    """The tables of a run on `sips` that ended at `total_ps`.
 
-    `name` stands for the run in reports and errors: its directory.
+    `read` returns a table of a SIP; each is read once.
     """
 
-    name: str
-    run: RunSummary
-    topology_text: str
-    ccl_text: str
+    sips: range
+    total_ps: int
     read: Callable[[RunTable, int], Columns]
-    directory: Path | None = None
     _read: dict[tuple[str, int], Columns] = field(
         default_factory=dict[tuple[str, int], Columns], repr=False
     )
-
-    @property
-    def sips(self) -> range:
-        """The SIPs of the run."""
-        return range(self.run.sips)
-
-    @cached_property
-    def topology(self) -> Topology:
-        """The machine. Raises `ConfigError` for a file that this version does not accept."""
-        return parse_topology(self.topology_text, f"{self.name}/topology.yaml", self.run.sips)
 
     def table(self, table: RunTable, sip: int) -> Columns:
         """A table of a SIP. Raises `UsageError` if it cannot be read."""
@@ -85,3 +72,22 @@ class RecordedRun:
         """The width of the time bins of the links, the same for all SIPs."""
         found = [each.metadata for each in self.tables(LINKS).values() if len(each)]
         return max((int(each[BIN_PS]) for each in found), default=LEAST_BIN_PS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedRun(RunRecords):
+    """A run with its report and its configuration files.
+
+    `name` stands for the run in reports and errors: its directory.
+    """
+
+    name: str
+    run: RunSummary
+    topology_text: str
+    ccl_text: str
+    directory: Path
+
+    @cached_property
+    def topology(self) -> Topology:
+        """The machine. Raises `ConfigError` for a file that this version does not accept."""
+        return parse_topology(self.topology_text, f"{self.name}/topology.yaml", self.run.sips)

@@ -65,7 +65,7 @@ class PageActivity:
         most_cells: int = MOST_CELLS,
     ) -> None:
         self.tracks = [track for sip in records.sips for track in _tracks(records, sip)]
-        self.total_ps = records.run.total_ps
+        self.total_ps = records.total_ps
         counts = [track.operations for track in self.tracks]
         self.operations = sum(counts)
         self.limit = limit_of_tracks(counts, most_intervals)

@@ -109,8 +109,8 @@ def _flops(records: RecordedRun) -> list[Numbers]:
 
 
 def _lines(records: RecordedRun) -> Iterator[_ShapedOp]:
-    path = records.directory and records.directory / OP_LOG
-    if path is None or not path.exists():
+    path = records.directory / OP_LOG
+    if not path.exists():
         return
     decode = msgspec.json.Decoder(_ShapedOp).decode
     with path.open("rb") as file:

@@ -37,7 +37,7 @@ def run_page(records: RecordedRun) -> str:
     topology = records.topology
     drawing = SipDrawing(ChipGraph(topology))
     works = kernel_work(records)
-    total_ns = records.run.total_ps / PS_PER_NS
+    total_ns = records.total_ps / PS_PER_NS
     interval = span(0, total_ns, bounds=(0, total_ns), name="interval")
     file = TopologyFile(topology.values())
     figures = hardware_figures(topology, drawing, loads=True) | {
@@ -74,7 +74,7 @@ def _data(records: RecordedRun, drawing: SipDrawing, works: Sequence[KernelWork]
         "run": True,
         "sips": records.run.sips,
         "label_mm": LABEL_PITCHES * drawing.pitch_mm,
-        "total_ps": records.run.total_ps,
+        "total_ps": records.total_ps,
         "channels": records.topology.hbm.num_pcs,
         "loads": loads.columns(),
         "load_names": loads.names,

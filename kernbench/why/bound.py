@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from kernbench.run_records import RecordedRun
+from kernbench.run_records import RunRecords
 from kernbench.why.cursor import RunIndex
 from kernbench.why.load import Load, busiest, loads
 from kernbench.why.path import critical_path
@@ -48,13 +48,13 @@ class RunBound(Struct, frozen=True):
 
 
 def run_bound(
-    records: RecordedRun, index: RunIndex | None = None, resource: Load | None = None
+    records: RunRecords, index: RunIndex | None = None, resource: Load | None = None
 ) -> RunBound:
     """The bound of a run; `index` and busiest `resource` are those of the records, if known."""
     # Without the detours to the operations that had an engine: those are no dependencies.
     direct = critical_path(records, index, through_engines=False)
     resource = resource or busiest(loads(records, 1))
-    return RunBound(records.run.total_ps, resource, without_waiting_ps(direct.pieces))
+    return RunBound(records.total_ps, resource, without_waiting_ps(direct.pieces))
 
 
 def without_waiting_ps(pieces: Sequence[PathPiece]) -> int:

@@ -23,7 +23,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from kernbench.run_records import Columns, RecordedRun
+from kernbench.run_records import Columns, RunRecords
 from kernbench.why.intervals import Coverage, Intervals, by_priority, joined
 from kernbench.why.parts import (
     COMPUTE_ENGINES,
@@ -54,9 +54,9 @@ class PeTime(Struct, frozen=True):
     parts_ps: Mapping[TimePart, int]
 
 
-def rank_time(records: RecordedRun, sip: int) -> RankTime:
+def rank_time(records: RunRecords, sip: int) -> RankTime:
     """The breakdown of a rank."""
-    total_ps = records.run.total_ps
+    total_ps = records.total_ps
     steps, ops = records.table(STEPS, sip), records.table(OPS, sip)
     in_kernel = steps["program"] != RANK_PROGRAM
     kernel_steps = steps.take(in_kernel)
@@ -90,7 +90,7 @@ def rank_time(records: RecordedRun, sip: int) -> RankTime:
     )
 
 
-def pe_times(records: RecordedRun, sip: int) -> list[PeTime]:
+def pe_times(records: RunRecords, sip: int) -> list[PeTime]:
     """The breakdown of the kernels of each PE that ran one, by coordinates."""
     programs, ops = records.table(PROGRAMS, sip), records.table(OPS, sip)
     steps = records.table(STEPS, sip)

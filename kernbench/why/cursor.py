@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from kernbench.run_records import RecordedRun
+from kernbench.run_records import RunRecords
 from kernbench.why.index import SipIndex
 from kernbench.why.piece import PathPiece, PieceKind
 from kernbench.why.slots import OpOfSip, SlotJoins
@@ -59,7 +59,7 @@ class RunIndex(Struct, frozen=True):
     before: dict[tuple[Cursor, bool], tuple[Cursor | None, tuple[PathPiece, ...]]] = {}
 
     @classmethod
-    def of(cls, records: RecordedRun) -> "RunIndex":
+    def of(cls, records: RunRecords) -> "RunIndex":
         """The index of a run; its orders are made when they are used."""
         sips = {sip: SipIndex(records, sip) for sip in records.sips}
         return cls(sips, SlotJoins(records.tables(OPS)))

@@ -27,7 +27,7 @@ class Explanation:
     @property
     def total_ps(self) -> int:
         """The time of the run."""
-        return self.records.run.total_ps
+        return self.records.total_ps
 
     @property
     def mean_parts_ps(self) -> dict[TimePart, int]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kernbench.run_records import Columns, RecordedRun
+from kernbench.run_records import Columns, RunRecords
 from kernbench.run_records.requests import KERNELS, is_of_message
 from runtime.core.run_tables import COMMANDS, NONE, OPS, PROGRAMS, STEPS
 
@@ -66,7 +66,7 @@ class _Request(NamedTuple):
 class SipIndex:
     """The tables of a SIP with the orders in which the critical path searches them."""
 
-    def __init__(self, records: RecordedRun, sip: int) -> None:
+    def __init__(self, records: RunRecords, sip: int) -> None:
         self.sip = sip
         self.ops: Columns = records.table(OPS, sip)
         self.programs: Columns = records.table(PROGRAMS, sip)

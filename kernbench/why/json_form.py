@@ -91,7 +91,7 @@ def what_if_json(records: RecordedRun, predictions: Sequence[Prediction]) -> dic
     return {
         "version": VERSION,
         "run": records.name,
-        "total_ps": records.run.total_ps,
+        "total_ps": records.total_ps,
         "what_if": predictions_json(predictions),
     }
 

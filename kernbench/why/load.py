@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from kernbench.run_records import Columns, RecordedRun
+from kernbench.run_records import Columns, RunRecords
 from kernbench.why.cursor import component
 from kernbench.why.intervals import Coverage, union
 from runtime.core.run_tables import LINKS, NONE, OPS
@@ -56,7 +56,7 @@ class Load(Struct, frozen=True):
         return self.name if self.name.startswith("sip ") else f"sip{self.sip}.{self.name}"
 
 
-def loads(records: RecordedRun, most: int | None = BUSIEST) -> dict[str, list[Load]]:
+def loads(records: RunRecords, most: int | None = BUSIEST) -> dict[str, list[Load]]:
     """For each kind the busiest resources of all SIPs, `most` of each or all."""
     found = dict[str, list[Load]]()
     for sip in records.sips:

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from kernbench.run_records import RecordedRun
+from kernbench.run_records import RunRecords
 from kernbench.why.cursor import AtCommand, AtOp, AtProgram, BeforeOp, Cursor, RunIndex, WalkContext
 from kernbench.why.path_commands import before_command
 from kernbench.why.path_operations import at_operation, before_operation
@@ -44,7 +44,7 @@ class CriticalPath(Struct, frozen=True):
 
 
 def critical_path(
-    records: RecordedRun, index: RunIndex | None = None, *, through_engines: bool = True
+    records: RunRecords, index: RunIndex | None = None, *, through_engines: bool = True
 ) -> CriticalPath:
     """The critical path over all SIPs.
 
@@ -52,7 +52,7 @@ def critical_path(
     `through_engines`, the wait is a piece and the request precedes it. `index` is that of the
     records, for several walks.
     """
-    total_ps = records.run.total_ps
+    total_ps = records.total_ps
     sip, end_ps = last_rank(records)
     walk = WalkContext(index or RunIndex.of(records), through_engines)
     # Credits and answers that no program waits for.
@@ -118,7 +118,7 @@ def _searched(walk: WalkContext, at: Cursor) -> Cursor | None:
             return before_command(walk, at)
 
 
-def last_rank(records: RecordedRun) -> tuple[int, int]:
+def last_rank(records: RunRecords) -> tuple[int, int]:
     """The SIP whose rank program ends last, the lowest of several, and that time."""
     found = (0, 0)
     for sip, programs in records.tables(PROGRAMS).items():

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kernbench.run_records import RecordedRun
+from kernbench.run_records import RunRecords
 from kernbench.why.bound import bound_line, run_bound
 from kernbench.why.breakdown import RankTime, rank_time
 from kernbench.why.cursor import RunIndex
@@ -15,9 +15,9 @@ _LABEL_COLUMNS = 16
 _SHOWN = 3
 
 
-def summary_lines(records: RecordedRun) -> Iterator[str]:
+def summary_lines(records: RunRecords) -> Iterator[str]:
     """The explanation of a run in five lines, for a run that has taken any time."""
-    total_ps = records.run.total_ps
+    total_ps = records.total_ps
     if not total_ps:
         return
     ranks = [rank_time(records, sip) for sip in records.sips]

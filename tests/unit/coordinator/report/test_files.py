@@ -10,11 +10,11 @@ import pytest
 from coordinator.aggregate import summarise
 from coordinator.op_logs import OpLogs
 from coordinator.plan import ProgramSpec
+from coordinator.report.background import Writing
 from coordinator.report.files import prepare_directory, write_logs
 from coordinator.report.progress import MOST_SHARES, Pace, PlainProgress, progress
 from coordinator.report.run_directory import RunFiles
 from coordinator.report.tables import heading, nccl_table, pass_line, run_statistics
-from coordinator.report.writing import Writing
 from coordinator.session import RunResult
 from coordinator.verify.verdict import MemoryStatistics, Verdict
 from coordinator.watch import Collected

@@ -7,11 +7,11 @@ import pytest
 
 from coordinator.aggregate import summarise
 from coordinator.op_logs import OpLogs
+from coordinator.report.background import GivenUpError, Writing
 from coordinator.report.files import prepare_directory, write_logs
 from coordinator.report.record_files import write_records
 from coordinator.report.record_rows import RecordRows
 from coordinator.report.run_directory import RunFiles
-from coordinator.report.writing import GivenUpError, Writing
 from coordinator.session import RunResult
 from coordinator.watch import Collected
 from runtime.core.errors import ProtocolError, UsageError
@@ -67,9 +67,31 @@ def test_a_run_without_a_trace_begins_no_file_before_its_report(
     assert names(files) == {"run.json"}
 
 
-def test_records_exist_only_after_the_run_has_been_collected(files: RunFiles) -> None:
-    with pytest.raises(RuntimeError, match="has not been collected"):
-        _ = files.records
+def test_only_a_run_that_came_to_its_end_is_explained(tmp_path: Path, collected: Collected) -> None:
+    collected.reached_ps[0] = 5
+
+    def explain(records: RecordRows, total_ps: int) -> list[str]:
+        return [f"{len(records.rows(PROGRAMS, 0))} program, {total_ps} ps"]
+
+    files = RunFiles(prepare_directory(tmp_path / "run", "fake"), plan(), explain)
+    files.collected(collected)
+    finish(files, collected)
+    assert files.explanation() == ["1 program, 5 ps"]
+    failed = RunFiles(prepare_directory(tmp_path / "failed", "fake"), plan(), explain)
+    finish(failed, collected)
+    assert failed.explanation() == []
+
+
+def test_an_explanation_that_fails_leaves_the_files(tmp_path: Path, collected: Collected) -> None:
+    def explain(records: RecordRows, total_ps: int) -> list[str]:
+        raise ValueError(f"{len(records.tables)} table, {total_ps} ps")
+
+    files = RunFiles(prepare_directory(tmp_path / "run", "fake"), plan(), explain)
+    files.collected(collected)
+    finish(files, collected)
+    assert names(files) == ALL
+    with pytest.raises(ValueError, match="1 table, 0 ps"):
+        files.explanation()
 
 
 def test_a_file_that_a_thread_cannot_write_is_an_error_of_the_run_which_then_has_no_report(

@@ -4,13 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.plan import load_config
 from coordinator.record_store import RecordStore
+from coordinator.report.background import Writing
 from coordinator.report.record_files import remove_records, write_records
 from coordinator.report.record_rows import RecordRows
-from coordinator.report.writing import Writing
 from kernbench.run_records import Columns, open_run
-from kernbench.run_records.collected import collected_run
+from kernbench.run_records.collected import collected_records
 from runtime.core.run_tables import (
     COMMANDS,
     LINKS,
@@ -60,8 +59,8 @@ def test_columns_and_widths_are_those_of_the_files(tmp_path: Path, records: Reco
     remove_records(directory)
     write_records(directory, records, Writing())
     written = open_run(directory)
-    collected = collected_run(directory, load_config(None, None, 2), written.run, records)
-    assert (collected.run, collected.name) == (written.run, written.name)
+    collected = collected_records(2, 1, records)
+    assert (collected.sips, collected.total_ps) == (written.sips, written.total_ps)
     assert collected.bin_ps == written.bin_ps == 2048
     assert [len(written.table(table, 0)) for table in TABLES] == [3, 1, 1, 1, 2]
     for sip in (0, 1):
@@ -71,8 +70,6 @@ def test_columns_and_widths_are_those_of_the_files(tmp_path: Path, records: Reco
             assert found.metadata == written.table(table, sip).metadata
 
 
-def test_bins_are_united_where_they_are_wider(tmp_path: Path, records: RecordRows) -> None:
-    directory = write_run(tmp_path / "run", [tables(), tables()], total_ps=1)
-    config, run = load_config(None, None, 2), open_run(directory).run
-    links = collected_run(directory, config, run, records).table(LINKS, 0)
+def test_bins_are_united_where_they_are_wider(records: RecordRows) -> None:
+    links = collected_records(2, 1, records).table(LINKS, 0)
     assert list(zip(links["bin"], links["nbytes"], strict=True)) == [(0, 20), (1, 10)]

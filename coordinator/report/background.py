@@ -1,7 +1,10 @@
-"""Threads that write files, until all are written or the rest is given up."""
+"""Work beside the main thread of the command, and an end of it before all is done."""
 
 from collections.abc import Callable
 from threading import Event, Thread
+from typing import Generic, TypeVar
+
+_T = TypeVar("_T")
 
 
 class GivenUpError(Exception):
@@ -24,23 +27,25 @@ class Writing:
         self._is_given_up.set()
 
 
-class WriterThread:
-    """A thread that executes `write`, from now on."""
+class Task(Generic[_T]):
+    """A call of `function` in a thread of its own, from now on."""
 
-    def __init__(self, write: Callable[[], None]) -> None:
-        self._write = write
+    def __init__(self, function: Callable[[], _T]) -> None:
+        self._function = function
+        self._results: list[_T] = []
         self._error: BaseException | None = None
         self._thread = Thread(target=self._run)
         self._thread.start()
 
-    def wait(self) -> None:
-        """Wait for its end. Raises what `write` has raised."""
+    def wait(self) -> _T:
+        """What `function` returns, or raises."""
         self._thread.join()
         if self._error is not None:
             raise self._error
+        return self._results[0]
 
     def _run(self) -> None:
         try:
-            self._write()
+            self._results.append(self._function())
         except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
             self._error = error
