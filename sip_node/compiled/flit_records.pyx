@@ -18,8 +18,9 @@ cdef int record_flit(
     cdef long long queued_ps = waited * period_ps if is_head else 0
     if port.bins:
         add_service(
-            <TimeBins> port.bins, (<TimeBins> port.bins).open_bin, now * period_ps,
-            (now + port.flit_cycles) * period_ps, packet.size if is_head else 0, queued_ps, is_head,
+            &(<TimeBins> port.bins).batch.latest, &(<TimeBins> port.bins).open_bin,
+            now * period_ps, (now + port.flit_cycles) * period_ps, packet.size if is_head else 0,
+            queued_ps, is_head,
         )
     if is_head:
         port.packets += 1

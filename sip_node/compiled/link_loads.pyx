@@ -2,7 +2,7 @@
 
 from runtime.core.run_tables import LINKS
 from sip_node.compiled.server cimport FifoServer
-from sip_node.compiled.time_bins cimport TimeBins
+from sip_node.compiled.time_bins cimport ServiceBatch, TimeBins
 
 cdef enum:
     # Rows that are passed on together: memory for more would be new to the process.
@@ -15,13 +15,13 @@ cdef class LinkLoads:
     """The twin of `ReferenceLinkLoads`."""
 
     def __init__(self, recorder):
-        self.recorder, self.watched = recorder, []
+        self.recorder, self.watched, self.batch = recorder, [], ServiceBatch()
 
     def watch(self, kind, *servers):
         """See the reference."""
         cdef TimeBins bins
         for server in servers:
-            bins = TimeBins.__new__(TimeBins)
+            bins = TimeBins.__new__(TimeBins, self.batch)
             if isinstance(server, FifoServer):
                 (<FifoServer> server).bins = bins
             else:
@@ -39,14 +39,13 @@ cdef class LinkLoads:
     def report(self):
         """See the reference."""
         cdef TimeBins bins
-        cdef int width = 0
         cdef dict loads = {}, of_kind
         cdef list rows = []
         cdef Py_ssize_t nbytes = 0
+        self.batch.sort_in()
         for kind, server, each in self.watched:
             bins = <TimeBins> each
-            if bins.size or bins.count:
-                width = max(width, bins.needed_width())
+            if bins.has_load():
                 loads.setdefault(kind, {}).setdefault(server.name, []).append(bins)
         self.watched = []
         text = self.recorder.text
@@ -59,7 +58,7 @@ cdef class LinkLoads:
                     kind_text = text(kind)
                 for each in of_kind[name]:
                     bins = <TimeBins> each
-                    bins.widen_to(width)
+                    bins.widen_to(self.batch.width)
                     rows.append(bins.packed(link, kind_text))
                     nbytes += bins.size * LINK_BYTES
                     bins.release()

@@ -174,7 +174,7 @@ cdef class StripedChannels(Channels):
                 channel.free_ps += self.penalty_ps
             self.wrote[index] = access.writes
             if waited_ps and channel.load is not None:
-                channel.open_bin.waited_ps = waited_ps
+                channel.waited_ps = waited_ps
             channel.serve(head_ps, access.tail_ps, waiting.nbytes[index], &service)
             # The slowest channel decides: a packet leaves when all of its bursts are there.
             span.first_ps = min(span.first_ps, service.start_ps)

@@ -48,7 +48,7 @@ cdef class PortTurns(AccessService):
             bins = self.port.server.load
         while True:
             if access.train is not None and bins is not None:
-                bins.open_bin.waited_ps = now_ps - access.submitted_ps
+                bins.next_wait[0] = now_ps - access.submitted_ps
             self.port.serve(now_ps, access.tail_ps, access.nbytes, &service)
             if access.train is not None:
                 access.train.wait_at_channels(

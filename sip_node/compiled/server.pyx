@@ -43,8 +43,8 @@ cdef class FifoServer:
 
     @bins.setter
     def bins(self, TimeBins bins not None):
-        bins.move_to(&self.open_bin, self)
-        self.load = bins
+        bins.wait_in(&self.waited_ps, self)
+        self.load, self.latest, self.open_bin = bins, &bins.batch.latest, &bins.open_bin
 
     def serialisation_ps(self, long long nbytes):
         """Time that `nbytes` take, rounded up to the picosecond."""
@@ -94,10 +94,12 @@ cdef class FifoServer:
             raise OverflowError(f"{self.name}: its messages have waited longer than 64 bits hold")
         self.queued_ps += start_ps - head_ps
         self.nbytes += nbytes
-        if self.load is not None:
+        if self.latest:
             add_service(
-                self.load, &self.open_bin, start_ps, end_ps, nbytes, start_ps - head_ps, 1
+                self.latest, self.open_bin, start_ps, end_ps, nbytes,
+                start_ps - head_ps + self.waited_ps, 1,
             )
+            self.waited_ps = 0
         service.start_ps, service.tail_ps = start_ps, end_ps
         return 0
 

@@ -1,7 +1,7 @@
 """The load of a link over time, in C: see time_bins.pyx."""
 
 cdef struct Load:
-    # What a bin holds, and a service adds to it: `number` is that of the bin.
+    # What a bin holds: `number` is that of the bin.
     long long number
     long long nbytes
     long long busy_ps
@@ -10,15 +10,32 @@ cdef struct Load:
 
 
 cdef struct OpenBin:
-    # What has been added to the last bin since its load was counted: by services that end before
-    # `edge_ps`, which is 0 while services are kept.
+    # The last bin of a `TimeBins`: services that end before `edge_ps` are in it, and all that is
+    # done with them is to add. It is 0 while services are logged.
     long long edge_ps
     long long nbytes
     long long busy_ps
     long long queued_ps
     long long packets
-    # For the next service: see `ReferenceTimeBins`.
-    long long waited_ps
+    void *bins
+
+
+cdef struct BatchedService:
+    # Two fill a line of the cache.
+    OpenBin *bin
+    long long start_ps
+    unsigned int busy_ps
+    unsigned int nbytes
+    unsigned int queued_ps
+    unsigned int packets
+
+
+cdef struct LatestServices:
+    BatchedService *services
+    Py_ssize_t count
+    Py_ssize_t room
+    # The `ServiceBatch`.
+    void *batch
 
 
 cdef struct AddedService:
@@ -29,6 +46,17 @@ cdef struct AddedService:
     long long packets
 
 
+cdef class ServiceBatch:
+    cdef LatestServices latest
+    # The binary logarithm of the width that the bins of all its servers have in the end.
+    cdef int width
+    # To whose bins services may point.
+    cdef list members
+
+    cdef int sort_in(self) except -1
+    cdef int allocate(self) except -1
+
+
 cdef class ServiceTemplate:
     cdef AddedService *services
     cdef Py_ssize_t count
@@ -36,53 +64,58 @@ cdef class ServiceTemplate:
 
 
 cdef class TimeBins:
-    # In the server, where that is a `FifoServer`: a service then touches no other memory.
-    cdef OpenBin *open_bin
-    cdef OpenBin own_bin
-    cdef object server
-    # The bins; services that begin before `end_ps` are in the last of them.
-    cdef Load *last
+    cdef ServiceBatch batch
+    cdef OpenBin open_bin
+    # Services that begin before `end_ps` are in the open bin.
+    cdef long long end_ps
+    # The bins before.
     cdef Load *loads
     cdef Py_ssize_t size
     cdef Py_ssize_t capacity
-    cdef long long end_ps
     # The binary logarithm of their width.
     cdef int width
-    # The first services, and those that are logged, are kept, and in no bin yet.
-    cdef bint is_keeping
     cdef bint is_logged
-    cdef AddedService *kept
+    cdef AddedService *log
     cdef Py_ssize_t count
     cdef Py_ssize_t room
+    # For the next service, see `ReferenceTimeBins`; in the server, where that is a `FifoServer`.
+    cdef long long *next_wait
+    cdef long long own_wait_ps
+    cdef object server
 
-    cdef int move_to(self, OpenBin *place, object server) except -1
-    cdef int count_open(self) except -1
+    cdef int wait_in(self, long long *wait_ps, object server) except -1
+    cdef bint has_load(self) noexcept
     cpdef object packed(self, int link, int kind)
     cdef int serve(self, AddedService *service) except -1
-    cdef int make_room(self) except -1
-    cdef int keep_no_more(self) except -1
     cdef int release(self) except -1
-    cdef int needed_width(self) noexcept
-    cdef int sort_in(self) except -1
     cdef int put(self, AddedService *service, long long moved_ps) except -1
     cdef int open(self, long long time_ps) except -1
+    cdef int close(self) except -1
     cdef int widen_to(self, int width) except -1
 
 
+cdef int make_room(LatestServices *latest) except -1
+cdef int add_large(LatestServices *latest, OpenBin *bin, AddedService *service) except -1
+
+
 cdef inline int add_service(
-    TimeBins bins, OpenBin *open_bin, long long start_ps, long long end_ps, long long nbytes,
+    LatestServices *latest, OpenBin *bin, long long start_ps, long long end_ps, long long nbytes,
     long long queued_ps, long long packets,
 ) except -1:
-    """`ReferenceTimeBins.add` for C classes. Inline: each packet calls it at each link."""
-    cdef AddedService service
-    queued_ps += open_bin.waited_ps
-    open_bin.waited_ps = 0
-    if end_ps < open_bin.edge_ps:
-        open_bin.nbytes += nbytes
-        open_bin.busy_ps += end_ps - start_ps
-        open_bin.queued_ps += queued_ps
-        open_bin.packets += packets
-        return 0
-    service.start_ps, service.end_ps, service.nbytes = start_ps, end_ps, nbytes
-    service.queued_ps, service.packets = queued_ps, packets
-    return bins.serve(&service)
+    """Add a service to the batch of its SIP. Inline: each packet calls it at each link."""
+    cdef BatchedService *added
+    cdef AddedService large
+    if (end_ps - start_ps | nbytes | queued_ps | packets) >> 32:
+        large.start_ps, large.end_ps, large.nbytes = start_ps, end_ps, nbytes
+        large.queued_ps, large.packets = queued_ps, packets
+        return add_large(latest, bin, &large)
+    if latest.count == latest.room:
+        make_room(latest)
+    added = &latest.services[latest.count]
+    latest.count += 1
+    added.bin, added.start_ps = bin, start_ps
+    added.busy_ps = <unsigned int> (end_ps - start_ps)
+    added.nbytes = <unsigned int> nbytes
+    added.queued_ps = <unsigned int> queued_ps
+    added.packets = <unsigned int> packets
+    return 0

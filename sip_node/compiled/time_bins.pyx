@@ -1,9 +1,15 @@
 """The load of a link over time, in C; see `sip_node.chip.time_bins`.
 
-The first services are kept, and sorted into bins together: the bins then have the width for the
-last of them, in a short run the final one. Later services mostly end in the bin that is open, and
-cost a comparison and four additions. The numbers to which they are added are in the server itself:
-a run has thousands of servers, and each service would otherwise fetch other memory into the caches.
+A run has thousands of servers, and packets pass them in turn: the sums of each would be in no cache
+when a service is added to them. So a service only appends some numbers to the batch of its SIP.
+When that is full, all its services are sorted into their bins together, and the sums of those ahead
+are fetched in the meantime:
+
+    services   a1 b1 c1 a2 d1 b2 ...      one behind the other, in the order of their servers' calls
+    sorted in  a: a1 a2   b: b1 b2   c: c1   d: d1
+
+The bins of all servers of a batch get one width in the end, and bins that begin have it from then
+on.
 
 A fast-forward logs the services of a period, and repeats them for the periods that it skips.
 """
@@ -14,11 +20,17 @@ from libc.string cimport memcpy
 
 from runtime.core.run_tables import LEAST_BIN_PS, LINKS, MOST_BINS
 
+cdef extern from *:
+    void prefetch "__builtin_prefetch"(const void *address, int writes, int locality) nogil
+
 cdef enum:
-    FIRST_ROOM = 12
-    # Services that are kept, where none are logged.
-    MOST_KEPT = 48
     FIRST_CAPACITY = 12
+    FIRST_ROOM = 48
+    # 32 KB: the caches have other uses, and more services at once are not sorted faster.
+    BATCH = 1024
+    # Services whose bins are fetched meanwhile.
+    AHEAD = 8
+    LINE_BYTES = 64
 
 cdef int LEAST_WIDTH = LEAST_BIN_PS.bit_length() - 1
 cdef long long BINS = MOST_BINS
@@ -34,45 +46,122 @@ cdef packed struct LinkRow:
 assert sizeof(LinkRow) == LINKS.row_bytes
 
 
-cdef class TimeBins:
-    """The twin of `ReferenceTimeBins`."""
+cdef class ServiceBatch:
+    """The latest services of servers, which are in no bins yet."""
 
     def __cinit__(self):
-        self.width, self.is_keeping, self.open_bin = LEAST_WIDTH, True, &self.own_bin
+        self.latest.batch, self.width, self.members = <void *> self, LEAST_WIDTH, []
 
     def __dealloc__(self):
-        PyMem_Free(self.kept)
+        PyMem_Free(self.latest.services)
+
+    cdef int sort_in(self) except -1:
+        """Put all services into bins."""
+        cdef BatchedService *services = self.latest.services
+        cdef BatchedService *service
+        cdef OpenBin *bin
+        cdef AddedService added
+        cdef Py_ssize_t index, count = self.latest.count
+        cdef long long end_ps
+        if not count:
+            return 0
+        # Also where memory for a bin is missing: a service is added once.
+        self.latest.count = 0
+        # Most bins that begin now are narrow enough for the last service, and are united with none.
+        service = &services[count - 1]
+        self.width = needed_width(
+            service.start_ps, service.start_ps + service.busy_ps, self.width
+        )
+        for index in range(count):
+            service, bin = &services[index], services[min(index + AHEAD, count - 1)].bin
+            prefetch(bin, 1, 3)
+            prefetch(<char *> bin + LINE_BYTES, 1, 3)
+            bin, end_ps = service.bin, service.start_ps + service.busy_ps
+            if end_ps < bin.edge_ps:
+                bin.nbytes += service.nbytes
+                bin.busy_ps += service.busy_ps
+                bin.queued_ps += service.queued_ps
+                bin.packets += service.packets
+            else:
+                added.start_ps, added.end_ps = service.start_ps, end_ps
+                added.nbytes, added.queued_ps = service.nbytes, service.queued_ps
+                added.packets = service.packets
+                (<TimeBins> bin.bins).serve(&added)
+        return 0
+
+    cdef int allocate(self) except -1:
+        """Allocate the memory of the services, with the first of them."""
+        self.latest.services = <BatchedService *> PyMem_Malloc(BATCH * sizeof(BatchedService))
+        if not self.latest.services:
+            raise MemoryError
+        self.latest.room = BATCH
+        return 0
+
+
+cdef int make_room(LatestServices *latest) except -1:
+    """Make room for a service."""
+    cdef ServiceBatch batch = <ServiceBatch> latest.batch
+    return batch.sort_in() if latest.room else batch.allocate()
+
+
+cdef int add_large(LatestServices *latest, OpenBin *bin, AddedService *service) except -1:
+    """Add a service whose numbers do not fit into a batch."""
+    (<ServiceBatch> latest.batch).sort_in()
+    return (<TimeBins> bin.bins).serve(service)
+
+
+cdef class TimeBins:
+    """The twin of `ReferenceTimeBins`, of a server whose services come in `batch`."""
+
+    def __cinit__(self, ServiceBatch batch=None):
+        if batch is None:
+            self.batch = ServiceBatch()
+        else:
+            self.batch = batch
+            batch.members.append(self)
+        self.open_bin.bins, self.width = <void *> self, LEAST_WIDTH
+        self.next_wait = &self.own_wait_ps
+
+    def __dealloc__(self):
+        PyMem_Free(self.log)
         PyMem_Free(self.loads)
 
     @property
     def shift(self):
         """See `ReferenceTimeBins`."""
-        return self.needed_width()
+        self.batch.sort_in()
+        return self.width
 
     def add(self, long long start_ps, long long end_ps, long long nbytes, long long queued_ps,
             long long packets=1):
         """See `ReferenceTimeBins.add`."""
-        add_service(self, self.open_bin, start_ps, end_ps, nbytes, queued_ps, packets)
+        queued_ps += self.next_wait[0]
+        self.next_wait[0] = 0
+        add_service(
+            &self.batch.latest, &self.open_bin, start_ps, end_ps, nbytes, queued_ps, packets
+        )
 
     @property
     def waited_ps(self):
         """See `ReferenceTimeBins`."""
-        return self.open_bin.waited_ps
+        return self.next_wait[0]
 
     @waited_ps.setter
     def waited_ps(self, long long waited_ps):
-        self.open_bin.waited_ps = waited_ps
+        self.next_wait[0] = waited_ps
 
     @property
     def is_used(self):
         """See `ReferenceTimeBins.is_used`."""
-        return self.size > 0 or self.count > 0
+        self.batch.sort_in()
+        return self.has_load()
 
     def rows(self):
         """See `ReferenceTimeBins.rows`."""
         cdef Py_ssize_t index
         cdef Load *load
-        self.sort_in()
+        self.batch.sort_in()
+        self.close()
         found = []
         for index in range(self.size):
             load = &self.loads[index]
@@ -81,13 +170,15 @@ cdef class TimeBins:
 
     def widen(self, int shift):
         """See `ReferenceTimeBins.widen`."""
+        self.batch.sort_in()
         self.widen_to(shift)
 
     cpdef object packed(self, int link, int kind):
         """See `ReferenceTimeBins.packed`."""
         cdef Py_ssize_t index
         cdef LinkRow *rows
-        self.sort_in()
+        self.batch.sort_in()
+        self.close()
         packed = PyBytes_FromStringAndSize(NULL, self.size * sizeof(LinkRow))
         rows = <LinkRow *> PyBytes_AS_STRING(packed)
         for index in range(self.size):
@@ -98,151 +189,112 @@ cdef class TimeBins:
 
     def begin_log(self):
         """Log the services from now on."""
-        self.sort_in()
-        self.is_keeping, self.is_logged, self.open_bin.edge_ps = True, True, 0
+        self.batch.sort_in()
+        self.is_logged, self.open_bin.edge_ps = True, 0
 
     @property
     def logged(self):
         """The number of services in the log."""
-        return self.count if self.is_logged else 0
+        self.batch.sort_in()
+        return self.count
 
     def end_log(self):
         """Log no more services, and forget those that are logged."""
-        self.is_logged = False
-        self.keep_no_more()
+        self.batch.sort_in()
+        PyMem_Free(self.log)
+        self.is_logged, self.log, self.count, self.room = False, NULL, 0, 0
+        self.open_bin.edge_ps = self.end_ps
 
     def template(self, Py_ssize_t first):
         """The services in the log from number `first` on."""
         cdef ServiceTemplate template = ServiceTemplate()
+        self.batch.sort_in()
         template.bins, template.count = self, self.count - first
         template.services = <AddedService *> PyMem_Malloc(
             max(1, template.count) * sizeof(AddedService)
         )
         if not template.services:
             raise MemoryError
-        memcpy(template.services, &self.kept[first], template.count * sizeof(AddedService))
+        memcpy(template.services, &self.log[first], template.count * sizeof(AddedService))
         return template
 
-    cdef int move_to(self, OpenBin *place, object server) except -1:
-        """Count the services of the open bin in `place`, a part of `server`."""
-        place[0] = self.open_bin[0]
-        self.open_bin, self.server = place, server
+    cdef int wait_in(self, long long *wait_ps, object server) except -1:
+        """Keep the wait of the next service in `wait_ps`, a part of `server`."""
+        wait_ps[0] = self.next_wait[0]
+        self.next_wait, self.server = wait_ps, server
         return 0
 
-    cdef int count_open(self) except -1:
-        """Add to the last bin what is in the open one."""
-        cdef OpenBin *added = self.open_bin
-        if self.last:
-            self.last.nbytes += added.nbytes
-            self.last.busy_ps += added.busy_ps
-            self.last.queued_ps += added.queued_ps
-            self.last.packets += added.packets
-            added.nbytes = added.busy_ps = added.queued_ps = added.packets = 0
-        return 0
+    cdef bint has_load(self) noexcept:
+        """Whether there is a bin that is not empty."""
+        return self.size > 0 or self.open_bin.packets > 0 or self.open_bin.busy_ps > 0
 
     cdef int serve(self, AddedService *service) except -1:
-        """Add a service which is kept, or ends in another bin."""
-        if self.is_keeping and self.count == self.room:
-            if self.is_logged or self.count < MOST_KEPT:
-                self.make_room()
-            else:
-                self.keep_no_more()
-        if not self.is_keeping:
-            return self.put(service, 0)
-        self.kept[self.count] = service[0]
-        self.count += 1
-        return 0
-
-    cdef int make_room(self) except -1:
-        """Make room for more services that are kept."""
-        cdef Py_ssize_t room = max(2 * self.room, MOST_KEPT) if self.room else FIRST_ROOM
-        cdef void *found = PyMem_Realloc(self.kept, room * sizeof(AddedService))
-        if not found:
-            raise MemoryError
-        self.kept, self.room = <AddedService *> found, room
-        return 0
-
-    cdef int keep_no_more(self) except -1:
-        """Put all services into bins, from now on at once."""
-        self.sort_in()
-        PyMem_Free(self.kept)
-        self.is_keeping, self.kept, self.room = False, NULL, 0
-        self.open_bin.edge_ps = self.end_ps
-        return 0
+        """Add a service which is logged, or ends in another bin."""
+        cdef void *found
+        if self.is_logged:
+            if self.count == self.room:
+                self.room = 2 * self.room + FIRST_ROOM
+                found = PyMem_Realloc(self.log, self.room * sizeof(AddedService))
+                if not found:
+                    raise MemoryError
+                self.log = <AddedService *> found
+            self.log[self.count] = service[0]
+            self.count += 1
+        return self.put(service, 0)
 
     cdef int release(self) except -1:
-        """Free the memory of all services and bins, which are no longer needed."""
-        PyMem_Free(self.kept)
+        """Free the memory of all bins, which are no longer needed."""
         PyMem_Free(self.loads)
-        self.kept, self.loads, self.last = NULL, NULL, NULL
-        self.count = self.room = self.size = self.capacity = 0
-        self.end_ps = self.open_bin.edge_ps = 0
-        return 0
-
-    cdef int needed_width(self) noexcept:
-        """The width of the bins with the services that are kept."""
-        cdef AddedService *last
-        cdef long long time_ps
-        cdef int width = self.width
-        if self.count:
-            # The last bin of the last service; a service may take no time.
-            last = &self.kept[self.count - 1]
-            time_ps = max(last.start_ps, last.end_ps - 1)
-            while time_ps >> width >= BINS:
-                width += 1
-        return width
-
-    cdef int sort_in(self) except -1:
-        """Put the services that are kept into bins."""
-        cdef Py_ssize_t index
-        self.count_open()
-        self.widen_to(self.needed_width())
-        for index in range(self.count):
-            self.put(&self.kept[index], 0)
-        self.count = 0
+        self.loads, self.size, self.capacity = NULL, 0, 0
         return 0
 
     cdef int put(self, AddedService *service, long long moved_ps) except -1:
         """Put a service into bins, `moved_ps` later."""
         cdef long long start_ps = service.start_ps + moved_ps, end_ps = service.end_ps + moved_ps
-        cdef Load *load
-        self.count_open()
+        cdef OpenBin *bin = &self.open_bin
         if start_ps >= self.end_ps:
             self.open(start_ps)
-        load = self.last
-        load.nbytes += service.nbytes
-        load.queued_ps += service.queued_ps
-        load.packets += service.packets
+        bin.nbytes += service.nbytes
+        bin.queued_ps += service.queued_ps
+        bin.packets += service.packets
         while end_ps > self.end_ps:
-            load.busy_ps += self.end_ps - start_ps
+            bin.busy_ps += self.end_ps - start_ps
             start_ps = self.end_ps
             self.open(start_ps)
-            load = self.last
-        load.busy_ps += end_ps - start_ps
+        bin.busy_ps += end_ps - start_ps
         return 0
 
     cdef int open(self, long long time_ps) except -1:
         """Begin the bin of a time."""
-        cdef Load *load
-        cdef long long number
+        self.close()
+        self.batch.width = needed_width(time_ps, time_ps, self.batch.width)
+        self.widen_to(self.batch.width)
+        self.end_ps = ((time_ps >> self.width) + 1) << self.width
+        self.open_bin.edge_ps = 0 if self.is_logged else self.end_ps
+        return 0
+
+    cdef int close(self) except -1:
+        """Put the open bin behind the others; the next service looks for its bin."""
+        cdef OpenBin *bin = &self.open_bin
+        cdef Load load
         cdef void *found
-        while time_ps >> self.width >= BINS:
-            self.widen_to(self.width + 1)
-        number = time_ps >> self.width
-        self.end_ps = (number + 1) << self.width
-        self.open_bin.edge_ps = 0 if self.is_keeping else self.end_ps
-        if self.size and self.last.number == number:
-            return 0
-        if self.size == self.capacity:
-            self.capacity = 2 * self.capacity + FIRST_CAPACITY
-            found = PyMem_Realloc(self.loads, self.capacity * sizeof(Load))
-            if not found:
-                raise MemoryError
-            self.loads = <Load *> found
-        load = self.last = &self.loads[self.size]
-        load.number = number
-        load.nbytes = load.busy_ps = load.queued_ps = load.packets = 0
-        self.size += 1
+        if bin.packets or bin.busy_ps:
+            load.number = (self.end_ps >> self.width) - 1
+            load.nbytes, load.busy_ps = bin.nbytes, bin.busy_ps
+            load.queued_ps, load.packets = bin.queued_ps, bin.packets
+            bin.nbytes = bin.busy_ps = bin.queued_ps = bin.packets = 0
+            if self.size and self.loads[self.size - 1].number == load.number:
+                unite(&self.loads[self.size - 1], &load)
+            else:
+                if self.size == self.capacity:
+                    self.capacity = 2 * self.capacity + FIRST_CAPACITY
+                    found = PyMem_Realloc(self.loads, self.capacity * sizeof(Load))
+                    if not found:
+                        raise MemoryError
+                    self.loads = <Load *> found
+                self.loads[self.size] = load
+                self.size += 1
+        self.end_ps = bin.edge_ps = 0
         return 0
 
     cdef int widen_to(self, int width) except -1:
@@ -252,7 +304,7 @@ cdef class TimeBins:
         cdef Load *load
         if doubled <= 0:
             return 0
-        self.count_open()
+        self.close()
         self.width = width
         for index in range(self.size):
             load = &self.loads[index]
@@ -263,10 +315,6 @@ cdef class TimeBins:
                 self.loads[size] = load[0]
                 size += 1
         self.size = size
-        # The next service looks for its bin.
-        self.end_ps = self.open_bin.edge_ps = 0
-        if size:
-            self.last = &self.loads[size - 1]
         return 0
 
 
@@ -281,12 +329,12 @@ cdef class ServiceTemplate:
         cdef TimeBins bins = self.bins
         cdef AddedService *service
         cdef AddedService total
-        cdef Load *load
+        cdef OpenBin *bin = &bins.open_bin
         cdef Py_ssize_t index
         cdef long long fit
         if not self.count:
             return
-        bins.sort_in()
+        bins.batch.sort_in()
         total.nbytes = total.queued_ps = total.packets = total.start_ps = 0
         for index in range(self.count):
             service = &self.services[index]
@@ -303,11 +351,10 @@ cdef class ServiceTemplate:
                 fit = (bins.end_ps - total.end_ps - moved_ps) // period_ps + 1
                 fit = min(fit, periods) if total.end_ps + moved_ps <= bins.end_ps else 0
             if fit:
-                load = bins.last
-                load.nbytes += fit * total.nbytes
-                load.busy_ps += fit * total.start_ps
-                load.queued_ps += fit * total.queued_ps
-                load.packets += fit * total.packets
+                bin.nbytes += fit * total.nbytes
+                bin.busy_ps += fit * total.start_ps
+                bin.queued_ps += fit * total.queued_ps
+                bin.packets += fit * total.packets
             else:
                 fit = 1
                 for index in range(self.count):
@@ -321,3 +368,11 @@ cdef inline void unite(Load *load, Load *other) noexcept nogil:
     load.busy_ps += other.busy_ps
     load.queued_ps += other.queued_ps
     load.packets += other.packets
+
+
+cdef inline int needed_width(long long start_ps, long long end_ps, int width) noexcept nogil:
+    """The least width from `width` on for the last bin of a service, which may take no time."""
+    cdef long long time_ps = max(start_ps, end_ps - 1)
+    while time_ps >> width >= BINS:
+        width += 1
+    return width
