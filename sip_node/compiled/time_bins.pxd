@@ -72,6 +72,7 @@ cdef class TimeBins:
     cdef Load *loads
     cdef Py_ssize_t size
     cdef Py_ssize_t capacity
+    cdef long long last_number
     # The binary logarithm of their width.
     cdef int width
     cdef bint is_logged
