@@ -13,6 +13,7 @@ from sip_node.compiled.approach cimport Approach, Lookout
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
 from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.packet_train cimport PacketTrain, new_train, wait_behind
+from sip_node.compiled.prefetch cimport prefetch
 from sip_node.compiled.sender cimport Sender
 from sip_node.compiled.server cimport FifoServer, Service
 from sip_node.compiled.transfer cimport Transfer
@@ -115,6 +116,10 @@ cdef class Hops(Actor):
         cdef long long now_ps = self.calendar.now_ps, waited_ps
         if event.step == route.length:
             return self.deliver(route.target, packet, event.tail_ps)
+        if packet.train is not None:
+            # For the wait behind others, while the server comes into the cache.
+            prefetch(&packet.train.links, 0, 3)
+            prefetch(&packet.train.own_links[event.step + 1], 1, 3)
         link = route.links[event.step]
         stage = &self.stages[link]
         server = <object> PyList_GET_ITEM(self.links, link)

@@ -1,5 +1,8 @@
 """The queueing of packets behind packets of other transfers, in C: see packet_train.pyx."""
 
+cdef enum:
+    FIRST_STAGES = 12
+
 
 cdef class QueueTimes:
     cdef public long long link_ps
@@ -13,9 +16,11 @@ cdef class QueueTimes:
 
 cdef class PacketTrain:
     cdef readonly QueueTimes times
-    # By stage of the route, from the port of a switch on; and by channel of a memory.
+    # By stage of the route, from the port of a switch on; of most routes in the train itself.
     cdef long long *links
+    cdef long long[FIRST_STAGES] own_links
     cdef int stages
+    # By channel of a memory.
     cdef long long *channels
     cdef int count
     cdef long long port_ps

@@ -4,12 +4,12 @@ See `sip_node.chip.fabric.packet_train`.
 """
 
 cimport cython
-from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
+from libc.string cimport memcpy
 
 cdef enum:
     # Channels whose bits are in one word.
     MOST_CHANNELS = 64
-    FIRST_STAGES = 12
 
 
 @cython.no_gc
@@ -52,11 +52,15 @@ cdef class QueueTimes:
 cdef class PacketTrain:
     """The twin of `ReferencePacketTrain`."""
 
+    def __cinit__(self):
+        self.links, self.stages = self.own_links, FIRST_STAGES
+
     def __init__(self, QueueTimes times not None):
         self.times = times
 
     def __dealloc__(self):
-        PyMem_Free(self.links)
+        if self.links != self.own_links:
+            PyMem_Free(self.links)
         PyMem_Free(self.channels)
 
     def at_link(self, int stage, long long head_ps, long long start_ps, long long tail_ps):
@@ -76,7 +80,15 @@ cdef class PacketTrain:
 
     cdef int reach(self, int stage) except -1:
         """Make room for a stage."""
-        self.stages = grown(&self.links, self.stages, max(stage + 1, 2 * self.stages, FIRST_STAGES))
+        cdef long long *links
+        cdef int wanted = max(stage + 1, 2 * self.stages)
+        if self.links == self.own_links:
+            links = <long long *> PyMem_Malloc(sizeof(self.own_links))
+            if not links:
+                raise MemoryError
+            memcpy(links, self.own_links, sizeof(self.own_links))
+            self.links = links
+        self.stages = grown(&self.links, self.stages, wanted)
         return 0
 
     cdef long long wait_at_router(

@@ -19,9 +19,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from libc.string cimport memcpy
 
 from runtime.core.run_tables import LEAST_BIN_PS, LINKS, MOST_BINS
-
-cdef extern from *:
-    void prefetch "__builtin_prefetch"(const void *address, int writes, int locality) nogil
+from sip_node.compiled.prefetch cimport prefetch
 
 cdef enum:
     FIRST_CAPACITY = 12

@@ -46,6 +46,16 @@ def test_links_of_a_route_are_separate(core: Core) -> None:
 
 
 @both
+def test_a_train_keeps_its_times_on_a_route_of_any_length(core: Core) -> None:
+    train = core[0](core[1]())
+    stages = (-1, 0, 9, 10, 11, 12, 30, 90)
+    # Alone, the packet behind would start where the first one ends: at 100, 101, ...
+    assert [train.at_link(stage, 0, 0, 100 + at) for at, stage in enumerate(stages)] == [0] * 8
+    waits = [train.at_link(stage, 0, 150, 160) for stage in stages]
+    assert waits == [50 - at for at in range(8)]
+
+
+@both
 def test_channels_of_a_memory_serve_a_train_side_by_side(core: Core) -> None:
     train = core[0](core[1]())
     train.at_memory((0,), 0, 0, 20)
