@@ -52,7 +52,7 @@ cdef class ProgramSteps:
             return 0
         if isinstance(blocked, tuple):
             # An `Issued`, without a search for its fields by name.
-            called, waited_for, towards = blocked
+            called, waited_for, towards = <tuple> blocked
         else:
             called, waited_for, towards = blocked.operation, None, blocked.direction
         if now_ps <= issued_ps:

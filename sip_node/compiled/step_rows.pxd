@@ -48,9 +48,11 @@ cdef class CodeLines:
 
 cdef class StepRows(PackedRows):
     cdef dict codes
-    # The values of `codes` used last, by a hash of the addresses of the codes: a search for a line
-    # needs those of all frames between a kernel and the chip.
+    # The values of `codes` used last, by a hash of the addresses of the codes; and the addresses of
+    # those of the language: a search for a line needs one of them for each frame between a kernel
+    # and the chip, and all other memory for it would be in no cache.
     cdef void *recent_codes[RECENT_CODES]
+    cdef PyObject *language_codes[RECENT_CODES]
     cdef long long numbers
 
     cdef CodeLines lines_of(self, PyFrameObject *frame, PyObject *code)

@@ -38,6 +38,7 @@ cdef class StepRows(PackedRows):
         cdef PyFrameObject *outer
         cdef PyObject *code
         cdef CodeLines lines
+        cdef size_t place
         cdef void *recent
         if frame == NULL:
             return self.recorder.unknown_line()
@@ -47,13 +48,16 @@ cdef class StepRows(PackedRows):
                 code = <PyObject *> PyFrame_GetCode(frame)
                 # The frame has the code as well.
                 Py_DECREF(code)
-                recent = self.recent_codes[<size_t> code >> 5 & (RECENT_CODES - 1)]
-                if recent != NULL and (<CodeLines> recent).address == code:
-                    lines = <CodeLines> recent
-                else:
-                    lines = self.lines_of(frame, code)
-                if not lines.is_language:
-                    return self.line_at(lines, frame)
+                place = <size_t> code >> 5 & (RECENT_CODES - 1)
+                if self.language_codes[place] != code:
+                    recent = self.recent_codes[place]
+                    if recent != NULL and (<CodeLines> recent).address == code:
+                        lines = <CodeLines> recent
+                    else:
+                        lines = self.lines_of(frame, code)
+                    if not lines.is_language:
+                        return self.line_at(lines, frame)
+                    self.language_codes[place] = code
                 outer = PyFrame_GetBack(frame)
                 if outer == NULL:
                     return self.recorder.unknown_line()
