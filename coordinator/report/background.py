@@ -1,8 +1,8 @@
 """Work beside the main thread of the command, and an end of it before all is done."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Event, Thread
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 _T = TypeVar("_T")
 
@@ -28,23 +28,30 @@ class Writing:
 
 
 class Task(Generic[_T]):
-    """A call of `function` in a thread of its own, from now on."""
+    """A call of `function` in a thread of its own, when the tasks `after` have ended."""
 
-    def __init__(self, function: Callable[[], _T]) -> None:
+    def __init__(self, function: Callable[[], _T], after: "Sequence[Task[Any]]" = ()) -> None:
         self._function = function
+        self._after = after
         self._results: list[_T] = []
         self._error: BaseException | None = None
         self._thread = Thread(target=self._run)
         self._thread.start()
 
+    def join(self) -> None:
+        """Wait for its end, whether `function` returns or raises."""
+        self._thread.join()
+
     def wait(self) -> _T:
         """What `function` returns, or raises."""
-        self._thread.join()
+        self.join()
         if self._error is not None:
             raise self._error
         return self._results[0]
 
     def _run(self) -> None:
+        for task in self._after:
+            task.join()
         try:
             self._results.append(self._function())
         except BaseException as error:  # noqa: BLE001 - raised in the thread that waits

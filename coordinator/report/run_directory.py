@@ -21,7 +21,7 @@ class RunFiles:
 
     Without a trace these are `run.json`, and the send/receive trace if it was requested. A run with
     a trace has its records and logs as well: these are written in threads as soon as the LPs have
-    sent everything, while the processes exit and the command prints the results. Another thread
+    sent everything, while the processes exit and the command prints the results. A third one
     calls `explain` with the records and the simulated time of the run; `imports` are the modules
     that it needs.
     """
@@ -51,7 +51,10 @@ class RunFiles:
         """Begin to write and to explain `collected`, all of a run that has come to its end."""
         records = self._begin(collected)
         if self._explain is not None and records.tables:
-            self._explanation = Task(partial(self._explain, records, collected.time_ps))
+            explain = partial(self._explain, records, collected.time_ps)
+            # After the tables: two threads that compute take the interpreter from each other, and
+            # what is written in between leaves the caches.
+            self._explanation = Task(explain, after=self._written[:1])
 
     def explanation(self) -> list[str]:
         """What `explain` returns; nothing for a run without records, or without an end."""

@@ -82,6 +82,20 @@ def test_only_a_run_that_came_to_its_end_is_explained(tmp_path: Path, collected:
     assert failed.explanation() == []
 
 
+def test_the_explanation_begins_when_the_tables_are_written(
+    tmp_path: Path, collected: Collected
+) -> None:
+    directory = prepare_directory(tmp_path / "run", "fake")
+
+    def explain(_records: RecordRows, _total_ps: int) -> list[str]:
+        return [path.name for path in (directory / "records").iterdir()]
+
+    files = RunFiles(directory, plan(), explain)
+    files.collected(collected)
+    assert files.explanation() == ["sip0.programs.parquet"]
+    finish(files, collected)
+
+
 def test_an_explanation_that_fails_leaves_the_files(tmp_path: Path, collected: Collected) -> None:
     def explain(records: RecordRows, total_ps: int) -> list[str]:
         raise ValueError(f"{len(records.tables)} table, {total_ps} ps")
