@@ -95,11 +95,17 @@ def call(arguments: Sequence[str], context: "CliContext | None" = None) -> int:
     Errors are raised: `UsageError`, in one line, for arguments that are wrong.
     """
     # Imported after the processes have been started: it takes as long as their imports.
+    from click import Abort
+
     from kernbench.cli.group import kernbench_group
 
-    code: int = kernbench_group().main(
-        list(arguments), "kernbench", standalone_mode=False, obj=context or _context(None)
-    )
+    try:
+        code: int = kernbench_group().main(
+            list(arguments), "kernbench", standalone_mode=False, obj=context or _context(None)
+        )
+    except Abort as abort:
+        # What click makes of Ctrl-C.
+        raise KeyboardInterrupt from abort
     return code
 
 

@@ -102,3 +102,14 @@ def test_a_load_that_is_no_share_of_the_capacity_is_refused(
     assert printed.out == ""
     (line,) = printed.err.splitlines()
     assert line.endswith(f"validate: --load: expected a number above 0 and at most 1, got {load!r}")
+
+
+def test_ctrl_c_after_the_simulation_ends_the_command_as_the_signal_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kernbench.cli.main._execute", interrupted)
+    assert main(["--sips", "1"]) == 130
+    assert capsys.readouterr().err.strip() == ""
