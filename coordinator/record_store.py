@@ -5,7 +5,6 @@ A large run has hundreds of megabytes of rows, which nothing reads before its en
 
 from collections.abc import Iterator
 from tempfile import SpooledTemporaryFile
-from threading import Lock
 from weakref import finalize
 
 from runtime.core.errors import ProtocolError
@@ -21,7 +20,6 @@ class StoredTable:
 
     def __init__(self, sip: int, table: RunTable, peer: str) -> None:
         self.sip, self.table, self.peer = sip, table, peer
-        self._lock = Lock()
         self._rows = SpooledTemporaryFile(_IN_MEMORY_BYTES)  # noqa: SIM115 - closed below
         # The result of a run has no end of its own at which it could be closed.
         finalize(self, self._rows.close)
@@ -31,16 +29,10 @@ class StoredTable:
         self._rows.write(rows)
 
     def parts(self, most_rows: int) -> Iterator[bytes]:
-        """All rows, in parts of `most_rows` and one for the rest; several threads may read."""
-        size, start = most_rows * self.table.row_bytes, 0
-        while part := self._read(start, size):
+        """All rows, in parts of `most_rows` and one for the rest."""
+        self._rows.seek(0)
+        while part := self._rows.read(most_rows * self.table.row_bytes):
             yield part
-            start += size
-
-    def _read(self, start: int, size: int) -> bytes:
-        with self._lock:
-            self._rows.seek(start)
-            return self._rows.read(size)
 
 
 class RecordStore:

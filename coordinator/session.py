@@ -24,12 +24,13 @@ from typing import Protocol
 
 from coordinator.children import GRACE_S
 from coordinator.code import RunCode
+from coordinator.collected import Collected
 from coordinator.failure import LpExitFailed, SlowExit
 from coordinator.launch import Launch
 from coordinator.launcher import Launcher
 from coordinator.plan import Plan
 from coordinator.rendezvous import Rendezvous
-from coordinator.watch import Collected, RunObserver, Watch
+from coordinator.watch import RunObserver, Watch
 from runtime.core.errors import InvariantError, KernbenchError, ProtocolError
 from runtime.core.wallclock import now_s
 from runtime.diagnosis.deadlock import deadlock

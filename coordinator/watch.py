@@ -13,10 +13,10 @@ least every `POLL_S` seconds the processes, the time limits and the stop signal 
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from coordinator.children import Children
+from coordinator.collected import Collected
 from coordinator.failure import (
     CollectiveTimeout,
     Interrupted,
@@ -31,8 +31,6 @@ from coordinator.failure import (
 from coordinator.late_ranks import CollectiveWaits
 from coordinator.launcher import UNKNOWN_EXIT
 from coordinator.liveness import Liveness
-from coordinator.op_logs import OpLogs
-from coordinator.record_store import RecordStore
 from coordinator.rendezvous import Rendezvous
 from runtime.core.errors import KernbenchError, ProtocolError
 from runtime.core.wallclock import now_s
@@ -53,7 +51,6 @@ from runtime.wire.control import (
     Transferred,
     Written,
 )
-from runtime.wire.reports import DevicePrint, SlotTransfer
 
 TIMEOUT_S = 60.0
 """The longest silence of an LP, unless the command line or a process group sets a limit."""
@@ -83,31 +80,6 @@ class RunObserver(Protocol):
     def ended(self) -> None:
         """The run has ended; this is the last call."""
         ...
-
-
-@dataclass
-class Collected:
-    """Everything the LPs have sent so far; also used when the run fails.
-
-    `reached_ps` is the last reported time of each LP, `written` by SIP the data of its host's
-    writes. `contents` are pieces of memories by physical address.
-    `transfers` are the slots that kernels sent and received, and `prints` the lines that they
-    printed, of each SIP in the order of time. `records` are the tables of all SIPs.
-    """
-
-    done: dict[int, Done] = field(default_factory=dict[int, Done])
-    logs: OpLogs = field(default_factory=OpLogs)
-    reached_ps: dict[int, int] = field(default_factory=dict[int, int])
-    written: dict[int, bytearray] = field(default_factory=dict[int, bytearray])
-    contents: list[tuple[int, bytes]] = field(default_factory=list[tuple[int, bytes]])
-    transfers: list[SlotTransfer] = field(default_factory=list[SlotTransfer])
-    prints: list[DevicePrint] = field(default_factory=list[DevicePrint])
-    records: RecordStore = field(default_factory=RecordStore)
-
-    @property
-    def time_ps(self) -> int:
-        """The latest simulated time that an LP has reported."""
-        return max(self.reached_ps.values(), default=0)
 
 
 class Watch:

@@ -5,12 +5,12 @@ from functools import partial
 from pathlib import Path
 
 from coordinator.aggregate import RunReport, sip_reports
+from coordinator.collected import Collected
 from coordinator.plan import Plan
 from coordinator.report.background import Task, Writing
 from coordinator.report.files import CCL, TOPOLOGY, write_ccl_trace, write_logs, write_report
 from coordinator.report.record_files import import_early, write_records
 from coordinator.report.record_rows import RecordRows
-from coordinator.watch import Collected
 from runtime.core.output import write_output
 
 Explain = Callable[[RecordRows, int], list[str]]

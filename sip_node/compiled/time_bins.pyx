@@ -238,14 +238,10 @@ cdef class TimeBins:
 
     cdef int serve(self, AddedService *service) except -1:
         """Add a service which is logged, or ends in another bin."""
-        cdef void *found
         if self.is_logged:
             if self.count == self.room:
                 self.room = 2 * self.room + FIRST_ROOM
-                found = PyMem_Realloc(self.log, self.room * sizeof(AddedService))
-                if not found:
-                    raise MemoryError
-                self.log = <AddedService *> found
+                self.log = <AddedService *> resized(self.log, self.room * sizeof(AddedService))
             self.log[self.count] = service[0]
             self.count += 1
         return self.put(service, 0)
@@ -285,7 +281,6 @@ cdef class TimeBins:
         """Put the open bin behind the others; the next service looks for its bin."""
         cdef OpenBin *bin = &self.open_bin
         cdef Load load
-        cdef void *found
         if bin.packets or bin.busy_ps:
             load.number = (self.end_ps >> self.width) - 1
             load.nbytes, load.busy_ps = bin.nbytes, bin.busy_ps
@@ -297,10 +292,7 @@ cdef class TimeBins:
             else:
                 if self.size == self.capacity:
                     self.capacity = 2 * self.capacity + FIRST_CAPACITY
-                    found = PyMem_Realloc(self.loads, self.capacity * sizeof(Load))
-                    if not found:
-                        raise MemoryError
-                    self.loads = <Load *> found
+                    self.loads = <Load *> resized(self.loads, self.capacity * sizeof(Load))
                 self.loads[self.size] = load
                 self.size += 1
                 self.last_number = load.number
@@ -372,6 +364,14 @@ cdef class ServiceTemplate:
                     bins.put(&self.services[index], moved_ps)
             periods -= fit
             moved_ps += fit * period_ps
+
+
+cdef void *resized(void *memory, Py_ssize_t nbytes) except NULL:
+    """`memory` with another size."""
+    cdef void *found = PyMem_Realloc(memory, nbytes)
+    if not found:
+        raise MemoryError
+    return found
 
 
 cdef inline void unite(Load *load, Load *other) noexcept nogil:

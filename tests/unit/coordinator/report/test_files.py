@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.aggregate import summarise
+from coordinator.collected import Collected
 from coordinator.op_logs import OpLogs
 from coordinator.plan import ProgramSpec
 from coordinator.report.background import Writing
@@ -17,7 +18,6 @@ from coordinator.report.run_directory import RunFiles
 from coordinator.report.tables import heading, nccl_table, pass_line, run_statistics
 from coordinator.session import RunResult
 from coordinator.verify.verdict import MemoryStatistics, Verdict
-from coordinator.watch import Collected
 from runtime.core.bench_registry import BenchOutcome, PerfRow
 from runtime.core.errors import UsageError
 from runtime.core.trace import Operand, OpRecord

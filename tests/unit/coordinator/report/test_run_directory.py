@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.aggregate import summarise
+from coordinator.collected import Collected
 from coordinator.op_logs import OpLogs
 from coordinator.report.background import GivenUpError, Writing
 from coordinator.report.files import prepare_directory, write_logs
@@ -13,7 +14,6 @@ from coordinator.report.record_files import write_records
 from coordinator.report.record_rows import RecordRows
 from coordinator.report.run_directory import RunFiles
 from coordinator.session import RunResult
-from coordinator.watch import Collected
 from runtime.core.errors import ProtocolError, UsageError
 from runtime.core.output import OutputError
 from runtime.core.run_tables import PROGRAMS
