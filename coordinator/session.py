@@ -40,8 +40,8 @@ from runtime.wire.control import Done, Hello, Peers, Ready, Start
 class RunWriter(Protocol):
     """Writes the files of a run while it takes place."""
 
-    def simulating(self) -> None:
-        """The processes simulate, and the coordinator has little to do."""
+    def launched(self) -> None:
+        """The processes are launched, and the coordinator has little to do until they end."""
         ...
 
     def collected(self, collected: Collected) -> None:
@@ -124,10 +124,10 @@ class Session:
             try:
                 launch.start(self._plan.procs)
                 self._observer.launched(children.pids)
+                if self._files is not None:
+                    self._files.launched()
                 self._start(watch, rendezvous, code)
                 started_s = now_s()
-                if self._files is not None:
-                    self._files.simulating()
                 watch.collect()
                 _compare_code(code, watch.collected.done)
                 # The exit of the processes is no part of the simulation and may be slow.

@@ -32,7 +32,7 @@ _PATTERN = "sip*.parquet"
 
 
 def import_early(modules: Sequence[str]) -> None:
-    """Import in a thread what the files are written with, while the processes of a run simulate.
+    """Import in a thread what the files are written with, while the processes of a run start.
 
     Then `modules`, which the caller of the run needs after it.
     """

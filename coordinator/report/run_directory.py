@@ -42,8 +42,8 @@ class RunFiles:
         self._written: list[Task[None]] = []
         self._explanation: Task[list[str]] | None = None
 
-    def simulating(self) -> None:
-        """The processes simulate: import what the files are written with."""
+    def launched(self) -> None:
+        """The processes are launched: import what the files are written with."""
         if self._plan.trace:
             import_early(self._imports)
 

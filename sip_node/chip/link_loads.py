@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.run_tables import LINKS
 from sip_node.chip.run_recorder import RunRecorder
-from sip_node.chip.time_bins import TimeBins
+from sip_node.chip.time_bins import LEAST_SHIFT, TimeBins
 
 LoadKind = Literal["link", "memory", "port"]
 """A link between two nodes; a channel of a memory; a port: of a SRAM, of a TCM, between SIPs."""
@@ -56,12 +56,15 @@ class ReferenceLinkLoads:
         text = self._recorder.text
         # One width for the SIP, which those of all SIPs have in most runs: rows are united here, in
         # C, and not in the command.
-        shift = max((bins.shift for _, _, bins in loads), default=0)
+        shift = max((bins.shift for _, _, bins in loads), default=LEAST_SHIFT)
+        pack, scale = LINKS.packer.pack, shift - LEAST_SHIFT
         rows = list[bytes]()
         for kind, name, bins in sorted(loads, key=itemgetter(0, 1)):
             bins.widen(shift)
-            link = text(name)
-            rows.append(bins.packed(link, text(kind)))
+            link, kind_text = text(name), text(kind)
+            rows.extend(
+                pack(link, kind_text, number << scale, *load) for number, *load in bins.rows()
+            )
         self._recorder.add(LINKS, b"".join(rows))
 
 

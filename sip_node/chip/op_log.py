@@ -16,7 +16,7 @@ from sip_node.chip.op_rows import ReferenceOpRows
 from sip_node.chip.run_recorder import RunRecorder
 from sip_node.chip.step_rows import ReferenceStepRows
 
-CHUNK_RECORDS = 4096
+CHUNK_RECORDS = 1024
 """At most 65,535: the array header of a chunk then has at most three bytes."""
 _encoder = msgspec.msgpack.Encoder()
 

@@ -9,7 +9,7 @@ from runtime.core.trace import Operand, OpRecord
 from sip_node.chip.fabric.packet_train import QueueTimes
 from sip_node.chip.run_recorder import RunRecorder
 
-ROWS = 2048
+ROWS = 256
 """Rows that are packed before they are passed on."""
 
 

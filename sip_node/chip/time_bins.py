@@ -10,7 +10,7 @@ bins are added. So the width follows from the run alone: it is the least for whi
 from typing import TYPE_CHECKING
 
 from runtime.core.compiled.choice import IS_COMPILED
-from runtime.core.run_tables import LEAST_BIN_PS, LINKS, MOST_BINS
+from runtime.core.run_tables import LEAST_BIN_PS, MOST_BINS
 
 LEAST_SHIFT = LEAST_BIN_PS.bit_length() - 1
 
@@ -74,12 +74,6 @@ class ReferenceTimeBins:
         self._end_ps = 0
         while self.shift < shift:
             self._double()
-
-    def packed(self, link: int, kind: int) -> bytes:
-        """The rows of `LINKS` for these bins, of the server and the kind with these texts."""
-        rows, shift = self.rows(), self.shift - LEAST_SHIFT
-        pack = LINKS.packer.pack
-        return b"".join(pack(link, kind, number << shift, *load) for number, *load in rows)
 
     def _open(self, time_ps: int) -> None:
         """Begin the bin of a time."""

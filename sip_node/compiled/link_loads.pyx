@@ -2,20 +2,19 @@
 
 from runtime.core.run_tables import LINKS
 from sip_node.compiled.server cimport FifoServer
-from sip_node.compiled.time_bins cimport ServiceBatch, TimeBins
+from sip_node.compiled.time_bins cimport LinkRow, ServiceBatch, TimeBins
 
 cdef enum:
-    # Rows that are passed on together: memory for more would be new to the process.
-    PIECE_BYTES = 1 << 18
-
-cdef Py_ssize_t LINK_BYTES = LINKS.row_bytes
+    # 24 KB, which stay in the caches until they are passed on.
+    ROWS = 512
 
 
-cdef class LinkLoads:
+cdef class LinkLoads(PackedRows):
     """The twin of `ReferenceLinkLoads`."""
 
     def __init__(self, recorder):
-        self.recorder, self.watched, self.batch = recorder, [], ServiceBatch()
+        self.start(recorder, LINKS, sizeof(LinkRow), ROWS)
+        self.watched, self.batch = [], ServiceBatch()
 
     def watch(self, kind, *servers):
         """See the reference."""
@@ -40,29 +39,21 @@ cdef class LinkLoads:
         """See the reference."""
         cdef TimeBins bins
         cdef dict loads = {}, of_kind
-        cdef list rows = []
-        cdef Py_ssize_t nbytes = 0
+        cdef int link, kind_text
         self.batch.sort_in()
         for kind, server, each in self.watched:
             bins = <TimeBins> each
             if bins.has_load():
                 loads.setdefault(kind, {}).setdefault(server.name, []).append(bins)
         self.watched = []
-        text = self.recorder.text
         for kind in sorted(loads):
-            of_kind, kind_text = loads[kind], None
+            of_kind = loads[kind]
             # Names alone, which are compared as bytes.
             for name in sorted(of_kind):
-                link = text(name)
-                if kind_text is None:
-                    kind_text = text(kind)
+                link, kind_text = self.text(name), self.text(kind)
                 for each in of_kind[name]:
                     bins = <TimeBins> each
                     bins.widen_to(self.batch.width)
-                    rows.append(bins.packed(link, kind_text))
-                    nbytes += bins.size * LINK_BYTES
+                    bins.pack(self, link, kind_text)
                     bins.release()
-                if nbytes >= PIECE_BYTES:
-                    self.recorder.add(LINKS, b"".join(rows))
-                    rows, nbytes = [], 0
-        self.recorder.add(LINKS, b"".join(rows))
+        self.pass_on()

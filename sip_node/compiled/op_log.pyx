@@ -17,7 +17,7 @@ from sip_node.compiled.struct_fields cimport field_at, offset_of
 
 cdef enum:
     # As in the reference.
-    CHUNK_RECORDS = 4096
+    CHUNK_RECORDS = 1024
     HASHED_BYTES = 1 << 16
 
 cdef object operand_type = Operand

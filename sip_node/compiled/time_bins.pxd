@@ -1,5 +1,8 @@
 """The load of a link over time, in C: see time_bins.pyx."""
 
+from sip_node.compiled.packed_rows cimport PackedRows
+
+
 cdef struct Load:
     # What a bin holds: `number` is that of the bin.
     long long number
@@ -7,6 +10,13 @@ cdef struct Load:
     long long busy_ps
     long long queued_ps
     long long packets
+
+
+cdef packed struct LinkRow:
+    # The columns of `LINKS`.
+    int link
+    int kind
+    Load load
 
 
 cdef struct OpenBin:
@@ -86,8 +96,8 @@ cdef class TimeBins:
 
     cdef int wait_in(self, long long *wait_ps, object server) except -1
     cdef bint has_load(self) noexcept
-    cpdef object packed(self, int link, int kind)
     cdef int serve(self, AddedService *service) except -1
+    cdef int pack(self, PackedRows rows, int link, int kind) except -1
     cdef int release(self) except -1
     cdef int put(self, AddedService *service, long long moved_ps) except -1
     cdef int open(self, long long time_ps) except -1

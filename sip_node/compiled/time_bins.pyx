@@ -14,11 +14,10 @@ on.
 A fast-forward logs the services of a period, and repeats them for the periods that it skips.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from libc.string cimport memcpy
 
-from runtime.core.run_tables import LEAST_BIN_PS, LINKS, MOST_BINS
+from runtime.core.run_tables import LEAST_BIN_PS, MOST_BINS
 from sip_node.compiled.prefetch cimport prefetch
 
 cdef enum:
@@ -33,16 +32,6 @@ cdef enum:
 
 cdef int LEAST_WIDTH = LEAST_BIN_PS.bit_length() - 1
 cdef long long BINS = MOST_BINS
-
-
-cdef packed struct LinkRow:
-    # The columns of `LINKS`.
-    int link
-    int kind
-    Load load
-
-
-assert sizeof(LinkRow) == LINKS.row_bytes
 
 
 cdef class ServiceBatch:
@@ -181,20 +170,6 @@ cdef class TimeBins:
         self.batch.sort_in()
         self.widen_to(shift)
 
-    cpdef object packed(self, int link, int kind):
-        """See `ReferenceTimeBins.packed`."""
-        cdef Py_ssize_t index
-        cdef LinkRow *rows
-        self.batch.sort_in()
-        self.close()
-        packed = PyBytes_FromStringAndSize(NULL, self.size * sizeof(LinkRow))
-        rows = <LinkRow *> PyBytes_AS_STRING(packed)
-        for index in range(self.size):
-            rows[index].link, rows[index].kind = link, kind
-            rows[index].load = self.loads[index]
-            rows[index].load.number <<= self.width - LEAST_WIDTH
-        return packed
-
     def begin_log(self):
         """Log the services from now on."""
         self.batch.sort_in()
@@ -245,6 +220,17 @@ cdef class TimeBins:
             self.log[self.count] = service[0]
             self.count += 1
         return self.put(service, 0)
+
+    cdef int pack(self, PackedRows rows, int link, int kind) except -1:
+        """Append the row of each bin to `rows`, with the indices of two texts."""
+        cdef Py_ssize_t index
+        cdef LinkRow *row
+        self.close()
+        for index in range(self.size):
+            row = <LinkRow *> rows.new_row()
+            row.link, row.kind, row.load = link, kind, self.loads[index]
+            row.load.number <<= self.width - LEAST_WIDTH
+        return 0
 
     cdef int release(self) except -1:
         """Free the memory of all bins, which are no longer needed."""
