@@ -93,4 +93,7 @@ def _await(condition: Any, driver: Any) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except UsageError as error:
+        sys.exit(str(error))

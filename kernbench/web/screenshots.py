@@ -68,10 +68,14 @@ def write_picture(path: Path, image: bytes) -> None:
     # Bokeh itself needs Pillow.
     from PIL import Image
 
+    path.parent.mkdir(parents=True, exist_ok=True)
     with Image.open(BytesIO(image)) as opened:
         opened.convert("RGB").quantize(COLOURS).save(path, optimize=True)
     print(f"{path}: {path.stat().st_size:,} B")
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except UsageError as error:
+        sys.exit(str(error))
