@@ -19,9 +19,9 @@ BIN_PS = "bin_ps"
 """Key of the width of a time bin in the metadata of a file of links."""
 LEAST_BIN_PS = 1024
 """The least width of a time bin."""
-MOST_BINS = 1024
+MOST_BINS = 512
 """Time bins of a run; the width of a bin is the least power of two times 1,024 ps for which they
-suffice.
+suffice. A page of `web` has no room for more, and rows of loads are most of the records of a run.
 """
 
 

@@ -1,4 +1,4 @@
-"""The load of a link over time, in bins of equal width: at most 1,024 of them for any run.
+"""The load of a link over time, in bins of equal width: at most 512 of them for any run.
 
 The width begins at 1,024 ps and doubles when a service begins behind the last bin; then pairs of
 bins are added. So the width follows from the run alone: it is the least for which the bins suffice.

@@ -50,10 +50,10 @@ def test_a_service_counts_in_the_bin_of_its_start_and_is_busy_in_all_that_it_spa
 @both
 def test_bins_without_a_service_are_left_out(bins: Any) -> None:
     assert [
-        row[0] for row in filled(bins, [(0, 1, 1, 0), (900 * BIN, 900 * BIN, 0, 0)]).rows()
+        row[0] for row in filled(bins, [(0, 1, 1, 0), (400 * BIN, 400 * BIN, 0, 0)]).rows()
     ] == [
         0,
-        900,
+        400,
     ]
 
 
@@ -69,7 +69,7 @@ def test_bins_are_used_from_the_first_service_on(bins: Any) -> None:
 
 @both
 def test_bins_that_are_widened_are_those_of_a_wide_run(bins: Any) -> None:
-    added = services(3, 700 * BIN)
+    added = services(3, 400 * BIN)
     made, last = filled(bins, added), (8 * MOST_BINS - 1) * BIN
     made.widen(made.shift + 3)
     wide = filled(bins, [*added, (last, last + 1, 5, 0)])
@@ -94,7 +94,7 @@ def test_the_wait_in_a_queue_before_counts_for_the_next_service(bins: Any) -> No
 def test_the_width_is_the_least_for_which_the_bins_suffice(bins: Any, last: int) -> None:
     made = filled(bins, [(0, 1, 1, 0), (last * BIN, last * BIN + 1, 1, 0)])
     rows = made.rows()
-    assert made.shift - LEAST_SHIFT == max(0, last.bit_length() - 10)
+    assert made.shift - LEAST_SHIFT == max(0, last.bit_length() - 9)
     assert [row[0] for row in rows] == [0, last >> (made.shift - LEAST_SHIFT)]
     assert rows[-1][0] < MOST_BINS
 
