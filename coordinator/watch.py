@@ -42,14 +42,12 @@ from runtime.wire.control import (
     Failed,
     FromLp,
     Hello,
-    MemoryContents,
     Printed,
     Ready,
     RecordChunk,
     Status,
     TraceChunk,
     Transferred,
-    Written,
 )
 
 TIMEOUT_S = 60.0
@@ -195,43 +193,10 @@ class Watch:
         return True
 
     def _store(self, lp: int, message: FromLp) -> None:
-        collected = self.collected
-        match message:
-            case Status():
-                collected.reached_ps[lp] = message.time_ps
-                self._observer.status(message, self._sips_of_lp[lp])
-            case TraceChunk():
-                self._require_own_sips(lp, (message.sip,))
-                collected.logs.add(message.sip, message.records, f"LP {lp}")
-            case RecordChunk():
-                self._require_own_sips(lp, (message.sip,))
-                collected.records.add(
-                    message.sip, message.table, message.rows, message.texts, f"LP {lp}"
-                )
-            case Written():
-                self._require_own_sips(lp, (message.sip,))
-                collected.written.setdefault(message.sip, bytearray()).extend(message.data)
-            case MemoryContents():
-                self._require_own_sips(lp, (message.sip,))
-                collected.contents.append((message.address, message.data))
-            case Transferred():
-                self._require_own_sips(lp, (message.transfer.sip,))
-                collected.transfers.append(message.transfer)
-            case Printed():
-                self._require_own_sips(lp, (message.line.sip,))
-                collected.prints.append(message.line)
-            case Done():
-                sips = tuple(report.sip for report in message.sips)
-                self._require_own_sips(lp, sips, complete=True)
-                collected.done[lp] = message
-                collected.reached_ps[lp] = max(report.time_ps for report in message.sips)
-            case _:
-                raise ProtocolError(f"LP {lp}", f"{type(message).__name__} during a run")
-
-    def _require_own_sips(self, lp: int, sips: tuple[int, ...], *, complete: bool = False) -> None:
-        own = self._sips_of_lp[lp]
-        if sips != own if complete else not set(sips) <= set(own):
-            raise ProtocolError(f"LP {lp}", f"it reports SIPs {sips}, it holds {own}")
+        sips = self._sips_of_lp[lp]
+        self.collected.add(lp, sips, message)
+        if isinstance(message, Status):
+            self._observer.status(message, sips)
 
     def _next(self, missing: list[int], due: str) -> tuple[int, FromLp]:
         """The next message of any LP; a message `due` is missing from the LPs in `missing`."""

@@ -4,10 +4,11 @@ from pathlib import Path
 import pytest
 
 from coordinator.aggregate import merge_outcomes, run_digest, sip_reports, summarise
+from coordinator.collected import Collected
 from coordinator.launcher import SpawnLauncher
 from coordinator.session import Session
 from tests.support.scripted_lp import EVENTS, TIME_PS, digest_of
-from tests.support.sessions import Recorder, is_running, plan, run_fakes
+from tests.support.sessions import Recorder, fake_launcher, is_running, plan, run_fakes
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 
@@ -39,6 +40,31 @@ def test_the_report_of_a_session_holds_its_statistics_and_passes():
 def test_status_messages_reach_the_observer_with_the_sips_of_the_lp():
     _, recorder = run_fakes("normal", sips=2)
     assert {(status.lp, sips) for status, sips in recorder.statuses} == {(0, (0,)), (1, (1,))}
+
+
+class _Files:
+    """The files of a run, which remember what has happened."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    def launched(self) -> None:
+        self.events.append("launched")
+
+    def collected(self, collected: Collected) -> None:
+        self.events.append(f"collected {sorted(collected.done)}")
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "events"),
+    [("normal", ["launched", "collected [0, 1]"]), ("wrong_hash", ["launched"])],
+)
+def test_the_files_begin_at_the_launch_before_the_lps_are_ready_and_get_the_results_of_a_whole_run(
+    behaviour: str, events: list[str]
+):
+    files = _Files()
+    Session(plan(2), fake_launcher("normal", behaviour), Recorder(), files).run()
+    assert files.events == events
 
 
 def test_a_stranger_is_refused_and_the_run_goes_on():
