@@ -15,10 +15,15 @@ from runtime.core.simtime import format_ps
 
 _QUEUES_SHOWN = 32
 """Queues in the text of a deadlock at most; `run.json` has all of them."""
+_NAMES_LISTED = 60
+"""Of more known names, the text of an error has what is before their first dot."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` for the known name closest to `name`, else `; known: a, b, c`."""
+    """`; did you mean 'x'?` for the known name closest to `name`, else `; known: a, b, c`.
+
+    Of many dotted names, only the first parts are listed: `a.*`.
+    """
     # Loaded where a name is wrong, since it is large.
     from difflib import get_close_matches
 
@@ -28,6 +33,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if match:
         return f"; did you mean {match[0]!r}?"
     # Nothing is similar: the complete list helps more than a wild guess.
+    if len(choices) > _NAMES_LISTED:
+        parts = (choice.partition(".") for choice in choices)
+        choices = list(dict.fromkeys(first + (".*" if dot else "") for first, dot, _ in parts))
     return f"; known: {', '.join(choices)}" if choices else ""
 
 
