@@ -25,6 +25,7 @@ INSTRUCTION = re.compile(r"\s+# (?:noqa|pyright|type|pragma): .*")
 NOT_OF_ONE_MODULE = {
     "test_style": "reads all packages",
     "test_pages": "reads all pages",
+    "test_tree": "reads all files of the checkout",
     "test_traffic": "the bytes which all algorithms send",
     "test_absent_names": "the names of the package `runtime.torch`",
     "test_public_names": "the names of the package `runtime.torch`",
