@@ -2,16 +2,38 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
+# What is installed: the packages of a run; those of the tests; those of lint.
 STAMP  := $(VENV)/.installed
-# The compiled core is built after the packages are installed, and again when a source of it changes.
+TESTS  := $(VENV)/.tests
+LINT   := $(VENV)/.lint
+# The compiled core is built once, and again when a source of it changes.
 BUILT  := $(VENV)/.core
 ROOMS  := coordinator/compiled runtime/core/compiled sip_node/compiled
 CORE   := hatch_build.py $(foreach room,$(ROOMS),$(wildcard $(room)/*.pyx $(room)/*.pxd)) runtime/core/compiled/sources.py
+# Of the packages, what is imported is compiled to bytecode, when it is first imported: half of the
+# CPU time of an installation is bytecode that nothing runs. Many containers forbid Python to write
+# it; then each process of each run would compile all that it imports, for a second.
+export PYTHONDONTWRITEBYTECODE :=
+INSTALL := KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
-.PHONY: run test test-fast test-nightly test-torch mutants lint bench figures setup setup-torch clean
+.PHONY: run test test-fast test-nightly test-torch mutants lint bench figures setup core setup-torch clean
 
-run: setup
+# The first run is answered by the reference in Python, whose results are those of the compiled core;
+# then the core is built in the background.
+run: $(if $(wildcard $(BUILT)),$(BUILT),$(STAMP))
 	$(BIN)/python launch.py --sips 2
+	@test -e $(BUILT) || $(BUILD_IN_BACKGROUND)
+
+define BUILD_IN_BACKGROUND
+{ mkdir -p build && (nohup nice $(BUILD_CORE) >build/core.log 2>&1 </dev/null &) && \
+	echo "The compiled core (same results, several times faster) is being built in the background," && \
+	echo "which takes about a minute (log: build/core.log). Runs use it as soon as it is there."; }
+endef
+
+# `sh -c`: the stamp is written only after a build without errors.
+define BUILD_CORE
+sh -c '$(BIN)/python hatch_build.py && $(BIN)/python -m compileall -q coordinator kernbench runtime sip_node && touch $(BUILT)'
+endef
 
 test: setup
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
@@ -25,7 +47,7 @@ test-fast: setup
 # The transcripts that `make test` leaves out: whole studies, all of `validate`, benches on four SIPs,
 # large collectives.
 test-nightly: setup
-	KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[hta]'
+	$(INSTALL) '.[hta]'
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup -m nightly --timeout 1200
 
 # The device of PyTorch; `make test` leaves these tests out. By files: tests of one share a run.
@@ -36,7 +58,7 @@ test-torch: setup-torch
 mutants: setup
 	$(BIN)/python -m tests.mutants
 
-lint: setup
+lint: setup $(LINT)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
@@ -46,34 +68,41 @@ lint: setup
 # Without simulus, which only a comparison needs, its rows have a note in place of a number.
 bench: setup
 	-@$(BIN)/python -c 'import simulus' 2>/dev/null || \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+		$(INSTALL) '.[bench]'
 	$(BIN)/python -m kernbench.speed.bench $(if $(AGAINST),--against $(AGAINST)) --write docs/performance.md
 
 # The figures of the documentation, from the results files in docs/figures; nothing is simulated.
 figures: setup
 	$(BIN)/python -m kernbench.studies.figures docs/figures
 
-setup: $(BUILT)
+# What `make run` and `make test` need.
+setup: $(TESTS) $(BUILT)
+
+core: $(BUILT)
 
 # PyTorch for CPUs, and the C++ part of the device. Where the package index has builds for GPUs only,
 # TORCH_INDEX names another one: make setup-torch TORCH_INDEX=https://download.pytorch.org/whl/cpu
-setup-torch: $(BUILT)
-	KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) --editable '.[torch]'
+setup-torch: setup
+	$(INSTALL) '.[torch]' $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 	$(BIN)/python -m kernbench.torch_backend.native_build
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kernbench needs python 3.11 or newer; run: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plots,web]'
+	$(INSTALL) '.[core]'
 	@touch $(STAMP)
 
-# Bytecode is compiled here, since many containers set PYTHONDONTWRITEBYTECODE: each process of a run
-# would compile every module it imports, for 0.4 s of CPU.
+$(TESTS): $(STAMP)
+	$(INSTALL) '.[test]'
+	@touch $(TESTS)
+
+$(LINT): $(TESTS)
+	$(INSTALL) '.[dev]'
+	@touch $(LINT)
+
+# A build in the background is waited for.
 $(BUILT): $(STAMP) $(CORE)
-	$(BIN)/python hatch_build.py
-	$(BIN)/python -m compileall -q -j 0 coordinator kernbench runtime sip_node
-	@touch $(BUILT)
+	$(BUILD_CORE)
 
 clean:
 	rm -rf $(VENV) build runs .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -5,14 +5,17 @@ its reference in Python runs. The wheel then holds no machine code and fits ever
 
 All modules in C are in one shared library, from which `runtime/core/compiled/library.py` imports
 them. A build keeps what it translated and compiled in `build/core`, named by a hash of all that it
-was made from; so the next build does only what has changed.
+was made from; so the next build does only what has changed. One build at a time runs in a tree, and
+the library appears in one step: a process that starts meanwhile runs the reference.
 """
 
+import fcntl
 import os
 import sys
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import chdir
+from contextlib import chdir, contextmanager
 from functools import partial
 from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
@@ -20,11 +23,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from Cython.Build import cythonize
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
-from setuptools import Distribution, Extension
-from setuptools.command.build_ext import build_ext
-from setuptools.errors import BaseError, CCompilerError
+
+# Cython and setuptools are imported where they are used: an installation without the core needs
+# neither.
 
 DIRECTIVES = {
     "language_level": 3,
@@ -36,8 +38,9 @@ DIRECTIVES = {
     "auto_pickle": False,
     "binding": False,
 }
-# Without debug symbols: a fifth of the size.
-FLAGS = ["-g0"]
+# No debug symbols: a fifth of the size. -O1: half of the CPU time of Python's -O3 for the build,
+# and the same speed within the noise of a measurement; see docs/performance.md.
+FLAGS = ["-g0", "-O1"]
 ROOT = Path(__file__).resolve().parent
 FOLDER = ROOT / "runtime" / "core" / "compiled"
 C_FILES, OBJECTS = ROOT / "build" / "core" / "c", ROOT / "build" / "core" / "objects"
@@ -48,9 +51,16 @@ class CompiledCore(BuildHookInterface):
 
     PLUGIN_NAME = "custom"
 
+    def dependencies(self) -> list[str]:
+        """What the build needs besides `build-system.requires`; called before `initialize`."""
+        if _is_unwanted():
+            return []
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+        return project["optional-dependencies"]["core"]
+
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
         """Called by hatchling before it collects the files of a wheel."""
-        if os.environ.get("KERNBENCH_CORE") == "python":
+        if _is_unwanted():
             return
         library = build_if_possible(self.app.display_warning)
         if library is None:
@@ -60,8 +70,14 @@ class CompiledCore(BuildHookInterface):
         build_data["artifacts"].append(f"/runtime/core/compiled/{library.name}")
 
 
+def _is_unwanted() -> bool:
+    return os.environ.get("KERNBENCH_CORE") == "python"
+
+
 def build_if_possible(warn: Callable[[str], None]) -> Path | None:
     """The library; None after a warning where it cannot be built, unless it is requested."""
+    from setuptools.errors import BaseError, CCompilerError
+
     try:
         return build()
     except (BaseError, CCompilerError) as error:
@@ -72,14 +88,30 @@ def build_if_possible(warn: Callable[[str], None]) -> Path | None:
         return None
 
 
+@contextmanager
+def _no_other_build() -> Generator[None]:
+    """Wait for a build of this tree in another process, which may run in the background."""
+    OBJECTS.mkdir(parents=True, exist_ok=True)
+    with (OBJECTS / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.stderr.write("another process builds the compiled core; waiting for it\n")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def build() -> Path:
     """Translate, compile and link; returns the library, or raises after deleting an older one."""
-    # An older library would hide that this build fails.
-    for path in (*FOLDER.glob("*.so"), *FOLDER.glob("*.pyd")):
-        path.unlink()
-    OBJECTS.mkdir(parents=True, exist_ok=True)
-    # Relative paths, so that the C files do not depend on where this tree is.
-    with chdir(ROOT), TemporaryDirectory() as folder:
+    from Cython.Build import cythonize
+    from setuptools import Distribution, Extension
+
+    # Relative paths, so that the C files do not depend on where this tree is. The folder is beside
+    # the objects: files are moved to them, which works within a file system only.
+    with _no_other_build(), chdir(ROOT), TemporaryDirectory(dir=OBJECTS.parent) as folder:
+        # An older library would hide that this build fails.
+        for path in (*FOLDER.glob("*.so"), *FOLDER.glob("*.pyd")):
+            path.unlink()
         extensions = [
             Extension(".".join(path.with_suffix("").parts), [str(path)])
             for path in (each.relative_to(ROOT) for each in _sources().sources(ROOT))
@@ -99,41 +131,54 @@ def build() -> Path:
             "runtime.core.compiled.twins",
             [source for module in modules for source in module.sources],
         )
-        command = _LinkedModules(Distribution({"ext_modules": [twins]}))
+        command = _linked_modules()(Distribution({"ext_modules": [twins]}))
         command.build_lib, command.build_temp = str(ROOT), folder
         command.ensure_finalized()
         command.run()
         return Path(command.get_ext_fullpath(twins.name))
 
 
-class _LinkedModules(build_ext):
-    """Compiles the sources of an extension on all cores, except those whose objects are kept."""
+def _linked_modules() -> Any:
+    """The `build_ext` of setuptools for an extension of many modules.
 
-    def build_extension(self, ext: Extension) -> None:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            objects = list(pool.map(self._object, ext.sources))
-        for path in {*OBJECTS.iterdir()} - {*objects}:
-            path.unlink()
-        self.compiler.link_shared_object(
-            [str(path) for path in objects],
-            self.get_ext_fullpath(ext.name),
-            libraries=self.get_libraries(ext),
-            build_temp=self.build_temp,
-            target_lang="c",
-        )
+    It compiles the sources on all cores, except those whose objects are kept.
+    """
+    from setuptools import Extension
+    from setuptools.command.build_ext import build_ext
 
-    def _object(self, source: str) -> Path:
-        name = Path(source).stem
-        macros = [("KERNBENCH_SOURCES", f'"{_digest()}"')] if name == "build" else []
-        # Times would not do: a file may be replaced by an older one.
-        compiler = getattr(self.compiler, "compiler_so", None)
-        made_from = repr((Path(source).read_bytes(), macros, FLAGS, compiler, sys.version))
-        kept = OBJECTS / f"{name}-{sha256(made_from.encode()).hexdigest()[:32]}.o"
-        if not kept.exists():
-            [made] = self.compiler.compile([source], self.build_temp, macros, extra_postargs=FLAGS)
-            # In one step: a build that is interrupted leaves no part of an object.
-            Path(made).replace(kept)
-        return kept
+    class LinkedModules(build_ext):
+        def build_extension(self, ext: Extension) -> None:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                objects = list(pool.map(self._object, ext.sources))
+            for path in {*OBJECTS.glob("*.o")} - {*objects}:
+                path.unlink()
+            library = Path(self.get_ext_fullpath(ext.name))
+            self.compiler.link_shared_object(
+                [str(path) for path in objects],
+                str(OBJECTS / library.name),
+                libraries=self.get_libraries(ext),
+                build_temp=self.build_temp,
+                target_lang="c",
+            )
+            # In one step: a process that starts meanwhile finds the whole library, or none.
+            (OBJECTS / library.name).replace(library)
+
+        def _object(self, source: str) -> Path:
+            name = Path(source).stem
+            macros = [("KERNBENCH_SOURCES", f'"{_digest()}"')] if name == "build" else []
+            # Times would not do: a file may be replaced by an older one.
+            compiler = getattr(self.compiler, "compiler_so", None)
+            made_from = repr((Path(source).read_bytes(), macros, FLAGS, compiler, sys.version))
+            kept = OBJECTS / f"{name}-{sha256(made_from.encode()).hexdigest()[:32]}.o"
+            if not kept.exists():
+                [made] = self.compiler.compile(
+                    [source], self.build_temp, macros, extra_postargs=FLAGS
+                )
+                # In one step: a build that is interrupted leaves no part of an object.
+                Path(made).replace(kept)
+            return kept
+
+    return LinkedModules
 
 
 def _digest() -> str:

@@ -4,6 +4,7 @@ Other threads of Python run while the text of a piece is made.
 """
 
 import msgspec
+from cpython.array cimport array
 
 from coordinator.compiled.json_text cimport JsonText
 from coordinator.compiled.op_records cimport PackedOperand, PackedRecord, take_operand, take_record
@@ -40,14 +41,14 @@ cdef class LogText:
         """See `ReferenceLogText.lanes`."""
         return self.order.lanes
 
-    def pieces(self, const unsigned int[::1] tid_of_lane):
+    def pieces(self, array tid_of_lane):
         """See `ReferenceLogText.pieces`."""
         cdef Py_ssize_t first = 0, end
         cdef JsonText lines = JsonText(), slices = JsonText()
         while first < self.order.count:
             end = min(first + PIECE_OPERATIONS, self.order.count)
             with nogil:
-                self.add_piece(lines, slices, first, end, tid_of_lane)
+                self.add_piece(lines, slices, first, end, tid_of_lane.data.as_uints)
             yield lines.taken(), slices.taken()
             first = end
 
@@ -57,7 +58,7 @@ cdef class LogText:
         JsonText slices,
         Py_ssize_t first,
         Py_ssize_t end,
-        const unsigned int[::1] tid_of_lane,
+        const unsigned int *tid_of_lane,
     ) except -1 nogil:
         """The text of the operations from `first` to `end` in the total order."""
         cdef Py_ssize_t index

@@ -2,10 +2,14 @@
 
 import ast
 import io
+import shutil
+import subprocess
 import tokenize
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+import pytest
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -13,6 +17,17 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 def modules_of(root: Path, packages: Iterable[str]) -> list[Path]:
     """The Python files of `packages` below `root`; packages that do not exist have none."""
     return sorted(path for package in packages for path in (root / package).rglob("*.py"))
+
+
+def tracked_files(root: Path) -> list[Path]:
+    """The files of the checkout `root` that git lists; skips the test where there is no git."""
+    git = shutil.which("git")
+    if git is None or not (root / ".git").exists():
+        pytest.skip("the tree is no git checkout")
+    listed = subprocess.run([git, "ls-files", "-z"], cwd=root, capture_output=True, check=True)
+    paths = [root / name for name in listed.stdout.decode().split("\0") if name]
+    # A file which the working tree has deleted is listed until the deletion is staged.
+    return [path for path in paths if path.is_file()]
 
 
 def functions_of(source: str) -> Iterator[tuple[Function, int]]:

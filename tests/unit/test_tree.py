@@ -1,24 +1,11 @@
 """What the checkout holds: sources, text and pictures, and nothing that a build makes."""
 
-import shutil
-import subprocess
 from pathlib import Path
 
-import pytest
+from tests.support.source import tracked_files
 
 ROOT = Path(__file__).parents[2]
 PICTURES = (".png", ".gif")
-
-
-def tracked_files() -> list[Path]:
-    """The files of the checkout, as git lists them."""
-    git = shutil.which("git")
-    if git is None or not (ROOT / ".git").exists():
-        pytest.skip("the tree is no git checkout")
-    listed = subprocess.run([git, "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
-    paths = [ROOT / name for name in listed.stdout.decode().split("\0") if name]
-    # A file which the working tree has deleted is still listed until the deletion is staged.
-    return [path for path in paths if path.is_file()]
 
 
 def is_binary(content: bytes) -> bool:
@@ -29,7 +16,7 @@ def is_binary(content: bytes) -> bool:
 def test_the_checkout_holds_no_binaries():
     found = [
         str(path.relative_to(ROOT))
-        for path in tracked_files()
+        for path in tracked_files(ROOT)
         if path.suffix not in PICTURES and is_binary(path.read_bytes())
     ]
     assert found == []

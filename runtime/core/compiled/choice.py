@@ -14,7 +14,7 @@ from runtime.core.sha256 import sha256_hex
 
 VARIABLE = "KERNBENCH_CORE"
 PYTHON, COMPILED = "python", "compiled"
-_REBUILD = "run `make setup`, or `pip install --editable .`, with a C compiler"
+_REBUILD = "run `make core`, or `pip install --editable .`, with a C compiler"
 
 
 def choose(requested: str | None) -> str:

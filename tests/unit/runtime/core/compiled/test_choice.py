@@ -25,7 +25,7 @@ def test_a_core_that_does_not_exist_is_refused() -> None:
 
 def test_a_core_that_is_requested_and_not_built_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "find_spec", lambda name: None)
-    with pytest.raises(UsageError, match=r"is not built\. To build it, run `make setup`"):
+    with pytest.raises(UsageError, match=r"is not built\. To build it, run `make core`"):
         choose(COMPILED)
     assert choose(None) == PYTHON
 
@@ -36,6 +36,6 @@ def test_a_core_of_other_sources_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
         return "another digest"
 
     monkeypatch.setattr(choice, "digest", changed)
-    with pytest.raises(UsageError, match=r"built from other sources .* run `make setup`"):
+    with pytest.raises(UsageError, match=r"built from other sources .* run `make core`"):
         choose(None)
     assert choose(PYTHON) == PYTHON

@@ -1,0 +1,58 @@
+"""What the build hook needs, and that builds of one tree take turns."""
+
+import fcntl
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import hatch_build
+from hatch_build import CompiledCore
+
+ROOT = Path(__file__).parents[2]
+
+
+def hook() -> CompiledCore:
+    return CompiledCore.__new__(CompiledCore)
+
+
+def test_a_build_with_the_core_needs_the_extra_core(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("KERNBENCH_CORE", raising=False)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert hook().dependencies() == project["optional-dependencies"]["core"]
+
+
+def test_a_build_without_the_core_needs_nothing_else(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("KERNBENCH_CORE", "python")
+    assert hook().dependencies() == []
+
+
+def test_the_hook_is_loaded_without_cython_and_setuptools():
+    """An isolated build that needs no core has neither."""
+    program = (
+        "import sys; sys.modules['Cython'] = sys.modules['setuptools'] = None; import hatch_build"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False)
+    assert done.returncode == 0
+
+
+def test_a_build_reports_that_it_waits_for_another(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(hatch_build, "OBJECTS", tmp_path)
+    real = fcntl.flock
+    with (tmp_path / "lock").open("w") as other:
+        real(other, fcntl.LOCK_EX)
+
+        def flock(file: object, operation: int) -> None:
+            if operation == fcntl.LOCK_EX:
+                # The other build ends while this one waits.
+                real(other, fcntl.LOCK_UN)
+            real(file, operation)
+
+        monkeypatch.setattr(fcntl, "flock", flock)
+        with hatch_build._no_other_build(), pytest.raises(BlockingIOError):
+            real(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert capsys.readouterr().err == ("another process builds the compiled core; waiting for it\n")
