@@ -79,7 +79,18 @@ class RankFailed(KernbenchError):  # noqa: N818 - it is the rank that failed
         source = f"rank {failed.rank}" if failed.rank >= 0 else str(self.process)
         if failed.exit_code:
             return f"{source} exited with code {failed.exit_code} at {format_ps(failed.time_ps)}"
-        return f"{source} raised {failed.error} at {format_ps(failed.time_ps)}: {failed.message}"
+        return f"{source} raised {failed.error} at {format_ps(failed.time_ps)}{self._text}"
+
+    @property
+    def lines(self) -> str:
+        """The traceback and the error, as Python prints them."""
+        return f"{self.failed.traceback}{self.failed.error}{self._text}\n"
+
+    @property
+    def _text(self) -> str:
+        """What follows the name of the type; of an error without a text, the notes alone."""
+        message = self.failed.message
+        return f": {message}" if message and not message.startswith("\n") else message
 
 
 class LpDied(KernbenchError):  # noqa: N818 - it is the LP that died

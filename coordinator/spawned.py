@@ -19,6 +19,7 @@ from coordinator.report.run_directory import RunFiles
 from coordinator.session import RunResult, Session
 from runtime.core.errors import ConfigError, KernbenchError
 from runtime.core.output import UnwrittenOutputs, print_lines
+from runtime.core.simtime import format_ps
 from runtime.torch.process_errors import ProcessExitedException, ProcessRaisedException
 from runtime.wire.control import Status
 from runtime.wire.reports import in_order_of_time
@@ -126,26 +127,32 @@ def raise_as_torch_does(error: KernbenchError) -> NoReturn:
 
     Ctrl-C and SIGTERM then take effect on the caller itself.
     """
-    # The texts are PyTorch's: programs search them. Rank, simulated time and process are in the
-    # cause, which Python prints as well.
+    # The texts are PyTorch's: programs search them. Rank, simulated time and process are in a note,
+    # which Python prints as well.
     if isinstance(error, RankFailed):
         failed, pid = error.failed, error.process.pid
         index = failed.rank if failed.rank >= 0 else error.process.sips[0]
         if failed.exit_code:
             text = f"process {index} terminated with exit code {failed.exit_code}"
-            raise ProcessExitedException(text, index, pid, failed.exit_code) from error
-        text = f"\n\n-- Process {index} terminated with the following error:\n{failed.traceback}"
-        raise ProcessRaisedException(text, index, pid) from error
+            exited = ProcessExitedException(text, index, pid, failed.exit_code)
+            exited.add_note(str(error))
+            raise exited from error
+        text = f"\n\n-- Process {index} terminated with the following error:\n{error.lines}"
+        raised = ProcessRaisedException(text, index, pid)
+        raised.add_note(f"rank {failed.rank} failed at {format_ps(failed.time_ps)}")
+        raise raised from error
     if isinstance(error, LpDied):
         index, signal_name = error.process.sips[0], error.signal_name
         end = f"signal {signal_name}" if signal_name else f"exit code {error.exit_code}"
-        raise ProcessExitedException(
+        exited = ProcessExitedException(
             f"process {index} terminated with {end}",
             index,
             error.process.pid,
             error.exit_code,
             signal_name,
-        ) from error
+        )
+        exited.add_note(str(error))
+        raise exited from error
     if isinstance(error, Interrupted) and error.signum == signal.SIGINT:
         raise KeyboardInterrupt
     if isinstance(error, Interrupted):

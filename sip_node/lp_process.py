@@ -9,9 +9,14 @@ from msgspec.structs import replace
 from runtime.core.errors import ProtocolError, RunAborted
 from runtime.core.imported_code import ImportRecorder
 from runtime.wire.control import Failed, ModuleCode
-from runtime.wire.environment import AS_CUDA, TORCHRUN_RUN, run_directory
+from runtime.wire.environment import (
+    AS_CUDA,
+    TORCHRUN_RUN,
+    full_traceback_requested,
+    run_directory,
+)
 from sip_node.busy_report import busy_reports
-from sip_node.chip.failure import ProgramRaised, user_traceback
+from sip_node.chip.failure import ProgramRaised
 from sip_node.control import Control
 from sip_node.node import LpNode
 from sip_node.pdes.transport import Transport
@@ -21,6 +26,7 @@ from sip_node.programs.clock_warning import watch_clocks
 from sip_node.programs.rank_environment import provide_variables
 from sip_node.programs.user_program import Function, ProgramExited, Programs
 from sip_node.reporter import Reporter
+from sip_node.user_traceback import error_text, user_traceback
 
 
 def main(
@@ -63,7 +69,9 @@ def _run(
     channels: Transport
     channels = transport = ZmqTransport(lp, run_id, endpoint, control.socket)
     node: LpNode | None = None
+    full = False
     try:
+        full = full_traceback_requested()
         peers = control.hello(transport.endpoint, _news(recorder))
         programs = Programs(peers.job, function, args, recorder.record)
         channels = with_board(transport, directory, lp, peers.endpoints)
@@ -94,9 +102,9 @@ def _run(
             node.flush_logs()
         raise
     except ProgramRaised as raised:
-        _fail(control, lp, node, raised.rank, raised.error)
+        _fail(control, lp, node, raised.rank, raised.error, full=full)
     except Exception as error:  # noqa: BLE001 - every cause is reported
-        _fail(control, lp, node, -1, error)
+        _fail(control, lp, node, -1, error, full=full)
     finally:
         channels.close()
 
@@ -120,7 +128,15 @@ def _news(recorder: ImportRecorder) -> tuple[ModuleCode, ...]:
     )
 
 
-def _fail(control: Control, lp: int, node: LpNode | None, rank: int, error: BaseException) -> None:
+def _fail(
+    control: Control,
+    lp: int,
+    node: LpNode | None,
+    rank: int,
+    error: BaseException,
+    *,
+    full: bool,
+) -> None:
     now_ps = 0
     if node is not None:
         now_ps = node.now_ps
@@ -133,9 +149,9 @@ def _fail(control: Control, lp: int, node: LpNode | None, rank: int, error: Base
             lp=lp,
             rank=rank,
             error=type(error).__name__,
-            message=error.problem if blames_peer else str(error),
+            message=error.problem if blames_peer else error_text(error),
             # An exit is no error of Python, and shows no traceback there either.
-            traceback="" if exited else user_traceback(error),
+            traceback="" if exited else user_traceback(error, full=full),
             time_ps=now_ps,
             sender=error.peer if blames_peer else "",
             exit_code=error.code if exited else 0,

@@ -15,7 +15,6 @@ from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.report.files import prepare_directory
 from coordinator.report.progress import progress
 from coordinator.report.record_rows import RecordRows
-from coordinator.report.root_cause import root_cause
 from coordinator.report.run_directory import RunFiles
 from coordinator.report.tables import bench_table, heading, nccl_table, pass_line, run_statistics
 from coordinator.session import RunResult, Session
@@ -205,8 +204,7 @@ def run(
     for slow in result.slow_exits:
         print_warning(str(slow))
     if result.error is not None:
-        script = plan.program.name if plan.program.is_script else None
-        code = _explain(result.error, script, directory if unwritten.error is None else None)
+        code = _explain(result.error, directory if unwritten.error is None else None)
         if isinstance(unwritten.error, OutputError):
             print_error(unwritten.error)
         return code
@@ -238,16 +236,13 @@ def _verdict(plan: Plan, result: RunResult) -> Verdict | None:
     )
 
 
-def _explain(error: KernbenchError, script: str | None, directory: Path | None) -> int:
+def _explain(error: KernbenchError, directory: Path | None) -> int:
     if isinstance(error, RankFailed):
         if error.is_about_input:
             # All ranks find the same problem, and a traceback of kernbench's code would not help.
             raise UsageError(error.failed.message) from error
-        if error.failed.traceback:
-            sys.stderr.write(error.failed.traceback.rstrip() + "\n")
+        sys.stderr.write(error.failed.traceback)
     print_error(error)
-    if script is not None:
-        sys.stderr.writelines(f"{line}\n" for line in root_cause(script, error))
     if directory is not None:
         sys.stderr.write(f"kernbench: the files until the error are in {directory}\n")
     return ExitCode.SIGNALLED + error.signum if isinstance(error, Interrupted) else ExitCode.FAILED

@@ -90,7 +90,8 @@ def call_kernel(
         line = _refused_line(error.__traceback__)
         if line is None:
             raise
-        raise KernelError(name, coordinates, line, str(error), program) from error
+        refused = KernelError(name, coordinates, line, str(error), program)
+        raise refused.with_traceback(error.__traceback__) from error
     finally:
         current_scope.reset(scope)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
+from runtime.core.errors import KernbenchError
 from runtime.core.package_check import check_packages
 from runtime.torch.absent import absent_attribute
 from runtime.torch.process_errors import (
@@ -19,7 +20,7 @@ from runtime.torch.process_errors import (
     ProcessExitedException,
     ProcessRaisedException,
 )
-from runtime.wire.environment import coordinator_pid
+from runtime.wire.environment import coordinator_pid, full_traceback_requested
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
@@ -122,7 +123,7 @@ class SpawnContext:
             return False
         atexit.unregister(self._join_at_exit)
         if self._error is not None:
-            raise self._error
+            raise _shown(self._error)
         return True
 
     def _interruptibly(self, wait: Callable[[], _T]) -> _T:
@@ -153,10 +154,10 @@ class SpawnContext:
             return
         try:
             self.join()
-        except BaseException:  # noqa: BLE001 - there is no caller any more
-            from traceback import print_exc
+        except BaseException as error:  # noqa: BLE001 - there is no caller any more
+            from traceback import print_exception
 
-            print_exc()
+            print_exception(error if full_traceback_requested() else error.with_traceback(None))
             _failed_at_exit.append(self)
 
 
@@ -198,8 +199,19 @@ def spawn(
     )
     if not join:
         return SpawnContext(session, daemon=daemon)
-    session.run()
+    try:
+        session.run()
+    except (ProcessException, KernbenchError) as error:
+        raise _shown(error) from error.__cause__
     return None
+
+
+def _shown(error: BaseException) -> BaseException:
+    """An error of a run without the frames of kernbench above it, and without its cause there."""
+    if not full_traceback_requested():
+        error.__cause__, error.__suppress_context__ = None, True
+        error.__traceback__ = None
+    return error
 
 
 def _check(nprocs: int, start_method: str) -> None:

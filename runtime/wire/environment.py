@@ -24,6 +24,23 @@ CCL_TRACE = "KERNBENCH_CCL_TRACE"
 FAST_FORWARD = "KERNBENCH_FAST_FORWARD"
 """Set by the user: 0 simulates every step of a matrix product."""
 
+TRACEBACK = "KERNBENCH_TRACEBACK"
+"""Set by the user: full shows the frames of kernbench in tracebacks."""
+
+
+def full_traceback_requested() -> bool:
+    """Whether the user requests the frames of kernbench in tracebacks.
+
+    Raises `UsageError` for a value which is neither full nor empty.
+    """
+    value = os.environ.get(TRACEBACK, "")
+    if value not in ("", "full"):
+        raise UsageError(
+            f"{TRACEBACK} is {value!r}: full shows the frames of kernbench in tracebacks, nothing "
+            "hides them"
+        )
+    return bool(value)
+
 
 def ccl_trace_requested() -> bool:
     """Whether the user requests the trace of sends and receives.

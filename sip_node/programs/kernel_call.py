@@ -1,6 +1,7 @@
 """One call of a kernel on a PE: of the whole kernel, or of a program of its grid."""
 
 from runtime.core.coordinates import PeCoordinates
+from runtime.core.errors import KernelError, PageFaultError
 from runtime.core.program_grid import GridPoint, program_text
 from runtime.language.caller import call_kernel
 from sip_node.chip.kernel import PeLaunch
@@ -13,6 +14,9 @@ def call_once(launch: PeLaunch, coordinates: PeCoordinates, program: GridPoint |
     except Exception as error:
         # The traceback begins in the kernel. The line of its launch, which for a collective is the
         # only line of the user, is not on this stack.
-        of_grid = program_text(program)
-        error.add_note(f"kernel {launch.name!r}{of_grid} was launched at {launch.line}")
+        launched = f"launched at {launch.line}"
+        if not isinstance(error, KernelError | PageFaultError):
+            of_grid = program_text(program)
+            launched = f"in kernel {launch.name!r}{of_grid} on {coordinates}, {launched}"
+        error.add_note(launched)
         raise

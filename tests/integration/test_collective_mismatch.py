@@ -136,7 +136,7 @@ def test_the_line_of_the_program_is_named_where_the_traceback_ends_in_the_kernel
         if text.startswith("    dist.all_reduce")
     )
     assert note == (
-        f"kernel 'all_reduce.ring' was launched at "
+        f"in kernel 'all_reduce.ring' on sip 1 cube 0 pe 0, launched at "
         f"tests/integration/test_collective_mismatch.py:{line}"
     )
 

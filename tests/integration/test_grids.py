@@ -158,7 +158,8 @@ def test_an_exception_of_a_program_has_a_note_with_its_ids() -> None:
 
     with pytest.raises(ZeroDivisionError) as raised:
         launched(kernel, (1,))
-    assert raised.value.__notes__[0].startswith("kernel 'k' program (0,) was launched at ")
+    note = raised.value.__notes__[0]
+    assert note.startswith("in kernel 'k' program (0,) on sip 0 cube 0 pe 0, launched at ")
 
 
 def test_a_grid_with_queues_is_refused_on_the_host() -> None:

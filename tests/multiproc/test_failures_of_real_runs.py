@@ -168,6 +168,44 @@ def test_a_kernel_that_only_receives_is_a_deadlock_that_names_every_blocked_pe(
     assert "Traceback" not in run.err
 
 
+@pytest.mark.parametrize(
+    ("statement", "error"),
+    [
+        ("1 / 0", "ZeroDivisionError"),
+        ("assert False", "AssertionError"),
+        ("tl.load(x + 100, 4)", "PageFaultError"),
+        ("tl.load(x, 4) @ 2", "KernelError"),
+    ],
+)
+def test_an_error_of_a_kernel_is_12_lines_with_each_frame_of_the_user_and_its_text_once(
+    tmp_path: Path, statement: str, error: str
+) -> None:
+    # Tensors that are global variables die when Python exits.
+    body = f"""
+def wrong(x):
+    {statement}
+
+def kernel(x):
+    wrong(x)
+
+x = torch.ones(8)
+torch.launch("kernel", kernel, x)
+torch.ahbm.synchronize()
+"""
+    run = script_run(tmp_path, body)
+    assert run.code == 1
+    lines = run.err.splitlines()
+    assert len(lines) <= 12
+    frames = [line.rpartition("user.py")[2] for line in lines if line.startswith("  File")]
+    assert frames == ['", line 8, in kernel', '", line 5, in wrong']
+    (summary,) = [line for line in lines if error in line]
+    assert re.match(rf"kernbench: error: rank [01] raised {error} at [\d,.]+ ns", summary)
+    text = run.err.partition(summary)[0]
+    assert not any(part in text for part in summary.split(": ")[3:])
+    assert re.search(r"kernel 'kernel' on sip [01] cube 0 pe 0", run.err)
+    assert "launched at user.py:11" in run.err.replace(f"{tmp_path}/", "")
+
+
 def test_a_page_fault_names_kernel_source_line_address_and_tensor(tmp_path: Path) -> None:
     body = (
         "def wild(x):\n"

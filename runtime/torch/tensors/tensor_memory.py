@@ -18,6 +18,7 @@ A collection during a run deletes nothing (`runtime.core.garbage_collection`). F
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from sys import is_finalizing
 from threading import get_ident
 from typing import TypeVar
 
@@ -87,10 +88,12 @@ class Allocation:
         self._memory, self.block = memory, block
         self.address, self.shards = block.address, block.shards
 
-    def __del__(self) -> None:
+    def __del__(self, is_finalizing: Callable[[], bool] = is_finalizing) -> None:
         # May run in a collection, in the greenlet of another rank, or after the end of the run: so
-        # it frees nothing itself.
-        self._memory.drop(self.block)
+        # it frees nothing itself. When Python exits, it empties the modules before the last
+        # objects die: the function is a default, since the names of this module are gone.
+        if not is_finalizing():
+            self._memory.drop(self.block)
 
 
 class TensorMemory:
