@@ -11,7 +11,7 @@ BufferKind = Literal["tcm", "hbm", "sram"]
 
 ALIGN_BYTES = 64
 VIRTUAL_BASE = 0x1_0000_0000
-VIRTUAL_BYTES = 64 * GIB
+_SMALL_TENSORS_BYTES = 64 * GIB
 
 
 class RangeAllocator:
@@ -194,13 +194,23 @@ def ring_offset(
     return allocatable_bytes(topology, kind) - sharers * above_bytes - position * nbytes
 
 
-class VirtualAllocator:
-    """Virtual addresses of a process: 64 GiB in pages of 4 KiB from `VIRTUAL_BASE`."""
+def virtual_bytes(topology: Topology) -> int:
+    """Bytes of the virtual address space of a process: more than its SIP has memory for.
 
-    def __init__(self, name: str) -> None:
+    Twice the HBM, because free ranges of virtual addresses may lie between tensors where the slices
+    have none; and 64 GiB, because a tensor smaller than a page takes a page here: 16 million.
+    """
+    slices = topology.cubes * topology.pes_per_cube
+    return 2 * slices * topology.hbm_slice_bytes + _SMALL_TENSORS_BYTES
+
+
+class VirtualAllocator:
+    """Virtual addresses of a process: `nbytes` in pages of 4 KiB from `VIRTUAL_BASE`."""
+
+    def __init__(self, name: str, nbytes: int) -> None:
         # Address 0 and the first 4 GiB stay unmapped, so that a null or truncated pointer is a page
         # fault.
-        self._pages = RangeAllocator(f"virtual memory of {name}", VIRTUAL_BYTES)
+        self._pages = RangeAllocator(f"virtual memory of {name}", nbytes)
         self.memory = self._pages.memory
 
     def alloc(self, nbytes: int) -> int:

@@ -25,7 +25,13 @@ from typing import TypeVar
 from runtime.core.errors import AllocationError
 from runtime.core.garbage_collection import finalise_cycles, is_collecting, watch_collections
 from runtime.model.addresses import AddressMap
-from runtime.model.allocation import BufferKind, RangeAllocator, SipMemories, VirtualAllocator
+from runtime.model.allocation import (
+    BufferKind,
+    RangeAllocator,
+    SipMemories,
+    VirtualAllocator,
+    virtual_bytes,
+)
 from runtime.model.placement import ShardSpec
 from runtime.model.topology import Topology
 
@@ -114,7 +120,7 @@ class TensorMemory:
         self._addresses = addresses
         self._thread = get_ident()
         self._memories = SipMemories(topology, sip)
-        self._virtual = VirtualAllocator(f"sip {sip}")
+        self._virtual = VirtualAllocator(f"sip {sip}", virtual_bytes(topology))
         self._synchronize = synchronize
         # The blocks of dead tensors: those to cache, those in the cache, and those never to use
         # again.

@@ -5,7 +5,6 @@ import pytest
 from runtime.core.errors import AllocationError
 from runtime.model.allocation import (
     VIRTUAL_BASE,
-    VIRTUAL_BYTES,
     RangeAllocator,
     SipMemories,
     VirtualAllocator,
@@ -13,6 +12,7 @@ from runtime.model.allocation import (
     kernel_scratch_offset,
     ring_offset,
     transfer_scratch_offset,
+    virtual_bytes,
 )
 from tests.support.topologies import variant
 
@@ -137,7 +137,7 @@ def test_rings_are_refused_where_a_tensor_lies_or_the_memory_ends() -> None:
 
 
 def test_virtual_addresses_are_pages_from_the_base() -> None:
-    virtual = VirtualAllocator("sip 0")
+    virtual = VirtualAllocator("sip 0", 64 * MIB)
     assert virtual.alloc(1) == VIRTUAL_BASE == 0x1_0000_0000
     assert virtual.alloc(4097) == VIRTUAL_BASE + 4096
     assert virtual.alloc(1) == VIRTUAL_BASE + 3 * 4096
@@ -145,8 +145,22 @@ def test_virtual_addresses_are_pages_from_the_base() -> None:
     assert virtual.alloc(4096) == VIRTUAL_BASE
 
 
-def test_virtual_memory_ends_after_64_gib() -> None:
-    virtual = VirtualAllocator("sip 0")
-    virtual.alloc(VIRTUAL_BYTES)
+def test_virtual_memory_ends() -> None:
+    virtual = VirtualAllocator("sip 0", 64 * MIB)
+    virtual.alloc(64 * MIB)
     with pytest.raises(AllocationError, match="virtual memory of sip 0"):
         virtual.alloc(1)
+
+
+@pytest.mark.parametrize("slice_gib", [1, 6, 16])
+def test_virtual_memory_is_larger_than_the_memory_of_a_sip(slice_gib: int) -> None:
+    topology = variant(hbm__slice_gib=slice_gib)
+    memory = topology.cubes * topology.pes_per_cube * topology.hbm_slice_bytes
+    assert virtual_bytes(topology) >= 2 * memory
+    # The data pointers of PyTorch's tensors are virtual addresses added to 2^46, below the
+    # addresses of the host's own memory, which end at 2^47.
+    assert VIRTUAL_BASE + virtual_bytes(topology) < 1 << 46
+
+
+def test_as_many_small_tensors_as_a_program_can_hold_have_a_page() -> None:
+    assert virtual_bytes(variant()) // 4096 > 16_000_000

@@ -7,9 +7,10 @@ import pytest
 from runtime.core.errors import AllocationError
 from runtime.model.addresses import AddressMap
 from runtime.model.placement import ShardSpec
+from runtime.model.schema import GIB
 from runtime.torch.tensors.storage import Storage
 from runtime.torch.tensors.tensor_memory import Allocation, TensorMemory
-from tests.support.topologies import small
+from tests.support.topologies import small, variant
 
 TOPOLOGY = small()
 SLICE = TOPOLOGY.hbm_slice_bytes
@@ -185,3 +186,26 @@ class TestTheCache:
         assert (len(waits), memory.reserved_bytes, memory.reserved_peak_bytes) == (2, 0, SLICE)
         memory.reset_peak()
         assert (memory.peak_bytes, memory.reserved_peak_bytes) == (0, 0)
+
+
+def test_tensors_fill_all_memory_of_a_sip_and_the_next_one_is_out_of_memory_of_a_slice() -> None:
+    topology = variant()
+    slices = topology.cubes * topology.pes_per_cube
+    assert slices * topology.hbm_slice_bytes == 768 * GIB
+    memory = TensorMemory(topology, 0, AddressMap(topology))
+    shares = [
+        ShardSpec(
+            sip=0,
+            cube=index // topology.pes_per_cube,
+            pe=index % topology.pes_per_cube,
+            offset_bytes=index * (8 * GIB // slices),
+            nbytes=8 * GIB // slices,
+            spans=((0, 1),),
+        )
+        for index in range(slices)
+    ]
+    kept = [memory.allocate(shares, 8 * GIB) for _ in range(96)]
+    assert memory.allocated_bytes == 768 * GIB
+    with pytest.raises(AllocationError, match=r"^hbm of sip 0 cube 0 pe 0: cannot allocate"):
+        memory.allocate(shares, 8 * GIB)
+    assert len({each.address for each in kept}) == 96
