@@ -172,7 +172,7 @@ def test_a_submission_does_not_wait() -> None:
 
 def test_counters_agree_with_the_records() -> None:
     def program(rank: int) -> None:
-        torch.launch("touch", lambda at: tl.store(at, tl.load(at, 64) + 1), torch.zeros(64))
+        torch.launch("touch", lambda at: tl.store(at, tl.load(at, 64) + 1), torch.empty(64))
         torch.ahbm.synchronize()
 
     world = simulate(program, 1, topology=SMALL)

@@ -347,7 +347,8 @@ def exchange() -> None:
 
 
 def test_queues_are_free_again_when_the_collective_is_complete() -> None:
-    assert len(kernels(run(misuse(exchange, waits=True)), "pe_cpu")) == 2
+    found = kernels(run(misuse(exchange, waits=True)), "pe_cpu")
+    assert len([each for each in found if each.name != "kernel fill_"]) == 2
 
 
 def test_a_deadlock_of_both_streams_of_a_pe_names_both_waits() -> None:

@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from runtime import tl, torch
@@ -90,7 +91,7 @@ def exponentials(x: tl.Pointer) -> None:
 
 
 def program(_rank: int) -> None:
-    torch.zeros(4)
+    torch.from_numpy(np.zeros(4, np.float32))
 
 
 def test_a_class_named_by_its_dotted_path_replaces_a_component() -> None:

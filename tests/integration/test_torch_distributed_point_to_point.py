@@ -153,7 +153,8 @@ def test_a_work_handle_is_complete_when_the_stream_that_waits_for_it_is_and_has_
     call: Callable[[torch.Tensor, torch.Tensor], Any],
 ) -> None:
     def program(rank: int) -> tuple[bool, int, bool, bool, int, bool]:
-        tensor, other = torch.full(4, float(rank)), torch.zeros(4)
+        # Copies of the host: a fill would have mapped the tensors.
+        tensor, other = torch.tensor([float(rank)] * 4), torch.tensor([0.0] * 4)
         torch.ahbm.synchronize()
         before_ps = torch.ahbm.elapsed_ps()
         work = call(tensor, other)

@@ -205,7 +205,7 @@ def test_a_page_fault_below_every_tensor_names_none() -> None:
 
 def test_a_tensor_that_the_launch_does_not_name_is_not_mapped() -> None:
     def program() -> None:
-        hidden = torch.zeros(4)
+        hidden = torch.empty(4)
         torch.launch(
             "peek",
             lambda at, other: tl.load(Pointer(other, tl.float32), 4),

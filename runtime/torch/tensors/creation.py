@@ -113,7 +113,7 @@ def zeros_like(
 ) -> Tensor:
     """A tensor of zeros with the shape, type and placement of `input`."""
     new = like("zeros_like", input, dtype=dtype, dp=dp, device=device, requires_grad=requires_grad)
-    return new.copy_(0)
+    return new.fill_(0)
 
 
 def ones_like(
@@ -126,7 +126,7 @@ def ones_like(
 ) -> Tensor:
     """A tensor of ones with the shape, type and placement of `input`."""
     new = like("ones_like", input, dtype=dtype, dp=dp, device=device, requires_grad=requires_grad)
-    return new.copy_(1)
+    return new.fill_(1)
 
 
 def full_like(
@@ -223,8 +223,7 @@ def _filled(function: str, size: Sequence[object], value: object, options: Optio
     check_range(number, element)
     # Of an integer type, the fraction is cut off.
     exact = int(number) if kind(element) == 1 else number
-    array = np.asarray(exact).astype(element.numpy)
-    return options.new(shape_of(function, size), element).copy_(array)
+    return options.new(shape_of(function, size), element).fill_(exact)
 
 
 def _as_array(data: object) -> Array:

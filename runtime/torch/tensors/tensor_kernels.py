@@ -3,18 +3,36 @@
 Every PE works on the parts that it gets as an argument, in pieces that fit its scratch.
 """
 
+from runtime.core.dtypes import DType
 from runtime.language import tl
-from runtime.language.value import Pointer
+from runtime.language.value import Pointer, Value
+
+_LOW_BITS = 32
 
 
 def fill(parts: tuple[tuple[Pointer, int], ...], value: float, piece: int) -> None:
     """Kernel: store `value` to all elements of every part (target, elements)."""
-    for target, numel in parts:
-        with tl.scratch():
-            # One block in TCM is stored as often as the part needs it.
-            block = tl.full(min(piece, numel), value, target.dtype)
-            for start in range(0, numel, piece):
-                tl.store(target + start, block[: min(piece, numel - start)])
+    longest = max(numel for _, numel in parts)
+    with tl.scratch():
+        # One block in TCM is stored as often as the parts need it, by several requests at a time.
+        block = _constant(min(piece, longest), value, parts[0][0].dtype)
+        stores = [
+            tl.store_async(target + start, block[: min(piece, numel - start)])
+            for target, numel in parts
+            for start in range(0, numel, piece)
+        ]
+        for store in stores:
+            tl.wait(store)
+
+
+def _constant(numel: int, value: float, dtype: DType) -> Value:
+    """A block with one value; of an integer beyond 2^53, which the engine does not take as a
+    number, from its upper and its lower half.
+    """
+    if value == float(value) or value != value:  # noqa: PLR0124 - of the numbers, only nan differs
+        return tl.full(numel, value, dtype)
+    upper, lower = divmod(int(value), 1 << _LOW_BITS)
+    return tl.full(numel, upper, dtype) * (1 << _LOW_BITS) + lower
 
 
 def copy(parts: tuple[tuple[Pointer, Pointer, int], ...], piece: int) -> None:

@@ -25,6 +25,9 @@ from runtime.torch.tensors.tensor_reads import HostCopy, TensorReads
 
 _ALIGN_ELEMENTS = 64
 _TRANSPOSED_TILE = 64
+_FILL_BYTES = 1 << 14
+_FILL_STORES = 128
+"""A fill stores one block at most this often, or blocks of `_FILL_BYTES`."""
 
 
 class TensorMethods(TensorReads):
@@ -37,10 +40,6 @@ class TensorMethods(TensorReads):
             check_range(value, self.dtype)
         element = np.asarray(number).astype(self.dtype.numpy).reshape(-1)
         exact = int(element[0]) if not self.dtype.is_floating_point else float(element[0])
-        if isinstance(exact, int) and int(float(exact)) != exact:
-            # The engine takes numbers as float64.
-            return self._from_host(element[0])
-        size = self._piece(self.itemsize)
         parts: dict[tuple[int, int], list[tuple[Pointer, int]]] = {}
         for shard in self.shards:
             spec = shard.spec
@@ -48,7 +47,13 @@ class TensorMethods(TensorReads):
             parts.setdefault((spec.cube, spec.pe), []).append(
                 (target, spec.nbytes // self.itemsize)
             )
-        return self._launch("fill_", tensor_kernels.fill, parts, exact, size)
+        longest = max(shard.spec.nbytes for shard in self.shards)
+        # A block that takes little time beside its stores; a sum takes a second one.
+        piece = min(
+            self._piece(2 * self.itemsize),
+            max(_FILL_BYTES, -(-longest // _FILL_STORES)) // self.itemsize,
+        )
+        return self._launch("fill_", tensor_kernels.fill, parts, exact, piece, local=True)
 
     def zero_(self) -> Self:
         """Set all elements to 0."""
@@ -207,15 +212,17 @@ class TensorMethods(TensorReads):
         parts: Mapping[tuple[int, int], Sequence[tuple[object, ...]]],
         *arguments: object,
         source: StoredTensor | None = None,
+        local: bool = False,
     ) -> Self:
-        """Run `kernel(parts, *arguments)` on the PEs that have parts with elements."""
+        """Run `kernel(parts, *arguments)` on the PEs that have parts with elements. Other SIPs need
+        not wait for what a `local` kernel sends.
+        """
         known = {pe: tuple(part for part in of_pe if part[-1]) for pe, of_pe in parts.items()}
         pes = sorted(pe for pe, of_pe in known.items() if of_pe)
         if pes:
             tensors = (self,) if source is None else (self, source)
-            launch_on(
-                name, kernel, (PerPe({pe: known[pe] for pe in pes}), *arguments), tensors, pes
-            )
+            every = (PerPe({pe: known[pe] for pe in pes}), *arguments)
+            launch_on(name, kernel, every, tensors, pes, local=local)
         return self
 
     def _piece(self, bytes_per_element: int) -> int:

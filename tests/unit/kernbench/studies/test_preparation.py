@@ -1,5 +1,7 @@
 """Ranks that arrive far apart meet, and the first launch on mapped tensors maps no page."""
 
+import numpy as np
+
 from kernbench import torch
 from kernbench.studies.preparation import map_tensors, meet
 from runtime.language import tl
@@ -16,7 +18,7 @@ def test_ranks_leave_a_meeting_together():
         torch.ahbm.set_device(rank)
         torch.distributed.init_process_group("ahbm")
         if rank == 1:
-            torch.zeros(1 << 20)
+            torch.from_numpy(np.zeros(1 << 20, np.float32))
             torch.ahbm.synchronize()
         arrived = torch.ahbm.elapsed_ps()
         meet()
@@ -32,7 +34,7 @@ def test_ranks_leave_a_meeting_together():
 def _time_of_a_launch(*, is_mapped: bool) -> int:
     def main(rank: int) -> int:
         torch.ahbm.set_device(rank)
-        x = torch.zeros(256)
+        x = torch.empty(256)
         if is_mapped:
             map_tensors(x)
         torch.ahbm.synchronize()
