@@ -87,10 +87,13 @@ def call_kernel(
     # The types that the language raises. A kernel may catch them, since they are ordinary
     # exceptions until they leave it.
     except (TypeError, ValueError, LookupError, AttributeError) as error:
-        line = _refused_line(error.__traceback__)
+        line, problem = _refused_line(error.__traceback__), str(error)
         if line is None:
-            raise
-        refused = KernelError(name, coordinates, line, str(error), program)
+            found = _wrong_call(error)
+            if found is None:
+                raise
+            line, problem = found
+        refused = KernelError(name, coordinates, line, problem, program)
         raise refused.with_traceback(error.__traceback__) from error
     finally:
         current_scope.reset(scope)
@@ -108,6 +111,19 @@ def _refused_line(trace: TracebackType | None) -> str | None:
         if _inside(below):
             return _location(frame, line)
     return None
+
+
+def _wrong_call(error: BaseException) -> tuple[str, str] | None:
+    """The line of a call that Python itself refused, since a function of the language has no such
+    arguments, and what is wrong with it.
+    """
+    # Loaded where a kernel fails; `tl` imports this module.
+    from runtime.language import tl
+    from runtime.language.other_languages import wrong_call
+
+    *_, (frame, line) = _frames(error.__traceback__)
+    problem = wrong_call(error, frame, tl)
+    return None if problem is None else (_location(frame, line), problem)
 
 
 def _frames(trace: TracebackType | None) -> Iterator[tuple[FrameType, int]]:

@@ -31,7 +31,6 @@ from runtime.core.dtypes import (
     uint8,
 )
 from runtime.core.dtypes import boolean as int1
-from runtime.core.errors import nearest
 from runtime.language.context import (
     PendingResult,
     PendingValue,
@@ -51,6 +50,7 @@ from runtime.language.memory import (
     store_async,
 )
 from runtime.language.messages import barrier, recv, recv_async, release, send, send_async
+from runtime.language.other_languages import absent_name
 from runtime.language.products import composite, dot
 from runtime.language.shapes import checked_dtype, checked_shape
 from runtime.language.value import Pointer, Ref, Value
@@ -259,4 +259,4 @@ def scratch() -> Generator[None]:
 if not TYPE_CHECKING:
     # With this function in sight, a type checker would accept every attribute.
     def __getattr__(name: str) -> NoReturn:
-        raise AttributeError(f"kernbench's tl has no {name}{nearest(name, __all__)}")
+        raise AttributeError(absent_name(name, __all__))

@@ -84,7 +84,14 @@ class Pointer:
         # A fraction of an element, or elements chosen by a value, would be a wrong address.
         if isinstance(elements, Value | Pointer | Ref) or not isinstance(elements, SupportsIndex):  # pyright: ignore[reportUnnecessaryIsInstance] - kernels are not type-checked
             given = f"{type(elements).__name__} {elements!r}"
-            raise TypeError(f"a pointer is moved by a whole number of elements, not by {given}")
+            advice = (
+                "; there are no blocks of addresses: tl.load(p + start, shape) loads a block"
+                if isinstance(elements, Value)
+                else ""
+            )
+            raise TypeError(
+                f"a pointer is moved by a whole number of elements, not by {given}{advice}"
+            )
         return Pointer(self.address + sign * index(elements) * self.dtype.itemsize, self.dtype)
 
     if not TYPE_CHECKING:

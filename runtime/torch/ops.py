@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -10,10 +10,14 @@ from runtime.core.device import Handle
 from runtime.core.program_grid import ALONE, ProgramGrid, checked_grid
 from runtime.core.requests import KernelLaunchMsg, PerPe, Request
 from runtime.language.caller import program_line
+from runtime.language.other_languages import NAMES
 from runtime.language.value import Pointer
 from runtime.torch.queue_tables import install, queue_table
 from runtime.torch.rank_state import running_rank
 from runtime.torch.tensors.stored_tensor import StoredTensor
+
+if TYPE_CHECKING:
+    from typing import Never
 
 
 def launch(
@@ -22,6 +26,7 @@ def launch(
     *arguments: object,
     queues: str | None = None,
     grid: Sequence[int] | None = None,
+    **options: "Never",
 ) -> Handle:
     """Queue `kernel(*arguments)` on every PE that holds a shard of one of the tensors among
     `arguments`.
@@ -46,6 +51,8 @@ def launch(
     them, if the group has no such queues, or for a grid without programs.
     """
     _check_launch(name, kernel, arguments)
+    if options:
+        raise TypeError(_unknown_option(name, next(iter(options)), kernel))
     programs = _programs(name, grid, queues)
     table = _installed(name, queues)
     tensors = [argument for argument in arguments if isinstance(argument, StoredTensor)]
@@ -60,6 +67,19 @@ def launch(
     if programs is not None:
         pes = pes[: programs.count]
     return launch_on(name, kernel, passed, tensors, pes, queue_table=table, grid=programs)
+
+
+def _unknown_option(name: str, option: str, kernel: Callable[..., object]) -> str:
+    """What is wrong with a keyword of a launch."""
+    parameters = getattr(getattr(kernel, "__code__", None), "co_varnames", ())
+    advice = (
+        "arguments of a kernel are passed by position, in the order of its parameters"
+        if option in parameters
+        else NAMES[option]
+        if option in ("num_warps", "num_stages")
+        else "the keywords are queues and grid"
+    )
+    return f"launch of {name!r}: unexpected keyword {option!r}; {advice}"
 
 
 def _programs(name: str, grid: Sequence[int] | None, queues: str | None) -> ProgramGrid | None:

@@ -15,6 +15,7 @@ from runtime.core.requests import Request
 from runtime.core.run_tables import Cause
 from runtime.core.trace import OpRecord
 from runtime.language.caller import program_line
+from runtime.language.other_languages import program_hint
 from runtime.model.topology import Topology
 from runtime.torch.rank_state import RankState, current_rank
 from sip_node.chip.completion import Completion, completed
@@ -203,7 +204,13 @@ class Rank:
 
 
 def _to_the_end(main: Callable[[], object], state: RankState) -> object:
-    outcome = main()
+    try:
+        outcome = main()
+    except (TypeError, ModuleNotFoundError) as error:
+        hint = program_hint(error)
+        if hint is not None:
+            error.add_note(hint)
+        raise
     for each in state.at_end:
         each()
     return outcome
