@@ -100,14 +100,17 @@ class VectorEngine:
         cycles = self.tree_cycles() + self.cycles("cumsum")
         return self._streamed_ps(cycles, [operand], result, count)
 
-    def softmax_ps(self, block: Elements) -> int:
-        """T of a softmax: the largest element, the sum of the exponentials, the quotients.
+    def softmax_ps(self, block: Elements, rows: int) -> int:
+        """T of a softmax of `rows` rows: the largest elements, the sums of the exponentials, the
+        quotients.
 
-        Each of the three passes fetches the elements. The reciprocal of the sum is taken once.
+        Each of the three passes fetches the elements. The sums of the rows fill vectors, and each
+        of these vectors takes one division for its reciprocals.
         """
         count = self.vectors(block.count, block.item_bytes), block.item_bytes
         largest, total, quotient = (self.cycles(*functions) for functions in _SOFTMAX)
-        tree, divided = self.tree_cycles(), self.cycles("div")
+        tree = self.tree_cycles()
+        divided = self.cycles("div") * self.vectors(rows, block.item_bytes)
         return (
             self._reduced_ps(largest, block, count, tree)
             + self._reduced_ps(total, block, count, tree + divided)

@@ -85,7 +85,7 @@ class VectorCase:
         result = Elements(prod(self.result), self.result_dtype.itemsize)
         match self.name:
             case "softmax":
-                return engine.softmax_ps(result)
+                return engine.softmax_ps(result, result.count // self.result[-1])
             case "cumsum":
                 return engine.running_sum_ps(self.blocks[0], result)
             case name if name in REDUCTIONS:
@@ -196,6 +196,8 @@ def _streams(file: TopologyFile) -> Iterator[VectorCase]:
     yield VectorCase("cumsum-i8", "cumsum", (rows,), rows, int8, int32, options={"axis": 0})
     yield VectorCase("where", "where", (rows, (8, 1), row), rows, first=boolean)
     yield VectorCase("softmax", "softmax", (rows,), rows, options={"axis": 1})
+    narrow = (5 * lanes + 1, 3)
+    yield VectorCase("softmax-of-rows", "softmax", (narrow,), narrow, options={"axis": 1})
     yield VectorCase("cat", "cat", ((part,), (3 * lanes,), (7,)), (part + 3 * lanes + 7,))
 
 
@@ -259,7 +261,7 @@ def _checks(
 
 def _formula(case: VectorCase) -> str:
     if case.name == "softmax":
-        return "issue + three passes, two trees, one quotient"
+        return "issue + three passes, two trees, a quotient for each vector of rows"
     if case.name in REDUCTIONS:
         return "issue + fetch, engine; then tree, then store"
     return "issue + longest path: fetch, engine, store"

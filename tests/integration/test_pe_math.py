@@ -102,6 +102,16 @@ def test_softmax_is_one_record_of_three_passes() -> None:
     assert pe.fetch_store.store.server.nbytes == record.nbytes
 
 
+def test_softmax_divides_once_for_each_vector_of_its_rows() -> None:
+    def kernel(at: tl.Pointer) -> None:
+        tl.softmax(tl.load(at, (4096, 2)))
+
+    record = only(launched(kernel, np.ones((64, 128), np.float32)))
+    # As many elements as in the test before, with 4,096 rows: 32 vectors of 128 reciprocals.
+    largest, total, quotient = FILL + 64 + 7, FILL + 64 * 9 + 7 + 32 * 8, FILL + 64 * 9
+    assert record.end_ps - record.start_ps == (largest + total + quotient) * 1000 + 3 * 1000
+
+
 def test_a_product_stores_a_tile_while_a_long_operation_computes() -> None:
     def kernel(at: tl.Pointer) -> None:
         x = tl.load(at, (64, 128))

@@ -82,6 +82,14 @@ MUTANTS: tuple[Mutant, ...] = (
         noticed_by="v.",
     ),
     Mutant(
+        name="vector-softmax-divides-once",
+        file=ENGINE,
+        old="results * self._cycles_of(step.after)",
+        new="self._cycles_of(step.after)",
+        breaks="softmax takes the reciprocals of its rows vector by vector",
+        noticed_by="v.",
+    ),
+    Mutant(
         name="vector-softmax-divides-for-free",
         file=PASSES,
         old='reduces=True, after=("div",)',

@@ -98,7 +98,7 @@ class PeMath:
         self._clock = Clock(math.clock_ghz)
         self._paths = StreamPaths(self._fetch, self._clock, self._store)
         # A kernel repeats its operations on blocks of a few sizes.
-        self._plans: dict[tuple[str, tuple[_Block, ...], _Block], VectorPlan] = {}
+        self._plans: dict[tuple[str, tuple[_Block, ...], _Block, int], VectorPlan] = {}
         self.free_ps = 0
         self.busy_ps = 0
         self.records = 0
@@ -110,16 +110,17 @@ class PeMath:
         )
         self.chains = VectorChains(context, self, fetch_store, self._paths, cycles)
 
-    def cycles(self, step: Pass, vectors: int) -> int:
+    def cycles(self, step: Pass, vectors: int, results: int = 1) -> int:
         """Cycles of a pass over `vectors` vectors that are in registers.
 
         Fill of the pipeline + vectors x cycles of the functions, and for a reduction the tree and
-        the functions after it. In a scan, every vector passes the levels of the tree.
+        the functions after it, for each of `results` vectors of what it returns. In a scan, every
+        vector passes the levels of the tree.
         """
         levels = self._tree_cycles if step.scans else 0
         cycles = self._pipeline_cycles + vectors * (self._cycles_of(step.functions) + levels)
         if step.reduces:
-            cycles += self._tree_cycles + self._cycles_of(step.after)
+            cycles += self._tree_cycles + results * self._cycles_of(step.after)
         return cycles
 
     def run(
@@ -143,33 +144,42 @@ class PeMath:
             data=data,
             axis=axis,
             done=done,
-            plan=self._plan(name, inputs, result),
+            plan=self._plan(name, inputs, result, axis),
         )
         self.records += 1
         # Without the waits of later passes, so that the promise holds.
         return self._begin(operation) + operation.plan.later_ps
 
-    def _plan(self, name: str, inputs: Sequence[Operand | float], result: Operand) -> VectorPlan:
+    def _plan(
+        self, name: str, inputs: Sequence[Operand | float], result: Operand, axis: int | None
+    ) -> VectorPlan:
         blocks = [each for each in inputs if isinstance(each, Operand)]
         shapes = tuple([(block.shape, block.dtype) for block in blocks])
-        key = name, shapes, (result.shape, result.dtype)
+        # A softmax takes a reciprocal for each row. Reductions along any axis take equal times.
+        rows = _rows(result.shape, axis) if name == "softmax" else 1
+        key = name, shapes, (result.shape, result.dtype), rows
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._plans[key] = self._new_plan(name, blocks, result)
+            plan = self._plans[key] = self._new_plan(name, blocks, result, rows)
         return plan
 
-    def _new_plan(self, name: str, blocks: Sequence[Operand], result: Operand) -> VectorPlan:
+    def _new_plan(
+        self, name: str, blocks: Sequence[Operand], result: Operand, rows: int
+    ) -> VectorPlan:
         vectors = VectorStream.joined if name == "cat" else VectorStream
         stream = vectors(blocks, result, self._lanes)
         first, *later = passes(name)
+        results = stream.vectors(rows)
         return VectorPlan(
             fetched_bytes=stream.fetched_bytes,
             stored_bytes=stream.stored_bytes,
             passes=tuple(
-                pass_times(step, stream, self._paths, partial(self.cycles, step))
+                pass_times(step, stream, self._paths, partial(self.cycles, step, results=results))
                 for step in (first, *later)
             ),
-            later_ps=sum(self._clock.ps(self.cycles(step, stream.count)) for step in later),
+            later_ps=sum(
+                self._clock.ps(self.cycles(step, stream.count, results)) for step in later
+            ),
         )
 
     def _begin(self, operation: VectorOperation) -> int:
@@ -270,6 +280,11 @@ class PeMath:
         at, span_ps = self._context.coordinates, (start_ps, self.free_ps)
         record = vector_record(at, name, span_ps, inputs, result, checksum_of(data))
         self._engine.at(self.free_ps, self._context.record, record, now_ps, Cause.ENGINE)
+
+
+def _rows(shape: Sequence[int], axis: int | None) -> int:
+    """The rows of a block along `axis`, by default its last one."""
+    return prod(shape) // shape[-1 if axis is None else axis]
 
 
 def _epilogue_elements(name: str, operands: Sequence[Array | None], dtype: DType) -> Array | None:

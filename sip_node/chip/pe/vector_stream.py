@@ -23,7 +23,8 @@ class VectorStream:
         # A reduction has more inputs than outputs, a broadcast the reverse: the larger one counts.
         elements = max(prod(block.shape) for block in blocks)
         lanes_each = max(max(1, item_bytes(block.dtype) // _LANE_BYTES) for block in blocks)
-        self.count = -(-elements * lanes_each // lanes)
+        self._lanes, self._lanes_each = lanes, lanes_each
+        self.count = self.vectors(elements)
         self._operands = tuple(BlockParts(block, lanes, lanes_each) for block in operands)
         self._result = BlockParts(result, lanes, lanes_each)
 
@@ -31,6 +32,10 @@ class VectorStream:
     def joined(cls, operands: Sequence[Operand], result: Operand, lanes: int) -> "VectorStream":
         """The stream of operands that follow each other, as in a concatenation."""
         return cls((result,) if operands else (), result, lanes)
+
+    def vectors(self, elements: int) -> int:
+        """The vectors of as many elements of these types."""
+        return -(-elements * self._lanes_each // self._lanes)
 
     @property
     def fetched_bytes(self) -> int:

@@ -63,7 +63,16 @@ def test_a_reduction_stores_after_its_tree() -> None:
 
 def test_softmax_reads_its_elements_three_times() -> None:
     largest_ns, total_ns = 1 + FILL + 64 + LEVELS, 1 + FILL + 64 * 9 + LEVELS + 8
-    assert engine().softmax_ps(block(64)) == 1000 * (largest_ns + total_ns + 1 + FILL + 64 * 9 + 1)
+    quotient_ns = 1 + FILL + 64 * 9 + 1
+    assert engine().softmax_ps(block(64), 1) == 1000 * (largest_ns + total_ns + quotient_ns)
+
+
+def test_softmax_divides_once_for_each_vector_of_rows() -> None:
+    """128 lanes: 128 rows are one vector, 129 are two, and a division takes 8 cycles."""
+    one = engine().softmax_ps(block(64), 128)
+    assert one == engine().softmax_ps(block(64), 1)
+    assert engine().softmax_ps(block(64), 129) == one + 8_000
+    assert engine().softmax_ps(block(64), 64 * 128) == one + 63 * 8_000
 
 
 def test_an_epilogue_moves_no_data() -> None:

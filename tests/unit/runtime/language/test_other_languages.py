@@ -1,4 +1,4 @@
-"""Habits of Triton and CUDA: each error says what to write here."""
+"""Habits of Triton and CUDA: each error names what to write here."""
 
 from collections.abc import Callable
 from typing import Any
