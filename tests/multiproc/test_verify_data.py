@@ -62,8 +62,8 @@ def test_a_script_is_verified_too(tmp_path: Path) -> None:
         str(script),
     )
     assert run.code == 0, run.err
-    # Each of the two ranks writes, loads, doubles, stores and reads once.
-    assert summary(run).startswith("verify-data     10 operations replayed, ")
+    # Each of the two ranks makes a block, stores it, loads, doubles, stores and reads once.
+    assert summary(run).startswith("verify-data     12 operations replayed, ")
 
 
 @pytest.mark.parametrize(
