@@ -42,6 +42,7 @@ from runtime.wire.control import (
     Failed,
     FromLp,
     Hello,
+    MessagePiece,
     Printed,
     Ready,
     RecordChunk,
@@ -49,6 +50,7 @@ from runtime.wire.control import (
     TraceChunk,
     Transferred,
 )
+from runtime.wire.pieces import cut_text
 
 TIMEOUT_S = 60.0
 """The longest silence of an LP, unless the command line or a process group sets a limit."""
@@ -170,7 +172,7 @@ class Watch:
 
         The caller ends the processes that still run after `grace_s`.
         """
-        self._rendezvous.broadcast(Abort(str(error).splitlines()[0]))
+        self._rendezvous.broadcast(Abort(cut_text(str(error).partition("\n")[0])))
         deadline = now_s() + grace_s
         while now_s() < deadline and len(self._children.exited()) < len(self._children.pids):
             self._store_trace_of_aborted_run()
@@ -212,6 +214,8 @@ class Watch:
                 self._waits.received(message.ranks, message.stretch_s)
                 continue
             self._liveness.received(lp, message, now_s())
+            if isinstance(message, MessagePiece):
+                continue
             if isinstance(message, Status | Done):
                 self._waits.received(message.ranks)
             if isinstance(message, Failed):

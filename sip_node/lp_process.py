@@ -10,6 +10,7 @@ from runtime.core.errors import ProtocolError, RunAborted
 from runtime.core.imported_code import ImportRecorder
 from runtime.wire.control import Failed, ModuleCode
 from runtime.wire.environment import AS_CUDA, TORCHRUN_RUN, run_directory
+from runtime.wire.pieces import cut_text
 from sip_node.busy_report import busy_reports
 from sip_node.chip.failure import ProgramRaised, user_traceback
 from sip_node.control import Control
@@ -132,10 +133,10 @@ def _fail(control: Control, lp: int, node: LpNode | None, rank: int, error: Base
         Failed(
             lp=lp,
             rank=rank,
-            error=type(error).__name__,
-            message=error.problem if blames_peer else str(error),
+            error=cut_text(type(error).__name__),
+            message=cut_text(error.problem if blames_peer else str(error)),
             # An exit is no error of Python, and shows no traceback there either.
-            traceback="" if exited else user_traceback(error),
+            traceback="" if exited else cut_text(user_traceback(error)),
             time_ps=now_ps,
             sender=error.peer if blames_peer else "",
             exit_code=error.code if exited else 0,

@@ -286,6 +286,18 @@ class Bye(Wire, frozen=True):
     """Coordinator to LP: everything has arrived, exit."""
 
 
+class MessagePiece(Wire, frozen=True):
+    """The next bytes of a message that is too long to be sent whole; in both directions.
+
+    `lp` is the LP of the connection. The pieces of a message follow each other; `last` marks the
+    last one.
+    """
+
+    lp: LpNumber
+    data: Chunk
+    last: bool
+
+
 FromLp = (
     Hello
     | Ready
@@ -299,5 +311,6 @@ FromLp = (
     | Printed
     | Done
     | Failed
+    | MessagePiece
 )
-FromCoordinator = Peers | Start | Abort | Bye
+FromCoordinator = Peers | Start | Abort | Bye | MessagePiece

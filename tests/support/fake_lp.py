@@ -23,6 +23,7 @@ from runtime.wire.control import (
     TraceChunk,
     Written,
 )
+from runtime.wire.fields import MAX_CONTROL_BYTES
 from runtime.wire.frames import Frame
 from runtime.wire.packets import PacketKind
 from sip_node import lifeline
@@ -54,6 +55,13 @@ def raises(lp: FakeLp) -> int:
     )
     lp.control.close()
     return 1
+
+
+def reports_at_length(lp: FakeLp) -> int:
+    """Its report is longer than what the socket takes at once."""
+    lp.start()
+    lp.done(label="long" * MAX_CONTROL_BYTES)
+    return lp.finish()
 
 
 def refuses_a_flag(lp: FakeLp, error: str = "UsageError") -> int:
@@ -227,6 +235,7 @@ BEHAVIOURS: dict[str, Callable[[FakeLp], int]] = {
     for behaviour in (
         normal,
         raises,
+        reports_at_length,
         refuses_a_flag,
         refuses_a_key,
         prints,
