@@ -1,7 +1,7 @@
 """An LP without a chip, which follows a script of control messages: it tests the coordinator alone.
 
 It starts like `python -m sip_node`, after one behaviour for each LP:
-`fake_lp.py normal,raises --connect E --run-id I --lp 1`.
+`fake_lp.py normal,raises --connect E --run-id-fd N --lp 1`.
 """
 
 import os
@@ -26,6 +26,7 @@ from runtime.wire.control import (
 from runtime.wire.fields import MAX_CONTROL_BYTES
 from runtime.wire.frames import Frame
 from runtime.wire.packets import PacketKind
+from runtime.wire.run_id import read_run_id
 from sip_node import lifeline
 from sip_node.control import Control
 from tests.support.packets import packet_run, run_message, transfer_header
@@ -307,7 +308,7 @@ if __name__ == "__main__":
         be(
             behaviours[min(number, len(behaviours) - 1)],
             value["--connect"],
-            value["--run-id"],
+            read_run_id(int(value["--run-id-fd"])),
             number,
         )
     )
