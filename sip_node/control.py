@@ -128,13 +128,17 @@ class Control:
         for data in encoded_messages(self._lp, message):
             self.socket.send(data)
 
-    def send_busy(self, stretch_s: float, ranks: tuple[RankActivity, ...]) -> None:
+    def send_busy(
+        self, stretch_s: float, ranks: tuple[RankActivity, ...], *, imports: bool
+    ) -> None:
         """Report a program that computes. The only method for another thread than the LP's."""
         # A socket belongs to one thread.
         socket = self._context.socket(zmq.DEALER)
         socket.set(zmq.LINGER, _LINGER_MS)
         socket.connect(self._endpoint)
-        message = Busy(lp=self._lp, run_id=self._run_id, stretch_s=stretch_s, ranks=ranks)
+        message = Busy(
+            lp=self._lp, run_id=self._run_id, stretch_s=stretch_s, imports=imports, ranks=ranks
+        )
         socket.send(encode_control(message))
         socket.close()
 

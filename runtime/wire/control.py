@@ -169,12 +169,13 @@ class Busy(Wire, frozen=True):
     """LP to coordinator, about twice a second while the program of one of its ranks computes.
 
     Nothing else of the LP goes on meanwhile, so another thread sends it, on a connection of its
-    own. The program has been computing for `stretch_s`.
+    own. The program has been computing for `stretch_s`; `imports` is whether it imports a module.
     """
 
     lp: LpNumber
     run_id: str
     stretch_s: Seconds
+    imports: bool
     ranks: tuple[RankActivity, ...]
 
 

@@ -201,13 +201,13 @@ def test_a_report_of_a_busy_lp_comes_on_another_connection(
     control.send(hello())
     receive(rendezvous)
     ranks = (RankActivity(1, 2.5, ()),)
-    control.send_busy(2.0, ranks)
-    assert receive(rendezvous) == (1, Busy(1, RUN, 2.0, ranks))
+    control.send_busy(2.0, ranks, imports=True)
+    assert receive(rendezvous) == (1, Busy(1, RUN, 2.0, True, ranks))
     control.send(Ready(1, "cafe"))
     assert receive(rendezvous) == (1, Ready(1, "cafe"))
 
 
 def test_a_busy_stranger_is_refused(rendezvous: Rendezvous, endpoint: str, control: Control):
-    control.send_busy(2.0, ())
+    control.send_busy(2.0, (), imports=False)
     assert receive(rendezvous) is None
     assert rendezvous.refusals == ["Busy before Hello"]
