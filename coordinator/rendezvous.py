@@ -12,7 +12,7 @@ from typing import Self
 
 import zmq  # noqa: TID251 - this module owns the coordinator's socket
 
-from runtime.core.errors import ProtocolError
+from runtime.core.errors import ProtocolError, UsageError
 from runtime.wire.codec import decode_from_lp
 from runtime.wire.control import Abort, Busy, FromCoordinator, FromLp, Hello
 from runtime.wire.fields import MAX_CONTROL_BYTES, PROTOCOL_VERSION
@@ -41,7 +41,11 @@ class Rendezvous:
         self._socket.set(zmq.MAXMSGSIZE, MAX_CONTROL_BYTES)
         # Sending to a peer that has gone raises instead of being dropped silently.
         self._socket.set(zmq.ROUTER_MANDATORY, 1)
-        self._socket.bind(endpoint)
+        try:
+            self._socket.bind(endpoint)
+        except zmq.ZMQError as error:
+            self._context.destroy(linger=0)
+            raise UsageError(f"TMPDIR: cannot create {endpoint}: {error}") from error
 
     @property
     def refusals(self) -> Sequence[str]:

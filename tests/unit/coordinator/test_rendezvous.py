@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.rendezvous import Rendezvous
-from runtime.core.errors import ConfigError, ProtocolError, RunAborted
+from runtime.core.errors import ConfigError, ProtocolError, RunAborted, UsageError
 from runtime.wire.control import Abort, Busy, Bye, Hello, RankActivity, Ready, Start, Status
 from runtime.wire.environment import COORDINATOR_PID
 from runtime.wire.fields import PROTOCOL_VERSION
@@ -140,6 +140,11 @@ def test_bytes_of_a_stranger_that_are_no_message_are_refused(
     control.socket.send(b"\xc1")
     assert receive(rendezvous) is None
     assert len(rendezvous.refusals) == 2
+
+
+def test_an_endpoint_that_cannot_be_created_is_one_line(tmp_path: Path):
+    with pytest.raises(UsageError, match=r"TMPDIR: cannot create ipc://.*: No such file"):
+        Rendezvous(f"ipc://{tmp_path}/missing/c.sock", RUN, 1)
 
 
 def test_an_lp_joins_once(rendezvous: Rendezvous, control: Control, endpoint: str):
