@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from coordinator.late_ranks import LateRanks
 from coordinator.launcher import UNKNOWN_EXIT
-from runtime.core.errors import ConfigError, KernbenchError, UsageError
+from runtime.core.errors import KernbenchError
 from runtime.core.simtime import format_ps
 from runtime.wire.control import Failed
 
@@ -70,8 +70,7 @@ class RankFailed(KernbenchError):  # noqa: N818 - it is the rank that failed
     @property
     def is_about_input(self) -> bool:
         """Whether the cause is the user's input: a flag or a configuration file."""
-        # Exceptions travel as the name of their type: nothing is unpickled from a socket.
-        return self.failed.error in (UsageError.__name__, ConfigError.__name__)
+        return self.failed.about_input
 
     def __str__(self) -> str:
         failed = self.failed

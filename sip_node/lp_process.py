@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from runtime.core.errors import ProtocolError, RunAborted
+from runtime.core.errors import ConfigError, ProtocolError, RunAborted, UsageError
 from runtime.core.imported_code import ImportRecorder
 from runtime.wire.control import Failed, ModuleCode
 from runtime.wire.environment import AS_CUDA, TORCHRUN_RUN, run_directory
@@ -140,6 +140,8 @@ def _fail(control: Control, lp: int, node: LpNode | None, rank: int, error: Base
             time_ps=now_ps,
             sender=error.peer if blames_peer else "",
             exit_code=error.code if exited else 0,
+            # By type: a program may have a class of the same name.
+            about_input=isinstance(error, UsageError | ConfigError),
         )
     )
     control.finish()

@@ -264,7 +264,8 @@ class Failed(Wire, frozen=True):
 
     `rank` is -1 where no rank is to blame. `sender` is empty, or the LP whose message broke the
     protocol, as `LP 3`: then that LP is to blame, not the reporting LP. `exit_code` is that of a
-    rank which ended itself, as by `sys.exit(3)`; 0 for every other error.
+    rank which ended itself, as by `sys.exit(3)`; 0 for every other error. `about_input` is whether
+    the cause is a flag or a configuration file: an error of kernbench, not one of the same name.
     """
 
     lp: LpNumber
@@ -275,6 +276,7 @@ class Failed(Wire, frozen=True):
     time_ps: TimePs
     sender: str = ""
     exit_code: ExitCode = 0
+    about_input: bool = False
 
 
 class Abort(Wire, frozen=True):

@@ -65,7 +65,7 @@ def reports_at_length(lp: FakeLp) -> int:
     return lp.finish()
 
 
-def refuses_a_flag(lp: FakeLp, error: str = "UsageError") -> int:
+def refuses_a_flag(lp: FakeLp, error: str = "UsageError", *, about_input: bool = True) -> int:
     lp.start()
     lp.control.send(
         Failed(
@@ -75,6 +75,7 @@ def refuses_a_flag(lp: FakeLp, error: str = "UsageError") -> int:
             message="unknown dtype 'f99'",
             traceback="Traceback",
             time_ps=0,
+            about_input=about_input,
         )
     )
     return lp.finish()
@@ -82,6 +83,10 @@ def refuses_a_flag(lp: FakeLp, error: str = "UsageError") -> int:
 
 def refuses_a_key(lp: FakeLp) -> int:
     return refuses_a_flag(lp, "ConfigError")
+
+
+def raises_a_config_error_of_its_own(lp: FakeLp) -> int:
+    return refuses_a_flag(lp, "ConfigError", about_input=False)
 
 
 def prints(lp: FakeLp) -> int:
@@ -239,6 +244,7 @@ BEHAVIOURS: dict[str, Callable[[FakeLp], int]] = {
         reports_at_length,
         refuses_a_flag,
         refuses_a_key,
+        raises_a_config_error_of_its_own,
         prints,
         exits,
         dies,

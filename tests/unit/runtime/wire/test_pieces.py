@@ -115,7 +115,7 @@ def test_pieces_of_a_malformed_message_name_their_sender() -> None:
         PieceJoiner(decode_from_lp).joined(MessagePiece(3, b"\xc1", last=True), PEER)
 
 
-@given(st.text(st.characters(), max_size=50))
+@given(st.text(st.characters(codec="utf-8"), max_size=50))
 def test_a_short_text_is_kept(text: str) -> None:
     assert cut_text(text) == text
 
