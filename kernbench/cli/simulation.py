@@ -245,6 +245,9 @@ def _explain(error: KernbenchError, script: str | None, directory: Path | None) 
             raise UsageError(error.failed.message) from error
         if error.failed.traceback:
             sys.stderr.write(error.failed.traceback.rstrip() + "\n")
+    if isinstance(error, UsageError):
+        # A limit of the shell, found when the processes were to start.
+        raise error
     print_error(error)
     if script is not None:
         sys.stderr.writelines(f"{line}\n" for line in root_cause(script, error))
