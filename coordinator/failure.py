@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from coordinator.late_ranks import LateRanks
 from coordinator.launcher import UNKNOWN_EXIT
-from runtime.core.errors import ConfigError, KernbenchError, UsageError
+from runtime.core.errors import KernbenchError
 from runtime.core.simtime import format_ps
 from runtime.wire.control import Failed
 
@@ -70,8 +70,7 @@ class RankFailed(KernbenchError):  # noqa: N818 - it is the rank that failed
     @property
     def is_about_input(self) -> bool:
         """Whether the cause is the user's input: a flag or a configuration file."""
-        # Exceptions travel as the name of their type: nothing is unpickled from a socket.
-        return self.failed.error in (UsageError.__name__, ConfigError.__name__)
+        return self.failed.about_input
 
     def __str__(self) -> str:
         failed = self.failed
@@ -130,11 +129,15 @@ class LpExitFailed(LpDied):
         return f"{self.process} {self.cause} after the end of the run; the results are complete"
 
 
+_BUSY_SHARE = 0.1
+"""The share of a core from which on a silent LP computes."""
+
+
 class LpSilent(KernbenchError):  # noqa: N818 - it is the LP that is silent
-    """An LP sends no messages: it hangs.
+    """An LP sends no messages: it hangs, or it computes.
 
     Fields: the LP, the message that is due, the limit in s, the last reported time in ps; during a
-    run also a line per other LP.
+    run also a line per other LP; its processor time since its last message in s, if it was read.
     """
 
     def __init__(
@@ -144,23 +147,36 @@ class LpSilent(KernbenchError):  # noqa: N818 - it is the LP that is silent
         limit_s: float,
         time_ps: int,
         others: tuple[str, ...] | None = None,
+        used_s: float | None = None,
     ) -> None:
-        super().__init__(process, due, limit_s, time_ps, others)
+        super().__init__(process, due, limit_s, time_ps, others, used_s)
         self.process, self.due, self.limit_s = process, due, limit_s
-        self.time_ps, self.others = time_ps, others
+        self.time_ps, self.others, self.used_s = time_ps, others, used_s
+
+    @property
+    def computes(self) -> bool:
+        """Whether the LP uses processor time."""
+        return self.used_s is not None and self.used_s > _BUSY_SHARE * self.limit_s
 
     def __str__(self) -> str:
+        used = (
+            "" if not self.used_s else f", in which it used {self.used_s:.1f} s of processor time"
+        )
         text = (
-            f"{self.process} hangs: no {self.due} from it for {self.limit_s:g} s, the limit set by "
-            f"--timeout; last reported time {format_ps(self.time_ps)}"
+            f"{self.process} {'computes' if self.computes else 'hangs'}: no {self.due} from it for "
+            f"{self.limit_s:g} s, the limit set by --timeout{used}; last reported time "
+            f"{format_ps(self.time_ps)}"
         )
         # Before the start there are no states of other LPs to show.
         if self.others is None:
             return text
-        return (
-            f"{text}. This is not a deadlock of queues: its program or a kernel computes without "
-            f"an end, or the process is stopped{_listed(self.others)}"
+        cause = (
+            "its program or a kernel computes without an end, or for longer than --timeout allows"
+            if self.computes
+            else "the process is stopped, or its program waits for something outside of the "
+            "simulation"
         )
+        return f"{text}. This is not a deadlock of queues: {cause}{_listed(self.others)}"
 
 
 class CollectiveTimeout(KernbenchError):  # noqa: N818 - PyTorch calls it a timeout

@@ -12,6 +12,7 @@ from typing import Self
 from coordinator.children import Children
 from coordinator.directory import RunDirectory
 from coordinator.launcher import Launcher, LpSpec
+from coordinator.limits import require_limits
 from runtime.core.rng import fresh_run_id
 from runtime.core.wallclock import now_s
 
@@ -33,8 +34,10 @@ class Launch:
     def start(self, procs: int, at_most: int | None = None) -> None:
         """Start those of the `procs` processes that do not run yet, or the first `at_most` ones.
 
-        A process that was started for another number of processes ends if it does not fit.
+        A process that was started for another number of processes ends if it does not fit. Raises
+        `UsageError` if the limits of the shell are too low.
         """
+        require_limits(procs)
         for lp in list(self._specs):
             if self._specs[lp] != self._spec(lp, procs) or lp >= procs:
                 self.children.discard(lp)

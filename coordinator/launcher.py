@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from coordinator.relay import Relay
 from runtime.wire.environment import COORDINATOR_PID, RUN_DIRECTORY
+from runtime.wire.run_id import run_id_pipe
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
@@ -28,7 +29,7 @@ class LpSpec:
     """What the process of one LP needs to join the run. `lone`: it is the only LP."""
 
     control_endpoint: str
-    run_id: str
+    run_id: str = field(repr=False)
     lp: int
     lone: bool
     directory: Path
@@ -91,13 +92,14 @@ class InterpreterLauncher:
 
     def start(self, spec: LpSpec) -> Child:
         """Start the LP at `spec`."""
-        arguments = joining_arguments(spec.control_endpoint, spec.run_id, spec.lp)
         environment = lp_environment(os.environ) | spec.environment
         # A single LP inherits the terminal, so that a debugger works in it.
         stdin, stdout = (None, None) if spec.lone else (subprocess.DEVNULL, subprocess.PIPE)
-        with _interrupts_blocked():
+        with _interrupts_blocked(), run_id_pipe(spec.run_id) as run_id:
+            arguments = joining_arguments(spec.control_endpoint, run_id, spec.lp)
             process = subprocess.Popen(  # noqa: S603 - our own command
                 [*self.command, *arguments],
+                pass_fds=(run_id,),
                 env=environment,
                 stdin=stdin,
                 stdout=stdout,
@@ -107,9 +109,12 @@ class InterpreterLauncher:
         return _Interpreter(process)
 
 
-def joining_arguments(endpoint: str, run_id: str, lp: int) -> list[str]:
-    """The arguments of `python -m sip_node` with which a process joins a run."""
-    return ["--connect", endpoint, "--run-id", run_id, "--lp", str(lp)]
+def joining_arguments(endpoint: str, run_id_file: int, lp: int) -> list[str]:
+    """The arguments of `python -m sip_node` with which a process joins a run.
+
+    It reads the id of the run from the open file `run_id_file`, which it inherits.
+    """
+    return ["--connect", endpoint, "--run-id-fd", str(run_id_file), "--lp", str(lp)]
 
 
 class _Interpreter:

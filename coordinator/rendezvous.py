@@ -12,10 +12,11 @@ from typing import Self
 
 import zmq  # noqa: TID251 - this module owns the coordinator's socket
 
-from runtime.core.errors import ProtocolError
-from runtime.wire.codec import MAX_CONTROL_BYTES, decode_from_lp, encode_control
+from runtime.core.errors import ProtocolError, UsageError
+from runtime.wire.codec import decode_from_lp
 from runtime.wire.control import Abort, Busy, FromCoordinator, FromLp, Hello
-from runtime.wire.fields import PROTOCOL_VERSION
+from runtime.wire.fields import MAX_CONTROL_BYTES, PROTOCOL_VERSION
+from runtime.wire.pieces import PieceJoiner, encoded_messages
 
 _LINGER_MS = 500
 
@@ -27,6 +28,7 @@ class Rendezvous:
         self._run_id = run_id
         self._lps = lps
         self._lp_of: dict[bytes, int] = {}
+        self._joiners: dict[int, PieceJoiner[FromLp]] = {}
         self._refusals: list[str] = []
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)
@@ -39,7 +41,11 @@ class Rendezvous:
         self._socket.set(zmq.MAXMSGSIZE, MAX_CONTROL_BYTES)
         # Sending to a peer that has gone raises instead of being dropped silently.
         self._socket.set(zmq.ROUTER_MANDATORY, 1)
-        self._socket.bind(endpoint)
+        try:
+            self._socket.bind(endpoint)
+        except zmq.ZMQError as error:
+            self._context.destroy(linger=0)
+            raise UsageError(f"TMPDIR: cannot create {endpoint}: {error}") from error
 
     @property
     def refusals(self) -> Sequence[str]:
@@ -47,14 +53,18 @@ class Rendezvous:
         return self._refusals
 
     def receive(self, timeout_s: float) -> tuple[int, FromLp] | None:
-        """The next message of an LP, or None; `ProtocolError` if an LP violates the protocol."""
+        """The next message of an LP, or None; `ProtocolError` if an LP violates the protocol.
+
+        Pieces of a message are returned one by one, and in place of the last one the message.
+        """
         if not self._socket.poll(round(timeout_s * 1000)):
             return None
         identity, *parts = self._socket.recv_multipart()
         if identity not in self._lp_of:
             return self._busy(parts) or self._admit(identity, parts)
         lp = self._lp_of[identity]
-        message = _decode(parts, f"LP {lp}")
+        piece = _decode(parts, f"LP {lp}")
+        message = self._joiners[lp].joined(piece, f"LP {lp}") or piece
         if message.lp != lp:
             raise ProtocolError(f"LP {lp}", f"it sends as LP {message.lp}")
         if isinstance(message, Hello):
@@ -104,6 +114,7 @@ class Rendezvous:
             self._send(identity, Abort(f"refused: {problem}"))
             raise ProtocolError(f"LP {hello.lp}", problem)
         self._lp_of[identity] = hello.lp
+        self._joiners[hello.lp] = PieceJoiner(decode_from_lp)
         return hello.lp, hello
 
     def _check_hello(self, message: FromLp) -> Hello:
@@ -123,7 +134,8 @@ class Rendezvous:
         # A peer that has disconnected is no error here: the exit of its process is noticed and
         # judged by `Watch`.
         with suppress(zmq.ZMQError):
-            self._socket.send_multipart([identity, encode_control(message)], flags=zmq.NOBLOCK)
+            for data in encoded_messages(self._lp_of.get(identity, 0), message):
+                self._socket.send_multipart([identity, data], flags=zmq.NOBLOCK)
 
 
 def _decode(parts: Sequence[bytes], peer: str) -> FromLp:

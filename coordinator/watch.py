@@ -5,7 +5,7 @@ least every `POLL_S` seconds the processes, the time limits and the stop signal 
 
     a `Failed` message                      RankFailed
     an exit before `Done`                   LpDied, after a short wait for a final message
-    no message for `timeout_s`              LpSilent
+    no message for `timeout_s`              LpSilent, unless it starts, imports or compiles
     messages, but no progress of any LP     RunStalled
     a rank computes, others wait for it     CollectiveTimeout, if a process group sets a limit
     Ctrl-C or SIGTERM                       Interrupted
@@ -31,6 +31,7 @@ from coordinator.failure import (
 from coordinator.late_ranks import CollectiveWaits
 from coordinator.launcher import UNKNOWN_EXIT
 from coordinator.liveness import Liveness
+from coordinator.processor_time import processor_time
 from coordinator.rendezvous import Rendezvous
 from runtime.core.errors import KernbenchError, ProtocolError
 from runtime.core.wallclock import now_s
@@ -42,6 +43,7 @@ from runtime.wire.control import (
     Failed,
     FromLp,
     Hello,
+    MessagePiece,
     Printed,
     Ready,
     RecordChunk,
@@ -49,6 +51,7 @@ from runtime.wire.control import (
     TraceChunk,
     Transferred,
 )
+from runtime.wire.pieces import cut_text
 
 TIMEOUT_S = 60.0
 """The longest silence of an LP, unless the command line or a process group sets a limit."""
@@ -58,6 +61,8 @@ FINAL_MESSAGE_S = 0.3
 """Time from the exit of a process to the error, because its `Failed` may still be in transit."""
 _SUSPENDED_S = 2.0
 """A longer gap between two checks means that the coordinator itself was suspended."""
+_READ_S = 0.25
+"""Least time between two readings of the processor time of silent LPs."""
 _DURING_A_RUN = "Status"
 """The message that is due repeatedly while an LP runs."""
 
@@ -109,7 +114,7 @@ class Watch:
         self._lps = range(len(sips_of_lp))
         self._liveness = Liveness(len(sips_of_lp), now)
         self._exit_seen_s: dict[int, float] = {}
-        self._checked_s = now
+        self._checked_s = self._read_s = now
 
     def receive_from_all(self, kind: type[_Reply]) -> dict[int, _Reply]:
         """One message `kind` from every LP; any other message is a `ProtocolError`."""
@@ -170,7 +175,7 @@ class Watch:
 
         The caller ends the processes that still run after `grace_s`.
         """
-        self._rendezvous.broadcast(Abort(str(error).splitlines()[0]))
+        self._rendezvous.broadcast(Abort(cut_text(str(error).partition("\n")[0])))
         deadline = now_s() + grace_s
         while now_s() < deadline and len(self._children.exited()) < len(self._children.pids):
             self._store_trace_of_aborted_run()
@@ -210,8 +215,11 @@ class Watch:
             if isinstance(message, Busy):
                 # Sent beside the LP: it shows neither progress of the LP nor that it reacts.
                 self._waits.received(message.ranks, message.stretch_s)
+                self._liveness.imports(lp, imports=message.imports)
                 continue
             self._liveness.received(lp, message, now_s())
+            if isinstance(message, MessagePiece):
+                continue
             if isinstance(message, Status | Done):
                 self._waits.received(message.ranks)
             if isinstance(message, Failed):
@@ -262,6 +270,7 @@ class Watch:
         limit_s, running = self._timeout_s, due == _DURING_A_RUN
         if not limit_s:
             return
+        self._read_processor_times(missing, now, starting=not running)
         hung = self._liveness.hung(missing, limit_s, now)
         if hung is not None:
             others = None
@@ -270,9 +279,21 @@ class Watch:
                 self._children.show_stack(hung)
             refusals = "; ".join(self._rendezvous.refusals)
             due += f" (refused: {refusals})" if refusals else ""
-            raise LpSilent(self._process(hung), due, limit_s, self._reached_ps(hung), others)
+            used_s = self._liveness.used_in_silence_s(hung)
+            reached_ps = self._reached_ps(hung)
+            raise LpSilent(self._process(hung), due, limit_s, reached_ps, others, used_s)
         if running and self._liveness.stalled(missing, limit_s, now):
             raise RunStalled(limit_s, self.collected.time_ps, self._states(missing, now))
+
+    def _read_processor_times(self, missing: list[int], now: float, *, starting: bool) -> None:
+        if now - self._read_s < _READ_S:
+            return
+        self._read_s = now
+        read = {
+            lp: processor_time(self._children.pid(lp)) for lp in self._liveness.silent(missing, now)
+        }
+        times = {lp: time for lp, time in read.items() if time is not None}
+        self._liveness.used(times, now, starting=starting)
 
     def _states(self, lps: list[int], now: float) -> tuple[str, ...]:
         return tuple(self._liveness.states([self._process(lp) for lp in lps], now))

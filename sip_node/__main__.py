@@ -1,6 +1,8 @@
-"""The entry of an LP process: `python -m sip_node --connect ENDPOINT --run-id ID --lp K`.
+"""The entry of an LP process: `python -m sip_node --connect ENDPOINT --lp K`.
 
-The coordinator starts it, or a user does by hand to join a run.
+The coordinator starts it, or a user does by hand to join a run. The id of the run is no argument:
+every user can read the arguments of a process. It is read from the standard input, or from a file
+that the process has inherited.
 """
 
 import argparse
@@ -18,6 +20,7 @@ if __name__ == "__main__" and not sys.flags.safe_path:
 
 # After the path has been set: this imports `runtime`.
 from runtime.core.imported_code import ImportRecorder
+from runtime.wire.run_id import STDIN, read_run_id
 
 
 def enter(
@@ -62,13 +65,24 @@ def main() -> int:
         "--connect", required=True, metavar="ENDPOINT", help="control endpoint of the coordinator"
     )
     parser.add_argument(
-        "--run-id", required=True, metavar="ID", help="id of the run: a stranger is refused"
+        "--run-id-fd",
+        type=int,
+        default=STDIN,
+        metavar="N",
+        help="number of an open file with the id of the run, by default the standard input: "
+        "a stranger is refused",
     )
     parser.add_argument(
         "--lp", required=True, type=int, metavar="K", help="which LP of the run this is, from 0"
     )
     options = parser.parse_args()
-    return enter(options.connect, options.run_id, options.lp)
+    try:
+        run_id = read_run_id(options.run_id_fd)
+    except OSError as error:
+        parser.error(f"--run-id-fd {options.run_id_fd}: {error.strerror}")
+    if not run_id:
+        parser.error(f"no id of a run in file {options.run_id_fd} (--run-id-fd)")
+    return enter(options.connect, run_id, options.lp)
 
 
 if __name__ == "__main__":

@@ -2,32 +2,42 @@
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from threading import Event, Thread
+from threading import Event, Thread, get_ident
+from typing import Protocol
 
 from runtime.wire.control import RankActivity
+from sip_node.import_state import imports_module
 
 PERIOD_S = 0.5
 """Time between two reports, and the time from which on a program counts as busy."""
 
-Send = Callable[[float, tuple[RankActivity, ...]], None]
+
+class Send(Protocol):
+    """Sends a report."""
+
+    def __call__(
+        self, stretch_s: float, ranks: tuple[RankActivity, ...], /, *, imports: bool
+    ) -> None:
+        """A program computes for `stretch_s`; whether it imports a module."""
+        ...
 
 
 @contextmanager
 def busy_reports(
     stretch_s: Callable[[], float], ranks: Callable[[], Sequence[RankActivity]], send: Send
 ) -> Generator[None]:
-    """Call `send(stretch, ranks)` in another thread every `PERIOD_S` while a program is busy.
+    """Call `send` in another thread every `PERIOD_S` while a program of this thread is busy.
 
     `stretch_s()` is how long the running program has not waited, 0 if none runs. All three are
     called in the other thread.
     """
-    left = Event()
+    left, programs = Event(), get_ident()
 
     def report() -> None:
         while not left.wait(PERIOD_S):
             stretch = stretch_s()
             if stretch >= PERIOD_S:
-                send(stretch, tuple(ranks()))
+                send(stretch, tuple(ranks()), imports=imports_module(programs))
 
     thread = Thread(target=report, name="busy reports", daemon=True)
     thread.start()

@@ -30,6 +30,7 @@ from runtime.wire.control import (
 )
 from runtime.wire.environment import coordinator_pid
 from runtime.wire.fields import PROTOCOL_VERSION
+from runtime.wire.pieces import PieceJoiner, encoded_messages
 from sip_node import lifeline
 
 PATIENCE_S = 600.0
@@ -67,6 +68,7 @@ class Control:
         self._lp = lp
         self._patience_s = patience_s
         self._reported_s = float("-inf")
+        self._joiner = PieceJoiner(decode_from_coordinator)
         self._context = zmq.Context()
         self.socket = self._context.socket(zmq.DEALER)
         # After a failure the process ends soon; its last message must still leave.
@@ -118,19 +120,25 @@ class Control:
         # This runs once a round, and reading the events is cheaper than a receive that fails.
         if int(self.socket.get(zmq.EVENTS)) & zmq.POLLIN:
             message = self._receive()
-            raise ProtocolError(_COORDINATOR, f"{type(message).__name__} during a run")
+            if message is not None:
+                raise ProtocolError(_COORDINATOR, f"{type(message).__name__} during a run")
 
     def send(self, message: FromLp) -> None:
-        """Send a message; never blocks."""
-        self.socket.send(encode_control(message))
+        """Send a message; never blocks. Raises `MessageSizeError` for one that is too long."""
+        for data in encoded_messages(self._lp, message):
+            self.socket.send(data)
 
-    def send_busy(self, stretch_s: float, ranks: tuple[RankActivity, ...]) -> None:
+    def send_busy(
+        self, stretch_s: float, ranks: tuple[RankActivity, ...], *, imports: bool
+    ) -> None:
         """Report a program that computes. The only method for another thread than the LP's."""
         # A socket belongs to one thread.
         socket = self._context.socket(zmq.DEALER)
         socket.set(zmq.LINGER, _LINGER_MS)
         socket.connect(self._endpoint)
-        message = Busy(lp=self._lp, run_id=self._run_id, stretch_s=stretch_s, ranks=ranks)
+        message = Busy(
+            lp=self._lp, run_id=self._run_id, stretch_s=stretch_s, imports=imports, ranks=ranks
+        )
         socket.send(encode_control(message))
         socket.close()
 
@@ -146,19 +154,23 @@ class Control:
         self._context.term()
 
     def _expect(self, kind: type[_Expected]) -> _Expected:
-        if not self.socket.poll(round(self._patience_s * 1000)):
-            raise RunAborted(
-                f"the coordinator did not send {kind.__name__} within {self._patience_s:g} s"
-            )
-        message = self._receive()
+        message = None
+        while message is None:
+            if not self.socket.poll(round(self._patience_s * 1000)):
+                raise RunAborted(
+                    f"the coordinator did not send {kind.__name__} within {self._patience_s:g} s"
+                )
+            message = self._receive()
         if not isinstance(message, kind):
             raise ProtocolError(
                 _COORDINATOR, f"{type(message).__name__} where {kind.__name__} is due"
             )
         return message
 
-    def _receive(self) -> FromCoordinator:
-        message = decode_from_coordinator(self.socket.recv(), _COORDINATOR)
+    def _receive(self) -> FromCoordinator | None:
+        """The next message; None after a piece of one."""
+        piece = decode_from_coordinator(self.socket.recv(), _COORDINATOR)
+        message = self._joiner.joined(piece, _COORDINATOR)
         if self._connection is not None and isinstance(message, Abort | Bye):
             # The coordinator closes the connection after this message, and that must not end this
             # process before its own cleanup.

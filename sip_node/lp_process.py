@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from runtime.core.errors import ProtocolError, RunAborted
+from runtime.core.errors import ConfigError, ProtocolError, RunAborted, UsageError
 from runtime.core.imported_code import ImportRecorder
 from runtime.wire.control import Failed, ModuleCode
 from runtime.wire.environment import (
@@ -15,6 +15,7 @@ from runtime.wire.environment import (
     full_traceback_requested,
     run_directory,
 )
+from runtime.wire.pieces import cut_text
 from sip_node.busy_report import busy_reports
 from sip_node.chip.failure import ProgramRaised
 from sip_node.control import Control
@@ -148,13 +149,15 @@ def _fail(
         Failed(
             lp=lp,
             rank=rank,
-            error=type(error).__name__,
-            message=error.problem if blames_peer else error_text(error),
+            error=cut_text(type(error).__name__),
+            message=cut_text(error.problem if blames_peer else error_text(error)),
             # An exit is no error of Python, and shows no traceback there either.
-            traceback="" if exited else user_traceback(error, full=full),
+            traceback="" if exited else cut_text(user_traceback(error, full=full)),
             time_ps=now_ps,
             sender=error.peer if blames_peer else "",
             exit_code=error.code if exited else 0,
+            # By type: a program may have a class of the same name.
+            about_input=isinstance(error, UsageError | ConfigError),
         )
     )
     control.finish()

@@ -241,7 +241,11 @@ def _explain(error: KernbenchError, directory: Path | None) -> int:
         if error.is_about_input:
             # All ranks find the same problem, and a traceback of kernbench's code would not help.
             raise UsageError(error.failed.message) from error
-        sys.stderr.write(error.failed.traceback)
+        if error.failed.traceback:
+            sys.stderr.write(error.failed.traceback.rstrip() + "\n")
+    if isinstance(error, UsageError):
+        # A limit of the shell, found when the processes were to start.
+        raise error
     print_error(error)
     if directory is not None:
         sys.stderr.write(f"kernbench: the files until the error are in {directory}\n")

@@ -29,6 +29,7 @@ from kernbench.cli.main import main
 from kernbench.cli.own_process import own_process
 from runtime.core.wallclock import now_s, sleep_s
 from runtime.wire.environment import RUN_DIRECTORY, TORCHRUN_RUN
+from runtime.wire.run_id import run_id_pipe
 
 _RUN = "kernbench/run"
 _PROCESS = "kernbench/process/{}"
@@ -104,10 +105,13 @@ def take_part(worker: Worker, store: Store) -> NoReturn:
     store.set(_PROCESS.format(worker.rank), str(os.getpid()))
     endpoint, run_id, directory = store.get(_RUN).decode().split("\n")
     variables = lp_environment(os.environ) | {RUN_DIRECTORY: directory}
-    command = [*InterpreterLauncher().command, *joining_arguments(endpoint, run_id, worker.rank)]
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execve(command[0], command, variables)  # noqa: S606 - our own command
+    with run_id_pipe(run_id) as file:
+        os.set_inheritable(file, True)  # noqa: FBT003 - positional only
+        arguments = joining_arguments(endpoint, file, worker.rank)
+        command = [*InterpreterLauncher().command, *arguments]
+        os.execve(command[0], command, variables)  # noqa: S606 - our own command
 
 
 @dataclass(frozen=True)

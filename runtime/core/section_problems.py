@@ -139,6 +139,9 @@ def _of_scalar(value: Any, kind: type) -> Iterator[str]:
     # True is an int in Python, but not in a file.
     if kind is int and (isinstance(value, bool) or not isinstance(value, int)):
         yield f"should be a valid integer, got {shown(value)}"
+    elif kind is int and not -(1 << 63) <= value < 1 << 63:
+        # Values travel as MessagePack, which has no longer integers.
+        yield f"should be an integer of at most 64 bits, got {shown(value)}"
     elif kind is float:
         if isinstance(value, bool) or not isinstance(value, int | float):
             yield f"should be a valid number, got {shown(value)}"

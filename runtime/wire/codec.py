@@ -16,10 +16,9 @@ from runtime.core.errors import ProtocolError
 from runtime.core.trace import OpRecord
 from runtime.wire import field_path
 from runtime.wire.control import FromCoordinator, FromLp
-from runtime.wire.fields import MAX_FRAME_BYTES, LpNumber, Wire
+from runtime.wire.fields import MAX_CONTROL_BYTES, MAX_FRAME_BYTES, LpNumber, Wire
 from runtime.wire.frames import Envelope, Frame, Message, PeerContent
 
-MAX_CONTROL_BYTES = 16 << 20
 _UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _STRANGER = "an unknown process"
 
@@ -137,14 +136,20 @@ def encode_control(message: Wire) -> bytes:
     return _encoder.encode(message)
 
 
-def decode_from_lp(data: bytes, peer: str) -> FromLp:
-    """A control message that an LP sent; raises `ProtocolError` naming `peer`."""
-    return _decode(_from_lp_decoder, data, peer)
+def decode_from_lp(data: bytes, peer: str, limit: int = MAX_CONTROL_BYTES) -> FromLp:
+    """A control message of at most `limit` bytes that an LP sent; raises `ProtocolError` naming
+    `peer`.
+    """
+    return _decode(_from_lp_decoder, data, peer, limit)
 
 
-def decode_from_coordinator(data: bytes, peer: str) -> FromCoordinator:
-    """A control message that the coordinator sent; raises `ProtocolError` naming `peer`."""
-    return _decode(_from_coordinator_decoder, data, peer)
+def decode_from_coordinator(
+    data: bytes, peer: str, limit: int = MAX_CONTROL_BYTES
+) -> FromCoordinator:
+    """A control message of at most `limit` bytes that the coordinator sent; raises `ProtocolError`
+    naming `peer`.
+    """
+    return _decode(_from_coordinator_decoder, data, peer, limit)
 
 
 def encode_records(records: Sequence[OpRecord]) -> bytes:

@@ -169,12 +169,13 @@ class Busy(Wire, frozen=True):
     """LP to coordinator, about twice a second while the program of one of its ranks computes.
 
     Nothing else of the LP goes on meanwhile, so another thread sends it, on a connection of its
-    own. The program has been computing for `stretch_s`.
+    own. The program has been computing for `stretch_s`; `imports` is whether it imports a module.
     """
 
     lp: LpNumber
     run_id: str
     stretch_s: Seconds
+    imports: bool
     ranks: tuple[RankActivity, ...]
 
 
@@ -263,7 +264,8 @@ class Failed(Wire, frozen=True):
 
     `rank` is -1 where no rank is to blame. `sender` is empty, or the LP whose message broke the
     protocol, as `LP 3`: then that LP is to blame, not the reporting LP. `exit_code` is that of a
-    rank which ended itself, as by `sys.exit(3)`; 0 for every other error.
+    rank which ended itself, as by `sys.exit(3)`; 0 for every other error. `about_input` is whether
+    the cause is a flag or a configuration file: an error of kernbench, not one of the same name.
     """
 
     lp: LpNumber
@@ -274,6 +276,7 @@ class Failed(Wire, frozen=True):
     time_ps: TimePs
     sender: str = ""
     exit_code: ExitCode = 0
+    about_input: bool = False
 
 
 class Abort(Wire, frozen=True):
@@ -284,6 +287,18 @@ class Abort(Wire, frozen=True):
 
 class Bye(Wire, frozen=True):
     """Coordinator to LP: everything has arrived, exit."""
+
+
+class MessagePiece(Wire, frozen=True):
+    """The next bytes of a message that is too long to be sent whole; in both directions.
+
+    `lp` is the LP of the connection. The pieces of a message follow each other; `last` marks the
+    last one.
+    """
+
+    lp: LpNumber
+    data: Chunk
+    last: bool
 
 
 FromLp = (
@@ -299,5 +314,6 @@ FromLp = (
     | Printed
     | Done
     | Failed
+    | MessagePiece
 )
-FromCoordinator = Peers | Start | Abort | Bye
+FromCoordinator = Peers | Start | Abort | Bye | MessagePiece

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from runtime.core.simtime import NEVER_PS
 
-PROTOCOL_VERSION = 16
+PROTOCOL_VERSION = 17
 """The number of the protocol: it grows with every change of a struct or a field."""
 CHUNK_BYTES = 4 << 20
 """The most bytes of a memory, or of what a host wrote, in one message."""
@@ -18,6 +18,12 @@ CHUNK_TEXTS = 1 << 10
 """The most texts in one message."""
 TEXT_LENGTH = 1 << 10
 """The most characters of a text."""
+MAX_CONTROL_BYTES = 16 << 20
+"""The most bytes of a control message that is sent whole; the sockets take no more at once."""
+MAX_JOINED_BYTES = 256 << 20
+"""The most bytes of a control message that is sent in pieces."""
+LONGEST_TEXT_BYTES = 64 << 10
+"""The most bytes of a text in a report of a failure; the rest is cut."""
 MAX_FRAME_BYTES = 1 << 30
 """The most bytes of one frame, with the payloads of its messages."""
 ADDRESS_BITS = 51

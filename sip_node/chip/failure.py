@@ -1,5 +1,7 @@
 """The error of a rank program or a kernel, as it leaves the event loop."""
 
+from greenlet import GreenletExit
+
 
 class ProgramRaised(Exception):  # noqa: N818 - it wraps the error
     """A rank program or a kernel of its SIP raised. Fields: rank, the exception."""
@@ -10,3 +12,10 @@ class ProgramRaised(Exception):  # noqa: N818 - it wraps the error
 
     def __str__(self) -> str:
         return f"rank {self.rank}: {type(self.error).__name__}: {self.error}"
+
+
+class ProgramDropped(GreenletExit):
+    """A program that waits is deleted at the end of a run.
+
+    Greenlets raise their own `GreenletExit` there, which a program may raise as well.
+    """

@@ -6,6 +6,8 @@ from contextvars import copy_context
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
+from sip_node.chip.failure import ProgramDropped
+
 from sip_node.compiled.completion cimport Completion, Continuation
 
 
@@ -62,12 +64,18 @@ cdef class Program(Continuation):
     def wait(self, start, *args):
         """See the reference."""
         assert getcurrent() is self.greenlet, "only the program itself can wait"
-        return self.to_loop((start, args))
+        try:
+            return self.to_loop((start, args))
+        except GreenletExit as end:
+            raise ProgramDropped from end
 
     def sleep(self):
         """See the reference."""
         assert getcurrent() is self.greenlet, "only the program itself can sleep"
-        return self.to_loop(None)
+        try:
+            return self.to_loop(None)
+        except GreenletExit as end:
+            raise ProgramDropped from end
 
     def run_main(self):
         """The whole program, in its greenlet; see `ReferenceProgram._body`."""
@@ -75,7 +83,7 @@ cdef class Program(Continuation):
         assert main is not None
         try:
             value = main()
-        except GreenletExit:
+        except ProgramDropped:
             raise
         except BaseException as error:
             self.finished.fail(error)

@@ -34,6 +34,8 @@ from threading import Lock
 from typing import NamedTuple
 from zlib import crc32
 
+from runtime.core.errors import UsageError
+
 _WORD = 8
 _LINE = 8
 """Words of a cache line: two LPs never write the same line."""
@@ -55,7 +57,8 @@ class BoardPromise(NamedTuple):
 class PromiseBoard:
     """The end of LP `lp` of `lps`; its files are in `directory`.
 
-    The files of the peers are opened by `open`, when all LPs have constructed their end.
+    The files of the peers are opened by `open`, when all LPs have constructed their end. Raises
+    `UsageError` if the directory has no room for its own.
     """
 
     def __init__(self, directory: Path, lp: int, lps: int) -> None:
@@ -66,9 +69,17 @@ class PromiseBoard:
         self._words = _LINE + self._stride * lps
         counts = range(lps + 1)
         self._layouts: list[Struct] = [Struct(f"={_HEAD_WORDS + count}q") for count in counts]
-        self._mine = _mapped(self._file(lp), self._words, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        try:
+            self._mine = _mapped(self._file(lp), self._words, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+            os.mkfifo(self._bell_file(lp), 0o600)
+        except OSError as error:
+            self._file(lp).unlink(missing_ok=True)
+            raise UsageError(
+                f"TMPDIR: no space in {directory} for {self._words * _WORD:,} bytes that LP {lp} "
+                f"shares with its peers: {error.strerror}; free some, or set TMPDIR to another "
+                "directory"
+            ) from error
         self._own = self._mine.cast("q")
-        os.mkfifo(self._bell_file(lp), 0o600)
         # Opened for both directions: opening never blocks, and the FIFO never ends.
         self.bell = os.open(self._bell_file(lp), os.O_RDWR | os.O_NONBLOCK)
         self._theirs: dict[int, tuple[memoryview, memoryview]] = {}
@@ -176,7 +187,13 @@ def _mapped(path: Path, words: int, flags: int) -> memoryview:
     file = os.open(path, flags, 0o600)
     try:
         if flags & os.O_CREAT:
-            os.truncate(file, words * _WORD)
+            # A file with holes is extended at the first store, and a full disk then is a SIGBUS.
+            os.posix_fallocate(file, 0, words * _WORD)
+        elif os.fstat(file).st_size < words * _WORD:
+            raise UsageError(
+                f"TMPDIR: {path} has {os.fstat(file).st_size:,} bytes and not {words * _WORD:,}: "
+                "another process has changed it"
+            )
         return memoryview(mmap.mmap(file, words * _WORD))
     finally:
         os.close(file)

@@ -16,6 +16,7 @@ from runtime.core.errors import ConfigError, ProtocolError
 from runtime.wire.codec import PeerDecoder, encode_peer
 from runtime.wire.fields import MAX_FRAME_BYTES
 from runtime.wire.frames import PeerContent
+from runtime.wire.pieces import require_size
 
 LINGER_MS = 1000
 """How long closing waits for a peer to take what was sent."""
@@ -66,8 +67,10 @@ class ZmqTransport:
         self._woken[file] = woken
 
     def send(self, peer: int, content: PeerContent) -> bool:
-        """Queue `content` for LP `peer`."""
-        self._push[peer].send(encode_peer(self._run_id, self._lp, content))
+        """Queue `content` for LP `peer`; raises `MessageSizeError` for more than a frame takes."""
+        data = encode_peer(self._run_id, self._lp, content)
+        require_size(content, len(data), MAX_FRAME_BYTES)
+        self._push[peer].send(data)
         return True
 
     def poll(self) -> list[tuple[int, PeerContent]]:

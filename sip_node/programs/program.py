@@ -27,6 +27,7 @@ from greenlet import GreenletExit, getcurrent
 from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.program_clock import ProgramClock
 from sip_node.chip.completion import Completion
+from sip_node.chip.failure import ProgramDropped
 from sip_node.programs.program_stacks import ProgramStacks
 
 _T = TypeVar("_T")
@@ -81,7 +82,10 @@ class ReferenceProgram:
         For the program only.
         """
         assert getcurrent() is self._greenlet, "only the program itself can wait"
-        return self._loop.switch((start, args))
+        try:
+            return self._loop.switch((start, args))
+        except GreenletExit as end:
+            raise ProgramDropped from end
 
     def sleep(self) -> Any:
         """Sleep until an event makes a call for the program; return the value of the call.
@@ -89,7 +93,10 @@ class ReferenceProgram:
         For the program only.
         """
         assert getcurrent() is self._greenlet, "only the program itself can sleep"
-        return self._loop.switch(None)
+        try:
+            return self._loop.switch(None)
+        except GreenletExit as end:
+            raise ProgramDropped from end
 
     def _body(self) -> None:
         # Kernels refer to their program. In a reference cycle, a kernel that has ended would never
@@ -98,7 +105,7 @@ class ReferenceProgram:
         assert main is not None
         try:
             value = main()
-        except GreenletExit:
+        except ProgramDropped:
             # A program that waits is deleted at the end of a run.
             raise
         # SystemExit as well: it would end the process without a report.

@@ -76,12 +76,17 @@ def _run_by_hand(plan: Plan) -> tuple[dict[int, Hello], dict[int, Done]]:
     with ExitStack() as stack:
         rendezvous = stack.enter_context(Rendezvous("tcp://127.0.0.1:*", RUN_ID, plan.procs))
         endpoint = rendezvous._socket.last_endpoint.decode()
-        words = [sys.executable, "-m", "sip_node", "--connect", endpoint, "--run-id", RUN_ID]
+        words = [sys.executable, "-m", "sip_node", "--connect", endpoint]
         lps = [
-            subprocess.Popen([*words, "--lp", str(lp)], env=environment, cwd=ROOT)
+            subprocess.Popen(
+                [*words, "--lp", str(lp)], env=environment, cwd=ROOT, stdin=subprocess.PIPE
+            )
             for lp in range(plan.procs)
         ]
         for lp in lps:
+            assert lp.stdin is not None
+            lp.stdin.write(f"{RUN_ID}\n".encode())
+            lp.stdin.close()
             stack.callback(lp.wait)
             stack.callback(lp.kill)
         hellos = _one_of_each(rendezvous, plan, Hello)

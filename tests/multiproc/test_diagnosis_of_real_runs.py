@@ -112,7 +112,8 @@ def test_a_program_that_loops_outside_of_simulated_time_is_named_with_its_stack_
     )
     assert run.code == 1
     assert re.search(
-        r"LP 1 \(rank 1, pid \d+\) hangs: no Status from it for 10 s, the limit set by --timeout",
+        r"LP 1 \(rank 1, pid \d+\) computes: no Status from it for 10 s, the limit set by "
+        r"--timeout, in which it used \d+\.\d s of processor time",
         run.err,
     )
     assert "This is not a deadlock of queues" in run.err
@@ -124,6 +125,30 @@ def test_a_program_that_loops_outside_of_simulated_time_is_named_with_its_stack_
     assert re.search(r'File ".*user\.py", line [78] in <module>', run.err)
     assert "IpcqDeadlock" not in run.err
     assert_gone(run)
+
+
+def test_an_import_is_slow_and_no_hang_however_short_the_time_limit_is(tmp_path: Path) -> None:
+    (tmp_path / "slow_module.py").write_text(
+        "from time import process_time\n"
+        "end = process_time() + 4\n"
+        "while process_time() < end: pass\n"
+    )
+    # The second import comes long after the start, and another rank waits for it in a collective.
+    body = "dist.all_reduce(t)\nif dist.get_rank() == 1:\n    import slow_module\ndist.barrier()\n"
+    run = script_run(tmp_path, body, "--timeout", "2")
+    assert run.code == 0, run.err
+
+
+def test_a_compiler_that_a_rank_starts_is_slow_and_no_hang(tmp_path: Path) -> None:
+    (tmp_path / "compiler.py").write_text(
+        "from time import process_time\nwhile process_time() < 4: pass\n"
+    )
+    body = (
+        "import subprocess, sys\n"
+        f"subprocess.run([sys.executable, {str(tmp_path / 'compiler.py')!r}], check=True)\n"
+    )
+    run = script_run(tmp_path, body, "--timeout", "2")
+    assert run.code == 0, run.err
 
 
 def test_missing_promises_are_a_stalled_run_and_no_deadlock(tmp_path: Path) -> None:

@@ -127,6 +127,33 @@ def script_run(tmp_path: Path, body: str, *words: str):
     return kernbench(tmp_path / "out", "--sips", "2", *words, str(script))
 
 
+def test_an_exception_with_a_text_of_20_mb_is_shown_with_its_beginning(tmp_path: Path) -> None:
+    run = script_run(tmp_path, "raise ValueError('why' * 7_000_000)\n", "--timeout", "20")
+    assert run.code == 1
+    error = re.search(r"error: rank \d raised ValueError at 0.000 ns: (.*)", run.err)
+    assert error is not None
+    assert error[1].startswith("whywhy")
+    assert error[1].endswith("w … [cut: 20,934,464 more bytes]")
+    assert "hangs" not in run.err
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ("class ConfigError(Exception): pass\nraise ConfigError('mine')\n", "ConfigError"),
+        ("class UsageError(Exception): pass\nraise UsageError('mine')\n", "UsageError"),
+        ("from greenlet import GreenletExit\nraise GreenletExit('mine')\n", "GreenletExit"),
+    ],
+)
+def test_an_exception_with_the_name_of_one_of_ours_is_shown_as_any_other(
+    tmp_path: Path, body: str, error: str
+) -> None:
+    run = script_run(tmp_path, body)
+    assert run.code == 1
+    assert re.search(rf"error: rank \d raised {error} at 0.000 ns: mine\n", run.err)
+    assert 'user.py", line 4, in <module>' in run.err
+
+
 def test_a_rank_that_raises_shows_its_own_traceback_rank_and_simulated_time(tmp_path: Path) -> None:
     body = (
         "dist.init_process_group('ahbm')\n"

@@ -80,6 +80,14 @@ def test_input_that_a_rank_refuses_is_the_error_of_the_user(behaviour: str, tmp_
     assert capsys.readouterr().err == ""
 
 
+def test_an_error_of_a_program_named_as_ours_has_its_rank_and_traceback(tmp_path: Path, capsys):
+    launcher = fake_launcher("raises_a_config_error_of_its_own", "waits")
+    assert run(plan(2), launcher, tmp_path / "out") == 1
+    errors = capsys.readouterr().err
+    assert errors.startswith("Traceback")
+    assert "error: rank 0 raised ConfigError at 0.000 ns: unknown dtype 'f99'" in errors
+
+
 def test_output_of_a_rank_without_end_of_line_has_its_own_lines(tmp_path: Path, capsys):
     assert run(plan(2), fake_launcher("prints", "normal"), tmp_path / "out") == 0
     printed = capsys.readouterr()

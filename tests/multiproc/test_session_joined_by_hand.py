@@ -21,11 +21,16 @@ def test_an_lp_that_joined_by_hand_ends_with_the_connection_to_its_coordinator(t
         if name not in (COORDINATOR_PID, RUN_DIRECTORY)
     }
     endpoint = f"ipc://{tmp_path}/c.sock"
-    words = ["hangs", "--connect", endpoint, "--run-id", "0123", "--lp", "0"]
+    words = ["hangs", "--connect", endpoint, "--run-id-fd", "0", "--lp", "0"]
     with Rendezvous(endpoint, "0123", 1) as rendezvous:
         process = subprocess.Popen(
-            [sys.executable, str(FAKE_LP), *words], env=environment | {"PYTHONPATH": str(ROOT)}
+            [sys.executable, str(FAKE_LP), *words],
+            env=environment | {"PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
         )
+        assert process.stdin is not None
+        process.stdin.write(b"0123\n")
+        process.stdin.close()
         joined = rendezvous.receive(30.0)
     try:
         assert joined is not None

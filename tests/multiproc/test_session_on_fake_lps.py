@@ -7,6 +7,7 @@ from coordinator.aggregate import merge_outcomes, run_digest, sip_reports, summa
 from coordinator.collected import Collected
 from coordinator.launcher import SpawnLauncher
 from coordinator.session import Session
+from runtime.wire.fields import MAX_CONTROL_BYTES
 from tests.support.scripted_lp import EVENTS, TIME_PS, digest_of
 from tests.support.sessions import Recorder, fake_launcher, is_running, plan, run_fakes
 
@@ -40,6 +41,14 @@ def test_the_report_of_a_session_holds_its_statistics_and_passes():
 def test_status_messages_reach_the_observer_with_the_sips_of_the_lp():
     _, recorder = run_fakes("normal", sips=2)
     assert {(status.lp, sips) for status, sips in recorder.statuses} == {(0, (0,)), (1, (1,))}
+
+
+def test_a_report_beyond_the_limit_of_the_socket_arrives_whole():
+    result, _ = run_fakes("normal", "reports_at_length", timeout_s=5.0)
+    assert result.error is None
+    [report] = result.collected.done[1].sips
+    assert report.outcome is not None
+    assert len(report.outcome.label) == 4 * MAX_CONTROL_BYTES
 
 
 class _Files:

@@ -1,7 +1,7 @@
 """An LP without a chip, which follows a script of control messages: it tests the coordinator alone.
 
 It starts like `python -m sip_node`, after one behaviour for each LP:
-`fake_lp.py normal,raises --connect E --run-id I --lp 1`.
+`fake_lp.py normal,raises --connect E --run-id-fd N --lp 1`.
 """
 
 import os
@@ -23,8 +23,10 @@ from runtime.wire.control import (
     TraceChunk,
     Written,
 )
+from runtime.wire.fields import MAX_CONTROL_BYTES
 from runtime.wire.frames import Frame
 from runtime.wire.packets import PacketKind
+from runtime.wire.run_id import read_run_id
 from sip_node import lifeline
 from sip_node.control import Control
 from tests.support.packets import packet_run, run_message, transfer_header
@@ -56,7 +58,14 @@ def raises(lp: FakeLp) -> int:
     return 1
 
 
-def refuses_a_flag(lp: FakeLp, error: str = "UsageError") -> int:
+def reports_at_length(lp: FakeLp) -> int:
+    """Its report is longer than what the socket takes at once."""
+    lp.start()
+    lp.done(label="long" * MAX_CONTROL_BYTES)
+    return lp.finish()
+
+
+def refuses_a_flag(lp: FakeLp, error: str = "UsageError", *, about_input: bool = True) -> int:
     lp.start()
     lp.control.send(
         Failed(
@@ -66,6 +75,7 @@ def refuses_a_flag(lp: FakeLp, error: str = "UsageError") -> int:
             message="unknown dtype 'f99'",
             traceback="Traceback",
             time_ps=0,
+            about_input=about_input,
         )
     )
     return lp.finish()
@@ -73,6 +83,10 @@ def refuses_a_flag(lp: FakeLp, error: str = "UsageError") -> int:
 
 def refuses_a_key(lp: FakeLp) -> int:
     return refuses_a_flag(lp, "ConfigError")
+
+
+def raises_a_config_error_of_its_own(lp: FakeLp) -> int:
+    return refuses_a_flag(lp, "ConfigError", about_input=False)
 
 
 def prints(lp: FakeLp) -> int:
@@ -227,8 +241,10 @@ BEHAVIOURS: dict[str, Callable[[FakeLp], int]] = {
     for behaviour in (
         normal,
         raises,
+        reports_at_length,
         refuses_a_flag,
         refuses_a_key,
+        raises_a_config_error_of_its_own,
         prints,
         exits,
         dies,
@@ -298,7 +314,7 @@ if __name__ == "__main__":
         be(
             behaviours[min(number, len(behaviours) - 1)],
             value["--connect"],
-            value["--run-id"],
+            read_run_id(int(value["--run-id-fd"])),
             number,
         )
     )

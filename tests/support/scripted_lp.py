@@ -80,7 +80,7 @@ class FakeLp:
             )
             self.control.send(TraceChunk(self.lp, sip, encode_records([sent, received])))
 
-    def report(self, sip: int, *, finished: bool = True) -> SipReport:
+    def report(self, sip: int, *, finished: bool = True, label: str = "fake") -> SipReport:
         row = PerfRow(
             size_bytes=1024,
             count=256,
@@ -108,7 +108,7 @@ class FakeLp:
             )
         )
         waiting_for = "" if finished else "all_reduce"
-        outcome = BenchOutcome(label="fake", ok=16, wrong=0, rows=(row,)) if finished else None
+        outcome = BenchOutcome(label=label, ok=16, wrong=0, rows=(row,)) if finished else None
         return SipReport(
             sip=sip,
             digest=digest_of(sip),
@@ -120,8 +120,16 @@ class FakeLp:
             waiting_for=waiting_for,
         )
 
-    def done(self, *, finished: bool = True, sips: tuple[int, ...] | None = None) -> None:
-        reports = tuple(self.report(sip, finished=finished) for sip in sips or self.sips)
+    def done(
+        self,
+        *,
+        finished: bool = True,
+        sips: tuple[int, ...] | None = None,
+        label: str = "fake",
+    ) -> None:
+        reports = tuple(
+            self.report(sip, finished=finished, label=label) for sip in sips or self.sips
+        )
         self.control.send(
             Done(
                 lp=self.lp,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.rendezvous import Rendezvous
-from runtime.core.errors import ConfigError, ProtocolError, RunAborted
+from runtime.core.errors import ConfigError, ProtocolError, RunAborted, UsageError
 from runtime.wire.control import Abort, Busy, Bye, Hello, RankActivity, Ready, Start, Status
 from runtime.wire.environment import COORDINATOR_PID
 from runtime.wire.fields import PROTOCOL_VERSION
@@ -142,6 +142,11 @@ def test_bytes_of_a_stranger_that_are_no_message_are_refused(
     assert len(rendezvous.refusals) == 2
 
 
+def test_an_endpoint_that_cannot_be_created_is_one_line(tmp_path: Path):
+    with pytest.raises(UsageError, match=r"TMPDIR: cannot create ipc://.*: No such file"):
+        Rendezvous(f"ipc://{tmp_path}/missing/c.sock", RUN, 1)
+
+
 def test_an_lp_joins_once(rendezvous: Rendezvous, control: Control, endpoint: str):
     second = Control(endpoint, RUN, 1)
     control.send(hello())
@@ -201,13 +206,13 @@ def test_a_report_of_a_busy_lp_comes_on_another_connection(
     control.send(hello())
     receive(rendezvous)
     ranks = (RankActivity(1, 2.5, ()),)
-    control.send_busy(2.0, ranks)
-    assert receive(rendezvous) == (1, Busy(1, RUN, 2.0, ranks))
+    control.send_busy(2.0, ranks, imports=True)
+    assert receive(rendezvous) == (1, Busy(1, RUN, 2.0, True, ranks))
     control.send(Ready(1, "cafe"))
     assert receive(rendezvous) == (1, Ready(1, "cafe"))
 
 
 def test_a_busy_stranger_is_refused(rendezvous: Rendezvous, endpoint: str, control: Control):
-    control.send_busy(2.0, ())
+    control.send_busy(2.0, (), imports=False)
     assert receive(rendezvous) is None
     assert rendezvous.refusals == ["Busy before Hello"]

@@ -15,25 +15,28 @@ def _short_period(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_program_that_computes_is_reported_from_another_thread():
-    sent, received = Event(), list[tuple[float, tuple[RankActivity, ...]]]()
+    sent, received = Event(), list[tuple[float, tuple[RankActivity, ...], bool]]()
 
-    def send(stretch_s: float, ranks: tuple[RankActivity, ...]) -> None:
-        received.append((stretch_s, ranks))
+    def send(stretch_s: float, ranks: tuple[RankActivity, ...], /, *, imports: bool) -> None:
+        received.append((stretch_s, ranks, imports))
         sent.set()
 
     rank = RankActivity(0, 3.0, ())
     with busy_reports(lambda: 2.0, lambda: [rank], send):
         assert sent.wait(WAIT_S)
-    assert received[0] == (2.0, (rank,))
+    assert received[0] == (2.0, (rank,), False)
 
 
 def test_nothing_is_reported_while_no_program_computes():
-    asked, received = Event(), list[float]()
+    asked, received = Event(), list[tuple[float, bool]]()
 
     def stretch_s() -> float:
         asked.set()
         return 0.0
 
-    with busy_reports(stretch_s, list, lambda stretch, _: received.append(stretch)):
+    def send(stretch_s: float, _: tuple[RankActivity, ...], /, *, imports: bool) -> None:
+        received.append((stretch_s, imports))
+
+    with busy_reports(stretch_s, list, send):
         assert asked.wait(WAIT_S)
     assert received == []

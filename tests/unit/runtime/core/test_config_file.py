@@ -101,6 +101,20 @@ def test_what_is_wrong_with_a_file_is_one_line_that_names_the_key(text: str, mes
     assert message in error_of(text)
 
 
+@pytest.mark.parametrize("value", [1 << 63, -(1 << 63) - 1, 1 << 70])
+def test_an_integer_beyond_64_bits_is_one_line_that_names_the_key(value: int) -> None:
+    text = f"name: a\nengine: {{lanes: {value}, clock_ghz: 1}}\n"
+    assert error_of(text) == (
+        f"chip.yaml: engine.lanes: should be an integer of at most 64 bits, got {value}"
+    )
+
+
+def test_a_number_beyond_64_bits_is_a_float_where_one_is_meant() -> None:
+    text = f"name: a\nengine: {{lanes: {(1 << 63) - 1}, clock_ghz: {1 << 70}}}\n"
+    chip = parse(text, "chip.yaml", Chip)
+    assert Chip.decoded(chip.encoded()) == chip
+
+
 def test_anchors_and_merge_keys_work() -> None:
     text = (
         "name: a\nengine: &base {lanes: 8, clock_ghz: 1}\n"

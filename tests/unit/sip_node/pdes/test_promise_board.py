@@ -1,12 +1,15 @@
 """The memory in which LPs of one host promise."""
 
+import errno
 import os
+import resource
 import select
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from runtime.core.errors import UsageError
 from runtime.core.simtime import NEVER_PS
 from sip_node.pdes.promise_board import BoardPromise, PromiseBoard
 
@@ -118,3 +121,45 @@ def test_a_peer_that_has_closed_its_end_is_not_opened(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="promises1"):
         board.open([1])
     board.close()
+
+
+def test_the_file_of_a_board_has_its_space_from_the_start(tmp_path: Path) -> None:
+    board = PromiseBoard(tmp_path, 0, 3)
+    status = (tmp_path / "promises0").stat()
+    assert status.st_blocks * 512 >= status.st_size > 0
+    board.close()
+
+
+def test_a_directory_without_space_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_file: int, _offset: int, _length: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(UsageError) as caught:
+        PromiseBoard(tmp_path, 0, 3)
+    assert str(caught.value) == (
+        f"TMPDIR: no space in {tmp_path} for 448 bytes that LP 0 shares with its peers: No space "
+        "left on device; free some, or set TMPDIR to another directory"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_limit_of_file_sizes_is_no_signal(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(UsageError, match=r"for 448 bytes .*: File too large"):
+            PromiseBoard(tmp_path, 0, 3)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_the_file_of_a_peer_that_was_truncated_is_refused(tmp_path: Path) -> None:
+    boards = PromiseBoard(tmp_path, 0, 3), PromiseBoard(tmp_path, 1, 3)
+    os.truncate(tmp_path / "promises0", 10)
+    with pytest.raises(UsageError, match="promises0 has 10 bytes and not 448: another process"):
+        boards[1].open([0])
+    for board in boards:
+        board.close()

@@ -5,9 +5,10 @@ from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
 import pytest
-from greenlet import getcurrent
+from greenlet import GreenletExit, getcurrent, greenlet
 
 from sip_node.chip.completion import Completion, completed
+from sip_node.chip.failure import ProgramDropped
 from sip_node.programs.program import Program
 from sip_node.programs.program_stacks import ProgramStacks
 
@@ -82,6 +83,33 @@ def test_what_a_program_raises_is_its_result() -> None:
     story = Story(main).start()
     story.waits[0].complete(None)
     assert isinstance(story.program.finished.error, KeyError)
+
+
+def test_a_greenlet_exit_that_a_program_raises_is_its_result() -> None:
+    def main(_: Story) -> None:
+        raise GreenletExit("mine")
+
+    error = Story(main).start().program.finished.error
+    assert isinstance(error, GreenletExit)
+    assert str(error) == "mine"
+
+
+def test_a_program_that_waits_when_it_is_deleted_ends_without_a_result() -> None:
+    ends, stacks = list[type[BaseException]](), list[greenlet]()
+
+    def main(story: Story) -> None:
+        stacks.append(getcurrent())
+        try:
+            story.wait(0)
+        except BaseException as error:
+            ends.append(type(error))
+            raise
+
+    story = Story(main).start()
+    # What a greenlet does when it is deleted.
+    stacks[0].throw()
+    assert ends == [ProgramDropped]
+    assert not story.program.finished.done
 
 
 def test_the_loop_goes_on_while_a_program_waits() -> None:

@@ -1,0 +1,56 @@
+"""No other user can read the id of a run, which admits processes to it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from coordinator.launch import Launch
+from coordinator.launcher import Child, InterpreterLauncher, LpSpec
+from kernbench.cli.main import main
+from tests.support.sessions import ROOT
+
+pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
+
+
+class _Inspected:
+    """Starts LPs, and reads what the system shows of each process and of the coordinator."""
+
+    def __init__(self) -> None:
+        self.shown = list[bytes]()
+
+    def start(self, spec: LpSpec) -> Child:
+        child = InterpreterLauncher().start(spec)
+        for pid in (child.pid, os.getpid()):
+            for name in ("cmdline", "environ"):
+                self.shown.append(Path(f"/proc/{pid}/{name}").read_bytes())
+        return child
+
+
+def test_the_id_is_in_no_command_line_and_no_environment_of_a_run(tmp_path: Path):
+    launcher = _Inspected()
+    with Launch(launcher) as launch:
+        words = ["--out", str(tmp_path / "run"), "--sips", "2", "--procs", "2"]
+        assert main([*words, "--bench", "ccl-allreduce"], launch) == 0
+        run_id = launch.run_id.encode()
+    assert len(launcher.shown) == 8
+    assert any(b"sip_node" in each for each in launcher.shown)
+    assert not [each for each in launcher.shown if run_id in each]
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "problem"),
+    [
+        ((), b"", "no id of a run in file 0 (--run-id-fd)"),
+        (("--run-id-fd", "77"), b"0123\n", "--run-id-fd 77: Bad file descriptor"),
+    ],
+)
+def test_an_lp_without_an_id_ends_with_one_line(words: tuple[str, ...], given: bytes, problem: str):
+    command = [sys.executable, "-m", "sip_node", "--connect", "ipc:///tmp/none", "--lp", "0"]
+    done = subprocess.run(
+        [*command, *words], input=given, capture_output=True, cwd=ROOT, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.decode().splitlines()[-1] == f"python -m sip_node: error: {problem}"
