@@ -1,6 +1,8 @@
 """Aggregates the messages of the LPs: digest and outcome of a run, contents of `run.json`."""
 
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -10,6 +12,7 @@ from coordinator.verify.verdict import Verdict
 from coordinator.waits import Waits, waits_of
 from runtime.core.bench_registry import BenchOutcome, PerfRow, Scalar, Table
 from runtime.core.errors import IpcqDeadlock, ProtocolError
+from runtime.core.imported_code import CodeFile, is_of_user
 from runtime.core.sha256 import sha256_hex
 from runtime.core.simtime import ns_from_ps
 from runtime.wire.control import Done
@@ -64,7 +67,10 @@ class RunReport(Struct, frozen=True):
     be repeated. `sim_time_ns` is the time of the last event of all SIPs, or the last reported time
     of a run that failed. `verification` is the result of `--verify-data`, None without it or if the
     run failed. `core` is `compiled` if an LP ran the compiled core, else `python`. `code` is the
-    SHA-256 of the source of every module that an LP has imported.
+    SHA-256 of the source of every module that an LP has imported; `user_code` has the files of
+    those which are not of kernbench, and `folder` is the working directory. `files` is the SHA-256
+    of the tables and configuration files beside it, `inode` the number of their directory: both are
+    set when it is written.
     """
 
     bench: str
@@ -97,6 +103,10 @@ class RunReport(Struct, frozen=True):
     protocol: int
     core: str
     code: dict[str, str]
+    user_code: dict[str, CodeFile]
+    folder: str
+    files: dict[str, str] = {}
+    inode: int = 0
 
 
 def run_digest(sips: Sequence[SipReport]) -> str:
@@ -180,8 +190,19 @@ def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> 
         versions=versions(),
         protocol=PROTOCOL_VERSION,
         core="compiled" if _COMPILED_CALENDAR in result.code else "python",
-        code=dict(result.code),
+        code={module: file.sha256 for module, file in result.code.items()},
+        user_code=_user_code(result.code),
+        folder=str(Path.cwd()),
     )
+
+
+def _user_code(code: Mapping[str, CodeFile]) -> dict[str, CodeFile]:
+    """The modules of the user, with the absolute paths of their files."""
+    return {
+        module: CodeFile(os.path.realpath(file), sha256)
+        for module, (file, sha256) in code.items()
+        if is_of_user(module)
+    }
 
 
 def sip_reports(done: Mapping[int, Done]) -> tuple[SipReport, ...]:

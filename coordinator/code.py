@@ -52,9 +52,9 @@ class RunCode:
                 raise CodeDiffersError(module, COORDINATOR, known, f"LP {lp}", file)
 
     @property
-    def sha256_of_module(self) -> dict[str, str]:
-        """The hash of every module that an LP has imported, in the order of their names."""
-        return dict(sorted((module, file.sha256) for _, module, file in self._reports()))
+    def files(self) -> dict[str, CodeFile]:
+        """The file of every module that an LP has imported, in the order of their names."""
+        return dict(sorted((module, file) for _, module, file in self._reports()))
 
     def _reports(self) -> Iterator[tuple[int, str, CodeFile]]:
         for lp in sorted(self._lps):

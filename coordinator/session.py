@@ -32,6 +32,7 @@ from coordinator.plan import Plan
 from coordinator.rendezvous import Rendezvous
 from coordinator.watch import RunObserver, Watch
 from runtime.core.errors import InvariantError, KernbenchError, ProtocolError
+from runtime.core.imported_code import CodeFile
 from runtime.core.wallclock import now_s
 from runtime.diagnosis.deadlock import deadlock
 from runtime.wire.control import Done, Hello, Peers, Ready, Start
@@ -56,7 +57,7 @@ class RunResult:
     `startup_s` is the wall time until `Start` was sent, from the beginning of the launch or, in a
     command, from the start of its process; `wall_s` the wall time from then until all LPs had
     reported, or until the error. `slow_exits` are the processes that had to be killed after the end
-    of the run. `code` is the SHA-256 of every module that an LP has imported, by name.
+    of the run. `code` is the file of every module that an LP has imported, by name.
     """
 
     collected: Collected
@@ -64,7 +65,7 @@ class RunResult:
     startup_s: float
     wall_s: float
     slow_exits: tuple[SlowExit, ...] = ()
-    code: Mapping[str, str] = field(default_factory=dict[str, str])
+    code: Mapping[str, CodeFile] = field(default_factory=dict[str, CodeFile])
 
     @property
     def is_complete(self) -> bool:
@@ -151,7 +152,7 @@ class Session:
             startup_s=started_s - launch.began_s,
             wall_s=ended_s - started_s,
             slow_exits=slow_exits,
-            code=code.sha256_of_module,
+            code=code.files,
         )
 
     def stop(self, signum: int = signal.SIGINT) -> None:

@@ -19,7 +19,7 @@ if __name__ == "__main__" and not sys.flags.safe_path:
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 # After the path has been set: this imports `runtime`.
-from runtime.core.imported_code import ImportRecorder
+from runtime.core.imported_code import ImportRecorder, expected_code
 from runtime.wire.run_id import STDIN, read_run_id
 
 
@@ -32,7 +32,7 @@ def enter(
 ) -> int:
     """Be LP `lp` of a run until it ends; returns the exit code of the process."""
     # Before the other imports: what is imported later is hashed in the moment of its import.
-    recorder = ImportRecorder()
+    recorder = ImportRecorder(expected_code())
     from runtime.core.output import write_whole_lines
     from sip_node import lifeline
 

@@ -1,9 +1,10 @@
 """Writes the files of a run: `run.json`, the merged op log, the trace, the send/receive trace.
 
-Other files in the directory are not changed.
+What an earlier run has left in the directory is removed. Other files in it are not changed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -13,21 +14,32 @@ from coordinator.op_logs import OpLogs
 from coordinator.report.background import Writing
 from coordinator.report.log_text import LogText
 from coordinator.report.record_files import remove_records
+from coordinator.report.run_lock import RunLock
 from coordinator.report.trace_events import TAIL, TraceThreads
 from runtime.core.errors import UsageError
 from runtime.core.output import OutputFile, write_output
+from runtime.core.sha256 import sha256_of_file
 from runtime.wire.reports import SipReport, SlotTransfer
 
 RUN, OP_LOG, TRACE, CCL_TRACE = "run.json", "oplog.jsonl", "trace.json", "ccl_trace.txt"
 TOPOLOGY, CCL = "topology.yaml", "ccl.yaml"
 """Copies of the configuration files of a traced run."""
 _RUNS = "runs"
+_MADE_OF_RUN = ("web.html", "trace*.pftrace", "kineto/rank*.json")
+"""The files that `kernbench web` and `kernbench trace` write by default."""
 
 
-def prepare_directory(out: Path | None, program: str) -> Path:
-    """Create `out`, or by default the next `runs/NNNN-<program>`.
+class _FilesOfReport(msgspec.Struct):
+    """The part of an earlier `run.json` that names files."""
 
-    Of a script, `<program>` is the file name without suffix. `UsageError` if it is not writable.
+    files: dict[str, str]
+
+
+def prepare_directory(out: Path | None, program: str) -> RunLock:
+    """Create `out`, or by default the next `runs/NNNN-<program>`, and lock it.
+
+    Of a script, `<program>` is the file name without suffix. `UsageError` if it is not writable, or
+    if another run writes to it.
     """
     directory = out or Path(_RUNS)
     try:
@@ -35,14 +47,41 @@ def prepare_directory(out: Path | None, program: str) -> Path:
         if out is None:
             directory = _next_numbered(directory, Path(program).stem)
         # A directory that exists may be read-only, which only a trial shows.
+        lock = _locked(directory)
         (directory / OP_LOG).touch()
         # If this run is killed, the files of an earlier run must not be taken for its own.
+        _remove_made_of_run(directory)
         for name in (RUN, OP_LOG, TRACE, CCL_TRACE):
             (directory / name).unlink(missing_ok=True)
         remove_records(directory)
     except OSError as error:
         raise UsageError(f"--out: cannot write to {directory}: {error.strerror}") from error
-    return directory
+    return lock
+
+
+def _locked(directory: Path) -> RunLock:
+    try:
+        return RunLock(directory)
+    except UsageError as error:
+        raise UsageError(f"--out: {error}; give this run another directory") from error
+
+
+def _remove_made_of_run(directory: Path) -> None:
+    """Remove the copies of configuration files of an earlier run, and what was made of its tables.
+
+    Files of these names which are not of a run stay: a folder of a user may be `--out`.
+    """
+    try:
+        report = msgspec.json.decode((directory / RUN).read_bytes(), type=_FilesOfReport)
+    except (OSError, msgspec.DecodeError):
+        return
+    for name in (TOPOLOGY, CCL):
+        with suppress(OSError):
+            if report.files.get(name) == sha256_of_file(directory / name):
+                (directory / name).unlink()
+    for pattern in _MADE_OF_RUN:
+        for file in directory.glob(pattern):
+            file.unlink()
 
 
 def write_logs(directory: Path, logs: OpLogs, sips: Iterable[SipReport], writing: Writing) -> None:
@@ -75,11 +114,13 @@ def write_ccl_trace(directory: Path, transfers: Sequence[SlotTransfer]) -> None:
     write_output(directory / CCL_TRACE, lines.encode())
 
 
-def write_report(directory: Path, report: RunReport) -> None:
+def write_report(directory: Path, report: RunReport, files: Mapping[str, str]) -> None:
     """Write `run.json`, the last file of a run: a directory that contains it is complete.
 
-    Raises `OutputError`.
+    `files` are the hashes of the files beside it. Raises `OutputError`.
     """
+    inode = directory.stat().st_ino
+    report = msgspec.structs.replace(report, files=dict(files), inode=inode)
     # Indented: people open this file first.
     write_output(
         directory / RUN, msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"

@@ -6,6 +6,7 @@ are the same for any number of processes.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +20,7 @@ from coordinator.report.record_rows import RecordRows
 from runtime.core.errors import ProtocolError
 from runtime.core.output import OutputError
 from runtime.core.run_tables import BIN_PS, LINKS, RECORDS, Form, RunColumn, RunTable
+from runtime.core.sha256 import sha256_of_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,16 +52,21 @@ def remove_records(directory: Path) -> None:
     """Remove the tables of an earlier run from the directory of a run."""
     for file in (directory / RECORDS).glob(_PATTERN):
         file.unlink()
+    # It stays if the user has put another file there.
+    with suppress(OSError):
+        (directory / RECORDS).rmdir()
 
 
-def write_records(directory: Path, records: RecordRows, writing: Writing) -> None:
+def write_records(directory: Path, records: RecordRows, writing: Writing) -> dict[str, str]:
     """Write the tables of a run to its directory; until `writing` is given up.
 
-    Raises `OutputError`, and `ProtocolError` for rows that refer to texts which never came.
+    Returns the SHA-256 of each file, by its path in the directory. Raises `OutputError`, and
+    `ProtocolError` for rows that refer to texts which never came.
     """
     tables = records.tables
+    hashes = dict[str, str]()
     if not tables:
-        return
+        return hashes
     folder = directory / RECORDS
     try:
         folder.mkdir(exist_ok=True)
@@ -69,12 +76,14 @@ def write_records(directory: Path, records: RecordRows, writing: Writing) -> Non
         path = folder / stored.table.file(stored.sip)
         try:
             _write(path, stored, records, writing)
+            hashes[f"{RECORDS}/{path.name}"] = sha256_of_file(path)
         except GivenUpError:
             path.unlink(missing_ok=True)
             raise
         except OSError as error:
             path.unlink(missing_ok=True)
             raise OutputError((str(path), error.strerror or str(error))) from error
+    return hashes
 
 
 def _write(path: Path, stored: StoredTable, records: RecordRows, writing: Writing) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 from coordinator.aggregate import RunReport, sip_reports
 from coordinator.collected import Collected
@@ -11,13 +10,15 @@ from coordinator.report.background import Task, Writing
 from coordinator.report.files import CCL, TOPOLOGY, write_ccl_trace, write_logs, write_report
 from coordinator.report.record_files import import_early, write_records
 from coordinator.report.record_rows import RecordRows
+from coordinator.report.run_lock import RunLock
 from runtime.core.output import write_output
+from runtime.core.sha256 import sha256_hex
 
 Explain = Callable[[RecordRows, int], list[str]]
 
 
 class RunFiles:
-    """The files of one run in `directory`.
+    """The files of one run, in the directory of `lock`, which is released at its end.
 
     Without a trace these are `run.json`, and the send/receive trace if it was requested. A run with
     a trace has its records and logs as well: these are written in threads as soon as the LPs have
@@ -28,18 +29,20 @@ class RunFiles:
 
     def __init__(
         self,
-        directory: Path,
+        lock: RunLock,
         plan: Plan,
         explain: Explain | None = None,
         imports: Sequence[str] = (),
     ) -> None:
-        self.directory = directory
+        self.directory = lock.directory
+        self._lock = lock
         self._plan = plan
         self._explain = explain
         self._imports = imports
         self._has_begun = False
         self._writing = Writing()
-        self._written: list[Task[None]] = []
+        self._tables: Task[dict[str, str]] | None = None
+        self._logs: Task[None] | None = None
         self._explanation: Task[list[str]] | None = None
 
     def launched(self) -> None:
@@ -54,7 +57,7 @@ class RunFiles:
             explain = partial(self._explain, records, collected.time_ps)
             # After the tables: two threads that compute take the interpreter from each other, and
             # what is written in between leaves the caches.
-            self._explanation = Task(explain, after=self._written[:1])
+            self._explanation = Task(explain, after=[self._tables] if self._tables else [])
 
     def explanation(self) -> list[str]:
         """What `explain` returns; nothing for a run without records, or without an end."""
@@ -66,17 +69,24 @@ class RunFiles:
         Raises `OutputError` for the first file that cannot be written, and `ProtocolError` for
         records that refer to texts which never came.
         """
+        try:
+            self._finish(collected, report)
+        finally:
+            self._lock.release()
+
+    def _finish(self, collected: Collected, report: RunReport) -> None:
         if not self._has_begun:
             self._begin(collected)
         try:
-            for written in self._written:
-                written.wait()
+            files = self._tables.wait() if self._tables else {}
+            if self._logs:
+                self._logs.wait()
         finally:
             # After an error, or at Ctrl-C, no large file is written to its end.
             self._writing.give_up()
         if self._plan.ccl_trace:
             write_ccl_trace(self.directory, collected.transfers)
-        write_report(self.directory, report)
+        write_report(self.directory, report, files)
 
     def _begin(self, collected: Collected) -> RecordRows:
         """Write `collected`, to which nothing is added any more."""
@@ -84,15 +94,17 @@ class RunFiles:
         records = RecordRows(collected.records)
         if self._plan.trace:
             sips = sip_reports(collected.done)
-            self._written = [
-                Task(partial(self._write_records, records)),
-                Task(partial(write_logs, self.directory, collected.logs, sips, self._writing)),
-            ]
+            self._tables = Task(partial(self._write_records, records))
+            self._logs = Task(
+                partial(write_logs, self.directory, collected.logs, sips, self._writing)
+            )
         return records
 
-    def _write_records(self, records: RecordRows) -> None:
+    def _write_records(self, records: RecordRows) -> dict[str, str]:
         # So that a reader of the records needs no file besides the directory.
         config = self._plan.config
-        write_output(self.directory / TOPOLOGY, config.topology_text.encode())
-        write_output(self.directory / CCL, config.ccl_text.encode())
-        write_records(self.directory, records, self._writing)
+        texts = {TOPOLOGY: config.topology_text.encode(), CCL: config.ccl_text.encode()}
+        for name, text in texts.items():
+            write_output(self.directory / name, text)
+        hashes = write_records(self.directory, records, self._writing)
+        return hashes | {name: sha256_hex(text) for name, text in texts.items()}

@@ -48,6 +48,8 @@ class KernbenchGroup(click.Group):
                 from kernbench.cli.why import why_command as command
             case "web":
                 from kernbench.cli.web import web_command as command
+            case "runs":
+                from kernbench.cli.runs import runs_command as command
             case _:
                 return None
         return command

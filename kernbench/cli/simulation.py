@@ -176,12 +176,13 @@ def run(
     """
     lines = lines or BenchReportLines()
     # A directory that cannot be written ends the command before the run.
-    directory = prepare_directory(out, plan.program.name) if keeps_files else None
+    lock = prepare_directory(out, plan.program.name) if keeps_files else None
+    directory = None if lock is None else lock.directory
     print_lines(lines.heading(plan))
     if note := _note_on_cores(plan):
         print_note(note)
     observer = progress(sys.stderr, alone=plan.procs == 1)
-    files = None if directory is None else RunFiles(directory, plan, partial(_why, plan.sips), _WHY)
+    files = None if lock is None else RunFiles(lock, plan, partial(_why, plan.sips), _WHY)
     result = Session(plan, launcher, observer, files).run()
     report = summarise(plan, result, _verdict(plan, result))
     unwritten = UnwrittenOutputs()

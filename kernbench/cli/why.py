@@ -30,26 +30,39 @@ if TYPE_CHECKING:
     "times.",
 )
 @click.option("--check", is_flag=True, help="Also simulate the predictions that the report makes.")
+@click.option(
+    "--run-program",
+    is_flag=True,
+    help="Simulate also if the program of the run may have changed, or may be another user's.",
+)
 @click.option("--json", "as_json", is_flag=True, help="For programs: JSON, times in picoseconds.")
 def why_command(
-    runs: Sequence[Path], what_ifs: Sequence[str], *, check: bool, as_json: bool
+    runs: Sequence[Path],
+    what_ifs: Sequence[str],
+    *,
+    check: bool,
+    run_program: bool,
+    as_json: bool,
 ) -> int:
     """Explain where the time of a run went, from the records in its directory.
 
-    Two runs are compared. docs/performance-debugging.md describes every number.
+    Two runs are compared. docs/performance-debugging.md describes every number. A simulation
+    executes the program that the run names: what it is and its files are shown before.
     """
     if not 1 <= len(runs) <= 2:
         raise UsageError(f"why: give the directory of a run, or of two runs, not {len(runs)}")
     if len(runs) > 1 and (what_ifs or check):
         option = "--what-if" if what_ifs else "--check"
         raise UsageError(f"why: {option} belongs to one run, and two are compared")
+    if run_program and not (what_ifs or check):
+        raise UsageError("why: --run-program belongs to --check or --what-if, which simulate")
     records = [opened(run) for run in runs]
     if len(records) > 1:
         _compare(*records, as_json=as_json)
     elif what_ifs:
-        _what_if(records[0], what_ifs, as_json=as_json)
+        _what_if(records[0], what_ifs, run_program=run_program, as_json=as_json)
     else:
-        _explain(records[0], check=check, as_json=as_json)
+        _explain(records[0], check=check, run_program=run_program, as_json=as_json)
     return 0
 
 
@@ -65,7 +78,9 @@ def _compare(before: "RecordedRun", after: "RecordedRun", *, as_json: bool) -> N
         print_lines(comparison_lines(comparison))
 
 
-def _what_if(records: "RecordedRun", what_ifs: Sequence[str], *, as_json: bool) -> None:
+def _what_if(
+    records: "RecordedRun", what_ifs: Sequence[str], *, run_program: bool, as_json: bool
+) -> None:
     from kernbench.why.explanation import require_finished
     from kernbench.why.json_form import what_if_json
     from kernbench.why.path import critical_path
@@ -75,14 +90,15 @@ def _what_if(records: "RecordedRun", what_ifs: Sequence[str], *, as_json: bool) 
     require_finished(records)
     changes = [parse_change(records, text) for text in what_ifs]
     predictor = Predictor(records, critical_path(records))
-    checked = _checked(records, [predictor.predict(change) for change in changes])
+    predictions = [predictor.predict(change) for change in changes]
+    checked = _checked(records, predictions, run_program=run_program)
     if as_json:
         _print_json(what_if_json(records, checked))
     else:
         print_lines(prediction_lines(checked, records.total_ps, absorbed=True))
 
 
-def _explain(records: "RecordedRun", *, check: bool, as_json: bool) -> None:
+def _explain(records: "RecordedRun", *, check: bool, run_program: bool, as_json: bool) -> None:
     from kernbench.why.explanation import explain
     from kernbench.why.json_form import explanation_json, predictions_json
     from kernbench.why.report import explanation_lines, prediction_lines
@@ -91,7 +107,7 @@ def _explain(records: "RecordedRun", *, check: bool, as_json: bool) -> None:
     explanation = explain(records)
     predictions = Predictor(records, explanation.path).classes()
     if check:
-        predictions = _checked(records, predictions)
+        predictions = _checked(records, predictions, run_program=run_program)
     if as_json:
         what_if = predictions_json(predictions)
         _print_json(explanation_json(explanation) | {"what_if": what_if})
@@ -100,16 +116,19 @@ def _explain(records: "RecordedRun", *, check: bool, as_json: bool) -> None:
     print_lines(prediction_lines(predictions, explanation.total_ps))
 
 
-def _checked(records: "RecordedRun", predictions: "Sequence[Prediction]") -> "list[Prediction]":
-    from kernbench.cli.rerun import simulated_ps
+def _checked(
+    records: "RecordedRun", predictions: "Sequence[Prediction]", *, run_program: bool
+) -> "list[Prediction]":
+    from kernbench.cli.rerun import repetition
     from kernbench.why.what_if import changed_text
 
+    program = repetition(records, run_program=run_program)
     checked = list["Prediction"]()
     for number, each in enumerate(predictions, start=1):
         # Each simulation takes as long as the run.
         print_note(f"simulating the run with {each.change}, {number} of {len(predictions)}")
         changed = changed_text(records, each.change)
-        time_ps = simulated_ps(records, changed, str(each.change))
+        time_ps = program.simulated_ps(changed, str(each.change))
         checked.append(replace(each, simulated_ps=time_ps - records.total_ps))
     return checked
 

@@ -12,16 +12,12 @@ from kernbench.run_records.records import RecordedRun, RunSummary
 from runtime.core.errors import UsageError
 from runtime.core.run_tables import (
     BIN_PS,
-    COMMANDS,
     LINKS,
-    PROGRAMS,
-    RANK_PROGRAM,
     RECORDS,
-    STEPS,
-    TABLES,
     Form,
     RunTable,
 )
+from runtime.core.sha256 import sha256_of
 
 RUN, TOPOLOGY, CCL = "run.json", "topology.yaml", "ccl.yaml"
 _AGAIN = "run it again with this version"
@@ -39,16 +35,15 @@ def open_run(directory: Path) -> RecordedRun:
             f"kernbench which had none ({run.versions.get('kernbench', 'unknown')}); run it again "
             "without --no-trace"
         )
-    if run.error is None:
-        _check_complete(directory / RECORDS, run.sips)
+    _check_complete(directory, run.files)
     return RecordedRun(
         sips=range(run.sips),
         total_ps=run.total_ps,
         name=str(directory),
         run=run,
-        topology_text=_text(directory, TOPOLOGY),
-        ccl_text=_text(directory, CCL),
-        read=lambda table, sip: _read_table(directory / RECORDS / table.file(sip), table),
+        topology_text=_text(directory, run.files, TOPOLOGY),
+        ccl_text=_text(directory, run.files, CCL),
+        read=lambda table, sip: _read_table(directory, run.files, table, sip),
         directory=directory,
     )
 
@@ -80,61 +75,56 @@ def read_report(directory: Path) -> RunSummary:
         ) from error
 
 
-def _check_complete(folder: Path, sips: int) -> None:
-    """Raise `UsageError` for tables that a finished run has had and this directory has not."""
-    found = {path.name for path in folder.iterdir()}
-    missing: list[str] = []
-    for sip in range(sips):
-        absent = [table for table in TABLES if table.file(sip) not in found]
-        # A table without rows has no file. A command of the host is an operation with packets, and
-        # the program that submitted it has a row; a step is one of a program.
-        if COMMANDS not in absent:
-            missing += [table.file(sip) for table in absent if table is not STEPS]
-        elif PROGRAMS in absent and STEPS not in absent:
-            missing.append(PROGRAMS.file(sip))
-        elif len(absent) < len(TABLES) and _kernels(folder / PROGRAMS.file(sip)):
-            missing.append(COMMANDS.file(sip))
-    if not any(PROGRAMS.file(sip) in found for sip in range(sips)):
-        missing = missing or [PROGRAMS.file(0)]
+def _check_complete(directory: Path, files: Mapping[str, str]) -> None:
+    """Raise `UsageError` for files that the run has written and the directory has not."""
+    missing = [name for name in files if not (directory / name).is_file()]
     if missing:
         raise UsageError(
-            f"{folder} is incomplete: it has no {missing[0]}"
+            f"{directory} is incomplete: it has no {missing[0]}"
             f"{f' and {len(missing) - 1} others' if len(missing) > 1 else ''}; copy the whole "
             "directory, or run it again"
         )
 
 
-def _kernels(path: Path) -> bool:
-    """Whether a table of programs has any kernel, which a command has launched."""
-    return bool((_read_table(path, PROGRAMS)["program"] != RANK_PROGRAM).any())
-
-
-def _text(directory: Path, name: str) -> str:
+def _content(directory: Path, files: Mapping[str, str], name: str) -> bytes:
+    """A file of the run. Raises `UsageError` if it is not as the run has written it."""
+    path = directory / name
     try:
-        return (directory / name).read_text(encoding="utf-8")
-    except FileNotFoundError as error:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    if name not in files:
+        raise UsageError(f"{directory / RUN} has no checksum of {name}; {_AGAIN}")
+    if sha256_of(content) != files[name]:
         raise UsageError(
-            f"{directory} has no copy of {name}: the directory is incomplete; run it again"
-        ) from error
-    except (OSError, UnicodeDecodeError) as error:
+            f"{path} is damaged: its SHA-256 is not that of {RUN}; copy the directory again, or "
+            "run it again"
+        )
+    return content
+
+
+def _text(directory: Path, files: Mapping[str, str], name: str) -> str:
+    try:
+        return _content(directory, files, name).decode()
+    except UnicodeDecodeError as error:
         raise UsageError(f"cannot read {directory / name}: {error}") from error
 
 
-def _read_table(path: Path, table: RunTable) -> Columns:
+def _read_table(directory: Path, files: Mapping[str, str], table: RunTable, sip: int) -> Columns:
     # Imported here: what does not read a file does not load the library.
     arrow: Any = import_module("pyarrow")
     parquet: Any = import_module("pyarrow.parquet")
-    if not path.exists():
-        # Of a table without rows there is no file; `run.json` is written last.
+    name = f"{RECORDS}/{table.file(sip)}"
+    if name not in files:
+        # Of a table without rows there is no file.
         return Columns.empty(table)
+    path, content = directory / name, _content(directory, files, name)
     try:
         # `read_table` imports pandas, where it is installed, which takes half a second.
-        with parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(arrow.BufferReader(content)) as file:
             read: Any = file.read(use_threads=False)
     except (arrow.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        # The library names the file before its reason, and so does this error.
-        reason = reason.rpartition(f"'{path}': ")[2]
         raise UsageError(f"{path} is not a table of a run: {reason}; run it again") from error
     missing = [each.name for each in table.columns if each.name not in read.column_names]
     if missing:

@@ -4,15 +4,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from kernbench.run_records.columns import Columns
 from runtime.core.bench_registry import Scalar
+from runtime.core.imported_code import CodeFile
 from runtime.core.run_tables import BIN_PS, LINKS, RunTable
-from runtime.core.simtime import PS_PER_NS
+from runtime.core.simtime import NEVER_PS, PS_PER_NS
 from runtime.model.topology import Topology, parse_topology
 
+MOST_SIPS = 1 << 16
+MOST_NS = NEVER_PS / PS_PER_NS
+"""What a report may have: a damaged one must not make a reader count to 2^63."""
 LEAST_BIN_PS = 1024
 """The width of the time bins of a run without links."""
 
@@ -24,17 +29,21 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     kind: str
     program: str
     as_cuda: bool
-    sips: int
+    sips: Annotated[int, Meta(ge=1, le=MOST_SIPS)]
     passed: bool
     error: str | None
     digest: str
-    sim_time_ns: float
+    sim_time_ns: Annotated[float, Meta(ge=0, le=MOST_NS)]
     config_hash: str
     arguments: dict[str, Scalar]
     argv: tuple[str, ...]
     data: bool
     versions: dict[str, str]
     protocol: int
+    user_code: dict[str, CodeFile]
+    folder: str
+    files: dict[str, str]
+    inode: int
 
     @property
     def total_ps(self) -> int:

@@ -7,12 +7,16 @@ process executes.
 
 Covered are the packages of kernbench and the modules of the user. The standard library and
 installed packages are not: their versions identify them.
+
+A process that repeats a recorded run executes the code of that run and no other: a variable names a
+file with the modules of the user and their hashes, and any other one is refused before its import.
 """
 
+import os
 import re
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.machinery import ExtensionFileLoader, ModuleSpec, PathFinder
 from pathlib import Path
@@ -22,6 +26,7 @@ from zipimport import zipimporter
 
 from runtime.core.compiled.library import ROOT
 from runtime.core.compiled.sources import source_of
+from runtime.core.errors import UsageError
 from runtime.core.package_check import PACKAGES
 from runtime.core.sha256 import sha256_hex
 
@@ -31,6 +36,8 @@ SCRIPT = "__main__"
 """The name of a script which runs as `python FILE` runs it."""
 SPAWNED_SCRIPT = "__mp_main__"
 """The name which multiprocessing gives to the parent's script in a child."""
+EXPECTED_CODE = "KERNBENCH_EXPECTED_CODE"
+"""The variable which names a file with the modules of the user that this process may import."""
 _INSTALLED = re.compile("/(?:site|dist)-packages/")
 
 
@@ -41,13 +48,37 @@ class CodeFile(NamedTuple):
     sha256: str
 
 
+def is_of_user(module: str) -> bool:
+    """Whether a covered module is of the user, and not of kernbench."""
+    return module.partition(".")[0] not in PACKAGES
+
+
+def expected_code() -> dict[str, CodeFile] | None:
+    """The modules of the user that this process may import; None for any.
+
+    Raises `UsageError` for a file that cannot be read.
+    """
+    file = os.environ.get(EXPECTED_CODE)
+    if not file:
+        return None
+    import json
+
+    try:
+        content = json.loads(Path(file).read_bytes())
+        return {module: CodeFile(*code) for module, code in content.items()}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise UsageError(f"{EXPECTED_CODE}: cannot read {file}: {error}") from error
+
+
 class ImportRecorder:
     """Records the code that this process imports, until the process ends.
 
-    What was imported before, it reads from the files as they are now.
+    What was imported before, it reads from the files as they are now. With `expected` modules of
+    the user, the import of any other one raises `UsageError` and executes nothing.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, expected: Mapping[str, CodeFile] | None = None) -> None:
+        self._expected = expected
         self._files = dict[str, CodeFile]()
         self._reported = dict[str, CodeFile]()
         self._libraries = _library_folders()
@@ -64,12 +95,12 @@ class ImportRecorder:
         spec = PathFinder.find_spec(name, path, target)
         # Read here, less than a millisecond before the loader reads it.
         if spec is not None and _is_covered(spec, self._libraries):
-            self._files[name] = _hashed(spec)
+            self._record(name, _hashed(spec))
         return spec
 
     def record(self, file: Path, module: str = SCRIPT) -> None:
         """Record a file that is about to run: a script is not imported."""
-        self._files[module] = _hashed_file(str(file))
+        self._record(module, _hashed_file(str(file)))
 
     def find(self, module: str, folders: Sequence[str] = ()) -> None:
         """Record a module that will be imported later, and its parents; without any import.
@@ -88,12 +119,23 @@ class ImportRecorder:
                 return
             spec.name = name
             if name not in sys.modules and _is_covered(spec, self._libraries):
-                self._files[name] = _hashed(spec)
+                self._record(name, _hashed(spec))
             if spec.origin is None:
                 # A namespace package is every folder of its name.
                 searched = [str(Path(folder, part)) for folder in searched]
             else:
                 searched = spec.submodule_search_locations or []
+
+    def _record(self, module: str, code: CodeFile) -> None:
+        if self._expected is not None and is_of_user(module):
+            resolved = CodeFile(os.path.realpath(code.file), code.sha256)
+            if (known := self._expected.get(module)) != resolved:
+                state = "is not a module" if known is None else "is not the content"
+                raise UsageError(
+                    f"module {module!r} ({resolved.file}) {state} of the recorded run: its program "
+                    "has changed"
+                )
+        self._files[module] = code
 
     def news(self) -> dict[str, CodeFile]:
         """The modules whose code was recorded since the last call, by name."""

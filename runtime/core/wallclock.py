@@ -36,3 +36,8 @@ def process_age_s() -> float:
 def sleep_s(seconds: float) -> None:
     """Block the calling thread."""
     sleep(seconds)
+
+
+def local_time(since_epoch_s: float) -> str:
+    """A time of the file system, as `2026-11-24 09:30` in the zone of the user."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(since_epoch_s))

@@ -3,6 +3,7 @@ language.
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from inspect import currentframe
@@ -11,6 +12,7 @@ from types import FrameType, TracebackType
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import KernelError
+from runtime.core.package_check import ROOT
 from runtime.core.program_grid import GridPoint
 from runtime.language.context import Scope, current_scope
 
@@ -144,12 +146,19 @@ def _is_in(module: str, packages: tuple[str, ...]) -> bool:
 
 
 def _location(frame: FrameType, line: int) -> str:
-    folder = os.getcwd()  # noqa: PTH109 - Path.cwd() takes ten times as long
-    return f"{_shown(frame.f_code.co_filename, folder)}:{line}"
+    return f"{_shown(frame.f_code.co_filename)}:{line}"
 
 
 @cache
-def _shown(file: str, folder: str) -> str:
-    # A relative path is shorter, and the same on every machine that runs the tests.
-    path = os.path.relpath(file, folder)
-    return file if path.startswith("..") else path
+def _shown(file: str) -> str:
+    # Relative to a folder of the import path, such as that of the script: shorter, and the same on
+    # every machine. Not to the working directory, on which no byte of a record may depend.
+    if file.startswith("<"):
+        return file
+    file = os.path.abspath(file)  # noqa: PTH100 - `Path` would be made anew for each file
+    folders = [str(ROOT), *sorted(map(os.path.abspath, sys.path), key=len, reverse=True)]
+    for folder in folders:
+        prefix = folder.rstrip(os.sep) + os.sep
+        if file.startswith(prefix):
+            return file.removeprefix(prefix)
+    return file

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,26 @@ def write_run(
         "data": True,
         "versions": {"kernbench": "1"},
         "protocol": 16,
+        "user_code": {},
+        "folder": str(directory),
+        "inode": directory.stat().st_ino,
     } | report
     (directory / "run.json").write_text(json.dumps(contents))
+    sign(directory)
     return directory
+
+
+def sign(directory: Path) -> None:
+    """Write the hashes of the files of a run to its `run.json`, as they are now."""
+    paths = [*directory.glob(f"{RECORDS}/*.parquet"), *directory.glob("*.yaml")]
+    files = {
+        path.relative_to(directory).as_posix(): sha256(path.read_bytes()).hexdigest()
+        for path in sorted(paths)
+    }
+    change_report(directory, files=files)
+
+
+def change_report(directory: Path, **report: Any) -> None:
+    """Change values of `run.json`."""
+    path = directory / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | report))

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.support.run_tables import command, op, program, step, tables, write_run
+from tests.support.run_tables import command, op, program, sign, step, tables, write_run
 from tests.support.topologies import variant_text
 
 TOTAL_PS, BIN_PS = 8192, 1024
@@ -67,4 +67,5 @@ def write_page_run(directory: Path) -> Path:
     line = {"sip": 0, "index": 1, "engine": "pe_gemm", "shape": [32, 16]}
     inputs = [{"shape": [32, 16]}, {"shape": [16, 16]}]
     (made / "oplog.jsonl").write_text(json.dumps(line | {"inputs": inputs}, separators=(",", ":")))
+    sign(made)
     return made

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -185,7 +186,7 @@ def test_a_run_that_was_not_traced_has_one_file(tmp_path: Path):
 
 def test_a_line_of_the_op_log_has_a_name_beside_every_value(tmp_path: Path):
     record = OpRecord("pe_math", "mul", 0, 1, inputs=(Operand(16, (2,), "f32"), 2.5), axis=1)
-    write_logs(prepare_directory(tmp_path, "fake"), OpLogs.of({3: [record]}), (), Writing())
+    write_logs(tmp_path, OpLogs.of({3: [record]}), (), Writing())
     line = json.loads((tmp_path / "oplog.jsonl").read_text())
     assert (line["sip"], line["engine"], line["axis"], line["checksum"]) == (3, "pe_math", 1, 0)
     assert line["inputs"] == [{"address": 16, "shape": [2], "dtype": "f32", "strides": []}, 2.5]
@@ -198,11 +199,46 @@ def test_a_run_that_is_killed_does_not_leave_the_files_of_an_earlier_one(tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_directory_has_one_run_at_a_time_and_the_other_is_refused_with_its_process(
+    tmp_path: Path,
+):
+    first = prepare_directory(tmp_path / "out", "fake")
+    (tmp_path / "out" / "run.json").write_text("of the first")
+    expected = f"out is in use: a run of process {os.getpid()} writes to it; give this run another"
+    with pytest.raises(UsageError, match=expected):
+        prepare_directory(tmp_path / "out", "fake")
+    assert (tmp_path / "out" / "run.json").read_text() == "of the first"
+    first.release()
+    assert prepare_directory(tmp_path / "out", "fake").directory == tmp_path / "out"
+
+
+def test_nothing_of_an_earlier_run_stays_beside_the_files_of_the_next_one(tmp_path: Path):
+    files = RunFiles(prepare_directory(tmp_path, "fake"), plan())
+    files.finish(result().collected, summarise(plan(), result()))
+    kineto = tmp_path / "kineto"
+    kineto.mkdir()
+    for path in (tmp_path / "web.html", tmp_path / "trace-2.pftrace", kineto / "rank0.json"):
+        path.write_text("of the earlier run")
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "ccl.yaml").write_text("edited, so it is no copy any more")
+    prepare_directory(tmp_path, "fake")
+    left = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
+    assert left == ["ccl.yaml", "notes.txt"]
+
+
+def test_configuration_files_of_a_user_stay_where_no_run_was(tmp_path: Path):
+    for name in ("topology.yaml", "web.html"):
+        (tmp_path / name).write_text("mine")
+    prepare_directory(tmp_path, "fake")
+    assert {path.name for path in tmp_path.iterdir()} == {"topology.yaml", "web.html"}
+
+
 def test_default_directories_are_numbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     Path("runs/0041-other").mkdir(parents=True)
     Path("runs/notes").mkdir()
-    names = [prepare_directory(None, program).name for program in ("fake", "examples/train.py")]
+    programs = ("fake", "examples/train.py")
+    names = [prepare_directory(None, program).directory.name for program in programs]
     assert names == ["0042-fake", "0043-train"]
 
 

@@ -1,6 +1,8 @@
 """The files of a run are written in threads, before its report."""
 
+import json
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from coordinator.report.files import prepare_directory, write_logs
 from coordinator.report.record_files import write_records
 from coordinator.report.record_rows import RecordRows
 from coordinator.report.run_directory import RunFiles
+from coordinator.report.run_lock import RunLock
 from coordinator.session import RunResult
 from runtime.core.errors import ProtocolError, UsageError
 from runtime.core.output import OutputError
@@ -53,8 +56,31 @@ def test_a_run_has_its_files_whether_or_not_it_came_to_its_end(
     other = RunFiles(prepare_directory(tmp_path / "failed", "fake"), plan())
     finish(other, collected)
     assert names(files) == names(other) == ALL
-    for name in ALL - {"records"}:
+    for name in ALL - {"records", "run.json"}:
         assert (files.directory / name).read_bytes() == (other.directory / name).read_bytes()
+
+
+def test_the_report_has_the_hashes_of_the_tables_and_of_the_configuration_files(
+    files: RunFiles, collected: Collected
+) -> None:
+    finish(files, collected)
+    report = json.loads((files.directory / "run.json").read_text())
+    names = ("ccl.yaml", "records/sip0.programs.parquet", "topology.yaml")
+    expected = {n: sha256((files.directory / n).read_bytes()).hexdigest() for n in names}
+    assert report["files"] == expected
+    assert report["inode"] == files.directory.stat().st_ino
+
+
+def test_the_directory_is_locked_until_the_report_is_written_or_has_failed(
+    files: RunFiles, collected: Collected
+) -> None:
+    with pytest.raises(UsageError, match="is in use"):
+        RunLock(files.directory)
+    (files.directory / "oplog.jsonl").mkdir()
+    with pytest.raises(OutputError):
+        finish(files, collected)
+    RunLock(files.directory).release()
+    assert ".lock" not in names(files)
 
 
 def test_a_run_without_a_trace_begins_no_file_before_its_report(
@@ -62,7 +88,7 @@ def test_a_run_without_a_trace_begins_no_file_before_its_report(
 ) -> None:
     files = RunFiles(prepare_directory(tmp_path, "fake"), replace(plan(), trace=False))
     files.collected(collected)
-    assert not names(files)
+    assert names(files) == {".lock"}
     finish(files, collected)
     assert names(files) == {"run.json"}
 
@@ -85,12 +111,12 @@ def test_only_a_run_that_came_to_its_end_is_explained(tmp_path: Path, collected:
 def test_the_explanation_begins_when_the_tables_are_written(
     tmp_path: Path, collected: Collected
 ) -> None:
-    directory = prepare_directory(tmp_path / "run", "fake")
+    lock = prepare_directory(tmp_path / "run", "fake")
 
     def explain(_records: RecordRows, _total_ps: int) -> list[str]:
-        return [path.name for path in (directory / "records").iterdir()]
+        return [path.name for path in (lock.directory / "records").iterdir()]
 
-    files = RunFiles(directory, plan(), explain)
+    files = RunFiles(lock, plan(), explain)
     files.collected(collected)
     assert files.explanation() == ["sip0.programs.parquet"]
     finish(files, collected)

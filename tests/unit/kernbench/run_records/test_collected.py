@@ -20,7 +20,7 @@ from runtime.core.run_tables import (
     TABLES,
     Form,
 )
-from tests.support.run_tables import tables, write_run
+from tests.support.run_tables import sign, tables, write_run
 
 TEXTS = ("unused", "pe_dma", "load", "")
 
@@ -58,6 +58,7 @@ def test_columns_and_widths_are_those_of_the_files(tmp_path: Path, records: Reco
     directory = write_run(tmp_path / "run", [tables(), tables()], total_ps=1)
     remove_records(directory)
     write_records(directory, records, Writing())
+    sign(directory)
     written = open_run(directory)
     collected = collected_records(2, 1, records)
     assert (collected.sips, collected.total_ps) == (written.sips, written.total_ps)

@@ -9,7 +9,7 @@ from pyarrow import parquet
 from kernbench.run_records import RecordedRun, open_run
 from runtime.core.errors import UsageError
 from runtime.core.run_tables import LINKS, OPS, STEPS
-from tests.support.run_tables import op, program, step, tables, write_run
+from tests.support.run_tables import op, sign, step, tables, write_run
 
 
 @pytest.fixture
@@ -52,8 +52,9 @@ def remove(directory: Path, *names: str) -> None:
         (directory / "records" / f"sip0.{name}.parquet").unlink()
 
 
-def test_a_table_without_file_has_no_rows(directory: Path):
+def test_a_table_that_the_run_has_not_written_has_no_rows(directory: Path):
     remove(directory, "links", "ops", "commands", "steps")
+    sign(directory)
     records = open_run(directory)
     assert (len(records.table(STEPS, 0)), records.bin_ps) == (0, 1024)
 
@@ -61,32 +62,21 @@ def test_a_table_without_file_has_no_rows(directory: Path):
 @pytest.mark.parametrize(
     ("removed", "missing"),
     [
-        (["ops"], "no sip0.ops.parquet; copy the whole directory"),
-        (["links", "programs"], "no sip0.programs.parquet and 1 others"),
-        (["commands", "programs"], "no sip0.programs.parquet;"),
+        (["ops"], "no records/sip0.ops.parquet; copy the whole directory"),
+        (["links", "programs"], "no records/sip0.links.parquet and 1 others"),
     ],
 )
-def test_a_finished_run_has_its_tables(directory: Path, removed: list[str], missing: str):
+def test_a_run_has_the_tables_that_it_has_written(
+    directory: Path, removed: list[str], missing: str
+):
     remove(directory, *removed)
     assert missing in problem(directory)
 
 
-def test_kernels_have_commands(tmp_path: Path):
-    of_kernel = tables(programs=[program(1, 0, 9), program(0, 0, 9)])
-    directory = write_run(tmp_path / "kernel", [of_kernel], 9)
-    remove(directory, "commands")
-    assert "no sip0.commands.parquet" in problem(directory)
-
-
-def test_a_directory_without_any_table_is_incomplete(directory: Path):
-    for path in (directory / "records").iterdir():
-        path.unlink()
-    assert "no sip0.programs.parquet" in problem(directory)
-
-
-def test_a_run_that_failed_has_what_was_recorded_until_then(tmp_path: Path):
-    directory = write_run(tmp_path / "failed", [tables()], 9, error="rank 0 raised")
-    remove(directory, "ops", "programs")
+def test_a_table_of_another_run_in_the_directory_is_not_read(directory: Path):
+    remove(directory, "ops")
+    sign(directory)
+    (directory / "records" / "sip0.ops.parquet").write_bytes(b"of another run")
     assert len(open_run(directory).table(OPS, 0)) == 0
 
 
@@ -96,6 +86,7 @@ def test_texts_of_several_row_groups_have_one_list(directory: Path):
     with parquet.ParquetWriter(path, table.schema) as writer:
         writer.write_table(table.slice(0, 1))
         writer.write_table(table.slice(1, 1))
+    sign(directory)
     engines = open_run(directory).table(OPS, 0).text("engine")
     assert [engines[row] for row in range(2)] == ["pe_dma", "pe_math"]
 
@@ -126,12 +117,22 @@ def test_a_run_without_trace(directory: Path):
 
 def test_a_run_without_its_topology(directory: Path):
     (directory / "topology.yaml").unlink()
-    assert "has no copy of topology.yaml" in problem(directory)
+    assert "is incomplete: it has no topology.yaml" in problem(directory)
+
+
+@pytest.mark.parametrize("name", ["topology.yaml", "records/sip0.ops.parquet"])
+def test_a_file_with_one_changed_bit_is_damaged(directory: Path, name: str):
+    content = bytearray((directory / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (directory / name).write_bytes(content)
+    assert f"{name} is damaged: its SHA-256 is not that of run.json" in problem(directory)
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"not a table" * 9])
 def test_a_corrupt_table(directory: Path, content: bytes):
     (directory / "records" / "sip0.steps.parquet").write_bytes(content)
+    assert "sip0.steps.parquet is damaged" in problem(directory)
+    sign(directory)
     assert "sip0.steps.parquet is not a table of a run" in problem(directory)
 
 
@@ -139,14 +140,17 @@ def test_a_table_of_another_version(directory: Path):
     path = directory / "records" / "sip0.ops.parquet"
     table = parquet.read_table(path)
     parquet.write_table(table.drop_columns(["cause"]), path)
+    sign(directory)
     assert "is of another version of kernbench: no column 'cause'" in problem(directory)
     texts = pa.array(["x"] * len(table))
     changed = table.set_column(table.schema.get_field_index("start_ps"), "start_ps", texts)
     parquet.write_table(changed, path)
+    sign(directory)
     assert "the column 'start_ps' is string, not <i8" in problem(directory)
 
 
 def test_links_without_the_width_of_their_bins(directory: Path):
     path = directory / "records" / "sip1.links.parquet"
     parquet.write_table(parquet.read_table(path).replace_schema_metadata({}), path)
+    sign(directory)
     assert "has no width of its time bins (bin_ps)" in problem(directory)

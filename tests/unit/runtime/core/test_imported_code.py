@@ -11,11 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from runtime.core.errors import UsageError
 from runtime.core.imported_code import (
+    EXPECTED_CODE,
     SCRIPT,
     UNREADABLE,
     CodeFile,
     ImportRecorder,
+    expected_code,
     imported_code,
 )
 
@@ -173,3 +176,73 @@ def test_a_closed_recorder_records_nothing(folder: Path):
     recorder.close()
     assert len(sys.meta_path) == finders - 1
     assert os.fspath(folder) in sys.path
+
+
+def test_a_repetition_imports_the_modules_of_its_run(folder: Path):
+    source = b"X = 1\n"
+    recorder = ImportRecorder({MODULE: code_of(source, folder / f"{MODULE}.py")})
+    try:
+        assert imported(folder, source) == recorder.news()[MODULE]
+    finally:
+        recorder.close()
+
+
+@pytest.mark.parametrize(
+    ("expected", "problem"),
+    [
+        ({}, "is not a module of the recorded run"),
+        ({MODULE: b"X = 1\n"}, "is not the content of the recorded run"),
+    ],
+    ids=["added", "changed"],
+)
+def test_a_repetition_executes_nothing_of_another_module(
+    folder: Path, expected: dict[str, bytes], problem: str
+):
+    file = folder / f"{MODULE}.py"
+    recorder = ImportRecorder({name: code_of(data, file) for name, data in expected.items()})
+    planted = f"open({str(folder / 'executed')!r}, 'w')\n".encode()
+    try:
+        with pytest.raises(UsageError, match=problem):
+            imported(folder, planted)
+        with pytest.raises(UsageError, match=problem):
+            recorder.record(file, MODULE)
+    finally:
+        recorder.close()
+    assert not (folder / "executed").exists()
+
+
+def test_a_module_in_another_folder_is_another_module(folder: Path):
+    source = b"X = 1\n"
+    recorder = ImportRecorder({MODULE: code_of(source, folder / "elsewhere" / f"{MODULE}.py")})
+    try:
+        with pytest.raises(UsageError, match="its program has changed"):
+            imported(folder, source)
+    finally:
+        recorder.close()
+
+
+def test_a_repetition_imports_libraries_and_kernbench(monkeypatch: pytest.MonkeyPatch):
+    for name in ("wave", "runtime.core.cores"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    recorder = ImportRecorder({})
+    try:
+        assert import_module("wave").__name__ == "wave"
+        assert import_module("runtime.core.cores").__name__ == "runtime.core.cores"
+    finally:
+        recorder.close()
+
+
+def test_the_expected_code_comes_from_the_file_that_a_variable_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv(EXPECTED_CODE, raising=False)
+    assert expected_code() is None
+    file = tmp_path / "code.json"
+    monkeypatch.setenv(EXPECTED_CODE, str(file))
+    with pytest.raises(UsageError, match=f"{EXPECTED_CODE}: cannot read"):
+        expected_code()
+    file.write_text('{"model": ["/x/model.py", "ab"]}')
+    assert expected_code() == {"model": CodeFile("/x/model.py", "ab")}
+    file.write_text('{"model": 3}')
+    with pytest.raises(UsageError, match=f"{EXPECTED_CODE}: cannot read"):
+        expected_code()
