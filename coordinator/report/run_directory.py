@@ -8,10 +8,22 @@ from coordinator.aggregate import RunReport, sip_reports
 from coordinator.collected import Collected
 from coordinator.plan import Plan
 from coordinator.report.background import Task, Writing
-from coordinator.report.files import CCL, TOPOLOGY, write_ccl_trace, write_logs, write_report
+from coordinator.report.failed_reports import FailedReports
+from coordinator.report.files import (
+    CCL,
+    CCL_TRACE,
+    OP_LOG,
+    RUN,
+    TOPOLOGY,
+    TRACE,
+    write_ccl_trace,
+    write_logs,
+    write_report,
+)
 from coordinator.report.record_files import import_early, write_records
 from coordinator.report.record_rows import RecordRows
 from runtime.core.output import write_output
+from runtime.core.run_tables import RECORDS
 
 Explain = Callable[[RecordRows, int], list[str]]
 
@@ -23,7 +35,7 @@ class RunFiles:
     a trace has its records and logs as well: these are written in threads as soon as the LPs have
     sent everything, while the processes exit and the command prints the results. A third one
     calls `explain` with the records and the simulated time of the run; `imports` are the modules
-    that it needs.
+    that it needs. `failed` has the files and the explanation that could not be made.
     """
 
     def __init__(
@@ -39,7 +51,8 @@ class RunFiles:
         self._imports = imports
         self._has_begun = False
         self._writing = Writing()
-        self._written: list[Task[None]] = []
+        self._written: dict[str, Task[None]] = {}
+        self.failed = FailedReports()
         self._explanation: Task[list[str]] | None = None
 
     def launched(self) -> None:
@@ -54,11 +67,16 @@ class RunFiles:
             explain = partial(self._explain, records, collected.time_ps)
             # After the tables: two threads that compute take the interpreter from each other, and
             # what is written in between leaves the caches.
-            self._explanation = Task(explain, after=self._written[:1])
+            self._explanation = Task(explain, after=[*self._written.values()][:1])
 
     def explanation(self) -> list[str]:
-        """What `explain` returns; nothing for a run without records, or without an end."""
-        return [] if self._explanation is None else self._explanation.wait()
+        """What `explain` returns; nothing for a run without records, or without an end, or if it
+        fails.
+        """
+        if self._explanation is not None:
+            with self.failed.attempt("explanation of the time"):
+                return self._explanation.wait()
+        return []
 
     def finish(self, collected: Collected, report: RunReport) -> None:
         """Wait for the files, and write the rest; of a run that has failed what has arrived.
@@ -69,14 +87,17 @@ class RunFiles:
         if not self._has_begun:
             self._begin(collected)
         try:
-            for written in self._written:
-                written.wait()
+            for name, written in self._written.items():
+                with self.failed.attempt(name):
+                    written.wait()
         finally:
             # After an error, or at Ctrl-C, no large file is written to its end.
             self._writing.give_up()
         if self._plan.ccl_trace:
-            write_ccl_trace(self.directory, collected.transfers)
-        write_report(self.directory, report)
+            with self.failed.attempt(f"send/receive trace ({CCL_TRACE})"):
+                write_ccl_trace(self.directory, collected.transfers)
+        with self.failed.attempt(f"report ({RUN})"):
+            write_report(self.directory, report)
 
     def _begin(self, collected: Collected) -> RecordRows:
         """Write `collected`, to which nothing is added any more."""
@@ -84,10 +105,11 @@ class RunFiles:
         records = RecordRows(collected.records)
         if self._plan.trace:
             sips = sip_reports(collected.done)
-            self._written = [
-                Task(partial(self._write_records, records)),
-                Task(partial(write_logs, self.directory, collected.logs, sips, self._writing)),
-            ]
+            logs = partial(write_logs, self.directory, collected.logs, sips, self._writing)
+            self._written = {
+                f"records ({RECORDS}/)": Task(partial(self._write_records, records)),
+                f"op log and trace ({OP_LOG}, {TRACE})": Task(logs),
+            }
         return records
 
     def _write_records(self, records: RecordRows) -> None:
