@@ -74,6 +74,9 @@ class SpawnedSession:
             print_lines(map(str, in_order_of_time(result.collected.prints)))
         with unwritten.attempt():
             self._write_files(result)
+        if self._files is not None:
+            for warning in self._files.failed.take():
+                sys.stderr.write(f"kernbench: warning: {warning}\n")
         if result.error is not None:
             raise_as_torch_does(result.error)
         unwritten.check()

@@ -60,7 +60,7 @@ class World:
 
     @property
     def time_ps(self) -> int:
-        """The end of the last operation."""
+        """The end of the last operation or command."""
         return max(report.time_ps for report in self.done.sips)
 
     def of(self, engine: str, name: str = "") -> list[tuple[int, OpRecord]]:

@@ -170,7 +170,8 @@ class LpNode:
         return SipReport(
             sip=sip,
             digest=chip.log.digest(chip.memories),
-            time_ps=chip.log.last_ps,
+            # A command without an operation, such as an event, is in no op log.
+            time_ps=max(chip.log.last_ps, chip.host.last_answer_ps),
             finished=rank is None or rank.finished,
             outcome=rank.outcome if rank and isinstance(rank.outcome, BenchOutcome) else None,
             counters=chip.counters(),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from coordinator.record_store import StoredTable
 from coordinator.report.arrow_arrays import arrow_type, number_array, text_array
-from coordinator.report.background import GivenUpError, Writing
+from coordinator.report.background import Writing
 from coordinator.report.record_rows import RecordRows
 from runtime.core.errors import ProtocolError
 from runtime.core.output import OutputError
@@ -44,8 +44,10 @@ def import_early(modules: Sequence[str]) -> None:
 
 
 def _import(modules: Sequence[str]) -> None:
-    for module in modules:
-        import_module(module)
+    # What cannot be imported is reported where it is used.
+    with suppress(Exception):
+        for module in modules:
+            import_module(module)
 
 
 def remove_records(directory: Path) -> None:
@@ -77,12 +79,11 @@ def write_records(directory: Path, records: RecordRows, writing: Writing) -> dic
         try:
             _write(path, stored, records, writing)
             hashes[f"{RECORDS}/{path.name}"] = sha256_of_file(path)
-        except GivenUpError:
+        except Exception as error:
             path.unlink(missing_ok=True)
+            if isinstance(error, OSError):
+                raise OutputError((str(path), error.strerror or str(error))) from error
             raise
-        except OSError as error:
-            path.unlink(missing_ok=True)
-            raise OutputError((str(path), error.strerror or str(error))) from error
     return hashes
 
 

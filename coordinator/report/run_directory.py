@@ -7,11 +7,23 @@ from coordinator.aggregate import RunReport, sip_reports
 from coordinator.collected import Collected
 from coordinator.plan import Plan
 from coordinator.report.background import Task, Writing
-from coordinator.report.files import CCL, TOPOLOGY, write_ccl_trace, write_logs, write_report
+from coordinator.report.failed_reports import FailedReports
+from coordinator.report.files import (
+    CCL,
+    CCL_TRACE,
+    OP_LOG,
+    RUN,
+    TOPOLOGY,
+    TRACE,
+    write_ccl_trace,
+    write_logs,
+    write_report,
+)
 from coordinator.report.record_files import import_early, write_records
 from coordinator.report.record_rows import RecordRows
 from coordinator.report.run_lock import RunLock
 from runtime.core.output import write_output
+from runtime.core.run_tables import RECORDS
 from runtime.core.sha256 import sha256_hex
 
 Explain = Callable[[RecordRows, int], list[str]]
@@ -24,7 +36,7 @@ class RunFiles:
     a trace has its records and logs as well: these are written in threads as soon as the LPs have
     sent everything, while the processes exit and the command prints the results. A third one
     calls `explain` with the records and the simulated time of the run; `imports` are the modules
-    that it needs.
+    that it needs. `failed` has the files and the explanation that could not be made.
     """
 
     def __init__(
@@ -43,6 +55,7 @@ class RunFiles:
         self._writing = Writing()
         self._tables: Task[dict[str, str]] | None = None
         self._logs: Task[None] | None = None
+        self.failed = FailedReports()
         self._explanation: Task[list[str]] | None = None
 
     def launched(self) -> None:
@@ -60,8 +73,13 @@ class RunFiles:
             self._explanation = Task(explain, after=[self._tables] if self._tables else [])
 
     def explanation(self) -> list[str]:
-        """What `explain` returns; nothing for a run without records, or without an end."""
-        return [] if self._explanation is None else self._explanation.wait()
+        """What `explain` returns; nothing for a run without records, or without an end, or if it
+        fails.
+        """
+        if self._explanation is not None:
+            with self.failed.attempt("explanation of the time"):
+                return self._explanation.wait()
+        return []
 
     def finish(self, collected: Collected, report: RunReport) -> None:
         """Wait for the files, and write the rest; of a run that has failed what has arrived.
@@ -77,16 +95,22 @@ class RunFiles:
     def _finish(self, collected: Collected, report: RunReport) -> None:
         if not self._has_begun:
             self._begin(collected)
+        files = dict[str, str]()
         try:
-            files = self._tables.wait() if self._tables else {}
+            if self._tables:
+                with self.failed.attempt(f"records ({RECORDS}/)"):
+                    files = self._tables.wait()
             if self._logs:
-                self._logs.wait()
+                with self.failed.attempt(f"op log and trace ({OP_LOG}, {TRACE})"):
+                    self._logs.wait()
         finally:
             # After an error, or at Ctrl-C, no large file is written to its end.
             self._writing.give_up()
         if self._plan.ccl_trace:
-            write_ccl_trace(self.directory, collected.transfers)
-        write_report(self.directory, report, files)
+            with self.failed.attempt(f"send/receive trace ({CCL_TRACE})"):
+                write_ccl_trace(self.directory, collected.transfers)
+        with self.failed.attempt(f"report ({RUN})"):
+            write_report(self.directory, report, files)
 
     def _begin(self, collected: Collected) -> RecordRows:
         """Write `collected`, to which nothing is added any more."""

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +11,7 @@ from coordinator.failure import Interrupted, RankFailed
 from coordinator.launch import Launch
 from coordinator.launcher import Launcher
 from coordinator.plan import Plan, ProgramSpec, load_config
+from coordinator.report.failed_reports import FailedReports
 from coordinator.report.files import prepare_directory
 from coordinator.report.progress import progress
 from coordinator.report.record_rows import RecordRows
@@ -185,16 +185,18 @@ def run(
     files = None if lock is None else RunFiles(lock, plan, partial(_why, plan.sips), _WHY)
     result = Session(plan, launcher, observer, files).run()
     report = summarise(plan, result, _verdict(plan, result))
-    unwritten = UnwrittenOutputs()
+    unwritten, failed = UnwrittenOutputs(), FailedReports() if files is None else files.failed
     # Also after an error, whose cause they may show.
     with unwritten.attempt():
         print_lines(map(str, in_order_of_time(result.collected.prints)))
     if result.is_complete:
         sips = sip_reports(result.collected.done)
         # Printed before files are written: a full disk must not cost the user the results.
+        with unwritten.attempt(), failed.attempt("table of the results"):
+            print_lines(lines.results(plan, report, sips))
         with unwritten.attempt():
-            print_lines(chain(lines.results(plan, report, sips), run_statistics(report)))
-        with unwritten.attempt():
+            print_lines(run_statistics(report))
+        with unwritten.attempt(), failed.attempt("file of the results"):
             lines.write(plan, report, sips)
     if files is not None:
         # Written also after an error: the op log until then helps to find its cause.
@@ -202,8 +204,8 @@ def run(
             files.finish(result.collected, report)
             if result.is_complete:
                 print_lines([*files.explanation(), f"files           {directory}"])
-    for slow in result.slow_exits:
-        print_warning(str(slow))
+    for warning in [*failed.take(), *map(str, result.slow_exits)]:
+        print_warning(warning)
     if result.error is not None:
         code = _explain(result.error, directory if unwritten.error is None else None)
         if isinstance(unwritten.error, OutputError):

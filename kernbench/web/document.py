@@ -43,9 +43,17 @@ def page_html(title: str, facts: Sequence[str], figures: Mapping[str, Any], data
     )
 
 
+_ESCAPES = str.maketrans({each: f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"})
+"""Of characters that JSON has in strings only, so that the escapes change no value."""
+
+
 def _script_text(json: str) -> str:
-    """JSON that does not end the script element which contains it."""
-    return json.replace("</", "<\\/")
+    """The same JSON without characters that have a meaning in HTML.
+
+    `</script` ends the element that contains it, and `<!--` with `<script` hides its end. The
+    separators of lines and paragraphs end a line of JavaScript.
+    """
+    return json.translate(_ESCAPES)
 
 
 def _documents(figures: Mapping[str, Any]) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """The critical path of a run: the chain of dependencies that ends last, as pieces of time.
 
-The walk begins where the last rank program ends, and goes back in time. A program waits in steps;
+The walk begins where the last rank program ends, or with the answer of a command that no program
+waited for if that comes later, and goes back in time. A program waits in steps;
 a step is ended by an operation or a command; an operation was requested by a step, when it had its
 operands, its slot or its credit, and began when its engine was free; a command was sent by the rank
 program, or began when another one ended. Each of these is a piece of the path, and where one piece
@@ -23,12 +24,12 @@ from msgspec import Struct
 
 from kernbench.run_records import RunRecords
 from kernbench.why.cursor import AtCommand, AtOp, AtProgram, BeforeOp, Cursor, RunIndex, WalkContext
-from kernbench.why.path_commands import before_command
+from kernbench.why.path_commands import before_command, end_of_command
 from kernbench.why.path_operations import at_operation, before_operation
 from kernbench.why.path_programs import before_program
 from kernbench.why.piece import PathPiece, PieceKind
 from runtime.core.errors import InvariantError
-from runtime.core.run_tables import PROGRAMS, RANK_PROGRAM
+from runtime.core.run_tables import COMMANDS, NONE, PROGRAMS, RANK_PROGRAM
 
 
 class CriticalPath(Struct, frozen=True):
@@ -53,11 +54,8 @@ def critical_path(
     records, for several walks.
     """
     total_ps = records.total_ps
-    sip, end_ps = last_rank(records)
     walk = WalkContext(index or RunIndex.of(records), through_engines)
-    # Credits and answers that no program waits for.
-    walk.add(end_ps, total_ps, PieceKind.COMMUNICATION, "fabric", "messages in flight", sip=sip)
-    _walk(walk, AtProgram(sip, RANK_PROGRAM, end_ps))
+    _walk(walk, _end(walk, records))
     pieces = tuple(reversed(walk.pieces))
     reached_ps = 0
     for piece in pieces:
@@ -72,7 +70,28 @@ def critical_path(
     return CriticalPath(total_ps, pieces)
 
 
-def _walk(walk: WalkContext, begin: AtProgram) -> None:
+def _end(walk: WalkContext, records: RunRecords) -> AtProgram | AtCommand:
+    """The end of the last rank program, or what a command executed that was answered later."""
+    sip, end_ps = last_rank(records)
+    answered_sip, row, answered_ps = _last_answered(records)
+    is_answer = answered_ps > end_ps
+    if is_answer:
+        sip, end_ps = answered_sip, answered_ps
+    # Credits, which nothing waits for.
+    walk.add(
+        end_ps,
+        records.total_ps,
+        PieceKind.COMMUNICATION,
+        "fabric",
+        "messages in flight",
+        sip=sip,
+    )
+    if is_answer:
+        return end_of_command(walk, sip, row, end_ps)
+    return AtProgram(sip, RANK_PROGRAM, end_ps)
+
+
+def _walk(walk: WalkContext, begin: AtProgram | AtCommand) -> None:
     """Go back from `begin` until time 0."""
     at: Cursor | None = begin
     reached_ps = begin.time_ps
@@ -126,4 +145,16 @@ def last_rank(records: RunRecords) -> tuple[int, int]:
         end_ps = int(ends.max(initial=0))
         if end_ps > found[1]:
             found = sip, end_ps
+    return found
+
+
+def _last_answered(records: RunRecords) -> tuple[int, int, int]:
+    """The SIP, the row and the end of the command answered last, the lowest SIP of several."""
+    found = (0, NONE, 0)
+    for sip, commands in records.tables(COMMANDS).items():
+        if len(commands):
+            row = int(commands["end_ps"].argmax())
+            end_ps = commands["end_ps"].item(row)
+            if end_ps > found[2]:
+                found = sip, row, end_ps
     return found

@@ -17,7 +17,7 @@ def answered_command(index: SipIndex, time_ps: int, after_ps: int) -> int:
     return NONE
 
 
-def end_of_command(walk: WalkContext, sip: int, row: int, time_ps: int) -> Cursor:
+def end_of_command(walk: WalkContext, sip: int, row: int, time_ps: int) -> AtProgram | AtCommand:
     """The answer of a command, and what it executed before."""
     index = walk.indices[sip]
     number = index.commands["command"].item(row)

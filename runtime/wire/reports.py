@@ -201,12 +201,13 @@ class StalledBuffer(Flat, frozen=True):
 class SipReport(Flat, frozen=True):
     """The end of one SIP: its digest, its time, the result of its rank, its counters.
 
-    `time_ps` is the end of its last operation. `broken_law` is empty, or the law of the model that
-    does not hold at the end; while a rank has not finished, that is to be expected. `queues` are
-    the queues of the PEs that wait, and of other PEs the queues that are not at rest. `transfers`
-    are the sends and receives that have not completed, in the order of the calls; `stalled` are the
-    packets that stand still in full buffers, once for each buffer that they wait for. `ranges` are
-    the named ranges of the program of its rank.
+    `time_ps` is the end of its last operation, or the last answer to a command without one, such as
+    an event. `broken_law` is empty, or the law of the model that does not hold at the end; while a
+    rank has not finished, that is to be expected. `queues` are the queues of the PEs that wait, and
+    of other PEs the queues that are not at rest. `transfers` are the sends and receives that have
+    not completed, in the order of the calls; `stalled` are the packets that stand still in full
+    buffers, once for each buffer that they wait for. `ranges` are the named ranges of the program
+    of its rank.
     """
 
     sip: SipNumber

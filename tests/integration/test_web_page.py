@@ -100,6 +100,17 @@ def test_the_page_requests_nothing_else(opened: Any, page: Path) -> None:
     assert {url for url in urls if not url.startswith("data:")} == {page.as_uri()}
 
 
+def test_a_kernel_with_markup_in_its_name_leaves_the_page_whole(
+    chromium: Any, tmp_path: Path
+) -> None:
+    directory = write_page_run(tmp_path / "run", kernel="<!--<script>")
+    page = directory / "web.html"
+    page.write_text(run_page(open_run(directory)))
+    open_page(chromium, page)
+    script = "return JSON.stringify(JSON.parse(document.getElementById('data-json').textContent))"
+    assert "<!--<script>" in run(chromium, script)
+
+
 def test_a_click_on_a_pe_shows_its_counters_and_waits(opened: Any) -> None:
     # PE 0 of cube 0 is at (1, 1) mm; its lower left part has no link above it.
     click(opened, "sip", 0.55, 1.45)

@@ -32,8 +32,10 @@ def _loads(link: str, kind: str, scale: int) -> list[dict[str, object]]:
     ]
 
 
-def write_page_run(directory: Path) -> Path:
-    """The directory of the run. SIP 0 executes on PE 0 of cube 0; SIP 1 has a rank program only."""
+def write_page_run(directory: Path, kernel: str = "product") -> Path:
+    """The directory of the run. SIP 0 executes `kernel` on PE 0 of cube 0; SIP 1 has a rank program
+    only.
+    """
     here = {"cube": 0, "pe": 0}
     ops = [
         op("pe_dma", "load", 1000, 3000, read_address=HBM, nbytes=4096, link=LINK, link_ps=300)
@@ -42,7 +44,7 @@ def write_page_run(directory: Path) -> Path:
         op("pe_dma", "store", 5000, 6000, address=HBM, nbytes=2048) | here,
     ]
     programs = [
-        program(1, 1000, 6000, kernel="product", **here),
+        program(1, 1000, 6000, kernel=kernel, **here),
         program(0, 0, TOTAL_PS, kernel="rank"),
     ]
     steps = [
@@ -52,7 +54,7 @@ def write_page_run(directory: Path) -> Path:
     ]
     commands = [
         command(1, "", 0, 0, 500, why="queues"),
-        command(2, "KernelLaunchMsg", 100, 500, 2000, after=1, why="kernel 'product'"),
+        command(2, "KernelLaunchMsg", 100, 500, 2000, after=1, why=f"kernel {kernel!r}"),
     ]
     links = _loads(LINK, "link", 1) + _loads("cube0.pe0.hbm_ctrl.pc0", "memory", 1)
     sips = [

@@ -59,7 +59,10 @@ class _SentRequest(Struct):
 
 
 class Host:
-    """The host of one SIP, at fabric node `node`."""
+    """The host of one SIP, at fabric node `node`.
+
+    `last_answer_ps` is the time of the last answer to a command, also one without an operation.
+    """
 
     def __init__(self, chip: ChipContext, node: int) -> None:
         self._chip, self._node, self._engine = chip, node, chip.engine
@@ -71,6 +74,7 @@ class Host:
         self._open: dict[int, _SentRequest] = {}
         self._tags = 0
         self._next_answer = Completion[None]()
+        self.last_answer_ps = 0
 
     @property
     def current(self) -> str:
@@ -298,6 +302,7 @@ class Host:
     def _complete(self, command: Command) -> None:
         # What the command held may be freed now, before a rank program that waits for it goes on.
         command.done, command.completed_ps, command.holds = True, self._engine.now_ps, ()
+        self.last_answer_ps = self._engine.now_ps
         self.streams.complete(command)
         if self.log.recorder is not None:
             record_command(self.log.recorder, command)

@@ -10,6 +10,7 @@ import pytest
 from coordinator.aggregate import summarise
 from coordinator.collected import Collected
 from coordinator.op_logs import OpLogs
+from coordinator.report import record_files, run_directory
 from coordinator.report.background import GivenUpError, Writing
 from coordinator.report.files import prepare_directory, write_logs
 from coordinator.report.record_files import write_records
@@ -130,8 +131,50 @@ def test_an_explanation_that_fails_leaves_the_files(tmp_path: Path, collected: C
     files.collected(collected)
     finish(files, collected)
     assert names(files) == ALL
-    with pytest.raises(ValueError, match="1 table, 0 ps"):
-        files.explanation()
+    assert files.explanation() == []
+    [warning] = files.failed.take()
+    assert warning.startswith("no explanation of the time: ValueError: 1 table, 0 ps; ")
+
+
+@pytest.mark.parametrize(
+    ("function", "lost", "named"),
+    [
+        ("write_records", {"records"}, "records (records/)"),
+        ("write_logs", {"oplog.jsonl", "trace.json"}, "op log and trace (oplog.jsonl, trace.json)"),
+        ("write_report", {"run.json"}, "report (run.json)"),
+    ],
+)
+def test_files_whose_computation_fails_are_named_and_the_others_are_written(
+    function: str,
+    lost: set[str],
+    named: str,
+    files: RunFiles,
+    collected: Collected,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fault(*_: object) -> None:
+        raise ZeroDivisionError("planted")
+
+    monkeypatch.setattr(run_directory, function, fault)
+    files.collected(collected)
+    finish(files, collected)
+    assert ALL - names(files) == lost
+    assert files.failed.take() == [
+        f"no {named}: ZeroDivisionError: planted; the result of the run is not affected"
+    ]
+
+
+def test_a_table_whose_rows_cannot_be_computed_leaves_no_part_of_its_file(
+    files: RunFiles, collected: Collected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fault(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(record_files, "_groups", fault)
+    files.collected(collected)
+    finish(files, collected)
+    assert list((files.directory / "records").iterdir()) == []
+    assert files.failed.take()[0].startswith("no records (records/): MemoryError; ")
 
 
 def test_a_file_that_a_thread_cannot_write_is_an_error_of_the_run_which_then_has_no_report(

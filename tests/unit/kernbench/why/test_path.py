@@ -171,6 +171,16 @@ def test_messages_in_flight_after_the_last_rank_belong_to_the_path(tmp_path: Pat
     assert (path.pieces[-1].what, path.pieces[-1].length_ps) == ("messages in flight", 7)
 
 
+def test_a_command_that_no_program_waited_for_ends_the_path(tmp_path: Path):
+    sip = dict(one_kernel())
+    # The rank program has returned at once, before its launch was answered.
+    sip["programs"] = [{**row, "end_ps": min(row["end_ps"], 900)} for row in sip["programs"]]
+    sip["programs"][-1]["end_ps"] = 0
+    sip["steps"] = [row for row in sip["steps"] if row["program"] == 1]
+    whole = path_of(tmp_path / "whole", one_kernel())
+    assert shown(path_of(tmp_path / "returned", sip)) == shown(whole)
+
+
 def test_a_path_has_no_gaps(tmp_path: Path):
     path = path_of(tmp_path, *a_slot_and_its_credit())
     ends = [0, *(each.end_ps for each in path.pieces)]
