@@ -8,7 +8,7 @@ BUILT  := $(VENV)/.core
 ROOMS  := coordinator/compiled runtime/core/compiled sip_node/compiled
 CORE   := hatch_build.py $(foreach room,$(ROOMS),$(wildcard $(room)/*.pyx $(room)/*.pxd)) runtime/core/compiled/sources.py
 
-.PHONY: run test test-fast test-nightly test-torch mutants lint bench figures setup setup-torch clean
+.PHONY: run test test-fast test-nightly test-torch test-opinfo mutants lint bench figures setup setup-torch clean
 
 run: setup
 	$(BIN)/python launch.py --sips 2
@@ -31,6 +31,10 @@ test-nightly: setup
 # The device of PyTorch; `make test` leaves these tests out. By files: tests of one share a run.
 test-torch: setup-torch
 	$(BIN)/python -m pytest tests/torch --numprocesses auto --dist loadfile
+
+# Every operator of PyTorch's own database, and its gradient, against those of the CPU.
+test-opinfo: setup-torch
+	$(BIN)/python -m pytest tests/torch/test_opinfo.py -m nightly
 
 # Small edits of the timing code, each of which `validate` must notice; takes about 20 minutes.
 mutants: setup
