@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from coordinator.cpu_capability import cpu_capability
 from coordinator.plan import Plan
 from coordinator.session import RunResult
 from coordinator.verify.verdict import Verdict
@@ -64,7 +65,8 @@ class RunReport(Struct, frozen=True):
     be repeated. `sim_time_ns` is the time of the last event of all SIPs, or the last reported time
     of a run that failed. `verification` is the result of `--verify-data`, None without it or if the
     run failed. `core` is `compiled` if an LP ran the compiled core, else `python`. `code` is the
-    SHA-256 of the source of every module that an LP has imported.
+    SHA-256 of the source of every module that an LP has imported. `cpu` is the vector unit of the
+    host: operators of PyTorch that run there may depend on it.
     """
 
     bench: str
@@ -94,6 +96,7 @@ class RunReport(Struct, frozen=True):
     lps: tuple[LpSummary, ...]
     waits: Waits
     versions: dict[str, str]
+    cpu: str
     protocol: int
     core: str
     code: dict[str, str]
@@ -178,6 +181,7 @@ def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> 
         lps=tuple(_lp_summary(done[lp]) for lp in sorted(done)),
         waits=waits_of(sips, result.error.waits if isinstance(result.error, IpcqDeadlock) else ()),
         versions=versions(),
+        cpu=cpu_capability(),
         protocol=PROTOCOL_VERSION,
         core="compiled" if _COMPILED_CALENDAR in result.code else "python",
         code=dict(result.code),
