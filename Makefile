@@ -16,7 +16,7 @@ CORE   := hatch_build.py $(foreach room,$(ROOMS),$(wildcard $(room)/*.pyx $(room
 export PYTHONDONTWRITEBYTECODE :=
 INSTALL := KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
-.PHONY: run test test-fast test-nightly test-torch mutants lint bench figures setup core setup-torch clean
+.PHONY: run test test-fast test-nightly test-torch test-opinfo mutants lint bench figures setup core setup-torch clean
 
 # The first run is answered by the reference in Python, whose results are those of the compiled core;
 # then the core is built in the background.
@@ -53,6 +53,10 @@ test-nightly: setup
 # The device of PyTorch; `make test` leaves these tests out. By files: tests of one share a run.
 test-torch: setup-torch
 	$(BIN)/python -m pytest tests/torch --numprocesses auto --dist loadfile
+
+# Every operator of PyTorch's own database, and its gradient, against those of the CPU.
+test-opinfo: setup-torch
+	$(BIN)/python -m pytest tests/torch/test_opinfo.py -m nightly
 
 # Small edits of the timing code, each of which `validate` must notice; takes about 20 minutes.
 mutants: setup

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from coordinator.cpu_capability import cpu_capability
 from coordinator.plan import Plan
 from coordinator.session import RunResult
 from coordinator.verify.verdict import Verdict
@@ -70,7 +71,8 @@ class RunReport(Struct, frozen=True):
     SHA-256 of the source of every module that an LP has imported; `user_code` has the files of
     those which are not of kernbench, and `folder` is the working directory. `files` is the SHA-256
     of the tables and configuration files beside it, `inode` the number of their directory: both are
-    set when it is written.
+    set when it is written. `cpu` is the vector unit of the
+    host: operators of PyTorch that run there may depend on it.
     """
 
     bench: str
@@ -100,6 +102,7 @@ class RunReport(Struct, frozen=True):
     lps: tuple[LpSummary, ...]
     waits: Waits
     versions: dict[str, str]
+    cpu: str
     protocol: int
     core: str
     code: dict[str, str]
@@ -188,6 +191,7 @@ def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> 
         lps=tuple(_lp_summary(done[lp]) for lp in sorted(done)),
         waits=waits_of(sips, result.error.waits if isinstance(result.error, IpcqDeadlock) else ()),
         versions=versions(),
+        cpu=cpu_capability(),
         protocol=PROTOCOL_VERSION,
         core="compiled" if _COMPILED_CALENDAR in result.code else "python",
         code={module: file.sha256 for module, file in result.code.items()},

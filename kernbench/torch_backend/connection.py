@@ -14,6 +14,7 @@ from kernbench.torch_backend.attention_operators import register_attention
 from kernbench.torch_backend.autocast import register_autocast
 from kernbench.torch_backend.compilation import refuse_inductor
 from kernbench.torch_backend.groups import register_backend
+from kernbench.torch_backend.host_draws import register_host_draws
 from kernbench.torch_backend.loading import register_loading
 from kernbench.torch_backend.loss_operators import register_cross_entropy
 from kernbench.torch_backend.module_parameters import keep_parameters
@@ -105,6 +106,7 @@ def _registered_operators() -> tuple[torch.library.Library, ...]:
     everything.fallback(on_host, "PrivateUse1")
     register_attention(library)
     register_cross_entropy(library)
+    register_host_draws(library)
     for key in ("Conjugate", "Negative"):
         # PyTorch resolves such views by a copy, which would be this operator again.
         library.impl("_copy_from", torch.library.fallthrough_kernel, key)

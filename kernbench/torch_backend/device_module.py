@@ -136,7 +136,7 @@ def is_bf16_supported() -> bool:
 
 def host_fallback_ns() -> float:
     """The simulated time, in ns, that passed in operators on the host since the start."""
-    return HostTime.elapsed_ps / 1000
+    return (HostTime.elapsed_ps + HostTime.drawn_ps) / 1000
 
 
 @contextmanager

@@ -1,7 +1,9 @@
 """The random numbers of the device: drawn on the host, and written to the device.
 
 The generator has the sequence of PyTorch's generator for CPUs. So a program that draws
-everything on the device has, for equal seeds, the numbers of the same program on a CPU.
+everything on the device has, for equal seeds, the numbers of the same program on a CPU, up to the
+last bits of numbers with a logarithm or a sine: those of the device are the same on every CPU
+(`draws`).
 
 Its state is what PyTorch's DTensor and checkpointing take: 16 bytes, a seed and an offset. The
 offset counts elements, rounded up to multiples of 4 for each draw. A state that was read before
@@ -14,7 +16,14 @@ from typing import Any
 
 import torch
 
-from kernbench.torch_backend.operators import DEVICE, compute_on_host, host_time, operator
+from kernbench.torch_backend.draws import DRAWS, Draw
+from kernbench.torch_backend.operators import (
+    DEVICE,
+    DRAWN,
+    compute_on_host,
+    host_time,
+    operator,
+)
 
 _STATES_KEPT = 4096
 _MASK = (1 << 63) - 1
@@ -69,33 +78,75 @@ def device_random() -> DeviceRandom:
     return DeviceRandom(torch.initial_seed())
 
 
-def _in_place(name: str) -> None:
+def _in_place(name: str, distribution: Draw | None) -> None:
     packet, _, overload = name.partition(".")
     draw = getattr(getattr(torch.ops.aten, packet), overload or "default")
 
-    @operator(name, types=None)
     def drawn(
+        x: torch.Tensor, source: torch.Generator, *arguments: Any, **options: Any
+    ) -> torch.Tensor:
+        if distribution is None:
+            return draw(
+                torch.empty(x.shape, dtype=x.dtype), *arguments, generator=source, **options
+            )
+        # The errors of PyTorch for wrong parameters; no number is drawn.
+        draw(torch.empty(0, dtype=x.dtype), *arguments, generator=source, **options)
+        numbers = distribution(x.numel(), x.dtype, source, *map(float, arguments), **options)
+        return numbers.view(x.shape)
+
+    @operator(name, types=None)
+    def in_place(
         x: torch.Tensor, *arguments: Any, generator: torch.Generator | None = None, **options: Any
     ) -> torch.Tensor:
-        host = torch.empty(x.shape, dtype=x.dtype)
         if generator is None:
-            draw(host, *arguments, generator=device_random().drawing(x.numel()), **options)
+            host = drawn(x, device_random().drawing(x.numel()), *arguments, **options)
         else:
             # A generator that the program made for the device.
             source = torch.Generator()
             source.set_state(generator.get_state())
-            draw(host, *arguments, generator=source, **options)
+            host = drawn(x, source, *arguments, **options)
             generator.set_state(source.get_state())
         return _written(packet, host, x)
 
-    del drawn
+    del in_place
 
 
-for _name in (
-    *("normal_", "uniform_", "bernoulli_.float", "exponential_", "log_normal_", "cauchy_"),
-    *("random_", "random_.to", "random_.from", "geometric_"),
-):
-    _in_place(_name)
+for _name, _distribution in DRAWS.items():
+    _in_place(_name, _distribution)
+for _name in ("random_", "random_.to", "random_.from"):
+    # Integers, which PyTorch draws alike on every CPU.
+    _in_place(_name, None)
+
+
+@operator("bernoulli_.Tensor")
+def _bernoulli_of_each(
+    x: torch.Tensor, shares: torch.Tensor, *, generator: torch.Generator | None = None
+) -> torch.Tensor:
+    if not shares.is_floating_point():
+        return NotImplemented
+    wide = torch.float64 if shares.dtype == torch.float64 else torch.float32
+    drawn = torch.empty(x.shape, dtype=wide, device=x.device).uniform_(generator=generator)
+    return x.copy_(drawn < shares.to(x.device))
+
+
+@operator("normal.Tensor_float", "normal.float_Tensor", "normal.Tensor_Tensor")
+def _normal_of_each(
+    mean: torch.Tensor | float,
+    std: torch.Tensor | float = 1,
+    *,
+    generator: torch.Generator | None = None,
+) -> Any:
+    """As PyTorch draws them: normal numbers, which are scaled and moved."""
+    given = [each for each in (mean, std) if isinstance(each, torch.Tensor)]
+    if any(each.is_complex() or each.device.type != DEVICE for each in given):
+        return NotImplemented
+    if isinstance(std, torch.Tensor) and std.numel() and bool((std < 0).any()):
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    shape = torch.broadcast_shapes(*(each.shape for each in given))
+    drawn = torch.empty(shape, dtype=given[0].dtype, device=DEVICE)
+    if isinstance(std, torch.Tensor):
+        return drawn.normal_(generator=generator) * std + mean
+    return drawn.normal_(0, std, generator=generator) + mean
 
 
 @operator("native_dropout")
@@ -124,6 +175,7 @@ def _randperm(
 
 
 def _written(name: str, host: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    with host_time():
+    DRAWN[name] += 1
+    with host_time(draws=True):
         compute_on_host(name, host.numel())
         return out.copy_(host)

@@ -18,7 +18,8 @@ def _group_norm(
     groups: int,
     eps: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    wide = _wide(x).reshape(batch, groups, -1)
+    shape = (batch, groups, channels // groups * positions)
+    wide = _wide(x).reshape(shape)
     mean = wide.mean(2, keepdim=True)
     centred = wide - mean
     scale = (centred.square().mean(2, keepdim=True) + eps).rsqrt()
@@ -45,9 +46,10 @@ def _group_norm_backward(
     wanted: Sequence[bool],
 ) -> tuple[torch.Tensor | None, torch.Tensor | None, torch.Tensor | None]:
     by_channel = _wide(grad).reshape(batch, channels, positions)
-    normal = (_wide(x).reshape(batch, groups, -1) - mean.unsqueeze(2)) * scale.unsqueeze(2)
+    shape = (batch, groups, channels // groups * positions)
+    normal = (_wide(x).reshape(shape) - mean.unsqueeze(2)) * scale.unsqueeze(2)
     inner = by_channel if weight is None else by_channel * weight.view(-1, 1)
-    inner = inner.reshape(batch, groups, -1)
+    inner = inner.reshape(shape)
     along = (inner * normal).mean(2, keepdim=True)
     of_input = (inner - inner.mean(2, keepdim=True) - normal * along) * scale.unsqueeze(2)
     of_weight = (by_channel * normal.view(batch, channels, positions)).sum((0, 2))

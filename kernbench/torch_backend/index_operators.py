@@ -40,14 +40,16 @@ def _index_select(x: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tenso
 
 
 def select_rows(out: torch.Tensor, table: torch.Tensor, index: torch.Tensor) -> None:
-    """Write the rows of `table` that `index` names to `out`; equal numbers of rows for each PE."""
+    """Write the rows of `table` that `index` names to `out`, which has those of each element of
+    `index`, in any shape; equal numbers of rows for each PE.
+    """
     if not out.numel():
         return
     if not table.numel():
         raise IndexError("index out of range in self")
     columns = prod(table.shape[1:])
     windows = [window_of(each, moved_as(each.dtype)) for each in (index, table, out)]
-    parts = _dealt(out.shape[0], columns * out.itemsize)
+    parts = _dealt(index.numel(), columns * out.itemsize)
     bounds = IndexBounds(table.shape[0], f"a table of {table.shape[0]:,} rows")
     arguments = (PerPe(parts), columns, most_elements(out.itemsize + index.itemsize), bounds)
     launched(
@@ -83,6 +85,9 @@ def _gather(
         return NotImplemented
     if out.shape != index.shape:
         out.resize_(index.shape)
+    if not index.numel():
+        # Of any number of axes.
+        return out
     # The number of each element in memory.
     numbers = compute(
         "gather",

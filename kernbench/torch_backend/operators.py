@@ -11,12 +11,14 @@ import os
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
 from kernbench.torch_backend.element_types import COMPUTED
+from kernbench.torch_backend.portable_fallbacks import PORTABLE
+from runtime.core.device import Handle
 from runtime.core.simtime import PS_PER_NS, exact
 from runtime.torch.ahbm import elapsed_ps
 from runtime.torch.rank_state import running_rank
@@ -41,12 +43,39 @@ FALLBACKS: Counter[str] = Counter()
 """The calls of operators on the host."""
 
 
+UNPORTABLE: set[str] = set()
+"""Operators on the host whose results may differ between processors."""
+DRAWN: Counter[str] = Counter()
+"""The calls of operators whose random numbers the host draws."""
+CONSTANTS: Counter[str] = Counter()
+"""The calls of operators whose result is a constant that the host writes to the device."""
+
+
 class HostTime:
     """The simulated time that passed in operators on the host: reads of operands, the computation,
-    writes of results.
+    writes of results. That of random draws is `drawn_ps`; `copies` are the commands that write
+    constants, for which the host does not wait.
     """
 
     elapsed_ps = 0
+    drawn_ps = 0
+    copies: ClassVar[list[Handle]] = []
+    copied_ps = 0
+
+    @classmethod
+    def count_copy(cls) -> None:
+        """Count the last command of the current stream, which writes a constant."""
+        device = running_rank().device
+        cls.fold_copies()
+        cls.copies += device.latest(device.stream)
+
+    @classmethod
+    def fold_copies(cls) -> None:
+        """Add the time of the copies that are complete."""
+        cls.copied_ps += sum(
+            each.device_done_ps - each.released_ps for each in cls.copies if each.done
+        )
+        cls.copies = [each for each in cls.copies if not each.done]
 
 
 def operator(
@@ -91,20 +120,28 @@ def on_host(operator: torch._ops.OpOverload, *given: Any, **options: Any) -> Any
         if "device" in keywords:
             keywords["device"] = torch.device("cpu")
         results = operator(*arguments, **keywords)
-        compute_on_host(str(operator.name()), _elements((arguments, keywords, results)))
+        tensors = _distinct((arguments, keywords, results))
+        compute_on_host(str(operator.name()), sum(each.numel() for each in tensors))
+        _note_portability(str(operator.name()).removeprefix("aten::"), tensors)
         written = _write_back(operator, (given, options), (arguments, keywords))
         return tree_map(lambda each: _moved(each, written), results)
 
 
 @contextmanager
-def host_time() -> Generator[None]:
-    """A `with` block in which the device waits for the host."""
+def host_time(*, draws: bool = False) -> Generator[None]:
+    """A `with` block in which the device waits for the host, which `draws` random numbers or
+    computes an operator.
+    """
     # The work of the device before it is not the time of the host.
     current_stream().synchronize()
     started_ps = elapsed_ps()
     yield
     current_stream().synchronize()
-    HostTime.elapsed_ps += elapsed_ps() - started_ps
+    passed_ps = elapsed_ps() - started_ps
+    if draws:
+        HostTime.drawn_ps += passed_ps
+    else:
+        HostTime.elapsed_ps += passed_ps
 
 
 def compute_on_host(name: str, elements: int) -> None:
@@ -114,23 +151,49 @@ def compute_on_host(name: str, elements: int) -> None:
     state.device.compute(name, round(each_ps * elements))
 
 
-def _elements(values: Any) -> int:
-    """The elements of different tensors: a result may be an operand."""
-    tensors = {id(each): each for each in tree_flatten(values)[0] if isinstance(each, torch.Tensor)}
-    return sum(each.numel() for each in tensors.values())
+def _distinct(values: Any) -> list[torch.Tensor]:
+    """The different tensors of operands and results: a result may be an operand."""
+    return list(
+        {
+            id(each): each for each in tree_flatten(values)[0] if isinstance(each, torch.Tensor)
+        }.values()
+    )
+
+
+def _note_portability(name: str, tensors: Sequence[torch.Tensor]) -> None:
+    """Integers have one result on every processor."""
+    if name.partition(".")[0] not in PORTABLE and any(
+        each.is_floating_point() or each.is_complex() for each in tensors
+    ):
+        UNPORTABLE.add(name)
 
 
 def report() -> str:
-    """One line: the operators, the share of the device in the simulated time, and which operators
-    ran on the host.
+    """One line: the operators, the share of the device in the simulated time, what the host did in
+    the rest, and which results on the host may differ between processors.
     """
+    HostTime.fold_copies()
     count = sum(CALLS.values()) + sum(FALLBACKS.values())
-    share = 100 * (1 - HostTime.elapsed_ps / max(elapsed_ps(), 1))
-    names = ", ".join(f"{name} {calls}" for name, calls in FALLBACKS.most_common()) or "none"
-    return (
-        f"{count:,} operators, {share:.1f} % of simulated time on the device, "
-        f"host fallbacks: {names}"
-    )
+    total_ps = max(elapsed_ps(), 1)
+    parts = [
+        ("random draws on the host", HostTime.drawn_ps, DRAWN),
+        ("constants of the host", HostTime.copied_ps, CONSTANTS),
+        ("host fallbacks", HostTime.elapsed_ps, FALLBACKS),
+    ]
+    shares = [100 * part_ps / total_ps for _, part_ps, _ in parts]
+    line = f"{count:,} operators, {100 - sum(shares):.1f} % of simulated time on the device"
+    for share, (title, _, names) in zip(shares, parts, strict=True):
+        if names:
+            line += f", {share:.1f} % {title} ({_listed(names)})"
+    if not FALLBACKS:
+        line += ", host fallbacks: none"
+    if UNPORTABLE:
+        line += f"; may differ between processors: {', '.join(sorted(UNPORTABLE))}"
+    return line
+
+
+def _listed(names: Counter[str]) -> str:
+    return ", ".join(f"{name} {calls}" for name, calls in names.most_common())
 
 
 def _counted(name: str, entry: _Entry) -> Operator:

@@ -60,7 +60,8 @@ class BlockLimits(NamedTuple):
 
 def blocks(region: Region, limits: BlockLimits) -> Iterator[MatrixBlock]:
     """The region as matrices within the limits, each of which a DMA descriptor can load: along one
-    of their axes the elements of a tensor are neighbours, or one element.
+    of their axes the elements of a tensor are neighbours, or one element, and no two elements of a
+    matrix are one element of memory, as they are in windows of an unfolded tensor.
     """
     axes = list(region.axes)
     tensors = len(region.starts)
@@ -81,6 +82,7 @@ def blocks(region: Region, limits: BlockLimits) -> Iterator[MatrixBlock]:
     height = max(1, min(rows, most // width))
     if any(by_row and not by_column for by_row, by_column in strides):
         height = min(height, limits.broadcast)
+    height, width = _apart((height, width), strides)
     for outer in _offsets(axes[:-2], region.starts):
         for row in range(0, rows, height):
             for column in range(0, columns, width):
@@ -107,6 +109,24 @@ def rounds(parts: Sequence[Region], limits: BlockLimits) -> Iterator[list[Matrix
             found.append(block)
     if found:
         yield found
+
+
+def _apart(shape: tuple[int, int], strides: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """The greatest part of a matrix in which no tensor has an element twice."""
+    height, width = shape
+    for by_row, by_column in strides:
+        # Along an axis where it is repeated, a tensor is loaded once.
+        if height == 1 or width == 1 or not by_row or not by_column:
+            continue
+        # The longest run along the axis of the shorter stride that ends before the next one begins.
+        if by_row <= by_column:
+            run = -(-by_column // by_row)
+            parts = [(min(height, run), width), (height, 1 if height > run else width)]
+        else:
+            run = -(-by_row // by_column)
+            parts = [(height, min(width, run)), (1 if width > run else height, width)]
+        height, width = max(parts, key=prod)
+    return height, width
 
 
 def _is_turned(axes: Sequence[Axis]) -> bool:

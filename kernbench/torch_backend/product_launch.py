@@ -169,15 +169,42 @@ def _sums_of(sums: torch.Tensor | None, number: int) -> ResultMatrix | None:
 
 def _operand(x: torch.Tensor, *, used_in_rows: bool) -> _MatrixOperand:
     """The matrices as they are in memory; of matrices with other strides, a copy."""
-    (_, rows, columns), (distance, down, across) = x.shape, x.stride()
-    if (across == 1 and (down >= columns or rows == 1)) or (columns == 1 and down):
-        stored, pitch, is_turned = (rows, columns), max(down, columns), False
-    elif (down == 1 and (across >= rows or columns == 1)) or (rows == 1 and across):
-        stored, pitch, is_turned = (columns, rows), max(across, rows), True
-    else:
-        return _operand(x.contiguous(), used_in_rows=used_in_rows)
+    order = _order_in_memory(x)
+    if order is None:
+        x = x.contiguous()
+        order = _MatrixOrder(x.shape[2], is_turned=False)
+    rows, columns = x.shape[1:]
+    stored = (columns, rows) if order.is_turned else (rows, columns)
     window = window_of(x)
     first = first_matrix(
-        pointer_of(window), stored, pitch, is_turned=is_turned, used_in_rows=used_in_rows
+        pointer_of(window),
+        stored,
+        order.pitch,
+        is_turned=order.is_turned,
+        used_in_rows=used_in_rows,
     )
-    return _MatrixOperand(window, BatchOperand(first, distance))
+    return _MatrixOperand(window, BatchOperand(first, x.stride(0)))
+
+
+class _MatrixOrder(NamedTuple):
+    """Matrices with neighbours in memory along their rows, or along their columns if `is_turned`,
+    and the distance between rows or columns.
+    """
+
+    pitch: int
+    is_turned: bool
+
+
+def _order_in_memory(x: torch.Tensor) -> _MatrixOrder | None:
+    """None if no row or column has neighbours in memory, or if they overlap."""
+    (_, rows, columns), (_, down, across) = x.shape, x.stride()
+    # The stride of an axis of one element may have any value, also 0.
+    if columns == 1 and (down or rows == 1):
+        return _MatrixOrder(max(down, 1), is_turned=False)
+    if across == 1 and (down >= columns or rows == 1):
+        return _MatrixOrder(max(down, columns), is_turned=False)
+    if rows == 1 and across:
+        return _MatrixOrder(across, is_turned=True)
+    if down == 1 and across >= rows:
+        return _MatrixOrder(across, is_turned=True)
+    return None

@@ -139,8 +139,11 @@ def _placed(
 ) -> Any:
     """Combine elements of `given`, or a number, with those of rows that an index names."""
     (name, combine), (x, dim, index) = call, rows_of
+    if not index.numel():
+        # Of any number of axes.
+        return out if out.data_ptr() == x.data_ptr() else out.copy_(x)
     # Each element of a row of the result is compared with each index of the row.
-    if not x.dim() or index.shape[dim] > _MOST_PLACED:
+    if not x.dim() or not index.dim() or index.shape[dim] > _MOST_PLACED:
         return NotImplemented
     if x.dtype == torch.bool:
         whole = torch.empty_like(x, dtype=torch.uint8)

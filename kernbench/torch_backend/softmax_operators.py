@@ -109,4 +109,7 @@ def _log_softmax_gradient(grad: Value, y: Value) -> Value:
 def _shifted(x: torch.Tensor, dim: int) -> torch.Tensor:
     """The elements in float32 at least, less the greatest along `dim`."""
     wide = x if x.dtype == torch.float64 else x.float()
+    if not wide.numel():
+        # PyTorch has no greatest element of no elements.
+        return wide
     return wide - wide.amax(dim, keepdim=True)

@@ -61,14 +61,23 @@ def measured(theme: str) -> list[Row]:
     """Run the features of a theme on both devices."""
     ranks = THEMES[theme]
     with TemporaryDirectory() as folder:
-        words = [str(PROGRAM), theme, folder]
-        _on_gloo(words, ranks)
-        _run([sys.executable, str(ROOT / "launch.py"), "--sips", str(ranks), "--no-trace", *words])
-        expected, found = (
-            [torch.load(Path(folder) / f"{backend} {theme} {rank}") for rank in range(ranks)]
-            for backend in ("gloo", "ahbm")
-        )
+        _on_gloo([str(PROGRAM), theme, folder], ranks)
+        expected = _saved("gloo", theme, folder)
+    found = on_device(theme)
     return [_row(name, [each[name] for each in expected], found) for name in expected[0]]
+
+
+def on_device(theme: str, **environment: str) -> list[dict]:
+    """Run the features of a theme on the device; the outcomes of each rank by feature."""
+    with TemporaryDirectory() as folder:
+        launch = [sys.executable, str(ROOT / "launch.py"), "--sips", str(THEMES[theme])]
+        _run([*launch, "--no-trace", str(PROGRAM), theme, folder], environment)
+        return _saved("ahbm", theme, folder)
+
+
+def _saved(backend: str, theme: str, folder: str) -> list[dict]:
+    names = [f"{backend} {theme} {rank}" for rank in range(THEMES[theme])]
+    return [torch.load(Path(folder) / each) for each in names]
 
 
 def page(rows: dict[str, list[Row]]) -> str:
@@ -138,11 +147,17 @@ def _on_gloo(words: Sequence[str], ranks: int) -> None:
     assert [each.wait() for each in started] == [0] * ranks
 
 
-def _run(command: Sequence[str]) -> None:
+def _run(command: Sequence[str], environment: dict[str, str]) -> None:
     with TemporaryDirectory() as out:
         script = command.index(str(PROGRAM))
         options = [*command[:script], "--out", out, *command[script:]]
-        done = subprocess.run(options, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            options,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, **environment},
+        )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
 
 

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 
 import pytest
+import torch
 
 from tests.torch import coverage_table
 from tests.torch.conftest import PROGRAMS
@@ -43,3 +44,25 @@ def test_the_page_is_true(theme: str):
     for row in coverage_table.measured(theme):
         operators = ", ".join(f"`{each}`" for each in row.operators)
         assert ROWS[row.name] == (row.outcome, operators)
+
+
+@pytest.mark.nightly
+@pytest.mark.multiproc
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("theme", coverage_table.THEMES)
+def test_results_depend_on_the_vector_unit_only_by_operators_that_are_named(theme: str):
+    own, plain = (
+        coverage_table.on_device(theme, **environment)
+        for environment in ({}, {"ATEN_CPU_CAPABILITY": "default"})
+    )
+    for rank, other in zip(own, plain, strict=True):
+        for name, outcome in rank.items():
+            if not outcome["unportable"]:
+                assert _bytes_of(outcome) == _bytes_of(other[name]), name
+
+
+def _bytes_of(outcome: dict) -> list[bytes]:
+    return [
+        each.contiguous().view(-1).view(torch.uint8).numpy().tobytes()
+        for each in outcome["results"]
+    ]

@@ -110,7 +110,7 @@ def sampling(device):
 @feature(THEME, "Variational autoencoder")
 def autoencoder(device):
     inside, outside = nn.Linear(12, 8).to(device), nn.Linear(4, 12).to(device)
-    x = random(5, 12).sigmoid().to(device)
+    x = random(5, 12).to(device).sigmoid()
     mean, logarithm = inside(x).chunk(2, dim=1)
     torch.manual_seed(1)
     code = mean + torch.randn_like(mean) * (0.5 * logarithm).exp()

@@ -38,16 +38,22 @@ def outcome_of(function: Feature) -> dict[str, object]:
     """Results, operators on the host by name, and its share of the simulated time."""
     if DEVICE == "cpu":
         return {"results": results_of(function)}
-    from kernbench.torch_backend.operators import FALLBACKS
+    from kernbench.torch_backend.operators import FALLBACKS, UNPORTABLE
 
     FALLBACKS.clear()
+    UNPORTABLE.clear()
     device = torch.get_device_module(DEVICE)
     before_ns, host_ns = device.now_ns(), device.host_fallback_ns()
     results = results_of(function)
     device.synchronize()
     elapsed_ns = max(device.now_ns() - before_ns, 1)
     share = (device.host_fallback_ns() - host_ns) / elapsed_ns
-    return {"results": results, "fallbacks": sorted(FALLBACKS), "host_share": share}
+    return {
+        "results": results,
+        "fallbacks": sorted(FALLBACKS),
+        "unportable": sorted(UNPORTABLE),
+        "host_share": share,
+    }
 
 
 def main(theme: str, folder: Path, names: list[str]) -> None:
