@@ -84,8 +84,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="vector-softmax-divides-once",
         file=ENGINE,
-        old="results * self._cycles_of(step.after)",
-        new="self._cycles_of(step.after)",
+        old="later_results * self._cycles_of(step.after)",
+        new="0 * self._cycles_of(step.after)",
         breaks="softmax takes the reciprocals of its rows vector by vector",
         noticed_by="v.",
     ),

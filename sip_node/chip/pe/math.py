@@ -110,17 +110,17 @@ class PeMath:
         )
         self.chains = VectorChains(context, self, fetch_store, self._paths, cycles)
 
-    def cycles(self, step: Pass, vectors: int, results: int = 1) -> int:
+    def cycles(self, step: Pass, vectors: int) -> int:
         """Cycles of a pass over `vectors` vectors that are in registers.
 
         Fill of the pipeline + vectors x cycles of the functions, and for a reduction the tree and
-        the functions after it, for each of `results` vectors of what it returns. In a scan, every
-        vector passes the levels of the tree.
+        the functions after it, for one vector of what it returns. In a scan, every vector passes
+        the levels of the tree.
         """
         levels = self._tree_cycles if step.scans else 0
         cycles = self._pipeline_cycles + vectors * (self._cycles_of(step.functions) + levels)
         if step.reduces:
-            cycles += self._tree_cycles + results * self._cycles_of(step.after)
+            cycles += self._tree_cycles + self._cycles_of(step.after)
         return cycles
 
     def run(
@@ -169,18 +169,25 @@ class PeMath:
         vectors = VectorStream.joined if name == "cat" else VectorStream
         stream = vectors(blocks, result, self._lanes)
         first, *later = passes(name)
-        results = stream.vectors(rows)
+        # Of the results of a reduction, `cycles` has the first vector.
+        later_results = stream.vectors(rows) - 1
         return VectorPlan(
             fetched_bytes=stream.fetched_bytes,
             stored_bytes=stream.stored_bytes,
             passes=tuple(
-                pass_times(step, stream, self._paths, partial(self.cycles, step, results=results))
+                pass_times(
+                    step, stream, self._paths, partial(self._cycles_of_pass, step, later_results)
+                )
                 for step in (first, *later)
             ),
             later_ps=sum(
-                self._clock.ps(self.cycles(step, stream.count, results)) for step in later
+                self._clock.ps(self._cycles_of_pass(step, later_results, stream.count))
+                for step in later
             ),
         )
+
+    def _cycles_of_pass(self, step: Pass, later_results: int, vectors: int) -> int:
+        return self.cycles(step, vectors) + later_results * self._cycles_of(step.after)
 
     def _begin(self, operation: VectorOperation) -> int:
         """Begin the next pass; returns its earliest end, with the result in TCM after the last."""
