@@ -138,6 +138,26 @@ def test_an_exception_with_a_text_of_20_mb_is_shown_with_its_beginning(tmp_path:
 
 
 @pytest.mark.parametrize(
+    ("limit", "error"),
+    [
+        ("-n 24", "ulimit -n is 24 open files, and a run of 2 processes needs 36 in each: "),
+        ("-v 500000", "ulimit -v is 500,000 KiB of address space, and a run of 2 processes needs "),
+    ],
+)
+def test_a_limit_of_the_shell_that_is_too_low_is_one_line(
+    tmp_path: Path, limit: str, error: str
+) -> None:
+    command = f"ulimit {limit}; {sys.executable} {ROOT / 'launch.py'} --sips 2 --bench congestion"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"kernbench: error: {error}")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
     ("body", "error"),
     [
         ("class ConfigError(Exception): pass\nraise ConfigError('mine')\n", "ConfigError"),
