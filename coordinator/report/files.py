@@ -73,7 +73,7 @@ def _remove_made_of_run(directory: Path) -> None:
     """
     try:
         report = msgspec.json.decode((directory / RUN).read_bytes(), type=_FilesOfReport)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, RecursionError):
         return
     for name in (TOPOLOGY, CCL):
         with suppress(OSError):

@@ -1,12 +1,35 @@
 """Opens the directory of a run for `why`, `trace` and `web`."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import MsgspecError
+
 from kernbench.cli.exit_codes import print_warning
+from runtime.core.errors import UsageError
 
 if TYPE_CHECKING:
     from kernbench.run_records import RecordedRun
+
+
+@contextmanager
+def consistent(*directories: Path) -> Generator[None]:
+    """Raise what values that contradict each other cause in the block as a `UsageError`.
+
+    A checksum shows that a table is as it was written, and not that a run has written it: a table
+    may have a step of a program that no table has.
+    """
+    try:
+        yield
+    except (LookupError, ValueError, ArithmeticError, MsgspecError) as error:
+        names = " or ".join(map(str, directories))
+        raise UsageError(
+            f"the tables or the op log of {names} contradict each other "
+            f"({type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}): no run "
+            "of this version has written them; run it again"
+        ) from error
 
 
 def opened(directory: Path) -> "RecordedRun":

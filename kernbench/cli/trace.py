@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from kernbench.cli.options import CONTEXT_SETTINGS
-from kernbench.cli.recorded import opened
+from kernbench.cli.recorded import consistent, opened
 from kernbench.trace.kineto_file import write_kineto
 from kernbench.trace.perfetto_files import write_perfetto
 from kernbench.trace.selection import select
@@ -63,14 +63,15 @@ def trace_command(
     records = opened(run)
     selection = select(ranks, interval, records.run.sips, records.total_ps)
     directory = _directory(out or (run / "kineto" if form == "kineto" else run))
-    if form == "kineto":
-        for sip in selection.sips:
-            path = directory / f"rank{sip}.json"
-            print_lines([f"{path}  {write_kineto(records, sip, selection, path):,} events"])
-        return 0
-    for written in write_perfetto(records, selection, directory, most_slices or MOST_SLICES):
-        times = f"{_in_ns(written.begin_ps)} to {_in_ns(written.end_ps)}"
-        print_lines([f"{written.path}  {written.events:,} events, {times}"])
+    with consistent(run):
+        if form == "kineto":
+            for sip in selection.sips:
+                path = directory / f"rank{sip}.json"
+                print_lines([f"{path}  {write_kineto(records, sip, selection, path):,} events"])
+            return 0
+        for written in write_perfetto(records, selection, directory, most_slices or MOST_SLICES):
+            times = f"{_in_ns(written.begin_ps)} to {_in_ns(written.end_ps)}"
+            print_lines([f"{written.path}  {written.events:,} events, {times}"])
     return 0
 
 

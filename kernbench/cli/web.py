@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from kernbench.cli.options import CONTEXT_SETTINGS, COUNT
-from kernbench.cli.recorded import opened
+from kernbench.cli.recorded import consistent, opened
 from runtime.core.errors import UsageError
 from runtime.core.output import print_lines, write_output
 
@@ -71,4 +71,5 @@ def _run_html(run: Path) -> str:
     records = opened(run)
     if not records.total_ps:
         raise UsageError(f"web: {run} has taken no simulated time: there is nothing to show")
-    return run_page(records)
+    with consistent(run):
+        return run_page(records)

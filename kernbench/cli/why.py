@@ -9,7 +9,7 @@ import click
 
 from kernbench.cli.exit_codes import print_note
 from kernbench.cli.options import CONTEXT_SETTINGS
-from kernbench.cli.recorded import opened
+from kernbench.cli.recorded import consistent, opened
 from runtime.core.errors import UsageError
 from runtime.core.output import print_lines
 
@@ -57,12 +57,13 @@ def why_command(
     if run_program and not (what_ifs or check):
         raise UsageError("why: --run-program belongs to --check or --what-if, which simulate")
     records = [opened(run) for run in runs]
-    if len(records) > 1:
-        _compare(*records, as_json=as_json)
-    elif what_ifs:
-        _what_if(records[0], what_ifs, run_program=run_program, as_json=as_json)
-    else:
-        _explain(records[0], check=check, run_program=run_program, as_json=as_json)
+    with consistent(*runs):
+        if len(records) > 1:
+            _compare(*records, as_json=as_json)
+        elif what_ifs:
+            _what_if(records[0], what_ifs, run_program=run_program, as_json=as_json)
+        else:
+            _explain(records[0], check=check, run_program=run_program, as_json=as_json)
     return 0
 
 

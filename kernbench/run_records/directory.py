@@ -68,7 +68,7 @@ def read_report(directory: Path) -> RunSummary:
         raise UsageError(f"cannot read {directory / RUN}: {error.strerror}") from error
     try:
         return msgspec.json.decode(text, type=RunSummary)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise UsageError(
             f"{directory / RUN} is not the report of a run of this version of kernbench: "
             f"{error}; {_AGAIN}"
