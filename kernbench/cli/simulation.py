@@ -20,6 +20,7 @@ from coordinator.report.tables import bench_table, heading, nccl_table, pass_lin
 from coordinator.session import RunResult, Session
 from coordinator.verify.verdict import Verdict
 from kernbench.cli.exit_codes import ExitCode, print_error, print_note, print_warning
+from kernbench.cli.native_part import build_native_part
 from kernbench.cli.options import AUTO, SimulationOptions
 from kernbench.cli.run import RunRequest
 from runtime.core.cores import usable_cores
@@ -38,6 +39,7 @@ def simulate(request: RunRequest, launcher: Launcher | Launch) -> int:
     plan = make_plan(request.options, program_of(request))
     if request.bench is not None and request.bench.check is not None:
         request.bench.check(plan.config.ccl, **request.flags)
+    build_native_part(plan.program)
     return run(plan, launcher, request.options.out)
 
 

@@ -13,9 +13,9 @@ from kernbench.torch_backend.draws import normal, normal_one_by_one, uniform
 
 
 def register_host_draws(library: torch.library.Library) -> None:
-    """Put the draws in place of PyTorch's, in the process of a rank."""
+    """Replace the draws of PyTorch, in the process of a rank."""
     with warnings.catch_warnings():
-        # PyTorch warns of each kernel that takes the place of one of its own.
+        # PyTorch warns of each kernel that replaces one of its own.
         warnings.simplefilter("ignore")
         library.impl("normal_", _normal, "CPU", allow_override=True)
         library.impl("uniform_", _uniform, "CPU", allow_override=True)

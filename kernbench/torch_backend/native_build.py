@@ -1,8 +1,7 @@
 """Builds and loads the part of the backend which PyTorch takes in C++ only.
 
-One file is compiled with the headers of the installed PyTorch, once for each version of it: the
-library lies in `build/torch` below the project, or in the cache of the user where kernbench is
-installed as a wheel, under a name with the hash of all that it was made from.
+One file is compiled with the headers of the installed PyTorch, once for each version of it: by
+`make setup-torch`, before a run whose program imports PyTorch, or else in the first rank that does.
 """
 
 import fcntl
@@ -13,8 +12,6 @@ import sys
 import sysconfig
 from collections.abc import Generator
 from contextlib import contextmanager
-from hashlib import sha256
-from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -23,12 +20,7 @@ import torch
 from torch.utils import cpp_extension
 
 from kernbench.torch_backend.no_device import note
-
-SOURCE = Path(__file__).parent / "native" / "device.cpp"
-NAME = "kernbench_ahbm"
-NATIVE = "KERNBENCH_TORCH_NATIVE"
-"""Set by the user: 0 runs without the C++ part, in the reduced mode."""
-_FLAGS = ("-O1", "-g0", "-fPIC", "-shared", "-std=c++20", "-fvisibility=hidden")
+from runtime.core.native_library import FLAGS, NAME, NATIVE, SOURCE, native_library
 
 
 class NoNativePartError(Exception):
@@ -43,7 +35,7 @@ def native_module() -> ModuleType:
     not there.
     """
     _check_environment()
-    library = _library()
+    library = native_library(torch.__version__)
     if not library.exists():
         with _lock(library.parent):
             # Another rank may have compiled it meanwhile.
@@ -55,15 +47,6 @@ def native_module() -> ModuleType:
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def _library() -> Path:
-    made_from = (SOURCE.read_text(), torch.__version__, sys.version, *_FLAGS)
-    digest = sha256("\0".join(made_from).encode()).hexdigest()[:16]
-    project = Path(__file__).parents[2]
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kernbench"
-    room = project / "build" if (project / "pyproject.toml").exists() else cache
-    return room / "torch" / f"{NAME}_{digest}{EXTENSION_SUFFIXES[0]}"
 
 
 @contextmanager
@@ -114,7 +97,7 @@ def _compile(library: Path) -> None:
     libraries = cpp_extension.library_paths()
     command = [
         compiler,
-        *_FLAGS,
+        *FLAGS,
         f"-DTORCH_EXTENSION_NAME={NAME}",
         f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
         *(f"-isystem{each}" for each in includes),

@@ -66,10 +66,11 @@ def test_the_part_in_cpp_is_lacking_where_there_is_no_compiler(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     from kernbench.torch_backend import native_build
+    from runtime.core import native_library
 
     changed = tmp_path / "device.cpp"
     changed.write_text("// Compiled nowhere yet.\n")
-    monkeypatch.setattr(native_build, "SOURCE", changed)
+    monkeypatch.setattr(native_library, "SOURCE", changed)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
     with pytest.raises(native_build.NoNativePartError, match=r"there is no C\+\+ compiler here"):

@@ -1,0 +1,112 @@
+"""Builds the C++ part of the PyTorch device before a run whose program imports PyTorch.
+
+In the process of a rank the compiler would take its time from the limit of `--timeout`. A program
+that does not import PyTorch pays nothing: its source is searched for the import, with the modules
+beside it and the installed packages that it names.
+"""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
+from pathlib import Path
+
+from coordinator.plan import ProgramSpec
+from runtime.core.errors import UsageError
+from runtime.core.native_library import NATIVE, native_library
+from runtime.core.package_check import PACKAGES
+
+_TORCH = "torch"
+_COMPILERS = ("c++", "g++", "clang++")
+_AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
+"""Read by PyTorch: 0 imports it without devices of other packages."""
+
+
+def build_native_part(program: ProgramSpec) -> None:
+    """Compile the C++ part if the program needs it and it is not there; the line that says so comes
+    from the build, with the text of the compiler if that fails; then `UsageError`.
+    """
+    file = _file_of(program)
+    if file is None or not _is_missing() or not imports_torch(file):
+        return
+    done = subprocess.run(
+        [sys.executable, "-m", "kernbench.torch_backend.native_build"],
+        stdout=subprocess.DEVNULL,
+        check=False,
+        env=os.environ | {_AUTOLOAD: "0"},
+    )
+    if done.returncode:
+        raise UsageError(
+            "the C++ part of the device 'ahbm' was not built, see above; "
+            f"{NATIVE}=0 runs without it"
+        )
+
+
+def imports_torch(file: Path) -> bool:
+    """Whether a program imports PyTorch: itself, by modules of its folder, or by an installed
+    package that requires it.
+    """
+    pending, seen = [file], {file}
+    outside = set[str]()
+    while pending:
+        for name in _imported(pending.pop()):
+            if name == _TORCH:
+                return True
+            own = _beside(file.parent, name)
+            if not own:
+                outside.add(name)
+            pending += [each for each in own if each not in seen]
+            seen.update(own)
+    others = outside - sys.stdlib_module_names - {*PACKAGES, "numpy", ""}
+    packages: Mapping[str, list[str]] = packages_distributions() if others else {}
+    return any(_requires_torch(each) for name in others for each in packages.get(name, ()))
+
+
+def _beside(folder: Path, name: str) -> list[Path]:
+    """The files of a module or a package in a folder."""
+    module = folder / f"{name}.py"
+    return [module] if module.is_file() else sorted((folder / name).rglob("*.py")) if name else []
+
+
+def _imported(file: Path) -> Iterator[str]:
+    """The packages that a source file names in imports; none if it cannot be read."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        # The rank reports it.
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (each.name.partition(".")[0] for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or "").partition(".")[0] if not node.level else ""
+
+
+def _requires_torch(distribution: str) -> bool:
+    needed = requires(distribution) or ()
+    return any(each.partition(";")[0].strip(" ()").startswith(_TORCH) for each in needed)
+
+
+def _file_of(program: ProgramSpec) -> Path | None:
+    if program.kind == "script":
+        return Path(program.path)
+    if program.kind == "module":
+        base = Path.cwd().joinpath(*program.path.split("."))
+        near = (base.with_suffix(".py"), base / "__main__.py")
+        return next((each for each in near if each.is_file()), None)
+    return None
+
+
+def _is_missing() -> bool:
+    """Whether PyTorch and a compiler are there, and the library is not."""
+    if os.environ.get(NATIVE) == "0":
+        return False
+    if not os.environ.get("CXX") and not any(map(shutil.which, _COMPILERS)):
+        return False
+    try:
+        return not native_library(version(_TORCH)).exists()
+    except PackageNotFoundError:
+        return False
