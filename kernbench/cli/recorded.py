@@ -32,6 +32,17 @@ def consistent(*directories: Path) -> Generator[None]:
         ) from error
 
 
+def default_output(path: Path) -> Path:
+    """An output that the user has not named, in the directory of a run.
+
+    Raises `UsageError` for a symbolic link: in a directory of another user, it may lead to any file
+    of the caller.
+    """
+    if path.is_symlink():
+        raise UsageError(f"{path} is a symbolic link: remove it, or name the output with --out")
+    return path
+
+
 def opened(directory: Path) -> "RecordedRun":
     """The records of a run; a warning if another version of kernbench has written them.
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from kernbench.cli.options import CONTEXT_SETTINGS
-from kernbench.cli.recorded import consistent, opened
+from kernbench.cli.recorded import consistent, default_output, opened
 from kernbench.trace.kineto_file import write_kineto
 from kernbench.trace.perfetto_files import write_perfetto
 from kernbench.trace.selection import select
@@ -62,6 +62,9 @@ def trace_command(
         )
     records = opened(run)
     selection = select(ranks, interval, records.run.sips, records.total_ps)
+    if out is None:
+        for path in (run / "kineto", *run.glob("trace*.pftrace"), *run.glob("kineto/rank*.json")):
+            default_output(path)
     directory = _directory(out or (run / "kineto" if form == "kineto" else run))
     with consistent(run):
         if form == "kineto":

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from kernbench.cli.options import CONTEXT_SETTINGS, COUNT
-from kernbench.cli.recorded import consistent, opened
+from kernbench.cli.recorded import consistent, default_output, opened
 from runtime.core.errors import UsageError
 from runtime.core.output import print_lines, write_output
 
@@ -46,7 +46,7 @@ def web_command(run: Path | None, topology: Path | None, sips: int | None, out: 
         raise UsageError("web: --sips belongs to --topology; a run has its own number of SIPs")
     if find_spec("bokeh") is None:
         raise UsageError("web: the page is drawn by bokeh: pip install 'kernbench[web]'")
-    path = out or (run or Path()) / DEFAULT_NAME
+    path = out or default_output((run or Path()) / DEFAULT_NAME)
     if topology is not None:
         html = _topology_html(topology, sips)
     else:

@@ -159,6 +159,26 @@ def test_tables_that_contradict_each_other_are_one_line(
     assert "contradict each other" in err
 
 
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (["web"], "web.html"),
+        (["trace"], "trace.pftrace"),
+        (["trace", "--format", "kineto"], "kineto"),
+    ],
+)
+def test_an_output_is_not_written_through_a_link_in_the_directory(
+    run: Path, command: list[str], name: str, capsys: pytest.CaptureFixture[str]
+):
+    own = run.parent / "own"
+    own.write_text("mine")
+    (run / name).symlink_to(own)
+    assert main([*command, str(run)]) == 2
+    err = capsys.readouterr().err
+    assert is_one_line(err), err
+    assert own.read_text() == "mine"
+
+
 @pytest.mark.parametrize("damage", OF_REPORT.values(), ids=OF_REPORT)
 def test_a_damaged_report_has_a_line_in_the_list(
     run: Path, damage: Callable[[Path], object], capsys: pytest.CaptureFixture[str]
