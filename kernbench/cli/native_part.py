@@ -26,8 +26,8 @@ _AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 
 
 def build_native_part(program: ProgramSpec) -> None:
-    """Compile the C++ part if the program needs it and it is not there; the line that says so comes
-    from the build, with the text of the compiler if that fails; then `UsageError`.
+    """Compile the C++ part if the program needs it and it is not there. The build prints a line; if
+    it fails, the text of the compiler, and `UsageError` is raised.
     """
     file = _file_of(program)
     if file is None or not _is_missing() or not imports_torch(file):
