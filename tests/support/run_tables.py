@@ -21,6 +21,7 @@ from runtime.core.run_tables import (
     Form,
     RunTable,
 )
+from runtime.wire.fields import PROTOCOL_VERSION
 
 Row = Mapping[str, Any]
 ROOT = Path(__file__).parents[2]
@@ -109,7 +110,7 @@ def write_run(
         "argv": [],
         "data": True,
         "versions": {"kernbench": "1"},
-        "protocol": 16,
+        "protocol": PROTOCOL_VERSION,
         "user_code": {},
         "folder": str(directory),
         "inode": directory.stat().st_ino,
