@@ -71,8 +71,8 @@ class RunReport(Struct, frozen=True):
     SHA-256 of the source of every module that an LP has imported; `user_code` has the files of
     those which are not of kernbench, and `folder` is the working directory. `files` is the SHA-256
     of the tables and configuration files beside it, `inode` the number of their directory: both are
-    set when it is written. `cpu` is the vector unit of the host: operators of PyTorch that run there
-    may depend on it.
+    set when it is written. `cpu` is the vector unit of the host: operators of PyTorch that run
+    there may depend on it.
     """
 
     bench: str
