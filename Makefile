@@ -8,7 +8,7 @@ BUILT  := $(VENV)/.core
 ROOMS  := coordinator/compiled runtime/core/compiled sip_node/compiled
 CORE   := hatch_build.py $(foreach room,$(ROOMS),$(wildcard $(room)/*.pyx $(room)/*.pxd)) runtime/core/compiled/sources.py
 
-.PHONY: run test test-fast test-nightly test-torch mutants lint bench figures setup setup-torch clean
+.PHONY: run test test-fast test-nightly test-torch mutants sanitize lint bench figures setup setup-torch clean
 
 run: setup
 	$(BIN)/python launch.py --sips 2
@@ -35,6 +35,10 @@ test-torch: setup-torch
 # Small edits of the timing code, each of which `validate` must notice; takes about 20 minutes.
 mutants: setup
 	$(BIN)/python -m tests.mutants
+
+# The compiled core with ASan and UBSan, in a build of its own: property tests and eight benches.
+sanitize: setup
+	$(BIN)/python -m tests.sanitize
 
 lint: setup
 	$(BIN)/ruff check .
