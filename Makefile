@@ -16,7 +16,7 @@ CORE   := hatch_build.py $(foreach room,$(ROOMS),$(wildcard $(room)/*.pyx $(room
 export PYTHONDONTWRITEBYTECODE :=
 INSTALL := KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
-.PHONY: run test test-fast test-nightly test-torch test-opinfo mutants lint bench figures setup core setup-torch clean
+.PHONY: run test test-fast test-nightly test-torch test-opinfo mutants sanitize lint bench figures setup core setup-torch clean
 
 # The first run is answered by the reference in Python, whose results are those of the compiled core;
 # then the core is built in the background.
@@ -61,6 +61,10 @@ test-opinfo: setup-torch
 # Small edits of the timing code, each of which `validate` must notice; takes about 20 minutes.
 mutants: setup
 	$(BIN)/python -m tests.mutants
+
+# The compiled core with ASan and UBSan, in a build of its own: property tests and eight benches.
+sanitize: setup
+	$(BIN)/python -m tests.sanitize
 
 lint: setup $(LINT)
 	$(BIN)/ruff check .

@@ -20,11 +20,10 @@ from sip_node.compiled.link_egress cimport LinkEgress
 from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.sender cimport Sender
 from sip_node.compiled.server cimport FifoServer, Service
+from sip_node.compiled.times cimport NEVER_PS, later_ps
 
 cdef enum:
     FIRST_CAPACITY = 256
-
-cdef long long NEVER_PS = 1LL << 62
 
 
 cdef class Approach:
@@ -41,7 +40,7 @@ cdef class Approach:
         return self.gate_ps(base_ps)
 
     cdef long long gate_ps(self, long long base_ps) noexcept:
-        return max(base_ps + self.pre_ps, self.server.free_ps) + self.post_ps
+        return later_ps(max(later_ps(base_ps, self.pre_ps), self.server.free_ps), self.post_ps)
 
     cdef int depart(self, Packet packet) except -1:
         """A packet for another SIP is on its way to the link."""

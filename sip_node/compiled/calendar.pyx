@@ -22,6 +22,7 @@ from simpy.core import EmptySchedule, Infinity
 
 from sip_node.compiled.completion cimport Continuation
 from sip_node.compiled.int128 cimport int128
+from sip_node.compiled.times cimport NEVER_PS
 
 cdef enum:
     # The actor of calls of Python functions: the subject is (function, arguments).
@@ -32,7 +33,6 @@ cdef enum:
     PRIORITY_BIAS = 1 << 15
     ID_BITS = 48
 
-cdef long long NEVER_PS = 1LL << 62
 cdef object environment_step = Environment.step
 
 
@@ -127,7 +127,11 @@ cdef class Calendar:
         if not isinstance(delay, int):
             raise TypeError(f"a delay of {delay!r} ps: simulated time is an int of picoseconds")
         check_priority(priority)
-        heappush(self.simpy_queue, (self.now_ps + delay, priority, next(self.ids), event))
+        # An integer of Python, which does not overflow.
+        time_ps = (<object> self.now_ps) + delay
+        if time_ps >= NEVER_PS:
+            raise OverflowError(f"an event at {time_ps} ps: a run ends before {NEVER_PS} ps")
+        heappush(self.simpy_queue, (time_ps, priority, next(self.ids), event))
         self.is_rescheduled = True
 
     def peek(self):
@@ -193,6 +197,8 @@ cdef class Calendar:
         """Insert an event; the calendar holds `subject` until it is executed."""
         cdef unsigned int slot, child, parent
         cdef Key key
+        if time_ps >= NEVER_PS:
+            raise OverflowError(f"an event at {time_ps} ps: a run ends before {NEVER_PS} ps")
         if not self.free_count:
             self.grow()
         self.free_count -= 1

@@ -35,9 +35,7 @@ from sip_node.compiled.router_state cimport (
     turn,
     wait_for_channel,
 )
-
-# `OutputVc.free_at` while a packet has the channel.
-cdef long long HELD = 1LL << 62
+from sip_node.compiled.times cimport NEVER_PS
 
 
 cdef class ClockedRouters(CycleAgenda):
@@ -123,7 +121,8 @@ cdef class ClockedRouters(CycleAgenda):
         if network.is_limited and not self.admitted(channel, now):
             wait_for_channel(network, channel)
             return False
-        vc.free_at = HELD
+        # The packet holds the channel.
+        vc.free_at = NEVER_PS
         network.pointer = channel.port.index + 1
         channel.port.next_head[network.number] = channel.index + 1
         channel.last_network, channel.last_vc = network, index % network.count

@@ -12,13 +12,12 @@ from sip_node.compiled.calendar cimport Actor, Calendar, Event
 from sip_node.compiled.packet_train cimport PacketTrain
 from sip_node.compiled.server cimport FifoServer, Service
 from sip_node.compiled.strided_rows cimport Rows, pass_row, rows_from, start_of
+from sip_node.compiled.times cimport NEVER_PS
 
 cdef enum:
     NORMAL = 1
     MOST_DEMANDED = 64
     MANY_MESSAGES = 256
-
-cdef long long NEVER_PS = 1LL << 62
 
 
 cdef class Access:

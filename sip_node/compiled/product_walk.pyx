@@ -21,6 +21,7 @@ from sip_node.compiled.tile_loads cimport TileRead
 from sip_node.compiled.tile_results cimport StoreStage, TileWriteRequest
 from sip_node.compiled.tile_stages cimport FetchStage, GemmStage, Slots
 from sip_node.compiled.tile_token cimport OutputTile, Token
+from sip_node.compiled.times cimport NEVER_PS
 from sip_node.compiled.transfer cimport Transfer
 from sip_node.compiled.transfer_walk cimport TransferWalk
 
@@ -29,8 +30,6 @@ cdef enum:
     ID_BITS = 48
     # The last step of a DMA request.
     FINISHED = 2
-
-cdef long long NEVER_PS = 1LL << 62
 
 
 cdef class ProductWalk(TransferWalk):

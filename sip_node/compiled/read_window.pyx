@@ -6,12 +6,11 @@ from heapq import heappop, heappush
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
 from sip_node.compiled.packet cimport new_packet
 from sip_node.compiled.ports cimport Outlet
+from sip_node.compiled.times cimport NEVER_PS
 from sip_node.compiled.transfer cimport Transfer
 
 cdef enum:
     NORMAL = 1
-
-cdef long long NEVER_PS = 1LL << 62
 
 
 cdef class OpenRead:

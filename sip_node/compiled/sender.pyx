@@ -9,8 +9,7 @@ from libc.string cimport memmove
 
 from runtime.core.errors import InvariantError
 from runtime.core.simtime import format_ps
-
-cdef long long NEVER_PS = 1LL << 62
+from sip_node.compiled.times cimport later_ps
 
 
 cdef class Sender:
@@ -41,8 +40,7 @@ cdef class Sender:
     cdef long long earliest_ps(self, long long base_ps) noexcept:
         """`earliest_send_ps` for C classes."""
         cdef Py_ssize_t index
-        # Both are at most NEVER_PS, so the sum does not overflow.
-        cdef long long earliest_ps = min(NEVER_PS, max(base_ps, self.quiet_ps) + self.path_ps)
+        cdef long long earliest_ps = later_ps(max(base_ps, self.quiet_ps), self.path_ps)
         for index in range(self.size):
             earliest_ps = min(earliest_ps, max(base_ps, self.in_flight_ps[index]))
         return earliest_ps

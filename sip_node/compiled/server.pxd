@@ -28,6 +28,7 @@ cdef class FifoServer:
     cdef TimeBins load
 
     cdef FifoServer copied(self)
+    cdef object too_long(self, long long nbytes)
     cdef long long duration_ps(self, long long nbytes) except -1
     cdef int serve(
         self, long long head_ps, long long tail_ps, long long nbytes, Service *service

@@ -10,11 +10,10 @@ from functools import cache
 
 from sip_node.compiled.int128 cimport int128
 from sip_node.compiled.time_bins cimport TimeBins, add_service
+from sip_node.compiled.times cimport NEVER_PS
 
 cdef enum:
     PS_PER_NS = 1000
-
-cdef long long NEVER_PS = 1LL << 62
 
 
 @cache
@@ -63,8 +62,12 @@ cdef class FifoServer:
         server.numerator, server.denominator = self.numerator, self.denominator
         return server
 
+    cdef object too_long(self, long long nbytes):
+        return OverflowError(f"{self.name}: {nbytes} bytes end later than a run can")
+
     cdef long long duration_ps(self, long long nbytes) except -1:
         cdef int128 duration_ps
+        cdef object long_ps
         # Most packets of a link have one size: a comparison in place of a division.
         if nbytes == self.served_nbytes:
             return self.served_ps
@@ -73,10 +76,13 @@ cdef class FifoServer:
                 <int128> self.numerator
             )
             if duration_ps > NEVER_PS:
-                raise OverflowError(f"{self.name}: {nbytes} bytes take longer than a run can")
+                raise self.too_long(nbytes)
             self.served_ps = <long long> duration_ps
         else:
-            self.served_ps = -(-nbytes * self.byte_ps.numerator // self.byte_ps.denominator)
+            long_ps = -(-nbytes * self.byte_ps.numerator // self.byte_ps.denominator)
+            if long_ps > NEVER_PS:
+                raise self.too_long(nbytes)
+            self.served_ps = long_ps
         self.served_nbytes = nbytes
         return self.served_ps
 
@@ -85,13 +91,17 @@ cdef class FifoServer:
     ) except -1:
         """Serve a message: `reserve` for C classes."""
         cdef long long start_ps = max(head_ps, self.free_ps)
-        cdef long long end_ps = max(start_ps + self.duration_ps(nbytes), tail_ps)
+        cdef long long duration_ps = self.duration_ps(nbytes), end_ps
+        # A start is never negative, so the difference is in range.
+        if duration_ps > NEVER_PS - start_ps or tail_ps > NEVER_PS:
+            raise self.too_long(nbytes)
+        end_ps = max(start_ps + duration_ps, tail_ps)
+        # The only sum here that can exceed the time of the run.
+        if start_ps - head_ps > NEVER_PS - self.queued_ps:
+            raise self.too_long(nbytes)
         # Until the tail has left, even while the link idles in between: packets do not interleave.
         self.free_ps = end_ps
         self.busy_ps += end_ps - start_ps
-        # The only sum here that can exceed the time of the run.
-        if start_ps - head_ps > NEVER_PS - self.queued_ps:
-            raise OverflowError(f"{self.name}: its messages have waited longer than 64 bits hold")
         self.queued_ps += start_ps - head_ps
         self.nbytes += nbytes
         if self.latest:

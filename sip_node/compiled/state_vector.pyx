@@ -7,11 +7,10 @@ period later, and a sum has grown by the same amount again.
 """
 
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from sip_node.compiled.times cimport NEVER_PS
 
 cdef enum:
     FIRST_CAPACITY = 512
-
-cdef long long NEVER_PS = 1LL << 62
 
 
 cdef class StateVector:

@@ -49,9 +49,12 @@ class ReferenceEngine(simpy.Environment):
     ) -> None:
         """Call `function(*args)` at `time_ps`, which must not be in the past.
 
-        Calls at equal times run in the order in which they were scheduled.
+        Calls at equal times run in the order in which they were scheduled. Raises `OverflowError`
+        for a time of `NEVER_PS` or later.
         """
         assert time_ps >= self.now_ps, f"{function} at {time_ps} ps, now is {self.now_ps} ps"
+        if time_ps >= NEVER_PS:
+            raise _too_late(time_ps)
         # The counter is SimPy's, so calls and events have one order at equal time and priority.
         heappush(self._entries, (time_ps, priority, next(self._eid), (function, args)))
 
@@ -62,6 +65,8 @@ class ReferenceEngine(simpy.Environment):
         # A float in one event would make all later times of its process floats.
         if not isinstance(delay, int):
             raise TypeError(f"a delay of {delay!r} ps: simulated time is an int of picoseconds")
+        if self.now_ps + delay >= NEVER_PS:
+            raise _too_late(self.now_ps + delay)
         super().schedule(event, priority, delay)
 
     def step(self) -> None:
@@ -96,6 +101,10 @@ class ReferenceEngine(simpy.Environment):
             count += 1
         self.events += count
         return count
+
+
+def _too_late(time_ps: int) -> OverflowError:
+    return OverflowError(f"an event at {time_ps} ps: a run ends before {NEVER_PS} ps")
 
 
 if TYPE_CHECKING or not IS_COMPILED:

@@ -18,6 +18,7 @@ from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.command_bounds import CommandBounds
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.send_bounds import SendBounds
+from tests.support.extreme_times import ORIGINS_PS
 from tests.support.topologies import variant
 
 ENDPOINTS = ("pe", "hbm_ctrl", "sram", "m_cpu", "host", "io_cpu", "io_noc")
@@ -110,7 +111,11 @@ class CreditedMachine:
         """Send `packets` packets at random times between random components; then run to the end."""
         for time_ps, packet, origin, lag_ps in self._traffic(packets):
             self.engine.at(time_ps, self._send, packet, origin, time_ps + lag_ps)
-        self.engine.run_before(NEVER_PS)
+        try:
+            self.engine.run_before(NEVER_PS)
+        except OverflowError as error:
+            self.observed.events.append(("beyond time", str(error)))
+            return self.observed
         fabric = self.fabric
         self.observed.state = {
             "packets": (fabric.sent, fabric.delivered),
@@ -147,7 +152,8 @@ class CreditedMachine:
 
     def _traffic(self, packets: int) -> Iterator[tuple[int, Packet, int, int]]:
         draw, gateway = self._draw, self._graph.io_noc
-        span_ps = draw.choice([1, 20_000, 400_000])
+        origin_ps, span_ps = draw.choice(ORIGINS_PS), draw.choice([1, 20_000, 400_000])
+        span_ps = min(span_ps, NEVER_PS - origin_ps)
         nodes = [node for node in self._nodes if node != gateway]
         # Few targets compete for their links; all of them have many routes.
         targets = draw.sample(nodes, draw.randint(1, len(nodes)))
@@ -165,7 +171,8 @@ class CreditedMachine:
                 draw.choice(KINDS), source_sip, origin, sip, target, tag=number
             )
             packet = Packet(transfer, 0, draw.choice(SIZES))
-            time_ps, lag_ps = draw.randrange(span_ps), draw.choice([0, 0, 1, 5000, 77_777])
+            time_ps = origin_ps + draw.randrange(span_ps)
+            lag_ps = draw.choice([0, 0, 1, 5000, 77_777])
             yield time_ps, packet, origin, lag_ps
 
 

@@ -17,6 +17,7 @@ from sip_node.chip.packet_runs import ReferencePacketRuns
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.chip.strided_block import StridedBlock
 from tests.support.cores import Core
+from tests.support.extreme_times import EXTREME_PS, ORIGINS_PS
 
 UNIT_PS = 1000
 SIZES = (1, 64, 256, 4096)
@@ -39,25 +40,36 @@ class RandomCrossings:
         self.arriving = core.arrivals(dict.fromkeys(range(self.sips), 0))
         for sip, ports in enumerate(self.ports):
             ports.connect({other: self._end(sip, other) for other in spec.sips.neighbours(sip)})
-        for _ in range(rng.randint(1, 6)):
-            self._begin()
+        self.engine.at(rng.choice(ORIGINS_PS), self._begin_some, rng.randint(1, 6))
 
     def run(self) -> list[tuple[object, ...]]:
-        """Run to the end in steps, with messages between them; returns what happened."""
+        """Run to the end in steps, with messages between them; returns what happened.
+
+        A system at the end of time ends with the error of the first event beyond it.
+        """
+        try:
+            self._run()
+        # A time beyond the end of time is in no event, and in no message.
+        except (OverflowError, ValueError) as error:
+            self.log.append(("beyond time", str(error)))
+        self.log += [tuple(records) for records in self.records]
+        self.log += [(ports.sent, ports.received) for ports in self.ports]
+        self.log += [(port.busy_ps, port.nbytes) for each in self.ports for port in each.ports]
+        self.log.append((self.engine.now_ps,))
+        return self.log
+
+    def _run(self) -> None:
         engine = self.engine
         while (next_ps := engine.next_ps()) < NEVER_PS:
             engine.run_before(next_ps + self.rng.randint(1, 9) * UNIT_PS)
             for sip, ports in enumerate(self.bounds):
-                self.log.append(("bounds", sip, *ports.earliest_send_ps(next_ps)[1].items()))
+                for base_ps in (next_ps, *EXTREME_PS):
+                    self.log.append(("bounds", sip, *ports.earliest_send_ps(base_ps)[1].items()))
             for target, runs in self.runs:
                 for sip, message in runs.take():
                     self.log.append(("message", sip, message))
                     self.arriving.receive(message, self.ports[target])
-        self.log += [tuple(records) for records in self.records]
-        self.log += [(ports.sent, ports.received) for ports in self.ports]
-        self.log += [(port.busy_ps, port.nbytes) for each in self.ports for port in each.ports]
-        self.log.append((engine.events, engine.now_ps))
-        return self.log
+        self.log.append((engine.events,))
 
     def entered(self, sip: int, packet: Any, tail_ps: int) -> None:
         """A packet has entered the SIP that it is for."""
@@ -89,6 +101,10 @@ class RandomCrossings:
             return self.ports[other].end
         self.runs.append((other, self._core.runs(sip, other)))
         return self.runs[-1][1]
+
+    def _begin_some(self, count: int) -> None:
+        for _ in range(count):
+            self._begin()
 
     def _begin(self) -> None:
         """Begin a transfer of a few packets, until the budget is used up."""

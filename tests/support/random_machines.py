@@ -19,6 +19,7 @@ from runtime.model.routing import Route, Stage
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, ReferencePacket
 from sip_node.pdes.sender import ReferenceSender
 from tests.support.cores import Core
+from tests.support.extreme_times import EXTREME_PS, ORIGINS_PS
 
 NODES, LINKS = 6, 8
 GATEWAY = NODES - 1
@@ -48,11 +49,28 @@ class Machine:
         self.processes = [
             self.engine.process(self._work(name)) for name in range(rng.randint(0, 3))
         ]
-        for _ in range(rng.randint(1, 12)):
-            self.act()
+        origin_ps, begun = rng.choice(ORIGINS_PS), rng.randint(1, 12)
+        self.engine.at(origin_ps, self._begin, begun)
 
     def run(self) -> list[tuple[object, ...]]:
-        """Run to the end in pieces of all kinds; returns what happened, with the counters."""
+        """Run to the end in pieces of all kinds; returns what happened, with the counters.
+
+        A machine at the end of time ends with the error of the first event beyond it.
+        """
+        try:
+            self._run()
+        except OverflowError as error:
+            self.log.append(("beyond time", str(error)))
+        servers = [each for each in self.fabric.servers if each is not None]
+        self.log += [(s.free_ps, s.busy_ps, s.queued_ps, s.nbytes) for s in servers]
+        self.log.append((self.engine.now_ps, self.fabric.sent, self.fabric.delivered))
+        return self.log
+
+    def _begin(self, count: int) -> None:
+        for _ in range(count):
+            self.act()
+
+    def _run(self) -> None:
         rng, engine = self.rng, self.engine
         while engine.next_ps() < NEVER_PS:
             assert engine.peek() == engine.next_ps()
@@ -64,15 +82,12 @@ class Machine:
                 case _:
                     count = engine.run_before(engine.next_ps() + rng.randint(1, 9) * UNIT_PS)
                     self.log.append(("executed", count))
-        servers = [each for each in self.fabric.servers if each is not None]
-        self.log += [(s.free_ps, s.busy_ps, s.queued_ps, s.nbytes) for s in servers]
-        self.log.append((engine.now_ps, engine.events, self.fabric.sent, self.fabric.delivered))
-        return self.log
+        self.log.append((engine.events,))
 
     def departed(self, target: int, entrance_ps: int) -> None:
         """As `SendBounds`: a packet to another SIP departs."""
         if target not in self.in_flight:
-            self.in_flight[target] = self._core.sender(NEVER_PS)
+            self.in_flight[target] = self._core.sender(self.rng.choice(EXTREME_PS))
         self.in_flight[target].departed(entrance_ps)
 
     def arrived(self, node: int, packet: ReferencePacket, tail_ps: int) -> None:
@@ -81,7 +96,8 @@ class Machine:
         self.log.append((node, engine.now_ps, tail_ps, transfer.tag, packet.entrance_ps))
         if transfer.sip:
             sender = self.in_flight[transfer.sip]
-            self.log.append(("bound", sender.earliest_send_ps(engine.now_ps)))
+            for base_ps in (engine.now_ps, *EXTREME_PS):
+                self.log.append(("bound", sender.earliest_send_ps(base_ps)))
             sender.entered(packet.entrance_ps)
         if rng.random() < 0.5:
             self.act()

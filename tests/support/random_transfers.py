@@ -15,6 +15,7 @@ from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.memory.storage import SramPorts
 from sip_node.chip.strided_block import StridedBlock
 from tests.support.cores import Core
+from tests.support.extreme_times import ORIGINS_PS
 
 PES, PACKET_BYTES, CONTROL_BYTES = 3, 256, 16
 MEMORY = PES
@@ -34,7 +35,7 @@ class _Store:
             base=node << 20,
             service=service,
             packet_bytes=PACKET_BYTES,
-            latency_ps=world.rng.choice((0, 700)),
+            latency_ps=world.rng.choice((0, 1, 700)),
             store=self,
         )
         if world.rng.random() < 0.3:
@@ -113,14 +114,20 @@ class TransferWorld:
         self._pes = [_Pe(self, node) for node in range(PES)]
         queue = core.transaction_queue(self.engine, SramPorts("sram", 128))
         self.fabric.attach(MEMORY, _Store(self, MEMORY, queue).packets)
-        while self.tags < 3:
-            self.act()
+        self.engine.at(self.rng.choice(ORIGINS_PS), self._begin)
 
     def run(self) -> list[tuple[object, ...]]:
-        """Run to the end; returns what happened."""
-        self.engine.run_before(NEVER_PS)
+        """Run to the end, or to the first event beyond time; returns what happened."""
+        try:
+            self.engine.run_before(NEVER_PS)
+        except OverflowError as error:
+            self.log.append((str(error),))
         self.note("end", self.engine.events, self.fabric.sent, self.fabric.delivered)
         return self.log
+
+    def _begin(self) -> None:
+        while self.tags < 3:
+            self.act()
 
     def note(self, what: str, *numbers: int) -> None:
         """Log something at the time of the event."""

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from runtime.core.compiled.choice import IS_COMPILED
-from runtime.core.simtime import PS_PER_NS, exact
+from runtime.core.simtime import NEVER_PS, PS_PER_NS, exact
 from sip_node.chip.time_bins import TimeBins
 
 
@@ -46,7 +46,10 @@ class ReferenceServer:
     def serialisation_ps(self, nbytes: int) -> int:
         """Time that `nbytes` take, rounded up to the picosecond."""
         numerator, denominator = self._bytes_per_ps
-        return -(-nbytes * denominator // numerator)
+        duration_ps = -(-nbytes * denominator // numerator)
+        if duration_ps > NEVER_PS:
+            raise self._too_long(nbytes)
+        return duration_ps
 
     def reserve(self, head_ps: int, tail_ps: int, nbytes: int) -> tuple[int, int]:
         """(start, tail) of a message that arrives from `head_ps` to `tail_ps`."""
@@ -59,6 +62,9 @@ class ReferenceServer:
         tail = start - (-nbytes * denominator // numerator)
         if tail < tail_ps:  # noqa: PLR1730
             tail = tail_ps
+        # The sum of all waits is the only one that can exceed the time of the run.
+        if tail > NEVER_PS or start - head_ps + self.queued_ps > NEVER_PS:
+            raise self._too_long(nbytes)
         # Until the tail has left, even while the link idles in between: packets do not interleave.
         self.free_ps = tail
         self.busy_ps += tail - start
@@ -67,6 +73,9 @@ class ReferenceServer:
         if self.bins is not None:
             self.bins.add(start, tail, nbytes, start - head_ps)
         return start, tail
+
+    def _too_long(self, nbytes: int) -> OverflowError:
+        return OverflowError(f"{self.name}: {nbytes} bytes end later than a run can")
 
 
 @cache

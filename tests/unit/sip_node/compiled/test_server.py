@@ -1,11 +1,16 @@
 """The server in C against the reference: where 64 bits are not enough, and its load over time."""
 
+from itertools import product
+from math import ceil
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.core.compiled.choice import IS_COMPILED
+from runtime.core.simtime import NEVER_PS
 from sip_node.chip.fabric.server import ReferenceServer
+from tests.support.extreme_times import EXTREME_PS
 
 if not IS_COMPILED:
     pytest.skip("the compiled core does not run", allow_module_level=True)
@@ -25,13 +30,13 @@ messages = st.tuples(
 @pytest.mark.parametrize("gbs", [1, 204.8, 12.345678901234567, 0.30000000000000004, 1e-25, 1e25])
 @pytest.mark.parametrize("nbytes", [0, 1, 255, 999_999_937])
 def test_durations_are_exact_for_any_bandwidth(gbs: float, nbytes: int) -> None:
-    exact_ps = ReferenceServer("reference", gbs).serialisation_ps(nbytes)
-    server = FifoServer("twin", gbs)
-    if exact_ps < 1 << 62:
-        assert server.serialisation_ps(nbytes) == exact_ps
-    else:
-        with pytest.raises(OverflowError):
-            server.serialisation_ps(nbytes)
+    for server in (FifoServer("link", gbs), ReferenceServer("link", gbs)):
+        exact_ps = ceil(nbytes * server.byte_ps)
+        if exact_ps <= NEVER_PS:
+            assert server.serialisation_ps(nbytes) == exact_ps
+        else:
+            with pytest.raises(OverflowError, match=r"link: .* bytes end later than a run can"):
+                server.serialisation_ps(nbytes)
 
 
 def test_a_duration_is_computed_again_after_another_size() -> None:
@@ -42,8 +47,25 @@ def test_a_duration_is_computed_again_after_another_size() -> None:
 def test_a_wait_beyond_64_bits_is_an_error_and_not_a_wrong_sum() -> None:
     server = FifoServer("twin", 1e-6)
     server.free_ps = server.queued_ps = 3 << 60
-    with pytest.raises(OverflowError, match="twin: its messages have waited longer"):
+    with pytest.raises(OverflowError, match="twin: 1 bytes end later than a run can"):
         server.reserve(0, 0, 1)
+
+
+@pytest.mark.parametrize("gbs", [1, 1e-3, 0.30000000000000004])
+def test_extreme_times_are_served_or_refused_as_by_the_reference(gbs: float) -> None:
+    def served(server: ReferenceServer, *message: int) -> object:
+        try:
+            return server.reserve(*message)
+        except OverflowError as error:
+            return str(error)
+
+    for head_ps, tail_ps in product(EXTREME_PS, repeat=2):
+        for sizes in product((0, 1, 4_096, 1 << 62), repeat=2):
+            twin, reference = FifoServer("link", gbs), ReferenceServer("link", gbs)
+            for nbytes in sizes:
+                message = head_ps, tail_ps, nbytes
+                assert served(twin, *message) == served(reference, *message), message
+            assert (twin.free_ps, twin.queued_ps) == (reference.free_ps, reference.queued_ps)
 
 
 def test_counters_are_readable_and_writable_as_in_the_reference() -> None:

@@ -152,3 +152,14 @@ def test_simpy_has_the_private_queue_that_the_engine_shares() -> None:
     environment.step()
     assert getattr(environment, "_now", None) == 5, broken + "Environment._now is not the time"
     assert NORMAL == simpy.events.NORMAL > simpy.events.URGENT > ARRIVALS_FIRST, broken
+
+
+def test_an_event_beyond_the_end_of_time_is_refused(engine: Engine) -> None:
+    engine.at(NEVER_PS - 1, engine.timeout, 0)
+    with pytest.raises(OverflowError, match=f"an event at {NEVER_PS} ps: a run ends before"):
+        engine.at(NEVER_PS, print)
+    with pytest.raises(OverflowError, match=f"an event at {NEVER_PS} ps: a run ends before"):
+        engine.timeout(NEVER_PS)
+    assert engine.run_before(NEVER_PS) == 2
+    with pytest.raises(OverflowError, match=f"an event at {NEVER_PS} ps: a run ends before"):
+        engine.timeout(1)
