@@ -5,9 +5,9 @@
 An input channel has one packet at a time in this pipeline: the next one is routed in the cycle
 after the tail of the first has won the switch. Flits of different packets share a link in turn.
 
-Both allocations are separable, input first, in one iteration: each input asks for one resource, each
-resource is given to one of the inputs that ask. All choose in turn; a turn moves on when a choice
-has been accepted, and one that has not is lost for the cycle.
+Both allocations are separable, input first, in one iteration: each input asks for one resource,
+each resource is given to one of the inputs that ask. All choose in turn; a turn moves on when a
+choice has been accepted, and one that has not is lost for the cycle.
 
 - *Allocation of channels.* A head asks for the first free channel behind that of the packet before
   it in its input, if both have the same output; else for the first free one. A channel takes heads
