@@ -20,7 +20,7 @@ cdef class ClockedRouters(CycleAgenda):
     cdef Passage *free_passages
     # Of one cycle and one router; with room for `channels` at least.
     cdef InputVc **heads
-    cdef OutputVc **asked
+    cdef OutputVc **requested
     cdef InputPort **inputs
     cdef InputVc **lost
     cdef InputVc **winners

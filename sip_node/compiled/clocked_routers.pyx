@@ -29,9 +29,9 @@ from sip_node.compiled.router_state cimport (
     earliest_of_source,
     first_credit,
     has_credit,
-    is_before,
     is_earlier,
     is_power_of_two,
+    sort_by_place,
     take_credit,
     turn,
     turn_at_input,
@@ -84,36 +84,27 @@ cdef class ClockedRouters(CycleAgenda):
             self.traverse(self.winners[index], now)
         return 0
 
-    cdef int give_channels(
-        self, int heads, InputVc **requests, int count, long long now
-    ) except -1:
+    cdef int give_channels(self, int heads, InputVc **requests, int count, long long now) except -1:
         """Give channels to heads; those that request the switch now are added to `requests`."""
         cdef InputVc *channel
-        cdef InputVc **sorted_heads = self.heads
         cdef OutputVc *vc
-        cdef int index, place, asked = 0
-        for index in range(1, heads):
-            channel = sorted_heads[index]
-            place = index
-            while place and is_before(channel, sorted_heads[place - 1]):
-                sorted_heads[place] = sorted_heads[place - 1]
-                place -= 1
-            sorted_heads[place] = channel
+        cdef int index, requested = 0
+        sort_by_place(self.heads, heads)
         for index in range(heads):
-            channel = sorted_heads[index]
+            channel = self.heads[index]
             vc = self.wanted(channel, now)
             if not vc:
                 continue
             if not vc.nominee:
                 vc.nominee = channel
-                self.asked[asked] = vc
-                asked += 1
+                self.requested[requested] = vc
+                requested += 1
                 continue
             if is_earlier(vc, channel, vc.nominee):
                 vc.nominee, channel = channel, vc.nominee
             self.add(&channel.requester, now + 1)
-        for index in range(asked):
-            vc = self.asked[index]
+        for index in range(requested):
+            vc = self.requested[index]
             channel, vc.nominee = vc.nominee, NULL
             if self.give(vc, channel, now):
                 requests[count] = channel
@@ -121,7 +112,7 @@ cdef class ClockedRouters(CycleAgenda):
         return count
 
     cdef OutputVc *wanted(self, InputVc *channel, long long now) noexcept:
-        """The channel for which a head asks; without a free one it waits, and there is none."""
+        """The channel for which a head requests; without a free one it waits, and there is none."""
         cdef VirtualNetwork *network = channel.network
         cdef OutputVc *vc
         cdef int index, first = 0
@@ -185,7 +176,7 @@ cdef class ClockedRouters(CycleAgenda):
             self.lost[lost] = channel
             lost += 1
         for index in range(lost):
-            # The link of an output that no input has asked for stays free.
+            # The link of an output that no input has requested stays free.
             self.add(&self.lost[index].requester, now + 1)
         for index in range(winners):
             port = self.ports[index]
@@ -400,7 +391,7 @@ cdef class ClockedRouters(CycleAgenda):
         if is_power_of_two(self.channels):
             room = 2 * self.channels
             self.heads = <InputVc **> self.arena.take(room, sizeof(InputVc *))
-            self.asked = <OutputVc **> self.arena.take(room, sizeof(OutputVc *))
+            self.requested = <OutputVc **> self.arena.take(room, sizeof(OutputVc *))
             self.inputs = <InputPort **> self.arena.take(room, sizeof(InputPort *))
             self.lost = <InputVc **> self.arena.take(room, sizeof(InputVc *))
             self.winners = <InputVc **> self.arena.take(room, sizeof(InputVc *))

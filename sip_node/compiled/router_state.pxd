@@ -54,7 +54,7 @@ cdef struct OutputPort:
     void *name
     # Its number at its router.
     int number
-    # The channel that asks for it in the present cycle, the first in turn so far.
+    # The channel that requests it in the present cycle, the first in turn so far.
     InputVc *nominee
 
 
@@ -63,7 +63,7 @@ cdef struct InputPort:
     long long pointer
     # Turns by the number of an output at the router.
     long long *next_vc
-    # The channel that asks for the switch in the present cycle, the first in turn so far.
+    # The channel that requests the switch in the present cycle, the first in turn so far.
     InputVc *nominee
     InputPort *next
 
@@ -71,7 +71,7 @@ cdef struct InputPort:
 cdef struct OutputVc:
     InputVc *target
     long long free_at
-    # The place of the last head that got it, and the head that asks for it in the present cycle.
+    # The place of the last head that got it, and the head that requests it in the present cycle.
     long long last_input
     long long last_index
     InputVc *nominee
@@ -178,6 +178,18 @@ cdef inline bint is_before(InputVc *channel, InputVc *other) noexcept nogil:
     if channel.port.index == other.port.index:
         return channel.index < other.index
     return channel.port.index < other.port.index
+
+
+cdef inline void sort_by_place(InputVc **heads, int count) noexcept nogil:
+    """Sort heads by their place."""
+    cdef InputVc *channel
+    cdef int index, place
+    for index in range(1, count):
+        channel, place = heads[index], index
+        while place and is_before(channel, heads[place - 1]):
+            heads[place] = heads[place - 1]
+            place -= 1
+        heads[place] = channel
 
 
 cdef inline bint is_earlier(OutputVc *vc, InputVc *channel, InputVc *other) noexcept nogil:

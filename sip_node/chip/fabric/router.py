@@ -5,16 +5,16 @@
 An input channel has one packet at a time in this pipeline: the next one is routed in the cycle
 after the tail of the first has won the switch. Flits of different packets share a link in turn.
 
-Both allocations are separable, input first, in one iteration: each input asks for one resource,
-each resource is given to one of the inputs that ask. All choose in turn; a turn moves on when a
-choice has been accepted, and one that has not is lost for the cycle.
+Both allocations are separable, input first, in one iteration: each input requests one resource,
+each resource is given to one of the inputs that request it. All choose in turn; a turn moves on
+when a choice has been accepted, and one that has not is lost for the cycle.
 
-- *Allocation of channels.* A head asks for the first free channel behind that of the packet before
-  it in its input, if both have the same output; else for the first free one. A channel takes heads
+- *Allocation of channels.* A head requests the first free channel behind that of the packet before
+  it in its input, if both have the same output; else the first free one. A channel takes heads
   in turn, over all channels of all inputs. It is free in the cycle after the tail of its packet has
   won the switch.
-- *Allocation of the switch.* Of each input one channel asks: that of the output whose turn it is,
-  and of several for this output, in turn. Each output takes inputs in turn. Were the output to
+- *Allocation of the switch.* Of each input one channel requests it: that of the output whose turn
+  it is, and of several for this output, in turn. Each output takes inputs in turn. Were the output to
   choose first, an output to which nearly all flits of a router go, such as that of a hot spot,
   would often have its grant refused by an input that has flits for another output as well.
 
@@ -73,7 +73,7 @@ class Router:
         return [channel for vc, channel in nominees.items() if self._give(vc, channel, now)]
 
     def _wanted(self, channel: InputVc, now: int) -> OutputVc | None:
-        """The channel for which a head asks; without a free one, it waits."""
+        """The channel for which a head requests; without a free one, it waits."""
         network = channel.network
         vcs = network.vcs
         count = len(vcs)
@@ -121,7 +121,7 @@ class Router:
                     granted[port], worse = channel, rival
                 lost.append(worse)
         for channel in lost:
-            # The link of an output that no input has asked for stays free.
+            # The link of an output that no input has requested stays free.
             self._queue.add(channel, now + 1)
         return list(granted.values())
 
