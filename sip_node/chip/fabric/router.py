@@ -14,9 +14,9 @@ when a choice has been accepted, and one that has not is lost for the cycle.
   in turn, over all channels of all inputs. It is free in the cycle after the tail of its packet has
   won the switch.
 - *Allocation of the switch.* Of each input one channel requests it: that of the output whose turn
-  it is, and of several for this output, in turn. Each output takes inputs in turn. Were the output to
-  choose first, an output to which nearly all flits of a router go, such as that of a hot spot,
-  would often have its grant refused by an input that has flits for another output as well.
+  it is, and of several for this output, in turn. Each output takes inputs in turn. If the output
+  were the first to choose, one to which nearly all flits of a router go, as at a hot spot, would
+  often have its grant refused by an input that has flits for another output as well.
 
 There are no random numbers: turns are pointers.
 """
