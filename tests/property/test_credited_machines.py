@@ -43,6 +43,11 @@ def _fixed_inputs(channel: InputVc) -> tuple[int, int]:
     return (channel.port.index, channel.index)
 
 
+def _fixed_heads(vc: OutputVc, channel: InputVc) -> tuple[int, int]:
+    del vc
+    return _fixed_inputs(channel)
+
+
 def _lowest_channel(injection: Injection, now: int) -> Any:
     vcs = injection.network.vcs
     return next(vc for vc in vcs if vc.credits and vc.credits[0] <= now)
@@ -59,7 +64,7 @@ def _last_router_first(queue: CycleQueue, cycle: int) -> None:
     [
         (router, "_turn", _fixed_inputs),
         (router, "_turn_of_input", _fixed_inputs),
-        (OutputVc, "turn", lambda vc, channel: _fixed_inputs(channel)),
+        (OutputVc, "turn", _fixed_heads),
         (Injection, "_next_vc", _lowest_channel),
         (CycleQueue, "_execute", _last_router_first),
     ],
