@@ -43,6 +43,7 @@ from kernbench.validate.mesh_checks import (
     unloaded,
 )
 from kernbench.validate.mesh_patterns import patterns
+from kernbench.validate.mesh_router_patterns import pattern_latency, pattern_loads
 from kernbench.validate.messages import TOPOLOGIES as MESSAGE_TOPOLOGIES
 from kernbench.validate.messages import messages
 from kernbench.validate.metamorphic import metamorphic
@@ -106,6 +107,9 @@ def _transfers(seed: int, *, full: bool) -> Iterator[Part]:
     yield Part("e.loop.", credit_loops)
     for name, load, times in router_loads(full=full):
         yield Part(f"e.{name}.{load}.latency", router_latency, (seed, name, load, times))
+    for name, pattern, load, cycles in pattern_loads(full=full):
+        prefix = f"e.pattern.{name}.{pattern}.{load}"
+        yield Part(prefix, pattern_latency, (seed, name, pattern, load, cycles))
     for name in ("r1", "r2"):
         for load in STABILITY_LOADS:
             yield Part(f"e.{name}.{load}.stable", router_stability, (seed, name, load))

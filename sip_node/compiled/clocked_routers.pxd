@@ -4,8 +4,10 @@ from sip_node.compiled.cycle_agenda cimport CycleAgenda
 from sip_node.compiled.router_state cimport (
     Arbiter,
     Injection,
+    InputPort,
     InputVc,
     OutputPort,
+    OutputVc,
     Passage,
     Requester,
     VirtualNetwork,
@@ -18,7 +20,8 @@ cdef class ClockedRouters(CycleAgenda):
     cdef Passage *free_passages
     # Of one cycle and one router; with room for `channels` at least.
     cdef InputVc **heads
-    cdef long long *turns
+    cdef OutputVc **requested
+    cdef InputPort **inputs
     cdef InputVc **lost
     cdef InputVc **winners
     cdef OutputPort **ports
@@ -29,10 +32,11 @@ cdef class ClockedRouters(CycleAgenda):
     cdef int admitted(self, InputVc *channel, long long now) except -1
 
     cdef int arbitrate(self, Arbiter *router, long long now) except -1
-    cdef int allocate_heads(
+    cdef int give_channels(
         self, int heads, InputVc **requests, int count, long long now
     ) except -1
-    cdef int allocate(self, InputVc *channel, long long now) except -1
+    cdef OutputVc *wanted(self, InputVc *channel, long long now) noexcept
+    cdef int give(self, OutputVc *vc, InputVc *channel, long long now) except -1
     cdef int win(self, InputVc **requests, int count, long long now) except -1
     cdef int traverse(self, InputVc *channel, long long now) except -1
     cdef int retry(self, VirtualNetwork *network, long long cycle) except -1

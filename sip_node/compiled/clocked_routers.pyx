@@ -4,7 +4,7 @@ The rules, and their reasons, are in `sip_node.chip.fabric`: `router`, `virtual_
 `injection`. A method here has the name of its reference where there is one, and changes the same
 fields and makes the same requests in the same order.
 
-    execute -> arbitrate (a router) -> allocate, win -> traverse -> head or body of the next buffer
+    execute -> arbitrate (a router) -> give, win -> traverse -> head or body of the next buffer
             -> inject (a source)    -> send_flit                 -> head or body of its router
 """
 
@@ -28,11 +28,14 @@ from sip_node.compiled.router_state cimport (
     earliest,
     earliest_of_source,
     first_credit,
-    first_in_turn,
     has_credit,
+    is_earlier,
     is_power_of_two,
+    sort_by_place,
     take_credit,
     turn,
+    turn_at_input,
+    turn_at_output,
     wait_for_channel,
 )
 from sip_node.compiled.times cimport NEVER_PS
@@ -52,11 +55,13 @@ cdef class ClockedRouters(CycleAgenda):
         """Allocate channels, then the switch."""
         cdef InputVc **requests = <InputVc **> router.requests
         cdef InputVc *channel = requests[0]
+        cdef OutputVc *vc
         cdef int count = router.count, bodies = 0, heads = 0, index
         router.count = 0
         if count == 1:
             if not channel.vc:
-                if self.allocate(channel, now):
+                vc = self.wanted(channel, now)
+                if vc and self.give(vc, channel, now):
                     self.traverse(channel, now)
             elif channel.network.port.free_at > now:
                 self.add(&channel.requester, channel.network.port.free_at)
@@ -72,60 +77,63 @@ cdef class ClockedRouters(CycleAgenda):
                 self.heads[heads] = channel
                 heads += 1
         if heads:
-            bodies = self.allocate_heads(heads, requests, bodies, now)
+            bodies = self.give_channels(heads, requests, bodies, now)
         for index in range(self.win(requests, bodies, now)):
             self.traverse(self.winners[index], now)
         return 0
 
-    cdef int allocate_heads(
-        self, int heads, InputVc **requests, int count, long long now
-    ) except -1:
-        """Allocate channels to heads in turn; those that request the switch go to `requests`."""
+    cdef int give_channels(self, int heads, InputVc **requests, int count, long long now) except -1:
+        """Give channels to heads; those that request the switch now are added to `requests`."""
         cdef InputVc *channel
-        cdef InputVc **sorted_heads = self.heads
-        cdef long long *turns = self.turns
-        cdef long long key
-        cdef int index, place
+        cdef OutputVc *vc
+        cdef int index, requested = 0
+        sort_by_place(self.heads, heads)
         for index in range(heads):
-            channel = sorted_heads[index]
-            key = turn(channel.port.index, channel.network.pointer) << 30 | turn(
-                channel.index, channel.port.next_head[channel.network.number]
-            )
-            # Insertion keeps the order of equal turns, which heads of different networks may have.
-            place = index
-            while place and turns[place - 1] > key:
-                turns[place], sorted_heads[place] = turns[place - 1], sorted_heads[place - 1]
-                place -= 1
-            turns[place], sorted_heads[place] = key, channel
-        for index in range(heads):
-            if self.allocate(sorted_heads[index], now):
-                requests[count] = sorted_heads[index]
+            channel = self.heads[index]
+            vc = self.wanted(channel, now)
+            if not vc:
+                continue
+            if not vc.nominee:
+                vc.nominee = channel
+                self.requested[requested] = vc
+                requested += 1
+                continue
+            if is_earlier(vc, channel, vc.nominee):
+                vc.nominee, channel = channel, vc.nominee
+            self.add(&channel.requester, now + 1)
+        for index in range(requested):
+            vc = self.requested[index]
+            channel, vc.nominee = vc.nominee, NULL
+            if self.give(vc, channel, now):
+                requests[count] = channel
                 count += 1
         return count
 
-    cdef int allocate(self, InputVc *channel, long long now) except -1:
-        """Give a head a channel; whether it requests the switch in the same cycle."""
+    cdef OutputVc *wanted(self, InputVc *channel, long long now) noexcept:
+        """The channel for which a head requests; without a free one it waits, and there is none."""
         cdef VirtualNetwork *network = channel.network
         cdef OutputVc *vc
         cdef int index, first = 0
-        cdef long long cycle
         if channel.last_network == network:
             first = channel.last_vc + 1
         for index in range(first, first + network.count):
             vc = &network.vcs[index % network.count]
             if vc.free_at <= now:
-                break
-        else:
-            wait_for_channel(network, channel)
-            return False
+                return vc
+        wait_for_channel(network, channel)
+        return NULL
+
+    cdef int give(self, OutputVc *vc, InputVc *channel, long long now) except -1:
+        """Give a head a free channel; whether it requests the switch in the same cycle."""
+        cdef VirtualNetwork *network = channel.network
+        cdef long long cycle
         if network.is_limited and not self.admitted(channel, now):
             wait_for_channel(network, channel)
             return False
         # The packet holds the channel.
         vc.free_at = NEVER_PS
-        network.pointer = channel.port.index + 1
-        channel.port.next_head[network.number] = channel.index + 1
-        channel.last_network, channel.last_vc = network, index % network.count
+        vc.last_input, vc.last_index = channel.port.index, channel.index
+        channel.last_network, channel.last_vc = network, <int> (vc - network.vcs)
         channel.vc = vc
         cycle = earliest(channel, now + channel.requester.arbiter.allocate)
         if cycle > now:
@@ -135,53 +143,43 @@ cdef class ClockedRouters(CycleAgenda):
     cdef int win(self, InputVc **requests, int count, long long now) except -1:
         """Allocate the switch: the number of `winners`; the others request it again."""
         cdef InputVc *channel
-        cdef InputVc *granted
-        cdef InputVc *rival
         cdef OutputPort *port
         cdef InputPort *entrance
-        cdef int index, ports = 0, winners = 0, lost = 0
+        cdef int index, inputs = 0, winners = 0, lost = 0
         for index in range(count):
             channel = requests[index]
-            port = channel.network.port
+            entrance, port = channel.port, channel.network.port
             if port.free_at > now:
                 self.add(&channel.requester, port.free_at)
                 continue
-            channel.requester.next = NULL
-            if port.first:
-                port.last.requester.next = &channel.requester
-            else:
-                self.ports[ports] = port
-                ports += 1
-                port.first = channel
-            port.last = channel
-        for index in range(ports):
-            port = self.ports[index]
-            granted = first_in_turn(port)
-            channel, port.first = port.first, NULL
-            while channel:
-                if channel != granted:
-                    self.lost[lost] = channel
-                    lost += 1
-                channel = <InputVc *> channel.requester.next
-            entrance = granted.port
-            rival = entrance.accepted
-            if not rival:
-                entrance.accepted, entrance.place = granted, winners
-                self.winners[winners] = granted
+            if not entrance.nominee:
+                entrance.nominee = channel
+                self.inputs[inputs] = entrance
+                inputs += 1
+                continue
+            if turn_at_input(channel) < turn_at_input(entrance.nominee):
+                entrance.nominee, channel = channel, entrance.nominee
+            self.lost[lost] = channel
+            lost += 1
+        for index in range(inputs):
+            entrance = self.inputs[index]
+            channel, entrance.nominee = entrance.nominee, NULL
+            port = channel.network.port
+            if not port.nominee:
+                port.nominee = channel
+                self.ports[winners] = port
                 winners += 1
                 continue
-            if turn(port.index, entrance.pointer) < turn(
-                rival.network.port.index, entrance.pointer
-            ):
-                entrance.accepted = self.winners[entrance.place] = granted
-                granted = rival
-            self.lost[lost] = granted
+            if turn_at_output(channel) < turn_at_output(port.nominee):
+                port.nominee, channel = channel, port.nominee
+            self.lost[lost] = channel
             lost += 1
         for index in range(lost):
-            # The link of an output whose grant was not accepted stays free.
+            # The link of an output that no input has requested stays free.
             self.add(&self.lost[index].requester, now + 1)
         for index in range(winners):
-            self.winners[index].port.accepted = NULL
+            port = self.ports[index]
+            self.winners[index], port.nominee = port.nominee, NULL
         return winners
 
     cdef int traverse(self, InputVc *channel, long long now) except -1:
@@ -392,7 +390,8 @@ cdef class ClockedRouters(CycleAgenda):
         if is_power_of_two(self.channels):
             room = 2 * self.channels
             self.heads = <InputVc **> self.arena.take(room, sizeof(InputVc *))
-            self.turns = <long long *> self.arena.take(room, sizeof(long long))
+            self.requested = <OutputVc **> self.arena.take(room, sizeof(OutputVc *))
+            self.inputs = <InputPort **> self.arena.take(room, sizeof(InputPort *))
             self.lost = <InputVc **> self.arena.take(room, sizeof(InputVc *))
             self.winners = <InputVc **> self.arena.take(room, sizeof(InputVc *))
             self.ports = <OutputPort **> self.arena.take(room, sizeof(OutputPort *))

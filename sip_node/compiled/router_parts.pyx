@@ -100,7 +100,7 @@ cdef class RouterParts:
             part.router = source.arbiter
             port.number = source.arbiter.outputs
             source.arbiter.outputs += 1
-            add_turns(part.arena, source.arbiter.inputs, source.arbiter.outputs, False)
+            add_turns(part.arena, source.arbiter.inputs, source.arbiter.outputs)
         return part
 
     def network(
@@ -115,14 +115,13 @@ cdef class RouterParts:
         """A virtual network of `port` with `vcs` channels; see `RouterElements.network`."""
         cdef NetworkPart part = NetworkPart()
         cdef VirtualNetwork *network
+        cdef int number
         part.arena, part.port, part.index = self.routers.arena, port, index
         part.network = network = <VirtualNetwork *> part.arena.take(1, sizeof(VirtualNetwork))
         network.port, network.index, network.count = port.port, index, vcs
         network.vcs = <OutputVc *> part.arena.take(vcs, sizeof(OutputVc))
-        if port.router:
-            network.number = port.router.networks
-            port.router.networks += 1
-            add_turns(part.arena, port.router.inputs, port.router.networks, True)
+        for number in range(vcs):
+            network.vcs[number].last_index = -1
         if target is not None:
             self.connect(part, target, depth, wire)
         self.networks.append(part)
@@ -204,7 +203,6 @@ cdef class RouterParts:
         cdef InputPort *entrance = <InputPort *> arena.take(1, sizeof(InputPort))
         entrance.index = index
         entrance.next_vc = <long long *> arena.take(room(router.outputs), sizeof(long long))
-        entrance.next_head = <long long *> arena.take(room(router.networks), sizeof(long long))
         entrance.next, router.inputs = router.inputs, entrance
         return entrance
 
@@ -222,21 +220,16 @@ cdef size_t room(int count) noexcept:
     return found
 
 
-cdef int add_turns(Arena arena, InputPort *entrance, int count, bint heads) except -1:
-    """Room at all inputs of a router for the turns of `count` outputs, or networks."""
+cdef int add_turns(Arena arena, InputPort *entrance, int count) except -1:
+    """Room at all inputs of a router for the turns of `count` outputs."""
     cdef long long *turns
-    cdef long long *before
     cdef int index
     if not is_power_of_two(count):
         return 0
     while entrance:
         turns = <long long *> arena.take(room(count), sizeof(long long))
-        before = entrance.next_head if heads else entrance.next_vc
         for index in range(count - 1):
-            turns[index] = before[index]
-        if heads:
-            entrance.next_head = turns
-        else:
-            entrance.next_vc = turns
+            turns[index] = entrance.next_vc[index]
+        entrance.next_vc = turns
         entrance = entrance.next
     return 0

@@ -25,10 +25,9 @@ cdef struct Arbiter:
     int route
     int allocate
     int leave
-    # The inputs of a router, and the numbers of its outputs and of their networks.
+    # The inputs of a router, and the number of its outputs.
     InputPort *inputs
     int outputs
-    int networks
     # The node of a source that is notified when a packet has left; -1 for all others.
     int notified
 
@@ -55,26 +54,27 @@ cdef struct OutputPort:
     void *name
     # Its number at its router.
     int number
-    # The channels that compete for it in the present cycle.
-    InputVc *first
-    InputVc *last
+    # The channel that requests it in the present cycle, the first in turn so far.
+    InputVc *nominee
 
 
 cdef struct InputPort:
     long long index
     long long pointer
-    # Turns by the number of an output, and of a network, at the router.
+    # Turns by the number of an output at the router.
     long long *next_vc
-    long long *next_head
-    # The channel whose grant it accepts in the present cycle, and its place among the winners.
-    InputVc *accepted
-    int place
+    # The channel that requests the switch in the present cycle, the first in turn so far.
+    InputVc *nominee
     InputPort *next
 
 
 cdef struct OutputVc:
     InputVc *target
     long long free_at
+    # The place of the last head that got it, and the head that requests it in the present cycle.
+    long long last_input
+    long long last_index
+    InputVc *nominee
     Requester *waiting
     # Credits that no flit has used yet, which come before those that have returned.
     long long fresh
@@ -86,9 +86,6 @@ cdef struct VirtualNetwork:
     long long index
     OutputVc *vcs
     int count
-    # Its number at its router.
-    int number
-    long long pointer
     Requester *waiting
     Requester *last_waiting
     bint is_limited
@@ -176,27 +173,49 @@ cdef inline void take_credit(OutputVc *vc) noexcept nogil:
         pop(&vc.credits)
 
 
-cdef inline long long turn_at(OutputPort *port, InputVc *channel) noexcept nogil:
-    """How long after the input that `port` served last, and after the channel of its input."""
-    return turn(channel.port.index, port.pointer) << 30 | turn(
+cdef inline bint is_before(InputVc *channel, InputVc *other) noexcept nogil:
+    """Whether the place of a channel, among those of all inputs, is before that of another one."""
+    if channel.port.index == other.port.index:
+        return channel.index < other.index
+    return channel.port.index < other.port.index
+
+
+cdef inline void sort_by_place(InputVc **heads, int count) noexcept nogil:
+    """Sort heads by their place."""
+    cdef InputVc *channel
+    cdef int index, place
+    for index in range(1, count):
+        channel, place = heads[index], index
+        while place and is_before(channel, heads[place - 1]):
+            heads[place] = heads[place - 1]
+            place -= 1
+        heads[place] = channel
+
+
+cdef inline bint is_earlier(OutputVc *vc, InputVc *channel, InputVc *other) noexcept nogil:
+    """Whether a head has its turn at `vc` before another one."""
+    cdef long long first = turn_of_head(vc, channel), second = turn_of_head(vc, other)
+    return channel.index < other.index if first == second else first < second
+
+
+cdef inline long long turn_of_head(OutputVc *vc, InputVc *channel) noexcept nogil:
+    """How long after the input of the last head that got `vc` that of a head has its turn."""
+    cdef long long found = turn(channel.port.index, vc.last_input)
+    # Of the same input, the channels up to that of the last head are the last ones.
+    return found if found or channel.index > vc.last_index else TURN_MASK + 1
+
+
+cdef inline long long turn_at_input(InputVc *channel) noexcept nogil:
+    """How long after the output that its input served last, and after the channel for it."""
+    cdef OutputPort *port = channel.network.port
+    return turn(port.index, channel.port.pointer) << 30 | turn(
         channel.index, channel.port.next_vc[port.number]
     )
 
 
-cdef inline InputVc *first_in_turn(OutputPort *port) noexcept nogil:
-    """The channel whose turn it is among those that compete for an output."""
-    cdef InputVc *channel = port.first
-    cdef InputVc *found = channel
-    cdef long long key, least
-    if not channel.requester.next:
-        return channel
-    least = turn_at(port, channel)
-    while channel.requester.next:
-        channel = <InputVc *> channel.requester.next
-        key = turn_at(port, channel)
-        if key < least:
-            found, least = channel, key
-    return found
+cdef inline long long turn_at_output(InputVc *channel) noexcept nogil:
+    """How long after the input that its output served last."""
+    return turn(channel.port.index, channel.network.port.pointer)
 
 
 cdef inline void wait_for_channel(VirtualNetwork *network, InputVc *channel) noexcept nogil:

@@ -10,7 +10,7 @@ from sip_node.chip.fabric import router
 from sip_node.chip.fabric.credited_fabric import CreditedFabric, ReferenceCreditedFabric
 from sip_node.chip.fabric.cycle_queue import CycleQueue
 from sip_node.chip.fabric.injection import Injection
-from sip_node.chip.fabric.virtual_channels import InputVc
+from sip_node.chip.fabric.virtual_channels import InputVc, OutputVc
 from sip_node.pdes.engine import Engine, ReferenceEngine
 from tests.support.credited_machines import CreditedMachine, Observed
 
@@ -43,6 +43,11 @@ def _fixed_inputs(channel: InputVc) -> tuple[int, int]:
     return (channel.port.index, channel.index)
 
 
+def _fixed_heads(vc: OutputVc, channel: InputVc) -> tuple[int, int]:
+    del vc
+    return _fixed_inputs(channel)
+
+
 def _lowest_channel(injection: Injection, now: int) -> Any:
     vcs = injection.network.vcs
     return next(vc for vc in vcs if vc.credits and vc.credits[0] <= now)
@@ -58,11 +63,18 @@ def _last_router_first(queue: CycleQueue, cycle: int) -> None:
     ("owner", "name", "rule"),
     [
         (router, "_turn", _fixed_inputs),
-        (router, "_turn_of_head", _fixed_inputs),
+        (router, "_turn_of_input", _fixed_inputs),
+        (OutputVc, "turn", _fixed_heads),
         (Injection, "_next_vc", _lowest_channel),
         (CycleQueue, "_execute", _last_router_first),
     ],
-    ids=["turns of inputs", "turns of heads", "turns of channels", "order of routers"],
+    ids=[
+        "turns of outputs",
+        "turns of inputs",
+        "turns of heads",
+        "turns of channels",
+        "order of routers",
+    ],
 )
 def test_another_rule_for_ties_is_noticed(
     monkeypatch: pytest.MonkeyPatch, owner: object, name: str, rule: Callable[..., Any]

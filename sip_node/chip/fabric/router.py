@@ -5,25 +5,25 @@
 An input channel has one packet at a time in this pipeline: the next one is routed in the cycle
 after the tail of the first has won the switch. Flits of different packets share a link in turn.
 
-- *Allocation of channels.* Heads have their turns from the input on that is behind the last one to
-  get a channel of their network, and so have the channels of an input: in a fixed order long
-  packets of one would starve the others. Each takes the first free channel behind that of the
-  packet before it in its input, if both have the same output; else the first free one. A channel is
-  free in the cycle after the tail of its packet has won the switch.
-- *Allocation of the switch*, separable, output first, one iteration (iSLIP; McKeown 1999): of each
-  input and output one channel is the candidate; each output grants one input, each input accepts
-  one output, all in turn. Pointers move on acceptance only, and a grant that is not accepted is
-  lost for the cycle.
+Both allocations are separable, input first, in one iteration: each input requests one resource,
+each resource is given to one of the inputs that request it. All choose in turn; a turn moves on
+when a choice has been accepted, and one that has not is lost for the cycle.
+
+- *Allocation of channels.* A head requests the first free channel behind that of the packet before
+  it in its input, if both have the same output; else the first free one. A channel takes heads
+  in turn, over all channels of all inputs. It is free in the cycle after the tail of its packet has
+  won the switch.
+- *Allocation of the switch.* Of each input one channel requests it: that of the output whose turn
+  it is, and of several for this output, in turn. Each output takes inputs in turn. If the output
+  were the first to choose, one to which nearly all flits of a router go, as at a hot spot, would
+  often have its grant refused by an input that has flits for another output as well.
 
 There are no random numbers: turns are pointers.
 """
 
 from sip_node.chip.fabric.cycle_queue import CycleQueue
 from sip_node.chip.fabric.noc_clock import Pipeline
-from sip_node.chip.fabric.virtual_channels import HELD, InputVc, OutputPort
-
-_TURNS = 1 << 30
-"""More than the indices of ports and channels: differences of two modulo this are cyclic."""
+from sip_node.chip.fabric.virtual_channels import HELD, TURNS, InputVc, OutputPort, OutputVc
 
 
 class Router:
@@ -40,7 +40,8 @@ class Router:
             channel = requests[0]
             # The common case: no competition.
             if channel.vc is None:
-                if self._allocate(channel, now):
+                vc = self._wanted(channel, now)
+                if vc is not None and self._give(vc, channel, now):
                     self._traverse(channel, now)
             elif channel.network.port.free_at > now:
                 self._queue.add(channel, channel.network.port.free_at)
@@ -49,14 +50,30 @@ class Router:
             return
         heads = [channel for channel in requests if channel.vc is None]
         if heads:
-            heads.sort(key=_turn_of_head)
             requests = [channel for channel in requests if channel.vc is not None]
-            requests += [channel for channel in heads if self._allocate(channel, now)]
+            requests += self._with_channels(heads, now)
         for channel in self._winners(requests, now):
             self._traverse(channel, now)
 
-    def _allocate(self, channel: InputVc, now: int) -> bool:
-        """Give a head a channel; whether it requests the switch in the same cycle."""
+    def _with_channels(self, heads: list[InputVc], now: int) -> list[InputVc]:
+        """Give channels to heads: those that request the switch in the same cycle."""
+        # In a fixed order, for it decides who takes the space of a receiver first.
+        heads.sort(key=_place)
+        nominees: dict[OutputVc, InputVc] = {}
+        for channel in heads:
+            vc = self._wanted(channel, now)
+            if vc is None:
+                continue
+            rival = nominees.setdefault(vc, channel)
+            if rival is not channel:
+                lost = channel
+                if vc.turn(channel) < vc.turn(rival):
+                    nominees[vc], lost = channel, rival
+                self._queue.add(lost, now + 1)
+        return [channel for vc, channel in nominees.items() if self._give(vc, channel, now)]
+
+    def _wanted(self, channel: InputVc, now: int) -> OutputVc | None:
+        """The channel for which a head requests; without a free one, it waits."""
         network = channel.network
         vcs = network.vcs
         count = len(vcs)
@@ -64,46 +81,49 @@ class Router:
         for turn in range(first, first + count):
             vc = vcs[turn % count]
             if vc.free_at <= now:
-                break
-        else:
-            network.waiting.append(channel)
-            return False
+                return vc
+        network.waiting.append(channel)
+        return None
+
+    def _give(self, vc: OutputVc, channel: InputVc, now: int) -> bool:
+        """Give a head a free channel; whether it requests the switch in the same cycle."""
+        network = channel.network
         if network.space is not None and not network.admits(channel, now):
             network.waiting.append(channel)
             return False
         vc.free_at = HELD
-        network.pointer = channel.port.index + 1
-        channel.port.next_head[network] = channel.index + 1
-        channel.last_network, channel.last_vc = network, turn % count
+        vc.last = _place(channel)
+        channel.last_network, channel.last_vc = network, vc.number
         return channel.allocated(vc, now)
 
     def _winners(self, requests: list[InputVc], now: int) -> list[InputVc]:
-        by_output: dict[OutputPort, list[InputVc]] = {}
+        """Allocate the switch; the others request it again."""
+        nominees: dict[int, InputVc] = {}
+        lost: list[InputVc] = []
         for channel in requests:
-            port = channel.network.port
+            port, entrance = channel.network.port, channel.port.index
             if port.free_at > now:
                 self._queue.add(channel, port.free_at)
-            elif port in by_output:
-                by_output[port].append(channel)
-            else:
-                by_output[port] = [channel]
-        accepted: dict[int, InputVc] = {}
-        lost: list[InputVc] = []
-        for port, channels in by_output.items():
-            granted = channels[0]
-            if len(channels) > 1:
-                granted = min(channels, key=_turn)
-                lost += [channel for channel in channels if channel is not granted]
-            rival = accepted.setdefault(granted.port.index, granted)
-            if rival is not granted:
-                first = granted.port.pointer
-                if (port.index - first) % _TURNS < (rival.network.port.index - first) % _TURNS:
-                    accepted[granted.port.index], granted = granted, rival
-                lost.append(granted)
+                continue
+            rival = nominees.setdefault(entrance, channel)
+            if rival is not channel:
+                worse = channel
+                if _turn(channel) < _turn(rival):
+                    nominees[entrance], worse = channel, rival
+                lost.append(worse)
+        granted: dict[OutputPort, InputVc] = {}
+        for channel in nominees.values():
+            port = channel.network.port
+            rival = granted.setdefault(port, channel)
+            if rival is not channel:
+                worse = channel
+                if _turn_of_input(channel) < _turn_of_input(rival):
+                    granted[port], worse = channel, rival
+                lost.append(worse)
         for channel in lost:
-            # The link of an output whose grant was not accepted stays free.
+            # The link of an output that no input has requested stays free.
             self._queue.add(channel, now + 1)
-        return list(accepted.values())
+        return list(granted.values())
 
     def _traverse(self, channel: InputVc, now: int) -> None:
         """A flit of `channel` has won the switch."""
@@ -146,19 +166,20 @@ class Router:
             channel.begin(max(now + 1, channel.ready[0]))
 
 
-def _turn_of_head(channel: InputVc) -> tuple[int, int]:
-    """How long after the input that got a channel of its network last, and after its last head."""
-    network, entrance = channel.network, channel.port
-    return (
-        (entrance.index - network.pointer) % _TURNS,
-        (channel.index - entrance.next_head.get(network, 0)) % _TURNS,
-    )
+def _place(channel: InputVc) -> tuple[int, int]:
+    """The place of a channel among those of all inputs of its router."""
+    return channel.port.index, channel.index
 
 
 def _turn(channel: InputVc) -> tuple[int, int]:
-    """How long after the input that its output served last, and after the channel of its input."""
+    """How long after the output that its input served last, and after the channel for it."""
     entrance, port = channel.port, channel.network.port
     return (
-        (entrance.index - port.pointer) % _TURNS,
-        (channel.index - entrance.next_vc.get(port, 0)) % _TURNS,
+        (port.index - entrance.pointer) % TURNS,
+        (channel.index - entrance.next_vc.get(port, 0)) % TURNS,
     )
+
+
+def _turn_of_input(channel: InputVc) -> int:
+    """How long after the input that its output served last."""
+    return (channel.port.index - channel.network.port.pointer) % TURNS

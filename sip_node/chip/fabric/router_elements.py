@@ -49,7 +49,9 @@ class RouterElements:
         At a router `target` they have buffers of `depth` flits, and a credit passes a wire of
         `wire` cycles.
         """
-        channels = [self._channel(port, index * vcs + vc, target, depth, wire) for vc in range(vcs)]
+        channels = [
+            self._channel(port, (index * vcs + vc, vc), target, depth, wire) for vc in range(vcs)
+        ]
         found = VirtualNetwork(self._queue, port, index, channels)
         self._networks.append(found)
         return found
@@ -89,17 +91,23 @@ class RouterElements:
             yield SourceState(packets, _keys_of(injection.network))
 
     def _channel(
-        self, port: OutputPort, index: int, target: Router | None, depth: int, wire: int
+        self,
+        port: OutputPort,
+        numbers: tuple[int, int],
+        target: Router | None,
+        depth: int,
+        wire: int,
     ) -> OutputVc:
-        """Both ends of a virtual channel."""
+        """Both ends of a virtual channel with `numbers` at its port and in its network."""
+        index, number = numbers
         if target is None:
-            return OutputVc(None, 0)
+            return OutputVc(number, None, 0)
         entrance = self._inputs.get(port)
         if entrance is None:
             entrance = self._inputs[port] = InputPort(port.index)
         credit_cycles = target.pipeline.leave + wire
         buffer = InputVc(self._queue, target, entrance, index, target.pipeline, credit_cycles)
-        buffer.feeder = OutputVc(buffer, depth)
+        buffer.feeder = OutputVc(number, buffer, depth)
         return buffer.feeder
 
 

@@ -22,6 +22,8 @@ from sip_node.chip.time_bins import TimeBins
 
 HELD = NEVER_PS
 """`OutputVc.free_at` while a packet has the channel."""
+TURNS = 1 << 30
+"""More than the indices of ports and channels: differences of two modulo this are cyclic."""
 DORMANT = -1
 """Instead of a cycle: not before a flit, a credit or a channel arrives."""
 
@@ -97,16 +99,14 @@ class OutputPort:
 class InputPort:
     """An input of a router: `pointer` is the output behind that of its last flit.
 
-    `next_vc` is the channel behind that of the last flit, by output; `next_head` the channel behind
-    that of the last head that got a channel, by its network.
+    `next_vc` is the channel behind that of the last flit, by output.
     """
 
-    __slots__ = ("index", "next_head", "next_vc", "pointer")
+    __slots__ = ("index", "next_vc", "pointer")
 
     def __init__(self, index: int) -> None:
         self.index, self.pointer = index, 0
         self.next_vc: dict[OutputPort, int] = {}
-        self.next_head: dict[VirtualNetwork, int] = {}
 
 
 class Waiting(Protocol):
@@ -121,22 +121,31 @@ class OutputVc:
     """The sender's end of a virtual channel: `credits` are the cycles from which they are usable.
 
     `target` is the buffer at the other end; None at an output that ejects, where none is needed.
+    `number` is its number in its network, `last` the place of the last head that got it: indices of
+    input and channel.
     """
 
-    __slots__ = ("credits", "free_at", "target", "waiting")
+    __slots__ = ("credits", "free_at", "last", "number", "target", "waiting")
 
-    def __init__(self, target: "InputVc | None", depth: int) -> None:
-        self.target, self.credits = target, deque([0] * depth)
+    def __init__(self, number: int, target: "InputVc | None", depth: int) -> None:
+        self.number, self.target, self.credits = number, target, deque([0] * depth)
+        self.last = (0, -1)
         self.free_at = 0
         self.waiting: Waiting | None = None
+
+    def turn(self, channel: "InputVc") -> tuple[int, int]:
+        """How long after the last head that got it a head has its turn."""
+        entrance, last = self.last
+        turn = (channel.port.index - entrance) % TURNS
+        # Of the same input, the channels up to that of the last head are the last ones.
+        return (turn if turn or channel.index > last else TURNS, channel.index)
 
 
 class VirtualNetwork:
     """The channels of one message class and layer at an output; packets never leave their class.
 
-    `waiting` are the inputs whose packets need a channel, `pointer` is the input after the
-    last that got one. `space`, where the receiver has a limit, is the number of flits for which it
-    has room: a packet takes its space with its channel.
+    `waiting` are the inputs whose packets need a channel. `space`, where the receiver has a limit,
+    is the number of flits for which it has room: a packet takes its space with its channel.
     """
 
     __slots__ = (
@@ -145,7 +154,6 @@ class VirtualNetwork:
         "_short_of_space",
         "eject",
         "index",
-        "pointer",
         "port",
         "space",
         "vcs",
@@ -157,7 +165,6 @@ class VirtualNetwork:
     ) -> None:
         self._queue = queue
         self.port, self.index, self.vcs = port, index, vcs
-        self.pointer = 0
         self.waiting: list[InputVc] = []
         self.space: int | None = None
         self._capacity = 0
