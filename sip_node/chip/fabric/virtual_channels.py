@@ -129,7 +129,7 @@ class OutputVc:
 
     def __init__(self, number: int, target: "InputVc | None", depth: int) -> None:
         self.number, self.target, self.credits = number, target, deque([0] * depth)
-        self.last = (0, -1)
+        self.last: tuple[int, int] = (0, -1)
         self.free_at = 0
         self.waiting: Waiting | None = None
 
