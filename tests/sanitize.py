@@ -1,8 +1,8 @@
 """Runs the compiled core under ASan and UBSan: `make sanitize`.
 
 A copy of the checkout in `build/sanitized` is built with both sanitizers. The property tests of
-both cores and eight benches run on it; a report of any process is an error.
-First, a planted write beyond a buffer must be reported: a sanitizer that is not loaded is noticed.
+both cores and eight benches run on it. A process ends with an error at its first report. First, a
+planted fault must be reported for each sanitizer: one that is not loaded is noticed.
 `python -m tests.sanitize NAME` runs the steps with NAME in their command.
 """
 
@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 COPY = ROOT / "build" / "sanitized"
@@ -19,7 +20,13 @@ FILES = ("hatch_build.py", "launch.py", "topology.yaml", "ccl.yaml", "pyproject.
 # Python's own flags wrap signed integers, which hides their overflow.
 FLAGS = "-fsanitize=address,undefined"
 COMPILER = f"-O1 -fno-wrapv -fno-omit-frame-pointer {FLAGS}"
-PLANTED = "import ctypes; ctypes.memset(ctypes.create_string_buffer(8), 0, 4096)"
+# For each sanitizer, a fault that it must report: a write beyond a buffer, and a difference of
+# times that overflows, which no component computes.
+PLANTED = {
+    "heap-buffer-overflow": "import ctypes; ctypes.memset(ctypes.create_string_buffer(8), 0, 4096)",
+    "signed integer overflow": "from sip_node.chip.fabric.server import Server; "
+    "Server('planted', 1).reserve(-(1 << 63), 0, 0)",
+}
 TESTS = (
     "tests/property/test_compiled_core.py",
     "tests/property/test_compiled_crossings.py",
@@ -50,14 +57,16 @@ STEPS = (
 def main(name: str = "") -> int:
     """Build and run all steps; returns the exit code."""
     _build()
-    if not (_run(("-c", PLANTED), "planted") and _reports("planted")):
-        print("sanitize: the planted overflow is not reported: the sanitizers do not run")
-        return 1
-    failed = [step for step in STEPS if name in " ".join(step) and _run(step, "report")]
-    for report in _reports("report"):
-        print(f"{report}:\n{report.read_text(encoding='utf-8', errors='replace')[:4000]}")
-    print(f"sanitize: {len(failed)} steps failed, {len(_reports('report'))} reports")
-    return 1 if failed or _reports("report") else 0
+    for report, fault in PLANTED.items():
+        run = _run(("-c", fault), stderr=subprocess.PIPE, text=True)
+        if not run.returncode or report not in run.stderr:
+            print(f"sanitize: no report of a planted {report}:\n{run.stderr}")
+            return 1
+    failed = [step for step in STEPS if name in " ".join(step) and _run(step).returncode]
+    for step in failed:
+        print("sanitize: failed:", *step)
+    print(f"sanitize: {len(failed)} steps failed")
+    return 1 if failed else 0
 
 
 def _build() -> None:
@@ -68,16 +77,14 @@ def _build() -> None:
         shutil.copytree(ROOT / folder, COPY / folder, ignore=ignored)
     for file in FILES:
         shutil.copy2(ROOT / file, COPY / file)
-    for report in (*_reports("report"), *_reports("planted")):
-        report.unlink()
     flags = {"CFLAGS": COMPILER, "LDFLAGS": FLAGS, "KERNBENCH_CORE": "compiled"}
     subprocess.run(
         [sys.executable, "hatch_build.py"], cwd=COPY, env={**os.environ, **flags}, check=True
     )
 
 
-def _run(step: tuple[str, ...], log: str) -> int:
-    """Run Python with `step`; its exit code. Reports go to files that begin with `log`."""
+def _run(step: tuple[str, ...], **options: Any) -> "subprocess.CompletedProcess[str]":
+    """Run Python with `step`. A report ends its process with an error."""
     print("sanitize:", *step, flush=True)
     asan = "detect_leaks=0:detect_stack_use_after_return=1"
     environment = {
@@ -85,20 +92,16 @@ def _run(step: tuple[str, ...], log: str) -> int:
         "LD_PRELOAD": " ".join(_library(name) for name in ("libasan.so", "libubsan.so")),
         # Python frees nothing at its exit. A greenlet's stack is moved while it waits, so frames
         # that are left have a heap of their own.
-        "ASAN_OPTIONS": f"{asan}:log_path={COPY / log}.asan",
-        "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={COPY / log}.ubsan",
+        "ASAN_OPTIONS": asan,
+        # By default UBSan prints a report, which a test captures, and the process goes on.
+        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
         # The blocks of Python's own allocator have no borders that ASan sees.
         "PYTHONMALLOC": "malloc",
         "PYTHONPATH": str(COPY),
         "KERNBENCH_CORE": "compiled",
     }
-    output = None if log == "report" else subprocess.DEVNULL
     command = [sys.executable, *step]
-    return subprocess.run(command, cwd=COPY, env=environment, stdout=output, check=False).returncode
-
-
-def _reports(log: str) -> list[Path]:
-    return sorted(COPY.glob(f"{log}.*san.*"))
+    return subprocess.run(command, cwd=COPY, env=environment, check=False, **options)
 
 
 def _library(name: str) -> str:

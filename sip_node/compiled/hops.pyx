@@ -12,7 +12,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
 from sip_node.compiled.approach cimport Approach, Lookout
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
 from sip_node.compiled.packet cimport Packet
-from sip_node.compiled.packet_train cimport PacketTrain, new_train, wait_behind
+from sip_node.compiled.packet_train cimport FIRST_STAGES, PacketTrain, new_train, wait_behind
 from sip_node.compiled.prefetch cimport prefetch
 from sip_node.compiled.sender cimport Sender
 from sip_node.compiled.server cimport FifoServer, Service
@@ -119,7 +119,7 @@ cdef class Hops(Actor):
         if packet.train is not None:
             # For the wait behind others, while the server comes into the cache.
             prefetch(&packet.train.links, 0, 3)
-            prefetch(&packet.train.own_links[event.step + 1], 1, 3)
+            prefetch(&packet.train.own_links[min(event.step + 1, FIRST_STAGES - 1)], 1, 3)
         link = route.links[event.step]
         stage = &self.stages[link]
         server = <object> PyList_GET_ITEM(self.links, link)
