@@ -26,7 +26,7 @@ class RunLock:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._release = finalize(self, _released, directory / LOCK, _locked(directory))
+        self._release = finalize(self, _released, directory / LOCK, _locked(directory), os.getpid())
 
     def release(self) -> None:
         """Release the lock; without effect if it has been released."""
@@ -41,8 +41,10 @@ def _locked(directory: Path) -> int:
             _lock(file, directory)
             # Another run may have removed it with its own lock since it was opened.
             if path.exists() and os.path.samestat(os.fstat(file), path.stat()):
-                os.truncate(file, 0)
-                os.write(file, f"{os.getpid()}\n".encode())
+                # The lock holds without the id of the process: a full disk is an error of the files.
+                with suppress(OSError):
+                    os.truncate(file, 0)
+                    os.write(file, f"{os.getpid()}\n".encode())
                 return file
         except BaseException:
             os.close(file)
@@ -62,10 +64,10 @@ def _lock(file: int, directory: Path) -> None:
         pass
 
 
-def _released(path: Path, file: int) -> None:
+def _released(path: Path, file: int, owner: int) -> None:
     # Removed first: a process that opens it from now on gets a file of its own. A child of `fork`
     # has a copy of this object, and must not remove the lock of its parent.
-    with suppress(OSError):
-        if os.pread(file, _LONGEST_PID, 0) == f"{os.getpid()}\n".encode():
+    if os.getpid() == owner:
+        with suppress(OSError):
             path.unlink()
     os.close(file)

@@ -97,7 +97,7 @@ def run_with(copy: Path, files: Path | None = None) -> RunResult:
 def test_two_copies_of_one_code_are_one_code(copy: Path):
     result = run_with(copy)
     assert result.error is None
-    assert len(result.code["sip_node.pdes.loop"]) == 64
+    assert len(result.code["sip_node.pdes.loop"].sha256) == 64
 
 
 def test_one_changed_line_in_the_package_of_one_lp_ends_the_run_before_its_start(copy: Path):

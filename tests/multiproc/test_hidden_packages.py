@@ -86,13 +86,12 @@ def test_in_the_working_directory_of_the_command_it_hides_nothing(folder: Path) 
     assert done.returncode == 0, done.stderr
 
 
-def test_in_the_working_directory_of_python_m_it_is_named(folder: Path) -> None:
-    (folder / "runtime.py").touch()
+def test_in_the_working_directory_of_python_m_it_hides_nothing(folder: Path) -> None:
+    """It may be a directory of another user's runs, of which nothing is imported."""
+    for package in ("runtime", "coordinator", "simpy"):
+        (folder / f"{package}.py").write_text("raise ValueError('imported')\n")
     done = python(folder, "-m", "kernbench", "--list")
-    assert done.stderr == f"kernbench: error: {hides(folder / 'runtime.py', 'runtime')}\n"
-    (folder / "runtime.py").rename(folder / "coordinator.py")
-    done = python(folder, "-m", "kernbench", "--list")
-    assert done.stderr == f"kernbench: error: {hides(folder / 'coordinator.py', 'coordinator')}\n"
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_in_the_working_directory_of_an_lp_joined_by_hand_it_hides_nothing(folder: Path) -> None:
