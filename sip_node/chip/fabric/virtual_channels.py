@@ -122,7 +122,7 @@ class OutputVc:
     """The sender's end of a virtual channel: `credits` are the cycles from which they are usable.
 
     `target` is the buffer at the other end; None at an output that ejects, where none is needed.
-    `number` is its number in its network, `pointer` the input behind the one that got it last.
+    `number` is its number in its network, `pointer` the input behind that of its last head.
     """
 
     __slots__ = ("credits", "free_at", "number", "pointer", "target", "waiting")
