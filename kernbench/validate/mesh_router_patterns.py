@@ -15,7 +15,7 @@ ROUTERS = {
 }
 """The routers of `PATTERNS_FILE` by the first letters of their names."""
 LOADS = {
-    "r1": {"transpose": 0.24, "bitcomp": 0.32, "neighbor": 0.32, "hotspot": 0.36},
+    "r1": {"transpose": 0.24, "bitcomp": 0.32, "neighbor": 0.32, "hotspot": 0.34},
     "r2": {"transpose": 0.24, "bitcomp": 0.32, "neighbor": 0.32, "hotspot": 0.34},
     "r4": {"transpose": 0.08, "bitcomp": 0.08, "neighbor": 0.24, "hotspot": 0.08},
 }

@@ -29,13 +29,13 @@ from sip_node.compiled.router_state cimport (
     earliest_of_source,
     first_credit,
     has_credit,
-    is_earlier,
     is_power_of_two,
     sort_by_place,
     take_credit,
     turn,
     turn_at_input,
     turn_at_output,
+    turn_of_head,
     wait_for_channel,
 )
 from sip_node.compiled.times cimport NEVER_PS
@@ -98,7 +98,7 @@ cdef class ClockedRouters(CycleAgenda):
                 self.requested[requested] = vc
                 requested += 1
                 continue
-            if is_earlier(vc, channel, vc.nominee):
+            if turn_of_head(vc, channel) < turn_of_head(vc, vc.nominee):
                 vc.nominee, channel = channel, vc.nominee
             self.add(&channel.requester, now + 1)
         for index in range(requested):
@@ -132,7 +132,7 @@ cdef class ClockedRouters(CycleAgenda):
             return False
         # The packet holds the channel.
         vc.free_at = NEVER_PS
-        vc.last_input, vc.last_index = channel.port.index, channel.index
+        vc.pointer, channel.port.next_head = channel.port.index + 1, channel.index + 1
         channel.last_network, channel.last_vc = network, <int> (vc - network.vcs)
         channel.vc = vc
         cycle = earliest(channel, now + channel.requester.arbiter.allocate)

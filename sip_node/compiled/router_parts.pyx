@@ -115,13 +115,10 @@ cdef class RouterParts:
         """A virtual network of `port` with `vcs` channels; see `RouterElements.network`."""
         cdef NetworkPart part = NetworkPart()
         cdef VirtualNetwork *network
-        cdef int number
         part.arena, part.port, part.index = self.routers.arena, port, index
         part.network = network = <VirtualNetwork *> part.arena.take(1, sizeof(VirtualNetwork))
         network.port, network.index, network.count = port.port, index, vcs
         network.vcs = <OutputVc *> part.arena.take(vcs, sizeof(OutputVc))
-        for number in range(vcs):
-            network.vcs[number].last_index = -1
         if target is not None:
             self.connect(part, target, depth, wire)
         self.networks.append(part)

@@ -63,6 +63,7 @@ cdef struct InputPort:
     long long pointer
     # Turns by the number of an output at the router.
     long long *next_vc
+    long long next_head
     # The channel that requests the switch in the present cycle, the first in turn so far.
     InputVc *nominee
     InputPort *next
@@ -71,9 +72,8 @@ cdef struct InputPort:
 cdef struct OutputVc:
     InputVc *target
     long long free_at
-    # The place of the last head that got it, and the head that requests it in the present cycle.
-    long long last_input
-    long long last_index
+    long long pointer
+    # The head that requests it in the present cycle, the first in turn so far.
     InputVc *nominee
     Requester *waiting
     # Credits that no flit has used yet, which come before those that have returned.
@@ -192,17 +192,11 @@ cdef inline void sort_by_place(InputVc **heads, int count) noexcept nogil:
         heads[place] = channel
 
 
-cdef inline bint is_earlier(OutputVc *vc, InputVc *channel, InputVc *other) noexcept nogil:
-    """Whether a head has its turn at `vc` before another one."""
-    cdef long long first = turn_of_head(vc, channel), second = turn_of_head(vc, other)
-    return channel.index < other.index if first == second else first < second
-
-
 cdef inline long long turn_of_head(OutputVc *vc, InputVc *channel) noexcept nogil:
-    """How long after the input of the last head that got `vc` that of a head has its turn."""
-    cdef long long found = turn(channel.port.index, vc.last_input)
-    # Of the same input, the channels up to that of the last head are the last ones.
-    return found if found or channel.index > vc.last_index else TURN_MASK + 1
+    """How long after the input that got `vc` last, and after the last head of its input."""
+    return turn(channel.port.index, vc.pointer) << 30 | turn(
+        channel.index, channel.port.next_head
+    )
 
 
 cdef inline long long turn_at_input(InputVc *channel) noexcept nogil:

@@ -10,9 +10,10 @@ each resource is given to one of the inputs that request it. All choose in turn;
 when a choice has been accepted, and one that has not is lost for the cycle.
 
 - *Allocation of channels.* A head requests the first free channel behind that of the packet before
-  it in its input, if both have the same output; else the first free one. A channel takes heads
-  in turn, over all channels of all inputs. It is free in the cycle after the tail of its packet has
-  won the switch.
+  it in its input, if both have the same output; else the first free one. A channel takes inputs in
+  turn, and heads of an input in turn: in turn over the channels of all inputs, an input with heads
+  in more channels would have more of the output. It is free in the cycle after the tail of its
+  packet has won the switch.
 - *Allocation of the switch.* Of each input one channel requests it: that of the output whose turn
   it is, and of several for this output, in turn. Each output takes inputs in turn. If the output
   were the first to choose, one to which nearly all flits of a router go, as at a hot spot, would
@@ -92,7 +93,7 @@ class Router:
             network.waiting.append(channel)
             return False
         vc.free_at = HELD
-        vc.last = _place(channel)
+        vc.pointer, channel.port.next_head = channel.port.index + 1, channel.index + 1
         channel.last_network, channel.last_vc = network, vc.number
         return channel.allocated(vc, now)
 

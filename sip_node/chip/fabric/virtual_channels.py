@@ -99,13 +99,14 @@ class OutputPort:
 class InputPort:
     """An input of a router: `pointer` is the output behind that of its last flit.
 
-    `next_vc` is the channel behind that of the last flit, by output.
+    `next_vc` is the channel behind that of the last flit, by output; `next_head` the channel behind
+    that of the last head that got a channel.
     """
 
-    __slots__ = ("index", "next_vc", "pointer")
+    __slots__ = ("index", "next_head", "next_vc", "pointer")
 
     def __init__(self, index: int) -> None:
-        self.index, self.pointer = index, 0
+        self.index, self.pointer, self.next_head = index, 0, 0
         self.next_vc: dict[OutputPort, int] = {}
 
 
@@ -121,24 +122,23 @@ class OutputVc:
     """The sender's end of a virtual channel: `credits` are the cycles from which they are usable.
 
     `target` is the buffer at the other end; None at an output that ejects, where none is needed.
-    `number` is its number in its network, `last` the place of the last head that got it: indices of
-    input and channel.
+    `number` is its number in its network, `pointer` the input behind that of its last head.
     """
 
-    __slots__ = ("credits", "free_at", "last", "number", "target", "waiting")
+    __slots__ = ("credits", "free_at", "number", "pointer", "target", "waiting")
 
     def __init__(self, number: int, target: "InputVc | None", depth: int) -> None:
         self.number, self.target, self.credits = number, target, deque([0] * depth)
-        self.last: tuple[int, int] = (0, -1)
-        self.free_at = 0
+        self.free_at = self.pointer = 0
         self.waiting: Waiting | None = None
 
     def turn(self, channel: "InputVc") -> tuple[int, int]:
-        """How long after the last head that got it a head has its turn."""
-        entrance, last = self.last
-        turn = (channel.port.index - entrance) % TURNS
-        # Of the same input, the channels up to that of the last head are the last ones.
-        return (turn if turn or channel.index > last else TURNS, channel.index)
+        """How long after the input that got it last, and after the last head of its input."""
+        entrance = channel.port
+        return (
+            (entrance.index - self.pointer) % TURNS,
+            (channel.index - entrance.next_head) % TURNS,
+        )
 
 
 class VirtualNetwork:
