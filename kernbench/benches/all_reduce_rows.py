@@ -41,7 +41,7 @@ def _counts(min_bytes: int, max_bytes: int, factor: int, dtype: DType) -> Iterat
         return
     size = min_bytes
     while size <= max_bytes:
-        yield max(size // dtype.itemsize, 1)
+        yield size // dtype.itemsize
         size *= factor
 
 

@@ -25,6 +25,12 @@ def _check_sizes(min_bytes: int, max_bytes: int, factor: int, dtype: str, warmup
             f"sizes go from --min-bytes {min_bytes} to --max-bytes {max_bytes} "
             f"by --factor {factor}: needs 0 < min <= max and a factor of at least 2"
         )
+    itemsize = DTYPES[dtype].itemsize
+    if min_bytes % itemsize:
+        raise UsageError(
+            f"--min-bytes {min_bytes}: an element of {dtype} has {itemsize} bytes, and a size is a "
+            "multiple of it"
+        )
     if warmup < 0:
         raise UsageError(f"--warmup {warmup}: cannot be negative")
 

@@ -1,7 +1,7 @@
 """`kernbench validate`: checks of the model against closed forms and reference data."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import click
 
 from kernbench.cli.options import CONTEXT_SETTINGS, number
 from kernbench.theory.topology_file import TopologyFile
-from kernbench.validate.check import GROUPS
+from kernbench.validate.check import GROUPS, Check
 from kernbench.validate.mesh_checks import traffic_csv
 from kernbench.validate.mesh_network import FLOW_CONTROLS, PATTERNS, MeshRouter, Traffic
 from kernbench.validate.plan import Part, missed, parts, run
@@ -165,16 +165,22 @@ def _validate(
     if csv_path is not None:
         clear_output(csv_path, "validate: --csv")
     began_s = now_s()
-    checks = run(text, chosen, only, procs, fail_fast=fail_fast)
+    checks: list[Check] = []
+    print_tables(_stored(run(text, chosen, only, procs, fail_fast=fail_fast), checks))
     if not checks:
         raise UsageError(
             f"validate: --only {only}: no check has an id that starts with this; --list shows them"
         )
-    print_tables(checks)
     print(f"{summary(checks)} ({now_s() - began_s:.1f} s)")
     if csv_path is not None:
         write_csv(csv_path, checks)
     return 1 if missed(checks) else 0
+
+
+def _stored(checks: Iterable[Check], into: list[Check]) -> Iterator[Check]:
+    for check in checks:
+        into.append(check)
+        yield check
 
 
 def _list(chosen: Sequence[Part]) -> None:

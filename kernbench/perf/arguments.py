@@ -268,7 +268,7 @@ PERF_GROUPS: Mapping[str, tuple[click.Option, ...]] = {
             "--out",
             "DIR",
             FILE,
-            "also run.json, oplog.jsonl and trace.json  [default: none of them]",
+            "write the files of a run, with records for `why`  [default: none of them]",
         ),
     ),
 }

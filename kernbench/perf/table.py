@@ -10,7 +10,7 @@ import msgspec
 
 from coordinator.report.text_table import TextColumn, TextStyle, TextTable
 from kernbench.benches.collective_perf.bound import TimeBound, mean
-from kernbench.benches.collective_perf.collective import PerfCase, PerfParameters
+from kernbench.benches.collective_perf.collective import PerfCase, PerfParameters, rounded_sizes
 from kernbench.perf.arguments import AVERAGES
 from runtime.core.bench_registry import PerfRow
 from runtime.core.output import write_output
@@ -88,6 +88,10 @@ def parameter_lines(
     numbers = parameters.cube_numbers
     cubes = f"cube{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))} ({where})"
     yield f"# algorithm {algorithm}, a buffer on up to {parameters.pes} PEs of {cubes}"
+    if rounded := rounded_sizes(parameters, ranks):
+        size, down = next(iter(rounded.items()))
+        runs = f"runs with {down} B" if down else "has no row"
+        yield f"# sizes are rounded down to whole elements of every rank: {size} B {runs}"
     yield "#"
 
 

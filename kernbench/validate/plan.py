@@ -178,37 +178,41 @@ def _kernels(seed: int) -> Iterator[Part]:
 
 def run(
     text: str, chosen: Sequence[Part], prefix: str, procs: int, *, fail_fast: bool = False
-) -> list[Check]:
-    """The checks of the chosen parts whose ids start with `prefix`, on the topology file `text`.
+) -> Iterator[Check]:
+    """The checks of the chosen parts whose ids start with `prefix`, on the topology file `text`, in
+    the order of the parts; each as soon as it and those before it are known.
 
     With `procs` 1, all run in this process. The result does not depend on `procs`, unless
     `fail_fast` ends the run behind the first part with a check that is out of tolerance: then it
     has the checks of the parts that are complete.
     """
     if procs == 1:
-        found = _in_this_process(text, chosen, prefix, fail_fast=fail_fast)
-    else:
-        # Fresh interpreters: a fork of a process with threads inherits locks which no thread
-        # releases.
-        with ProcessPoolExecutor(procs, mp_context=get_context("spawn")) as pool:
-            futures = _submitted(pool, text, chosen, prefix)
-            for future in as_completed(futures) if fail_fast else ():
-                if missed(future.result()):
-                    pool.shutdown(cancel_futures=True)
-                    break
-            found = [future.result() for future in futures if not future.cancelled()]
-    return [check for checks in found for check in checks]
+        yield from _in_this_process(text, chosen, prefix, fail_fast=fail_fast)
+        return
+    # Fresh interpreters: a fork of a process with threads inherits locks which no thread releases.
+    with ProcessPoolExecutor(procs, mp_context=get_context("spawn")) as pool:
+        futures = _submitted(pool, text, chosen, prefix)
+        for future in as_completed(futures) if fail_fast else ():
+            if missed(future.result()):
+                pool.shutdown(cancel_futures=True)
+                break
+        try:
+            for future in futures:
+                if not future.cancelled():
+                    yield from future.result()
+        finally:
+            # A reader that has ended, such as `head`, does not wait for the other parts.
+            pool.shutdown(cancel_futures=True)
 
 
 def _in_this_process(
     text: str, chosen: Sequence[Part], prefix: str, *, fail_fast: bool
-) -> list[list[Check]]:
-    found: list[list[Check]] = []
+) -> Iterator[Check]:
     for part in chosen:
-        found.append(_checks(text, part, prefix))
-        if fail_fast and missed(found[-1]):
-            break
-    return found
+        found = _checks(text, part, prefix)
+        yield from found
+        if fail_fast and missed(found):
+            return
 
 
 def _submitted(

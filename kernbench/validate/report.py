@@ -2,6 +2,7 @@
 
 import csv
 import io
+import sys
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -26,13 +27,15 @@ STYLE = TextStyle(gap=3, heading_marks=(" ",), row_mark=" ", ruled=True, overhan
 
 
 def print_tables(checks: Iterable[Check]) -> None:
-    """A table per group."""
+    """A table per group, printed when the first check of the next group is known."""
     for group, members in groupby(checks, key=lambda check: check.id[0]):
         # All columns are left-aligned: formulas and numbers of different units do not line up.
         table = TextTable([TextColumn(name, left=True) for name in COLUMNS], STYLE)
         for check in members:
             table.row(*_cells(check), faulty=not check.passed)
         print_table(table, f"{group}  {GROUPS[group]}\n")
+        # The groups take minutes together, and a pipe or a file is buffered.
+        sys.stdout.flush()
 
 
 def summary(checks: Sequence[Check]) -> str:

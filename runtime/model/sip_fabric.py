@@ -31,14 +31,14 @@ class SipFabric:
 
     Routes take the shorter direction of a ring, the + direction if both are equal. In grids they
     follow columns (x) first, then rows (y), each like a ring if the grid wraps around. Through a
-    switch every SIP is a neighbour of every other.
+    switch (`is_switched`) every SIP is a neighbour of every other, and has one port for all.
     """
 
     def __init__(self, topology: Topology) -> None:
         self.sips = topology.sips
         self.columns, self.rows = topology.sip_grid
         self.wraps = topology.system.sips.topology != "mesh_2d_no_wrap"
-        self._switched = topology.system.sips.fabric == "switch"
+        self.is_switched = topology.system.sips.fabric == "switch"
         self._bw_gbs = topology.ucie.bw_gbs
         self._crossing_ps = crossing_ps(topology)
 
@@ -48,7 +48,7 @@ class SipFabric:
 
     def neighbours(self, sip: int) -> tuple[int, ...]:
         """The SIPs at one crossing from `sip`, in ascending order."""
-        if self._switched:
+        if self.is_switched:
             return tuple(other for other in range(self.sips) if other != sip)
         (column, row) = self.grid(sip)
         beside = {self._at(column + dx, row + dy) for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1))}
@@ -64,7 +64,7 @@ class SipFabric:
     def next_hop(self, at: int, target: int) -> int:
         """The neighbour of `at` on the route to another SIP."""
         assert at != target, f"SIP {at} is already there"
-        if self._switched:
+        if self.is_switched:
             return target
         (column, row), (to_column, to_row) = self.grid(at), self.grid(target)
         if column != to_column:
@@ -91,7 +91,7 @@ class SipFabric:
     def layers(self) -> int:
         """The virtual layers of the links between SIPs: 2 if packets are forwarded round a ring."""
         # On a ring of three or fewer no route has two crossings, so no crossing waits for another.
-        rings = self.wraps and not self._switched
+        rings = self.wraps and not self.is_switched
         return 2 if rings and max(self.columns, self.rows) > 3 else 1
 
     def layer(self, source: int, at: int, target: int) -> int:
@@ -114,7 +114,7 @@ class SipFabric:
     @property
     def diameter(self) -> int:
         """Crossings between the two SIPs that are farthest apart."""
-        if self._switched:
+        if self.is_switched:
             return min(1, self.sips - 1)
         if self.wraps:
             return self.columns // 2 + self.rows // 2

@@ -67,7 +67,7 @@ PREFIXES = [
 @pytest.mark.parametrize("prefix", PREFIXES)
 def test_expectations_follow_the_numbers_of_the_file(prefix: str) -> None:
     chosen = [part for part in parts(7, full=False) if part.may_match(prefix)]
-    found = run(OTHER, chosen, prefix, procs=1)
+    found = list(run(OTHER, chosen, prefix, procs=1))
     assert found
     assert missed(found) == []
 

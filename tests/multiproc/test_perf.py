@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from kernbench.run_records import open_run
+from runtime.core.run_tables import OPS
 from tests.support.runs import ROOT, kernbench
 from tests.support.topologies import variant_text
 
@@ -76,6 +78,8 @@ def test_measurements_are_verified_and_kept(tmp_path: Path, topology) -> None:
     assert run.report["bench"] == "reduce_scatter_perf"
     assert run.report["verification"]["operations"] > 0
     assert [(row["size_bytes"], row["algorithm"]) for row in written["rows"]] == [(1024, "ring")]
+    # As docs/runs.md states, the files of `--out` are those of any run.
+    assert len(open_run(tmp_path / "run").table(OPS, 0)) > 0
 
 
 def test_a_wrong_kernel_fails_the_run(tmp_path: Path, topology) -> None:

@@ -130,7 +130,7 @@ class CollectiveBounds:
         """The bytes that must cross links, at two cuts: around the SIP, and through all links."""
         if not self._hops(case, rank):
             return 0
-        all_gbs = sum((exact(link.bw_gbs) for link in self._fabric.links), Fraction(0))
+        all_gbs = sum(map(self._into_gbs, range(self._fabric.sips)), Fraction(0))
         return ceil(
             max(
                 bytes_ps(_of_a_rank(case), self._into_gbs(rank)),
@@ -141,8 +141,9 @@ class CollectiveBounds:
     def _into_gbs(self, sip: int) -> Fraction:
         """The bandwidth of all links into a SIP; it sends at the same rate."""
         # Links are stored for each direction, and both have the same bandwidth.
-        links = (link for link in self._fabric.links if link.source == sip)
-        return sum((exact(link.bw_gbs) for link in links), Fraction(0))
+        links = [exact(link.bw_gbs) for link in self._fabric.links if link.source == sip]
+        # To a switch a SIP has one port, which carries the bytes for all its neighbours.
+        return max(links) if self._fabric.is_switched else sum(links, Fraction(0))
 
     def _in_all(self, case: PerfCase) -> int:
         """Bytes that links carry, counted once for every link that they cross."""

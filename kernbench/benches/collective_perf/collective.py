@@ -192,11 +192,31 @@ def perf_cases(parameters: PerfParameters, ranks: int) -> Iterator[PerfCase]:
 def _counts(
     parameters: PerfParameters, collective: Collective, itemsize: int, ranks: int
 ) -> Iterator[int]:
+    for size in _sizes(parameters):
+        if count := size // _unit_bytes(collective, itemsize, ranks):
+            yield count
+
+
+def rounded_sizes(parameters: PerfParameters, ranks: int) -> Mapping[int, int]:
+    """The requested sizes that are no whole elements of every rank, and what they are rounded down
+    to; 0 for a size without a row. Of several types, for the largest element.
+    """
+    dtypes = tuple(DTYPES) if parameters.dtype == ALL else (parameters.dtype,)
+    itemsize = max(DTYPES[dtype].itemsize for dtype in dtypes)
+    unit = _unit_bytes(COLLECTIVES[parameters.collective], itemsize, ranks)
+    return {size: size - size % unit for size in _sizes(parameters) if size % unit}
+
+
+def _unit_bytes(collective: Collective, itemsize: int, ranks: int) -> int:
+    """The size of the larger buffer of a rank with one element, or one of every rank."""
+    return itemsize * (ranks if collective.parts else 1)
+
+
+def _sizes(parameters: PerfParameters) -> Iterator[int]:
+    """The requested sizes."""
     size = parameters.min_bytes
     while size <= parameters.max_bytes:
-        count = size // itemsize // (ranks if collective.parts else 1)
-        if count:
-            yield count
+        yield size
         size = (
             size * parameters.step_factor
             if parameters.step_factor > 1

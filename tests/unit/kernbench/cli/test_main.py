@@ -26,6 +26,10 @@ from runtime.core.compiled.choice import CORE
         (["--algorithm", "rign"], "no algorithm 'rign'; did you mean 'ring'?"),
         (["--algorithm", "point_to_pont"], "no algorithm 'point_to_pont'; known: auto, halving"),
         (["perf", "all_reduce", "--algorithm", "point_to_point"], "the algorithm of send and rec"),
+        (
+            ["--min-bytes", "3"],
+            "--min-bytes 3: an element of float32 has 4 bytes, and a size is a mul",
+        ),
         (["--factor", "1"], "by --factor 1: needs 0 < min <= max and a factor of at least 2"),
         (["--warmup", "-1"], "--warmup -1: cannot be negative"),
         (["--dtype", "f99"], "unknown dtype 'f99'"),

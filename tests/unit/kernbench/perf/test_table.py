@@ -212,3 +212,14 @@ def test_the_rows_are_written_with_all_digits(tmp_path: Path):
         0.2,
         1.5,
     ]
+
+
+def test_the_heading_states_that_sizes_are_rounded_down():
+    parameters = replace(SMALL, collective="all_reduce", dtype="float", step_factor=2)
+    for least, stated in ((3, "3 B has no row"), (6, "6 B runs with 4 B")):
+        odd = replace(parameters, min_bytes=least, max_bytes=24)
+        heading = list(parameter_lines(odd, 1, 4, "ring", "nearest"))
+        whole = "# sizes are rounded down to whole elements of every rank: "
+        assert [line for line in heading if line.startswith(whole)] == [whole + stated]
+    even = replace(parameters, min_bytes=4, max_bytes=24)
+    assert len(list(parameter_lines(even, 1, 4, "ring", "nearest"))) == 3

@@ -67,11 +67,20 @@ def test_two_sips_have_one_link_in_each_direction():
     assert links_part_ps("all_reduce", 2) == pytest.approx(expected_ps(Fraction(1)), abs=1)
 
 
-def test_through_a_switch_every_pair_has_a_link():
-    share = max(Fraction(2 * 3, 4 * 3), Fraction(1, 3))
-    assert links_part_ps("all_reduce", 4, system__sips__fabric="switch") == pytest.approx(
-        expected_ps(share), abs=1
-    )
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+def test_through_a_switch_all_bytes_of_a_sip_pass_its_one_port(ranks: int):
+    """All-reduce: 2(n-1) S on n ports, one for each direction. With parts of S: (n-1) n S."""
+    n = ranks
+    shares = {
+        "all_reduce": max(Fraction(2 * (n - 1), n), Fraction(1)),
+        "all_gather": Fraction(n - 1),
+        "alltoall": Fraction(n - 1),
+        "broadcast": Fraction(1),
+        "sendrecv": Fraction(1),
+    }
+    for name, share in shares.items():
+        found = links_part_ps(name, ranks, system__sips__fabric="switch")
+        assert found == pytest.approx(expected_ps(share), abs=1), name
 
 
 def test_the_two_links_of_a_corner_limit_a_broadcast_on_a_mesh():

@@ -13,6 +13,7 @@ from kernbench.benches.collective_perf.collective import (
     PerfCase,
     PerfParameters,
     perf_cases,
+    rounded_sizes,
 )
 from kernbench.benches.collective_perf.values import BLOCK, combined, inputs, wrong_elements
 from runtime.core.dtypes import bfloat16, float16, float32, float64, int8, int32
@@ -202,3 +203,25 @@ def test_the_product_of_many_ranks_stays_in_the_range_of_the_narrowest_type(rank
     limits = np.finfo(np.float16)
     assert (np.abs(product) < float(limits.max)).all()
     assert (np.abs(product) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "rounded"),
+    [
+        ("all_reduce", "float", {3: 0, 6: 4}),
+        ("all_reduce", "int8", {}),
+        # The elements of 4 bytes of 4 ranks are 16 bytes.
+        ("all_gather", "float", {3: 0, 6: 0, 12: 0, 24: 16}),
+        ("all_reduce", "all", {3: 0, 6: 4}),
+    ],
+)
+def test_sizes_that_are_no_whole_elements_are_rounded_down(
+    name: str, dtype: str, rounded: dict[int, int]
+):
+    parameters = replace(
+        PARAMETERS, collective=name, min_bytes=3, max_bytes=24, step_factor=2, dtype=dtype
+    )
+    assert rounded_sizes(parameters, 4) == rounded
+    if dtype != "all":
+        sizes = {size for size in (3, 6, 12, 24) if size not in rounded} | {*rounded.values()} - {0}
+        assert {each.size_bytes for each in perf_cases(parameters, 4)} == sizes
