@@ -41,7 +41,7 @@ def _locked(directory: Path) -> int:
             _lock(file, directory)
             # Another run may have removed it with its own lock since it was opened.
             if path.exists() and os.path.samestat(os.fstat(file), path.stat()):
-                # The lock holds without the id of the process: a full disk is an error of the files.
+                # The lock holds without the id of the process; a full disk fails the files.
                 with suppress(OSError):
                     os.truncate(file, 0)
                     os.write(file, f"{os.getpid()}\n".encode())
