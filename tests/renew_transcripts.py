@@ -1,7 +1,7 @@
 """`python -m tests.renew_transcripts [--nightly] [PAGE ...]`: pages show what commands print now.
 
 It runs the commands as `tests/multiproc/test_transcripts.py` does. A line that its test accepts
-stays as it is; of a line that differs, the words which differ are replaced. So `…` stays, and so do
+stays; of a line that differs, the words which differ are replaced. So `…` stays, and so do
 wall times and other values that may differ. The hash of the configuration becomes `…`. With
 `--nightly` also the commands that take long. Look at the difference before you commit it.
 """
@@ -111,7 +111,7 @@ def aligned(
     """
     gaps = [each.strip() == GAP for each in shown]
     rows, columns = len(shown), len(printed)
-    # The least cost of the rest, from each place on; the way there is found again from the costs.
+    # The least cost of the rest, from each place on; the pairs are found from the costs.
     least = [[0.0] * (columns + 1) for _ in range(rows + 1)]
     costs = [
         [0.0 if gap else cost(each, other) for other in printed]
@@ -172,7 +172,7 @@ def _cost_of_lines(shown: str, printed: str) -> float:
     if _accepts(shown, printed):
         return 0.0
     if shown.split()[:1] == printed.split()[:1] and shown.strip():
-        # A line with the same label, whatever stands behind it.
+        # A line with the same label, and any text behind it.
         return 0.5 * (1 - _likeness(shown, printed)) + 0.01
     return 2 * (1 - _likeness(shown, printed)) + 0.01
 
