@@ -16,7 +16,7 @@ CORE   := hatch_build.py $(foreach room,$(ROOMS),$(wildcard $(room)/*.pyx $(room
 export PYTHONDONTWRITEBYTECODE :=
 INSTALL := KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
-.PHONY: run test test-fast test-nightly test-torch test-opinfo mutants sanitize lint bench figures setup core setup-torch clean
+.PHONY: run test test-fast test-nightly test-torch test-opinfo mutants sanitize lint bench figures transcripts setup core setup-torch clean
 
 # The first run is answered by the reference in Python, whose results are those of the compiled core;
 # then the core is built in the background.
@@ -82,6 +82,11 @@ bench: setup
 # The figures of the documentation, from the results files in docs/figures; nothing is simulated.
 figures: setup
 	$(BIN)/python -m kernbench.studies.figures docs/figures
+
+# Commands in README and docs show what they print now; `make transcripts PAGES=README.md` for one page,
+# `make transcripts PAGES=--nightly` with the commands that take long.
+transcripts: setup
+	$(BIN)/python -m tests.renew_transcripts $(PAGES)
 
 # What `make run` and `make test` need.
 setup: $(TESTS) $(BUILT)

@@ -7,6 +7,7 @@ from coordinator.plan import Plan
 from coordinator.report.text_table import TextColumn, TextStyle, TextTable
 from coordinator.verify.verdict import Verdict
 from runtime.core.bench_registry import BenchOutcome, Column, PerfRow, Table
+from runtime.core.compiled.choice import IS_FALLBACK
 from runtime.core.cores import usable_cores
 from runtime.core.simtime import PS_PER_NS, format_ps
 
@@ -37,11 +38,12 @@ def heading(plan: Plan) -> Iterator[str]:
 
 
 def run_description(plan: Plan) -> str:
-    """The machine of a run: SIPs, processes, topology, configuration."""
+    """The machine of a run: SIPs, processes, topology, configuration; the core if it is slow."""
     processes = _count(plan.procs, "process", "processes")
     if plan.by_cores:
         processes += f" by cores ({usable_cores()})"
-    return f"# {_count(plan.sips, 'sip')} in {processes}, {_topology(plan)}"
+    core = ", Python core" if IS_FALLBACK else ""
+    return f"# {_count(plan.sips, 'sip')} in {processes}, {_topology(plan)}{core}"
 
 
 def pass_line(label: str, world_size: int, outcome: BenchOutcome | None) -> str:
@@ -89,14 +91,15 @@ def bench_table(table: Table) -> Iterator[str]:
     yield from text.lines()
 
 
-def run_statistics(report: RunReport) -> Iterator[str]:
-    """Simulated time, speed, cost of synchronisation, digest."""
+def run_statistics(report: RunReport, *, verbose: bool = False) -> Iterator[str]:
+    """Simulated time, speed, digest; with `verbose` also events and the cost of synchronisation."""
     rate = report.events / report.wall_s if report.wall_s else 0.0
     yield f"simulated time  {format_ps(round(report.sim_time_ns * PS_PER_NS))}"
-    yield f"events          {report.events:,}"
     startup = f"after {report.startup_s:.3f} s to start"
     yield f"wall time       {report.wall_s:.3f} s, {startup} ({rate:,.0f} events/s)"
-    yield f"sync            {_sync(report)}"
+    if verbose:
+        yield f"events          {report.events:,} in all processes"
+        yield f"sync            {_sync(report)}"
     yield f"digest          {report.digest[:16]}"
     if report.verification is not None:
         yield from _verification(report.verification)
@@ -127,10 +130,11 @@ def _verdict(wrong: int | None) -> str:
 
 def _sync(report: RunReport) -> str:
     if report.procs == 1:
-        return "one LP, no protocol"
+        return "none: all SIPs are in one process"
     sync = report.sync
     return (
-        f"{sync.rounds:,} rounds, {sync.messages:,} messages, {sync.null_messages:,} null messages"
+        f"{sync.rounds:,} rounds, {sync.messages:,} messages between processes, "
+        f"{sync.null_messages:,} null messages (a time without packets)"
     )
 
 

@@ -39,6 +39,7 @@ class SimulationOptions:
     timeout: float | None = None
     jitter_ms: float = 0.0
     jitter_seed: int = 0
+    verbose: bool = False
 
 
 @dataclass(frozen=True)
@@ -213,6 +214,14 @@ SIMULATION_GROUPS: Mapping[str, tuple[click.Option, ...]] = {
             default=True,
             help="with oplog.jsonl and trace.json, or run.json alone, for millions of operations "
             "[default: trace]",
+        ),
+    ),
+    "what is printed": (
+        click.Option(
+            ["--verbose"],
+            is_flag=True,
+            help="all lines at the end: also events, messages between processes, the critical "
+            "path, the busiest links and engines, the least possible time",
         ),
     ),
 }

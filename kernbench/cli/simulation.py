@@ -40,7 +40,7 @@ def simulate(request: RunRequest, launcher: Launcher | Launch) -> int:
     if request.bench is not None and request.bench.check is not None:
         request.bench.check(plan.config.ccl, **request.flags)
     build_native_part(plan.program)
-    return run(plan, launcher, request.options.out)
+    return run(plan, launcher, request.options.out, verbose=request.options.verbose)
 
 
 def program_of(request: RunRequest) -> ProgramSpec:
@@ -170,9 +170,11 @@ def run(
     lines: ReportLines | None = None,
     *,
     keeps_files: bool = True,
+    verbose: bool = False,
 ) -> int:
     """Run `plan`, print its report, write its files with `keeps_files`; returns the exit code.
 
+    With `verbose` the lines at the end are complete.
     Input that a rank finds wrong is raised as `UsageError`, and an output that cannot be written as
     `OutputError`, after the other outputs.
     """
@@ -184,7 +186,7 @@ def run(
     if note := _note_on_cores(plan):
         print_note(note)
     observer = progress(sys.stderr, alone=plan.procs == 1)
-    files = None if lock is None else RunFiles(lock, plan, partial(_why, plan.sips), _WHY)
+    files = None if lock is None else RunFiles(lock, plan, partial(_why, plan.sips, verbose), _WHY)
     result = Session(plan, launcher, observer, files).run()
     report = summarise(plan, result, _verdict(plan, result))
     unwritten, failed = UnwrittenOutputs(), FailedReports() if files is None else files.failed
@@ -197,7 +199,7 @@ def run(
         with unwritten.attempt(), failed.attempt("table of the results"):
             print_lines(lines.results(plan, report, sips))
         with unwritten.attempt():
-            print_lines(run_statistics(report))
+            print_lines(run_statistics(report, verbose=verbose))
         with unwritten.attempt(), failed.attempt("file of the results"):
             lines.write(plan, report, sips)
     if files is not None:
@@ -217,13 +219,14 @@ def run(
     return ExitCode.PASSED if report.passed else ExitCode.FAILED
 
 
-def _why(sips: int, records: RecordRows, total_ps: int) -> list[str]:
-    """Where the time of a run went, in a few lines."""
+def _why(sips: int, verbose: bool, records: RecordRows, total_ps: int) -> list[str]:  # noqa: FBT001 - bound by `run`
+    """Where the time of a run went, in one line or in five."""
     # Imported here: a run without a trace needs no arrays. One with a trace has them already.
     from kernbench.run_records.collected import collected_records
     from kernbench.why.summary import summary_lines
 
-    return list(summary_lines(collected_records(sips, total_ps, records)))
+    found = collected_records(sips, total_ps, records)
+    return list(summary_lines(found, verbose=verbose))
 
 
 def _verdict(plan: Plan, result: RunResult) -> Verdict | None:

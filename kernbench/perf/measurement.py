@@ -44,7 +44,8 @@ def measure(request: PerfRequest, launcher: Launcher | Launch) -> int:
     if request.json is not None:
         clear_output(request.json, "perf: --json")
     lines = _PerfReportLines(request, parameters, cases)
-    return run(plan, launcher, request.options.out, lines, keeps_files=plan.trace)
+    options = request.options
+    return run(plan, launcher, options.out, lines, keeps_files=plan.trace, verbose=options.verbose)
 
 
 def plan_of(request: PerfRequest) -> Plan:

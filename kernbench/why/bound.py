@@ -65,10 +65,11 @@ def without_waiting_ps(pieces: Sequence[PathPiece]) -> int:
 def bound_line(bound: RunBound) -> str:
     """The bound, its share of the run, and its reason."""
     share = 100 * bound.reached
-    return f"bound           {format_ps(bound.bound_ps)}, {share:.1f} % of the run: {_name(bound)}"
+    least = f"at least {format_ps(bound.bound_ps)}, {share:.1f} % of the run"
+    return f"bound           {least}, in any order: {_name(bound)}"
 
 
 def _name(bound: RunBound) -> str:
     if bound.is_of_path or bound.resource is None:
-        return "the chain of dependencies without queues"
-    return f"{bound.resource.noun} {bound.resource.title}"
+        return "the steps that wait for each other, without queues"
+    return f"the work of {bound.resource.noun} {bound.resource.title}"

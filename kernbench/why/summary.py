@@ -1,4 +1,4 @@
-"""Five lines at the end of a run: parts, critical path, statements, busiest resources, bound."""
+"""Where the time of a run went, for its end: one line with the parts of the time, or five lines."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -15,18 +15,23 @@ _LABEL_COLUMNS = 16
 _SHOWN = 3
 
 
-def summary_lines(records: RunRecords) -> Iterator[str]:
-    """The explanation of a run in five lines, for a run that has taken any time."""
+def summary_lines(records: RunRecords, *, verbose: bool = False) -> Iterator[str]:
+    """The parts of the time of a run that has taken any.
+
+    With `verbose` also its critical path by kinds and by source lines, its busiest resources, and
+    its bound.
+    """
     total_ps = records.total_ps
     if not total_ps:
         return
-    ranks = [rank_time(records, sip) for sip in records.sips]
+    yield _line("time spent", _parts([rank_time(records, sip) for sip in records.sips]))
+    if not verbose:
+        return
     index = RunIndex.of(records)
     pieces = critical_path(records, index).pieces
     found = loads(records, 1)
-    yield _line("time", _parts(ranks))
     yield _line("critical path", _listed(shares(pieces, by_kind), total_ps))
-    yield _line("statements", _listed(shares(pieces, by_line), total_ps))
+    yield _line("source lines", _listed(shares(pieces, by_line), total_ps))
     yield _line("busiest", _busiest([each for of in found.values() for each in of], total_ps))
     yield bound_line(run_bound(records, index, busiest(found)))
 

@@ -30,7 +30,7 @@ def fault(*_: object) -> None:
 @pytest.mark.parametrize(
     ("owner", "name", "report"),
     [
-        (kernbench.why.summary, "critical_path", "explanation of the time"),
+        (kernbench.why.summary, "rank_time", "explanation of the time"),
         (kernbench.cli.simulation, "pass_line", "table of the results"),
         (trace_events.TraceThreads, "ranges", "op log and trace (oplog.jsonl, trace.json)"),
         (coordinator.report.run_directory, "write_records", "records (records/)"),

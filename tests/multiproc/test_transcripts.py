@@ -1,11 +1,11 @@
 """The commands of README and docs print what the pages show."""
 
-import re
 from pathlib import Path
 
 import pytest
 
 from tests.support.transcripts import (
+    PAGES,
     ROOT,
     Block,
     Step,
@@ -14,26 +14,21 @@ from tests.support.transcripts import (
     copy_of_the_checkout,
     difference,
     output_of,
+    without_configuration,
 )
 
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 BLOCKS = [
     block
     for page in PAGES
     for block in blocks_of(str(page.relative_to(ROOT)), page.read_text(encoding="utf-8"))
 ]
-NIGHTLY = re.compile(
-    r" validate$|--bench (?:milestone|ccl-algorithms)| -e \d{3,}K\b| -e \d+[MG]\b"
-    r"|--bench \S+ --sips 4|tp_mlp --nprocs 4|--sips 4 examples/tensor_parallel\.py"
-)
-"""Commands that take more than about five seconds: `make test-nightly` runs them."""
 
 
 def _parameter(block: Block) -> object:
     marks = []
     if block.not_run:
         marks.append(pytest.mark.skip(reason=block.not_run))
-    if any(NIGHTLY.search(step.command) for step in block.steps):
+    if block.is_nightly:
         marks.append(pytest.mark.nightly)
     # With the line: two blocks of a page may begin with one command.
     return pytest.param(block, id=f"{block} (line {block.line})", marks=marks)
@@ -55,15 +50,17 @@ def transcript(checkout: Path) -> Transcript:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("block", [_parameter(block) for block in BLOCKS])
 def test_a_page_shows_what_its_commands_print(block: Block, transcript: Transcript):
-    written = list(block.before)
-    for step in block.steps:
-        ended = transcript.of(step.command, tuple(written))
-        if step.writes_a_file:
-            written.append(step.command)
+    for step, ended in transcript.endings(block):
         assert ended.returncode == 0 or step.shown, ended.stderr
         assert "Traceback" not in ended.stderr
         differs = difference(step, output_of(ended))
         assert not differs, f"{block.page}:{block.line}: {differs}\n{output_of(ended)}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_hides_the_hash_of_the_configuration_which_every_new_key_changes(page: Path):
+    text = page.read_text(encoding="utf-8")
+    assert text == without_configuration(text)
 
 
 def test_commands_are_those_lines_of_a_fenced_block_that_start_with_a_dollar():
@@ -71,6 +68,7 @@ def test_commands_are_those_lines_of_a_fenced_block_that_start_with_a_dollar():
     [block] = blocks_of("page.md", page)
     assert (block.line, block.not_run) == (2, "")
     assert block.steps == (Step("a", ("x", "y")), Step("b \\\n  c", ()))
+    assert [step.at for step in block.steps] == [3, 7]
 
 
 def test_a_block_that_is_not_run_has_its_reason_in_the_page():

@@ -25,13 +25,13 @@ def why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Why:
 
     def explained(*arguments: str, options: tuple[str, ...] = ()) -> Any:
         out = str(tmp_path / "run")
-        assert main(["--out", out, *arguments]) == 0
+        assert main(["--out", out, "--verbose", *arguments]) == 0
         lines = capsys.readouterr().out.splitlines()
         # Five lines before the last one.
         assert [line.split()[0] for line in lines[-6:-1]] == [
             "time",
             "critical",
-            "statements",
+            "source",
             "busiest",
             "bound",
         ]

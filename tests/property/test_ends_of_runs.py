@@ -29,7 +29,7 @@ def problems(end: RunEnd) -> list[str]:
     )
     if latest_ps != world.time_ps:
         found.append(f"the run ends at {latest_ps}, its report has {world.time_ps}")
-    lines = list(summary_lines(records))
+    lines = list(summary_lines(records, verbose=True))
     if bool(lines) != bool(world.time_ps):
         found.append(f"{len(lines)} lines explain {world.time_ps} ps")
     path = critical_path(records)

@@ -2,7 +2,7 @@
 
 The lines below a command are what it prints. `…` stands for any text within a line, and for any
 number of lines on a line of its own. A block that cannot run has an HTML comment before it:
-`<!-- not run: the reason -->`.
+`<!-- not run: the reason -->`. `python -m tests.renew_transcripts` writes what is printed now.
 """
 
 import os
@@ -11,11 +11,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+NIGHTLY = re.compile(
+    r" validate$|--bench (?:milestone|ccl-algorithms)| -e \d{3,}K\b| -e \d+[MG]\b"
+    r"|--bench \S+ --sips 4|tp_mlp --nprocs 4|--sips 4 examples/tensor_parallel\.py"
+)
+"""Commands that take more than about five seconds: `make test-nightly` runs them."""
 TIMEOUT_S = 600
 NOT_COPIED = (".*", "runs", "build", "dist", "tests", "1H_milestone_output")
 NOT_RUN = re.compile(r"<!-- not run: (?P<reason>.+) -->")
@@ -30,16 +36,18 @@ NORMALISED = (
     # Runs are numbered within the directory of the user.
     (re.compile(r"\bruns/\d{4}-"), "runs/NNNN-"),
 )
+CONFIGURATION = re.compile(r"\b(config )[0-9a-f]{12}\b")
 RANK = re.compile(r"rank \d+\b")
 FIGURE = re.compile(r"\d[\d,]*\.\d+")
 
 
 @dataclass(frozen=True)
 class Step:
-    """A command of a page and the lines which the page shows below it."""
+    """A command of a page and the lines which the page shows below it, from line `at` on."""
 
     command: str
     shown: tuple[str, ...]
+    at: int = field(default=0, compare=False)
 
     @property
     def writes_a_file(self) -> bool:
@@ -60,6 +68,11 @@ class Block:
     not_run: str
     before: tuple[str, ...]
 
+    @property
+    def is_nightly(self) -> bool:
+        """Whether a command of it takes long."""
+        return any(NIGHTLY.search(step.command) for step in self.steps)
+
     def __str__(self) -> str:
         programs = [step.command for step in self.steps if not step.writes_a_file]
         return f"{self.page}: {(programs or [self.steps[0].command])[0]}"
@@ -70,7 +83,7 @@ def blocks_of(page: str, text: str) -> list[Block]:
     blocks: list[Block] = []
     written: list[str] = []
     for line, not_run, lines in _fenced(text):
-        steps = tuple(_steps(lines))
+        steps = tuple(_steps(line, lines))
         if not steps:
             continue
         blocks.append(Block(page, line, steps, not_run, tuple(written)))
@@ -97,19 +110,19 @@ def _fenced(text: str) -> Iterator[tuple[int, str, list[str]]]:
             before = line
 
 
-def _steps(lines: list[str]) -> Iterator[Step]:
-    command, shown = "", list[str]()
-    for line in lines:
+def _steps(first: int, lines: list[str]) -> Iterator[Step]:
+    command, shown, at = "", list[str](), first
+    for number, line in enumerate(lines, start=first):
         if line.startswith("$ "):
             if command:
-                yield Step(command, tuple(shown))
-            command, shown = line.removeprefix("$ "), []
+                yield Step(command, tuple(shown), at)
+            command, shown, at = line.removeprefix("$ "), [], number + 1
         elif command.endswith("\\"):
-            command = f"{command}\n{line}"
+            command, at = f"{command}\n{line}", number + 1
         elif command:
             shown.append(line)
     if command:
-        yield Step(command, tuple(shown))
+        yield Step(command, tuple(shown), at)
 
 
 def copy_of_the_checkout(folder: Path) -> Path:
@@ -123,6 +136,15 @@ class Transcript:
     def __init__(self, checkout: Path) -> None:
         self._checkout = checkout
         self._ended: dict[tuple[str, ...], subprocess.CompletedProcess[str]] = {}
+
+    def endings(self, block: Block) -> Iterator[tuple[Step, subprocess.CompletedProcess[str]]]:
+        """The steps of a block with the ends of their commands, one after the other."""
+        written = list(block.before)
+        for step in block.steps:
+            ended = self.of(step.command, tuple(written))
+            if step.writes_a_file:
+                written.append(step.command)
+            yield step, ended
 
     def of(self, command: str, before: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
         """The end of `command` after the commands `before` that write what it reads."""
@@ -167,15 +189,14 @@ def difference(step: Step, printed: str) -> str:
 
     Where the page shows no output, the figures in a comment behind the command must be printed.
     """
-    actual = _normalised(printed.splitlines())
+    actual = normalised(printed.splitlines())
     if not step.shown:
         _, _, comment = step.command.partition(" # ")
         missing = [figure for figure in FIGURE.findall(comment) if figure not in printed]
         return f"not printed: {', '.join(missing)}" if missing else ""
-    expected = _normalised(step.shown)
+    expected = normalised(step.shown)
     pattern = "".join(
-        r"(?:.*\n)*?" if line.strip() == "…" else f"{re.escape(line).replace('…', '.*')}\n"
-        for line in expected
+        r"(?:.*\n)*?" if line.strip() == "…" else f"{pattern_of(line)}\n" for line in expected
     )
     text = "".join(f"{line}\n" for line in actual)
     if re.fullmatch(pattern, text):
@@ -184,12 +205,37 @@ def difference(step: Step, printed: str) -> str:
     return f"not printed: {absent[0]!r}" if absent else "other lines are printed between these"
 
 
-def _normalised(lines: list[str] | tuple[str, ...]) -> list[str]:
+def pattern_of(line: str) -> str:
+    """The regular expression of a line of a page, in which `…` is any text."""
+    return re.escape(line).replace("…", ".*")
+
+
+def normalised(lines: list[str] | tuple[str, ...]) -> list[str]:
     """Lines without what depends on the machine; ranks print in any order, here in that of text."""
+    return in_order_of_ranks([without_machine(line) for line in without_end(lines)])
+
+
+def without_machine(line: str) -> str:
+    """The line without what depends on the machine."""
+    for pattern, replacement in NORMALISED:
+        line = pattern.sub(replacement, line)
+    return line
+
+
+def without_configuration(line: str) -> str:
+    """The line without the hash of the configuration, which every new key of a file changes."""
+    return CONFIGURATION.sub(r"\1…", line)
+
+
+def without_end(lines: list[str] | tuple[str, ...]) -> list[str]:
+    """Lines without spaces at their ends, and without empty lines at the end."""
     stripped = [line.rstrip() for line in lines]
     while stripped and not stripped[-1]:
         stripped.pop()
-    for pattern, replacement in NORMALISED:
-        stripped = [pattern.sub(replacement, line) for line in stripped]
-    grouped = groupby(stripped, key=lambda line: RANK.match(line) is not None)
+    return stripped
+
+
+def in_order_of_ranks(lines: list[str]) -> list[str]:
+    """Neighbouring lines of ranks in the order of their text."""
+    grouped = groupby(lines, key=lambda line: RANK.match(line) is not None)
     return [line for ranks, group in grouped for line in (sorted(group) if ranks else group)]

@@ -45,5 +45,11 @@ def choose(requested: str | None) -> str:
     return COMPILED
 
 
+def is_fallback(core: str, requested: str | None) -> bool:
+    """Whether the reference runs because the twins are not built, and without a request."""
+    return core == PYTHON and not requested
+
+
 CORE = choose(os.environ.get(VARIABLE))
 IS_COMPILED = CORE == COMPILED
+IS_FALLBACK = is_fallback(CORE, os.environ.get(VARIABLE))

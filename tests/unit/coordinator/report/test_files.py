@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from coordinator.aggregate import summarise
 from coordinator.collected import Collected
 from coordinator.op_logs import OpLogs
 from coordinator.plan import ProgramSpec
+from coordinator.report import tables
 from coordinator.report.background import Writing
 from coordinator.report.files import prepare_directory, write_logs
 from coordinator.report.progress import MOST_SHARES, Pace, PlainProgress, progress
@@ -85,18 +87,33 @@ def test_a_run_without_data_reports_that_nothing_was_checked_and_passes():
 
 
 def test_the_statistics_name_time_speed_synchronisation_and_digest():
-    text = "\n".join(run_statistics(summarise(plan(), result())))
+    text = "\n".join(run_statistics(summarise(plan(), result()), verbose=True))
     for words in (
         "5.000 ns",
-        "1,000\n",
+        "1,000 in all processes\n",
         "500 events/s",
-        "10 rounds, 40 messages, 60 null messages",
+        "10 rounds, 40 messages between processes, 60 null messages (a time without packets)",
     ):
         assert words in text
 
 
-def test_one_lp_needs_no_protocol():
-    assert "one LP, no protocol" in "\n".join(run_statistics(summarise(plan(1), result(sips=1))))
+def test_one_process_needs_no_synchronisation():
+    lines = list(run_statistics(summarise(plan(1), result(sips=1)), verbose=True))
+    assert "sync            none: all SIPs are in one process" in lines
+
+
+def test_a_run_ends_with_time_speed_and_digest_unless_it_is_verbose():
+    lines = list(run_statistics(summarise(plan(), result())))
+    assert [line[:16].rstrip() for line in lines] == ["simulated time", "wall time", "digest"]
+
+
+@pytest.mark.parametrize(("is_fallback", "end"), [(True, ", Python core"), (False, "")])
+def test_the_heading_shows_the_slow_core_that_runs_without_a_request(
+    is_fallback: bool, end: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(tables, "IS_FALLBACK", is_fallback)
+    _, second = heading(plan(3, procs=1))
+    assert re.search(f"config [0-9a-f]{{12}}{end}$", second)
 
 
 def test_the_heading_names_the_program_and_the_machine():

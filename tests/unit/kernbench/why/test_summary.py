@@ -1,4 +1,4 @@
-"""The five lines at the end of a run."""
+"""The lines at the end of a run that show where its time went."""
 
 from pathlib import Path
 
@@ -8,20 +8,30 @@ from tests.support.hand_made_runs import a_slot_and_its_credit, one_kernel
 from tests.support.run_tables import program, tables, write_run
 
 PARTS = (
-    "time            compute 5.0 %, memory stall 65.0 %, exposed communication 0.0 %, "
+    "time spent      compute 5.0 %, memory stall 65.0 %, exposed communication 0.0 %, "
     "launch 30.0 %, idle 0.0 %"
 )
 BUSIEST = "busiest         engine sip0.cube2.pe1.pe_dma 63.4 %, engine sip0.cube2.pe1.pe_math 4.7 %"
 
+BOUND = (
+    "bound           at least 0.848 ns, 84.8 % of the run, in any order: "
+    "the steps that wait for each other, without queues"
+)
 
-def test_a_run_is_explained_in_five_lines(tmp_path: Path):
+
+def test_a_run_is_explained_in_one_line(tmp_path: Path):
     records = open_run(write_run(tmp_path / "run", [one_kernel()], 1000))
-    assert list(summary_lines(records)) == [
+    assert list(summary_lines(records)) == [PARTS]
+
+
+def test_on_request_a_run_is_explained_in_five_lines(tmp_path: Path):
+    records = open_run(write_run(tmp_path / "run", [one_kernel()], 1000))
+    assert list(summary_lines(records, verbose=True)) == [
         PARTS,
         "critical path   memory 49.2 %, launch 29.0 %, queue 15.2 %",
-        "statements      k.py:3 55.0 %, p.py:3 30.0 %, k.py:1 10.0 %",
+        "source lines    k.py:3 55.0 %, p.py:3 30.0 %, k.py:1 10.0 %",
         BUSIEST,
-        "bound           0.848 ns, 84.8 % of the run: the chain of dependencies without queues",
+        BOUND,
     ]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from runtime.core.compiled import choice
-from runtime.core.compiled.choice import COMPILED, PYTHON, choose
+from runtime.core.compiled.choice import COMPILED, PYTHON, choose, is_fallback
 from runtime.core.errors import UsageError
 
 IS_BUILT = find_spec("runtime.core.compiled.build") is not None
@@ -12,6 +12,13 @@ IS_BUILT = find_spec("runtime.core.compiled.build") is not None
 
 def test_the_core_is_compiled_where_it_is_built() -> None:
     assert choose(None) == choose("") == (COMPILED if IS_BUILT else PYTHON)
+
+
+def test_the_reference_is_a_fallback_unless_it_is_requested() -> None:
+    assert is_fallback(PYTHON, None)
+    assert is_fallback(PYTHON, "")
+    assert not is_fallback(PYTHON, PYTHON)
+    assert not is_fallback(COMPILED, None)
 
 
 def test_the_reference_runs_on_request() -> None:
