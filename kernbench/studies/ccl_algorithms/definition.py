@@ -26,7 +26,7 @@ class AlgorithmStudy(ParameterStudy[AlgorithmPoint, AlgorithmRow, AlgorithmResul
     results_name = "ccl_algorithms.json"
     csv_name = "ccl_algorithms.csv"
     noun = "collectives"
-    version = 3
+    version = 4
     indent = 20
     results_type = AlgorithmResults
 
@@ -43,10 +43,10 @@ class AlgorithmStudy(ParameterStudy[AlgorithmPoint, AlgorithmRow, AlgorithmResul
 
     def problem(self, results: AlgorithmResults) -> str:
         """The selection compares all algorithms at all sizes and numbers of ranks."""
-        of: dict[tuple[str, bool], list[_Point]] = {}
+        of: dict[tuple[str, bool, bool], list[_Point]] = {}
         for row in results.rows:
             system = row.grid, row.cubes, row.ranks
-            of.setdefault((row.collective, row.grid != ""), []).append(
+            of.setdefault((row.collective, row.grid != "", row.held_out), []).append(
                 (row.algorithm, system, row.nbytes)
             )
         if of and all(map(_is_complete, of.values())):
@@ -54,7 +54,10 @@ class AlgorithmStudy(ParameterStudy[AlgorithmPoint, AlgorithmRow, AlgorithmResul
         return "there must be one row for every algorithm, number of ranks and size"
 
     def csv_columns(self) -> Mapping[str, Callable[[AlgorithmRow], object]]:
-        """Collective, algorithm, ranks, size and time; on grids of SIPs also grid and cubes."""
+        """Collective, algorithm, ranks, size and time; on grids of SIPs also grid and cubes.
+
+        `held_out` is 1 where the selection is made without the row.
+        """
         return {
             "collective": lambda row: row.collective,
             "algorithm": lambda row: row.algorithm,
@@ -63,6 +66,7 @@ class AlgorithmStudy(ParameterStudy[AlgorithmPoint, AlgorithmRow, AlgorithmResul
             "cubes": lambda row: row.cubes,
             "bytes_a_rank": lambda row: row.nbytes,
             "time_ns": lambda row: row.time_ps / 1000,
+            "held_out": lambda row: int(row.held_out),
         }
 
     def figures(self) -> Mapping[str, "Callable[[AlgorithmResults], Figure]"]:
@@ -73,11 +77,11 @@ class AlgorithmStudy(ParameterStudy[AlgorithmPoint, AlgorithmRow, AlgorithmResul
 
     def print_table(self, results: AlgorithmResults) -> None:
         """A line for each collective, number of ranks and size."""
-        table.print_table(results.rows)
+        table.print_table(results.of_tables)
 
     def findings(self, results: AlgorithmResults) -> Iterator[str]:
         """The selection table, and whether `ccl.yaml` has it."""
-        return table.findings(results.rows, load_ccl())
+        return table.findings(results.of_tables, results.held_out, load_ccl())
 
     def passed(self, results: AlgorithmResults) -> str:
         """Number of calls."""

@@ -13,6 +13,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 from kernbench.studies.ccl_algorithms.rows import AlgorithmResults, AlgorithmRow
 from kernbench.studies.ccl_algorithms.selection import (
+    algorithm_for,
     candidates,
     loss,
     selected_table,
@@ -45,19 +46,21 @@ STYLES = (
 def latency(results: AlgorithmResults) -> Figure:
     """Time against size for each number of ranks on rings.
 
-    Circles mark the fastest algorithm, vertical lines the limits of the selected table.
+    Circles mark the fastest algorithm, vertical lines the limits of the selected table. A
+    cross is its time at a size that is held out; the title has its loss at these sizes.
     """
-    rows = _all_reduces(results)
+    rows = _all_reduces(results.of_tables)
     of = candidates(rows, "all_reduce")
     on_rings = [row for row in rows if not row.grid]
-    figure = new_figure(7.0, _finding(of, selected_table(of)))
-    _panels(figure, _by_system(on_rings), rows, columns=2)
+    held_out = _all_reduces(results.held_out)
+    figure = new_figure(7.0, _finding(held_out, selected_table(of)))
+    _panels(figure, _by_system([*on_rings, *held_out]), rows, columns=2)
     return figure
 
 
 def latency_on_grids(results: AlgorithmResults) -> Figure:
     """The same for each grid of SIPs and number of cubes."""
-    rows = _all_reduces(results)
+    rows = _all_reduces(results.of_tables)
     on_grids = _by_system([row for row in rows if row.grid])
     if not on_grids:
         return new_figure(4.5, "All-reduces on grids of SIPs: no sizes were measured")
@@ -73,8 +76,8 @@ FIGURES: Mapping[str, Callable[[AlgorithmResults], Figure]] = {
 """The figures by the names of their files."""
 
 
-def _all_reduces(results: AlgorithmResults) -> list[AlgorithmRow]:
-    return [row for row in results.rows if row.collective == "all_reduce"]
+def _all_reduces(rows: Sequence[AlgorithmRow]) -> list[AlgorithmRow]:
+    return [row for row in rows if row.collective == "all_reduce"]
 
 
 def _by_system(rows: Sequence[AlgorithmRow]) -> dict[str, list[AlgorithmRow]]:
@@ -127,6 +130,18 @@ def _panels(
             label="size at which the selected algorithm changes",
         )
     )
+    if any(row.held_out for of_panel in panels.values() for row in of_panel):
+        legend.append(
+            Line2D(
+                [],
+                [],
+                color="black",
+                linestyle="",
+                marker="x",
+                markersize=7,
+                label="auto at a held-out size",
+            )
+        )
     figure.legend(handles=legend, loc="outside lower center", ncols=4, frameon=False)
 
 
@@ -136,14 +151,18 @@ def _panel(
     styles: Mapping[str, tuple[str, str]],
     selected: Sequence[Choice],
 ) -> None:
+    measured = [row for row in rows if not row.held_out]
     for name, (colour, marker) in styles.items():
-        points = [(row.nbytes, row.time_ps / 1e6) for row in rows if row.algorithm == name]
+        points = [(row.nbytes, row.time_ps / 1e6) for row in measured if row.algorithm == name]
         axes.plot(
             *zip(*points, strict=True), color=colour, marker=marker, markersize=5, linewidth=1.2
         )
-    sizes = sorted({row.nbytes for row in rows})
+    for row in rows:
+        if row.held_out and row.algorithm == algorithm_for(selected, row):
+            axes.plot(row.nbytes, row.time_ps / 1e6, "x", color="black", markersize=7)
+    sizes = sorted({row.nbytes for row in measured})
     for nbytes in sizes:
-        least_us = min(row.time_ps for row in rows if row.nbytes == nbytes) / 1e6
+        least_us = min(row.time_ps for row in measured if row.nbytes == nbytes) / 1e6
         axes.plot(nbytes, least_us, "o", color="black", markersize=12, markerfacecolor="none")
     for nbytes in _changes(selected, rows[0].call):
         if nbytes < sizes[0]:
@@ -170,10 +189,12 @@ def _changes(selected: Sequence[Choice], call: CallShape) -> list[int]:
 
 
 def _finding(rows: Sequence[AlgorithmRow], selected: Sequence[Choice]) -> str:
+    if not rows:
+        return "All-reduce by size and ranks"
     lost = loss(rows, selected)
     return (
-        f"All-reduce by size and ranks: on average {lost.mean:.1%} slower\n"
-        f"than the fastest algorithm of each point, at most {lost.worst:.1%}"
+        f"All-reduce at sizes between those of the selection: on average {lost.mean:.1%} slower\n"
+        f"than the fastest algorithm of each held-out point, at most {lost.worst:.1%}"
     )
 
 

@@ -54,6 +54,7 @@ def measure(point: AlgorithmPoint) -> AlgorithmRow:
         wrong=sum(world.returned.values()),
         grid=point.grid,
         cubes=point.cubes,
+        held_out=point.held_out,
     )
 
 

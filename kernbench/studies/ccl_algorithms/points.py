@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
+from math import isqrt
 from types import ModuleType
 
 from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase
@@ -34,6 +36,8 @@ NAMES = {
 BY_PARTS = frozenset({"reduce_scatter_tensor", "all_to_all_single"})
 """The collectives whose operand has a part for every rank."""
 ROOTED = frozenset({"broadcast", "reduce"})
+BASELINES = frozenset({"ring_naive"})
+"""Algorithms that others are compared to, and that are not selected."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,7 @@ class AlgorithmPoint:
     nbytes: int
     grid: str = ""
     cubes: int = 1
+    held_out: bool = False
 
     @property
     def case(self) -> PerfCase:
@@ -76,7 +81,7 @@ class AlgorithmPoint:
 
 
 def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[AlgorithmPoint, ...]:
-    """All points, on rings and grids of the SIPs of a topology file.
+    """All points, on rings and grids of the SIPs of a topology file, those held out last.
 
     Raises `UsageError` if `max_bytes` is below the second size or above `MOST_BYTES`.
     """
@@ -85,23 +90,28 @@ def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[AlgorithmPoint
     # Rendering a file takes milliseconds: once for each ring, not for each point.
     rings = {ranks: file.on_a_ring(ranks).text for ranks in RANKS}
     names = {collective: algorithms(parsed, topology, collective) for collective in NAMES}
-    on_rings = tuple(
-        AlgorithmPoint(
-            topology=text,
-            ccl=ccl,
-            collective=collective,
-            algorithm=name,
-            ranks=ranks,
-            nbytes=nbytes,
+    on_rings, held_out = (
+        tuple(
+            AlgorithmPoint(
+                topology=text,
+                ccl=ccl,
+                collective=collective,
+                algorithm=name,
+                ranks=ranks,
+                nbytes=nbytes,
+                held_out=is_held_out,
+            )
+            for collective in NAMES
+            for ranks, text in rings.items()
+            for nbytes in sizes_of(max_bytes)
+            # One element has no parts.
+            if nbytes > SMALLEST_BYTES or collective not in BY_PARTS
+            for name in names[collective]
+            if not is_held_out or name not in BASELINES
         )
-        for collective in NAMES
-        for ranks, text in rings.items()
-        for nbytes in sizes(max_bytes)
-        # One element has no parts.
-        if nbytes > SMALLEST_BYTES or collective not in BY_PARTS
-        for name in names[collective]
+        for sizes_of, is_held_out in ((sizes, False), (held_out_sizes, True))
     )
-    return (*on_rings, *_on_grids(file, parsed, ccl, max_bytes))
+    return (*on_rings, *_on_grids(file, parsed, ccl, max_bytes), *held_out)
 
 
 def _on_grids(
@@ -175,3 +185,9 @@ def sizes(max_bytes: int) -> Iterator[int]:
     while nbytes <= max_bytes:
         yield nbytes
         nbytes *= STEP
+
+
+def held_out_sizes(max_bytes: int) -> Iterator[int]:
+    """The geometric mean of each size from `NEXT_BYTES` on and the next one."""
+    for nbytes, following in pairwise(tuple(sizes(max_bytes))[1:]):
+        yield isqrt(nbytes * following)

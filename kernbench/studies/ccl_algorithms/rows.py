@@ -12,7 +12,8 @@ class AlgorithmRow(Struct, frozen=True, forbid_unknown_fields=True):
 
     `skew_ps` is the time between the first and the last start of the ranks' kernels, `wrong` the
     number of wrong elements over all ranks. `grid` is the grid of the SIPs, empty for a ring, and
-    `cubes` the number of cubes on which the tensor of a rank lies.
+    `cubes` the number of cubes on which the tensor of a rank lies. The selection is made without
+    the rows that are `held_out`: they show what it costs at sizes which it was not made for.
     """
 
     collective: str
@@ -24,6 +25,7 @@ class AlgorithmRow(Struct, frozen=True, forbid_unknown_fields=True):
     wrong: int
     grid: str = ""
     cubes: int = 1
+    held_out: bool = False
 
     @property
     def call(self) -> CallShape:
@@ -44,3 +46,13 @@ class AlgorithmRow(Struct, frozen=True, forbid_unknown_fields=True):
 
 class AlgorithmResults(StudyResults[AlgorithmRow], frozen=True, forbid_unknown_fields=True):
     """All rows, and the topology file they were measured on."""
+
+    @property
+    def of_tables(self) -> tuple[AlgorithmRow, ...]:
+        """The rows from which the selection is made."""
+        return tuple(row for row in self.rows if not row.held_out)
+
+    @property
+    def held_out(self) -> tuple[AlgorithmRow, ...]:
+        """The rows at sizes between those of the selection."""
+        return tuple(row for row in self.rows if row.held_out)

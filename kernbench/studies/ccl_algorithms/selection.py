@@ -22,13 +22,12 @@ from statistics import fmean, geometric_mean
 import msgspec
 
 from kernbench.studies.ccl_algorithms.grids import grid_choices
+from kernbench.studies.ccl_algorithms.points import BASELINES
 from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
 from runtime.ccl.selection import Choice, matching_row
 
 GAIN = 0.02
 """Least gain at some size that justifies a further row."""
-BASELINES = frozenset({"ring_naive"})
-"""Algorithms that others are compared to, and that are not selected."""
 PAIR = 2
 """Two ranks have a table of their own: their only step is an exchange, in every algorithm."""
 MOST_LOST = 0.1

@@ -89,8 +89,11 @@ def _print_calls(
     )
 
 
-def findings(rows: Sequence[AlgorithmRow], ccl: CclConfig) -> Iterator[str]:
-    """Lines below the table: the selection as YAML, its loss and that of each algorithm alone.
+def findings(
+    rows: Sequence[AlgorithmRow], held_out: Sequence[AlgorithmRow], ccl: CclConfig
+) -> Iterator[str]:
+    """Lines below the table: the selection as YAML, its loss at sizes that it was not made for, at
+    those that it was made for, and the loss of each algorithm alone.
 
     The last line states whether `ccl.yaml` has this selection.
     """
@@ -103,6 +106,10 @@ def findings(rows: Sequence[AlgorithmRow], ccl: CclConfig) -> Iterator[str]:
         alone = {
             name: (Choice(algorithm=name),) for name in dict.fromkeys(row.algorithm for row in of)
         }
+        between = candidates(held_out, collective)
+        if between:
+            lost = _loss_text(between, tables[collective])
+            yield f"{collective:<24}{'at held-out sizes':<20}{lost}"
         for name, choices in {"this table": tables[collective], **alone}.items():
             yield f"{collective:<24}{name:<20}{_loss_text(of, choices)}"
     on_grids = [row for row in rows if row.grid]

@@ -9,6 +9,7 @@ from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
 from kernbench.studies.ccl_algorithms.selection import (
     GAIN,
     as_yaml,
+    candidates,
     loss,
     selected_table,
     tables_of,
@@ -33,7 +34,7 @@ def of_sizes(*times_ps: float) -> Time:
 
 def measured() -> tuple[AlgorithmRow, ...]:
     """The committed rows, on which the selection of the shipped `ccl.yaml` rests."""
-    return AlgorithmStudy(MAX_BYTES).read(FIGURES / "ccl_algorithms.json").rows
+    return AlgorithmStudy(MAX_BYTES).read(FIGURES / "ccl_algorithms.json").of_tables
 
 
 def test_an_algorithm_that_is_always_fastest_has_no_limit():
@@ -158,11 +159,23 @@ def test_the_measured_times_cover_all_interchangeable_algorithms():
         (point.collective, point.algorithm, point.ranks, point.nbytes)
         for point in plan_points(text, ccl, MAX_BYTES)
     }
-    rows = measured()
+    rows = AlgorithmStudy(MAX_BYTES).read(FIGURES / "ccl_algorithms.json").rows
     assert {(row.collective, row.algorithm, row.ranks, row.nbytes) for row in rows} == points
     of_all_reduce = algorithms(load_ccl(), text, "all_reduce")
     assert "ring" in of_all_reduce
     assert not {"intercube", "hierarchical", "point_to_point"} & set(of_all_reduce)
+
+
+@pytest.mark.golden
+def test_the_documentation_has_the_losses_at_sizes_that_the_selection_was_not_made_for():
+    held_out = AlgorithmStudy(MAX_BYTES).read(FIGURES / "ccl_algorithms.json").held_out
+    on_rings = {row.nbytes for row in measured() if not row.grid}
+    assert not {row.nbytes for row in held_out} & on_rings
+    tables, text = tables_of(measured()), (ROOT / "docs/studies.md").read_text()
+    for collective in dict.fromkeys(row.collective for row in held_out):
+        lost = loss(candidates(held_out, collective), tables[collective])
+        mean, worst = (f"{100 * share:.1f} %" for share in (lost.mean, lost.worst))
+        assert f"| {collective} | {mean} | {worst} |" in text
 
 
 @pytest.mark.golden

@@ -11,12 +11,14 @@ from kernbench.cli.main import main
 from kernbench.studies import csv_file, results_file
 from kernbench.studies.all_reduce import kernel_span
 from kernbench.studies.ccl_algorithms.definition import AlgorithmStudy
+from kernbench.studies.ccl_algorithms.figures import latency
 from kernbench.studies.ccl_algorithms.measurement import EXACT, measure, shard
 from kernbench.studies.ccl_algorithms.points import (
     BY_PARTS,
     NAMES,
     RANKS,
     AlgorithmPoint,
+    held_out_sizes,
     plan_points,
     sizes,
 )
@@ -27,7 +29,7 @@ from runtime.ccl.config import load_ccl
 from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import UsageError
 from runtime.core.trace import OpRecord
-from tests.support.algorithm_rows import results
+from tests.support.algorithm_rows import results, rows, steps
 from tests.support.topologies import variant_text
 
 RESULTS = results()
@@ -68,12 +70,44 @@ def test_the_csv_file_has_a_line_for_each_row(tmp_path: Path):
         "cubes": "1",
         "bytes_a_rank": "2",
         "time_ns": "900.6",
+        "held_out": "0",
     }
 
 
 def test_sizes_end_at_the_given_maximum():
     assert list(sizes(2048)) == [2, 128, 512, 2048]
     assert list(sizes(2047)) == [2, 128, 512]
+
+
+def test_the_sizes_between_those_of_the_selection_are_held_out():
+    assert list(held_out_sizes(8192)) == [256, 1024, 4096]
+    assert list(held_out_sizes(511)) == []
+
+
+def test_the_selection_is_made_without_the_rows_that_are_held_out():
+    # At 256 B the tree is slow; at the sizes of the selection up to 512 B it is the fastest.
+    held_out = rows(ring=steps(300_000, 100), tree=steps(1_500_000, 300))
+    held_out = [
+        msgspec.structs.replace(row, nbytes=256, held_out=True)
+        for row in held_out
+        if row.nbytes == 128
+    ]
+    both = msgspec.structs.replace(RESULTS, rows=(*RESULTS.rows, *held_out))
+    assert STUDY.problem(both) == ""
+    assert both.of_tables == RESULTS.rows
+    lines = list(findings(both.of_tables, both.held_out, load_ccl()))
+    selection = list(findings(RESULTS.rows, (), load_ccl()))[:5]
+    assert lines[:5] == selection
+    # 1,500,000 + 300 x 128 over 300,000 + 100 x 128 ps.
+    [line] = [line for line in lines if "at held-out sizes" in line]
+    assert "391.8% longer than the fastest algorithm on the mean" in line
+    assert "(tree, 3 ranks, 256 B)" in line
+    title = latency(both).get_suptitle()
+    assert "on average 391.8% slower\nthan the fastest algorithm of each held-out point" in title
+
+
+def test_a_figure_without_sizes_that_are_held_out_states_no_loss():
+    assert latency(RESULTS).get_suptitle() == "All-reduce by size and ranks"
 
 
 def test_every_algorithm_has_a_point_for_all_ranks_and_sizes():
@@ -97,6 +131,11 @@ def test_every_algorithm_has_a_point_for_all_ranks_and_sizes():
     # Three sizes, all smaller than those on grids; one element has no parts for all ranks.
     sizes_of = {name: 2 if name in BY_PARTS else 3 for name in NAMES}
     counts = [len(names[name]) * sizes_of[name] for name in NAMES]
+    # The one size between 128 and 512 B is held out, and has no baseline.
+    held_out = [point for point in points if point.held_out]
+    assert {point.nbytes for point in held_out} == {256}
+    assert len(held_out) == len(RANKS) * sum(len(each - {"ring_naive"}) for each in names.values())
+    points = tuple(point for point in points if not point.held_out)
     assert len(points) == len(set(points)) == len(RANKS) * sum(counts)
 
 
@@ -169,7 +208,7 @@ def test_a_wrong_sum_is_a_fault():
 
 
 def test_the_findings_have_the_selection_its_loss_and_whether_ccl_yaml_has_it():
-    lines = list(findings(RESULTS.rows, load_ccl()))
+    lines = list(findings(RESULTS.rows, (), load_ccl()))
     assert lines[3:5] == [
         "      - {up_to_bytes: 1024, algorithm: tree}",
         "      - {algorithm: ring}",
