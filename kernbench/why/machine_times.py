@@ -217,6 +217,7 @@ class MachineTimes:
         """A vector at the slowest of fetch port, engine and store port, for each of its lanes.
 
         In each pass: a reduction combines the lanes behind the last vector, a scan in every one.
+        The records have no shapes, so that the sums of a softmax count as one vector of rows.
         """
         lanes, cycles = self._vector_engine.lanes, self._file["pe.math.cycles"]
         operands = 1 if function in _UNARY else 2
