@@ -38,10 +38,11 @@ endef
 test: setup
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
-# Every unit test, the golden digests and a smoke of the rest: less than a minute.
+# Every unit test, the golden digests, every key on both cores and a smoke of the rest: a minute.
 test-fast: setup
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup tests/unit tests/golden \
 		tests/integration/test_language_on_chip.py tests/integration/test_transport_contract.py \
+		tests/property/test_every_key_on_both_cores.py \
 		tests/multiproc/test_session_on_fake_lps.py
 
 # The transcripts that `make test` leaves out: whole studies, all of `validate`, benches on four SIPs,

@@ -90,9 +90,13 @@ def _of_optional(value: Any, kinds: _Kinds, path: str, top: type[Section]) -> It
 
 
 def _of_ranged(value: Any, kinds: _Kinds, path: str, top: type[Section]) -> Iterator[Problem]:
-    kind, meta = kinds
+    kind, *additions = kinds
     found = list(_of(value, kind, path, top))
-    yield from found or ((path, problem) for problem in _out_of_range(value, meta))
+    # An annotation may hold more than ranges.
+    metas = (each for each in additions if isinstance(each, msgspec.Meta))
+    yield from found or (
+        (path, problem) for meta in metas for problem in _out_of_range(value, meta)
+    )
 
 
 def _of_literal(value: Any, kinds: _Kinds, path: str, _: type[Section]) -> Iterator[Problem]:

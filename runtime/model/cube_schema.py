@@ -5,9 +5,14 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from runtime.core.section import Section
+from runtime.model.draws import Nearby, among
 from runtime.model.quantities import Count, Gbs, GridSize, LengthMm, Mm, Ns, Point, Side
 
 Corner = Literal["NW", "NE", "SW", "SE"]
+# Ranges for random machines.
+HOLES_MM = ([4.0, 4.0, 8.0, 8.0], [4.0, 2.5, 8.0, 8.0], [2.5, 4.0, 6.0, 8.0])
+CORNERS = (["NW"], ["NW", "SE"], ["SE", "NE"], ["NW", "NE", "SW", "SE"])
+PePositions = Annotated[tuple[Point, ...], Nearby()]
 
 
 class SizeMm(Section, frozen=True):
@@ -20,10 +25,10 @@ class SizeMm(Section, frozen=True):
 class CornerPositions(Section, frozen=True):
     """The positions of the PEs of each corner, from the north-west corner of the cube."""
 
-    NW: tuple[Point, ...] = ()
-    NE: tuple[Point, ...] = ()
-    SW: tuple[Point, ...] = ()
-    SE: tuple[Point, ...] = ()
+    NW: PePositions = ()
+    NE: PePositions = ()
+    SW: PePositions = ()
+    SE: PePositions = ()
 
     def at(self, corner: Corner) -> tuple[Point, ...]:
         """The positions of one corner, in PE order."""
@@ -33,17 +38,17 @@ class CornerPositions(Section, frozen=True):
 class PeLayout(Section, frozen=True):
     """The PEs of a cube: PE number = index of its corner * `pe_per_corner` + index in it."""
 
-    pe_per_corner: Count
-    corners: Annotated[tuple[Corner, ...], Meta(min_length=1)]
+    pe_per_corner: Annotated[Count, among(1, 2)]
+    corners: Annotated[tuple[Corner, ...], Meta(min_length=1), among(*CORNERS)]
     pos_mm: CornerPositions
 
 
 class CubeNoc(Section, frozen=True):
     """The router grid of a cube; there is no router inside the hole `x0, y0, x1, y1`."""
 
-    rows: GridSize
-    cols: GridSize
-    hbm_hole_mm: tuple[Mm, Mm, Mm, Mm]
+    rows: Annotated[GridSize, among(4, 6, 7)]
+    cols: Annotated[GridSize, among(4, 6, 7)]
+    hbm_hole_mm: Annotated[tuple[Mm, Mm, Mm, Mm], among(*HOLES_MM)]
     router_overhead_ns: Ns
     link_bw_gbs: Gbs
 
@@ -81,7 +86,7 @@ class HbmCtrl(Section, frozen=True):
 
     overhead_ns: Ns
     latency_ns: Ns
-    efficiency: Annotated[float, Meta(ge=1e-3, le=1)]
+    efficiency: Annotated[float, Meta(ge=1e-3, le=1), among(0.5, 0.8, 1)]
     switch_penalty_ns: Ns
 
 

@@ -5,11 +5,12 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from runtime.core.section import Section
+from runtime.model.draws import Scaled, among
 from runtime.model.quantities import Count, Gbs, Ghz, Ns, Overhead
 
-TileSide = Annotated[int, Meta(ge=1, le=4096)]
+TileSide = Annotated[int, Meta(ge=1, le=4096), among(16, 32, 64)]
 # A clocked engine takes whole cycles; one that is faster for a function has more lanes.
-VectorCycles = Annotated[int, Meta(ge=1, le=1 << 16)]
+VectorCycles = Annotated[int, Meta(ge=1, le=1 << 16), Scaled()]
 
 
 class Dma(Section, frozen=True):
@@ -21,8 +22,8 @@ class Dma(Section, frozen=True):
 
     overhead_ns: Ns
     gather_row_ns: Ns
-    channels: Annotated[int, Meta(ge=1, le=1024)]
-    outstanding: Annotated[int, Meta(ge=1, le=65536)]
+    channels: Annotated[int, Meta(ge=1, le=1024), among(1, 2, 8)]
+    outstanding: Annotated[int, Meta(ge=1, le=65536), among(1, 3, 16)]
 
 
 class CommandCpu(Section, frozen=True):
@@ -36,7 +37,7 @@ class Tcm(Section, frozen=True):
     """How the tightly coupled memory is divided, and its bandwidth."""
 
     bw_gbs: Gbs
-    scheduler_reserved_mb: Annotated[int, Meta(ge=0, le=1 << 20)]
+    scheduler_reserved_mb: Annotated[int, Meta(ge=0, le=1 << 20), Scaled()]
     kernel_scratch_mb: Count
     collective_scratch_mb: Count
     transfer_scratch_mb: Count
@@ -49,7 +50,7 @@ class Scheduler(Section, frozen=True):
     """
 
     overhead_ns: Ns
-    tile_buffers: Annotated[int, Meta(ge=1, le=1024)]
+    tile_buffers: Annotated[int, Meta(ge=1, le=1024), among(1, 2, 6)]
 
 
 class TileSides(Section, frozen=True):
@@ -75,8 +76,8 @@ class GemmEngine(Section, frozen=True):
     model: Literal["macs", "systolic_os"]
     clock_ghz: Ghz
     macs_per_cycle: Count
-    rows: Annotated[int, Meta(ge=1, le=4096)]
-    cols: Annotated[int, Meta(ge=1, le=4096)]
+    rows: Annotated[int, Meta(ge=1, le=4096), Scaled()]
+    cols: Annotated[int, Meta(ge=1, le=4096), Scaled()]
 
 
 class MathCycles(Section, frozen=True):
@@ -133,10 +134,10 @@ class MathEngine(Section, frozen=True):
     """
 
     lanes: Count
-    registers: Count
+    registers: Annotated[Count, among(4, 8, 32)]
     clock_ghz: Ghz
-    pipeline_cycles: Annotated[int, Meta(ge=0, le=1 << 20)]
-    tree_level_cycles: Annotated[int, Meta(ge=0, le=1 << 20)]
+    pipeline_cycles: Annotated[int, Meta(ge=0, le=1 << 20), Scaled()]
+    tree_level_cycles: Annotated[int, Meta(ge=0, le=1 << 20), Scaled()]
     cycles: MathCycles
 
 

@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from runtime.core.section import Section
 from runtime.model.cube_schema import CubeConfig
+from runtime.model.draws import Fixed, Scaled, among
 from runtime.model.pe_schema import PeConfig
 from runtime.model.quantities import Count, Gbs, Ghz, GridSize, Mm, Ns, Overhead, Side
 from runtime.model.tiles import TileSize
@@ -34,17 +35,19 @@ NodeKind = Literal[
 ]
 
 Implementation = Annotated[
-    str, Meta(pattern=r"^([a-z][a-z0-9_]*|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*)$")
+    str,
+    Meta(pattern=r"^([a-z][a-z0-9_]*|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*)$"),
+    Fixed("a class in place of the component's own; it has no reads in common with another core"),
 ]
 
 
 class Sips(Section, frozen=True, kw_only=True):
     """The number of SIPs and the network between them."""
 
-    count: int
+    count: Annotated[int, among(1, 2, 3, 4)]
     topology: SipTopology
-    w: GridSize | None = None
-    h: GridSize | None = None
+    w: Annotated[GridSize | None, among(None, 1, 2, 4)] = None
+    h: Annotated[GridSize | None, among(None, 1, 2, 4)] = None
     fabric: Literal["direct", "switch"]
     spacing_mm: Mm
 
@@ -79,15 +82,15 @@ class Xbar(Section, frozen=True):
 class HbmBanks(Section, frozen=True):
     """The banks of a pseudo channel, for model `banks`; the timings are those of JEDEC."""
 
-    count: Annotated[int, Meta(ge=1, le=1024)]
-    row_bytes: Annotated[int, Meta(ge=8, le=1 << 20)]
+    count: Annotated[int, Meta(ge=1, le=1024), among(1, 2, 4, 16)]
+    row_bytes: Annotated[int, Meta(ge=8, le=1 << 20), among(512, 1024, 2048)]
     t_rcd_ns: Ns
     t_rp_ns: Ns
     t_ras_ns: Ns
     t_cl_ns: Ns
     t_rrd_ns: Ns
     t_faw_ns: Ns
-    t_refi_ns: Ns
+    t_refi_ns: Annotated[Ns, among(0.0, 700.0, 3900.0)]
     t_rfc_ns: Ns
     controller_ns: Ns
 
@@ -95,8 +98,8 @@ class HbmBanks(Section, frozen=True):
 class Hbm(Section, frozen=True):
     """One HBM slice: there is one per PE."""
 
-    burst_bytes: Annotated[int, Meta(ge=8, le=1 << 20)]
-    num_pcs: Annotated[int, Meta(ge=1, le=1024)]
+    burst_bytes: Annotated[int, Meta(ge=8, le=1 << 20), among(64, 128, 256, 512)]
+    num_pcs: Annotated[int, Meta(ge=1, le=1024), among(1, 4, 8, 16)]
     pc_bw_gbs: Gbs
     slice_gib: Count
     model: Literal["channels", "banks"]
@@ -111,7 +114,7 @@ class HostConfig(Section, frozen=True):
 
     overhead_ns: Ns
     launch_overhead_ns: Ns = 0.0
-    copy_overhead_ns: Ns | None = None
+    copy_overhead_ns: Annotated[Ns | None, Scaled(zero_to=50.0)] = None
     fallback_ns_per_element: Ns = 1.0
 
     @property
@@ -124,10 +127,10 @@ class NocConfig(Section, frozen=True):
     """Flow control of the networks of a SIP; all keys but the first belong to `credits`."""
 
     flow_control: Literal["unlimited", "credits"]
-    vcs: Annotated[int, Meta(ge=1, le=64)]
-    buffer_flits: Annotated[int, Meta(ge=1, le=1 << 16)]
-    router_stages: Annotated[int, Meta(ge=1, le=4)]
-    flit_bytes: Annotated[int, Meta(ge=1, le=MIB)]
+    vcs: Annotated[int, Meta(ge=1, le=64), among(1, 2, 4, 8)]
+    buffer_flits: Annotated[int, Meta(ge=1, le=1 << 16), among(2, 8, 16)]
+    router_stages: Annotated[int, Meta(ge=1, le=4), among(1, 2, 3, 4)]
+    flit_bytes: Annotated[int, Meta(ge=1, le=MIB), among(64, 128, 256)]
     clock_ghz: Ghz
 
 
@@ -217,9 +220,9 @@ class Implementations(Section, frozen=True):
 class Topology(Section, frozen=True):
     """The whole file, checked; values that follow from several keys are properties."""
 
-    ns_per_mm: Annotated[float, Meta(ge=0, le=1e3)]
-    packet_bytes: Annotated[int, Meta(ge=1, le=GIB)]
-    control_bytes: Annotated[int, Meta(ge=1, le=MIB)]
+    ns_per_mm: Annotated[float, Meta(ge=0, le=1e3), Scaled()]
+    packet_bytes: Annotated[int, Meta(ge=1, le=GIB), among(256, 1024, 4096)]
+    control_bytes: Annotated[int, Meta(ge=1, le=MIB), Scaled()]
     system: System
     ucie: Ucie
     xbar: Xbar
