@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from threading import Event, Thread, get_ident
+from threading import Event, Thread
 from typing import Protocol
 
 from runtime.wire.control import RankActivity
@@ -31,13 +31,13 @@ def busy_reports(
     `stretch_s()` is how long the running program has not waited, 0 if none runs. All three are
     called in the other thread.
     """
-    left, programs = Event(), get_ident()
+    left = Event()
 
     def report() -> None:
         while not left.wait(PERIOD_S):
             stretch = stretch_s()
             if stretch >= PERIOD_S:
-                send(stretch, tuple(ranks()), imports=imports_module(programs))
+                send(stretch, tuple(ranks()), imports=imports_module())
 
     thread = Thread(target=report, name="busy reports", daemon=True)
     thread.start()
