@@ -97,7 +97,7 @@ CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
     "dot": (lambda x: x[:, 0] @ x[:, 1], (X,)),
     "mm of long panels": (lambda x: x @ x.view(5000, 40), (WIDE,)),
     "linear of long panels": (lambda x: F.linear(x, x[:33], x[0, :33]), (WIDE,)),
-    "mm of one element, repeated": (lambda x: x[0, 0].expand(1, 1) @ x[:1] + x[:1].sum(), (X,)),
+    "mm of one repeated element": (lambda x: x[0, 0].expand(1, 1) @ x[:1] + x[:1].sum(), (X,)),
     "linear to one feature": (lambda x: F.linear(x[:1], x[1:2], x[2, :1]), (X,)),
     "mv": (lambda x, y: x @ y[:, 0], (X, Y)),
     "bfloat16 mm": (lambda x, y: x.bfloat16() @ y.bfloat16(), (X, Y)),
