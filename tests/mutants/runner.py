@@ -42,7 +42,7 @@ class Outcome:
 
 def unmutated_s(timeout_s: float = 1800) -> float:
     """The wall time of all of `validate` without a mutant; raises `SystemExit` if a check fails."""
-    with _copy() as root:
+    with copy_of_checkout() as root:
         began_s = now_s()
         outcome = _validate(root, "", timeout_s)
         if outcome.is_notice:
@@ -57,7 +57,7 @@ def outcome_of(mutant: Mutant, whole_s: float, *, expected_only: bool) -> Outcom
     `whole_s` is the time of all checks without a mutant. With `expected_only`, all the other
     checks do not run.
     """
-    with _copy() as root:
+    with copy_of_checkout() as root:
         mutant.apply(root)
         timeout_s = SLACK * whole_s + SLACK_S
         outcome = _validate(root, mutant.noticed_by, timeout_s)
@@ -107,7 +107,7 @@ def _missed(rows: Path) -> Iterator[str]:
 
 
 @contextmanager
-def _copy() -> Iterator[Path]:
+def copy_of_checkout() -> Iterator[Path]:
     """A copy of everything that `validate` loads, in a temporary directory."""
     with TemporaryDirectory(prefix="mutant-of-kernbench-") as name:
         root = Path(name)

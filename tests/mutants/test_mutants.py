@@ -7,12 +7,14 @@ import pytest
 
 from kernbench.validate.plan import parts
 from tests.mutants import ALL
+from tests.mutants.key_reads import READS
 from tests.mutants.mutant import Mutant
+from tests.support.changed_keys import drawn_keys
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("mutant", ALL, ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", ALL + READS, ids=lambda mutant: mutant.name)
 def test_a_mutant_changes_its_file_to_other_valid_code(mutant: Mutant):
     edited = mutant.edited(ROOT)
     assert edited != (ROOT / mutant.file).read_text(encoding="utf-8")
@@ -30,6 +32,10 @@ def test_the_expected_checks_exist():
         for mutant in ALL
         if not any(part.may_match(mutant.noticed_by) for part in every)
     ] == []
+
+
+def test_the_keys_of_deleted_reads_are_changed_by_the_comparison_of_both_cores():
+    assert {mutant.noticed_by for mutant in READS} <= set(drawn_keys())
 
 
 def test_only_timing_code_is_edited():

@@ -3,7 +3,7 @@
 The core is chosen when a process starts: `python -m tests.support.changed_keys MACHINES` prints a
 line of JSON for each run with the core of its environment. First come the scenarios themselves and
 each with one key changed, then the program on MACHINES machines all of whose keys are drawn.
-`--unread KEY` simulates a core that does not read a key: it has the value of the default file.
+`--only KEY` leaves out the other keys.
 """
 
 import json
@@ -13,8 +13,8 @@ from random import Random
 from typing import Any, NamedTuple
 from zlib import crc32
 
-import runtime.model.topology as reader
 from runtime.core.config_file import default_file, read_text, value_at, with_values
+from runtime.model.draws import Fixed
 from tests.support.key_programs import SMALL, Scenario, everything, scenario_of
 from tests.support.random_topologies import (
     DRAWS,
@@ -95,36 +95,14 @@ def report(run: Run) -> dict[str, str]:
     }
 
 
-def leave_unread(key: str) -> None:
-    """Give `key` its default value in every file that is read, as if nothing read the key."""
-    parse = reader.parse
-    default = value_at(default_content(), key)
-
-    def parsed(text: str, source: str, schema: Any) -> Any:
-        topology = parse(text, source, schema)
-        return schema.decoded(_encoded(with_values(topology.values(), {key: default})))
-
-    reader.parse = parsed
-
-
-def _encoded(content: dict[str, Any]) -> bytes:
-    import msgspec
-
-    return msgspec.msgpack.encode(content)
-
-
 def drawn_keys() -> list[str]:
     """The keys that are not fixed."""
-    from runtime.model.draws import Fixed
-
     return [key for key, draw in DRAWS.items() if not isinstance(draw, Fixed)]
 
 
 def main(arguments: list[str]) -> None:
     machines, options = int(arguments[0]), arguments[1:]
     keys = drawn_keys()
-    if "--unread" in options:
-        leave_unread(options[options.index("--unread") + 1])
     if "--only" in options:
         keys = [options[options.index("--only") + 1]]
     for runs in (single_runs(keys), random_runs(machines)):
