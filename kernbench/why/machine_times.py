@@ -62,7 +62,7 @@ class WorkTime:
     is_rate: bool = False
 
     def change_ps(self, other: "WorkTime", length_ps: int, *, is_absorbed: bool = False) -> int:
-        """By how much a piece of `length_ps` changes on a machine where its work takes `other`.
+        """The change of a piece of `length_ps` on a machine where its work takes `other`.
 
         With `is_absorbed`, what it waited for others absorbs a change of its fixed time: they are
         served when they were.
