@@ -26,7 +26,7 @@ def follow_parent() -> None:
     """
     pid = coordinator_pid()
     if pid is not None:
-        follow(lambda: _orphaned(pid))
+        follow(lambda: is_orphan(pid))
 
 
 def follow(gone: Callable[[], bool], released: Event | None = None) -> Thread:
@@ -42,7 +42,8 @@ def follow(gone: Callable[[], bool], released: Event | None = None) -> Thread:
     return thread
 
 
-def _orphaned(pid: int) -> bool:
+def is_orphan(pid: int) -> bool:
+    """Whether the parent `pid` of this process has ended; it blocks for a moment if not."""
     # An orphan is adopted by init or a subreaper. A test whether `pid` still exists would fail when
     # the number is used again.
     if os.getppid() != pid:

@@ -18,27 +18,27 @@ _LONGEST_PID = 20
 
 
 class RunLock:
-    """The lock of `directory`, held until `release`, or until the process ends.
+    """The lock `name` of `directory`, held until `release`, or until the process ends.
 
     Raises `UsageError` if another process, or another run of this one, holds it, and `OSError` if
     the directory cannot be written.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, name: str = LOCK) -> None:
         self.directory = directory
-        self._release = finalize(self, _released, directory / LOCK, _locked(directory), os.getpid())
+        path = directory / name
+        self._release = finalize(self, _released, path, _locked(path), os.getpid())
 
     def release(self) -> None:
         """Release the lock; without effect if it has been released."""
         self._release()
 
 
-def _locked(directory: Path) -> int:
-    path = directory / LOCK
+def _locked(path: Path) -> int:
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         try:
-            _lock(file, directory)
+            _lock(file, path.parent)
             # Another run may have removed it with its own lock since it was opened.
             if path.exists() and os.path.samestat(os.fstat(file), path.stat()):
                 # The lock holds without the id of the process; a full disk fails the files.

@@ -11,6 +11,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from kernbench.cli.sizes import parse_size
 from runtime.core.bench_registry import Entry, Flag
 
 DEFAULT_BENCH = "ccl-allreduce"
@@ -107,6 +108,16 @@ def procs(text: Any) -> float | str:
     if text == AUTO:
         return AUTO
     return number(int, f"an integer of at least 1 or {AUTO!r}", 1)(text)
+
+
+def memory_size(text: Any) -> int:
+    """The type of a number of bytes for click: an integer, or with K, M or G."""
+    try:
+        return text if isinstance(text, int) else parse_size(text)
+    except ValueError:
+        raise click.BadParameter(
+            f"expected a number of bytes such as 512M or 2G, got {text!r}"
+        ) from None
 
 
 NATURAL = number(int, "an integer of at least 0", 0)
@@ -226,6 +237,37 @@ SIMULATION_GROUPS: Mapping[str, tuple[click.Option, ...]] = {
     ),
 }
 """The options of one simulation: the fields of `SimulationOptions`."""
+POINT_OPTIONS = (
+    option(
+        "--on",
+        "ENGINE",
+        str,
+        "where the simulations are made: local, dask:ADDRESS, ray:ADDRESS, or module:factory of "
+        "any concurrent.futures.Executor",
+        "local",
+    ),
+    click.Option(
+        ["--resume/--no-resume"],
+        default=None,
+        help="keep the rows of an earlier start, or measure all again  [default: go on with what "
+        "was interrupted]",
+    ),
+    option(
+        "--point-timeout",
+        "S",
+        _DURATION,
+        "longest wall time of one simulation in seconds, 0: no limit",
+        0,
+    ),
+    option(
+        "--point-memory",
+        "SIZE",
+        memory_size,
+        "most memory of each process of a simulation, such as 2G  [default: no limit]",
+    ),
+)
+"""The options of commands that make many simulations: with `--procs` and `--timeout`, the fields of
+`PointOptions`."""
 STUDY_TIMEOUT_S = 600.0
 STUDY_GROUPS: Mapping[str, tuple[click.Option, ...]] = {
     "what is simulated": (TOPOLOGY,),
@@ -238,6 +280,7 @@ STUDY_GROUPS: Mapping[str, tuple[click.Option, ...]] = {
             "longest wait for a result in seconds, 0: no limit",
             int(STUDY_TIMEOUT_S),
         ),
+        *POINT_OPTIONS,
     ),
     "what is kept": (
         option("--out", "DIR", FILE, "where the results go  [default: the study's own choice]"),

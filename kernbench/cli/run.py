@@ -18,6 +18,7 @@ from kernbench.cli.options import (
     AUTO,
     DEFAULT_BENCH,
     HELP_NAMES,
+    POINT_OPTIONS,
     SIMULATION_GROUPS,
     STUDY_GROUPS,
     STUDY_TIMEOUT_S,
@@ -147,6 +148,10 @@ def _run(
         refuse_arguments(script)
         print_entries(cli.entries())
         return 0
+    if script or not isinstance(bench, Study):
+        _refuse_point_options(context)
+    for each in POINT_OPTIONS:
+        del options[str(each.name)]
     refuse_options(flags)
     start = script_start(options)
     if script:
@@ -183,8 +188,21 @@ def _study_options(
         procs=procs,
         timeout_s=timeout,
         out=values["out"],
+        on=values["on"],
+        resume=values["resume"],
+        point_timeout_s=values["point_timeout"],
+        point_memory_bytes=values["point_memory"] or 0,
         changed=tuple(each.option for each in study.flags if flags[each.name] != each.default),
     )
+
+
+def _refuse_point_options(context: click.Context) -> None:
+    for each in POINT_OPTIONS:
+        if is_given(context, str(each.name)):
+            raise UsageError(
+                f"{each.opts[0]} belongs to commands that make many simulations: a study, sweep, "
+                "validate"
+            )
 
 
 def _script_path(argument: str) -> Path:
@@ -221,3 +239,5 @@ run_command = RunCommand(
     "of processes.",
     epilog=_EXAMPLES,
 )
+# Those of a study, which `--bench` may name. The help of a bench does not show them.
+run_command.params.extend(POINT_OPTIONS)

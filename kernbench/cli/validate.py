@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from kernbench.cli.options import CONTEXT_SETTINGS, number
+from kernbench.points.driver import PointOptions
+from kernbench.points.executors import LOCAL
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import GROUPS, Check
 from kernbench.validate.mesh_checks import traffic_csv
@@ -49,6 +51,12 @@ LOAD = number(float, "a number above 0 and at most 1", sys.float_info.min, 1.0)
     "--procs",
     type=click.IntRange(1),
     help="Processes, by default one for each core; 1: no other process.",
+)
+@click.option(
+    "--on",
+    metavar="ENGINE",
+    help="Where the checks are made: local (the default), dask:ADDRESS, ray:ADDRESS, or "
+    "module:factory of any concurrent.futures.Executor.",
 )
 @click.option(
     "--csv", "csv_path", type=click.Path(path_type=Path), help="Write the checks to this file."
@@ -103,6 +111,7 @@ def validate_command(  # noqa: PLR0913 - a parameter for each option
     *,
     full: bool,
     procs: int | None,
+    on: str | None,
     csv_path: Path | None,
     fail_fast: bool,
     lists: bool,
@@ -117,7 +126,7 @@ def validate_command(  # noqa: PLR0913 - a parameter for each option
     if mesh:
         _check_no_checks(
             {"only": only, "full": full, "csv": csv_path, "fail-fast": fail_fast, "list": lists}
-            | {"procs": procs}
+            | {"procs": procs, "on": on}
         )
     else:
         _check_no_traffic(traffic, seeds)
@@ -134,8 +143,8 @@ def validate_command(  # noqa: PLR0913 - a parameter for each option
     parse_topology(text, str(source))
     if mesh:
         return _mesh(TopologyFile.of(text), seeds or (DEFAULT_SEED,), **traffic)
-    count = min(procs or usable_cores(), max(len(chosen), 1))
-    return _validate(text, chosen, only, count, csv_path, fail_fast=fail_fast)
+    options = PointOptions(on or LOCAL, min(procs or usable_cores(), max(len(chosen), 1)))
+    return _validate(text, chosen, only, options, csv_path, fail_fast=fail_fast)
 
 
 def _check_no_checks(options: dict[str, Any]) -> None:
@@ -157,7 +166,7 @@ def _validate(
     text: str,
     chosen: Sequence[Part],
     only: str,
-    procs: int,
+    options: PointOptions,
     csv_path: Path | None,
     *,
     fail_fast: bool,
@@ -166,7 +175,7 @@ def _validate(
         clear_output(csv_path, "validate: --csv")
     began_s = now_s()
     checks: list[Check] = []
-    print_tables(_stored(run(text, chosen, only, procs, fail_fast=fail_fast), checks))
+    print_tables(_stored(run(text, chosen, only, options, fail_fast=fail_fast), checks))
     if not checks:
         raise UsageError(
             f"validate: --only {only}: no check has an id that starts with this; --list shows them"

@@ -1,6 +1,5 @@
 """The arguments of `perf`: the flags of nccl-tests, and why some of them do not exist here."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,8 @@ from kernbench.benches.collective_perf.collective import (
     OPS,
     PerfParameters,
 )
-from kernbench.cli.options import COUNT, FILE, LARGEST_INTEGER, NATURAL, SimulationOptions, option
+from kernbench.cli.options import COUNT, FILE, NATURAL, SimulationOptions, option
+from kernbench.cli.sizes import parse_size
 from runtime.core.errors import UsageError, nearest
 
 AVERAGES = ("rank 0", "mean", "min", "max")
@@ -50,10 +50,8 @@ REFUSED: Mapping[tuple[str, ...], str] = {
     ("-F",): "there is no CSV file; --json FILE has every row",
 }
 """Flags of nccl-tests without effect in a simulation, and the reason."""
-_SIZE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([kmg]?)", re.IGNORECASE)
 _MOST_SIZES = 100_000
 """Sizes of a measurement; no simulation of more of them would end."""
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 @dataclass(frozen=True)
@@ -72,19 +70,6 @@ class PerfRequest:
     average: int
     json: Path | None
     options: SimulationOptions
-
-
-def parse_size(text: str) -> int:
-    """A number of bytes, with K, M or G for powers of 1024 as in nccl-tests.
-
-    Raises `ValueError` for anything else, for less than one byte and for 2^63 bytes and more.
-    """
-    match = _SIZE.fullmatch(text.strip())
-    size = float(match[1]) * _UNITS[match[2].lower()] if match else 0.0
-    # Compared as a float: a number of 400 digits is infinite, which has no integer.
-    if not 1 <= size < LARGEST_INTEGER:
-        raise ValueError(text)
-    return int(size)
 
 
 def perf_request(

@@ -1,29 +1,29 @@
 """The skeleton of a parameter study: simulate points, keep their rows in a file, show them.
 
-    points -- measure, in worker processes --> rows --> JSON file --> table, figures, verdict
-                                                            |
-                   MILESTONE_FAST=1 starts here ------------+
+    points -- measure, on an executor --> rows --> JSON file --> table, figures, verdict
+                                                       |
+              MILESTONE_FAST=1 starts here ------------+
 
-The JSON file holds everything that is printed and drawn, so that a figure can be drawn again
-without simulating. A row depends on its point alone: the file is the same for every number of
-worker processes.
+Each row is kept in a file beside it as it comes (`kernbench.points.rows_file`). The JSON file holds
+everything that is printed and drawn, so that a figure can be drawn again without simulating. A row
+depends on its point alone: the files are the same for every executor, and also if the study was
+interrupted and has gone on.
 """
 
 import os
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args
 
+from kernbench.points.task import Limits, Point, PointFault
 from kernbench.studies import csv_file, results_file
 from kernbench.studies.study_results import RowT, StudyResults, StudyRow
 from runtime.core.bench_registry import StudyOptions
 from runtime.core.config_file import default_file, read_text
-from runtime.core.cores import usable_cores
 from runtime.core.errors import UsageError
 from runtime.core.section import config_hash
 from runtime.core.simtime import format_ps
@@ -31,21 +31,13 @@ from runtime.core.simtime import format_ps
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from kernbench.points.driver import PointMeasurement, PointOptions
     from runtime.model.topology import Topology
 
 DEFAULT_OUT = Path("benches/1H_milestone_output")
 """Output directory, below the current directory."""
 FAST = "MILESTONE_FAST"
 """Environment variable: `1` draws and prints what is in the results file, without simulating."""
-
-
-class StudyPoint(Protocol):
-    """One simulation of a study: hashable, and named by `str` in progress and errors."""
-
-    @property
-    def cost(self) -> int:
-        """Estimated work of the simulation, in a unit common to the points of a study."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -68,7 +60,7 @@ class TopologyText:
         return config_hash(self.parsed)
 
 
-PointT = TypeVar("PointT", bound=StudyPoint)
+PointT = TypeVar("PointT", bound=Point)
 ResultsT = TypeVar("ResultsT", bound=StudyResults[Any])
 
 
@@ -158,40 +150,62 @@ class ParameterStudy(ABC, Generic[PointT, RowT, ResultsT]):
         if _is_fast(options, file.name):
             results = self.read(file)
         else:
-            results = self.simulate(options, file)
+            results, lost = self.simulate(options, file)
+            if lost:
+                self._print_lost(results, lost, file)
+                return False
         files = [file, *self._write_csv(results, file.parent), *self.draw(results, file.parent)]
         self.print_table(results)
         lines = (*self.findings(results), *self.verdict(results), *_listed(files, self.indent))
         print(*lines, sep="\n")
         return not any(row.faults for row in results.rows)
 
-    def simulate(self, options: StudyOptions, file: Path) -> ResultsT:
-        """Simulate all points and write the results to `file`; creates its directory."""
+    def simulate(
+        self, options: StudyOptions, file: Path
+    ) -> tuple[ResultsT, tuple[PointFault, ...]]:
+        """Simulate all points and write the results to `file`; creates its directory.
+
+        Returns the results, and the points that have none. Raises what `measured_points` raises.
+        """
+        # Imported here: re-rendering needs neither workers nor the simulator.
+        from kernbench.points.driver import measured_points
+        from kernbench.points.rows_file import SUFFIX, RowsFile
+
         path = options.topology or default_file("topology.yaml")
         topology = TopologyText(str(options.topology or path.name), read_text(path))
         # An invalid file is refused here: points take numbers from its text.
-        _ = topology.hash
+        configuration = topology.hash
         points = self.points(topology)
         _make(file.parent)
-        rows = self.measured(points, options.procs or usable_cores(), options.timeout_s)
-        results = self.results(topology, rows)
-        results_file.write(file, results)
-        return results
+        measurement = self.measurement()
+        with RowsFile(
+            file.with_suffix(SUFFIX),
+            measurement.row_type,
+            points,
+            configuration,
+            resume=options.resume,
+        ) as rows_file:
+            found = measured_points(measurement, points, point_options(options), rows_file)
+            ordered = [found[point] for point in points]
+            rows = [each for each in ordered if not isinstance(each, PointFault)]
+            lost = tuple(each for each in ordered if isinstance(each, PointFault))
+            results = self.results(topology, rows)
+            results_file.write(file, results, lost)
+        return results, lost
 
-    def measured(self, points: Sequence[PointT], procs: int, timeout_s: float) -> tuple[RowT, ...]:
-        """The row of each point, measured in `procs` processes, with progress on stderr.
+    def measurement(self) -> "PointMeasurement[PointT, RowT]":
+        """How points are measured."""
+        from kernbench.points.driver import PointMeasurement
 
-        Raises what `pool.completed` raises.
-        """
-        # Imported here: re-rendering needs neither worker processes nor the simulator.
-        from kernbench.studies.pool import completed
-        from kernbench.studies.progress import shown
+        return PointMeasurement(self.measure, self._row_type(), self.noun, _time)
 
-        # Longest first: a long point started last would run alone while the other workers are idle.
-        ordered = sorted(points, key=lambda point: point.cost, reverse=True)
-        with closing(completed(self.measure, ordered, procs, timeout_s)) as pairs:
-            rows = dict(shown(pairs, len(ordered), sys.stderr, self.noun, _time))
-        return tuple(rows[point] for point in points)
+    @classmethod
+    def _row_type(cls) -> type[RowT]:
+        """The type in `StudyResults[...]` of the class of the results."""
+        for base in getattr(cls.results_type, "__orig_bases__", ()):
+            for found in get_args(base):
+                return found
+        raise TypeError(f"{cls.results_type.__name__} is no StudyResults[...] of a type of rows")
 
     def read(self, file: Path) -> ResultsT:
         """The results in a file; raises `UsageError` for a file that is invalid or incomplete."""
@@ -214,6 +228,20 @@ class ParameterStudy(ABC, Generic[PointT, RowT, ResultsT]):
         faults = [f"{row.label}: {fault}" for row in results.rows for fault in row.faults]
         return [f"{len(faults)} FAULTS", *faults] if faults else [self.passed(results)]
 
+    def _print_lost(self, results: ResultsT, lost: Sequence[PointFault], file: Path) -> None:
+        """What there is without some of the rows: tables and figures compare all of them."""
+        count = len(results.rows) + len(lost)
+        faults = [f"{row.label}: {fault}" for row in results.rows for fault in row.faults]
+        print(
+            f"{len(lost) + len(faults)} FAULTS",
+            *(f"{each.point}: {each.reason}" for each in lost),
+            *faults,
+            f"{len(results.rows)} of {count} {self.noun} have a row: no table and no figures; "
+            "--resume measures the others",
+            *_listed([file, *self._write_csv(results, file.parent)], self.indent),
+            sep="\n",
+        )
+
     def _write_csv(self, results: ResultsT, directory: Path) -> Iterator[Path]:
         if self.csv_name:
             columns = self.csv_columns()
@@ -232,6 +260,19 @@ def requires_matplotlib() -> Generator[None]:
         raise UsageError(
             "the figures need matplotlib, the extra `plots`: pip install 'kernbench[plots]'"
         ) from error
+
+
+def point_options(options: StudyOptions) -> "PointOptions":
+    """Where and how the points of a study are measured."""
+    from kernbench.points.driver import PointOptions
+
+    return PointOptions(
+        on=options.on,
+        procs=options.procs,
+        timeout_s=options.timeout_s,
+        resume=options.resume,
+        limits=Limits(options.point_timeout_s, options.point_memory_bytes),
+    )
 
 
 def _is_fast(options: StudyOptions, file_name: str) -> bool:

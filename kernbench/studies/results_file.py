@@ -1,24 +1,33 @@
 """The JSON file of a study: versioned, and validated against the types of its struct when read."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
+from kernbench.points.task import PointFault
 from runtime.core.errors import UsageError
 
 _Results = TypeVar("_Results")
 
 
-class _VersionField(msgspec.Struct):
+class _CommonFields(msgspec.Struct):
     version: int
+    lost: tuple[PointFault, ...] = ()
 
 
-def write(path: Path, results: object) -> None:
-    """Write a struct as JSON; raises `UsageError` if the file cannot be written."""
+def write(path: Path, results: msgspec.Struct, lost: Sequence[PointFault] = ()) -> None:
+    """Write a struct as JSON; raises `UsageError` if the file cannot be written.
+
+    The `lost` points, which have no row, are a further field.
+    """
+    content: dict[str, Any] = {
+        name: getattr(results, name) for name in results.__struct_fields__
+    } | ({"lost": lost} if lost else {})
     try:
         # Indented: a change of one row is one line in a diff.
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
 
@@ -28,10 +37,16 @@ def read(path: Path, kind: type[_Results], version: int) -> _Results:
     try:
         content = path.read_bytes()
         # The version first: fields of another version would be reported as unknown or missing.
-        found = msgspec.json.decode(content, type=_VersionField).version
-        if found != version:
+        found = msgspec.json.decode(content, type=_CommonFields)
+        if found.version != version:
             raise UsageError(
-                f"{path}: version {found} of the file, this is a program for version {version}"
+                f"{path}: version {found.version} of the file, this is a program for version "
+                f"{version}"
+            )
+        if found.lost:
+            raise UsageError(
+                f"{path}: {len(found.lost)} points have no row ({found.lost[0].point}: "
+                f"{found.lost[0].reason}); --resume measures them"
             )
         return msgspec.json.decode(content, type=kind)
     except OSError as error:

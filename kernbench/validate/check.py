@@ -43,8 +43,8 @@ class Check:
     id: str
     text: str
     formula: str
-    expected: float
-    measured: float
+    expected: int | float
+    measured: int | float
     unit: str
     tolerance: float = 0
     relation: Relation = Relation.EQUAL

@@ -1,10 +1,18 @@
 """The parts of `validate`: each yields some checks, in any process; the order of rows is fixed."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from multiprocessing import get_context
+from functools import partial
 
+from kernbench.points.driver import (
+    IN_THIS_PROCESS,
+    PointMeasurement,
+    PointOptions,
+    completed_points,
+)
+from kernbench.points.progress import point_progress
+from kernbench.points.task import PointFault
 from kernbench.theory.all_reduce_times import ALL_REDUCE_FORMS
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.algorithms import algorithm
@@ -76,6 +84,14 @@ class Part:
     prefix: str
     function: Callable[..., list[Check]]
     args: tuple[float | str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.prefix}*"
+
+    @property
+    def cost(self) -> int:
+        """Estimated work: those of group e are the long ones."""
+        return 10 if self.prefix.startswith("e") else 1
 
     def may_match(self, prefix: str) -> bool:
         """Whether a check of this part can have an id that starts with `prefix`."""
@@ -177,52 +193,56 @@ def _kernels(seed: int) -> Iterator[Part]:
 
 
 def run(
-    text: str, chosen: Sequence[Part], prefix: str, procs: int, *, fail_fast: bool = False
-) -> Iterator[Check]:
+    text: str,
+    chosen: Sequence[Part],
+    prefix: str,
+    options: PointOptions = IN_THIS_PROCESS,
+    *,
+    fail_fast: bool = False,
+) -> Generator[Check]:
     """The checks of the chosen parts whose ids start with `prefix`, on the topology file `text`, in
     the order of the parts; each as soon as it and those before it are known.
 
-    With `procs` 1, all run in this process. The result does not depend on `procs`, unless
-    `fail_fast` ends the run behind the first part with a check that is out of tolerance: then it
-    has the checks of the parts that are complete.
+    The result does not depend on `options`, unless `fail_fast` ends the run behind the first part
+    with a check that is out of tolerance: then it has the checks of the parts that are complete. A
+    part that ends with an error has one check, which is missed.
     """
-    if procs == 1:
-        yield from _in_this_process(text, chosen, prefix, fail_fast=fail_fast)
-        return
-    # Fresh interpreters: a fork of a process with threads inherits locks which no thread releases.
-    with ProcessPoolExecutor(procs, mp_context=get_context("spawn")) as pool:
-        futures = _submitted(pool, text, chosen, prefix)
-        for future in as_completed(futures) if fail_fast else ():
-            if missed(future.result()):
-                pool.shutdown(cancel_futures=True)
+    measurement = PointMeasurement(
+        partial(_checks, text, prefix=prefix), list[Check], "parts", _count_of_checks
+    )
+    found = dict[Part, Sequence[Check]]()
+    shown = 0
+    with (
+        point_progress(chosen, 0, measurement.noun) as progress,
+        closing(completed_points(measurement, chosen, options, progress)) as results,
+    ):
+        for part, result in results:
+            found[part] = [_failed(result)] if isinstance(result, PointFault) else result
+            progress.completed(part, _count_of_checks(found[part]))
+            while shown < len(chosen) and chosen[shown] in found:
+                yield from found[chosen[shown]]
+                shown += 1
+            if fail_fast and missed(found[part]):
                 break
-        try:
-            for future in futures:
-                if not future.cancelled():
-                    yield from future.result()
-        finally:
-            # A reader that has ended, such as `head`, does not wait for the other parts.
-            pool.shutdown(cancel_futures=True)
+    for part in chosen[shown:]:
+        yield from found.get(part, ())
 
 
-def _in_this_process(
-    text: str, chosen: Sequence[Part], prefix: str, *, fail_fast: bool
-) -> Iterator[Check]:
-    for part in chosen:
-        found = _checks(text, part, prefix)
-        yield from found
-        if fail_fast and missed(found):
-            return
+def _failed(fault: PointFault) -> Check:
+    return Check(
+        id=fault.point.removesuffix("*"),
+        text=f"no result: {fault.reason}",
+        formula="one result",
+        expected=1,
+        measured=0,
+        unit="results",
+    )
 
 
-def _submitted(
-    pool: ProcessPoolExecutor, text: str, chosen: Sequence[Part], prefix: str
-) -> list[Future[list[Check]]]:
-    """Futures in the order of the parts; the long parts, group e, start first."""
-    futures: dict[int, Future[list[Check]]] = {}
-    for part in sorted(chosen, key=lambda part: not part.prefix.startswith("e")):
-        futures[id(part)] = pool.submit(_checks, text, part, prefix)
-    return [futures[id(part)] for part in chosen]
+def _count_of_checks(checks: Sequence[Check]) -> str:
+    wrong = len(missed(checks))
+    text = f"{len(checks)} checks" if len(checks) != 1 else "1 check"
+    return f"{text}, {wrong} MISSED" if wrong else text
 
 
 def _checks(text: str, part: Part, prefix: str) -> list[Check]:

@@ -110,15 +110,21 @@ class Bench:
 class StudyOptions:
     """The options of the command line that a study takes; None leaves the choice to the study.
 
-    `procs` is the number of worker processes. `timeout_s` limits the time without any new result;
-    0 means no limit. `changed` are the flags of the study, as `--name`, whose values are not their
-    defaults.
+    `on` names the executor that simulates, `procs` is the number of local worker processes.
+    `timeout_s` limits the time without any new result, `point_timeout_s` that of one simulation,
+    and `point_memory_bytes` its memory; 0 means no limit. `resume` keeps the rows of an earlier
+    start; None does so if that has not come to its end. `changed` are the flags of the study, as
+    `--name`, whose values are not their defaults.
     """
 
     topology: Path | None = None
     procs: int | None = None
     timeout_s: float = 0.0
     out: Path | None = None
+    on: str = "local"
+    resume: bool | None = None
+    point_timeout_s: float = 0.0
+    point_memory_bytes: int = 0
     changed: tuple[str, ...] = ()
 
 

@@ -63,7 +63,7 @@ def checks(*prefixes: str, text: str = default_text(), seed: int = 1) -> list[Ch
     return [
         check
         for prefix in prefixes
-        for check in run(text, [part for part in every if part.may_match(prefix)], prefix, procs=1)
+        for check in run(text, [part for part in every if part.may_match(prefix)], prefix)
     ]
 
 

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.fidelity, pytest.mark.slow]
 def checks(text: str = default_text(), *, only: str = "j.") -> list[Check]:
     """The checks whose ids start with `only`, run in this process."""
     chosen = [part for part in parts(1, full=False) if part.may_match(only)]
-    return list(run(text, chosen, only, procs=1))
+    return list(run(text, chosen, only))
 
 
 def missed_ids(found: list[Check]) -> set[str]:

@@ -67,7 +67,7 @@ PREFIXES = [
 @pytest.mark.parametrize("prefix", PREFIXES)
 def test_expectations_follow_the_numbers_of_the_file(prefix: str) -> None:
     chosen = [part for part in parts(7, full=False) if part.may_match(prefix)]
-    found = list(run(OTHER, chosen, prefix, procs=1))
+    found = list(run(OTHER, chosen, prefix))
     assert found
     assert missed(found) == []
 
@@ -91,7 +91,7 @@ LOADED = ["d.0.8.", "e.zero", "e.uniform.0.6"]
 )
 def test_random_checks_pass_with_other_seeds(prefix: str, seed: int) -> None:
     chosen = [part for part in parts(seed, full=False) if part.may_match(prefix)]
-    assert missed(run(default_text(), chosen, prefix, procs=1)) == []
+    assert missed(run(default_text(), chosen, prefix)) == []
 
 
 @pytest.mark.multiproc

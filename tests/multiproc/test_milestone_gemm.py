@@ -1,8 +1,5 @@
-"""The matrix product study on real chips, and its worker processes."""
+"""The matrix product study on real chips."""
 
-import subprocess
-import sys
-from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
@@ -10,12 +7,6 @@ import pytest
 from kernbench.cli.main import main
 from kernbench.studies import results_file
 from kernbench.studies.milestone_1h_gemm.rows import GemmResults
-from kernbench.studies.pool import completed
-from runtime.core.errors import ConfigError, RunAborted
-from runtime.core.wallclock import sleep_s
-from runtime.model.topology import load_topology
-from tests.support.runs import ROOT
-from tests.support.sessions import wait_until_gone
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 
@@ -50,40 +41,3 @@ def test_the_two_smallest_products_are_right_and_not_faster_than_their_bounds(
     assert (tmp_path / "1" / "gemm_sweep.json").read_bytes() == (
         tmp_path / "2" / "gemm_sweep.json"
     ).read_bytes()
-
-
-def test_points_are_paired_with_their_results_in_any_order_of_completion():
-    assert dict(completed(abs, [-3, 2, -1], 2, 0)) == {-3: 3, 2: 2, -1: 1}
-    assert active_children() == []
-
-
-def test_an_exception_of_a_point_stops_all_workers():
-    with pytest.raises(ConfigError, match="no such file"):
-        list(completed(load_topology, [ROOT / "topology.yaml", ROOT / "missing.yaml"], 2, 0))
-    assert active_children() == []
-
-
-def test_points_that_do_not_complete_in_time_are_named_and_stopped():
-    with pytest.raises(RunAborted, match=r"no result for 3 s \(--timeout\); not done: .*60"):
-        list(completed(sleep_s, [0, 60], 2, 3))
-    assert active_children() == []
-
-
-def test_no_worker_outlives_a_study_that_is_killed():
-    program = (
-        "from multiprocessing import active_children\n"
-        "from kernbench.studies.pool import completed\n"
-        "from runtime.core.wallclock import sleep_s\n"
-        "results = completed(sleep_s, [0, 60, 61], 2, 0)\n"
-        "next(results)\n"
-        "print(*(worker.pid for worker in active_children()), flush=True)\n"
-        "next(results)\n"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=ROOT
-    ) as study:
-        assert study.stdout is not None
-        workers = [int(pid) for pid in study.stdout.readline().split()]
-        study.kill()
-    assert len(workers) == 2
-    assert all(wait_until_gone(pid, 5) for pid in workers)

@@ -124,7 +124,8 @@ def fast(case: StudyCase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 @pytest.mark.slow
 def test_simulated_rows_are_written_to_a_new_directory_and_read_again(tmp_path: Path):
     study, file = GemmStudy("8x8x8"), tmp_path / "new" / "gemm_sweep.json"
-    results = study.simulate(StudyOptions(procs=1), file)
+    results, lost = study.simulate(StudyOptions(procs=1), file)
+    assert lost == ()
     assert [row.label for row in results.rows] == [
         "8x8x8 ref_ref",
         "8x8x8 load_ref",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kernbench.cli.main import main
+from kernbench.points.driver import PointOptions, measured_points
 from kernbench.studies import csv_file, results_file
 from kernbench.studies.all_reduce import kernel_span
 from kernbench.studies.ccl_algorithms.definition import AlgorithmStudy
@@ -193,7 +194,8 @@ def test_rows_are_in_the_order_of_the_points_while_the_longest_point_starts_firs
     points = tuple(
         AlgorithmPoint(SMALL, text, "all_reduce", "ring", 2, nbytes) for nbytes in (2, 512)
     )
-    assert [row.nbytes for row in STUDY.measured(points, 1, 0)] == [2, 512]
+    found = measured_points(STUDY.measurement(), points, PointOptions(procs=1))
+    assert [row.nbytes for row in found.values()] == [2, 512]
     assert [line.split()[5] for line in capsys.readouterr().err.splitlines()] == ["512", "2"]
 
 

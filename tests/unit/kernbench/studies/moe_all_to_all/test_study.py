@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kernbench.cli.main import main
+from kernbench.points.driver import PointOptions, measured_points
 from kernbench.studies.moe_all_to_all.definition import MoeStudy
 from kernbench.studies.moe_all_to_all.measurement import (
     drawn_tokens,
@@ -58,12 +59,13 @@ def test_the_bytes_of_a_dispatch_are_those_of_the_file(tmp_path: Path):
 @pytest.mark.slow
 def test_a_point_is_right_and_the_same_in_another_process():
     study = MoeStudy(FLAGS)
+    drawn = points(replace(FLAGS, exponents="0,1"))
     one, two = (
-        study.measured(points(replace(FLAGS, exponents="0,1")), procs, 0) for procs in (1, 2)
+        measured_points(study.measurement(), drawn, PointOptions(procs=procs)) for procs in (1, 2)
     )
     assert one == two
-    assert [each.faults for each in one] == [[], []]
-    assert all(each.dispatch_ps < each.time_ps for each in one)
+    assert [each.faults for each in one.values()] == [[], []]
+    assert all(each.dispatch_ps < each.time_ps for each in one.values())
 
 
 def test_every_wrong_element_is_counted():
