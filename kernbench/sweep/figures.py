@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kernbench.studies.parameter_study import requires_matplotlib
 from kernbench.sweep import sweep_table
-from kernbench.sweep.figures_quantity import quantity
+from kernbench.sweep.figures_quantity import metric_names, quantities
 from kernbench.sweep.sweep_table import SweepTable
 from runtime.core.errors import UsageError, nearest
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 AUTO, CURVE, HEATMAP, PARETO, TORNADO = PLOTS = ("auto", "curve", "heatmap", "pareto", "tornado")
 
 
-def draw(csv: Path, png: Path, *, metric: str = "time_ns", plot: str = AUTO) -> Path:
+def draw(csv: Path, png: Path, metric: str = "time_ns", plot: str = AUTO) -> Path:
     """Draw the sweep in `csv` as the picture `png` and return it.
 
     `metric` is a column of numbers, or two with a comma between them for a Pareto front. Raises
@@ -34,12 +34,12 @@ def draw(csv: Path, png: Path, *, metric: str = "time_ns", plot: str = AUTO) -> 
 
 def figure(table: SweepTable, metric: str, plot: str) -> "Figure":
     """The figure of a sweep that has been read."""
-    names = [name.strip() for name in metric.split(",")]
+    names = metric_names(metric, (*table.columns, *table.keys))
     selected = selected_plot(plot, keys=len(table.keys), is_grid=table.is_grid, metrics=len(names))
     faults = [row.fault for row in table.rows if row.fault]
     if len(faults) == len(table.rows):
         raise UsageError(f"nothing to draw: all {len(faults)} points are faults: {faults[0]}")
-    metrics = [quantity(table, name) for name in names]
+    metrics = quantities(table, metric)
     # Each of these imports loads matplotlib.
     if selected == CURVE:
         from kernbench.sweep.figures_curve import curve

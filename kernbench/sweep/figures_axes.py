@@ -8,7 +8,7 @@ evenly, else at equal distances. Labels that would overlap are left out.
 # pyright: reportUnknownMemberType=false
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import log
 from textwrap import fill
@@ -16,7 +16,7 @@ from textwrap import fill
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter, NullLocator
+from matplotlib.ticker import AutoLocator, NullFormatter, NullLocator
 
 from kernbench.studies.plots import DPI, PALE, WIDTH_IN, new_figure
 from kernbench.sweep.figures_quantity import Quantity
@@ -29,11 +29,11 @@ NO_RESULT = "no result"
 _POINTS = 9
 """Size of the labels of the values."""
 CHARACTER_PX = 0.62 * _POINTS * DPI / 72
-_LINE_PX = 1.5 * _POINTS * DPI / 72
+LINE_PX = 1.5 * _POINTS * DPI / 72
 AXES_PX = 0.84 * WIDTH_IN * DPI
 """Estimated width of axes that fill a figure."""
 _WIDE_RANGE = 30.0
-"""A metric of which the greatest number is so many times the least has a logarithmic axis."""
+"""The ratio of the greatest to the least number beyond which an axis is logarithmic."""
 _FLAT = 1.2
 """The axis of a metric that varies by a smaller factor does not begin at 0."""
 
@@ -47,13 +47,23 @@ class KeyScale:
     labels: tuple[str, ...]
     is_numeric: bool
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the labels are the positions; those of a zip sweep are those of all keys."""
+        return self.is_numeric and not any("\n" in label for label in self.labels)
+
     def draw(self, axes: Axes) -> None:
         """Put scale, ticks and labels on the x axis."""
         axes.set_xscale(self.name)
         ends = [self._place(end) for end in (min(self.positions), max(self.positions))]
         span = (ends[1] - ends[0]) or 1.0
-        places = [(self._place(each) - ends[0]) / span * AXES_PX for each in self.positions]
-        ticks(axes.xaxis, self.positions, self.labels, places, can_turn=not self.is_numeric)
+        places_px = [(self._place(each) - ends[0]) / span * AXES_PX for each in self.positions]
+        ticks(axes.xaxis, self.positions, self.labels, places_px, can_turn=not self.is_numeric)
+        is_thin = len(axes.get_xticks()) < len(self.positions)
+        if is_thin and self.is_plain and self.name == "linear":
+            # Round numbers are easier to read than every seventh value.
+            axes.xaxis.set_major_locator(AutoLocator())
+            metric_format(axes.xaxis, self.positions)
 
     def _place(self, position: float) -> float:
         return log(position) if self.name == "log" else position
@@ -76,9 +86,8 @@ def zip_scale(rows: Sequence[PointRow]) -> KeyScale:
     """
     first = [row.keys[0] for row in rows]
     labels = tuple("\n".join(map(value_text, row.keys)) for row in rows)
-    scale = key_scale(first)
-    if scale.is_numeric and len(set(first)) == len(first):
-        return KeyScale(scale.name, scale.positions, labels, is_numeric=True)
+    if len(set(first)) == len(first):
+        return replace(key_scale(first), labels=labels)
     return KeyScale("linear", tuple(map(float, range(len(rows)))), labels, is_numeric=False)
 
 
@@ -92,7 +101,7 @@ def ticks(
 ) -> None:
     """Label a horizontal axis with as many labels as fit, turned upwards where that fits more."""
     widths = [CHARACTER_PX * max(map(len, label.split("\n"))) for label in labels]
-    heights = [_LINE_PX * len(label.split("\n")) for label in labels]
+    heights = [LINE_PX * len(label.split("\n")) for label in labels]
     level = fitting(places_px, widths)
     turned = fitting(places_px, heights)
     is_turned = can_turn and len(level) < len(labels) and len(turned) > len(level)
@@ -106,31 +115,24 @@ def level_ticks(
     axis: Axis, positions: Sequence[float], labels: Sequence[str], places_px: Sequence[float]
 ) -> None:
     """Label a vertical axis with as many labels as fit."""
-    shown = fitting(places_px, [_LINE_PX] * len(labels))
+    shown = fitting(places_px, [LINE_PX] * len(labels))
     axis.set_ticks([positions[index] for index in shown], [labels[index] for index in shown])
     axis.set_tick_params(labelsize=_POINTS)
     axis.set_minor_locator(NullLocator())
 
 
 def fitting(places_px: Sequence[float], sizes_px: Sequence[float]) -> list[int]:
-    """The indices of labels, in the order of their places, which do not overlap.
-
-    The first and the last are among them unless these two overlap.
-    """
+    """The indices of labels that do not overlap: all of them, every second, every third, …"""
     order = sorted(range(len(places_px)), key=lambda index: places_px[index])
-    last = order[-1]
-    end = places_px[last] - sizes_px[last] / 2
-    shown: list[int] = []
-    free = float("-inf")
-    for index in order[:-1]:
-        begin = places_px[index] - sizes_px[index] / 2
-        stop = places_px[index] + sizes_px[index] / 2 + CHARACTER_PX
-        if begin >= free and (stop <= end or not shown):
-            shown.append(index)
-            free = stop
-    if end >= free:
-        shown.append(last)
-    return shown
+    for stride in range(1, len(order)):
+        shown = order[::stride]
+        if all(
+            places_px[right] - places_px[left]
+            >= (sizes_px[left] + sizes_px[right]) / 2 + CHARACTER_PX
+            for left, right in pairwise(shown)
+        ):
+            return shown
+    return order[:1]
 
 
 def metric_axis(axes: Axes, metric: Quantity, *, along: str) -> None:
@@ -161,7 +163,10 @@ def is_wide(numbers: Sequence[float]) -> bool:
 
 def titled_figure(height_in: float, finding: str) -> Figure:
     """An empty figure whose title states the finding, on as many lines as it needs."""
-    return new_figure(height_in, plain(fill(finding, _TITLE_CHARACTERS)))
+    lines = -(-len(finding) // _TITLE_CHARACTERS)
+    # Lines of about the same length; one is at most as long as the title may be.
+    width = min(_TITLE_CHARACTERS, len(finding) // lines + 10)
+    return new_figure(height_in, plain(fill(finding, width)))
 
 
 def value_text(value: Value, characters: int = _LABEL_CHARACTERS) -> str:
@@ -187,4 +192,5 @@ def _is_geometric(numbers: Sequence[float]) -> bool:
 
 def _unevenness(numbers: Sequence[float]) -> float:
     gaps = [second - first for first, second in pairwise(numbers)]
-    return max(gaps) / min(gaps)
+    # The logarithms of two large numbers can be equal.
+    return max(gaps) / min(gaps) if min(gaps) else float("inf")

@@ -35,6 +35,8 @@ _STYLES = (
 )
 """Colour and marker of each line; of more lines, colours of a map of colours."""
 _LEGEND_LINES = 24
+_ABSENT_HEIGHT = 0.025
+"""Of the marks of points without a number, as a share of the axes."""
 _LARGE, _SMALL = 7.0, 3.0
 """Sizes of markers."""
 
@@ -59,11 +61,12 @@ def curve(table: SweepTable, metric: Quantity) -> Figure:
     if handles:
         title = plain(key_label(table.keys[1])) if len(lines) > 1 else None
         columns = 2 if len(handles) > _LEGEND_LINES // 2 else 1
-        figure.legend(
+        axes.legend(
             handles=handles,
             labels=[str(handle.get_label()) for handle in handles],
             title=title,
-            loc="outside right upper",
+            loc="upper left",
+            bbox_to_anchor=(1.0, 1.0),
             frameon=False,
             ncols=columns,
         )
@@ -100,6 +103,8 @@ def _draw(
             [float("nan") if each is None else each for each in numbers],
             color=colour,
             marker=marker,
+            # There is nothing between two words.
+            linestyle="-" if scale.is_numeric else ":",
             markersize=_LARGE if few and len(points) <= 40 else _SMALL,
         )
         if len(lines) > 1 and number % every == 0:
@@ -120,7 +125,7 @@ def _mark_absent(
     }
     (marks,) = axes.plot(
         sorted(absent),
-        [0.0] * len(absent),
+        [_ABSENT_HEIGHT] * len(absent),
         transform=axes.get_xaxis_transform(),
         color=VERMILION,
         marker="x",

@@ -23,7 +23,7 @@ def curve_finding(
         return best_finding(table, metric)
     unit = key_unit(table.keys[0]) if len(table.keys) == 1 else ""
     start, middle, end = (values(table, rows[place]) for place in (0, turn, -1))
-    name = " and ".join(table.keys)
+    name = ", ".join(table.keys)
     if turn == 0:
         return f"{metric.change(best, numbers[-1])} from {start} to {end}{unit} of {name}"
     gain = f"{metric.change(numbers[0], best)} from {start} to {middle}{unit} of {name}"
@@ -42,7 +42,7 @@ def best_finding(table: SweepTable, metric: Quantity) -> str:
     if len(rows) == 1:
         return f"{metric.title} {metric.text(high)} with {point(table, best)}, the only result"
     if are_same(high, low):
-        return f"{metric.title} {metric.text(high)} with all values of {' and '.join(table.keys)}"
+        return f"{metric.title} {metric.text(high)} with all values of {', '.join(table.keys)}"
     extreme = "greatest" if metric.more_is_better else "least"
     gain = f"{metric.change(low, high)} than" if metric.has_ratio(low, high) else metric.text(low)
     return (

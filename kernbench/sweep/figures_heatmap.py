@@ -18,6 +18,7 @@ from kernbench.studies.plots import DPI, GREY, VERMILION
 from kernbench.sweep.figures_axes import (
     AXES_PX,
     CHARACTER_PX,
+    LINE_PX,
     NO_RESULT,
     is_wide,
     key_scale,
@@ -33,11 +34,13 @@ from kernbench.sweep.sweep_table import SweepTable
 
 _CELLS_WITH_NUMBERS = 200
 _HEIGHT_IN = 6.5
-_AXES_SHARE = 0.78
-"""Estimated share of the axes in the height of the figure."""
+_HEIGHT_PX = 0.78 * _HEIGHT_IN * DPI
+"""Estimated height of the axes."""
 _HATCH = "////"
 _LARGE, _SMALL = 12, 9
 """Sizes of the numbers in the cells."""
+_FEW = 15
+"""Rows with large numbers at most."""
 
 Rgba = tuple[float, float, float, float]
 
@@ -60,11 +63,10 @@ def heatmap(table: SweepTable, metric: Quantity) -> Figure:
         _cell(axes, place, hatch=_HATCH, facecolor="white", edgecolor=GREY, linewidth=0)
     best = metric.best(metric.rows(range(len(table.rows))))
     place = [rows.index(table.rows[best].keys[1]), columns.index(table.rows[best].keys[0])]
-    _cell(axes, place, fill=False, edgecolor=VERMILION, linewidth=3, clip_on=False)
+    _cell(axes, place, fill=False, edgecolor=VERMILION, linewidth=3, clip_on=False, zorder=3)
     _write(axes, numbers, lambda number: colours(norm(number)))
-    width_px, height_px = AXES_PX, _HEIGHT_IN * DPI * _AXES_SHARE
-    across = [(index + 0.5) / len(columns) * width_px for index in range(len(columns))]
-    upward = [(index + 0.5) / len(rows) * height_px for index in range(len(rows))]
+    across = [(index + 0.5) / len(columns) * AXES_PX for index in range(len(columns))]
+    upward = [(index + 0.5) / len(rows) * _HEIGHT_PX for index in range(len(rows))]
     ticks(axes.xaxis, range(len(columns)), key_scale(columns).labels, across, can_turn=True)
     level_ticks(axes.yaxis, range(len(rows)), key_scale(rows).labels, upward)
     axes.set_xlabel(plain(key_label(table.keys[0])))
@@ -94,8 +96,9 @@ def _write(axes: Axes, numbers: NDArray[np.float64], colour: Callable[[float], R
         (row, column): short(float(numbers[row, column]))
         for row, column in np.argwhere(~np.isnan(numbers)).tolist()
     }
-    room = AXES_PX / numbers.shape[1] / CHARACTER_PX - 1
-    if numbers.size > _CELLS_WITH_NUMBERS or max(map(len, texts.values())) > room:
+    rows, columns = numbers.shape
+    room, longest = AXES_PX / columns / CHARACTER_PX - 1, max(map(len, texts.values()))
+    if numbers.size > _CELLS_WITH_NUMBERS or longest > room or _HEIGHT_PX / rows < LINE_PX:
         return
     for (row, column), text in texts.items():
         red, green, blue, _ = colour(float(numbers[row, column]))
@@ -106,6 +109,6 @@ def _write(axes: Axes, numbers: NDArray[np.float64], colour: Callable[[float], R
             text,
             ha="center",
             va="center",
-            fontsize=_LARGE if 2 * max(map(len, texts.values())) < room else _SMALL,
+            fontsize=_LARGE if 2 * longest < room and rows <= _FEW else _SMALL,
             color="black" if is_bright else "white",
         )

@@ -3,28 +3,32 @@
 # matplotlib leaves the types of keyword arguments open.
 # pyright: reportUnknownMemberType=false
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
+from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
+from numpy.typing import NDArray
 
-from kernbench.studies.plots import DPI, GREY
+from kernbench.studies.plots import DPI
 
 _POINTS = 9
 _OFFSETS = tuple(
     (x * distance, y * distance)
-    for distance in (8, 20, 36, 56)
+    for distance in (8, 13)
     for x, y in ((-1, -1), (1, 1), (1, -1), (-1, 1), (0, -1.2), (0, 1.2), (1.4, 0), (-1.4, 0))
 )
 """Places of a label around its point, in points of print, the preferred ones first."""
-_NEAR = 12
-"""A label at a greater distance has a line to its point."""
+_ALIGNMENTS = {-1: 1.0, 0: 0.5, 1: 0.0}
+"""For the sign of an offset, the share of a label that is left of, or below, its place."""
 _MARKER_PX = 6.0
 _LINE_PX = 2.0
+_ACROSS: Mapping[int, Literal["left", "center", "right"]] = {-1: "right", 0: "center", 1: "left"}
+_UPWARD: Mapping[int, Literal["bottom", "center", "top"]] = {-1: "top", 0: "center", 1: "bottom"}
 
 XY = tuple[float, float]
 
@@ -39,54 +43,56 @@ def place_labels(
     canvas = FigureCanvasAgg(figure)
     # Positions in pixels are those of the final layout only after a drawing.
     canvas.draw()
-
-    def pixels(xy: XY) -> XY:
-        x, y = axes.transData.transform(xy)
-        return float(x), float(y)
-
-    taken = [_around(x, y, _MARKER_PX) for x, y in map(pixels, points)]
-    taken += [
-        Bbox([[min(x0, x1), min(y0, y1)], [max(x0, x1), max(y0, y1)]]).padded(_LINE_PX)
-        for (x0, y0), (x1, y1) in pairwise(map(pixels, line))
-    ]
+    pixels = axes.transData.transform
+    marks = pixels(np.array(points))
+    vertices = pixels(np.array(line))
+    lows, highs = np.minimum(vertices[:-1], vertices[1:]), np.maximum(vertices[:-1], vertices[1:])
+    taken = np.concatenate(
+        [
+            np.hstack([marks - _MARKER_PX, marks + _MARKER_PX]),
+            np.hstack([lows - _LINE_PX, highs + _LINE_PX]),
+        ]
+    )
     for xy, text in labels.items():
-        width, height, _ = canvas.get_renderer().get_text_width_height_descent(
-            text, FontProperties(size=_POINTS), ismath=False
-        )
-        for offset, box in _candidates(pixels(xy), width, height):
-            if _is_within(box, axes.bbox) and not box.count_overlaps(taken):
-                taken.append(box)
-                _annotate(axes, text, xy, offset)
+        note = axes.annotate(text, xy, (0, 0), textcoords="offset points", fontsize=_POINTS)
+        note.set_in_layout(False)
+        extent = note.get_window_extent(canvas.get_renderer())
+        x, y = pixels(xy)
+        for offset in _OFFSETS:
+            box = _box((float(x), float(y)), offset, extent)
+            if _is_within(box, axes.bbox) and not _covers(box, taken):
+                taken = np.vstack([taken, box.extents])
+                _move(note, offset)
                 break
+        else:
+            note.remove()
 
 
-def _candidates(xy_px: XY, width: float, height: float) -> Iterator[tuple[XY, Bbox]]:
-    """Offsets of a label in points, each with the area it covers."""
-    for dx, dy in _OFFSETS:
-        x, y = xy_px[0] + dx * DPI / 72, xy_px[1] + dy * DPI / 72
-        left = x - width * (dx < 0) - width / 2 * (dx == 0)
-        low = y - height * (dy < 0) - height / 2 * (dy == 0)
-        yield (dx, dy), Bbox.from_bounds(left, low, width, height).padded(1.0)
+def _box(xy_px: XY, offset: XY, extent: Bbox) -> Bbox:
+    """The area of a label at an offset from its point; `extent` has its size."""
+    shares = [_ALIGNMENTS[_sign(each)] for each in offset]
+    x, y = (place + distance * DPI / 72 for place, distance in zip(xy_px, offset, strict=True))
+    left, low = x - extent.width * shares[0], y - extent.height * shares[1]
+    return Bbox.from_bounds(left, low, extent.width, extent.height)
+
+
+def _move(note: Annotation, offset: XY) -> None:
+    horizontal, vertical = map(_sign, offset)
+    note.xyann = offset
+    note.set_horizontalalignment(_ACROSS[horizontal])
+    note.set_verticalalignment(_UPWARD[vertical])
+
+
+def _sign(number: float) -> int:
+    return (number > 0) - (number < 0)
 
 
 def _is_within(box: Bbox, outer: Bbox) -> bool:
     return outer.x0 <= box.x0 and box.x1 <= outer.x1 and outer.y0 <= box.y0 and box.y1 <= outer.y1
 
 
-def _around(x: float, y: float, distance: float) -> Bbox:
-    return Bbox([[x - distance, y - distance], [x + distance, y + distance]])
-
-
-def _annotate(axes: Axes, text: str, xy: XY, offset: XY) -> None:
-    dx, dy = offset
-    is_near = max(abs(dx), abs(dy)) <= _NEAR
-    axes.annotate(
-        text,
-        xy,
-        offset,
-        textcoords="offset points",
-        ha="center" if dx == 0 else "left" if dx > 0 else "right",
-        va="center" if dy == 0 else "bottom" if dy > 0 else "top",
-        fontsize=_POINTS,
-        arrowprops=None if is_near else {"arrowstyle": "-", "color": GREY, "linewidth": 0.8},
-    ).set_in_layout(False)
+def _covers(box: Bbox, areas: NDArray[np.float64]) -> bool:
+    """Whether a box overlaps an area; a line of `areas` is left, lower, right, upper."""
+    left, low, right, high = areas.T
+    across = (left <= box.x1) & (box.x0 <= right)
+    return bool(np.any(across & (low <= box.y1) & (box.y0 <= high)))

@@ -22,6 +22,8 @@ from kernbench.sweep.sweep_table import SweepTable
 from runtime.core.errors import UsageError
 
 _LEGEND_CHARACTERS = 120
+_MANY = 100
+"""More points have smaller markers."""
 
 
 def pareto(table: SweepTable, first: Quantity, second: Quantity) -> Figure:
@@ -32,16 +34,18 @@ def pareto(table: SweepTable, first: Quantity, second: Quantity) -> Figure:
     best = front(first, second, rows)
     figure = titled_figure(6.5, _finding(table, first, second, rows, best))
     axes = figure.subplots()
-    for name, colour, size, shown in (
-        ("other points", GREY, 6, [row for row in rows if row not in set(best)]),
-        ("front", BLUE, 8, best),
+    others = sorted(set(rows) - set(best))
+    size = 6 if len(rows) <= _MANY else 3
+    for name, colour, markersize, shown in (
+        ("other points", GREY, size, others),
+        ("front", BLUE, size + 2, best),
     ):
         axes.plot(
             [second.number(row) for row in shown],
             [first.number(row) for row in shown],
             color=colour,
             marker="o",
-            markersize=size,
+            markersize=markersize,
             # The best of `first` for each limit of `second`.
             drawstyle="steps-pre" if second.more_is_better else "steps-post",
             linestyle="-" if shown is best else "",
@@ -116,16 +120,19 @@ def _finding(
     table: SweepTable, first: Quantity, second: Quantity, rows: Sequence[int], best: Sequence[int]
 ) -> str:
     left_out = len(table.rows) - len(rows)
-    without = f" ({left_out} without result)" if left_out else ""
-    if len(best) == 1:
-        return (
-            f"{point(table, best[0])} is best in both of {len(rows)} points{without}: "
-            f"{first.title} {first.text(first.number(best[0]))}, "
-            f"{second.title} {second.text(second.number(best[0]))}"
-        )
-    ends = [
-        f"{first.title} {first.text(first.number(row))} for {second.title} "
-        f"{second.text(second.number(row))}"
+    count = f"{len(rows)} points" + (f" ({left_out} without result)" if left_out else "")
+    (y0, x0), (y1, x1) = (
+        (first.text(first.number(row)), second.text(second.number(row)))
         for row in (best[0], best[-1])
-    ]
-    return f"{len(best)} of {len(rows)} points{without} are on the front: {' to '.join(ends)}"
+    )
+    if len(rows) == 1:
+        return (
+            f"{point(table, rows[0])} is the only result: {first.title} {y0}, {second.title} {x0}"
+        )
+    if len(best) == 1:
+        start = f"{point(table, best[0])} is the best of {count} in both"
+        return f"{start}: {first.title} {y0}, {second.title} {x0}"
+    start = f"{len(best)} of {count} are on the front"
+    if (y0, x0) == (y1, x1):
+        return f"{start}, all with {first.title} {y0}, {second.title} {x0}"
+    return f"{start}: {first.title} {y0} at {second.title} {x0} to {y1} at {x1}"

@@ -5,7 +5,7 @@ selects. More is better for columns that end in the unit of a rate, less for all
 for the swept keys, which are what a design spends.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from math import isfinite
 from statistics import median
@@ -91,25 +91,49 @@ class Quantity:
         return f"{self.title} {ratio} {'higher' if end > start else 'lower'}"
 
 
-def quantity(table: SweepTable, metric: str) -> Quantity:
-    """The column `metric`; `+metric` states that more is better, `-metric` that less is.
+def quantities(table: SweepTable, metric: str) -> list[Quantity]:
+    """The column `metric`, or the columns between its commas; the names of columns may have commas.
 
-    Raises `UsageError` for a name that is no column and for a column that is not of numbers.
+    `+column` states that more is better, `-column` that less is. Raises `UsageError` for a name
+    that is no column and for a column that is not of numbers.
     """
-    is_signed = metric[:1] in ("+", "-") and metric not in (*table.columns, *table.keys)
-    name = metric[1:] if is_signed else metric
+    return [_quantity(table, name) for name in metric_names(metric, (*table.columns, *table.keys))]
+
+
+def metric_names(metric: str, columns: Container[str]) -> list[str]:
+    """The names in a metric, with their signs: one, or those between its commas."""
+    parts = metric.split(",")
+    for end in range(len(parts), 0, -1):
+        # The longest name first: `rate_tflops@4,8` is one column.
+        name = ",".join(parts[:end])
+        if _without_sign(name, columns) in columns:
+            rest = parts[end:]
+            return [name, *metric_names(",".join(rest), columns)] if rest else [name]
+    return parts
+
+
+def _without_sign(metric: str, columns: Container[str]) -> str:
+    # The name of an argument, such as `--size`, begins with the sign itself.
+    return metric[1:] if metric[:1] in ("+", "-") and metric not in columns else metric
+
+
+def _quantity(table: SweepTable, metric: str) -> Quantity:
+    name = _without_sign(metric, (*table.columns, *table.keys))
     numbers = tuple(_numbers(name, table.column(name)))
     present = [number for number in numbers if number is not None]
     if not present:
         raise UsageError(f"metric {name!r} has no number in any point of the sweep")
-    stem, _, suffix = name.rpartition("_")
+    # `algbw_gbs@4096` is the value of one row of a bench's table.
+    heading, at, labels = name.partition("@")
+    stem, _, suffix = heading.rpartition("_")
     is_key = name in table.keys
-    more_is_better = metric[0] == "+" if is_signed else suffix in _RATES and not is_key
-    title, unit, scale = name, key_unit(name).strip(), 1.0
+    is_rate = suffix in _RATES and not is_key
+    more_is_better = is_rate if name == metric else metric[0] == "+"
+    title, unit, scale = name, key_unit(heading).strip(), 1.0
     if stem and suffix in _TIMES_NS and not is_key:
         unit, scale = _time_unit(suffix, present)
     if unit and not is_key:
-        title = "simulated time" if name == "time_ns" else stem.replace("_", " ")
+        title = "simulated time" if name == "time_ns" else stem.replace("_", " ") + at + labels
     return Quantity(
         title=title,
         unit=unit,

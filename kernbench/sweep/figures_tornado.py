@@ -25,7 +25,7 @@ from kernbench.sweep.figures_axes import (
     titled_figure,
     value_text,
 )
-from kernbench.sweep.figures_quantity import Quantity, factor
+from kernbench.sweep.figures_quantity import Quantity, are_same, factor
 from kernbench.sweep.sweep_table import SweepTable, Value
 from runtime.core.errors import UsageError
 
@@ -33,6 +33,8 @@ _KEY_CHARACTERS = 44
 _BARS_SHARE = 0.6
 """Least share of the bars in the width of a figure: keys and sizes stand beside them."""
 _POINTS = 9
+_THIN = 0.005
+"""Shorter bars, as a share of all, have a mark."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def tornado(table: SweepTable, metric: Quantity) -> Figure:
             ends = ((bar.least - gap, "right", bar.low), (bar.greatest + gap, "left", bar.high))
             for x, side, value in ends:
                 axes.text(x, place, value_text(value), ha=side, va="center", fontsize=_POINTS)
-        else:
+        if bar.size < _THIN * span:
             axes.plot(bar.least, place, "|", color=BLUE, markersize=16, markeredgewidth=2)
         axes.text(
             1.01, place, _size(metric, bar), transform=axes.get_yaxis_transform(), va="center"
@@ -118,7 +120,7 @@ def tornado(table: SweepTable, metric: Quantity) -> Figure:
 def _size(metric: Quantity, bar: Effect) -> str:
     if not bar.size:
         return "no effect"
-    if not metric.has_ratio(bar.least, bar.greatest):
+    if not metric.has_ratio(bar.least, bar.greatest) or are_same(bar.least, bar.greatest):
         return plain(metric.text(bar.size))
     return plain(f"{metric.text(bar.size)} ({factor(bar.greatest / bar.least)})")
 
@@ -133,5 +135,6 @@ def _finding(metric: Quantity, bars: Sequence[Effect]) -> str:
     )
     if len(bars) == 1:
         return finding
-    rest = _size(metric, last) if last.size else "nothing"
-    return f"{finding}; {last.key} least: {rest}"
+    if not last.size:
+        return f"{finding}; {last.key} has no effect"
+    return f"{finding}; {last.key} least: {_size(metric, last)}"
