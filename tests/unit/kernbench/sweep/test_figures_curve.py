@@ -122,6 +122,12 @@ def test_the_title_of_a_zip_sweep_has_the_values_of_all_keys(tmp_path: Path):
     assert title == "4x faster from 64, 2 to 256, 8 of ucie.bw_gbs, pe.dma.channels"
 
 
+def test_the_title_of_many_keys_lists_the_first_ones(tmp_path: Path):
+    swept = {f"key{number}": [2, 4] for number in range(6)}
+    title = title_of(tmp_path, swept, lambda *keys: keys[0], is_zip=True)
+    assert title == "2x slower from 2, 2, 2, 2, … to 4, 4, 4, 4, … of key0, key1, key2, key3, …"
+
+
 def test_the_title_of_a_rate_and_of_a_percentage(tmp_path: Path):
     more = {"algbw_gbs": lambda a: a, "memory_stall_percent": lambda a: 100 / a}
     swept = {"a": [2, 4, 8]}
