@@ -57,7 +57,7 @@ test-torch: setup-torch
 
 # Every operator of PyTorch's own database, and its gradient, against those of the CPU.
 test-opinfo: setup-torch
-	$(BIN)/python -m pytest tests/torch/test_opinfo.py -m nightly
+	$(BIN)/python -m pytest tests/torch/test_opinfo.py -m nightly --numprocesses auto
 
 # Small edits of the timing code, each of which `validate` must notice; takes about 20 minutes.
 mutants: setup

@@ -1,13 +1,17 @@
 """Every operator of PyTorch's own database of operators, OpInfo, on the device against the CPU: the
 results and the gradients of samples of it; prints a line for each operator.
 
-The first argument is the number of samples of each operator, the others name operators.
+    opinfo.py SAMPLES [SHARE/SHARES | OPERATOR ...]
+
+The first argument is the number of samples of each operator. The others name operators, or one of
+equal shares of them: the first one is 0.
 
 Memory that an operator does not write has the numbers of what used it before. So the memory for
 its results is filled with NaN, which equals no result.
 """
 
 import itertools
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -157,9 +161,11 @@ def _compare(op: OpInfo, found: torch.Tensor | None, expected: torch.Tensor | No
 def main() -> None:
     """The outcome of each operator, and what ran on the host for it."""
     count, *names = int(sys.argv[1]), *sys.argv[2:]
-    for op in op_db:
-        if names and name_of(op) not in names:
-            continue
+    chosen = [op for op in op_db if not names or name_of(op) in names]
+    if len(names) == 1 and re.fullmatch(r"\d+/\d+", names[0]):
+        share, shares = map(int, names[0].split("/"))
+        chosen = op_db[share::shares]
+    for op in chosen:
         FALLBACKS.clear()
         outcomes = [outcome(op, sample) for sample in samples_of(op, count)]
         wrong = dict.fromkeys(each for each in outcomes if each != "ok")
