@@ -20,9 +20,10 @@ from kernbench.cli.options import (
 )
 from kernbench.points.driver import PointOptions
 from kernbench.points.task import Limits
+from kernbench.sweep.figures import AUTO, PLOTS
+from kernbench.sweep.request import NO_PLOT
 from runtime.core.errors import UsageError
 
-PLOTS = ("auto", "curve", "heatmap", "pareto", "tornado", "none")
 _FIGURE = ("metric", "plot", "again")
 """The options that `--from` can have beside it."""
 _EXAMPLES = """\b
@@ -83,12 +84,17 @@ SWEEP_GROUPS = {
         option("--out", "DIR", FILE, "where the results go  [default: sweeps/NNNN-NAME]"),
     ),
     "what is shown": (
-        option("--metric", "COLUMN", str, "the column of the figure  [default: time_ns]"),
+        option(
+            "--metric",
+            "COLUMN",
+            str,
+            "the column of the figure, or two for a Pareto front: A,B  [default: time_ns]",
+        ),
         option(
             "--plot",
             "KIND",
-            click.Choice(PLOTS),
-            f"{', '.join(PLOTS)}; auto: by the number of parameters  [default: auto]",
+            click.Choice((*PLOTS, NO_PLOT)),
+            f"{', '.join(PLOTS)} or {NO_PLOT}; auto: by the number of parameters  [default: auto]",
         ),
         option(
             ("--from", "again"),
@@ -115,7 +121,7 @@ def _sweep(
 ) -> int:
     # Imported here: a help text needs no schema and no measurement.
     from kernbench.sweep.columns import TIME
-    from kernbench.sweep.request import AUTO, FigureRequest, SweepOptions, sweep_request
+    from kernbench.sweep.request import FigureRequest, SweepOptions, sweep_request
 
     cli = cli_context(context)
     if again is not None:

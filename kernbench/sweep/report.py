@@ -1,10 +1,11 @@
-"""Prints a sweep: its points as a table, the smallest and the largest value, faults, files."""
+"""Prints a sweep: its points as a table, the best and the worst one, faults, files."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from coordinator.report.text_table import TextStyle, TextTable, text_columns
 from kernbench.sweep.columns import DIGEST, FAULT, HASH, TIME, Cell
+from kernbench.sweep.figures_quantity import Quantity
 from kernbench.sweep.files import SweepDescription
 from kernbench.sweep.values import plain
 
@@ -25,11 +26,11 @@ def heading(description: SweepDescription, points: int) -> str:
     return f"# sweep {program}: {points:,} points"
 
 
-def sweep_table(columns: Columns, metric: str) -> TextTable:
-    """The parameters, the time, the metric, the shares and the digest of each point."""
+def sweep_table(columns: Columns, metrics: Iterable[str]) -> TextTable:
+    """The parameters, the time, the metrics, the shares and the digest of each point."""
     headings = list(columns)
     names = headings[: headings.index(HASH)]
-    shown = dict.fromkeys([*names, TIME, metric])
+    shown = dict.fromkeys([*names, TIME, *metrics])
     shown |= dict.fromkeys(each for each in headings if each.endswith(_PERCENT))
     shown |= dict.fromkeys([DIGEST])
     table = TextTable(text_columns(*map(_heading, shown)), _STYLE)
@@ -62,17 +63,12 @@ def _cell(name: str, cell: Cell) -> str:
     return "" if cell is None else plain(cell)
 
 
-def extremes(columns: Columns, metric: str) -> Iterator[str]:
-    """The points with the smallest and the largest value of the metric."""
-    values = [
-        (cell, at)
-        for at, cell in enumerate(columns[metric])
-        if isinstance(cell, int | float) and columns[FAULT][at] is None
-    ]
-    if values:
-        least, most = min(values), max(values, key=lambda each: (each[0], -each[1]))
-        for label, (value, at) in (("smallest", least), ("largest", most)):
-            text = f"{metric} {_cell(metric, value)} at {point_text(columns, at)}"
+def best_and_worst(columns: Columns, metrics: Mapping[str, Quantity]) -> Iterator[str]:
+    """The points with the best and the worst value of each metric."""
+    for name, quantity in metrics.items():
+        rows = quantity.rows(range(len(columns[name])))
+        for label, at in (("best", quantity.best(rows)), ("worst", quantity.worst(rows))):
+            text = f"{name} {_cell(name, columns[name][at])} at {point_text(columns, at)}"
             yield _line(label, text)
 
 

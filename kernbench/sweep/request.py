@@ -8,6 +8,7 @@ from coordinator.plan import ProgramSpec
 from kernbench.cli.run import module_name
 from kernbench.points.driver import PointOptions
 from kernbench.sweep.columns import TIME
+from kernbench.sweep.figures import AUTO, PARETO, selected_plot
 from kernbench.sweep.files import SweepDescription
 from kernbench.sweep.keys import ConfigTexts
 from kernbench.sweep.measurement import SweepMeasurement
@@ -22,7 +23,7 @@ from runtime.core.bench_registry import Bench, Entry, Study
 from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import UsageError
 
-AUTO = "auto"
+NO_PLOT = "none"
 
 
 @dataclass(frozen=True)
@@ -88,12 +89,22 @@ def sweep_request(
     swept = tuple(each for each in parameters if len(each.values) > 1)
     fixed = tuple(each for each in parameters if len(each.values) == 1)
     points = sweep_points(swept, is_zip=given.zip)
+    _check_plot(given, len(swept))
     measurement = SweepMeasurement(program, texts, swept, fixed, given.data)
     _check(measurement, points, bench)
     if options.resume and out is None:
         raise UsageError("--resume needs --out DIR, the directory of the sweep")
     description = _description(given, measurement)
     return SweepRequest(measurement, tuple(points), description, options, out)
+
+
+def _check_plot(given: SweepOptions, swept: int) -> None:
+    """Raise `UsageError` for a plot that the sweep cannot have, as far as that is certain."""
+    if given.plot != NO_PLOT:
+        # Names of columns may have commas.
+        metrics = 2 if "," in given.metric and given.plot in (AUTO, PARETO) else 1
+        is_grid = not given.zip or swept == 1
+        selected_plot(given.plot, keys=swept, is_grid=is_grid, metrics=metrics)
 
 
 def _program(

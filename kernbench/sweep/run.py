@@ -1,34 +1,43 @@
 """Runs a sweep from top to bottom: points, table, figure, report."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection
+from importlib import import_module
 from pathlib import Path
 
 from coordinator.report.text_table import print_table
-from kernbench.cli.exit_codes import ExitCode, print_warning
+from kernbench.cli.exit_codes import ExitCode
 from kernbench.cli.native_part import build_native_part
 from kernbench.points.driver import PointMeasurement, measured_points
 from kernbench.points.rows_file import RowsFile
 from kernbench.studies.parameter_study import requires_matplotlib
-from kernbench.sweep.columns import FAULT, TIME, Cell, Result, sweep_columns
+from kernbench.sweep import sweep_table as csv_table
+from kernbench.sweep.columns import FAULT, TIME, Result, sweep_columns
+from kernbench.sweep.figures import AUTO, draw
+from kernbench.sweep.figures_quantity import Quantity, metric_names, quantities
 from kernbench.sweep.files import (
     CSV,
     FIGURE,
     REQUEST,
     ROWS,
+    SweepDescription,
     begin,
     read_description,
     sweep_directory,
     write_table,
 )
 from kernbench.sweep.points import SweepPoint
-from kernbench.sweep.report import extremes, fault_lines, file_lines, heading, sweep_table
-from kernbench.sweep.request import AUTO, FigureRequest, SweepRequest
+from kernbench.sweep.report import (
+    best_and_worst,
+    fault_lines,
+    file_lines,
+    heading,
+    sweep_table,
+)
+from kernbench.sweep.request import NO_PLOT, FigureRequest, SweepRequest
 from kernbench.sweep.row import SweepRow
-from runtime.core.errors import UsageError, nearest
+from runtime.core.errors import UsageError
 from runtime.core.output import print_lines
 from runtime.core.simtime import format_ps
-
-NO_PLOT = "none"
 
 
 def sweep(request: SweepRequest) -> int:
@@ -36,15 +45,26 @@ def sweep(request: SweepRequest) -> int:
     description = request.description
     if description.plot != NO_PLOT:
         # Before the simulations, which would be lost without matplotlib.
-        _drawing()
+        with requires_matplotlib():
+            import_module("matplotlib")
     build_native_part(request.measurement.program)
     with sweep_directory(request.out, Path(request.measurement.program.name).stem) as directory:
         columns = sweep_columns(_results(request, directory))
         files = [*write_table(directory, columns), directory / REQUEST, directory / ROWS]
-        problem = _problem(columns, description.metric)
-        if not problem:
-            files += _drawn(directory, columns, description.metric, description.plot)
-    return _report(columns, TIME if problem else description.metric, files, problem)
+        faults = [fault for fault in columns[FAULT] if fault is not None]
+        metrics, problem = dict[str, Quantity](), ""
+        if len(faults) < len(request.points):
+            try:
+                metrics = _metrics(directory / CSV, description.metric, columns)
+                files += _drawn(directory, description)
+            except UsageError as error:
+                # The points are measured: the report shows them, also without a figure.
+                problem = f"sweep: {error}; kernbench sweep --from {directory} draws another figure"
+    print_table(sweep_table(columns, metrics))
+    print_lines([*best_and_worst(columns, metrics), *fault_lines(columns), *file_lines(files)])
+    if problem:
+        raise UsageError(problem)
+    return ExitCode.FAILED if faults else ExitCode.PASSED
 
 
 def draw_again(request: FigureRequest) -> int:
@@ -55,8 +75,7 @@ def draw_again(request: FigureRequest) -> int:
     plot = request.plot or (description.plot if description else AUTO)
     if plot == NO_PLOT:
         plot = AUTO
-    figure = directory / FIGURE
-    _drawing()(directory / CSV, figure, metric, plot)
+    figure = draw(directory / CSV, directory / FIGURE, metric, plot)
     print_lines(file_lines([figure]))
     return ExitCode.PASSED
 
@@ -81,52 +100,18 @@ def _outcome(row: SweepRow) -> str:
     return f"FAULT: {row.fault}" if row.fault else format_ps(row.time_ps)
 
 
-def _problem(columns: Mapping[str, Sequence[Cell]], metric: str) -> str:
-    """Why the metric cannot be shown; empty if it can."""
-    numbers = [
-        name
-        for name, cells in columns.items()
-        if any(isinstance(cell, int | float) for cell in cells)
-    ]
-    if metric in numbers or all(fault is not None for fault in columns[FAULT]):
-        return ""
-    if metric in columns:
-        return f"--metric {metric}: a column of text"
-    return f"--metric {metric}: no column of this sweep{nearest(metric, numbers)}"
+def _metrics(csv: Path, metric: str, columns: Collection[str]) -> dict[str, Quantity]:
+    """The columns of the metric by their names; `UsageError` for a column that is not there."""
+    names = metric_names(metric, columns)
+    # A name may begin with a sign, which states whether more is better.
+    return {
+        name if name in columns else name[1:]: quantity
+        for name, quantity in zip(names, quantities(csv_table.read(csv), metric), strict=True)
+    }
 
 
-def _drawn(
-    directory: Path, columns: Mapping[str, Sequence[Cell]], metric: str, plot: str
-) -> list[Path]:
-    """The figure; none without a number, and if it cannot be drawn."""
-    if plot == NO_PLOT or all(fault is not None for fault in columns[FAULT]):
+def _drawn(directory: Path, description: SweepDescription) -> list[Path]:
+    if description.plot == NO_PLOT:
         return []
-    figure = directory / FIGURE
-    try:
-        _drawing()(directory / CSV, figure, metric, plot)
-    except UsageError as error:
-        # The points are measured, and another figure can be drawn from them.
-        print_warning(f"no figure: {error}; kernbench sweep --from {directory} draws another one")
-        return []
-    return [figure]
-
-
-def _drawing() -> Callable[[Path, Path, str, str], None]:
-    """The function that draws; raises `UsageError` without matplotlib."""
-    with requires_matplotlib():
-        from kernbench.sweep.figures import draw
-    return draw
-
-
-def _report(
-    columns: Mapping[str, Sequence[Cell]], metric: str, files: Sequence[Path], problem: str
-) -> int:
-    print_table(sweep_table(columns, metric))
-    print_lines([*extremes(columns, metric), *fault_lines(columns), *file_lines(files)])
-    if problem:
-        directory = files[0].parent
-        raise UsageError(
-            f"sweep: {problem}; kernbench sweep --from {directory} --metric COLUMN draws another"
-        )
-    has_faults = any(fault is not None for fault in columns[FAULT])
-    return ExitCode.FAILED if has_faults else ExitCode.PASSED
+    csv, figure = directory / CSV, directory / FIGURE
+    return [draw(csv, figure, description.metric, description.plot)]

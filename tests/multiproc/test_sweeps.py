@@ -183,6 +183,7 @@ def test_a_wrong_metric_keeps_the_rows(tmp_path: Path, capfd: pytest.CaptureFixt
     )
     assert made.code == 2
     problem = made.err.splitlines()[-1]
-    assert problem.startswith("kernbench: error: sweep: --metric algbw: no column of this sweep")
+    assert problem.startswith("kernbench: error: sweep: metric 'algbw' is no column of the sweep;")
+    assert problem.endswith("; kernbench sweep --from out draws another figure")
     assert len(made.rows) == 2
     assert json.loads(made.bytes_of("sweep.json"))["metric"] == "algbw"

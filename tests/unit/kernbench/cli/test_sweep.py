@@ -136,6 +136,8 @@ KEYS = "ccl-allreduce --set ucie.bw_gbs=64,128"
             "ccl.yaml with defaults.world_size=9: defaults.world_size: is 9, but --sips is 2",
         ),
         (f"{KEYS} --resume", "sweep: --resume needs --out DIR, the directory of the sweep"),
+        (f"{KEYS} --plot heatmap", "sweep: --plot heatmap: it needs 2 swept keys, not 1"),
+        (f"{KEYS} --plot pareto", "sweep: --plot pareto: it needs 2 metrics, not 1"),
         (f"{KEYS} --plot pie", "sweep: --plot: 'pie' is not one of 'auto', 'curve', 'heatmap'"),
         (f"{KEYS} --sett a=1", "sweep: unknown option '--sett'; did you mean '--set'?"),
         (f"{KEYS} --from dir", "sweep: ccl-allreduce with --from, which simulates nothing"),

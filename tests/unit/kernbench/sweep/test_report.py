@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from kernbench.sweep.columns import Cell
-from kernbench.sweep.report import extremes, fault_lines, file_lines, heading, sweep_table
+from kernbench.sweep.figures_quantity import Quantity
+from kernbench.sweep.report import best_and_worst, fault_lines, file_lines, heading, sweep_table
 from tests.unit.kernbench.sweep.test_files import DESCRIPTION
 
 
@@ -22,8 +23,15 @@ def columns(count: int = 3, faults: dict[int, str] | None = None) -> dict[str, l
     }
 
 
+def quantity(found: dict[str, list[Cell]], name: str) -> Quantity:
+    """The numbers of a column, of which more is better in a rate and less in a time."""
+    numbers = tuple(each if isinstance(each, float) else None for each in found[name])
+    is_time = name == "time_ns"
+    return Quantity(name, "", numbers, is_time=is_time, more_is_better=not is_time)
+
+
 def test_the_table_has_parameters_time_metric_shares_and_digest():
-    assert list(sweep_table(columns(2, {1: "x"}), "algbw_gbs").lines()) == [
+    assert list(sweep_table(columns(2, {1: "x"}), ["algbw_gbs"]).lines()) == [
         "#                            memory",
         "                              stall",
         "  key    time_ns  algbw_gbs       %            digest",
@@ -33,19 +41,22 @@ def test_the_table_has_parameters_time_metric_shares_and_digest():
 
 
 def test_a_long_table_has_its_first_and_last_rows():
-    lines = list(sweep_table(columns(100), "time_ns").lines())
+    lines = list(sweep_table(columns(100), []).lines())
     keys = [line.split()[0] for line in lines[3:]]
     assert keys == [*map(str, range(30)), "…", *map(str, range(92, 100))]
 
 
-def test_the_extremes_are_points_without_fault():
+def test_the_best_point_has_the_highest_rate_and_the_least_time():
     found = columns(4, {0: "x"}) | {"algbw_gbs": [None, 2.0, 1.0, 2.0]}
     # Of equal values the first point.
-    assert list(extremes(found, "algbw_gbs")) == [
-        "smallest        algbw_gbs 1.000 at key=2",
-        "largest         algbw_gbs 2.000 at key=1",
+    assert list(best_and_worst(found, {"algbw_gbs": quantity(found, "algbw_gbs")})) == [
+        "best            algbw_gbs 2.000 at key=1",
+        "worst           algbw_gbs 1.000 at key=2",
     ]
-    assert list(extremes(columns(1, {0: "x"}), "time_ns")) == []
+    assert list(best_and_worst(found, {"time_ns": quantity(found, "time_ns")})) == [
+        "best            time_ns 1,001.500 at key=1",
+        "worst           time_ns 1,003.500 at key=3",
+    ]
 
 
 def test_each_fault_has_a_line_up_to_twenty():

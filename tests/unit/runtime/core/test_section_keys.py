@@ -1,5 +1,6 @@
 """The keys with single values of both configuration files."""
 
+import msgspec
 import pytest
 
 from runtime.ccl.config import CclFile
@@ -20,7 +21,7 @@ class Outer(Section, frozen=True):
     inner: Inner
     optional: Inner | None = None
     count: int | None = None
-    tables: dict[str, Inner] = {}
+    tables: dict[str, Inner] = msgspec.field(default_factory=dict[str, Inner])
 
 
 def test_sections_are_walked_and_lists_left_out():
