@@ -26,10 +26,10 @@ import msgspec
 
 from kernbench.points.child import collect, reason
 from kernbench.points.code import code_of_this_process
-from kernbench.points.executors import LOCAL, open_executor
+from kernbench.points.executors import open_executor
 from kernbench.points.progress import PointProgress, point_progress
 from kernbench.points.rows_file import RowsFile
-from kernbench.points.task import ATTEMPTS, Limits, Point, PointFault, PointResult, PointTask
+from kernbench.points.task import ATTEMPTS, LOCAL, Limits, Point, PointFault, PointResult, PointTask
 from kernbench.points.worker import end_point_processes, run_task
 from runtime.core.cores import usable_cores
 from runtime.core.errors import RunAborted, UsageError

@@ -19,11 +19,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import AutoLocator, NullFormatter, NullLocator
 
 from kernbench.studies.plots import DPI, PALE, WIDTH_IN, new_figure
-from kernbench.sweep.figures_quantity import Quantity
+from kernbench.sweep.figures_quantity import LABEL_CHARACTERS, Quantity, shortened
 from kernbench.sweep.sweep_table import PointRow, Value
 
-_LABEL_CHARACTERS = 28
 _TITLE_CHARACTERS = 100
+_TITLE_LINE_IN = 0.25
 NO_RESULT = "no result"
 """In a legend, of points with a fault or without the metric."""
 _POINTS = 9
@@ -162,20 +162,17 @@ def is_wide(numbers: Sequence[float]) -> bool:
 
 
 def titled_figure(height_in: float, finding: str) -> Figure:
-    """An empty figure whose title states the finding, on as many lines as it needs."""
+    """An empty figure whose title states the finding; each line after the first adds height."""
     lines = -(-len(finding) // _TITLE_CHARACTERS)
     # Lines of about the same length; one is at most as long as the title may be.
     width = min(_TITLE_CHARACTERS, len(finding) // lines + 10)
-    return new_figure(height_in, plain(fill(finding, width)))
+    title = fill(finding, width)
+    return new_figure(height_in + _TITLE_LINE_IN * title.count("\n"), plain(title))
 
 
-def value_text(value: Value, characters: int = _LABEL_CHARACTERS) -> str:
-    """A value of a key as a label, shortened in the middle if it is longer."""
-    text = str(value)
-    if len(text) > characters:
-        half = characters // 2
-        text = f"{text[: half - 1]}…{text[-half:]}"
-    return plain(text)
+def value_text(value: Value, characters: int = LABEL_CHARACTERS) -> str:
+    """A value of a key as a label."""
+    return plain(shortened(value, characters))
 
 
 def plain(text: str) -> str:

@@ -35,6 +35,7 @@ _STYLES = (
 )
 """Colour and marker of each line; of more lines, colours of a map of colours."""
 _LEGEND_LINES = 24
+_HEIGHT_IN, _KEY_IN = 6.0, 0.36
 _ABSENT_HEIGHT = 0.025
 """Of the marks of points without a number, as a share of the axes."""
 _LARGE, _SMALL = 7.0, 3.0
@@ -50,7 +51,9 @@ def curve(table: SweepTable, metric: Quantity) -> Figure:
         values = table.values(table.keys[0])
         scale = key_scale(values)
         lines = _lines_of(table)
-    figure = titled_figure(6.0, _finding(table, metric, scale, lines))
+    # Ticks and label of a zip sweep have a line for each key.
+    height_in = _HEIGHT_IN + is_zip * _KEY_IN * (len(table.keys) - 1)
+    figure = titled_figure(height_in, _finding(table, metric, scale, lines))
     axes = figure.subplots()
     scale.draw(axes)
     metric_axis(axes, metric, along="y")

@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 
-from kernbench.sweep.figures_quantity import Quantity, are_same, key_unit
+from kernbench.sweep.figures_quantity import Quantity, are_same, key_unit, shortened
 from kernbench.sweep.sweep_table import SweepTable
+
+_LISTED = 4
+"""Keys in a title at most."""
 
 
 def curve_finding(
@@ -23,7 +26,7 @@ def curve_finding(
         return best_finding(table, metric)
     unit = key_unit(table.keys[0]) if len(table.keys) == 1 else ""
     start, middle, end = (values(table, rows[place]) for place in (0, turn, -1))
-    name = ", ".join(table.keys)
+    name = _listed(table.keys)
     if turn == 0:
         return f"{metric.change(best, numbers[-1])} from {start} to {end}{unit} of {name}"
     gain = f"{metric.change(numbers[0], best)} from {start} to {middle}{unit} of {name}"
@@ -42,7 +45,7 @@ def best_finding(table: SweepTable, metric: Quantity) -> str:
     if len(rows) == 1:
         return f"{metric.title} {metric.text(high)} with {point(table, best)}, the only result"
     if are_same(high, low):
-        return f"{metric.title} {metric.text(high)} with all values of {', '.join(table.keys)}"
+        return f"{metric.title} {metric.text(high)} with all values of {_listed(table.keys)}"
     extreme = "greatest" if metric.more_is_better else "least"
     gain = f"{metric.change(low, high)} than" if metric.has_ratio(low, high) else metric.text(low)
     return (
@@ -54,9 +57,15 @@ def best_finding(table: SweepTable, metric: Quantity) -> str:
 def point(table: SweepTable, row: int) -> str:
     """The keys of a row with their values."""
     pairs = zip(table.keys, table.rows[row].keys, strict=True)
-    return ", ".join(f"{key} {value}" for key, value in pairs)
+    return _listed([f"{key} {shortened(value)}" for key, value in pairs])
 
 
 def values(table: SweepTable, row: int) -> str:
     """The values of the keys of a row."""
-    return ", ".join(map(str, table.rows[row].keys))
+    return _listed([shortened(value) for value in table.rows[row].keys])
+
+
+def _listed(texts: Sequence[str]) -> str:
+    """The first texts: a title has no room for eight keys."""
+    rest = ["…"] if len(texts) > _LISTED else []
+    return ", ".join([*texts[:_LISTED], *rest])

@@ -8,9 +8,9 @@ A point is on the front if no other point is as good in both metrics and better 
 
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import pairwise
 from textwrap import fill
 
+from matplotlib.cbook import pts_to_poststep, pts_to_prestep
 from matplotlib.figure import Figure
 
 from kernbench.studies.plots import BLUE, GREY
@@ -83,11 +83,9 @@ def front(first: Quantity, second: Quantity, rows: Sequence[int]) -> list[int]:
 
 def _steps(first: Quantity, second: Quantity, best: Sequence[int]) -> list[XY]:
     """The vertices of the step line through the front."""
-    points = [(second.number(row), first.number(row)) for row in best]
-    vertices = points[:1]
-    for (x0, y0), (x1, y1) in pairwise(points):
-        vertices += [(x0, y1) if second.more_is_better else (x1, y0), (x1, y1)]
-    return vertices
+    convert = pts_to_prestep if second.more_is_better else pts_to_poststep
+    x, y = convert([second.number(row) for row in best], [first.number(row) for row in best])
+    return list(zip(x.tolist(), y.tolist(), strict=True))
 
 
 def _labels(

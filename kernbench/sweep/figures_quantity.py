@@ -26,6 +26,8 @@ _UNITS = _RATES | {
     "mm": "mm",
     "cycles": "cycles",
 }
+LABEL_CHARACTERS = 28
+"""Of a value in a label or a title."""
 _SAME = 0.01
 """Numbers that differ by less, relatively, count as equal in a finding."""
 
@@ -154,6 +156,12 @@ def key_label(key: str) -> str:
     """The label of the axis of a swept key."""
     unit = key_unit(key)
     return f"{key} ({unit.strip()})" if unit else key
+
+
+def shortened(value: Value, characters: int = LABEL_CHARACTERS) -> str:
+    """A value of a key as text, without its middle if it is longer."""
+    text, half = str(value), characters // 2
+    return text if len(text) <= characters else f"{text[: half - 1]}…{text[-half:]}"
 
 
 def factor(ratio: float) -> str:

@@ -25,7 +25,7 @@ from kernbench.sweep.figures_axes import (
     titled_figure,
     value_text,
 )
-from kernbench.sweep.figures_quantity import Quantity, are_same, factor
+from kernbench.sweep.figures_quantity import Quantity, are_same, factor, shortened
 from kernbench.sweep.sweep_table import SweepTable, Value
 from runtime.core.errors import UsageError
 
@@ -33,8 +33,12 @@ _KEY_CHARACTERS = 44
 _BARS_SHARE = 0.6
 """Least share of the bars in the width of a figure: keys and sizes stand beside them."""
 _POINTS = 9
+_GAP = 0.008
+"""Between a bar and its labels, as a share of the axis."""
+_ROUNDS = 20
+"""Enough for labels that fill two thirds of the axis."""
 _THIN = 0.005
-"""Shorter bars, as a share of all, have a mark."""
+"""Shorter bars, as a share of the axis, have a mark."""
 
 
 @dataclass(frozen=True)
@@ -88,19 +92,16 @@ def tornado(table: SweepTable, metric: Quantity) -> Figure:
         )
     figure = titled_figure(2.2 + 0.5 * len(bars), _finding(metric, bars))
     axes = figure.subplots()
-    least, greatest = min(bar.least for bar in bars), max(bar.greatest for bar in bars)
-    span = (greatest - least) or abs(greatest) or 1.0
-    longest = max(len(value_text(end)) for bar in bars for end in (bar.low, bar.high))
-    room = span * (0.02 + longest * CHARACTER_PX / (_BARS_SHARE * AXES_PX))
-    axes.set_xlim(least - room, greatest + room)
-    gap = 0.008 * (span + 2 * room)
+    left, right = _limits(bars)
+    axes.set_xlim(left, right)
+    gap = _GAP * (right - left)
     for place, bar in enumerate(bars):
         axes.barh(place, bar.size, left=bar.least, height=0.6, color=BLUE, zorder=2)
         if bar.size:
             ends = ((bar.least - gap, "right", bar.low), (bar.greatest + gap, "left", bar.high))
             for x, side, value in ends:
                 axes.text(x, place, value_text(value), ha=side, va="center", fontsize=_POINTS)
-        if bar.size < _THIN * span:
+        if bar.size < _THIN * (right - left):
             axes.plot(bar.least, place, "|", color=BLUE, markersize=16, markeredgewidth=2)
         axes.text(
             1.01, place, _size(metric, bar), transform=axes.get_yaxis_transform(), va="center"
@@ -109,12 +110,32 @@ def tornado(table: SweepTable, metric: Quantity) -> Figure:
     axes.set_ylim(len(bars) - 0.4, -0.6)
     axes.grid(axis="x", alpha=PALE)
     axes.set_axisbelow(True)
-    metric_format(axes.xaxis, [least - room, greatest + room])
+    metric_format(axes.xaxis, [left, right])
     axes.set_xlabel(
         f"mean {plain(metric.label)} over all values of the other keys,\n"
         "from the value of the key with the least mean to that with the greatest"
     )
     return figure
+
+
+def _limits(bars: Sequence[Effect]) -> tuple[float, float]:
+    """The limits of the x axis, between which bars and the labels at their ends have room."""
+    left: float = min(bar.least for bar in bars)
+    right: float = max(bar.greatest for bar in bars)
+    if left == right:
+        # Without a length, labels do not matter.
+        return left - (abs(left) or 1.0) / 10, right + (abs(right) or 1.0) / 10
+    for _ in range(_ROUNDS):
+        # More room for a label makes the axis longer, and with it all labels.
+        span = right - left
+        left = min(bar.least - span * _share(bar.low) for bar in bars)
+        right = max(bar.greatest + span * _share(bar.high) for bar in bars)
+    return left, right
+
+
+def _share(value: Value) -> float:
+    """The share of a label, with the gap to its bar, in the width of the axes."""
+    return 2 * _GAP + len(value_text(value)) * CHARACTER_PX / (_BARS_SHARE * AXES_PX)
 
 
 def _size(metric: Quantity, bar: Effect) -> str:
@@ -129,10 +150,8 @@ def _finding(metric: Quantity, bars: Sequence[Effect]) -> str:
     first, last = bars[0], bars[-1]
     if not first.size:
         return f"{metric.title} {metric.text(first.least)} in the mean, which no key changes"
-    size = _size(metric, first)
-    finding = (
-        f"{first.key} changes the {metric.title} most: {size} from {first.low} to {first.high}"
-    )
+    size, ends = _size(metric, first), f"{shortened(first.low)} to {shortened(first.high)}"
+    finding = f"{first.key} changes the {metric.title} most: {size} from {ends}"
     if len(bars) == 1:
         return finding
     if not last.size:

@@ -70,7 +70,7 @@ def test_faults_are_marked_at_the_axis_and_break_the_line(tmp_path: Path):
 
 
 def test_the_ticks_of_a_zip_sweep_show_all_keys(tmp_path: Path):
-    swept = {GBS: [64, 256], "--algorithm": ["ring", "mesh"]}
+    swept = {GBS: [256, 64], "--algorithm": ["mesh", "ring"]}
     axes = axes_of(tmp_path, swept, _spread, is_zip=True)
     assert list(axes.lines[0].get_xdata()) == [64, 256]
     assert ticks_of(axes) == ["64\nring", "256\nmesh"]
@@ -114,6 +114,18 @@ def test_a_metric_of_different_magnitudes_has_a_logarithmic_axis(tmp_path: Path)
 def test_the_title_states_what_the_key_gains(tmp_path: Path, times: list[float], finding: str):
     values = dict(zip((64, 128, 256), times, strict=True))
     assert title_of(tmp_path, {GBS: [64, 128, 256]}, values.__getitem__) == finding
+
+
+def test_the_title_of_a_zip_sweep_has_the_values_of_all_keys(tmp_path: Path):
+    swept = {GBS: [256, 64], "pe.dma.channels": [8, 2]}
+    title = title_of(tmp_path, swept, lambda gbs, _: 512 / gbs, is_zip=True)
+    assert title == "4x faster from 64, 2 to 256, 8 of ucie.bw_gbs, pe.dma.channels"
+
+
+def test_the_title_of_many_keys_lists_the_first_ones(tmp_path: Path):
+    swept = {f"key{number}": [2, 4] for number in range(6)}
+    title = title_of(tmp_path, swept, lambda *keys: keys[0], is_zip=True)
+    assert title == "2x slower from 2, 2, 2, 2, … to 4, 4, 4, 4, … of key0, key1, key2, key3, …"
 
 
 def test_the_title_of_a_rate_and_of_a_percentage(tmp_path: Path):

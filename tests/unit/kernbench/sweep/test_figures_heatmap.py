@@ -58,11 +58,10 @@ def test_more_is_better_for_a_rate(tmp_path: Path):
     assert [text.get_text() for text in drawn.legends[0].get_texts()] == ["greatest"]
 
 
-def test_the_best_cells_are_bright(tmp_path: Path):
-    drawn = heatmap(tmp_path, SWEPT, _time)
-    image = drawn.axes[0].images[0]
-    best, worst = (sum(image.to_rgba(number)[:3]) for number in (2.5, 11.0))
-    assert best > worst
+@pytest.mark.parametrize(("metric", "best", "worst"), [("time_ns", 2.5, 11), ("+time_ns", 11, 2.5)])
+def test_the_best_cells_are_bright(tmp_path: Path, metric: str, best: float, worst: float):
+    image = heatmap(tmp_path, SWEPT, _time, metric=metric).axes[0].images[0]
+    assert sum(image.to_rgba(best)[:3]) > sum(image.to_rgba(worst)[:3])
 
 
 @pytest.mark.parametrize("shape", [(20, 30), (2, 60), (60, 2)])

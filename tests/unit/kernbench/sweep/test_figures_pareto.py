@@ -84,10 +84,14 @@ def test_points_of_one_place_share_a_label(tmp_path: Path):
     assert labels == ["64, 4, ring and 1 more", "128, 4, ring and 1 more"]
 
 
-def test_the_line_steps_the_other_way_if_more_of_the_second_metric_is_better(tmp_path: Path):
-    drawn = pareto(tmp_path, SWEPT, _time, metric=f"+time_ns,+{GBS}")
-    assert drawn.axes[0].lines[1].get_drawstyle() == "steps-pre"
-    assert drawn.axes[0].get_xlabel().endswith("more is better")
+@pytest.mark.parametrize(
+    ("signs", "steps"), [("+-", "post"), ("--", "post"), ("-+", "pre"), ("++", "pre")]
+)
+def test_the_second_metric_decides_which_way_the_line_steps(tmp_path: Path, signs: str, steps: str):
+    drawn = pareto(tmp_path, SWEPT, _time, metric=f"{signs[0]}time_ns,{signs[1]}{GBS}")
+    (axes,) = drawn.axes
+    assert axes.lines[1].get_drawstyle() == f"steps-{steps}"
+    assert axes.get_xlabel().endswith("more is better" if steps == "pre" else "less is better")
 
 
 @pytest.mark.slow

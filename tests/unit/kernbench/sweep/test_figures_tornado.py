@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from kernbench.sweep.figures import figure
 from kernbench.sweep.figures_quantity import quantities
@@ -62,6 +63,17 @@ def test_bars_are_sorted_by_effect_with_their_ends_and_differences(tmp_path: Pat
     assert [text.get_text() for text in axes.texts][:3] == ["1", "2", "300 ns (3.8x)"]
     assert axes.texts[-1].get_text() == "no effect"
     assert axes.get_xlabel().startswith("mean simulated time (ns) over all values of the other")
+
+
+def test_long_names_and_values_do_not_overlap(tmp_path: Path):
+    swept = {"k" * 60: ["x" * 50, "y" * 40], "b": ["z" * 30, "w"]}
+    drawn = figure(sweep(tmp_path, swept, lambda a, b: len(a) * 100 + len(b)), "time_ns", "tornado")
+    FigureCanvasAgg(drawn).draw()
+    (axes,) = drawn.axes
+    texts = [*axes.texts, *axes.get_yticklabels()]
+    boxes = [text.get_window_extent() for text in texts]
+    assert len(boxes) == 8
+    assert all(box.count_overlaps(boxes) == 1 for box in boxes)
 
 
 def test_the_title_names_the_largest_and_the_least_effect(tmp_path: Path):
