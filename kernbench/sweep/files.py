@@ -15,7 +15,7 @@ import msgspec
 from coordinator.report.files import next_numbered
 from coordinator.report.run_lock import RunLock
 from kernbench.studies import csv_file, results_file
-from kernbench.sweep.columns import Cell
+from kernbench.sweep.columns import DIGEST, FAULT, HASH, Cell
 from kernbench.sweep.parameters import Parameter
 from kernbench.sweep.values import plain
 from runtime.core.errors import UsageError
@@ -105,8 +105,11 @@ def _write_parquet(path: Path, columns: Mapping[str, Sequence[Cell]]) -> Path:
     # Imported here: it takes a fifth of a second.
     arrow: Any = import_module("pyarrow")
     parquet: Any = import_module("pyarrow.parquet")
+    # A column without a cell has no type of its own.
+    texts = dict.fromkeys((HASH, DIGEST, FAULT), arrow.string())
+    arrays = {name: arrow.array(list(columns[name]), texts.get(name)) for name in columns}
     try:
-        parquet.write_table(arrow.table({name: list(columns[name]) for name in columns}), path)
+        parquet.write_table(arrow.table(arrays), path)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror or error}") from error
     return path

@@ -116,4 +116,7 @@ def test_both_tables_have_the_same_cells(tmp_path: Path):
             "fault": 'it has "quotes", and a comma',
         },
     ]
+    # Also without a fault.
+    write_table(tmp_path, columns | {"fault": [None, None]})
+    assert str(parquet.read_schema(tmp_path / PARQUET).field("fault").type) == "string"
     assert b"\r" not in (tmp_path / CSV).read_bytes()
