@@ -26,7 +26,7 @@ from runtime.core.output import clear_output, print_lines, write_output
 class PerfPoint:
     """The arguments of a command, and the texts of the configuration files.
 
-    `json`: the rows are wanted as JSON too.
+    With `json` the rows are made as JSON too.
     """
 
     arguments: tuple[str, ...]

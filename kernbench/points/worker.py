@@ -90,7 +90,7 @@ class PointProcess:
 
     def _waited(self, limits: Limits) -> PointResult | None:
         """Wait for the result; in its place, that of a task which must not go on."""
-        # Asked here, since a task of a cluster runs in another thread than its cancellation.
+        # In this thread, which is that of the task for a cluster.
         is_cancelled = cancellation()
         until_s = now_s() + (limits.seconds or inf)
         while not self._connection.poll(min(_PERIOD_S, max(0.0, until_s - now_s()))):

@@ -1,4 +1,4 @@
-"""What a cluster says of the task that the calling thread executes: its memory, and its end.
+"""The limits of the task of a cluster that the calling thread executes: its memory, its end.
 
 The watchers of a cluster see its own workers and not the point processes behind them.
 """
@@ -22,7 +22,7 @@ def memory_of_worker() -> int:
 
 
 def cancellation() -> Callable[[], bool]:
-    """Tells whether the task of the calling thread has been cancelled; from any thread.
+    """Whether the task of the calling thread has been cancelled; from any thread.
 
     Dask lets the thread of a cancelled task go on. Ray kills its process.
     """
