@@ -22,7 +22,7 @@ def memory_of_worker() -> int:
 
 
 def cancellation() -> Callable[[], bool]:
-    """Whether the task of the calling thread has been cancelled; from any thread.
+    """A function, for any thread, that returns whether the task of the calling one is cancelled.
 
     Dask lets the thread of a cancelled task go on. Ray kills its process.
     """
