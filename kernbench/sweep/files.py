@@ -101,6 +101,22 @@ def read_description(directory: Path) -> SweepDescription | None:
     return results_file.read(path, SweepDescription, _VERSION) if path.exists() else None
 
 
+def require_same_sweep(directory: Path, description: SweepDescription) -> None:
+    """Raise `UsageError` if the directory has the results of another sweep.
+
+    What is shown of a sweep, metric and plot, makes no other one of it.
+    """
+    found = read_description(directory)
+    if found is None:
+        return
+    shown = {"metric": description.metric, "plot": description.plot}
+    if msgspec.structs.replace(found, **shown) != description:
+        raise UsageError(
+            f"--out: {directory} has another sweep, of {found.program}: --resume keeps its rows of "
+            "the same points, --no-resume replaces it"
+        )
+
+
 def write_table(directory: Path, columns: Mapping[str, Sequence[Cell]]) -> list[Path]:
     """Write the CSV and the Parquet file; raises `UsageError` if that is not possible."""
     lines = zip(*([_csv_cell(cell) for cell in cells] for cells in columns.values()), strict=True)

@@ -22,6 +22,7 @@ from kernbench.sweep.files import (
     SweepDescription,
     begin,
     read_description,
+    require_same_sweep,
     sweep_directory,
     write_table,
 )
@@ -84,6 +85,8 @@ def draw_again(request: FigureRequest) -> int:
 
 def _results(request: SweepRequest, directory: Path) -> dict[SweepPoint, Result]:
     """The row of each point, measured or kept from an earlier start."""
+    if request.options.resume is None:
+        require_same_sweep(directory, request.description)
     measurement = PointMeasurement(request.measurement.measure, SweepRow, "points", _outcome)
     rows_file = RowsFile(
         directory / ROWS,

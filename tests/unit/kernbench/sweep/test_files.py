@@ -3,6 +3,7 @@
 import csv
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 from pyarrow import parquet
@@ -15,6 +16,7 @@ from kernbench.sweep.files import (
     SweepDescription,
     begin,
     read_description,
+    require_same_sweep,
     sweep_directory,
     write_table,
 )
@@ -74,6 +76,16 @@ def test_two_sweeps_do_not_write_to_one_directory(tmp_path: Path):
         assert str(refused.value).startswith(f"--out: {directory} is in use")
     with sweep_directory(directory, "x"):
         pass
+
+
+def test_the_directory_of_another_sweep_is_refused(tmp_path: Path):
+    require_same_sweep(tmp_path, DESCRIPTION)
+    begin(tmp_path, DESCRIPTION)
+    shown = msgspec.structs.replace(DESCRIPTION, metric="x_gbs", plot="pareto")
+    require_same_sweep(tmp_path, shown)
+    other = msgspec.structs.replace(DESCRIPTION, swept=DESCRIPTION.swept[:1])
+    with pytest.raises(UsageError, match=r"^--out: .* has another sweep, of ccl-allreduce: --res"):
+        require_same_sweep(tmp_path, other)
 
 
 def test_a_directory_that_cannot_be_written_is_refused_in_one_line(tmp_path: Path):
