@@ -21,7 +21,7 @@ import msgspec
 
 from kernbench.points import code
 from kernbench.points.task import Limits, PointResult, PointTask
-from runtime.core.errors import KernbenchError, UsageError
+from runtime.core.errors import InvariantError, KernbenchError, UsageError
 from runtime.core.package_check import check_packages
 from sip_node.lifeline import follow, is_orphan
 
@@ -66,7 +66,7 @@ def _measured(connection: Connection, task: PointTask) -> PointResult:
     except MemoryError:
         return PointResult("fault", host, text=_out_of_memory(task.limits))
     except Exception as error:  # noqa: BLE001 - of the user's function
-        return PointResult("fault", host, text=reason(error), detail=traceback.format_exc())
+        return PointResult("fault", host, text=reason(error), detail=details(error))
     finally:
         collect()
 
@@ -78,6 +78,13 @@ def reason(error: BaseException) -> str:
     if isinstance(error, KernbenchError) and text:
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def details(error: BaseException) -> str:
+    """The traceback of an error that kernbench does not raise on purpose; "" for others."""
+    if isinstance(error, KernbenchError) and not isinstance(error, InvariantError):
+        return ""
+    return "".join(traceback.format_exception(error)).rstrip()
 
 
 def collect() -> None:

@@ -7,7 +7,6 @@ makes it a fault. All other points are measured in both cases.
 
 import pickle  # noqa: TID251 - for the workers of the user
 import sys
-import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from concurrent.futures import (
@@ -24,7 +23,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from kernbench.points.child import collect, reason
+from kernbench.points.child import collect, details, reason
 from kernbench.points.cluster_future import LostWorkerError
 from kernbench.points.code import code_of_this_process
 from kernbench.points.executors import open_executor
@@ -147,7 +146,8 @@ def _in_this_process(
         try:
             result = measurement.measure(point)
         except Exception as error:  # noqa: BLE001 - of the user's function
-            progress.note(traceback.format_exc().rstrip())
+            if detail := details(error):
+                progress.note(detail)
             result = PointFault(str(point), reason(error))
         yield point, result
         collect()
