@@ -67,7 +67,7 @@ def _cell(name: str, cell: Cell) -> str:
     if isinstance(cell, float):
         if name.endswith(_PERCENT):
             return f"{cell:.1f}"
-        return f"{cell:,.3f}" if cell == 0 or abs(cell) >= 1 else f"{cell:.4g}"
+        return f"{cell:,.3f}" if not 0 < abs(cell) < 1 else f"{cell:.4g}"
     return "" if cell is None else plain(cell)
 
 
