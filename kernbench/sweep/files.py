@@ -47,21 +47,23 @@ class SweepDescription(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
 
 @contextmanager
-def sweep_directory(out: Path | None, name: str) -> Generator[Path]:
+def sweep_directory(
+    out: Path | None, name: str, unfinished: SweepDescription | None = None
+) -> Generator[Path]:
     """The directory `out`, by default the next `sweeps/NNNN-name`, created and locked.
 
-    Raises `UsageError` if it cannot be written, or if another sweep writes to it.
+    By default it is the last of these if that has the sweep `unfinished`, interrupted before its
+    table was written. Raises `UsageError` if it cannot be written, or if another sweep writes to
+    it.
     """
     directory = out or Path(_SWEEPS)
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        if out is None:
-            directory = next_numbered(directory, name)
-        lock = _locked(directory)
+        lock = _locked(directory) if out else _numbered(directory, name, unfinished)
     except OSError as error:
         raise UsageError(f"--out: cannot write to {directory}: {error.strerror}") from error
     try:
-        yield directory
+        yield lock.directory
     finally:
         lock.release()
 
@@ -71,6 +73,17 @@ def _locked(directory: Path) -> RunLock:
         return RunLock(directory)
     except UsageError as error:
         raise UsageError(f"--out: {error}; give this sweep another directory") from error
+
+
+def _numbered(sweeps: Path, name: str, unfinished: SweepDescription | None) -> RunLock:
+    """The lock of the last directory if it can go on, else of a new one."""
+    earlier = sorted(sweeps.glob(f"[0-9][0-9][0-9][0-9]-{name}"))
+    if unfinished is not None and earlier and not (earlier[-1] / CSV).exists():
+        # A description of another version, or a sweep that is running.
+        with suppress(UsageError):
+            if read_description(earlier[-1]) == unfinished:
+                return RunLock(earlier[-1])
+    return RunLock(next_numbered(sweeps, name))
 
 
 def begin(directory: Path, description: SweepDescription) -> None:
@@ -122,8 +135,11 @@ def _write_parquet(path: Path, columns: Mapping[str, Sequence[Cell]]) -> Path:
     arrow: Any = import_module("pyarrow")
     parquet: Any = import_module("pyarrow.parquet")
     # A column without a cell has no type of its own.
-    texts = dict.fromkeys((HASH, DIGEST, FAULT), arrow.string())
-    arrays = {name: arrow.array(list(columns[name]), texts.get(name)) for name in columns}
+    text, texts = arrow.string(), (HASH, DIGEST, FAULT)
+    arrays = {
+        name: arrow.array(list(cells), text if name in texts else None)
+        for name, cells in columns.items()
+    }
     try:
         parquet.write_table(arrow.table(arrays), path)
     except OSError as error:

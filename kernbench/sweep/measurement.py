@@ -4,6 +4,7 @@ The SIPs of a bench share one process, which is cheapest; the ranks of a script 
 Nothing of the run is kept but its row. What ranks print goes to the standard output.
 """
 
+import resource
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -186,7 +187,15 @@ def _run(plan: Plan) -> RunResult:
         cause = error.cause
         print_note(str(error))
     # Without the id of the process, which differs from run to run.
-    raise RunAborted(f"its process has died {ATTEMPTS} times ({cause})")
+    raise RunAborted(f"its process has died {ATTEMPTS} times ({cause}{_memory()})")
+
+
+def _memory() -> str:
+    """The limit of the memory of a process: one that exceeds it may end in any way."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    if limit == resource.RLIM_INFINITY:
+        return ""
+    return f", with at most {limit >> 20} MiB of memory"
 
 
 def _raise_if_of_host(error: KernbenchError) -> None:

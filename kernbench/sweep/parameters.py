@@ -101,8 +101,7 @@ def require_different(parameters: Iterable[Parameter]) -> None:
 
 def _require_distinct(option: str, values: Sequence[Value]) -> None:
     for at, value in enumerate(values):
-        # True equals 1 in Python.
-        if any(value == each and (value is True) == (each is True) for each in values[:at]):
+        if value in values[:at]:
             raise UsageError(f"{option}: the value {plain(value)} is given twice")
 
 

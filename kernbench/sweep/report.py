@@ -47,7 +47,13 @@ def sweep_table(columns: Columns, metrics: Iterable[str]) -> TextTable:
 
 def _add_row(table: TextTable, columns: Columns, shown: Mapping[str, None], at: int) -> None:
     fault = columns[FAULT][at]
-    cells = [_cell(name, columns[name][at]) for name in shown]
+    headings = list(columns)
+    names = headings[: headings.index(HASH)]
+    # A value of a parameter as it was written: rounded, two of them could look the same.
+    cells = [
+        plain(columns[name][at]) if name in names else _cell(name, columns[name][at])
+        for name in shown
+    ]
     table.row(*cells, faulty=fault is not None)
 
 
@@ -59,7 +65,9 @@ def _cell(name: str, cell: Cell) -> str:
     if name == DIGEST:
         return str(cell)[:16] if cell is not None else "fault"
     if isinstance(cell, float):
-        return f"{cell:.1f}" if name.endswith(_PERCENT) else f"{cell:,.3f}"
+        if name.endswith(_PERCENT):
+            return f"{cell:.1f}"
+        return f"{cell:,.3f}" if not 0 < abs(cell) < 1 else f"{cell:.4g}"
     return "" if cell is None else plain(cell)
 
 

@@ -49,7 +49,9 @@ def sweep(request: SweepRequest) -> int:
         with requires_matplotlib():
             import_module("matplotlib")
     build_native_part(request.measurement.program)
-    with sweep_directory(request.out, Path(request.measurement.program.name).stem) as directory:
+    name = Path(request.measurement.program.name).stem
+    unfinished = None if request.options.resume is False else description
+    with sweep_directory(request.out, name, unfinished) as directory:
         columns = sweep_columns(_results(request, directory))
         files = [*write_table(directory, columns), directory / REQUEST, directory / ROWS]
         faults = [fault for fault in columns[FAULT] if fault is not None]

@@ -42,6 +42,19 @@ if size != 3:
 """
 
 
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+
+times = int(sys.argv[1].partition("=")[2])
+deaths = Path(f"deaths{times}")
+count = len(deaths.read_text()) if deaths.exists() else 0
+if count < times:
+    deaths.write_text("x" * (count + 1))
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
 @dataclass(frozen=True)
 class Sweep:
     code: int
@@ -132,6 +145,20 @@ def test_a_point_that_fails_is_a_fault_with_its_traceback_on_the_standard_error(
     # What ranks print is no part of the report.
     assert "elements 4" in made.err
     assert "elements 4" not in made.out
+
+
+def test_a_process_that_is_killed_once_costs_nothing(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+):
+    (tmp_path / "killed.py").write_text(KILLED)
+    made = sweep(tmp_path / "out", capfd, "killed.py", "--sips", "1", "--arg", "--times=1,3")
+    assert made.code == 1
+    once, thrice = made.rows
+    assert once["digest"]
+    assert thrice["fault"] == (
+        "the run was stopped: its process has died 3 times (was killed by SIGKILL)"
+    )
+    assert "pid" not in made.bytes_of("sweep.rows.jsonl").decode()
 
 
 def test_a_directory_is_in_use_by_one_sweep(tmp_path: Path, capfd: pytest.CaptureFixture[str]):

@@ -70,6 +70,11 @@ def test_several_rows_differ_in_the_first_labels_that_suffice():
     assert "size" not in made
 
 
+def test_a_label_that_follows_from_another_is_left_out():
+    made = columns(row(table(((64, 16), 1_000, 0.5), ((128, 32), 2_000, 0.6), labels="size count")))
+    assert [name for name in made if name.startswith("algbw")] == ["algbw_gbs@64", "algbw_gbs@128"]
+
+
 def test_labels_are_joined_where_one_does_not_suffice():
     rows = [((form, size), 1_000, 0.5) for form in ("ring", "tree") for size in (1, 2)]
     made = columns(row(table(*rows, labels="form size")))

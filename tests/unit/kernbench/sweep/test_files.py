@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from pyarrow import parquet
 
 from kernbench.sweep.files import (
@@ -46,6 +47,25 @@ def test_sweeps_have_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         with sweep_directory(None, "matmul") as directory:
             assert directory == Path(f"sweeps/000{number}-matmul")
             assert directory.is_dir()
+
+
+def test_a_sweep_goes_on_in_its_numbered_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+
+    def number(description: SweepDescription | None) -> str:
+        with sweep_directory(None, "x", description) as directory:
+            begin(directory, DESCRIPTION)
+            return directory.name
+
+    assert [number(DESCRIPTION), number(DESCRIPTION)] == ["0001-x", "0001-x"]
+    # Another sweep, or one that starts over.
+    assert number(replace(DESCRIPTION, zip=True)) == "0002-x"
+    assert number(None) == "0003-x"
+    with sweep_directory(None, "x", DESCRIPTION) as running:
+        assert (running.name, number(DESCRIPTION)) == ("0003-x", "0004-x")
+    # One that has come to its end.
+    write_table(Path("sweeps/0004-x"), {"key": [1]})
+    assert number(DESCRIPTION) == "0005-x"
 
 
 def test_two_sweeps_do_not_write_to_one_directory(tmp_path: Path):

@@ -40,6 +40,15 @@ def test_the_table_has_parameters_time_metric_shares_and_digest():
     ]
 
 
+def test_small_numbers_keep_their_digits():
+    found = columns(2) | {"key": [0.00025, None], "algbw_gbs": [0.00012345678, 0.0]}
+    lines = list(sweep_table(found, ["algbw_gbs"]).lines())[3:]
+    assert [line.split()[:3] for line in lines] == [
+        ["0.00025", "1,000.500", "0.0001235"],
+        ["null", "1,001.500", "0.000"],
+    ]
+
+
 def test_a_long_table_has_its_first_and_last_rows():
     lines = list(sweep_table(columns(100), []).lines())
     keys = [line.split()[0] for line in lines[3:]]
