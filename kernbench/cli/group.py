@@ -83,6 +83,11 @@ def _command_first(arguments: list[str]) -> list[str]:
     return [command, *chain.from_iterable(parts.options), *rest]
 
 
+def arguments_of_command(context: click.Context) -> tuple[str, ...]:
+    """The command line of the command of `context`, behind its name."""
+    return tuple(_command_first(list(context.meta[_ARGUMENTS]))[1:])
+
+
 def kernbench_group() -> click.Group:
     """The group, ready to be called with a `CliContext` as `obj`."""
     return KernbenchGroup(

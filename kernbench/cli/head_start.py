@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from kernbench.benches import BENCHES
+from kernbench.points.task import LOCAL
 from runtime.core.cores import usable_cores
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def guessed_procs(arguments: Sequence[str]) -> int | None:
     """The number of processes that a run with these arguments has; None if it cannot be seen."""
     given = _options(arguments)
     if given is None or given.get("--bench", BENCHES[0]) not in BENCHES:
+        return None
+    if given.get("--on", LOCAL) != LOCAL:
         return None
     sips = next((given[name] for name in _SIPS if name in given), None)
     procs = given.get("--procs")

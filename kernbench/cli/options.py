@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from kernbench.cli.sizes import parse_size
+from kernbench.points.task import LOCAL
 from runtime.core.bench_registry import Entry, Flag
 
 DEFAULT_BENCH = "ccl-allreduce"
@@ -237,15 +238,16 @@ SIMULATION_GROUPS: Mapping[str, tuple[click.Option, ...]] = {
     ),
 }
 """The options of one simulation: the fields of `SimulationOptions`."""
+ON_OPTION = option(
+    "--on",
+    "ENGINE",
+    str,
+    "where simulations are made: local, dask:ADDRESS, ray:ADDRESS, or module:factory of any "
+    "concurrent.futures.Executor",
+    LOCAL,
+)
 POINT_OPTIONS = (
-    option(
-        "--on",
-        "ENGINE",
-        str,
-        "where the simulations are made: local, dask:ADDRESS, ray:ADDRESS, or module:factory of "
-        "any concurrent.futures.Executor",
-        "local",
-    ),
+    ON_OPTION,
     click.Option(
         ["--resume/--no-resume"],
         default=None,

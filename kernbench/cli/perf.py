@@ -8,12 +8,14 @@ import click
 
 from kernbench.benches.collective_perf.collective import COLLECTIVES
 from kernbench.cli.options import (
+    ON_OPTION,
     SIMULATION_GROUPS,
     GroupedCommand,
     SimulationOptions,
     cli_context,
 )
 from kernbench.perf.arguments import PERF_GROUPS, perf_request, refused_options
+from kernbench.points.task import LOCAL
 
 
 @click.pass_context
@@ -23,6 +25,7 @@ def _perf(
     collective: str | None,
     average: int,
     json: Path | None,
+    on: str,
     **values: Any,
 ) -> int:
     options = SimulationOptions(
@@ -33,6 +36,12 @@ def _perf(
         }
     )
     request = perf_request(collective, average, json, options, values)
+    if on != LOCAL:
+        # Imported here: a run on this machine has no use for the engines of others.
+        from kernbench.cli.group import arguments_of_command
+        from kernbench.perf.elsewhere import measure_elsewhere
+
+        return measure_elsewhere(request, arguments_of_command(context), on)
     return cli_context(context).execute(request)
 
 
@@ -46,6 +55,7 @@ perf_command = GroupedCommand(
     params=[
         click.Argument(["collective"], required=False, metavar="COLLECTIVE"),
         *refused_options(),
+        ON_OPTION,
     ],
     callback=_perf,
     help=f"Measure a collective as nccl-tests does: {', '.join(COLLECTIVES)}. Times are simulated.",

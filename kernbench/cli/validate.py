@@ -9,7 +9,7 @@ import click
 
 from kernbench.cli.options import CONTEXT_SETTINGS, number
 from kernbench.points.driver import PointOptions
-from kernbench.points.executors import LOCAL
+from kernbench.points.task import LOCAL
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import GROUPS, Check
 from kernbench.validate.mesh_checks import traffic_csv

@@ -25,11 +25,12 @@ from typing import Generic, TypeVar
 import msgspec
 
 from kernbench.points.child import collect, reason
+from kernbench.points.cluster_future import LostWorkerError
 from kernbench.points.code import code_of_this_process
-from kernbench.points.executors import LOCAL, open_executor
+from kernbench.points.executors import open_executor
 from kernbench.points.progress import PointProgress, point_progress
 from kernbench.points.rows_file import RowsFile
-from kernbench.points.task import ATTEMPTS, Limits, Point, PointFault, PointResult, PointTask
+from kernbench.points.task import ATTEMPTS, LOCAL, Limits, Point, PointFault, PointResult, PointTask
 from kernbench.points.worker import end_point_processes, run_task
 from runtime.core.cores import usable_cores
 from runtime.core.errors import RunAborted, UsageError
@@ -224,6 +225,10 @@ class _Run(Generic[P, R]):
             result = future.result()
         except (BrokenExecutor, CancelledError):
             raise
+        except LostWorkerError as error:
+            # The engine itself may have tried it several times.
+            self._deaths[point] += error.tries - 1
+            result = PointResult("lost", text=str(error))
         except Exception as error:  # noqa: BLE001 - each executor has its own
             # The executor reports in its own words that a worker has died.
             result = PointResult("lost", text=reason(error))
@@ -237,12 +242,11 @@ class _Run(Generic[P, R]):
                 raise UsageError(f"--on {self._options.on}: worker {result.host}: {result.text}")
             case "lost":
                 self._deaths[point] += 1
-                if self._deaths[point] < ATTEMPTS:
+                deaths = self._deaths[point]
+                if deaths < ATTEMPTS:
                     self._progress.note(f"{point}: its worker has died ({result.text}); once more")
                     return None
-                return PointFault(
-                    str(point), f"its worker has died {ATTEMPTS} times ({result.text})"
-                )
+                return PointFault(str(point), f"its worker has died {deaths} times ({result.text})")
 
     def _print(self, point: P, result: PointResult) -> None:
         """What the point has printed, and a traceback that has not been shown before."""

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from inspect import signature
 from typing import Any
 
+from kernbench.points.task import LOCAL
 from runtime.core.bench_source import import_source, split_source
 from runtime.core.errors import UsageError, nearest
 
-LOCAL = "local"
 _ADDRESSES = {
     "dask": "dask:HOST:PORT, or dask:FILE.json for a scheduler file",
     "ray": "ray:auto, ray:HOST:PORT or ray:ray://HOST:PORT",

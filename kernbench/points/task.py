@@ -8,6 +8,8 @@ from msgspec import Struct
 
 from runtime.core.imported_code import CodeFile
 
+LOCAL = "local"
+"""The name of the executor of this machine's processes."""
 ATTEMPTS = 3
 """A point whose worker dies is measured at most as often."""
 

@@ -12,6 +12,7 @@ import tempfile
 import threading
 from contextlib import suppress
 from dataclasses import replace
+from math import inf
 from multiprocessing import Pipe
 from signal import Signals
 from socket import gethostname
@@ -20,11 +21,14 @@ import msgspec
 
 from coordinator.launcher import lp_environment
 from kernbench.points.task import Limits, PointResult, PointTask
-from kernbench.points.worker_limits import memory_of_worker
+from kernbench.points.worker_limits import cancellation, memory_of_worker
+from runtime.core.wallclock import now_s
 
 _IDLE = 0
 """Exit code of a point process that has waited for a task in vain."""
 _GRACE_S = 5.0
+_PERIOD_S = 0.5
+"""Between two looks whether a task has been cancelled."""
 _MOST_OUTPUT = 1 << 16
 """Bytes of what a point has printed that are kept, the last ones."""
 
@@ -59,8 +63,9 @@ class PointProcess:
             message = self._connection.recv_bytes()
             if not message:
                 started = True
-                if not self._connection.poll(task.limits.seconds or None):
-                    return self._too_slow(task.limits)
+                problem = self._waited(task.limits)
+                if problem is not None:
+                    return problem
                 message = self._connection.recv_bytes()
         except (EOFError, OSError):
             return self._died(task, started=started)
@@ -82,6 +87,19 @@ class PointProcess:
         self.end()
         self._connection.close()
         self._output.close()
+
+    def _waited(self, limits: Limits) -> PointResult | None:
+        """Wait for the result; in its place, that of a task which must not go on."""
+        # Asked here, since a task of a cluster runs in another thread than its cancellation.
+        is_cancelled = cancellation()
+        until_s = now_s() + (limits.seconds or inf)
+        while not self._connection.poll(min(_PERIOD_S, max(0.0, until_s - now_s()))):
+            if now_s() >= until_s:
+                return self._too_slow(limits)
+            if is_cancelled():
+                self.end()
+                return PointResult("lost", gethostname(), text="cancelled", output=self._printed())
+        return None
 
     def _too_slow(self, limits: Limits) -> PointResult:
         self.end()

@@ -61,6 +61,31 @@ def test_without_an_output_directory_no_file_is_left(tmp_path: Path, topology) -
     assert [path.name for path in tmp_path.iterdir()] == ["small.yaml"]
 
 
+def test_a_worker_elsewhere_makes_the_same_table_and_rows(tmp_path: Path, topology) -> None:
+    (tmp_path / "engine.py").write_text(
+        "from concurrent.futures import ProcessPoolExecutor\n"
+        "def pool():\n"
+        "    return ProcessPoolExecutor(1)\n"
+    )
+    words = (*topology, "--sips", "2", "perf", *WORDS.split(), "--json")
+    here, there = (
+        launch(tmp_path, *words, str(tmp_path / f"{on}.json"), "--on", on)
+        for on in ("local", "engine:pool")
+    )
+    assert there.returncode == 0, there.stderr
+    assert rows_and_digest(there.stdout) == rows_and_digest(here.stdout)
+    assert (tmp_path / "engine:pool.json").read_bytes() == (tmp_path / "local.json").read_bytes()
+
+
+def test_the_files_of_a_run_elsewhere_are_refused(tmp_path: Path, topology) -> None:
+    words = (*topology, "perf", *WORDS.split(), "--on", "engine:pool", "--out", "run")
+    done = launch(tmp_path, *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "kernbench: error: perf: --out with --on: the records of a run stay where it is made\n"
+    )
+
+
 def test_measurements_are_verified_and_kept(tmp_path: Path, topology) -> None:
     words = [
         "perf",
