@@ -19,7 +19,10 @@ from runtime.wire.environment import ccl_trace_requested
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Both configuration files, their names and texts, and their checked values."""
+    """Both configuration files, their names and texts, and their checked values.
+
+    A text is empty where the values are not those of a file.
+    """
 
     topology_file: str
     topology_text: str
@@ -87,9 +90,9 @@ class Plan:
 
     `timeout_s` limits the silence of an LP, 0 means no limit, None that of `coordinator.watch` and
     of the process groups. After the end of the run its processes have `exit_s` to exit before they
-    are killed. The LPs send their op logs and records with `trace`, the memories and host writes
-    that `coordinator.verify` replays with `verify`, and every slot that a kernel sends or receives
-    with `ccl_trace`, which an environment variable sets.
+    are killed. The LPs send their op logs and records with `trace`, the records alone with
+    `records`, the memories and host writes that `coordinator.verify` replays with `verify`, and
+    every slot that a kernel sends or receives with `ccl_trace`, which an environment variable sets.
     """
 
     config: RunConfig
@@ -98,6 +101,7 @@ class Plan:
     by_cores: bool = False
     data: bool = True
     trace: bool = True
+    records: bool = False
     timeout_s: float | None = None
     exit_s: float = 10.0
     jitter_ms: float = 0.0
@@ -158,5 +162,5 @@ class Plan:
             verify=self.verify,
             ccl_trace=self.ccl_trace,
             as_cuda=self.program.as_cuda,
-            records=self.trace,
+            records=self.trace or self.records,
         )

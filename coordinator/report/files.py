@@ -45,7 +45,7 @@ def prepare_directory(out: Path | None, program: str) -> RunLock:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if out is None:
-            directory = _next_numbered(directory, Path(program).stem)
+            directory = next_numbered(directory, Path(program).stem)
         # A directory that exists may be read-only, which only a trial shows.
         lock = _locked(directory)
         (directory / OP_LOG).touch()
@@ -127,7 +127,8 @@ def write_report(directory: Path, report: RunReport, files: Mapping[str, str]) -
     )
 
 
-def _next_numbered(runs: Path, name: str) -> Path:
+def next_numbered(runs: Path, name: str) -> Path:
+    """Create `NNNN-name` in the folder `runs`, with the number after those in it."""
     prefixes = [path.name.partition("-")[0] for path in runs.iterdir()]
     number = max((int(prefix) for prefix in prefixes if prefix.isdecimal()), default=0) + 1
     while True:

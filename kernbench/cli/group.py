@@ -4,6 +4,7 @@
 `perf`, so that the arguments of nccl-tests can follow it unchanged.
 """
 
+from importlib import import_module
 from importlib.metadata import version
 from itertools import chain
 from platform import python_version
@@ -31,27 +32,10 @@ class KernbenchGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """The command of that name, None where there is none."""
-        match cmd_name:
-            case "run":
-                from kernbench.cli.run import run_command as command
-            case "list":
-                from kernbench.cli.list import list_command as command
-            case "probe":
-                from kernbench.cli.probe import probe_command as command
-            case "validate":
-                from kernbench.cli.validate import validate_command as command
-            case "perf":
-                from kernbench.cli.perf import perf_command as command
-            case "trace":
-                from kernbench.cli.trace import trace_command as command
-            case "why":
-                from kernbench.cli.why import why_command as command
-            case "web":
-                from kernbench.cli.web import web_command as command
-            case "runs":
-                from kernbench.cli.runs import runs_command as command
-            case _:
-                return None
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"kernbench.cli.{cmd_name}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -134,7 +134,15 @@ def _execute(request: object, launch: "Launch | None") -> int:
 
         return simulate(request, processes)
     from kernbench.perf.arguments import PerfRequest
-    from kernbench.perf.measurement import measure
 
-    assert isinstance(request, PerfRequest), "no command makes another kind of request"
-    return measure(request, processes)
+    if isinstance(request, PerfRequest):
+        from kernbench.perf.measurement import measure
+
+        return measure(request, processes)
+    from kernbench.sweep.request import FigureRequest, SweepRequest
+    from kernbench.sweep.run import draw_again, sweep
+
+    if isinstance(request, FigureRequest):
+        return draw_again(request)
+    assert isinstance(request, SweepRequest), "no command makes another kind of request"
+    return sweep(request)

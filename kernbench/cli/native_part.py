@@ -29,7 +29,7 @@ def build_native_part(program: ProgramSpec) -> None:
     """Compile the C++ part if the program needs it and it is not there. The build prints a line; if
     it fails, the text of the compiler, and `UsageError` is raised.
     """
-    file = _file_of(program)
+    file = program_file(program)
     if file is None or not _is_missing() or not imports_torch(file):
         return
     done = subprocess.run(
@@ -90,7 +90,8 @@ def _requires_torch(distribution: str) -> bool:
     return any(each.partition(";")[0].strip(" ()").startswith(_TORCH) for each in needed)
 
 
-def _file_of(program: ProgramSpec) -> Path | None:
+def program_file(program: ProgramSpec) -> Path | None:
+    """The file of a script or a module, None where it is not seen from here."""
     if program.kind == "script":
         return Path(program.path)
     if program.kind == "module":

@@ -160,7 +160,7 @@ def _run(
         options["sips"] = start.sips(options["sips"])
         program = RunRequest(SimulationOptions(**options), argv=script[1:], as_cuda=start.as_cuda)
         if start.module:
-            return cli.execute(replace(program, module=_module(script[0])))
+            return cli.execute(replace(program, module=module_name(script[0])))
         return cli.execute(replace(program, script=_script_path(script[0])))
     values = parse_flags(context, bench, flags)
     start.refuse()
@@ -217,8 +217,10 @@ def _script_path(argument: str) -> Path:
     raise UsageError(f"unknown command {argument!r}{nearest(argument, COMMANDS)}")
 
 
-def _module(name: str) -> str:
-    """The name of a module, of which the first part is found as a rank would find it."""
+def module_name(name: str) -> str:
+    """The name of a module, of which the first part is found as a rank would find it; `UsageError`
+    if it is not.
+    """
     top = name.partition(".")[0]
     if name.endswith(".py"):
         raise UsageError(f"-m {name}: a module is given without .py, or a script without -m")

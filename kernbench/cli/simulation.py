@@ -10,7 +10,7 @@ from coordinator.aggregate import RunReport, merge_outcomes, sip_reports, summar
 from coordinator.failure import Interrupted, RankFailed
 from coordinator.launch import Launch
 from coordinator.launcher import Launcher
-from coordinator.plan import Plan, ProgramSpec, load_config
+from coordinator.plan import Plan, ProgramSpec, RunConfig, load_config
 from coordinator.report.failed_reports import FailedReports
 from coordinator.report.files import prepare_directory
 from coordinator.report.progress import progress
@@ -69,10 +69,15 @@ def program_of(request: RunRequest) -> ProgramSpec:
 def make_plan(options: SimulationOptions, program: ProgramSpec) -> Plan:
     """The plan of a run of `program`. Raises `UsageError` or `ConfigError`."""
     # A rank puts the directory of its script on the import path, as `python script.py` does.
-    directories = _import_folders(program)
+    directories = import_folders(program)
     # Before ccl.yaml is checked, which finds the modules that it names as a rank would.
     check_packages(*directories)
     config = load_config(options.topology, options.ccl, options.sips, directories)
+    return plan_of_config(options, program, config)
+
+
+def plan_of_config(options: SimulationOptions, program: ProgramSpec, config: RunConfig) -> Plan:
+    """The plan of a run of `program` on the machine of `config`, not on that of `options`."""
     sips = config.topology.system.sips.count
     return Plan(
         config=config,
@@ -88,7 +93,7 @@ def make_plan(options: SimulationOptions, program: ProgramSpec) -> Plan:
     )
 
 
-def _import_folders(program: ProgramSpec) -> tuple[str, ...]:
+def import_folders(program: ProgramSpec) -> tuple[str, ...]:
     """Where a rank searches for modules first, as Python does for a script or with `-m`."""
     if program.kind == "module":
         return (str(Path.cwd()),)

@@ -24,7 +24,8 @@ def summary_lines(records: RunRecords, *, verbose: bool = False) -> Iterator[str
     total_ps = records.total_ps
     if not total_ps:
         return
-    yield _line("time spent", _parts([rank_time(records, sip) for sip in records.sips]))
+    spent = time_shares([rank_time(records, sip) for sip in records.sips])
+    yield _line("time spent", ", ".join(f"{part.title} {spent[part]:.1f} %" for part in spent))
     if not verbose:
         return
     index = RunIndex.of(records)
@@ -36,11 +37,10 @@ def summary_lines(records: RunRecords, *, verbose: bool = False) -> Iterator[str
     yield bound_line(run_bound(records, index, busiest(found)))
 
 
-def _parts(ranks: Sequence[RankTime]) -> str:
-    """The mean of each part over the ranks."""
-    sums = {part: sum(rank.parts_ps[part] for rank in ranks) for part in TimePart}
+def time_shares(ranks: Sequence[RankTime]) -> dict[TimePart, float]:
+    """The mean of each part over the ranks, in percent of a time that is not zero."""
     total_ps = sum(rank.total_ps for rank in ranks)
-    return ", ".join(f"{part.title} {_percent(sums[part], total_ps)}" for part in TimePart)
+    return {part: 100 * sum(rank.parts_ps[part] for rank in ranks) / total_ps for part in TimePart}
 
 
 def _busiest(found: Sequence[Load], total_ps: int) -> str:

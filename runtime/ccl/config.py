@@ -29,7 +29,7 @@ from runtime.ccl.selection import (
     unreachable_rows,
 )
 from runtime.ccl.topologies import TOPOLOGIES
-from runtime.core.config_file import default_file, parse, raise_first, read_text
+from runtime.core.config_file import default_file, from_values, parse, raise_first, read_text
 from runtime.core.errors import ConfigError, nearest
 from runtime.core.section import Section
 
@@ -43,6 +43,7 @@ __all__ = [
     "CallShape",
     "CclConfig",
     "Choice",
+    "ccl_of_values",
     "load_ccl",
     "parse_ccl",
     "parse_checked_ccl",
@@ -294,12 +295,22 @@ def parse_ccl(text: str, source: str, *, directories: Sequence[str] = ()) -> Ccl
     A module of an algorithm is searched in `directories`, such as that of the user's script, and
     then on the import path.
     """
-    config = parse_checked_ccl(text, source)
+    return _checked(parse_checked_ccl(text, source), directories)
+
+
+def ccl_of_values(
+    content: Mapping[str, Any], source: str, *, directories: Sequence[str] = ()
+) -> CclConfig:
+    """The configuration with these keys and values, as `parse_ccl` returns that of a text."""
+    return _checked(CclConfig(source, from_values(content, source, CclFile)), directories)
+
+
+def _checked(config: CclConfig, directories: Sequence[str]) -> CclConfig:
     problems = [
         *_problems(config.file),
         *unresolved_references(config.file.algorithms, config.file.queues, directories),
     ]
-    raise_first(source, problems)
+    raise_first(config.source, problems)
     return config
 
 

@@ -40,6 +40,11 @@ def problems(content: Mapping[str, Any], schema: type[Section]) -> list[Problem]
     return sorted(found, key=lambda each: not each[1].startswith("unknown key"))
 
 
+def value_problems(value: Any, kind: Any, path: str, schema: type[Section]) -> list[Problem]:
+    """Every difference between `value` and `kind`, the annotation of the key `path` of `schema`."""
+    return list(_of(value, kind, path, schema))
+
+
 def _of_section(
     content: Any, section: type[Section], path: str, top: type[Section]
 ) -> Iterator[Problem]:

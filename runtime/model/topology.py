@@ -1,13 +1,15 @@
 """Reads `topology.yaml` into a checked `Topology`."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
-from runtime.core.config_file import default_file, parse, raise_first, read_text
+from runtime.core.config_file import default_file, from_values, parse, raise_first, read_text
 from runtime.model.schema import Topology
 
-__all__ = ["Topology", "load_topology", "parse_topology"]
+__all__ = ["Topology", "load_topology", "parse_topology", "topology_of_values"]
 
 
 def load_topology(path: Path | None = None, sips: int | None = None) -> Topology:
@@ -21,10 +23,20 @@ def load_topology(path: Path | None = None, sips: int | None = None) -> Topology
 
 def parse_topology(text: str, source: str, sips: int | None = None) -> Topology:
     """The topology in YAML `text`; a `ConfigError` names the file `source`."""
+    return _checked(parse(text, source, Topology), source, sips)
+
+
+def topology_of_values(
+    content: Mapping[str, Any], source: str, sips: int | None = None
+) -> Topology:
+    """The topology with these keys and values; a `ConfigError` names their origin, `source`."""
+    return _checked(from_values(content, source, Topology), source, sips)
+
+
+def _checked(topology: Topology, source: str, sips: int | None) -> Topology:
     # Imported here: an LP receives checked values and needs no rules.
     from runtime.model.rules import problems
 
-    topology = parse(text, source, Topology)
     if sips is not None:
         # Before the rules are checked: they must hold for the SIP count that is simulated.
         topology = _with_sips(topology, sips)
