@@ -92,3 +92,25 @@ def test_ctrl_c_keeps_the_rows_and_frees_the_cluster(cluster: Cluster, tmp_path:
     assert "the same command goes on from there" in "\n".join(lines)
     with open_executor(cluster.on, 2) as executor:
         assert executor.submit(pow, 2, 5).result() == 32
+
+
+@pytest.fixture(scope="session")
+def searched() -> str:
+    """What the example prints on this machine; the last machines depend on earlier results."""
+    return _search("local")
+
+
+def test_a_search_proposes_the_same_machines_on_every_executor(cluster: Cluster, searched: str):
+    assert "best: " in searched
+    assert _search(cluster.on) == searched
+
+
+def _search(on: str) -> str:
+    pytest.importorskip("optuna")
+    program = ROOT / "examples" / "search_optuna.py"
+    return subprocess.run(
+        [sys.executable, program, "--on", on, "--trials", "13"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
