@@ -16,7 +16,7 @@ CORE   := hatch_build.py $(foreach room,$(ROOMS),$(wildcard $(room)/*.pyx $(room
 export PYTHONDONTWRITEBYTECODE :=
 INSTALL := KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
-.PHONY: run test test-fast test-nightly test-torch test-opinfo mutants sanitize lint bench figures transcripts setup core setup-torch clean
+.PHONY: run test test-fast test-nightly test-torch test-opinfo test-clusters mutants sanitize lint bench figures transcripts setup core setup-torch clean
 
 # The first run is answered by the reference in Python, whose results are those of the compiled core;
 # then the core is built in the background.
@@ -58,6 +58,12 @@ test-torch: setup-torch
 # Every operator of PyTorch's own database, and its gradient, against those of the CPU.
 test-opinfo: setup-torch
 	$(BIN)/python -m pytest tests/torch/test_opinfo.py -m nightly --numprocesses auto
+
+# Points on clusters of Dask and Ray, which the tests start here; `make test` leaves them out. Ray has
+# half a gibibyte of packages.
+test-clusters: setup
+	$(INSTALL) '.[dask,ray]' loky optuna
+	$(BIN)/python -m pytest tests/clusters
 
 # Small edits of the timing code, each of which `validate` must notice; takes about 20 minutes.
 mutants: setup

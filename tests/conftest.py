@@ -9,7 +9,7 @@ settings.register_profile("kernbench", deadline=None)
 settings.load_profile("kernbench")
 
 
-PYTORCH = Path(__file__).parent / "torch"
+LEFT_OUT = tuple(Path(__file__).parent / name for name in ("clusters", "torch"))
 
 
 def pytest_configure():
@@ -21,11 +21,11 @@ def pytest_configure():
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out the tests with PyTorch, which takes seconds to import, unless they are named."""
-    if collection_path != PYTORCH:
+    """Leave out the tests with PyTorch and with clusters, which need extras, unless named."""
+    if collection_path not in LEFT_OUT:
         return None
     named = ((config.invocation_params.dir / each.partition("::")[0]) for each in config.args)
-    return not any(path.resolve().is_relative_to(PYTORCH) for path in named)
+    return not any(path.resolve().is_relative_to(collection_path) for path in named)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]):

@@ -96,12 +96,14 @@ async def _require_scheduler(address: str) -> None:
     security: Any = import_module("distributed.security").Security()
     connect: Any = import_module("distributed.comm").connect
     arguments = security.get_connection_args("client")
-    connection = await connect(address, timeout=_ANSWER_S, **arguments)
-    await connection.close()
+    # The time limit of `connect` is that of the connection: another server may never answer.
+    async with asyncio.timeout(_ANSWER_S + 1):
+        connection = await connect(address, timeout=_ANSWER_S, **arguments)
+    connection.abort()
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+    return str(error).strip().partition("\n")[0]
 
 
 @contextmanager

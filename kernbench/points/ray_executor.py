@@ -4,10 +4,10 @@ import os
 import socket
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Generator
 from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import contextmanager, suppress
-from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -19,7 +19,7 @@ _ANSWER_S = 10
 _CLIENT = "ray://"
 _DEFAULTS = {
     "RAY_USAGE_STATS_ENABLED": "0",  # nothing is sent to the makers of Ray
-    "RAY_BACKEND_LOG_LEVEL": "error",
+    "RAY_CLIENT_INITIAL_CONNECTION_TIMEOUT_S": "2",  # of three attempts, each twice as long
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # without it Ray warns of its next version
 }
 
@@ -30,17 +30,14 @@ class RayExecutor(Executor):
     def __init__(self, ray: Any) -> None:
         self._ray = ray
         # The driver of the points counts the deaths: Ray would try each task four times itself.
-        self._remote = cache(self._without_retries)
+        self._call = ray.remote(_call).options(max_retries=0)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
         """The result of `fn`, as `Executor.submit` promises."""
-        task = self._remote(fn).remote(*args, **kwargs)
+        task = self._call.remote(fn, *args, **kwargs)
         future = cluster_future(task.future(), self._translated)
         future.add_done_callback(lambda future: future.cancelled() and self._cancel(task))
         return future
-
-    def _without_retries(self, fn: Callable[..., Any]) -> Any:
-        return self._ray.remote(fn).options(max_retries=0)
 
     def _cancel(self, task: Any) -> None:
         # A task that runs ends too: its worker is killed.
@@ -57,6 +54,11 @@ class RayExecutor(Executor):
         if isinstance(error, errors.RayError):
             return LostWorkerError(_first_line(error))
         return error
+
+
+def _call(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    # Ray makes tasks of functions in Python only, and not of other callable objects.
+    return fn(*args, **kwargs)
 
 
 def _first_line(error: BaseException) -> str:
@@ -77,7 +79,10 @@ def open_ray(on: str, address: str) -> Generator[Executor]:
         ) from error
     _require_answer(on, address)
     try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+        with warnings.catch_warnings():
+            # What they concern is in the exception.
+            warnings.simplefilter("ignore")
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     except Exception as error:
         raise UsageError(f"--on {on}: no connection to Ray: {_first_line(error)}") from error
     try:

@@ -1,0 +1,67 @@
+"""Executors of clusters: results, errors, losses, and what remains after them."""
+
+import threading
+from concurrent.futures import BrokenExecutor, wait
+
+import pytest
+
+from kernbench.points.cluster_future import LostWorkerError
+from kernbench.points.driver import PointOptions, measured_points
+from kernbench.points.executors import open_executor
+from kernbench.points.task import PointFault
+from runtime.core.errors import ConfigError
+from runtime.core.wallclock import sleep_s
+from tests.clusters.conftest import MEMORY_MIB, Cluster, dask_cluster
+from tests.support.clusters import killing_its_worker, raising_of_a_file
+from tests.support.points import NumberPoint, hungry, measurement, squared
+
+pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
+
+
+def test_tasks_have_results_and_errors_of_their_types(cluster: Cluster):
+    with open_executor(cluster.on, 2) as executor:
+        assert [executor.submit(pow, 2, 5).result() for _ in range(2)] == [32, 32]
+        with pytest.raises(ConfigError, match=r"a\.yaml: ucie: unknown key"):
+            executor.submit(raising_of_a_file, "a.yaml").result()
+
+
+def test_a_worker_that_dies_is_a_loss_of_one_task(cluster: Cluster):
+    with open_executor(cluster.on, 2) as executor:
+        with pytest.raises(LostWorkerError) as raised:
+            executor.submit(killing_its_worker).result()
+        assert executor.submit(pow, 2, 5).result() == 32
+    # Dask's scheduler tries a task on four workers, and has no option for it.
+    assert raised.value.tries == (4 if "dask" in cluster.on else 1)
+
+
+def test_what_is_cancelled_leaves_the_workers_free(cluster: Cluster):
+    with open_executor(cluster.on, 2) as executor:
+        futures = [executor.submit(sleep_s, 600) for _ in range(2 if "ray" in cluster.on else 0)]
+        futures += [executor.submit(sleep_s, 1) for _ in range(6)]
+        assert all(future.cancel() for future in futures)
+        assert executor.submit(pow, 2, 5).result() == 32
+
+
+def test_neither_threads_nor_lines_are_left(cluster: Cluster, capfd: pytest.CaptureFixture[str]):
+    before = set(threading.enumerate())
+    with open_executor(cluster.on, 2) as executor:
+        wait([executor.submit(killing_its_worker), executor.submit(pow, 2, 5)])
+    assert set(threading.enumerate()) <= before
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_point_has_the_memory_of_its_worker():
+    with dask_cluster(workers=1) as cluster:
+        points = [NumberPoint(number) for number in (1, 3)]
+        found = measured_points(measurement(hungry), points, PointOptions(cluster.on))
+    reason = f"out of memory: it needs more than {MEMORY_MIB} MiB (--point-memory)"
+    assert found == {points[0]: squared(points[0]), points[1]: PointFault("number 3", reason)}
+
+
+def test_a_scheduler_that_is_gone_breaks_the_executor():
+    with dask_cluster(workers=1) as cluster, open_executor(cluster.on, 1) as executor:
+        futures = [executor.submit(sleep_s, 600) for _ in range(2)]
+        cluster.processes[0].kill()
+        for future in futures:
+            with pytest.raises(BrokenExecutor, match=r"the scheduler at .* is gone"):
+                future.result()
