@@ -5,16 +5,16 @@ that does not import PyTorch pays nothing: its source is searched for the import
 beside it and the installed packages that it names.
 """
 
-import ast
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from pathlib import Path
 
 from coordinator.plan import ProgramSpec
+from kernbench.cli.program_files import program_file, read_program
 from runtime.core.errors import UsageError
 from runtime.core.native_library import NATIVE, native_library
 from runtime.core.package_check import PACKAGES
@@ -49,56 +49,17 @@ def imports_torch(file: Path) -> bool:
     """Whether a program imports PyTorch: itself, by modules of its folder, or by an installed
     package that requires it.
     """
-    pending, seen = [file], {file}
-    outside = set[str]()
-    while pending:
-        for name in _imported(pending.pop()):
-            if name == _TORCH:
-                return True
-            own = _beside(file.parent, name)
-            if not own:
-                outside.add(name)
-            pending += [each for each in own if each not in seen]
-            seen.update(own)
+    outside = read_program(file).outside
+    if _TORCH in outside:
+        return True
     others = outside - sys.stdlib_module_names - {*PACKAGES, "numpy", ""}
     packages: Mapping[str, list[str]] = packages_distributions() if others else {}
     return any(_requires_torch(each) for name in others for each in packages.get(name, ()))
 
 
-def _beside(folder: Path, name: str) -> list[Path]:
-    """The files of a module or a package in a folder."""
-    module = folder / f"{name}.py"
-    return [module] if module.is_file() else sorted((folder / name).rglob("*.py")) if name else []
-
-
-def _imported(file: Path) -> Iterator[str]:
-    """The packages that a source file names in imports; none if it cannot be read."""
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        # The rank reports it.
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (each.name.partition(".")[0] for each in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield (node.module or "").partition(".")[0] if not node.level else ""
-
-
 def _requires_torch(distribution: str) -> bool:
     needed = requires(distribution) or ()
     return any(each.partition(";")[0].strip(" ()").startswith(_TORCH) for each in needed)
-
-
-def program_file(program: ProgramSpec) -> Path | None:
-    """The file of a script or a module, None where it is not seen from here."""
-    if program.kind == "script":
-        return Path(program.path)
-    if program.kind == "module":
-        base = Path.cwd().joinpath(*program.path.split("."))
-        near = (base.with_suffix(".py"), base / "__main__.py")
-        return next((each for each in near if each.is_file()), None)
-    return None
 
 
 def _is_missing() -> bool:

@@ -20,7 +20,7 @@ from socket import gethostname
 import msgspec
 
 from kernbench.points import code
-from kernbench.points.task import Limits, PointResult, PointTask
+from kernbench.points.task import Limits, OtherCodeError, PointCode, PointResult, PointTask
 from runtime.core.errors import InvariantError, KernbenchError, UsageError
 from runtime.core.package_check import check_packages
 from sip_node.lifeline import follow, is_orphan
@@ -53,22 +53,27 @@ def _measured(connection: Connection, task: PointTask) -> PointResult:
         sys.path[:0] = [folder for folder in task.code.paths if folder not in sys.path]
         check_packages()
         # Before the import: other code may have another meaning of the payload.
-        if problem := code.difference(task.code):
-            return PointResult("refused", host, text=problem)
+        _require_equal(task.code)
         try:
             measure, point = pickle.loads(task.payload)  # noqa: S301 - as above
         except (ImportError, AttributeError, UsageError) as error:
-            return PointResult("refused", host, text=f"it cannot import the study: {error}")
-        if problem := code.difference(task.code):
-            return PointResult("refused", host, text=problem)
+            raise OtherCodeError(f"it cannot import the study: {error}") from error
+        _require_equal(task.code)
         connection.send_bytes(STARTED)
         return PointResult("row", host, msgspec.msgpack.encode(measure(point)))
+    except OtherCodeError as error:
+        return PointResult("refused", host, text=str(error))
     except MemoryError:
         return PointResult("fault", host, text=_out_of_memory(task.limits))
     except Exception as error:  # noqa: BLE001 - of the user's function
         return PointResult("fault", host, text=reason(error), detail=details(error))
     finally:
         collect()
+
+
+def _require_equal(expected: PointCode) -> None:
+    if problem := code.difference(expected):
+        raise OtherCodeError(problem)
 
 
 def reason(error: BaseException) -> str:

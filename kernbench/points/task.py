@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from runtime.core.errors import KernbenchError
 from runtime.core.imported_code import CodeFile
 
 LOCAL = "local"
@@ -29,6 +30,10 @@ class Limits:
 
     seconds: float = 0.0
     memory_bytes: int = 0
+
+
+class OtherCodeError(KernbenchError):
+    """This worker has other code than the process that made the point. Fields: what differs."""
 
 
 class PointFault(Struct, frozen=True, forbid_unknown_fields=True):

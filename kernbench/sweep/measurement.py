@@ -26,17 +26,16 @@ from coordinator.launcher import InterpreterLauncher
 from coordinator.plan import Plan, ProgramSpec, RunConfig
 from coordinator.session import RunResult, Session
 from kernbench.cli.exit_codes import print_note
-from kernbench.cli.native_part import program_file
 from kernbench.cli.options import SimulationOptions
+from kernbench.cli.program_files import program_file, read_program
 from kernbench.cli.simulation import import_folders, plan_of_config
-from kernbench.points.task import ATTEMPTS
+from kernbench.points.task import ATTEMPTS, OtherCodeError
 from kernbench.sweep.keys import ConfigFile, ConfigTexts
 from kernbench.sweep.parameters import Parameter, ParameterKind
 from kernbench.sweep.points import SweepPoint
 from kernbench.sweep.row import SweepRow, row_of
 from kernbench.sweep.values import Value, plain
 from runtime.ccl.config import CclConfig, ccl_of_values
-from runtime.core.bench_source import is_file, split_source
 from runtime.core.config_file import with_values
 from runtime.core.errors import KernbenchError, ProtocolError, RunAborted, UsageError
 from runtime.core.output import print_lines
@@ -57,6 +56,7 @@ class SweepMeasurement:
 
     `program` has the defaults of the flags of a bench, and the fixed arguments of a script. `fixed`
     are the parameters with one value, in every point; `swept` those which the points have.
+    `sources` are the files of the user's program, and their hashes.
     """
 
     program: ProgramSpec
@@ -64,6 +64,7 @@ class SweepMeasurement:
     swept: tuple[Parameter, ...]
     fixed: tuple[Parameter, ...] = ()
     data: bool = True
+    sources: tuple[tuple[str, str], ...] = ()
 
     def measure(self, point: SweepPoint) -> SweepRow:
         """The row of a point.
@@ -72,6 +73,7 @@ class SweepMeasurement:
         not depend on the point: a process that dies or hangs, too little memory of the host,
         Ctrl-C.
         """
+        _require_equal(self.sources)
         plan = self.plan(point)
         result = _run(plan)
         print_lines(map(str, in_order_of_time(result.collected.prints)))
@@ -118,7 +120,7 @@ class SweepMeasurement:
             dict(self.program.arguments),
             self.program.argv,
             self.program.as_cuda,
-            _source_hash(self.program),
+            self.sources,
             [self.texts.content(each) for each in ConfigFile],
             sorted((each.target, each.values) for each in self.fixed),
             self.data,
@@ -126,13 +128,25 @@ class SweepMeasurement:
         return sha256_hex(msgspec.json.encode(common))
 
 
-def _source_hash(program: ProgramSpec) -> str:
-    """The hash of the program's own file; that of kernbench's benches is part of its code."""
+def program_sources(program: ProgramSpec) -> tuple[tuple[str, str], ...]:
+    """The files of a program of the user with their SHA-256: what it imports from its folder too.
+
+    The benches of kernbench have none: they are part of its own code.
+    """
     file = program_file(program)
-    if program.kind == "bench":
-        module, _ = split_source(program.path)
-        file = Path(module) if is_file(module) else None
-    return sha256_of_file(file) if file else ""
+    files = sorted(read_program(file).files) if file else ()
+    return tuple((str(each), sha256_of_file(each)) for each in files)
+
+
+def _require_equal(sources: Sequence[tuple[str, str]]) -> None:
+    for file, expected in sources:
+        path = Path(file)
+        if not path.is_file():
+            raise OtherCodeError(f"it has no file {file}")
+        if (found := sha256_of_file(path)) != expected:
+            raise OtherCodeError(
+                f"its file {file} has the hash {found[:12]}, and the one here {expected[:12]}"
+            )
 
 
 def _of_kinds(settings: Sequence[_Setting], *kinds: ParameterKind) -> tuple[_Setting, ...]:

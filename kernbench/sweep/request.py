@@ -11,7 +11,7 @@ from kernbench.sweep.columns import TIME
 from kernbench.sweep.figures import AUTO, PARETO, selected_plot
 from kernbench.sweep.files import SweepDescription
 from kernbench.sweep.keys import ConfigTexts
-from kernbench.sweep.measurement import SweepMeasurement
+from kernbench.sweep.measurement import SweepMeasurement, program_sources
 from kernbench.sweep.parameters import (
     argument_parameter,
     key_parameter,
@@ -90,7 +90,9 @@ def sweep_request(
     fixed = tuple(each for each in parameters if len(each.values) == 1)
     points = sweep_points(swept, is_zip=given.zip)
     _check_plot(given, len(swept))
-    measurement = SweepMeasurement(program, texts, swept, fixed, given.data)
+    measurement = SweepMeasurement(
+        program, texts, swept, fixed, given.data, program_sources(program)
+    )
     _check(measurement, points, bench)
     if options.resume and out is None:
         raise UsageError("--resume needs --out DIR, the directory of the sweep")

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from coordinator.plan import ProgramSpec, load_config
-from kernbench.sweep.measurement import SweepMeasurement
+from kernbench.points.task import OtherCodeError
+from kernbench.sweep.measurement import SweepMeasurement, program_sources
 from kernbench.sweep.parameters import (
     Parameter,
     ParameterKind,
@@ -83,9 +84,10 @@ def test_a_measurement_travels_to_a_worker():
 
 def test_the_configuration_covers_program_files_fixed_values_and_data(tmp_path: Path):
     script = tmp_path / "s.py"
-    script.write_text("a = 1\n")
+    script.write_text("import beside\n")
+    (tmp_path / "beside.py").write_text("a = 1\n")
     program = ProgramSpec("script", "s.py", str(script))
-    first = of(SIZE, program=program)
+    first = replace(of(SIZE, program=program), sources=program_sources(program))
     slower = replace(
         TEXTS, topology_text=TEXTS.topology_text.replace("ns_per_mm: 0.01", "ns_per_mm: 0.02")
     )
@@ -97,9 +99,24 @@ def test_the_configuration_covers_program_files_fixed_values_and_data(tmp_path: 
         replace(first, data=False),
     ]
     hashes = [each.configuration() for each in (first, *others)]
-    script.write_text("a = 2\n")
-    hashes.append(first.configuration())
+    (tmp_path / "beside.py").write_text("a = 2\n")
+    hashes.append(replace(first, sources=program_sources(program)).configuration())
     assert len(set(hashes)) == len(hashes)
+
+
+def test_a_worker_with_other_files_of_the_program_is_refused(tmp_path: Path):
+    script, beside = tmp_path / "s.py", tmp_path / "beside.py"
+    script.write_text("import beside\n")
+    beside.write_text("a = 1\n")
+    program = ProgramSpec("script", "s.py", str(script))
+    measurement = replace(of(SIZE, program=program), sources=program_sources(program))
+    [point, *_] = sweep_points((SIZE,), is_zip=False)
+    beside.write_text("a = 2\n")
+    with pytest.raises(OtherCodeError, match=f"its file {beside} has the hash"):
+        measurement.measure(point)
+    beside.unlink()
+    with pytest.raises(OtherCodeError, match=f"it has no file {beside}"):
+        measurement.measure(point)
 
 
 def test_other_points_and_comments_are_the_same_configuration():
