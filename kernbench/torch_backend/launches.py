@@ -88,7 +88,7 @@ def launch_updates(
     written: tuple[int, ...],
     dtype: torch.dtype,
 ) -> None:
-    """In one launch, compute `function` of the tensors of each row, and write its results to those
+    """Compute `function` of the tensors of each row in one launch, and write its results to those
     with the numbers `written`. All have the elements and strides of the first one, or one element.
     """
     jobs: dict[Pe, list[kernels.UpdateJob]] = {}

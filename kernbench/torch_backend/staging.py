@@ -5,6 +5,7 @@ none: tensors on the host, and those with gaps in memory.
 import functools
 from collections.abc import Callable
 from math import prod
+from sys import is_finalizing
 
 import numpy as np
 import torch
@@ -25,8 +26,9 @@ class StagedElements:
         self._tensor = tensor
         self._pointer = storages().allocate(tensor.nbytes) if tensor.nbytes else None
 
-    def __del__(self) -> None:
-        if self._pointer is not None:
+    def __del__(self, is_finalizing: Callable[[], bool] = is_finalizing) -> None:
+        # A default, since Python empties the modules before the last objects die.
+        if not is_finalizing() and self._pointer is not None:
             storages().release(self._pointer)
 
     def bytes(self) -> Tensor:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Scaled:
-    """From half of the value in the default file to twice it; from 0 to `zero_to` where that is 0
-    or null.
+    """A draw from half of the value in the default file to twice it; from 0 to `zero_to` where
+    that is 0 or null.
     """
 
     zero_to: float = 0.0

@@ -34,7 +34,7 @@ class AlgorithmStudy(ParameterStudy[AlgorithmPoint, AlgorithmRow, AlgorithmResul
         self._max_bytes = max_bytes
 
     def points(self, topology: TopologyText) -> Sequence[AlgorithmPoint]:
-        """With the `ccl.yaml` of the current directory, or the shipped one."""
+        """The points with the `ccl.yaml` of the current directory, or the shipped one."""
         return plan_points(topology.text, read_text(default_file("ccl.yaml")), self._max_bytes)
 
     def measure(self, point: AlgorithmPoint) -> AlgorithmRow:

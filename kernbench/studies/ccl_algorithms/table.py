@@ -43,7 +43,7 @@ class ComparisonLine:
 
 
 def print_table(rows: Sequence[AlgorithmRow]) -> None:
-    """By collective, a line for each number of ranks and size, with the times of all algorithms.
+    """Print the times of all algorithms by collective, a line for each number of ranks and size.
 
     Grids of SIPs have a table of their own.
     """
