@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from runtime.core.errors import ConfigError
+from runtime.core.wallclock import sleep_s
 from tests.support.points import NumberPoint, NumberRow, squared
 
 
@@ -19,6 +20,13 @@ def killing_its_worker(deaths: Path) -> None:
     with deaths.open("a") as file:
         file.write("killed\n")
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def waiting_for_a_file(started: Path, end: Path) -> None:
+    """Creates the file `started`, and returns when `end` exists."""
+    started.touch()
+    while not end.exists():
+        sleep_s(0.05)
 
 
 def squared_after_the_death_of_its_worker(point: NumberPoint) -> NumberRow:
