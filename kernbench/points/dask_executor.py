@@ -76,9 +76,8 @@ def _client(distributed: Any, on: str, address: str) -> Any:
         asyncio.run(_require_scheduler(scheduler))
         return distributed.Client(scheduler, timeout=_ANSWER_S, set_as_default=False)
     except OSError as error:
-        raise UsageError(
-            f"--on {on}: no scheduler of Dask answers: {_first_line(error)}"
-        ) from error
+        text = _first_line(error) or f"another server has the address {address}"
+        raise UsageError(f"--on {on}: no scheduler of Dask answers: {text}") from error
     except (ValueError, TypeError, RuntimeError) as error:
         raise UsageError(f"--on {on}: {_first_line(error)}") from error
 
