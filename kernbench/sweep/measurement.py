@@ -45,7 +45,7 @@ from runtime.model.topology import Topology, topology_of_values
 from runtime.wire.control import Status
 from runtime.wire.reports import in_order_of_time
 
-_OF_HOST = (LpDied, LpSilent, RunStalled, CodeDiffersError, ProtocolError, UsageError)
+_OF_HOST = (LpSilent, RunStalled, CodeDiffersError, ProtocolError, UsageError)
 """Errors which another attempt may not have."""
 _Setting = tuple[Parameter, Value]
 
@@ -217,6 +217,9 @@ def _raise_if_of_host(error: KernbenchError) -> None:
         raise KeyboardInterrupt from error
     if isinstance(error, RankFailed) and error.failed.error.endswith("MemoryError"):
         raise MemoryError(str(error)) from error
+    if isinstance(error, LpDied):
+        # Without the id of the process, which differs from run to run.
+        raise RunAborted(f"its process {error.cause}{_memory()}") from error
     if isinstance(error, _OF_HOST):
         raise error
 
