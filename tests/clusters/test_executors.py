@@ -88,7 +88,7 @@ def test_a_scheduler_that_is_gone_breaks_the_executor_in_silence(
         for future in futures:
             with pytest.raises(BrokenExecutor, match=r"the scheduler at .* is gone"):
                 future.result()
-        assert capfd.readouterr() == ("", "")
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_pool_that_breaks_with_its_worker_is_opened_again(tmp_path: Path):
