@@ -60,10 +60,12 @@ test-opinfo: setup-torch
 	$(BIN)/python -m pytest tests/torch/test_opinfo.py -m nightly --numprocesses auto
 
 # Points on clusters of Dask and Ray, which the tests start here; `make test` leaves them out. Ray has
-# half a gibibyte of packages.
+# half a gibibyte of packages, and listens on all addresses: where the system permits, the tests have
+# a network namespace of their own, which has no address but that of the loopback.
+ISOLATED = $(shell unshare --net ip link set lo up 2>/dev/null && echo "unshare --net sh -c 'ip link set lo up && exec \"\$$@\"' sh")
 test-clusters: setup
 	$(INSTALL) '.[dask,ray]' loky optuna
-	$(BIN)/python -m pytest tests/clusters
+	$(ISOLATED) $(BIN)/python -m pytest tests/clusters
 
 # Small edits of the timing code, each of which `validate` must notice; takes about 20 minutes.
 mutants: setup
