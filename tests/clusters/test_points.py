@@ -22,8 +22,8 @@ SHOWN = re.compile(
     rf"\d+/{POINTS}  .*|kernbench: note: .*|.*: its worker has died \(.*\); once more"
     r"|\[.* network_util\.cc:\d+: Failed to determine local IP .*"
 )
-"""What a study prints to the standard error: nothing of Dask; of Ray the line of a machine without a
-route to other networks, such as that of these tests."""
+"""What a study prints to the standard error: nothing of Dask, and one line of Ray where there is no
+route to other networks, as in these tests."""
 
 
 @contextmanager
