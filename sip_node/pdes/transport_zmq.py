@@ -4,8 +4,8 @@ The sockets use ZeroMQ over ipc or loopback tcp. A pair of PUSH and PULL is a FI
 unlimited: if a send could wait for the peer to drain its queue, two LPs could wait for each other.
 
 An LP connects with its password for the peer, and the peer closes every other connection
-(`admission.py`). So everything that arrives was sent by an LP of the run. Contents from one LP to another
-are numbered, and one that is missing or comes twice is a defect.
+(`admission.py`). So everything that arrives was sent by an LP of the run. Contents from one LP to
+another are numbered, and one that is missing or comes twice is a defect.
 """
 
 from collections.abc import Callable, Mapping
