@@ -72,7 +72,8 @@ class RunReport(Struct, frozen=True):
     those which are not of kernbench, and `folder` is the working directory. `files` is the SHA-256
     of the tables and configuration files beside it, `inode` the number of their directory: both are
     set when it is written. `cpu` is the vector unit of the host: operators of PyTorch that run
-    there may depend on it.
+    there may depend on it. `strangers` are the processes that are not of the run and were refused:
+    how many, by socket and reason.
     """
 
     bench: str
@@ -101,6 +102,7 @@ class RunReport(Struct, frozen=True):
     ranks: tuple[RankSummary, ...]
     lps: tuple[LpSummary, ...]
     waits: Waits
+    strangers: dict[str, dict[str, int]]
     versions: dict[str, str]
     cpu: str
     protocol: int
@@ -190,6 +192,7 @@ def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> 
         ranks=tuple(_rank_summary(report) for report in sips),
         lps=tuple(_lp_summary(done[lp]) for lp in sorted(done)),
         waits=waits_of(sips, result.error.waits if isinstance(result.error, IpcqDeadlock) else ()),
+        strangers=result.strangers,
         versions=versions(),
         cpu=cpu_capability(),
         protocol=PROTOCOL_VERSION,

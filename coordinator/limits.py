@@ -10,7 +10,7 @@ import resource
 from runtime.core.errors import UsageError
 
 _FILES, _FILES_PER_LP = 24, 6
-"""Open files of an LP: measured are 13 and 5.3 for each LP of the run. A coordinator has fewer."""
+"""Open files of LP 0: measured are 17 and 5 for each LP of the run. Most other LPs have fewer."""
 _LIBRARIES_KIB = 700_000
 """Address space of the libraries of a coordinator. An LP needs less."""
 _THREADS_PER_LP, _STACK_KIB = 2, 8 << 10

@@ -5,20 +5,23 @@ peer without a valid `Hello` is a stranger: it receives the reason of the refusa
 on without it. An admitted LP that violates the protocol ends the run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
 import zmq  # noqa: TID251 - this module owns the coordinator's socket
 
+from coordinator.strangers import Refusals
 from runtime.core.errors import ProtocolError, UsageError
 from runtime.wire.codec import decode_from_lp
 from runtime.wire.control import Abort, Busy, FromCoordinator, FromLp, Hello
 from runtime.wire.fields import MAX_CONTROL_BYTES, PROTOCOL_VERSION
-from runtime.wire.pieces import PieceJoiner, encoded_messages
+from runtime.wire.pieces import PieceJoiner, cut_text, encoded_messages
 
 _LINGER_MS = 500
+_ANSWERS = 64
+"""Refusals that are answered with the reason: a stranger need not read what is sent to it."""
 
 
 class Rendezvous:
@@ -29,7 +32,7 @@ class Rendezvous:
         self._lps = lps
         self._lp_of: dict[bytes, int] = {}
         self._joiners: dict[int, PieceJoiner[FromLp]] = {}
-        self._refusals: list[str] = []
+        self._refusals, self._answers = Refusals(), 0
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)
         self._socket.set(zmq.LINGER, _LINGER_MS)
@@ -48,9 +51,9 @@ class Rendezvous:
             raise UsageError(f"TMPDIR: cannot create {endpoint}: {error}") from error
 
     @property
-    def refusals(self) -> Sequence[str]:
-        """Why strangers were refused, in order."""
-        return self._refusals
+    def refusals(self) -> Mapping[str, int]:
+        """Why strangers were refused, and how many messages for each reason."""
+        return self._refusals.times
 
     def receive(self, timeout_s: float) -> tuple[int, FromLp] | None:
         """The next message of an LP, or None; `ProtocolError` if an LP violates the protocol.
@@ -106,8 +109,10 @@ class Rendezvous:
         try:
             hello = self._check_hello(_decode(parts, "a stranger"))
         except ProtocolError as error:
-            self._refusals.append(error.problem)
-            self._send(identity, Abort(f"refused: {error.problem}"))
+            self._refusals.add(error.problem)
+            if self._answers < _ANSWERS:
+                self._answers += 1
+                self._send(identity, Abort(cut_text(f"refused: {error.problem}")))
             return None
         if hello.protocol != PROTOCOL_VERSION:
             problem = f"it uses protocol {hello.protocol}, this coordinator {PROTOCOL_VERSION}"

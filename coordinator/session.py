@@ -30,6 +30,7 @@ from coordinator.launch import Launch
 from coordinator.launcher import Launcher
 from coordinator.plan import Plan
 from coordinator.rendezvous import Rendezvous
+from coordinator.strangers import stranger_warnings, strangers_of
 from coordinator.watch import RunObserver, Watch
 from runtime.core.errors import InvariantError, KernbenchError, ProtocolError
 from runtime.core.imported_code import CodeFile
@@ -57,7 +58,8 @@ class RunResult:
     `startup_s` is the wall time until `Start` was sent, from the beginning of the launch or, in a
     command, from the start of its process; `wall_s` the wall time from then until all LPs had
     reported, or until the error. `slow_exits` are the processes that had to be killed after the end
-    of the run. `code` is the file of every module that an LP has imported, by name.
+    of the run. `code` is the file of every module that an LP has imported, by name. `refusals` are
+    the strangers at the control socket, by reason.
     """
 
     collected: Collected
@@ -66,11 +68,22 @@ class RunResult:
     wall_s: float
     slow_exits: tuple[SlowExit, ...] = ()
     code: Mapping[str, CodeFile] = field(default_factory=dict[str, CodeFile])
+    refusals: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property
     def is_complete(self) -> bool:
         """Whether every LP has reported its results, however its process has exited then."""
         return self.error is None or isinstance(self.error, LpExitFailed)
+
+    @property
+    def strangers(self) -> dict[str, dict[str, int]]:
+        """How often each socket refused processes that are not of the run, by reason."""
+        return strangers_of(self.collected.done, self.refusals)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is worth a line for the user, although it does not affect the result."""
+        return [*stranger_warnings(self.strangers), *map(str, self.slow_exits)]
 
 
 class Session:
@@ -153,6 +166,7 @@ class Session:
             wall_s=ended_s - started_s,
             slow_exits=slow_exits,
             code=code.files,
+            refusals=dict(rendezvous.refusals),
         )
 
     def stop(self, signum: int = signal.SIGINT) -> None:

@@ -67,8 +67,8 @@ class SpawnedSession:
     def run(self) -> None:
         """Run to the end; raises as PyTorch if a rank fails, `KeyboardInterrupt` on Ctrl-C."""
         result = self._session.run()
-        for slow in result.slow_exits:
-            sys.stderr.write(f"kernbench: warning: {slow}\n")
+        for warning in result.warnings:
+            sys.stderr.write(f"kernbench: warning: {warning}\n")
         unwritten = UnwrittenOutputs()
         with unwritten.attempt():
             print_lines(map(str, in_order_of_time(result.collected.prints)))

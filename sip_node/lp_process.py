@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from runtime.core.errors import ConfigError, ProtocolError, RunAborted, UsageError
 from runtime.core.imported_code import ImportRecorder
-from runtime.wire.control import Failed, ModuleCode
+from runtime.wire.control import Failed, ModuleCode, Refused
 from runtime.wire.environment import (
     AS_CUDA,
     TORCHRUN_RUN,
@@ -75,8 +75,13 @@ def _run(
         full = full_traceback_requested()
         peers = control.hello(transport.endpoint, _news(recorder))
         programs = Programs(peers.job, function, args, recorder.record)
-        channels = with_board(transport, directory, lp, peers.endpoints)
-        node = LpNode(lp, peers, programs, channels, Reporter(control, lp))
+
+        def reach(others: Sequence[int]) -> Transport:
+            nonlocal channels
+            channels = with_board(transport, directory, lp, peers.endpoints, others)
+            return channels
+
+        node = LpNode(lp, peers, programs, reach, Reporter(control, lp))
         ranks = tuple(sip for sip in peers.sips_of_lp[lp] if sip < node.world_size)
         provide_variables(ranks, node.world_size, script=peers.job.is_script)
         # What a rank starts takes no part in the run.
@@ -86,16 +91,13 @@ def _run(
         watch_clocks(len(ranks))
         # The rules of the decoder follow from the topology, so the node is built first. Peers send
         # nothing before all LPs are ready.
-        transport.connect(
-            {peer: endpoint for peer, endpoint in enumerate(peers.endpoints) if peer != lp},
-            node.decoder(run_id),
-        )
+        transport.connect({peer: peers.endpoints[peer] for peer in node.peers}, node.decoder())
         _record_named_code(recorder, programs, node.ccl_modules)
         control.ready(node.config_hash, _news(recorder))
         control.wait_start()
         with busy_reports(node.stretch_s, node.activities, control.send_busy):
             done = node.run()
-        control.send(replace(done, code=_news(recorder)))
+        control.send(replace(done, code=_news(recorder), refused=_refused(transport)))
         control.finish()
     # The coordinator has the reason; it only lacks the rest of the trace.
     except RunAborted:
@@ -120,6 +122,10 @@ def _record_named_code(
         recorder.find(programs.module)
     for module in ccl_modules:
         recorder.find(module, programs.folders)
+
+
+def _refused(transport: ZmqTransport) -> tuple[Refused, ...]:
+    return tuple(Refused(reason, times) for reason, times in transport.refused().items())
 
 
 def _news(recorder: ImportRecorder) -> tuple[ModuleCode, ...]:

@@ -1,6 +1,6 @@
 """The chips and ranks of an LP: the only module that constructs them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from runtime.ccl.config import CclConfig, CclFile
@@ -35,14 +35,18 @@ from sip_node.reporter import LpObserver
 
 
 class LpNode:
-    """LP `lp` with its chips and ranks. `transport` reaches the other LPs; None without any."""
+    """LP `lp` with its chips and ranks.
+
+    `transport(peers)` reaches `peers`, the LPs with which this one exchanges anything; None in a
+    run with one LP.
+    """
 
     def __init__(
         self,
         lp: int,
         peers: Peers,
         programs: Programs,
-        transport: Transport | None,
+        transport: Callable[[Sequence[int]], Transport] | None,
         observer: LpObserver,
     ) -> None:
         job = peers.job
@@ -69,11 +73,13 @@ class LpNode:
         )
         logs = {sip: _log_of(sip, job, observer) for sip in sips}
         self._model = ChipModel(lp, partition, sync, self._spec, logs)
-        # A seed for each LP, so that they draw different delays.
-        if transport is not None and job.jitter_ms > 0:
-            transport = JitterTransport(transport, job.jitter_ms / 1000, (job.jitter_seed, lp))
+        self.peers = partition.peers(lp)
         # An LP without peers has no frames: it must not poll a socket in every round.
-        self._loop = LogicalProcess(sync, self._model, transport if lps > 1 else None, self._round)
+        channels = None if transport is None or lps == 1 else transport(self.peers)
+        # A seed for each LP, so that they draw different delays.
+        if channels is not None and job.jitter_ms > 0:
+            channels = JitterTransport(channels, job.jitter_ms / 1000, (job.jitter_seed, lp))
+        self._loop = LogicalProcess(sync, self._model, channels, self._round)
         plans = InstallPlans()
         self._ranks = [
             Rank(
@@ -109,11 +115,10 @@ class LpNode:
         """What the ranks of this LP have done. Another thread may call it."""
         return tuple(activity(rank) for rank in self._ranks)
 
-    def decoder(self, run_id: str) -> PeerDecoder:
+    def decoder(self) -> PeerDecoder:
         """The decoder of what other LPs send, with the rules of this run."""
         lp_of = self._partition.lp_of
         return PeerDecoder(
-            run_id,
             self._lp,
             [lp_of[sip] for sip in sorted(lp_of)],
             PacketRules(self._spec).fault,

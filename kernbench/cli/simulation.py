@@ -213,7 +213,7 @@ def run(
             files.finish(result.collected, report)
             if result.is_complete:
                 print_lines([*files.explanation(), f"files           {directory}"])
-    for warning in [*failed.take(), *map(str, result.slow_exits)]:
+    for warning in [*failed.take(), *result.warnings]:
         print_warning(warning)
     if result.error is not None:
         code = _explain(result.error, directory if unwritten.error is None else None)

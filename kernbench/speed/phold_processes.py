@@ -67,7 +67,7 @@ def _child(
     bound = None if lps == 1 else ZmqTransport(lp, run_id, endpoints[lp])
     pipe.send("bound")
     pipe.recv()
-    transport = None if bound is None else _connected(bound, workload, lp, endpoints, run_id)
+    transport = None if bound is None else _connected(bound, workload, lp, endpoints)
     # Of LPs that exchange nothing each is a run of its own.
     loop, model = logical_process(workload, 0 if lps == 1 else lp, lps, transport)
     pipe.send("ready")
@@ -81,12 +81,10 @@ def _child(
 
 
 def _connected(
-    bound: ZmqTransport, workload: Workload, lp: int, endpoints: Sequence[str], run_id: str
+    bound: ZmqTransport, workload: Workload, lp: int, endpoints: Sequence[str]
 ) -> Transport:
     """The transport of an LP of a run of kernbench on one host."""
     lp_of = [workload.lp_of(entity, len(endpoints)) for entity in range(workload.entities)]
-    bound.connect(
-        {peer: endpoint for peer, endpoint in enumerate(endpoints) if peer != lp},
-        PeerDecoder(run_id, lp, lp_of),
-    )
-    return with_board(bound, Path(urlsplit(endpoints[lp]).path).parent, lp, endpoints)
+    peers = {peer: endpoint for peer, endpoint in enumerate(endpoints) if peer != lp}
+    bound.connect(peers, PeerDecoder(lp, lp_of))
+    return with_board(bound, Path(urlsplit(endpoints[lp]).path).parent, lp, endpoints, peers)

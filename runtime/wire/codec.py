@@ -16,7 +16,7 @@ from runtime.core.errors import ProtocolError
 from runtime.core.trace import OpRecord
 from runtime.wire import field_path
 from runtime.wire.control import FromCoordinator, FromLp
-from runtime.wire.fields import MAX_CONTROL_BYTES, MAX_FRAME_BYTES, LpNumber, Wire
+from runtime.wire.fields import MAX_CONTROL_BYTES, MAX_FRAME_BYTES, Count, LpNumber, Wire
 from runtime.wire.frames import Envelope, Frame, Message, PeerContent
 
 _UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -30,8 +30,8 @@ _encoder = msgspec.msgpack.Encoder()
 class _OpenEnvelope(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
     """An `Envelope` with its content still encoded, so that the sender is decoded first."""
 
-    run_id: str
     lp: LpNumber
+    number: Count
     content: msgspec.Raw
 
 
@@ -44,9 +44,9 @@ _from_lp_decoder = msgspec.msgpack.Decoder(FromLp)
 _from_coordinator_decoder = msgspec.msgpack.Decoder(FromCoordinator)
 
 
-def encode_peer(run_id: str, lp: int, content: PeerContent) -> bytes:
-    """What LP `lp` of run `run_id` sends."""
-    return _encoder.encode(Envelope(run_id, lp, content))
+def encode_peer(lp: int, number: int, content: PeerContent) -> bytes:
+    """What LP `lp` sends to another LP, after `number` contents before it."""
+    return _encoder.encode(Envelope(lp, number, content))
 
 
 def no_body(message: Message) -> str:
@@ -55,23 +55,23 @@ def no_body(message: Message) -> str:
 
 
 class PeerDecoder:
-    """Decodes and checks what the other LPs of run `run_id` send to LP `lp`.
+    """Decodes and checks what the other LPs of a run send to LP `lp`.
 
     `lp_of[entity]` is the LP that holds an entity (a SIP). `body_fault` returns what is wrong with
-    the body or the payload of a message, or an empty text: the rules of the model.
+    the body or the payload of a message, or an empty text: the rules of the model. Nothing between
+    two LPs may be missing or come twice: their contents have consecutive numbers.
     """
 
     def __init__(
         self,
-        run_id: str,
         lp: int,
         lp_of: Sequence[int],
         body_fault: Callable[[Message], str] = no_body,
     ) -> None:
-        self._run_id = run_id
         self._lp = lp
         self._lp_of = lp_of
         self._lps = max(lp_of, default=-1) + 1
+        self._due = [0] * self._lps
         self._body_fault = body_fault
 
     def decode(self, data: bytes) -> tuple[int, PeerContent]:
@@ -79,21 +79,34 @@ class PeerDecoder:
 
         Raises `ProtocolError`, which names that LP, for anything that is not allowed.
         """
-        lp, content = self._content(data)
+        lp, number, content = self._content(data)
+        due = self._due[lp]
+        if number != due:
+            self._refuse_number(lp, number, due)
+        self._due[lp] = due + 1
         if isinstance(content, Frame):
             self._check(lp, content)
         return lp, content
 
-    def _content(self, data: bytes) -> tuple[int, PeerContent]:
-        """The sending LP and the content, in one pass where all is as it should be."""
+    def _content(self, data: bytes) -> tuple[int, int, PeerContent]:
+        """The sending LP, the number and the content, in one pass where all is as it should be."""
         with suppress(*_UNDECODABLE):
             whole = _whole_decoder.decode(data)
-            if whole.run_id == self._run_id and self._lp != whole.lp < self._lps:
-                return whole.lp, whole.content
+            if self._lp != whole.lp < self._lps:
+                return whole.lp, whole.number, whole.content
         # In two passes, so that the error names the sender if that is valid.
         envelope = self._opened(data)
         peer = f"LP {envelope.lp}"
-        return envelope.lp, _decode(_content_decoder, envelope.content, peer, MAX_FRAME_BYTES)
+        content = _decode(_content_decoder, envelope.content, peer, MAX_FRAME_BYTES)
+        return envelope.lp, envelope.number, content
+
+    def _refuse_number(self, lp: int, number: int, due: int) -> NoReturn:
+        """Raise the error of a content that is not the next one of LP `lp`."""
+        problem = f"content {number} from LP {lp} to LP {self._lp} where {due} is due: "
+        if number < due:
+            raise ProtocolError(f"LP {lp}", problem + "it came a second time")
+        missing = f"content {due} was" if number == due + 1 else f"{due} to {number - 1} were"
+        raise ProtocolError(f"LP {lp}", f"{problem}{missing} lost")
 
     def sender(self, data: bytes) -> str:
         """The LP of this run that an envelope names as its sender, or an unknown process."""
@@ -104,9 +117,7 @@ class PeerDecoder:
 
     def _opened(self, data: bytes) -> _OpenEnvelope:
         envelope = _decode(_envelope_decoder, data, _STRANGER, MAX_FRAME_BYTES)
-        # A sender that is not of this run, or no other LP of it, is not identified by its number.
-        if envelope.run_id != self._run_id:
-            raise ProtocolError(_STRANGER, f"it sends as LP {envelope.lp} of another run")
+        # A sender that is no other LP of this run is not identified by its number.
         if envelope.lp >= self._lps or envelope.lp == self._lp:
             raise ProtocolError(
                 _STRANGER,

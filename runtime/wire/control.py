@@ -239,11 +239,19 @@ class Printed(Wire, frozen=True):
     line: DevicePrint
 
 
+class Refused(Flat, frozen=True):
+    """Connections of strangers, `times` of them, that were refused for one reason."""
+
+    reason: Text
+    times: Count
+
+
 class Done(Wire, frozen=True):
     """LP to coordinator: no event is left.
 
     A SIP whose rank has not finished is part of a global deadlock. `code` has the modules imported
-    since `Ready`. `skipped_steps` are the steps of products that were computed ahead.
+    since `Ready`. `skipped_steps` are the steps of products that were computed ahead. `refused` are
+    the strangers at the socket of this LP for its peers.
     """
 
     lp: LpNumber
@@ -257,6 +265,7 @@ class Done(Wire, frozen=True):
     code: tuple[ModuleCode, ...] = ()
     ranks: tuple[RankActivity, ...] = ()
     skipped_steps: Count = 0
+    refused: tuple[Refused, ...] = ()
 
 
 class Failed(Wire, frozen=True):

@@ -71,8 +71,11 @@ PeerContent = Frame | SilenceReport | Grant
 
 
 class Envelope(Flat, frozen=True):
-    """Everything between LPs: the run, the sending LP, and what it sends."""
+    """Everything between LPs: the sending LP, what it sends, and its number.
 
-    run_id: str
+    `number` counts what the LP has sent to the receiving one, from 0.
+    """
+
     lp: LpNumber
+    number: Count
     content: PeerContent

@@ -3,6 +3,9 @@
 from runtime.core.errors import ProtocolError
 from runtime.wire.frames import Grant, SilenceReport
 
+COLLECTOR_LP = 0
+"""The LP that runs the collector for all."""
+
 
 class Collector:
     """Collects the reports of `lps` LPs; LP 0 runs it. No I/O: reports in, grants for all LPs out.

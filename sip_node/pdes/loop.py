@@ -13,12 +13,11 @@ from runtime.core.errors import ProtocolError
 from runtime.core.wallclock import cpu_s, now_s
 from runtime.wire.frames import Frame, Grant, Message, PeerContent, SilenceReport
 from sip_node.pdes.channel import later_ps
-from sip_node.pdes.lbts import Collector
+from sip_node.pdes.lbts import COLLECTOR_LP, Collector
 from sip_node.pdes.promises import SendBound
 from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport import Transport
 
-COLLECTOR_LP = 0
 WAIT_S = 0.2
 """Longest wait of a blocked LP."""
 WATCH_S = 0.02

@@ -177,11 +177,18 @@ class BoardTransport:
 
 
 def with_board(
-    transport: ZmqTransport, directory: Path | None, lp: int, endpoints: Sequence[str]
+    transport: ZmqTransport,
+    directory: Path | None,
+    lp: int,
+    endpoints: Sequence[str],
+    peers: Iterable[int],
 ) -> Transport:
-    """`transport` of LP `lp`, and a board for the peers with an endpoint in the same directory."""
+    """`transport` of LP `lp`, and a board for those of `peers` that share its directory.
+
+    `endpoints` are those of all LPs of the run.
+    """
     prefix = f"ipc://{directory}/"
-    near = [peer for peer, at in enumerate(endpoints) if peer != lp and at.startswith(prefix)]
+    near = [peer for peer in peers if endpoints[peer].startswith(prefix)]
     if directory is None or not near:
         return transport
     board = PromiseBoard(directory, lp, len(endpoints))

@@ -2,6 +2,10 @@
 
 The sockets use ZeroMQ over ipc or loopback tcp. A pair of PUSH and PULL is a FIFO. Queues are
 unlimited: if a send could wait for the peer to drain its queue, two LPs could wait for each other.
+
+An LP connects with its password for the peer, and the peer closes every other connection
+(`admission.py`). So everything that arrives was sent by an LP of the run. Contents from one LP to
+another are numbered, and one that is missing or comes twice is a defect.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +20,9 @@ from runtime.core.errors import ConfigError, ProtocolError
 from runtime.wire.codec import PeerDecoder, encode_peer
 from runtime.wire.fields import MAX_FRAME_BYTES
 from runtime.wire.frames import PeerContent
+from runtime.wire.passwords import Passwords
 from runtime.wire.pieces import require_size
+from sip_node.pdes.admission import Admission
 
 LINGER_MS = 1000
 """How long closing waits for a peer to take what was sent."""
@@ -35,12 +41,14 @@ class ZmqTransport:
     ) -> None:
         _require_local(endpoint)
         self._lp = lp
-        self._run_id = run_id
+        self._passwords = Passwords(run_id)
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         # Until the peers are known, no LP may send: `connect` brings the rules of the run.
-        self._decoder = PeerDecoder(run_id, lp, ())
+        self._decoder = PeerDecoder(lp, ())
         self._push: dict[int, zmq.Socket[bytes]] = {}
+        self._sent: dict[int, int] = {}
         self._pull = self._socket(zmq.PULL)
+        self._admission = Admission(self._context, self._pull, lp, self._passwords)
         self.endpoint = self._bound(endpoint)
         self._poller = zmq.Poller()
         self._woken: dict[int, Callable[[], None]] = {}
@@ -58,8 +66,15 @@ class ZmqTransport:
         for endpoint in endpoints.values():
             _require_local(endpoint)
         for peer, endpoint in endpoints.items():
-            self._push[peer] = self._socket(zmq.PUSH)
-            self._push[peer].connect(endpoint)
+            self._push[peer] = push = self._socket(zmq.PUSH)
+            self._sent[peer] = 0
+            push.plain_username = str(self._lp).encode()
+            push.plain_password = self._passwords.of(self._lp, peer)
+            push.connect(endpoint)
+
+    def refused(self) -> dict[str, int]:
+        """How many connections of strangers were refused, by reason; before any peer closes."""
+        return self._admission.refused()
 
     def wake_by(self, file: int, woken: Callable[[], None]) -> None:
         """Let `wait` also return when an open file has something to read; `woken` reads it."""
@@ -68,9 +83,11 @@ class ZmqTransport:
 
     def send(self, peer: int, content: PeerContent) -> bool:
         """Queue `content` for LP `peer`; raises `MessageSizeError` for more than a frame takes."""
-        data = encode_peer(self._run_id, self._lp, content)
+        number = self._sent[peer]
+        data = encode_peer(self._lp, number, content)
         require_size(content, len(data), MAX_FRAME_BYTES)
         self._push[peer].send(data)
+        self._sent[peer] = number + 1
         return True
 
     def poll(self) -> list[tuple[int, PeerContent]]:
@@ -97,6 +114,8 @@ class ZmqTransport:
     def close(self) -> None:
         """Close all sockets; waits at most `LINGER_MS` for peers to take what was sent."""
         # The context ends only after its sockets, within their linger time.
+        if not self._pull.closed:
+            self._admission.close()
         for socket in (self._pull, *self._push.values()):
             socket.close()
         self._context.term()
@@ -108,6 +127,7 @@ class ZmqTransport:
         try:
             self._pull.bind(endpoint)
         except zmq.ZMQError as error:
+            self._admission.close()
             self._context.destroy()
             raise ConfigError(endpoint, "", f"LP {self._lp} cannot bind it: {error}") from error
         return self._pull.getsockopt_string(zmq.LAST_ENDPOINT)

@@ -32,7 +32,7 @@ def zeromq(endpoint: str) -> list[Transport]:
     for lp, transport in enumerate(transports):
         transport.connect(
             {peer: other.endpoint for peer, other in enumerate(transports) if peer != lp},
-            PeerDecoder("run", lp, LP_OF, lambda message: ""),
+            PeerDecoder(lp, LP_OF, lambda message: ""),
         )
     return list(transports)
 

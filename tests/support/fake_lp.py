@@ -26,6 +26,7 @@ from runtime.wire.control import (
 from runtime.wire.fields import MAX_CONTROL_BYTES
 from runtime.wire.frames import Frame
 from runtime.wire.packets import PacketKind
+from runtime.wire.passwords import Passwords
 from runtime.wire.run_id import read_run_id
 from sip_node import lifeline
 from sip_node.control import Control
@@ -208,8 +209,10 @@ def sends_a_wrong_packet(lp: FakeLp) -> int:
     run = packet_run(header, heads_ps=(10**6,))
     frame = Frame((10**6,), 0, (run_message(run, source=1, target=0),))
     with zmq.Context() as context, context.socket(zmq.PUSH) as socket:
+        socket.plain_username = str(lp.lp).encode()
+        socket.plain_password = Passwords(lp.run_id).of(lp.lp, 0)
         socket.connect(peers.endpoints[0])
-        socket.send(encode_peer(lp.run_id, lp.lp, frame))
+        socket.send(encode_peer(lp.lp, 0, frame))
         return lp.finish()
 
 
@@ -274,10 +277,12 @@ BEHAVIOURS: dict[str, Callable[[FakeLp], int]] = {
 def be(behaviour: str, endpoint: str, run_id: str, lp: int) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     lifeline.follow_parent()
-    if behaviour == "real":
+    if behaviour not in BEHAVIOURS:
         # A chip model takes longer to load than all other behaviours to run.
         from sip_node import lp_process
+        from tests.support.planted import TRANSPORTS
 
+        lp_process.ZmqTransport = TRANSPORTS[behaviour]
         return lp_process.main(endpoint, run_id, lp, ImportRecorder())
     fake = FakeLp(endpoint, run_id, lp)
     try:

@@ -3,6 +3,7 @@ a seed brings back.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from runtime.ccl.config import load_ccl
 from runtime.core.garbage_collection import collections_suspended
@@ -87,12 +88,17 @@ def _run(
     transports, next_turn = network
     peers = Peers(("",) * len(sips_of_lp), tuple(sips_of_lp), job)
     nodes = [
-        LpNode(lp, peers, Programs(job, program), transport, _NoObserver())
+        LpNode(lp, peers, Programs(job, program), partial(_reached, transport), _NoObserver())
         for lp, transport in enumerate(transports)
     ]
     with collections_suspended():
         _take_turns(nodes, next_turn)
     return nodes
+
+
+def _reached(transport: Transport, peers: Sequence[int]) -> Transport:
+    assert peers
+    return transport
 
 
 def _take_turns(nodes: Sequence[LpNode], next_turn: Callable[[], int]) -> None:

@@ -142,6 +142,21 @@ def test_bytes_of_a_stranger_that_are_no_message_are_refused(
     assert len(rendezvous.refusals) == 2
 
 
+def test_a_stranger_that_does_not_read_is_answered_a_limited_number_of_times(
+    rendezvous: Rendezvous, control: Control
+):
+    for _ in range(200):
+        control.send(hello(run_id="other"))
+    for _ in range(200):
+        assert receive(rendezvous) is None
+    assert rendezvous.refusals == {"it belongs to another run": 200}
+    answers = 0
+    while control.socket.poll(50):
+        control.socket.recv()
+        answers += 1
+    assert answers == 64
+
+
 def test_an_endpoint_that_cannot_be_created_is_one_line(tmp_path: Path):
     with pytest.raises(UsageError, match=r"TMPDIR: cannot create ipc://.*: No such file"):
         Rendezvous(f"ipc://{tmp_path}/missing/c.sock", RUN, 1)
@@ -215,4 +230,4 @@ def test_a_report_of_a_busy_lp_comes_on_another_connection(
 def test_a_busy_stranger_is_refused(rendezvous: Rendezvous, endpoint: str, control: Control):
     control.send_busy(2.0, (), imports=False)
     assert receive(rendezvous) is None
-    assert rendezvous.refusals == ["Busy before Hello"]
+    assert list(rendezvous.refusals) == ["Busy before Hello"]

@@ -50,26 +50,26 @@ LP_OF = (1, 1, 0, 0, 3, 3, 2)
 """SIP -> LP: LP 3 sends from SIPs 4 and 5 to SIPs 0 and 1 on LP 1."""
 
 
-def decoder(run_id: str = "run") -> PeerDecoder:
+def decoder() -> PeerDecoder:
     """The decoder of LP 1."""
-    return PeerDecoder(run_id, 1, LP_OF, lambda message: "")
+    return PeerDecoder(1, LP_OF, lambda message: "")
 
 
-def sent(message: Message, lp: int = 3) -> bytes:
-    return encode_peer("run", lp, Frame((5,), 0, (message,)))
+def sent(message: Message, lp: int = 3, number: int = 0) -> bytes:
+    return encode_peer(lp, number, Frame((5,), 0, (message,)))
 
 
 @given(contents)
 def test_the_content_that_an_lp_sends_is_the_content_that_its_peer_receives(
     content: PeerContent,
 ) -> None:
-    assert decoder().decode(encode_peer("run", 3, content)) == (3, content)
+    assert decoder().decode(encode_peer(3, 0, content)) == (3, content)
 
 
 @given(frames)
 def test_a_frame_is_messagepack(frame: Frame) -> None:
-    run_id, lp, (tag, promises_ps, null_hops, rows) = msgpack.unpackb(encode_peer("run", 3, frame))
-    assert (run_id, lp, tag, null_hops) == ("run", 3, "Frame", frame.null_hops)
+    lp, number, (tag, promises_ps, null_hops, rows) = msgpack.unpackb(encode_peer(3, 7, frame))
+    assert (lp, number, tag, null_hops) == (3, 7, "Frame", frame.null_hops)
     assert tuple(promises_ps) == frame.promises_ps
     assert [tuple(row) for row in rows] == [
         (m.time_ps, m.source, m.target, m.seq, m.body, m.payload) for m in frame.messages
@@ -125,7 +125,7 @@ def test_wrong_content_is_refused_and_names_the_lp_that_sent_it(
     content: object, problem: str
 ) -> None:
     with pytest.raises(ProtocolError, match=f"from LP 3: .*{problem}"):
-        decoder().decode(msgpack.packb(["run", 3, content]))
+        decoder().decode(msgpack.packb([3, 0, content]))
 
 
 @pytest.mark.parametrize(
@@ -157,31 +157,47 @@ def test_an_lp_sends_for_its_own_sips_to_those_of_the_receiver(
 )
 def test_a_sender_that_is_no_other_lp_of_the_run_is_unknown(lp: object, problem: str) -> None:
     with pytest.raises(ProtocolError, match=problem):
-        decoder().decode(msgpack.packb(["run", lp, ["Grant", 5]]))
+        decoder().decode(msgpack.packb([lp, 0, ["Grant", 5]]))
 
 
-def test_another_run_is_refused() -> None:
-    with pytest.raises(ProtocolError, match="unknown process: it sends as LP 3 of another run"):
-        decoder("other").decode(sent(Message(9, 4, 0, 0)))
+@pytest.mark.parametrize(
+    ("numbers", "problem"),
+    [
+        ((1,), "content 1 from LP 3 to LP 1 where 0 is due: content 0 was lost"),
+        ((0, 0), "content 0 from LP 3 to LP 1 where 1 is due: it came a second time"),
+        ((0, 1, 2, 1), "content 1 from LP 3 to LP 1 where 3 is due: it came a second time"),
+        ((0, 1, 4), "content 4 from LP 3 to LP 1 where 2 is due: 2 to 3 were lost"),
+    ],
+)
+def test_a_content_that_is_missing_or_comes_twice_is_named_by_sender_receiver_and_number(
+    numbers: tuple[int, ...], problem: str
+) -> None:
+    receiver = decoder()
+    for number in numbers[:-1]:
+        receiver.decode(encode_peer(3, number, Grant(5)))
+        # The numbers of another pair do not count.
+        receiver.decode(encode_peer(2, number, Grant(5)))
+    with pytest.raises(ProtocolError, match=f"from LP 3: {problem}"):
+        receiver.decode(encode_peer(3, numbers[-1], Grant(5)))
 
 
 def test_a_body_which_breaks_a_rule_of_the_model_is_the_fault_of_its_sender() -> None:
-    strict = PeerDecoder("run", 1, LP_OF, lambda message: f"{message.body!r} is no block")
+    strict = PeerDecoder(1, LP_OF, lambda message: f"{message.body!r} is no block")
     with pytest.raises(ProtocolError, match="LP 3: message 0 of a frame: b'x' is no block"):
         strict.decode(sent(Message(9, 4, 0, 0, b"x")))
 
 
 @pytest.mark.parametrize("message", [Message(9, 4, 0, 0, b"x"), Message(9, 4, 0, 0, b"", b"x")])
 def test_a_run_without_chips_has_neither_bodies_nor_payloads(message: Message) -> None:
-    phold = PeerDecoder("run", 1, LP_OF)
+    phold = PeerDecoder(1, LP_OF)
     assert phold.decode(sent(Message(9, 4, 0, 0)))[0] == 3
     with pytest.raises(ProtocolError, match=r"LP 3: .*a packet in a run without chips"):
-        phold.decode(sent(message))
+        phold.decode(sent(message, number=1))
 
 
 def test_the_sender_is_read_from_the_envelope_alone() -> None:
-    assert decoder().sender(encode_peer("run", 3, Grant(5))) == "LP 3"
-    for stranger in (b"\xc1", encode_peer("other", 3, Grant(5))):
+    assert decoder().sender(encode_peer(3, 0, Grant(5))) == "LP 3"
+    for stranger in (b"\xc1", encode_peer(1, 0, Grant(5))):
         assert decoder().sender(stranger) == "an unknown process"
 
 

@@ -47,7 +47,7 @@ def test_random_bytes_are_a_protocol_error_and_never_another_error(data: bytes) 
     for decode in (decode_from_lp, decode_from_coordinator, decode_records):
         with suppress(ProtocolError):
             assert encode_control(decode(data, "LP 7")), "by chance they were a message"
-    of_peers = PeerDecoder("run", 1, (1, 0), lambda message: "")
+    of_peers = PeerDecoder(1, (1, 0), lambda message: "")
     with suppress(ProtocolError):
         of_peers.decode(data)
 

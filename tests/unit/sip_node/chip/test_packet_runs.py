@@ -65,8 +65,8 @@ class Link:
     def step(self) -> list[Message]:
         """The messages of a step, encoded and decoded."""
         frame = Frame((0,), 0, tuple(message for _, message in self.runs.take()))
-        decoder = PeerDecoder("run", 1, [0, 1, 0], lambda message: "")
-        _, arrived = decoder.decode(encode_peer("run", 0, frame))
+        decoder = PeerDecoder(1, [0, 1, 0], lambda message: "")
+        _, arrived = decoder.decode(encode_peer(0, 0, frame))
         assert isinstance(arrived, Frame)
         return list(arrived.messages)
 

@@ -37,6 +37,45 @@ def test_a_route_around_a_ring_crosses_a_channel_at_every_hop() -> None:
     assert ring.egresses(0)[4] == Egress(1, 0, 3), "ties go in the + direction"
 
 
+@pytest.mark.parametrize(
+    ("changes", "peers"),
+    [
+        ({}, {0: (1, 2, 3, 4, 5, 6, 7), 1: (0, 2), 4: (0, 3, 5), 7: (0, 6)}),
+        (
+            {"system__sips__topology": "torus_2d", "system__sips__w": 4, "system__sips__h": 2},
+            {0: (1, 2, 3, 4, 5, 6, 7), 5: (0, 1, 4, 6), 7: (0, 3, 4, 6)},
+        ),
+        (
+            {
+                "system__sips__topology": "mesh_2d_no_wrap",
+                "system__sips__w": 4,
+                "system__sips__h": 2,
+            },
+            {0: (1, 2, 3, 4, 5, 6, 7), 5: (0, 1, 4, 6), 7: (0, 3, 6)},
+        ),
+        ({"system__sips__fabric": "switch"}, {0: tuple(range(1, 8)), 5: (0, 1, 2, 3, 4, 6, 7)}),
+    ],
+    ids=["ring", "torus", "mesh", "switch"],
+)
+def test_an_lp_has_its_neighbours_and_the_collector_as_peers(
+    changes: dict[str, object], peers: dict[int, tuple[int, ...]]
+) -> None:
+    made, _ = partition(ALONE, **changes)
+    assert {lp: made.peers(lp) for lp in peers} == peers
+
+
+def test_two_lps_are_peers_of_each_other() -> None:
+    ring, _ = partition(((0, 4), (1,), (2, 3), (5,), (6, 7)))
+    lps = range(5)
+    assert {(a, b) for a in lps for b in ring.peers(a)} == {
+        (b, a) for a in lps for b in ring.peers(a)
+    }
+
+
+def test_a_run_with_one_lp_has_no_peers() -> None:
+    assert partition((range(8),))[0].peers(0) == ()
+
+
 def test_links_inside_an_lp_only_take_time() -> None:
     ring, hop_ps = partition(((0, 1, 2, 3), (4, 5, 6, 7)))
     assert ring.egresses(1)[5] == Egress(1, 2 * hop_ps, 0)

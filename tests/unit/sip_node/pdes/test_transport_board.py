@@ -191,8 +191,11 @@ def test_a_board_joins_the_lps_of_one_private_directory(
     tmp_path: Path, endpoints: list[str], *, has_board: bool
 ) -> None:
     inner = ZmqTransport(0, "run", f"ipc://{tmp_path}/lp0")
-    chosen = with_board(inner, tmp_path, 0, [each.format(here=tmp_path) for each in endpoints])
+    peers = range(1, len(endpoints))
+    chosen = with_board(
+        inner, tmp_path, 0, [each.format(here=tmp_path) for each in endpoints], peers
+    )
     assert isinstance(chosen, BoardTransport) is has_board
-    assert with_board(inner, None, 0, ["tcp://127.0.0.1:1", "tcp://127.0.0.1:2"]) is inner
+    assert with_board(inner, None, 0, ["tcp://127.0.0.1:1", "tcp://127.0.0.1:2"], [1]) is inner
     chosen.close()
     assert list(tmp_path.iterdir()) == []
