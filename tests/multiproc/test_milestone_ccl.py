@@ -2,6 +2,7 @@
 
 import pytest
 
+from kernbench.points.driver import PointOptions, measured_points
 from kernbench.studies.milestone_1h_ccl.definition import CclStudy
 from kernbench.studies.parameter_study import TopologyText
 from runtime.core.config_file import default_file, read_text
@@ -16,8 +17,12 @@ def test_the_smallest_all_reduces_are_right_and_take_the_time_of_their_closed_fo
     smallest = [
         next(point for point in points if point.algorithm == name) for name in ("ring", "intercube")
     ]
-    rows = study.measured(smallest, 2, 0)
-    assert rows == study.measured(smallest, 1, 0)
+    there, here = (
+        measured_points(study.measurement(), smallest, PointOptions(procs=procs))
+        for procs in (2, 1)
+    )
+    assert there == here
+    rows = [here[point] for point in smallest]
     for row in rows:
         assert row.faults == []
         assert row.time_ps >= row.least_ps > 0
