@@ -81,6 +81,7 @@ def sweep(
     return Sweep(code, printed.out, printed.err, directory)
 
 
+@pytest.mark.nightly
 def test_the_files_of_a_grid_are_the_same_for_every_number_of_workers(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ):
@@ -147,6 +148,7 @@ def test_a_point_that_fails_is_a_fault_with_its_traceback_on_the_standard_error(
     assert "elements 4" not in made.out
 
 
+@pytest.mark.nightly
 def test_a_process_that_is_killed_once_costs_nothing(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ):
