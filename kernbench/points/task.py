@@ -26,7 +26,7 @@ class Point(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one point: wall time in seconds, and bytes of data of a process; 0 is no limit."""
+    """Limits of one point: wall time in seconds, bytes of data of a process; 0 is no limit."""
 
     seconds: float = 0.0
     memory_bytes: int = 0

@@ -77,7 +77,7 @@ def curve(table: SweepTable, metric: Quantity) -> Figure:
 
 
 def _lines_of(table: SweepTable) -> list[list[int]]:
-    """For each value of the second key the rows, in the order of the values of the first."""
+    """The rows of each value of the second key, in the order of the values of the first."""
     rows = {row.keys: index for index, row in enumerate(table.rows)}
     first = table.values(table.keys[0])
     if len(table.keys) == 1:
