@@ -181,7 +181,16 @@ class Session:
         _compare_code(code, hellos)
         code.check_start()
         endpoints = tuple(hellos[lp].endpoint for lp in range(self._plan.procs))
-        rendezvous.broadcast(Peers(endpoints, self._plan.sips_of_lp, self._plan.job))
+        for lp in hellos:
+            peers = Peers(
+                lp=lp,
+                endpoints=endpoints,
+                hosts=(0,) * len(hellos),
+                host_names=("",),
+                sips_of_lp=self._plan.sips_of_lp,
+                job=self._plan.job,
+            )
+            rendezvous.send(lp, peers)
         expected = self._plan.config.hash
         readies = watch.receive_from_all(Ready)
         _compare_code(code, readies)

@@ -172,7 +172,15 @@ def simulate(  # noqa: PLR0913 - the options of a run
     def main(rank: int) -> None:
         returned[rank] = program(rank)
 
-    node = LpNode(0, Peers(("",), (tuple(range(sips)),), job), Programs(job, main), None, recorder)
+    peers = Peers(
+        lp=0,
+        endpoints=("",),
+        hosts=(0,),
+        host_names=("",),
+        sips_of_lp=(tuple(range(sips)),),
+        job=job,
+    )
+    node = LpNode(peers, Programs(job, main), None, recorder)
     try:
         done = _completed(node)
     finally:

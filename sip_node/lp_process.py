@@ -81,7 +81,7 @@ def _run(
             channels = with_board(transport, directory, lp, peers.endpoints, others)
             return channels
 
-        node = LpNode(lp, peers, programs, reach, Reporter(control, lp))
+        node = LpNode(peers, programs, reach, Reporter(control, lp))
         ranks = tuple(sip for sip in peers.sips_of_lp[lp] if sip < node.world_size)
         provide_variables(ranks, node.world_size, script=peers.job.is_script)
         # What a rank starts takes no part in the run.

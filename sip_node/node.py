@@ -35,7 +35,7 @@ from sip_node.reporter import LpObserver
 
 
 class LpNode:
-    """LP `lp` with its chips and ranks.
+    """The LP that `peers` was sent to, with its chips and ranks.
 
     `transport(peers)` reaches `peers`, the LPs with which this one exchanges anything; None in a
     run with one LP.
@@ -43,13 +43,12 @@ class LpNode:
 
     def __init__(
         self,
-        lp: int,
         peers: Peers,
         programs: Programs,
         transport: Callable[[Sequence[int]], Transport] | None,
         observer: LpObserver,
     ) -> None:
-        job = peers.job
+        lp, job = peers.lp, peers.job
         topology = Topology.decoded(job.topology)
         ccl = CclConfig("the ccl file", CclFile.decoded(job.ccl))
         self.config_hash = config_hash(topology, ccl.file)

@@ -4,10 +4,12 @@ from runtime.core.bench_registry import Scalar
 from runtime.core.simtime import NEVER_PS
 from runtime.wire.fields import (
     Address,
+    Addresses,
     Chunk,
     Count,
     ExitCode,
     Flat,
+    HostNumber,
     LpNumber,
     MaybeLp,
     MaybeRank,
@@ -33,10 +35,24 @@ class ModuleCode(Flat, frozen=True):
     sha256: str
 
 
-class Hello(Wire, frozen=True):
-    """LP to coordinator, first message: its number and the endpoint at which its peers reach it.
+class Host(Flat, frozen=True):
+    """The host of an LP: its name, for people, and a key which only the processes of it have.
 
-    `code` has the modules which the LP has imported so far.
+    Two processes have the same key if they share a file system for sockets, a network and a memory.
+    """
+
+    name: Text
+    key: Text
+
+
+class Hello(Wire, frozen=True):
+    """LP to coordinator, first message: its rank, and the endpoint for LPs of other hosts.
+
+    `lp` is the number with which the process joins: that of the LP where the coordinator has
+    started it, else its rank among the processes of a launcher. `endpoint` is empty where no LP of
+    another host can join. `code` has the modules which the LP has imported so far. `host` is absent
+    where the coordinator has started all LPs. `command` is a hash of the command line of a process
+    that a launcher has started: it is the same for all.
     """
 
     protocol: Count
@@ -46,6 +62,8 @@ class Hello(Wire, frozen=True):
     endpoint: str
     # Optional, so that a Hello of an older protocol is decoded and its version refused by number.
     code: tuple[ModuleCode, ...] = ()
+    host: Host | None = None
+    command: str = ""
 
 
 SCRIPT_KINDS = ("script", "module")
@@ -89,9 +107,15 @@ class Job(Flat, frozen=True):
 
 
 class Peers(Wire, frozen=True):
-    """Coordinator to LP: the endpoint and the SIPs of every LP (index = LP), and the job."""
+    """Coordinator to LP: its number, and of every LP (index = LP) endpoint, host and SIPs; the job.
 
+    LPs of one host have consecutive numbers. `host_names` are the names of the hosts.
+    """
+
+    lp: LpNumber
     endpoints: tuple[str, ...]
+    hosts: tuple[HostNumber, ...]
+    host_names: tuple[Text, ...]
     sips_of_lp: tuple[tuple[SipNumber, ...], ...]
     job: Job
 
@@ -240,10 +264,28 @@ class Printed(Wire, frozen=True):
 
 
 class Refused(Flat, frozen=True):
-    """Connections of strangers, `times` of them, that were refused for one reason."""
+    """Connections of strangers, `times` of them, that were refused for one reason.
+
+    `addresses` are the first of their addresses, each once.
+    """
 
     reason: Text
     times: Count
+    addresses: Addresses = ()
+
+
+class HostTraffic(Flat, frozen=True):
+    """What an LP has sent to LPs of other hosts, and the trips behind its last event.
+
+    `frames` counts all ZeroMQ messages, `silence_frames` the reports and grants among them. `trips`
+    is the number of trips between hosts, one after the other, for which the run has waited in the
+    chain of frames that ends with this LP.
+    """
+
+    frames: Count = 0
+    bytes: Count = 0
+    silence_frames: Count = 0
+    trips: Count = 0
 
 
 class Done(Wire, frozen=True):
@@ -251,7 +293,8 @@ class Done(Wire, frozen=True):
 
     A SIP whose rank has not finished is part of a global deadlock. `code` has the modules imported
     since `Ready`. `skipped_steps` are the steps of products that were computed ahead. `refused` are
-    the strangers at the socket of this LP for its peers.
+    the strangers at the socket of this LP for its peers. `between_hosts` is the traffic to LPs of
+    other hosts.
     """
 
     lp: LpNumber
@@ -266,6 +309,7 @@ class Done(Wire, frozen=True):
     ranks: tuple[RankActivity, ...] = ()
     skipped_steps: Count = 0
     refused: tuple[Refused, ...] = ()
+    between_hosts: HostTraffic = HostTraffic()
 
 
 class Failed(Wire, frozen=True):
@@ -275,6 +319,7 @@ class Failed(Wire, frozen=True):
     protocol, as `LP 3`: then that LP is to blame, not the reporting LP. `exit_code` is that of a
     rank which ended itself, as by `sys.exit(3)`; 0 for every other error. `about_input` is whether
     the cause is a flag or a configuration file: an error of kernbench, not one of the same name.
+    `lost_peer` is the LP to which the connection is lost, if that is the error, else -1.
     """
 
     lp: LpNumber
@@ -286,6 +331,7 @@ class Failed(Wire, frozen=True):
     sender: str = ""
     exit_code: ExitCode = 0
     about_input: bool = False
+    lost_peer: MaybeLp = -1
 
 
 class Abort(Wire, frozen=True):

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from runtime.core.simtime import NEVER_PS
 
-PROTOCOL_VERSION = 18
+PROTOCOL_VERSION = 19
 """The number of the protocol: it grows with every change of a struct or a field."""
 CHUNK_BYTES = 4 << 20
 """The most bytes of a memory, or of what a host wrote, in one message."""
@@ -33,6 +33,7 @@ TimePs = Annotated[int, Meta(ge=0, le=NEVER_PS, title="TimePs")]
 # Ranges here are those of every run; the decoder of an LP also has the numbers of its run.
 LpNumber = Annotated[int, Meta(ge=0, lt=1 << 16, title="LpNumber")]
 MaybeLp = Annotated[int, Meta(ge=-1, lt=1 << 16, title="MaybeLp")]
+HostNumber = Annotated[int, Meta(ge=0, lt=1 << 16, title="HostNumber")]
 SipNumber = Annotated[int, Meta(ge=0, lt=1 << 16, title="SipNumber")]
 MaybeRank = Annotated[int, Meta(ge=-1, lt=1 << 16, title="MaybeRank")]
 CubeNumber = Annotated[int, Meta(ge=0, lt=1 << 10, title="CubeNumber")]
@@ -52,6 +53,7 @@ Chunk = Annotated[bytes, Meta(max_length=CHUNK_BYTES, title="Chunk")]
 ExitCode = Annotated[int, Meta(ge=0, lt=1 << 8, title="ExitCode")]
 Text = Annotated[str, Meta(max_length=TEXT_LENGTH, title="Text")]
 Texts = Annotated[tuple[Text, ...], Meta(max_length=CHUNK_TEXTS, title="Texts")]
+Addresses = Annotated[tuple[Text, ...], Meta(max_length=16, title="Addresses")]
 
 PrintedText = Annotated[str, Meta(max_length=1 << 12, title="PrintedText")]
 

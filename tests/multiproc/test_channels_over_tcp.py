@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator.aggregate import run_digest, sip_reports
 from coordinator.plan import Plan, ProgramSpec, load_config
@@ -18,7 +19,6 @@ from runtime.wire.control import (
     Done,
     FromLp,
     Hello,
-    Peers,
     Ready,
     RecordChunk,
     Start,
@@ -26,6 +26,7 @@ from runtime.wire.control import (
     TraceChunk,
 )
 from runtime.wire.environment import COORDINATOR_PID, RUN_DIRECTORY
+from tests.support.lps import peers_of
 from tests.support.runs import ROOT, kernbench
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
@@ -91,7 +92,10 @@ def _run_by_hand(plan: Plan) -> tuple[dict[int, Hello], dict[int, Done]]:
             stack.callback(lp.kill)
         hellos = _one_of_each(rendezvous, plan, Hello)
         endpoints = tuple(hellos[lp].endpoint for lp in range(plan.procs))
-        rendezvous.broadcast(Peers(endpoints, plan.sips_of_lp, plan.job))
+        for lp in hellos:
+            rendezvous.send(
+                lp, replace(peers_of(plan.sips_of_lp, plan.job), lp=lp, endpoints=endpoints)
+            )
         _one_of_each(rendezvous, plan, Ready)
         rendezvous.broadcast(Start())
         done = _one_of_each(rendezvous, plan, Done)

@@ -5,6 +5,8 @@ a seed brings back.
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from msgspec.structs import replace
+
 from runtime.ccl.config import load_ccl
 from runtime.core.garbage_collection import collections_suspended
 from runtime.model.topology import parse_topology
@@ -86,14 +88,31 @@ def _run(
         remote_dma=remote_dma,
     )
     transports, next_turn = network
-    peers = Peers(("",) * len(sips_of_lp), tuple(sips_of_lp), job)
+    peers = peers_of(sips_of_lp, job)
     nodes = [
-        LpNode(lp, peers, Programs(job, program), partial(_reached, transport), _NoObserver())
+        LpNode(
+            replace(peers, lp=lp),
+            Programs(job, program),
+            partial(_reached, transport),
+            _NoObserver(),
+        )
         for lp, transport in enumerate(transports)
     ]
     with collections_suspended():
         _take_turns(nodes, next_turn)
     return nodes
+
+
+def peers_of(sips_of_lp: Sequence[Sequence[int]], job: Job) -> Peers:
+    """What LP 0 receives in a run on one host."""
+    return Peers(
+        lp=0,
+        endpoints=("",) * len(sips_of_lp),
+        hosts=(0,) * len(sips_of_lp),
+        host_names=("",),
+        sips_of_lp=tuple(map(tuple, sips_of_lp)),
+        job=job,
+    )
 
 
 def _reached(transport: Transport, peers: Sequence[int]) -> Transport:

@@ -36,7 +36,7 @@ def test_a_control_message_is_a_flat_array_with_its_name_first() -> None:
     encoded = encode_control(
         Hello(protocol=1, run_id="run", lp=2, pid=4711, endpoint="ipc:///tmp/x")
     )
-    assert msgpack.unpackb(encoded) == ["Hello", 1, "run", 2, 4711, "ipc:///tmp/x", []]
+    assert msgpack.unpackb(encoded) == ["Hello", 1, "run", 2, 4711, "ipc:///tmp/x", [], None, ""]
     assert decode_from_lp(msgpack.packb(["Status", 0, 5, 7, 0.5]), "LP 0") == Status(
         lp=0, time_ps=5, events=7, blocked_s=0.5
     )
@@ -120,10 +120,18 @@ def test_a_message_for_the_other_direction_is_refused() -> None:
 
 
 def test_the_peers_of_a_run_have_numbers_in_range() -> None:
-    peers = ["Peers", ["ipc://x"], [[-1]], [b"", b"", "", "", {}, [], True, True, 0, 0.0]]
+    peers = [
+        "Peers",
+        0,
+        ["ipc://x"],
+        [0],
+        [""],
+        [[-1]],
+        [b"", b"", "", "", {}, [], True, True, 0, 0.0],
+    ]
     with pytest.raises(ProtocolError, match=r"field sips_of_lp\[0\]\[0\]: Expected `int` >= 0"):
         decode_from_coordinator(msgpack.packb(peers), "the coordinator")
-    peers[2] = [[0]]
+    peers[5] = [[0]]
     assert isinstance(decode_from_coordinator(msgpack.packb(peers), "the coordinator"), Peers)
 
 
