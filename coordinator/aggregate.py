@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from coordinator.cpu_capability import cpu_capability
+from coordinator.placement import Placement
 from coordinator.plan import Plan
 from coordinator.session import RunResult
 from coordinator.verify.verdict import Verdict
@@ -49,11 +50,13 @@ class RankSummary(Struct, frozen=True):
 class LpSummary(Struct, frozen=True):
     """One LP: the wall time in which it computed, and in which it waited for its peers.
 
+    `host` is empty for an LP which the coordinator has started.
     `skipped_steps` are the steps of matrix products that it did not simulate but computed ahead.
     Like the times, they vary from run to run.
     """
 
     lp: int
+    host: str
     sips: tuple[int, ...]
     events: int
     busy_s: float
@@ -190,7 +193,7 @@ def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> 
         verification=verdict,
         sync=_sync_statistics(done),
         ranks=tuple(_rank_summary(report) for report in sips),
-        lps=tuple(_lp_summary(done[lp]) for lp in sorted(done)),
+        lps=tuple(_lp_summary(done[lp], result.placement) for lp in sorted(done)),
         waits=waits_of(sips, result.error.waits if isinstance(result.error, IpcqDeadlock) else ()),
         strangers=result.strangers,
         versions=versions(),
@@ -288,9 +291,10 @@ def _rank_summary(report: SipReport) -> RankSummary:
     )
 
 
-def _lp_summary(done: Done) -> LpSummary:
+def _lp_summary(done: Done, placement: Placement | None) -> LpSummary:
     return LpSummary(
         lp=done.lp,
+        host="" if placement is None else placement.host_of(done.lp),
         sips=tuple(report.sip for report in done.sips),
         events=done.events,
         busy_s=done.busy_s,

@@ -1,4 +1,4 @@
-"""The processes of a run; those that still run at its end are ended."""
+"""The processes of a run that this process has started; they are ended with the run."""
 
 import os
 import signal
@@ -34,19 +34,21 @@ class Children:
         child.kill()
         child.wait(_KILL_S)
 
-    def pid(self, lp: int) -> int:
-        """The process id of LP `lp`."""
-        return self._children[lp].pid
+    def pid(self, lp: int) -> int | None:
+        """The process id of LP `lp`; None for one that is not a process of this run's own."""
+        child = self._children.get(lp)
+        return None if child is None else child.pid
 
     def show_stack(self, lp: int) -> None:
-        """Send SIGUSR1 to LP `lp`, which prints the stack of its program.
+        """Send SIGUSR1 to LP `lp`, which prints the stack of its program, if it is a child here.
 
         The signal kills a process that has no handler yet. That is no loss: a hung LP is about to
         be ended anyway.
         """
-        if self._children[lp].wait(0.0) is None:
+        child = self._children.get(lp)
+        if child is not None and child.wait(0.0) is None:
             with suppress(ProcessLookupError):
-                os.kill(self._children[lp].pid, signal.SIGUSR1)
+                os.kill(child.pid, signal.SIGUSR1)
 
     @property
     def pids(self) -> tuple[int, ...]:

@@ -17,13 +17,12 @@ from typing import Self
 from weakref import finalize
 
 from runtime.core.errors import UsageError
+from runtime.core.host_directory import remove_if_unowned, socket_folder
 
 PREFIX = "kernbench-"
-# The name that `mkdtemp` gives. A user's own /tmp/kernbench-results must never be removed.
-_RUN_DIRECTORY = re.compile(rf"{PREFIX}\d+-[a-z0-9_]{{8}}")
-_TMP = Path("/tmp")  # noqa: S108 - the directory in it is private: mkdtemp uses mode 0700
-_MAX_SOCKET_PATH_BYTES = 100
-_LONGEST_NAME = "/lp255.sock"
+# The name that `mkdtemp` gives, or that of the processes of a launcher on this host. A user's own
+# /tmp/kernbench-results must never be removed.
+_RUN_DIRECTORY = re.compile(rf"{PREFIX}(\d+-[a-z0-9_]{{8}}|node-[0-9a-f]{{16}})")
 
 
 class RunDirectory:
@@ -33,7 +32,7 @@ class RunDirectory:
     """
 
     def __init__(self, parent: Path | None = None) -> None:
-        parent = parent or _parent()
+        parent = parent or socket_folder()
         sweep(parent)
         try:
             self.path, self._lock = _locked_directory(parent)
@@ -64,21 +63,7 @@ def sweep(parent: Path) -> None:
     """Remove the directories of coordinators that died before they removed their own."""
     for path in parent.glob(f"{PREFIX}*"):
         if _RUN_DIRECTORY.fullmatch(path.name) and _is_own_directory(path):
-            _remove_if_unowned(path)
-
-
-def _parent() -> Path:
-    # The path of a UNIX socket is limited to about 100 bytes; a deep TMPDIR may leave no room.
-    try:
-        parent = Path(tempfile.gettempdir())
-    except FileNotFoundError:
-        # Python tries to write a file there. On a full disk or under a limit of file sizes there
-        # is no room for it, but a directory and sockets need none.
-        parent = Path(os.environ.get("TMPDIR") or _TMP)
-    longest = len(os.fsencode(parent / f"{PREFIX}{os.getpid()}-xxxxxxxx")) + len(_LONGEST_NAME)
-    if longest <= _MAX_SOCKET_PATH_BYTES:
-        return parent
-    return _TMP
+            remove_if_unowned(path)
 
 
 def _locked_directory(parent: Path) -> tuple[Path, int]:
@@ -104,19 +89,3 @@ def _is_own_directory(path: Path) -> bool:
         return path.is_dir() and not path.is_symlink() and path.stat().st_uid == os.getuid()
     except OSError:
         return False
-
-
-def _remove_if_unowned(path: Path) -> None:
-    try:
-        # O_NOFOLLOW: a symbolic link with our prefix must not lead the removal elsewhere.
-        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
-        return
-    try:
-        # If the lock is held, its owner is alive: BlockingIOError, and the directory stays.
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(path, ignore_errors=True)
-    except BlockingIOError:
-        pass
-    finally:
-        os.close(lock)

@@ -8,6 +8,7 @@ from coordinator.launcher import UNKNOWN_EXIT
 from runtime.core.errors import KernbenchError
 from runtime.core.simtime import format_ps
 from runtime.wire.control import Failed
+from runtime.wire.lp_name import lp_name
 
 
 class CodeDiffersError(KernbenchError):
@@ -42,19 +43,19 @@ class CodeDiffersError(KernbenchError):
 
 @dataclass(frozen=True)
 class LpProcess:
-    """Identifies an LP in an error: its number, its SIPs, its process id."""
+    """Identifies an LP in an error: its number, its SIPs, its process id if it is a child here, and
+    the name of its host if a launcher has started it.
+    """
 
     lp: int
     sips: tuple[int, ...]
-    pid: int
+    pid: int | None
+    host: str = ""
 
     def __str__(self) -> str:
-        ranks = (
-            f"rank {self.sips[0]}"
-            if len(self.sips) == 1
-            else f"ranks {self.sips[0]}-{self.sips[-1]}"
-        )
-        return f"LP {self.lp} ({ranks}, pid {self.pid})"
+        process = () if self.pid is None else (f"pid {self.pid}",)
+        host = f" on {self.host}" if self.host else ""
+        return lp_name(self.lp, self.sips, *process) + host
 
 
 class RankFailed(KernbenchError):  # noqa: N818 - it is the rank that failed
@@ -120,6 +121,62 @@ class LpDied(KernbenchError):  # noqa: N818 - it is the LP that died
     def __str__(self) -> str:
         last = f"last reported time {format_ps(self.time_ps)}"
         return f"{self.process} {self.cause} before the end of the run; {last}"
+
+
+class LpLost(KernbenchError):  # noqa: N818 - it is the LP that is lost
+    """The connection to an LP on this or another host has ended before the end of the run.
+
+    Fields: the LP, why its connection has ended, its last reported time in ps.
+    """
+
+    def __init__(self, process: LpProcess, reason: str, time_ps: int) -> None:
+        super().__init__(process, reason, time_ps)
+        self.process, self.reason, self.time_ps = process, reason, time_ps
+
+    def __str__(self) -> str:
+        return (
+            f"{self.process} is gone: {self.reason} before the end of the run; last reported time "
+            f"{format_ps(self.time_ps)}"
+        )
+
+
+class PeerUnreachable(KernbenchError):  # noqa: N818 - it is the peer that cannot be reached
+    """Two LPs have lost the connection between them, though both are connected to the coordinator.
+
+    Fields: the LP that reports it, the other one, what it reports, its simulated time in ps.
+    """
+
+    def __init__(self, process: LpProcess, peer: LpProcess, problem: str, time_ps: int) -> None:
+        super().__init__(process, peer, problem, time_ps)
+        self.process, self.peer, self.problem, self.time_ps = process, peer, problem, time_ps
+
+    def __str__(self) -> str:
+        return (
+            f"{self.process} does not reach {self.peer} any more at {format_ps(self.time_ps)}: "
+            f"{self.problem}; the coordinator reaches both, so the network between them is cut"
+        )
+
+
+class RanksAbsent(KernbenchError):  # noqa: N818 - it is the ranks that are absent
+    """Processes that a launcher should have started have not joined. Fields: their ranks, the
+    number of all, the limit in s, why strangers were refused.
+    """
+
+    def __init__(
+        self, ranks: tuple[int, ...], world_size: int, limit_s: float, refusals: tuple[str, ...]
+    ) -> None:
+        super().__init__(ranks, world_size, limit_s, refusals)
+        self.ranks, self.world_size = ranks, world_size
+        self.limit_s, self.refusals = limit_s, refusals
+
+    def __str__(self) -> str:
+        refused = f" (refused: {'; '.join(self.refusals)})" if self.refusals else ""
+        have = "has" if len(self.ranks) == 1 else "have"
+        return (
+            f"{_ranks(self.ranks)} of {self.world_size} {have} not joined within "
+            f"{self.limit_s:g} s, the limit set by --timeout{refused}: the launcher starts every "
+            "rank with the same command line and the same secret, and all reach rank 0"
+        )
 
 
 class LpExitFailed(LpDied):

@@ -5,6 +5,8 @@ processes as soon as it can guess their number, and reads the files meanwhile. W
 wrong is corrected when the plan is known, and costs time only.
 """
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from os import getpid
 from types import TracebackType
 from typing import Self
@@ -27,9 +29,18 @@ class Launch:
     def __init__(self, launcher: Launcher, began_s: float | None = None) -> None:
         self.began_s = now_s() if began_s is None else began_s
         self.run_id = fresh_run_id()
-        self.directory = RunDirectory()
+        self._own = RunDirectory()
+        self.directory: AbstractContextManager[object] = self._own
         self.children = Children(launcher)
         self._specs: dict[int, LpSpec] = {}
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        """Where the coordinator listens."""
+        return (self._own.control_endpoint,)
+
+    def bound(self, endpoints: Sequence[str]) -> None:
+        """The coordinator listens at `endpoints`."""
 
     def start(self, procs: int, at_most: int | None = None) -> None:
         """Start those of the `procs` processes that do not run yet, or the first `at_most` ones.
@@ -49,11 +60,11 @@ class Launch:
 
     def _spec(self, lp: int, procs: int) -> LpSpec:
         return LpSpec(
-            control_endpoint=self.directory.control_endpoint,
+            control_endpoint=self._own.control_endpoint,
             run_id=self.run_id,
             lp=lp,
             lone=procs == 1,
-            directory=self.directory.path,
+            directory=self._own.path,
             coordinator_pid=getpid(),
         )
 

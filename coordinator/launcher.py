@@ -25,8 +25,33 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class SiteArguments:
+    """What a process of a launcher needs besides: the directory of its host, the address at which
+    it listens for LPs of other hosts, a hash of the command line of all processes.
+
+    `lock` is an open file with the lock of the directory, which the process inherits, or None.
+    """
+
+    directory: Path
+    listen: str
+    command: str
+    lock: int | None = None
+
+    @property
+    def arguments(self) -> list[str]:
+        """As arguments of `python -m sip_node`."""
+        lock = [] if self.lock is None else ["--lock-fd", str(self.lock)]
+        listen = ["--listen", self.listen] if self.listen else []
+        directory = ["--host-directory", str(self.directory)]
+        return [*directory, *listen, *lock, "--command-hash", self.command]
+
+
+@dataclass(frozen=True)
 class LpSpec:
-    """What the process of one LP needs to join the run. `lone`: it is the only LP."""
+    """What the process of one LP needs to join the run. `lone`: it is the only LP.
+
+    `site` is that of LP 0 in a run of a launcher.
+    """
 
     control_endpoint: str
     run_id: str = field(repr=False)
@@ -34,14 +59,19 @@ class LpSpec:
     lone: bool
     directory: Path
     coordinator_pid: int
+    site: SiteArguments | None = None
 
     @property
     def environment(self) -> dict[str, str]:
         """Variables for the process: those of the lifeline.
 
-        The lifeline in the LP watches the coordinator's process and removes the run directory.
+        The lifeline in the LP watches the coordinator's process and removes the run directory. The
+        directory of a host is removed by the last process in it.
         """
-        return {COORDINATOR_PID: str(self.coordinator_pid), RUN_DIRECTORY: str(self.directory)}
+        coordinator = {COORDINATOR_PID: str(self.coordinator_pid)}
+        if self.site is not None:
+            return coordinator
+        return coordinator | {RUN_DIRECTORY: str(self.directory)}
 
 
 UNKNOWN_EXIT = 256
@@ -95,8 +125,11 @@ class InterpreterLauncher:
         environment = lp_environment(os.environ) | spec.environment
         # A single LP inherits the terminal, so that a debugger works in it.
         stdin, stdout = (None, None) if spec.lone else (subprocess.DEVNULL, subprocess.PIPE)
+        if spec.site is not None:
+            # As the other processes of the launcher: it says why it ends, also after this one.
+            stdout = None
         with _interrupts_blocked(), run_id_pipe(spec.run_id) as run_id:
-            arguments = joining_arguments(spec.control_endpoint, run_id, spec.lp)
+            arguments = joining_arguments(spec.control_endpoint, run_id, spec.lp, spec.site)
             process = subprocess.Popen(  # noqa: S603 - our own command
                 [*self.command, *arguments],
                 pass_fds=(run_id,),
@@ -109,12 +142,15 @@ class InterpreterLauncher:
         return _Interpreter(process)
 
 
-def joining_arguments(endpoint: str, run_id_file: int, lp: int) -> list[str]:
+def joining_arguments(
+    endpoint: str, run_id_file: int, lp: int, site: SiteArguments | None = None
+) -> list[str]:
     """The arguments of `python -m sip_node` with which a process joins a run.
 
     It reads the id of the run from the open file `run_id_file`, which it inherits.
     """
-    return ["--connect", endpoint, "--run-id-fd", str(run_id_file), "--lp", str(lp)]
+    joining = ["--connect", endpoint, "--run-id-fd", str(run_id_file), "--lp", str(lp)]
+    return joining if site is None else [*joining, *site.arguments]
 
 
 class _Interpreter:

@@ -1,7 +1,8 @@
 """Runs one simulation from top to bottom: launch, rendezvous, start, watch, collect, dismiss.
 
     launch       one process per LP, each with an `LpSpec`
-    rendezvous   every LP connects and sends `Hello` with the endpoint of its channels
+    rendezvous   every LP connects and sends `Hello` with the endpoint of its channels; LPs that a
+                 launcher has started are numbered by host
     start        `Peers` and the job to all; every LP builds its chips and sends `Ready` with its
                  config hash; then `Start`. Both messages carry the hashes of the LP's code, which
                  must be equal on all LPs
@@ -28,6 +29,7 @@ from coordinator.collected import Collected
 from coordinator.failure import LpExitFailed, SlowExit
 from coordinator.launch import Launch
 from coordinator.launcher import Launcher
+from coordinator.placement import Placement, place
 from coordinator.plan import Plan
 from coordinator.rendezvous import Rendezvous
 from coordinator.strangers import stranger_warnings, strangers_of
@@ -59,7 +61,8 @@ class RunResult:
     command, from the start of its process; `wall_s` the wall time from then until all LPs had
     reported, or until the error. `slow_exits` are the processes that had to be killed after the end
     of the run. `code` is the file of every module that an LP has imported, by name. `refusals` are
-    the strangers at the control socket, by reason.
+    the strangers at the control socket, by reason. `placement` has the hosts of the LPs, once all
+    have joined.
     """
 
     collected: Collected
@@ -69,6 +72,7 @@ class RunResult:
     slow_exits: tuple[SlowExit, ...] = ()
     code: Mapping[str, CodeFile] = field(default_factory=dict[str, CodeFile])
     refusals: Mapping[str, int] = field(default_factory=dict[str, int])
+    placement: Placement | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -106,6 +110,7 @@ class Session:
         self._observer = observer
         self._files = files
         self._stop_signal: int | None = None
+        self.placement: Placement | None = None
         self.grace_s = GRACE_S
 
     def run(self) -> RunResult:
@@ -118,8 +123,8 @@ class Session:
             launch = Launch(launch)
         with (
             _stopped_by_signals(self),
-            launch.directory as directory,
-            Rendezvous(directory.control_endpoint, launch.run_id, self._plan.procs) as rendezvous,
+            launch.directory,
+            Rendezvous(launch.endpoints, launch.run_id, self._plan.procs) as rendezvous,
             launch.children as children,
             _notified_of_the_end(self._observer),
         ):
@@ -136,6 +141,7 @@ class Session:
             started_s = ended_s = None
             error, slow_exits = None, ()
             try:
+                launch.bound(rendezvous.endpoints)
                 launch.start(self._plan.procs)
                 self._observer.launched(children.pids)
                 if self._files is not None:
@@ -167,6 +173,7 @@ class Session:
             slow_exits=slow_exits,
             code=code.files,
             refusals=dict(rendezvous.refusals),
+            placement=self.placement,
         )
 
     def stop(self, signum: int = signal.SIGINT) -> None:
@@ -180,13 +187,17 @@ class Session:
         hellos = watch.receive_from_all(Hello)
         _compare_code(code, hellos)
         code.check_start()
-        endpoints = tuple(hellos[lp].endpoint for lp in range(self._plan.procs))
-        for lp in hellos:
+        self.placement = placement = place(hellos)
+        rendezvous.renumber(placement.lp_of)
+        watch.placed(placement)
+        self._observer.placed(placement, self._plan.sips_of_lp)
+        endpoints = tuple(hellos[rank].endpoint for rank in placement.ranks)
+        for lp in range(self._plan.procs):
             peers = Peers(
                 lp=lp,
                 endpoints=endpoints,
-                hosts=(0,) * len(hellos),
-                host_names=("",),
+                hosts=placement.hosts,
+                host_names=placement.names,
                 sips_of_lp=self._plan.sips_of_lp,
                 job=self._plan.job,
             )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 from coordinator.aggregate import summarise
 from coordinator.failure import Interrupted, LpDied, RankFailed
 from coordinator.launcher import SpawnLauncher
+from coordinator.placement import Placement
 from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.report.files import prepare_directory
 from coordinator.report.run_directory import RunFiles
@@ -116,6 +117,9 @@ class _Launched:
     def launched(self, pids: tuple[int, ...]) -> None:  # noqa: ARG002 - the launcher has them
         self.started = True
         self.decided.set()
+
+    def placed(self, placement: Placement, sips_of_lp: tuple[tuple[int, ...], ...]) -> None:
+        """Every process has joined."""
 
     def status(self, status: Status, sips: tuple[int, ...]) -> None:
         pass

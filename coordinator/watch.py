@@ -5,6 +5,8 @@ least every `POLL_S` seconds the processes, the time limits and the stop signal 
 
     a `Failed` message                      RankFailed
     an exit before `Done`                   LpDied, after a short wait for a final message
+    an end of the connection before `Done`  LpLost, of an LP that a launcher has started
+    an LP does not reach another one        PeerUnreachable, unless that one has ended
     no message for `timeout_s`              LpSilent, unless it starts, imports or compiles
     messages, but no progress of any LP     RunStalled
     a rank computes, others wait for it     CollectiveTimeout, if a process group sets a limit
@@ -22,16 +24,20 @@ from coordinator.failure import (
     Interrupted,
     LpDied,
     LpExitFailed,
+    LpLost,
     LpProcess,
     LpSilent,
+    PeerUnreachable,
     RankFailed,
+    RanksAbsent,
     RunStalled,
     SlowExit,
 )
 from coordinator.late_ranks import CollectiveWaits
 from coordinator.launcher import UNKNOWN_EXIT
 from coordinator.liveness import Liveness
-from coordinator.processor_time import processor_time
+from coordinator.placement import Placement
+from coordinator.processor_time import ProcessorTime, processor_time
 from coordinator.rendezvous import Rendezvous
 from runtime.core.errors import KernbenchError, ProtocolError
 from runtime.core.wallclock import now_s
@@ -59,6 +65,10 @@ POLL_S = 0.05
 """Longest time between two checks of processes, time limits and signals."""
 FINAL_MESSAGE_S = 0.3
 """Time from the exit of a process to the error, because its `Failed` may still be in transit."""
+UNREACHABLE_S = 0.7
+"""Time from the report that a peer is not reached to the error, because the peer may have ended:
+the heartbeats of its two connections stop at different moments.
+"""
 _SUSPENDED_S = 2.0
 """A longer gap between two checks means that the coordinator itself was suspended."""
 _READ_S = 0.25
@@ -74,6 +84,10 @@ class RunObserver(Protocol):
 
     def launched(self, pids: tuple[int, ...]) -> None:
         """Every process has been started."""
+        ...
+
+    def placed(self, placement: Placement, sips_of_lp: tuple[tuple[int, ...], ...]) -> None:
+        """Every process has joined; `sips_of_lp` are the SIPs of each LP."""
         ...
 
     def status(self, status: Status, sips: tuple[int, ...]) -> None:
@@ -113,8 +127,14 @@ class Watch:
         now = now_s()
         self._lps = range(len(sips_of_lp))
         self._liveness = Liveness(len(sips_of_lp), now)
-        self._exit_seen_s: dict[int, float] = {}
+        self._ended_s: dict[int, float] = {}
+        self._placement = Placement.on_one_host(len(sips_of_lp))
+        self._unreachable: tuple[float, Failed] | None = None
         self._checked_s = self._read_s = now
+
+    def placed(self, placement: Placement) -> None:
+        """The LPs have the numbers and hosts of `placement` from now on."""
+        self._placement = placement
 
     def receive_from_all(self, kind: type[_Reply]) -> dict[int, _Reply]:
         """One message `kind` from every LP; any other message is a `ProtocolError`."""
@@ -168,7 +188,7 @@ class Watch:
 
     def _running(self) -> list[int]:
         exited = self._children.exited()
-        return [lp for lp in self._lps if lp not in exited]
+        return [lp for lp in self._lps if self._children.pid(lp) is not None and lp not in exited]
 
     def abort(self, error: KernbenchError, grace_s: float) -> None:
         """Send `Abort`, and store the traces that the LPs send before they exit.
@@ -177,13 +197,17 @@ class Watch:
         """
         self._rendezvous.broadcast(Abort(cut_text(str(error).partition("\n")[0])))
         deadline = now_s() + grace_s
-        while now_s() < deadline and len(self._children.exited()) < len(self._children.pids):
+        while now_s() < deadline and not self._all_ended():
             self._store_trace_of_aborted_run()
         while self._store_trace_of_aborted_run():
             pass
         # As above: only the first error counts.
         with suppress(ProtocolError):
             self.collected.logs.index()
+
+    def _all_ended(self) -> bool:
+        ended = self._children.exited().keys() | self._rendezvous.lost().keys()
+        return ended.issuperset(self._lps)
 
     def _store_trace_of_aborted_run(self) -> bool:
         """Receive one message; whether there was one."""
@@ -213,9 +237,7 @@ class Watch:
                 continue
             lp, message = received
             if isinstance(message, Busy):
-                # Sent beside the LP: it shows neither progress of the LP nor that it reacts.
-                self._waits.received(message.ranks, message.stretch_s)
-                self._liveness.imports(lp, imports=message.imports)
+                self._computes(lp, message)
                 continue
             self._liveness.received(lp, message, now_s())
             if isinstance(message, MessagePiece):
@@ -223,12 +245,32 @@ class Watch:
             if isinstance(message, Status | Done):
                 self._waits.received(message.ranks)
             if isinstance(message, Failed):
-                self.collected.reached_ps[lp] = message.time_ps
-                if message.sender:
-                    # The reporting LP only received what the sender should not have sent.
-                    raise ProtocolError(message.sender, f"{message.message} (received by LP {lp})")
-                raise RankFailed(self._process(lp), message)
+                self._failed(lp, message)
+                continue
             return lp, message
+
+    def _computes(self, lp: int, message: Busy) -> None:
+        """An LP has a program that computes.
+
+        It is sent beside the LP: it shows neither progress of the LP nor that it reacts.
+        """
+        self._waits.received(message.ranks, message.stretch_s)
+        self._liveness.imports(lp, imports=message.imports)
+        if self._children.pid(lp) is None:
+            used = ProcessorTime(message.used_s, message.used_by_children_s)
+            self._liveness.used({lp: used}, now_s(), starting=False)
+
+    def _failed(self, lp: int, message: Failed) -> None:
+        """Raise the error of an LP, unless its cause may be another one."""
+        self.collected.reached_ps[lp] = message.time_ps
+        if message.lost_peer >= 0:
+            # The peer may have ended: its own connection shows that soon.
+            self._unreachable = self._unreachable or (now_s(), message)
+            return
+        if message.sender:
+            # The reporting LP only received what the sender should not have sent.
+            raise ProtocolError(message.sender, f"{message.message} (received by LP {lp})")
+        raise RankFailed(self._process(lp), message)
 
     def _check(self, missing: list[int], due: str) -> None:
         now = now_s()
@@ -241,6 +283,7 @@ class Watch:
         if signum is not None:
             raise Interrupted(signum, self.collected.time_ps)
         self._check_exits(now)
+        self._check_connections(now)
         self._check_collectives()
         self._check_silence(missing, due, now)
 
@@ -262,9 +305,24 @@ class Watch:
 
     def _check_exits(self, now: float) -> None:
         for lp, code in self._children.exited().items():
-            seen_s = self._exit_seen_s.setdefault(lp, now)
-            if lp not in self.collected.done and now - seen_s > FINAL_MESSAGE_S:
+            if self._has_ended(lp, now):
                 raise LpDied(self._process(lp), code, self._reached_ps(lp))
+
+    def _check_connections(self, now: float) -> None:
+        for lp, reason in self._rendezvous.lost().items():
+            # The exit of a child says more than the end of its connection.
+            if self._children.pid(lp) is None and self._has_ended(lp, now):
+                raise LpLost(self._process(lp), reason, self._reached_ps(lp))
+        if self._unreachable is not None:
+            since_s, failed = self._unreachable
+            if now - since_s > UNREACHABLE_S:
+                process, peer = self._process(failed.lp), self._process(failed.lost_peer)
+                raise PeerUnreachable(process, peer, failed.message, failed.time_ps)
+
+    def _has_ended(self, lp: int, now: float) -> bool:
+        """Whether LP `lp`, which has ended, did so before its report and some time ago."""
+        ended_s = self._ended_s.setdefault(lp, now)
+        return lp not in self.collected.done and now - ended_s > FINAL_MESSAGE_S
 
     def _check_silence(self, missing: list[int], due: str, now: float) -> None:
         limit_s, running = self._timeout_s, due == _DURING_A_RUN
@@ -272,6 +330,9 @@ class Watch:
             return
         self._read_processor_times(missing, now, starting=not running)
         hung = self._liveness.hung(missing, limit_s, now)
+        if hung is not None and due == Hello.__name__ and self._children.pid(hung) is None:
+            refusals = tuple(each.reason for each in self._rendezvous.refusals)
+            raise RanksAbsent(tuple(missing), len(self._lps), limit_s, refusals)
         if hung is not None:
             others = None
             if running:
@@ -289,10 +350,12 @@ class Watch:
         if now - self._read_s < _READ_S:
             return
         self._read_s = now
-        read = {
-            lp: processor_time(self._children.pid(lp)) for lp in self._liveness.silent(missing, now)
+        times = {
+            lp: time
+            for lp in self._liveness.silent(missing, now)
+            if (pid := self._children.pid(lp)) is not None
+            and (time := processor_time(pid)) is not None
         }
-        times = {lp: time for lp, time in read.items() if time is not None}
         self._liveness.used(times, now, starting=starting)
 
     def _states(self, lps: list[int], now: float) -> tuple[str, ...]:
@@ -302,4 +365,5 @@ class Watch:
         return self.collected.reached_ps.get(lp, 0)
 
     def _process(self, lp: int) -> LpProcess:
-        return LpProcess(lp, self._sips_of_lp[lp], self._children.pid(lp))
+        pid, host = self._children.pid(lp), self._placement.host_of(lp)
+        return LpProcess(lp, self._sips_of_lp[lp], pid, host)

@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 if __name__ == "__main__" and not sys.flags.safe_path:
     # `python -m` puts the working directory first on the path, where a `runtime.py` of the user
@@ -22,6 +23,10 @@ if __name__ == "__main__" and not sys.flags.safe_path:
 from runtime.core.imported_code import ImportRecorder, expected_code
 from runtime.wire.run_id import STDIN, read_run_id
 
+if TYPE_CHECKING:
+    from sip_node.ending import Ending
+    from sip_node.site import Site
+
 
 def enter(
     endpoint: str,
@@ -29,31 +34,51 @@ def enter(
     lp: int,
     function: Callable[..., object] | None = None,
     args: tuple[object, ...] = (),
+    site: "Site | None" = None,
 ) -> int:
-    """Be LP `lp` of a run until it ends; returns the exit code of the process."""
+    """Be LP `lp` of a run until it ends; returns the exit code of the process.
+
+    `site` is the host of a process that a launcher has started; then `lp` is its rank there.
+    """
     # Before the other imports: what is imported later is hashed in the moment of its import.
     recorder = ImportRecorder(expected_code())
     from runtime.core.output import write_whole_lines
+    from runtime.wire.environment import run_directory
     from sip_node import lifeline
+    from sip_node.ending import Ending
 
     write_whole_lines()
 
     # Ctrl-C in a terminal reaches the whole process group; only the coordinator acts on it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    ending = Ending(run_directory()) if site is None else Ending(None, f"rank {lp} on {site.name}")
+    _end_by_sigterm(None if site is None else ending)
     # The coordinator sends this signal when the LP hangs. The handler prints the stack even while
     # the interpreter is busy in one bytecode or in a C call.
     if sys.stderr is not None:
         faulthandler.register(signal.SIGUSR1, all_threads=False)
-    lifeline.follow_parent()
+    lifeline.follow_parent(ending)
     # An LP is one thread on one core. The threads of OpenBLAS, the library behind numpy's products,
     # wait for work in a loop and take their time from other LPs; it reads this when it is loaded.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # The chip model is loaded after the lifeline is up, since the import takes part of a second.
     from sip_node import lp_process
 
-    return lp_process.main(endpoint, run_id, lp, recorder, function, args)
+    joining = lp_process.Joining(endpoint, run_id, lp, ending, site)
+    return lp_process.main(joining, recorder, function, args)
+
+
+def _end_by_sigterm(ending: "Ending | None") -> None:
+    """Let SIGTERM end this process; it prints a line by `ending` where that is given."""
+    if ending is None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        return
+
+    def end(signum: int, _: object) -> None:
+        ending.at_once("it is stopped by SIGTERM", 128 + signum)
+
+    signal.signal(signal.SIGTERM, end)
 
 
 def main() -> int:
@@ -75,6 +100,19 @@ def main() -> int:
     parser.add_argument(
         "--lp", required=True, type=int, metavar="K", help="which LP of the run this is, from 0"
     )
+    of_launchers = parser.add_argument_group("a process that `kernbench node` has become")
+    of_launchers.add_argument(
+        "--host-directory", metavar="DIR", help="the directory of the processes of this host"
+    )
+    of_launchers.add_argument(
+        "--lock-fd", type=int, default=-1, metavar="N", help="number of an open file with its lock"
+    )
+    of_launchers.add_argument(
+        "--listen", default="", metavar="ADDRESS", help="where LPs of other hosts reach this one"
+    )
+    of_launchers.add_argument(
+        "--command-hash", default="", metavar="HASH", help="of the command line of all processes"
+    )
     options = parser.parse_args()
     try:
         run_id = read_run_id(options.run_id_fd)
@@ -82,7 +120,16 @@ def main() -> int:
         parser.error(f"--run-id-fd {options.run_id_fd}: {error.strerror}")
     if not run_id:
         parser.error(f"no id of a run in file {options.run_id_fd} (--run-id-fd)")
-    return enter(options.connect, run_id, options.lp)
+    return enter(options.connect, run_id, options.lp, site=_site(options))
+
+
+def _site(options: argparse.Namespace) -> "Site | None":
+    if options.host_directory is None:
+        return None
+    from sip_node.site import Site
+
+    directory = Path(options.host_directory)
+    return Site(directory, options.listen, options.command_hash, options.lock_fd)
 
 
 if __name__ == "__main__":

@@ -4,14 +4,14 @@ Every wait is bounded: the lifeline detects a coordinator that has ended, `PATIE
 that hangs.
 """
 
-from os import getpid
+from os import getpid, times
 from struct import Struct
 from threading import Event
 from typing import TypeVar
 
 import zmq  # noqa: TID251 - this module owns the control socket
 
-from runtime.core.errors import ConfigError, ProtocolError, RunAborted
+from runtime.core.errors import ProtocolError, RunAborted
 from runtime.core.wallclock import now_s
 from runtime.wire.codec import decode_from_coordinator, encode_control
 from runtime.wire.control import (
@@ -21,6 +21,7 @@ from runtime.wire.control import (
     FromCoordinator,
     FromLp,
     Hello,
+    Host,
     ModuleCode,
     Peers,
     RankActivity,
@@ -30,8 +31,11 @@ from runtime.wire.control import (
 )
 from runtime.wire.environment import coordinator_pid
 from runtime.wire.fields import PROTOCOL_VERSION
+from runtime.wire.passwords import Passwords
 from runtime.wire.pieces import PieceJoiner, encoded_messages
 from sip_node import lifeline
+from sip_node.ending import Ending
+from sip_node.pdes.curve import Curve
 
 PATIENCE_S = 600.0
 """Longest wait for the next message of the coordinator.
@@ -45,7 +49,8 @@ _LINGER_MS = 2000
 _HEARTBEAT_MS = 1000
 _RECONNECT_MS = 5
 _COORDINATOR = "the coordinator"
-_LOCAL = ("ipc://", "inproc://", "tcp://127.0.0.1:", "tcp://localhost:", "tcp://[::1]:")
+JOIN_S = 120.0
+"""Longest time until the coordinator of a run that a launcher has started can be reached."""
 
 _Expected = TypeVar("_Expected", Peers, Start, Bye)
 
@@ -53,16 +58,21 @@ _Expected = TypeVar("_Expected", Peers, Start, Bye)
 class Control:
     """A DEALER socket to the coordinator at `endpoint`, for LP `lp` of run `run_id`.
 
-    An LP that its coordinator did not start ends when the connection is lost. Raises `ConfigError`
-    for an endpoint beyond loopback; every method that receives raises `RunAborted` with the
-    coordinator's reason.
+    An LP that its coordinator did not start ends as `ending` says when the connection is lost. One
+    that a launcher has started has `join_s` to reach its coordinator, and has a new number after
+    `hello`. Every method that receives raises `RunAborted` with the coordinator's reason.
     """
 
-    def __init__(self, endpoint: str, run_id: str, lp: int, patience_s: float = PATIENCE_S) -> None:
-        if not endpoint.startswith(_LOCAL):
-            raise ConfigError(
-                "--connect", "", f"{endpoint!r} leaves this host, and connections are not encrypted"
-            )
+    def __init__(
+        self,
+        endpoint: str,
+        run_id: str,
+        lp: int,
+        ending: Ending | None = None,
+        *,
+        patience_s: float = PATIENCE_S,
+        join_s: float | None = None,
+    ) -> None:
         self._endpoint = endpoint
         self._run_id = run_id
         self._lp = lp
@@ -70,21 +80,29 @@ class Control:
         self._reported_s = float("-inf")
         self._joiner = PieceJoiner(decode_from_coordinator)
         self._context = zmq.Context()
-        self.socket = self._context.socket(zmq.DEALER)
-        # After a failure the process ends soon; its last message must still leave.
-        self.socket.set(zmq.LINGER, _LINGER_MS)
+        self.socket = self._connected_by(run_id)
         # Unlimited: an LP must not wait for the coordinator to read its trace.
         self.socket.set(zmq.SNDHWM, 0)
         # A process may start before its coordinator has bound the endpoint.
         self.socket.set(zmq.RECONNECT_IVL, _RECONNECT_MS)
         # A child follows its parent process instead, which also works when the socket hangs.
-        self._connection = None if coordinator_pid() is not None else _Connection(self.socket)
+        self._connection = None
+        if coordinator_pid() is None or join_s is not None:
+            ending = ending or Ending()
+            self._connection = _Connection(self.socket, endpoint, ending, join_s)
         self.socket.connect(endpoint)
 
-    def hello(self, data_endpoint: str, code: tuple[ModuleCode, ...] = ()) -> Peers:
+    def hello(
+        self,
+        data_endpoint: str,
+        code: tuple[ModuleCode, ...] = (),
+        host: Host | None = None,
+        command: str = "",
+    ) -> Peers:
         """Join the run; returns when every LP has joined.
 
-        Peers reach this LP at `data_endpoint`; `code` has the modules that it has imported.
+        Peers of other hosts reach this LP at `data_endpoint`; `code` has the modules that it has
+        imported. `host` and `command` are those of a process that a launcher has started.
         """
         self.send(
             Hello(
@@ -94,9 +112,13 @@ class Control:
                 pid=getpid(),
                 endpoint=data_endpoint,
                 code=code,
+                host=host,
+                command=command,
             )
         )
-        return self._expect(Peers)
+        peers = self._expect(Peers)
+        self._lp = peers.lp
+        return peers
 
     def ready(self, config_hash: str, code: tuple[ModuleCode, ...] = ()) -> None:
         """Report that the chips are built and the channels connected."""
@@ -133,11 +155,17 @@ class Control:
     ) -> None:
         """Report a program that computes. The only method for another thread than the LP's."""
         # A socket belongs to one thread.
-        socket = self._context.socket(zmq.DEALER)
-        socket.set(zmq.LINGER, _LINGER_MS)
+        socket = self._connected_by(self._run_id)
         socket.connect(self._endpoint)
+        used = times()
         message = Busy(
-            lp=self._lp, run_id=self._run_id, stretch_s=stretch_s, imports=imports, ranks=ranks
+            lp=self._lp,
+            run_id=self._run_id,
+            stretch_s=stretch_s,
+            imports=imports,
+            ranks=ranks,
+            used_s=used.user + used.system,
+            used_by_children_s=used.children_user + used.children_system,
         )
         socket.send(encode_control(message))
         socket.close()
@@ -152,6 +180,15 @@ class Control:
             self._connection.release()
         self.socket.close()
         self._context.term()
+
+    def _connected_by(self, run_id: str) -> zmq.Socket[bytes]:
+        """A socket for the endpoint."""
+        socket = self._context.socket(zmq.DEALER)
+        # After a failure the process ends soon; its last message must still leave.
+        socket.set(zmq.LINGER, _LINGER_MS)
+        if self._endpoint.startswith("tcp://"):
+            Curve(Passwords(run_id)).join(socket, self._endpoint)
+        return socket
 
     def _expect(self, kind: type[_Expected]) -> _Expected:
         message = None
@@ -181,19 +218,26 @@ class Control:
 
 
 class _Connection:
-    """The connection of a control socket: this process ends when it is lost.
+    """The connection of a control socket to `endpoint`: this process ends when it is lost.
 
-    It is lost when the peer closes it, and when its heartbeats stop.
+    It is lost when the peer closes it, and when its heartbeats stop. Within `join_s`, if that is
+    given, it must be made.
     """
 
-    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+    def __init__(
+        self, socket: zmq.Socket[bytes], endpoint: str, ending: Ending, join_s: float | None
+    ) -> None:
         # A coordinator that is killed or unplugged sends no end of connection.
         socket.set(zmq.HEARTBEAT_IVL, _HEARTBEAT_MS)
         socket.set(zmq.HEARTBEAT_TIMEOUT, 3 * _HEARTBEAT_MS)
-        self._socket = socket
-        self._events = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED | zmq.EVENT_MONITOR_STOPPED)
+        self._socket, self._endpoint = socket, endpoint
+        self._deadline_s = None if join_s is None else now_s() + join_s
+        self._is_made = False
+        self._events = socket.get_monitor_socket(
+            zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | zmq.EVENT_MONITOR_STOPPED
+        )
         self._released = Event()
-        self._lifeline = lifeline.follow(self._lost, self._released)
+        self._lifeline = lifeline.follow(self._lost, ending, self._released)
 
     def release(self) -> None:
         """Stop following the connection."""
@@ -205,9 +249,24 @@ class _Connection:
         self._lifeline.join()
         self._events.close()
 
-    def _lost(self) -> bool:
+    def _lost(self) -> str:
+        """Why the connection is lost; empty if it is not."""
         if not self._events.poll(200):
-            return False
+            if self._is_made or self._deadline_s is None or now_s() < self._deadline_s:
+                return ""
+            return (
+                f"there is no coordinator at {self._endpoint}: is rank 0 started, and is this the "
+                "address of its host?"
+            )
         # `zmq.utils.monitor` has a decoder, but loads asyncio: a fifteenth of the start of an LP.
         event, _ = _EVENT.unpack(self._events.recv_multipart()[0])
-        return event == zmq.EVENT_DISCONNECTED
+        if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+            self._is_made = True
+        elif event == zmq.EVENT_DISCONNECTED and self._is_made:
+            return (
+                f"the connection to the coordinator at {self._endpoint} is lost: it has ended, or "
+                "sends no heartbeats"
+            )
+        elif event == zmq.EVENT_DISCONNECTED:
+            return f"the process at {self._endpoint} refuses this one: has it another secret?"
+        return ""

@@ -6,37 +6,34 @@ cannot do this.
 """
 
 import os
-import shutil
 from collections.abc import Callable
-from pathlib import Path
 from threading import Event, Thread
 
 from runtime.core.wallclock import sleep_s
-from runtime.wire.environment import coordinator_pid, run_directory
+from runtime.wire.environment import coordinator_pid
+from sip_node.ending import Ending
 
-EXIT_ORPHANED = 70
-"""Exit code of an LP that ended because its coordinator did."""
 _PERIOD_S = 0.2
 
 
-def follow_parent() -> None:
+def follow_parent(ending: Ending) -> None:
     """End this process soon after the coordinator that started it.
 
     Without effect in an LP that joined by hand.
     """
     pid = coordinator_pid()
     if pid is not None:
-        follow(lambda: is_orphan(pid))
+        follow(lambda: "its coordinator has ended" if is_orphan(pid) else "", ending)
 
 
-def follow(gone: Callable[[], bool], released: Event | None = None) -> Thread:
-    """End this process when `gone()` is true, unless `released` is set first.
+def follow(gone: Callable[[], str], ending: Ending, released: Event | None = None) -> Thread:
+    """End this process when `gone()` returns a reason, unless `released` is set first.
 
     `gone` is called in a loop; each call may block for a fraction of a second. The returned thread
     ends when `released` is set.
     """
     thread = Thread(
-        target=_end_with, args=(gone, released or Event()), name="lifeline", daemon=True
+        target=_end_with, args=(gone, ending, released or Event()), name="lifeline", daemon=True
     )
     thread.start()
     return thread
@@ -52,17 +49,9 @@ def is_orphan(pid: int) -> bool:
     return False
 
 
-def _end_with(gone: Callable[[], bool], released: Event) -> None:
-    while not gone():
+def _end_with(gone: Callable[[], str], ending: Ending, released: Event) -> None:
+    while not (reason := gone()):
         if released.is_set():
             return
     if not released.is_set():
-        # The coordinator can no longer remove its directory, with the socket files in it.
-        _remove(run_directory())
-        # The main thread may be inside a C call, and a clean exit would wait for it.
-        os._exit(EXIT_ORPHANED)
-
-
-def _remove(directory: Path | None) -> None:
-    if directory is not None:
-        shutil.rmtree(directory, ignore_errors=True)
+        ending.at_once(reason)

@@ -6,51 +6,50 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from runtime.core.errors import ConfigError, ProtocolError, RunAborted, UsageError
+from runtime.core.errors import ConfigError, ConnectionLost, ProtocolError, RunAborted, UsageError
 from runtime.core.imported_code import ImportRecorder
-from runtime.wire.control import Failed, ModuleCode, Refused
-from runtime.wire.environment import (
-    AS_CUDA,
-    TORCHRUN_RUN,
-    full_traceback_requested,
-    run_directory,
-)
+from runtime.wire.control import Failed, ModuleCode, Peers
+from runtime.wire.environment import AS_CUDA, TORCHRUN_RUN, full_traceback_requested
+from runtime.wire.lp_name import lp_name
 from runtime.wire.pieces import cut_text
 from sip_node.busy_report import busy_reports
 from sip_node.chip.failure import ProgramRaised
-from sip_node.control import Control
+from sip_node.control import JOIN_S, Control
+from sip_node.ending import Ending
+from sip_node.lp_channels import Joining, LpChannels
 from sip_node.node import LpNode
-from sip_node.pdes.transport import Transport
-from sip_node.pdes.transport_board import with_board
-from sip_node.pdes.transport_zmq import ZmqTransport
 from sip_node.programs.clock_warning import watch_clocks
-from sip_node.programs.rank_environment import provide_variables
+from sip_node.programs.rank_environment import provide_variables, rank_place
 from sip_node.programs.user_program import Function, ProgramExited, Programs
 from sip_node.reporter import Reporter
+from sip_node.site import Site
 from sip_node.user_traceback import error_text, user_traceback
 
 
 def main(
-    control_endpoint: str,
-    run_id: str,
-    lp: int,
+    joining: Joining,
     recorder: ImportRecorder,
     function: Function | None = None,
     args: tuple[object, ...] = (),
 ) -> int:
-    """Be LP `lp` of a run; returns the exit code.
+    """Be an LP of a run; returns the exit code.
 
     The coordinator receives a report for every way to end, and the code that `recorder` finds.
     """
     # Runs without the collector are faster. The result does not depend on it.
     gc.disable()
-    control = Control(control_endpoint, run_id, lp)
+    join_s = None if joining.site is None else JOIN_S
+    control = Control(
+        joining.control_endpoint, joining.run_id, joining.lp, joining.ending, join_s=join_s
+    )
     try:
-        _run(control, run_id, lp, recorder, function, args)
-    except RunAborted:
+        _run(control, joining, recorder, function, args)
+    except RunAborted as abort:
+        joining.ending.say(str(abort))
         return 1
     finally:
         control.close()
+        joining.ending.leave()
         # Python collects once more when it exits, among a million objects of the chips that the
         # exit of the process frees anyway.
         gc.freeze()
@@ -59,45 +58,43 @@ def main(
 
 def _run(
     control: Control,
-    run_id: str,
-    lp: int,
+    joining: Joining,
     recorder: ImportRecorder,
     function: Function | None,
     args: tuple[object, ...],
 ) -> None:
-    directory = run_directory()
-    endpoint = "tcp://127.0.0.1:*" if directory is None else f"ipc://{directory}/lp{lp}"
-    channels: Transport
-    channels = transport = ZmqTransport(lp, run_id, endpoint, control.socket)
+    channels = LpChannels(joining, control.socket)
     node: LpNode | None = None
-    full = False
+    lp, ending, full = joining.lp, joining.ending, False
     try:
         full = full_traceback_requested()
-        peers = control.hello(transport.endpoint, _news(recorder))
+        host = None if joining.site is None else joining.site.host
+        command = "" if joining.site is None else joining.site.command
+        peers = control.hello(channels.endpoint, _news(recorder), host, command)
+        lp = peers.lp
         programs = Programs(peers.job, function, args, recorder.record)
-
-        def reach(others: Sequence[int]) -> Transport:
-            nonlocal channels
-            channels = with_board(transport, directory, lp, peers.endpoints, others)
-            return channels
-
-        node = LpNode(peers, programs, reach, Reporter(control, lp))
-        ranks = tuple(sip for sip in peers.sips_of_lp[lp] if sip < node.world_size)
-        provide_variables(ranks, node.world_size, script=peers.job.is_script)
+        node = LpNode(peers, programs, channels.reach(peers), Reporter(control, lp))
+        _name_ranks(ending, joining.site, peers, node)
+        places = [
+            rank_place(peers, sip, node.world_size)
+            for sip in peers.sips_of_lp[lp]
+            if sip < node.world_size
+        ]
+        provide_variables(places, script=peers.job.is_script)
         # What a rank starts takes no part in the run.
         os.environ.pop(TORCHRUN_RUN, None)
         if peers.job.as_cuda:
             os.environ[AS_CUDA] = "1"
-        watch_clocks(len(ranks))
+        watch_clocks(len(places))
         # The rules of the decoder follow from the topology, so the node is built first. Peers send
         # nothing before all LPs are ready.
-        transport.connect({peer: peers.endpoints[peer] for peer in node.peers}, node.decoder())
+        channels.connect(node.decoder())
         _record_named_code(recorder, programs, node.ccl_modules)
         control.ready(node.config_hash, _news(recorder))
         control.wait_start()
         with busy_reports(node.stretch_s, node.activities, control.send_busy):
             done = node.run()
-        control.send(replace(done, code=_news(recorder), refused=_refused(transport)))
+        control.send(channels.complete(replace(done, code=_news(recorder))))
         control.finish()
     # The coordinator has the reason; it only lacks the rest of the trace.
     except RunAborted:
@@ -105,11 +102,18 @@ def _run(
             node.flush_logs()
         raise
     except ProgramRaised as raised:
-        _fail(control, lp, node, raised.rank, raised.error, full=full)
+        _fail(control, joining, lp, node, raised.error, rank=raised.rank, full=full)
     except Exception as error:  # noqa: BLE001 - every cause is reported
-        _fail(control, lp, node, -1, error, full=full)
+        _fail(control, joining, lp, node, error, rank=-1, full=full)
     finally:
         channels.close()
+
+
+def _name_ranks(ending: Ending, site: Site | None, peers: Peers, node: LpNode) -> None:
+    """From now on, a line about the end of this process names its LP, ranks and simulated time."""
+    ending.now_ps = lambda: node.now_ps
+    if site is not None:
+        ending.name = f"{lp_name(peers.lp, peers.sips_of_lp[peers.lp])} on {site.name}"
 
 
 def _record_named_code(
@@ -124,10 +128,6 @@ def _record_named_code(
         recorder.find(module, programs.folders)
 
 
-def _refused(transport: ZmqTransport) -> tuple[Refused, ...]:
-    return tuple(Refused(reason, times) for reason, times in transport.refused().items())
-
-
 def _news(recorder: ImportRecorder) -> tuple[ModuleCode, ...]:
     return tuple(
         ModuleCode(module=module, file=code.file, sha256=code.sha256)
@@ -137,11 +137,12 @@ def _news(recorder: ImportRecorder) -> tuple[ModuleCode, ...]:
 
 def _fail(
     control: Control,
+    joining: Joining,
     lp: int,
     node: LpNode | None,
-    rank: int,
     error: BaseException,
     *,
+    rank: int,
     full: bool,
 ) -> None:
     now_ps = 0
@@ -151,12 +152,13 @@ def _fail(
     # A peer that broke the protocol is to blame, not this LP, which only received its message.
     blames_peer = isinstance(error, ProtocolError)
     exited = isinstance(error, ProgramExited)
+    text = cut_text(error.problem if blames_peer else error_text(error))
     control.send(
         Failed(
             lp=lp,
             rank=rank,
             error=cut_text(type(error).__name__),
-            message=cut_text(error.problem if blames_peer else error_text(error)),
+            message=text,
             # An exit is no error of Python, and shows no traceback there either.
             traceback="" if exited else cut_text(user_traceback(error, full=full)),
             time_ps=now_ps,
@@ -164,6 +166,8 @@ def _fail(
             exit_code=error.code if exited else 0,
             # By type: a program may have a class of the same name.
             about_input=isinstance(error, UsageError | ConfigError),
+            lost_peer=error.peer_lp if isinstance(error, ConnectionLost) else -1,
         )
     )
+    joining.ending.say(f"{type(error).__name__}: {text.partition(chr(10))[0]}")
     control.finish()

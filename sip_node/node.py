@@ -30,6 +30,7 @@ from sip_node.programs.activity import activity
 from sip_node.programs.kernel_run import start_kernel
 from sip_node.programs.program_stacks import ProgramStacks
 from sip_node.programs.rank import Rank
+from sip_node.programs.rank_environment import rank_place
 from sip_node.programs.user_program import Programs
 from sip_node.reporter import LpObserver
 
@@ -88,7 +89,7 @@ class LpNode:
                 (topology, ccl),
                 data=job.data,
                 plans=plans,
-                main=programs.of(sip, self.world_size),
+                main=programs.of(rank_place(peers, sip, self.world_size)),
             )
             for sip in sips
             if sip < self.world_size

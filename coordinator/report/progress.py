@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TextIO
 
+from coordinator.placement import Placement
 from coordinator.watch import RunObserver
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.simtime import format_ps
@@ -102,6 +103,9 @@ class PlainProgress:
         """Every process has been started."""
         self._pace = Pace(self._clock)
 
+    def placed(self, placement: Placement, sips_of_lp: tuple[_Sips, ...]) -> None:
+        """Every process has joined."""
+
     def status(self, status: Status, sips: tuple[int, ...]) -> None:
         """An LP reported its simulated time and its number of events."""
         self._pace.add(status, sips)
@@ -134,6 +138,9 @@ class LiveProgress:
         """Every process has been started."""
         self._live.start()
         self._live.update(f"{len(pids)} processes are starting", refresh=True)
+
+    def placed(self, placement: Placement, sips_of_lp: tuple[_Sips, ...]) -> None:
+        """Every process has joined."""
 
     def status(self, status: Status, sips: tuple[int, ...]) -> None:
         """An LP reported its simulated time and its number of events."""

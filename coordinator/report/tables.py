@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from coordinator.aggregate import RunReport, wrong_elements
+from coordinator.placement import Placement
 from coordinator.plan import Plan
 from coordinator.report.text_table import TextColumn, TextStyle, TextTable
 from coordinator.verify.verdict import Verdict
@@ -44,6 +45,20 @@ def run_description(plan: Plan) -> str:
         processes += f" by cores ({usable_cores()})"
     core = ", Python core" if IS_FALLBACK else ""
     return f"# {_count(plan.sips, 'sip')} in {processes}, {_topology(plan)}{core}"
+
+
+def hosts_line(placement: Placement, sips_of_lp: Sequence[Sequence[int]]) -> str:
+    """The SIPs of each host: `# hosts: node1 0-3, node2 4-7`."""
+    parts = list[str]()
+    for host, name in enumerate(placement.names):
+        sips = [
+            sip
+            for its_host, of_lp in zip(placement.hosts, sips_of_lp, strict=True)
+            for sip in of_lp
+            if its_host == host
+        ]
+        parts.append(f"{name} {sips[0]}" + (f"-{sips[-1]}" if len(sips) > 1 else ""))
+    return f"# sips of {'its host' if len(parts) == 1 else 'each host'}: {', '.join(parts)}"
 
 
 def pass_line(label: str, world_size: int, outcome: BenchOutcome | None) -> str:

@@ -1,5 +1,7 @@
 """The names of the commands of `kernbench`."""
 
-COMMANDS = ("run", "list", "probe", "validate", "perf", "sweep", "trace", "why", "web", "runs")
+COMMANDS = (
+    *("run", "node", "list", "probe", "validate", "perf", "sweep", "trace", "why", "web", "runs"),
+)
 DEFAULT_COMMAND = "run"
 """The command of a line that names none."""

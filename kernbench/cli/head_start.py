@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _SIMULATIONS = ("run", "perf")
 """The commands that start the processes of one run."""
-_OTHERS = ("list", "probe", "validate", "sweep", "runs")
+_OTHERS = ("node", "list", "probe", "validate", "sweep", "runs")
 _SIPS = ("--sips", "--nproc-per-node", "--nproc_per_node")
 _MODULE = ("-m", "--module")
 _NO_RUN = ("-h", "--help", "--list")

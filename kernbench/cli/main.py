@@ -22,22 +22,19 @@ if TYPE_CHECKING:
     from kernbench.cli.options import CliContext
 
 
-def main(arguments: Sequence[str] | None = None, launch: "Launch | None" = None) -> int:
-    """Run the command with `arguments`, by default those of the process; returns the exit code.
-
-    A run has the processes of `launch`, if it is given.
-    """
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with `arguments`, by default those of the process; returns the exit code."""
     if arguments is not None:
-        return _exit_code(arguments, now_s(), launch)
+        return _exit_code(arguments, now_s())
     with own_process():
         return _exit_code(sys.argv[1:], now_s() - process_age_s())
 
 
-def _exit_code(arguments: Sequence[str], began_s: float, launch: "Launch | None" = None) -> int:
+def _exit_code(arguments: Sequence[str], began_s: float) -> int:
     try:
         _require_streams()
         check_packages()
-        code = _run(arguments, began_s, launch)
+        code = _run(arguments, began_s)
         print_lines(())
         return code  # noqa: TRY300 - an error of the flush counts
     except (UsageError, ConfigError) as error:
@@ -82,9 +79,9 @@ def _stdout_error() -> OutputError | BrokenPipeError | None:
     return None
 
 
-def _run(arguments: Sequence[str], began_s: float, launch: "Launch | None" = None) -> int:
+def _run(arguments: Sequence[str], began_s: float) -> int:
     """Run the command; processes of a run that never starts end with it."""
-    launch = launch or head_start(arguments, began_s)
+    launch = head_start(arguments, began_s)
     with launch or nullcontext():
         return call(arguments, _context(launch))
 
@@ -127,7 +124,12 @@ def _execute(request: object, launch: "Launch | None") -> int:
         return ExitCode.PASSED if passed else ExitCode.FAILED
     # Imported on demand: a help text or a wrong argument needs neither schema nor sockets.
     from coordinator.launcher import InterpreterLauncher
+    from kernbench.node.request import NodeRequest
 
+    if isinstance(request, NodeRequest):
+        from kernbench.node.take_part import take_part
+
+        return take_part(request)
     processes = launch or InterpreterLauncher()
     if isinstance(request, RunRequest):
         from kernbench.cli.simulation import simulate

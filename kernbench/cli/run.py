@@ -82,9 +82,9 @@ class RunCommand(GroupedCommand):
         # Without `--bench` its default has not been parsed yet when `--help` is.
         entry: Entry = ctx.params.get("bench") or _entry(DEFAULT_BENCH)
         if isinstance(entry, Study):
-            groups = {"what runs": (_BENCH, _LIST), **STUDY_GROUPS}
+            groups = {"what runs": (BENCH, _LIST), **STUDY_GROUPS}
         else:
-            groups = dict(_GROUPS)
+            groups = dict(super().groups(ctx))
         if entry.flags:
             groups[f"flags of {entry.name}"] = tuple(map(flag_option, entry.flags))
         return groups
@@ -98,7 +98,7 @@ class RunCommand(GroupedCommand):
 
 def parse_flags(context: click.Context, entry: Entry, arguments: Sequence[str]) -> dict[str, Any]:
     """The values of the flags of a bench or study."""
-    own = option_names(run_command.get_params(context))
+    own = option_names(context.command.get_params(context))
     for flag in entry.flags:
         if flag.option in own:
             raise UsageError(f"{entry.name} has a flag with the name of the option --{flag.name}")
@@ -119,39 +119,40 @@ def _entry(name: str) -> Entry:
     return context.bench(name) or find_entry(name, context.entries)
 
 
-_BENCH = option(
-    "--bench", "NAME", _entry, "bench or study to run, by name or number", DEFAULT_BENCH
-)
+BENCH = option("--bench", "NAME", _entry, "bench or study to run, by name or number", DEFAULT_BENCH)
 # An eager option is parsed before the others: `--help` and errors depend on the bench.
-_BENCH.is_eager = True
+BENCH.is_eager = True
 _LIST = click.Option(["--list"], is_flag=True, help="list the benches and studies, and end")
-_GROUPS = {
-    "what runs": (*SIMULATION_GROUPS["what runs"], _BENCH, _LIST),
+GROUPS = {
+    "what runs": (*SIMULATION_GROUPS["what runs"], BENCH, _LIST),
     "a script, as with torchrun": TORCHRUN,
     **{title: options for title, options in SIMULATION_GROUPS.items() if title != "what runs"},
 }
 
 
 @click.pass_context
-def _run(
-    context: click.Context,
-    /,
-    *,
-    bench: Entry,
-    list: bool,  # noqa: A002 - the name of the option
-    flags: tuple[str, ...],
-    script: tuple[str, ...],
-    **options: Any,
-) -> int:
+def _run(context: click.Context, /, *, list: bool, script: tuple[str, ...], **options: Any) -> int:  # noqa: A002 - the name of the option
     cli = cli_context(context)
     if list:
         refuse_arguments(script)
         print_entries(cli.entries())
         return 0
+    return cli.execute(request_of(context, script=script, **options))
+
+
+def request_of(
+    context: click.Context,
+    *,
+    bench: Entry,
+    flags: tuple[str, ...],
+    script: tuple[str, ...],
+    **options: Any,
+) -> RunRequest | StudyRequest:
+    """The request of a command line of `run`. Raises `UsageError`."""
     if script or not isinstance(bench, Study):
         _refuse_point_options(context)
     for each in POINT_OPTIONS:
-        del options[str(each.name)]
+        options.pop(str(each.name), None)
     refuse_options(flags)
     start = script_start(options)
     if script:
@@ -160,13 +161,13 @@ def _run(
         options["sips"] = start.sips(options["sips"])
         program = RunRequest(SimulationOptions(**options), argv=script[1:], as_cuda=start.as_cuda)
         if start.module:
-            return cli.execute(replace(program, module=module_name(script[0])))
-        return cli.execute(replace(program, script=_script_path(script[0])))
+            return replace(program, module=module_name(script[0]))
+        return replace(program, script=_script_path(script[0]))
     values = parse_flags(context, bench, flags)
     start.refuse()
     if isinstance(bench, Study):
-        return cli.execute(StudyRequest(bench, _study_options(context, bench, values), values))
-    return cli.execute(RunRequest(SimulationOptions(**options), bench=bench, flags=values))
+        return StudyRequest(bench, _study_options(context, bench, values), values)
+    return RunRequest(SimulationOptions(**options), bench=bench, flags=values)
 
 
 def _study_options(
@@ -234,7 +235,7 @@ def _refuse_script(argument: str) -> None:
 
 
 run_command = RunCommand(
-    _GROUPS,
+    GROUPS,
     name="run",
     callback=_run,
     help="Simulate multi-chip AI accelerators: one process per SIP, the same result for any number "

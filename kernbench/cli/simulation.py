@@ -13,6 +13,7 @@ from coordinator.launcher import Launcher
 from coordinator.plan import Plan, ProgramSpec, RunConfig, load_config
 from coordinator.report.failed_reports import FailedReports
 from coordinator.report.files import prepare_directory
+from coordinator.report.hosts_heading import HeadingOfHosts
 from coordinator.report.progress import progress
 from coordinator.report.record_rows import RecordRows
 from coordinator.report.run_directory import RunFiles
@@ -190,7 +191,7 @@ def run(
     print_lines(lines.heading(plan))
     if note := _note_on_cores(plan):
         print_note(note)
-    observer = progress(sys.stderr, alone=plan.procs == 1)
+    observer = HeadingOfHosts(progress(sys.stderr, alone=plan.procs == 1))
     files = None if lock is None else RunFiles(lock, plan, partial(_why, plan.sips, verbose), _WHY)
     result = Session(plan, launcher, observer, files).run()
     report = summarise(plan, result, _verdict(plan, result))

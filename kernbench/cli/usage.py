@@ -6,7 +6,7 @@ from itertools import chain
 import click
 
 from kernbench.cli.options import CliContext, flag_option, option_names
-from kernbench.cli.run import run_command
+from kernbench.cli.run import RunCommand
 from runtime.core.bench_registry import Study
 from runtime.core.errors import UsageError, nearest
 
@@ -34,13 +34,13 @@ def _problem(error: click.UsageError, arguments: Sequence[str]) -> str:
 def _unknown_option(given: str, context: click.Context) -> str:
     known = option_names(context.command.params)
     parent = context.parent
-    if parent is not None and parent.command is run_command:
+    if parent is not None and isinstance(parent.command, RunCommand):
         # The context is that of the flags of a bench: they stand beside the options of `run`.
         entry = parent.params["bench"]
         if given in _flags_of_all(context):
             kind = "study" if isinstance(entry, Study) else "bench"
             return f"{given} is not an option of the {kind} {entry.name}"
-        known += option_names(run_command.get_params(parent))
+        known += option_names(parent.command.get_params(parent))
         known = [name for name in known if name.startswith("--")]
     return f"unknown option {given!r}{nearest(given, known)}"
 

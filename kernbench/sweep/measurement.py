@@ -23,6 +23,7 @@ from coordinator.failure import (
     RunStalled,
 )
 from coordinator.launcher import InterpreterLauncher
+from coordinator.placement import Placement
 from coordinator.plan import Plan, ProgramSpec, RunConfig
 from coordinator.session import RunResult, Session
 from kernbench.cli.exit_codes import print_note
@@ -237,6 +238,9 @@ class _NoProgress:
     """Observes a run and shows nothing: the sweep has a progress of its own."""
 
     def launched(self, pids: tuple[int, ...]) -> None:
+        pass
+
+    def placed(self, placement: Placement, sips_of_lp: tuple[tuple[int, ...], ...]) -> None:
         pass
 
     def status(self, status: Status, sips: tuple[int, ...]) -> None:

@@ -194,6 +194,8 @@ class Busy(Wire, frozen=True):
 
     Nothing else of the LP goes on meanwhile, so another thread sends it, on a connection of its
     own. The program has been computing for `stretch_s`; `imports` is whether it imports a module.
+    `used_s` is the processor time of the process, `used_by_children_s` that of its children which
+    have ended.
     """
 
     lp: LpNumber
@@ -201,6 +203,8 @@ class Busy(Wire, frozen=True):
     stretch_s: Seconds
     imports: bool
     ranks: tuple[RankActivity, ...]
+    used_s: Seconds = 0.0
+    used_by_children_s: Seconds = 0.0
 
 
 class TraceChunk(Wire, frozen=True):

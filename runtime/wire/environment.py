@@ -1,7 +1,9 @@
 """The environment variables of kernbench: set by the user, or by a coordinator for its LPs."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from runtime.core.errors import UsageError
 
@@ -17,6 +19,13 @@ TORCHRUN_RUN = "KERNBENCH_RUN"
 """Set by the user: the run which the workers of torchrun join, as the command `run --topology …`
 without a script.
 """
+
+MASTER = "KERNBENCH_MASTER"
+"""Set by the user: HOST:PORT of the process of rank 0 of `kernbench node`."""
+SECRET = "KERNBENCH_SECRET"  # noqa: S105 - the name of a variable
+"""Set by the user: the secret of all processes of `kernbench node`."""
+SECRET_FILE = "KERNBENCH_SECRET_FILE"  # noqa: S105 - as above
+"""Set by the user: a file with that secret, and with mode 0600."""
 
 CCL_TRACE = "KERNBENCH_CCL_TRACE"
 """Set by the user: 1 requests a line for every slot that a kernel sends or receives."""
@@ -81,22 +90,39 @@ def run_directory() -> Path | None:
     return Path(directory) if directory else None
 
 
-def rank_environment(rank: int, world_size: int, *, script: bool) -> dict[str, str]:
-    """The variables with which `torchrun` starts rank `rank` on a host of its own.
+@dataclass(frozen=True)
+class RankPlace:
+    """Where a rank stands: among all ranks, among those of its host, and its host among all."""
+
+    rank: int
+    world_size: int
+    local_rank: int
+    local_world_size: int
+    host: int
+    hosts: int
+
+    @classmethod
+    def on_one_host(cls, rank: int, world_size: int) -> Self:
+        """Where rank `rank` stands if all ranks are on one host."""
+        return cls(rank, world_size, rank, world_size, 0, 1)
+
+
+def rank_environment(place: RankPlace, *, script: bool) -> dict[str, str]:
+    """The variables with which `torchrun` starts the rank at `place`.
 
     Those that name torchrun itself are for a `script` only: a spawned function has none.
     """
     variables = {
-        "RANK": rank,
-        "LOCAL_RANK": rank,
-        "WORLD_SIZE": world_size,
-        "LOCAL_WORLD_SIZE": world_size,
-        # The hosts of a run: there is one.
-        "GROUP_RANK": 0,
-        "GROUP_WORLD_SIZE": 1,
-        "ROLE_RANK": rank,
+        "RANK": place.rank,
+        "LOCAL_RANK": place.local_rank,
+        "WORLD_SIZE": place.world_size,
+        "LOCAL_WORLD_SIZE": place.local_world_size,
+        # Groups of torchrun are hosts.
+        "GROUP_RANK": place.host,
+        "GROUP_WORLD_SIZE": place.hosts,
+        "ROLE_RANK": place.rank,
         "ROLE_NAME": "default",
-        "ROLE_WORLD_SIZE": world_size,
+        "ROLE_WORLD_SIZE": place.world_size,
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": 29500,
     }

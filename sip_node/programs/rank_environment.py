@@ -8,21 +8,42 @@ import os
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 
-from runtime.wire.environment import rank_environment
+from runtime.wire.control import Peers
+from runtime.wire.environment import RankPlace, rank_environment
 
 own_variables: ContextVar[dict[str, str]] = ContextVar("own_variables")
 """The variables of the rank that runs, as it has changed them."""
 
 
-def provide_variables(ranks: Sequence[int], world_size: int, *, script: bool) -> None:
+def rank_place(peers: Peers, rank: int, world_size: int) -> RankPlace:
+    """Where a rank of a run stands, which has SIP number `rank`."""
+    host_of = {
+        sip: host
+        for sips, host in zip(peers.sips_of_lp, peers.hosts, strict=True)
+        for sip in sips
+        if sip < world_size
+    }
+    beside = sorted(other for other, host in host_of.items() if host == host_of[rank])
+    return RankPlace(
+        rank=rank,
+        world_size=world_size,
+        local_rank=beside.index(rank),
+        local_world_size=len(beside),
+        host=host_of[rank],
+        hosts=len(set(host_of.values())),
+    )
+
+
+def provide_variables(places: Sequence[RankPlace], *, script: bool) -> None:
     """Set the variables of the ranks of this process, before their programs start."""
-    if not ranks:
+    if not places:
         return
-    variables = rank_environment(ranks[0], world_size, script=script)
-    if not script:
-        # A program that spawns its ranks sets the address itself, as PyTorch requires.
+    variables = rank_environment(places[0], script=script)
+    if not script or places[0].hosts > 1:
+        # A program that spawns its ranks sets the address itself, as PyTorch requires; a launcher
+        # on several hosts does.
         variables |= {name: os.environ[name] for name in _ADDRESS if name in os.environ}
-    if len(ranks) == 1:
+    if len(places) == 1:
         os.environ.update(variables)
     else:
         os.environ.update({name: variables[name] for name in _ADDRESS})
@@ -31,7 +52,7 @@ def provide_variables(ranks: Sequence[int], world_size: int, *, script: bool) ->
 
 
 _ADDRESS = ("MASTER_ADDR", "MASTER_PORT")
-_OF_A_RANK = frozenset(rank_environment(0, 1, script=True)) - {*_ADDRESS}
+_OF_A_RANK = frozenset(rank_environment(RankPlace.on_one_host(0, 1), script=True)) - {*_ADDRESS}
 
 
 # No other class can take its place.

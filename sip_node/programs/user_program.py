@@ -11,7 +11,7 @@ from runtime.core.bench_source import import_source, is_file, split_source
 from runtime.core.imported_code import SCRIPT
 from runtime.core.package_check import put_first
 from runtime.wire.control import Job
-from runtime.wire.environment import rank_environment
+from runtime.wire.environment import RankPlace, rank_environment
 from sip_node.programs.rank_environment import own_variables
 
 Function = Callable[..., object]
@@ -62,12 +62,12 @@ class Programs:
             return Path(source), Path(source).stem
         return None
 
-    def of(self, rank: int, world_size: int) -> Callable[[], object]:
+    def of(self, place: RankPlace) -> Callable[[], object]:
         """The program of one rank, ready to be called without arguments."""
-        main = self._main(rank)
+        main = self._main(place.rank)
 
         def run() -> object:
-            own_variables.set(rank_environment(rank, world_size, script=self.job.is_script))
+            own_variables.set(rank_environment(place, script=self.job.is_script))
             return main()
 
         return run

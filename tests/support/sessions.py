@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from coordinator.launcher import InterpreterLauncher
+from coordinator.placement import Placement
 from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.session import RunResult, Session
 from runtime.wire.control import Status
@@ -42,6 +43,9 @@ class Recorder:
 
     def launched(self, pids: tuple[int, ...]) -> None:
         self.pids = pids
+
+    def placed(self, placement: Placement, sips_of_lp: tuple[tuple[int, ...], ...]) -> None:
+        self.placement = placement
 
     def status(self, status: Status, sips: tuple[int, ...]) -> None:
         self.statuses.append((status, sips))

@@ -9,6 +9,7 @@ import pytest
 
 from runtime.core.imported_code import SCRIPT
 from runtime.wire.control import Job
+from runtime.wire.environment import RankPlace
 from sip_node.programs.user_program import ProgramExited, Programs
 
 
@@ -64,7 +65,7 @@ def test_a_module_runs_as_main_with_the_working_directory_on_the_path(
     monkeypatch.setattr(sys, "path", sys.path.copy())
     given = msgspec.structs.replace(job("module", "recipes.train"), argv=("-x",))
     with pytest.raises(ProgramExited, match="exit code 7"):
-        copy_context().run(Programs(given).of(0, 1))
+        copy_context().run(Programs(given).of(RankPlace.on_one_host(0, 1)))
 
 
 def test_a_script_is_announced_before_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -76,6 +77,6 @@ def test_a_script_is_announced_before_it_runs(tmp_path: Path, monkeypatch: pytes
     programs = Programs(
         job("script", str(script)), script_starts=lambda file: contents.append(file.read_text())
     )
-    copy_context().run(programs.of(0, 1))
+    copy_context().run(programs.of(RankPlace.on_one_host(0, 1)))
     assert script.read_text() == "edited"
     assert contents == ["import pathlib\npathlib.Path(__file__).write_text('edited')\n"]

@@ -1,0 +1,109 @@
+"""`kernbench node`: one process of a run whose processes a launcher of the site starts."""
+
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import click
+
+from kernbench.cli.group import arguments_of_command
+from kernbench.cli.options import COUNT, FILE, NATURAL, cli_context, option
+from kernbench.cli.run import GROUPS, RunCommand, StudyRequest, request_of
+from kernbench.node.meeting import MeetingOptions
+from kernbench.node.request import NodeRequest
+from runtime.core.errors import UsageError
+
+_EXAMPLES = """\b
+examples, the same command line for every process:
+  torchrun --nnodes 2 --nproc-per-node 4 --no-python kernbench node train.py
+  srun --ntasks 8 kernbench node --bench ccl-allreduce
+  mpirun -x KERNBENCH_MASTER=10.0.0.1:29400 -n 8 kernbench node train.py
+  kernbench node --rank 0 --world 2 --master 127.0.0.1:29400 train.py"""
+
+_OF_A_PROCESS = ("--rank", "--bind", "--secret-file", "--master")
+"""The options that need not be the same for all processes."""
+_PLACE = (
+    option("--rank", "R", NATURAL, "number of this process, from 0  [default: by the launcher]"),
+    option("--world", "W", COUNT, "number of all processes  [default: by the launcher]"),
+    option(
+        "--master",
+        "HOST:PORT",
+        str,
+        "where the process of rank 0 listens  [default: KERNBENCH_MASTER, torchrun, Slurm]",
+    ),
+    option(
+        "--bind",
+        "ADDRESS",
+        str,
+        "address of this host for the others  [default: that of the route to the master]",
+    ),
+    option(
+        "--secret-file",
+        "FILE",
+        FILE,
+        "the secret of a run over several hosts, mode 0600  [default: KERNBENCH_SECRET_FILE, "
+        "KERNBENCH_SECRET]",
+    ),
+)
+
+
+class NodeCommand(RunCommand):
+    """As `run`, and which process of the run this one is."""
+
+    def groups(self, ctx: click.Context) -> Mapping[str, Sequence[click.Option]]:
+        """The place of the process, then the options of `run`."""
+        return {"which process this is": _PLACE, **super().groups(ctx)}
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The usage line."""
+        formatter.write_usage(
+            "kernbench node", "[options] [options of run] [SCRIPT [arguments of the script]]"
+        )
+
+
+@click.pass_context
+def _node(
+    context: click.Context,
+    /,
+    *,
+    rank: int | None,
+    world: int | None,
+    list: bool,  # noqa: A002 - the name of the option
+    **options: Any,
+) -> int:
+    if list:
+        raise UsageError("--list is an option of `kernbench run`")
+    meeting = MeetingOptions(*(options.pop(name) for name in ("master", "bind", "secret_file")))
+    run = request_of(context, **options)
+    if isinstance(run, StudyRequest):
+        raise UsageError(
+            f"{run.study.name} is a study, which makes many simulations: --on runs them on a "
+            "cluster (docs/clusters.md)"
+        )
+    command = _command_of_all(arguments_of_command(context))
+    return cli_context(context).execute(NodeRequest(run, rank, world, meeting, command))
+
+
+def _command_of_all(arguments: Sequence[str]) -> str:
+    """A hash of the arguments that all processes have in common."""
+    common = list[str]()
+    skips = False
+    for argument in arguments:
+        name, equals, _ = argument.partition("=")
+        if skips:
+            skips = False
+        elif name in _OF_A_PROCESS:
+            skips = not equals
+        else:
+            common.append(argument)
+    return blake2b("\0".join(common).encode(), digest_size=8).hexdigest()
+
+
+node_command = NodeCommand(
+    {"which process this is": _PLACE, **GROUPS},
+    name="node",
+    callback=_node,
+    help="One process of a run whose processes a launcher starts, on one host or on several: "
+    "torchrun, srun, mpirun, or a shell.",
+    epilog=_EXAMPLES,
+)

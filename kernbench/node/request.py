@@ -1,0 +1,21 @@
+"""What `kernbench node` has read from its command line."""
+
+from dataclasses import dataclass
+
+from kernbench.cli.run import RunRequest
+from kernbench.node.meeting import MeetingOptions
+
+
+@dataclass(frozen=True)
+class NodeRequest:
+    """A process of a run: `rank` of `world_size`, where options say it.
+
+    `run` is what is simulated. `command` is a hash of the part of the command line which is the
+    same for all processes.
+    """
+
+    run: RunRequest
+    rank: int | None
+    world_size: int | None
+    meeting: MeetingOptions
+    command: str
