@@ -4,7 +4,6 @@ import signal
 from dataclasses import dataclass
 
 from coordinator.late_ranks import LateRanks
-from coordinator.launcher import UNKNOWN_EXIT
 from runtime.core.errors import KernbenchError
 from runtime.core.simtime import format_ps
 from runtime.wire.control import Failed
@@ -114,8 +113,6 @@ class LpDied(KernbenchError):  # noqa: N818 - it is the LP that died
         # Popen and multiprocessing report the death by signal n as the exit code -n.
         if self.exit_code < 0:
             return f"was killed by {self.signal_name}"
-        if self.exit_code == UNKNOWN_EXIT:
-            return "has ended"
         return f"exited with code {self.exit_code}"
 
     def __str__(self) -> str:

@@ -74,10 +74,6 @@ class LpSpec:
         return coordinator | {RUN_DIRECTORY: str(self.directory)}
 
 
-UNKNOWN_EXIT = 256
-"""For a process that has ended without its exit code, which only its parent gets."""
-
-
 class Child(Protocol):
     """The process of one LP."""
 
@@ -87,9 +83,7 @@ class Child(Protocol):
         ...
 
     def wait(self, timeout_s: float) -> int | None:
-        """Its exit code, -n after signal n, `UNKNOWN_EXIT`, or None if it still runs after
-        `timeout_s`.
-        """
+        """Its exit code, -n after signal n, or None if it still runs after `timeout_s`."""
         ...
 
     def terminate(self) -> None:

@@ -27,14 +27,14 @@ class NodeLaunch(Launch):
     def __init__(
         self,
         launcher: Launcher,
+        *,
         run_id: str,
         control: str,
         site: SiteArguments,
         directory: HostDirectory | None,
         publish: Callable[[str], None],
-        began_s: float | None = None,
     ) -> None:
-        self.began_s = now_s() if began_s is None else began_s
+        self.began_s = now_s()
         self.run_id = run_id
         self.children = Children(launcher)
         self._control, self._site, self._publish = control, site, publish

@@ -34,7 +34,6 @@ from coordinator.failure import (
     SlowExit,
 )
 from coordinator.late_ranks import CollectiveWaits
-from coordinator.launcher import UNKNOWN_EXIT
 from coordinator.liveness import Liveness
 from coordinator.placement import Placement
 from coordinator.processor_time import ProcessorTime, processor_time
@@ -183,7 +182,7 @@ class Watch:
     def require_clean_exits(self) -> None:
         """Raise `LpExitFailed` if an LP has exited with a code other than 0 after its report."""
         for lp, code in self._children.exited().items():
-            if code not in (0, UNKNOWN_EXIT):
+            if code:
                 raise LpExitFailed(self._process(lp), code, self._reached_ps(lp))
 
     def _running(self) -> list[int]:

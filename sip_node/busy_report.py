@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Protocol
 
+from runtime.core.wallclock import now_s
 from runtime.wire.control import RankActivity
 from sip_node.import_state import imports_module
 
@@ -24,12 +25,15 @@ class Send(Protocol):
 
 @contextmanager
 def busy_reports(
-    stretch_s: Callable[[], float], ranks: Callable[[], Sequence[RankActivity]], send: Send
+    stretch_s: Callable[[], float],
+    ranks: Callable[[], Sequence[RankActivity]],
+    send: Send,
+    imports: Callable[[], bool] = imports_module,
 ) -> Generator[None]:
     """Call `send` in another thread every `PERIOD_S` while a program of this thread is busy.
 
-    `stretch_s()` is how long the running program has not waited, 0 if none runs. All three are
-    called in the other thread.
+    `stretch_s()` is how long the running program has not waited, 0 if none runs, and `imports()`
+    whether it imports a module. All are called in the other thread.
     """
     left = Event()
 
@@ -37,7 +41,7 @@ def busy_reports(
         while not left.wait(PERIOD_S):
             stretch = stretch_s()
             if stretch >= PERIOD_S:
-                send(stretch, tuple(ranks()), imports=imports_module())
+                send(stretch, tuple(ranks()), imports=imports())
 
     thread = Thread(target=report, name="busy reports", daemon=True)
     thread.start()
@@ -46,3 +50,14 @@ def busy_reports(
     finally:
         left.set()
         thread.join()
+
+
+@contextmanager
+def start_reports(send: Send) -> Generator[None]:
+    """Call `send` in another thread while this LP builds its chips and imports its program.
+
+    The coordinator of an LP on another host cannot read the processor time of its process.
+    """
+    began_s = now_s()
+    with busy_reports(lambda: now_s() - began_s, tuple, send, lambda: True):
+        yield

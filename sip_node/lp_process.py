@@ -3,6 +3,7 @@
 import gc
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from msgspec.structs import replace
 
@@ -12,17 +13,15 @@ from runtime.wire.control import Failed, ModuleCode, Peers
 from runtime.wire.environment import AS_CUDA, TORCHRUN_RUN, full_traceback_requested
 from runtime.wire.lp_name import lp_name
 from runtime.wire.pieces import cut_text
-from sip_node.busy_report import busy_reports
+from sip_node.busy_report import busy_reports, start_reports
 from sip_node.chip.failure import ProgramRaised
 from sip_node.control import JOIN_S, Control
-from sip_node.ending import Ending
 from sip_node.lp_channels import Joining, LpChannels
 from sip_node.node import LpNode
 from sip_node.programs.clock_warning import watch_clocks
 from sip_node.programs.rank_environment import provide_variables, rank_place
 from sip_node.programs.user_program import Function, ProgramExited, Programs
 from sip_node.reporter import Reporter
-from sip_node.site import Site
 from sip_node.user_traceback import error_text, user_traceback
 
 
@@ -63,34 +62,25 @@ def _run(
     function: Function | None,
     args: tuple[object, ...],
 ) -> None:
-    channels = LpChannels(joining, control.socket)
+    site, lp, full = joining.site, joining.lp, False
+    channels: LpChannels | None = None
     node: LpNode | None = None
-    lp, ending, full = joining.lp, joining.ending, False
     try:
         full = full_traceback_requested()
-        host = None if joining.site is None else joining.site.host
-        command = "" if joining.site is None else joining.site.command
+        channels = LpChannels(joining, control.socket)
+        host, command = (None, "") if site is None else (site.host, site.command)
         peers = control.hello(channels.endpoint, _news(recorder), host, command)
         lp = peers.lp
-        programs = Programs(peers.job, function, args, recorder.record)
-        node = LpNode(peers, programs, channels.reach(peers), Reporter(control, lp))
-        _name_ranks(ending, joining.site, peers, node)
-        places = [
-            rank_place(peers, sip, node.world_size)
-            for sip in peers.sips_of_lp[lp]
-            if sip < node.world_size
-        ]
-        provide_variables(places, script=peers.job.is_script)
-        # What a rank starts takes no part in the run.
-        os.environ.pop(TORCHRUN_RUN, None)
-        if peers.job.as_cuda:
-            os.environ[AS_CUDA] = "1"
-        watch_clocks(len(places))
-        # The rules of the decoder follow from the topology, so the node is built first. Peers send
-        # nothing before all LPs are ready.
-        channels.connect(node.decoder())
-        _record_named_code(recorder, programs, node.ccl_modules)
-        control.ready(node.config_hash, _news(recorder))
+        with nullcontext() if site is None else start_reports(control.send_busy):
+            programs = Programs(peers.job, function, args, recorder.record)
+            node = LpNode(peers, programs, channels.reach(peers), Reporter(control, lp))
+            _name_ranks(joining, peers, node)
+            _prepare_environment(peers, node)
+            # The rules of the decoder follow from the topology, so the node is built first. Peers
+            # send nothing before all LPs are ready.
+            channels.connect(node.decoder())
+            _record_named_code(recorder, programs, node.ccl_modules)
+            control.ready(node.config_hash, _news(recorder))
         control.wait_start()
         with busy_reports(node.stretch_s, node.activities, control.send_busy):
             done = node.run()
@@ -106,14 +96,28 @@ def _run(
     except Exception as error:  # noqa: BLE001 - every cause is reported
         _fail(control, joining, lp, node, error, rank=-1, full=full)
     finally:
-        channels.close()
+        if channels is not None:
+            channels.close()
 
 
-def _name_ranks(ending: Ending, site: Site | None, peers: Peers, node: LpNode) -> None:
+def _name_ranks(joining: Joining, peers: Peers, node: LpNode) -> None:
     """From now on, a line about the end of this process names its LP, ranks and simulated time."""
-    ending.now_ps = lambda: node.now_ps
-    if site is not None:
-        ending.name = f"{lp_name(peers.lp, peers.sips_of_lp[peers.lp])} on {site.name}"
+    joining.ending.now_ps = lambda: node.now_ps
+    if joining.site is not None:
+        name = lp_name(peers.lp, peers.sips_of_lp[peers.lp])
+        joining.ending.name = f"{name} on {joining.site.name}"
+
+
+def _prepare_environment(peers: Peers, node: LpNode) -> None:
+    """Set the variables of the ranks of this process."""
+    ranks = [sip for sip in peers.sips_of_lp[peers.lp] if sip < node.world_size]
+    places = [rank_place(peers, rank, node.world_size) for rank in ranks]
+    provide_variables(places, script=peers.job.is_script)
+    # What a rank starts takes no part in the run.
+    os.environ.pop(TORCHRUN_RUN, None)
+    if peers.job.as_cuda:
+        os.environ[AS_CUDA] = "1"
+    watch_clocks(len(ranks))
 
 
 def _record_named_code(

@@ -54,11 +54,11 @@ def _coordinate(run: RunRequest, place: Place, meeting: Meeting, site: SiteArgum
     launch = NodeLaunch(
         # Launchers send their signals to the group of this process.
         InterpreterLauncher(own_group=True),
-        meeting.run_id,
-        meeting.control,
-        site,
-        meeting.joined,
-        meeting.publish,
+        run_id=meeting.run_id,
+        control=meeting.control,
+        site=site,
+        directory=meeting.joined,
+        publish=meeting.publish,
     )
     with launch:
         return simulate(run, launch)

@@ -20,6 +20,7 @@ from runtime.torch.process_errors import (
     ProcessExitedException,
     ProcessRaisedException,
 )
+from runtime.torch.rank_state import current_rank
 from runtime.wire.environment import coordinator_pid, full_traceback_requested
 
 if TYPE_CHECKING:
@@ -217,10 +218,15 @@ def _shown(error: BaseException) -> BaseException:
 def _check(nprocs: int, start_method: str) -> None:
     # A spawned script is imported by its ranks. Without a `__main__` guard it would spawn again
     # there.
-    if coordinator_pid() is not None:
+    if coordinator_pid() is not None or current_rank.get(None) is not None:
+        hosts = int(os.environ.get("GROUP_WORLD_SIZE", "1"))
+        instead = (
+            f"; it starts processes on one host, and this run has {hosts}, whose launcher starts "
+            "the ranks"
+        )
         raise RuntimeError(
             "torch.multiprocessing.spawn: this process is a rank of a run already, ranks cannot "
-            "spawn ranks"
+            f"spawn ranks{instead if hosts > 1 else ''}"
         )
     if start_method != "spawn":
         raise ValueError(
