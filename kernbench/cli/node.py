@@ -20,8 +20,8 @@ examples, the same command line for every process:
   mpirun -x KERNBENCH_MASTER=10.0.0.1:29400 -n 8 kernbench node train.py
   kernbench node --rank 0 --world 2 --master 127.0.0.1:29400 train.py"""
 
-_OF_A_PROCESS = ("--rank", "--bind", "--secret-file", "--master")
-"""The options that need not be the same for all processes."""
+_OF_A_PROCESS = ("--rank", "--bind", "--secret-file", "--master", "--out", "--timeout")
+"""The options that need not be the same for all processes. The last two are for rank 0 alone."""
 _PLACE = (
     option("--rank", "R", NATURAL, "number of this process, from 0  [default: by the launcher]"),
     option("--world", "W", COUNT, "number of all processes  [default: by the launcher]"),
