@@ -30,13 +30,13 @@ from coordinator.launch import Launch
 from coordinator.launcher import Launcher
 from coordinator.plan import Plan
 from coordinator.rendezvous import Rendezvous
-from coordinator.strangers import stranger_warnings, strangers_of
+from coordinator.strangers import Strangers, stranger_warnings, strangers_of
 from coordinator.watch import RunObserver, Watch
 from runtime.core.errors import InvariantError, KernbenchError, ProtocolError
 from runtime.core.imported_code import CodeFile
 from runtime.core.wallclock import now_s
 from runtime.diagnosis.deadlock import deadlock
-from runtime.wire.control import Done, Hello, Peers, Ready, Start
+from runtime.wire.control import Done, Hello, Peers, Ready, Refused, Start
 
 
 class RunWriter(Protocol):
@@ -68,7 +68,7 @@ class RunResult:
     wall_s: float
     slow_exits: tuple[SlowExit, ...] = ()
     code: Mapping[str, CodeFile] = field(default_factory=dict[str, CodeFile])
-    refusals: Mapping[str, int] = field(default_factory=dict[str, int])
+    refusals: tuple[Refused, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -76,7 +76,7 @@ class RunResult:
         return self.error is None or isinstance(self.error, LpExitFailed)
 
     @property
-    def strangers(self) -> dict[str, dict[str, int]]:
+    def strangers(self) -> Strangers:
         """How often each socket refused processes that are not of the run, by reason."""
         return strangers_of(self.collected.done, self.refusals)
 
@@ -119,7 +119,7 @@ class Session:
         with (
             _stopped_by_signals(self),
             launch.directory as directory,
-            Rendezvous(directory.control_endpoint, launch.run_id, self._plan.procs) as rendezvous,
+            Rendezvous([directory.control_endpoint], launch.run_id, self._plan.procs) as rendezvous,
             launch.children as children,
             _notified_of_the_end(self._observer),
         ):
@@ -166,7 +166,7 @@ class Session:
             wall_s=ended_s - started_s,
             slow_exits=slow_exits,
             code=code.files,
-            refusals=dict(rendezvous.refusals),
+            refusals=rendezvous.refusals,
         )
 
     def stop(self, signum: int = signal.SIGINT) -> None:

@@ -30,8 +30,10 @@ from runtime.wire.control import (
 )
 from runtime.wire.environment import coordinator_pid
 from runtime.wire.fields import PROTOCOL_VERSION
+from runtime.wire.passwords import Passwords
 from runtime.wire.pieces import PieceJoiner, encoded_messages
 from sip_node import lifeline
+from sip_node.pdes.curve import Curve
 
 PATIENCE_S = 600.0
 """Longest wait for the next message of the coordinator.
@@ -79,6 +81,7 @@ class Control:
         self.socket.set(zmq.RECONNECT_IVL, _RECONNECT_MS)
         # A child follows its parent process instead, which also works when the socket hangs.
         self._connection = None if coordinator_pid() is not None else _Connection(self.socket)
+        self._encrypt(self.socket)
         self.socket.connect(endpoint)
 
     def hello(self, data_endpoint: str, code: tuple[ModuleCode, ...] = ()) -> Peers:
@@ -135,6 +138,7 @@ class Control:
         # A socket belongs to one thread.
         socket = self._context.socket(zmq.DEALER)
         socket.set(zmq.LINGER, _LINGER_MS)
+        self._encrypt(socket)
         socket.connect(self._endpoint)
         message = Busy(
             lp=self._lp, run_id=self._run_id, stretch_s=stretch_s, imports=imports, ranks=ranks
@@ -152,6 +156,10 @@ class Control:
             self._connection.release()
         self.socket.close()
         self._context.term()
+
+    def _encrypt(self, socket: zmq.Socket[bytes]) -> None:
+        if self._endpoint.startswith("tcp://"):
+            Curve(Passwords(self._run_id)).join(socket, self._endpoint)
 
     def _expect(self, kind: type[_Expected]) -> _Expected:
         message = None

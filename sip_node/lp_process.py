@@ -3,12 +3,13 @@
 import gc
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from msgspec.structs import replace
 
-from runtime.core.errors import ConfigError, ProtocolError, RunAborted, UsageError
+from runtime.core.errors import ConfigError, ConnectionLost, ProtocolError, RunAborted, UsageError
 from runtime.core.imported_code import ImportRecorder
-from runtime.wire.control import Failed, ModuleCode, Refused
+from runtime.wire.control import Failed, ModuleCode
 from runtime.wire.environment import (
     AS_CUDA,
     TORCHRUN_RUN,
@@ -66,19 +67,26 @@ def _run(
     args: tuple[object, ...],
 ) -> None:
     directory = run_directory()
-    endpoint = "tcp://127.0.0.1:*" if directory is None else f"ipc://{directory}/lp{lp}"
     channels: Transport
-    channels = transport = ZmqTransport(lp, run_id, endpoint, control.socket)
+    channels = transport = ZmqTransport(run_id, control.socket)
     node: LpNode | None = None
     full = False
     try:
         full = full_traceback_requested()
-        peers = control.hello(transport.endpoint, _news(recorder))
+        # Without a directory of the run there is no place for the files of ipc.
+        endpoint = ""
+        if directory is None:
+            endpoint = transport.listen("127.0.0.1")
+        else:
+            transport.bind(lp, _ipc(directory, lp))
+        peers = control.hello(endpoint, _news(recorder))
         programs = Programs(peers.job, function, args, recorder.record)
 
         def reach(others: Sequence[int]) -> Transport:
             nonlocal channels
-            channels = with_board(transport, directory, lp, peers.endpoints, others)
+            if directory is not None:
+                lps = len(peers.endpoints)
+                channels = with_board(transport, directory, lp, lps, others, on_host=lps)
             return channels
 
         node = LpNode(peers, programs, reach, Reporter(control, lp))
@@ -91,13 +99,16 @@ def _run(
         watch_clocks(len(ranks))
         # The rules of the decoder follow from the topology, so the node is built first. Peers send
         # nothing before all LPs are ready.
-        transport.connect({peer: peers.endpoints[peer] for peer in node.peers}, node.decoder())
+        near = {} if directory is None else {peer: _ipc(directory, peer) for peer in node.peers}
+        far = {peer: peers.endpoints[peer] for peer in node.peers if peer not in near}
+        transport.connect(lp, near, far, node.decoder())
         _record_named_code(recorder, programs, node.ccl_modules)
         control.ready(node.config_hash, _news(recorder))
         control.wait_start()
         with busy_reports(node.stretch_s, node.activities, control.send_busy):
             done = node.run()
-        control.send(replace(done, code=_news(recorder), refused=_refused(transport)))
+        refused, traffic = transport.refused(), transport.between_hosts()
+        control.send(replace(done, code=_news(recorder), refused=refused, between_hosts=traffic))
         control.finish()
     # The coordinator has the reason; it only lacks the rest of the trace.
     except RunAborted:
@@ -124,8 +135,9 @@ def _record_named_code(
         recorder.find(module, programs.folders)
 
 
-def _refused(transport: ZmqTransport) -> tuple[Refused, ...]:
-    return tuple(Refused(reason, times) for reason, times in transport.refused().items())
+def _ipc(directory: Path, lp: int) -> str:
+    """The endpoint of an LP of this host."""
+    return f"ipc://{directory}/lp{lp}"
 
 
 def _news(recorder: ImportRecorder) -> tuple[ModuleCode, ...]:
@@ -164,6 +176,7 @@ def _fail(
             exit_code=error.code if exited else 0,
             # By type: a program may have a class of the same name.
             about_input=isinstance(error, UsageError | ConfigError),
+            lost_peer=error.peer_lp if isinstance(error, ConnectionLost) else -1,
         )
     )
     control.finish()
