@@ -34,6 +34,20 @@ class SyncStatistics(Struct, frozen=True):
     null_messages: int
 
 
+class BetweenHosts(Struct, frozen=True):
+    """What all LPs have sent to LPs of other hosts, and the trips on the critical path of the run.
+
+    `silence_frames` are the frames that are reports and grants. `trips` is the number of trips
+    between hosts, one after the other, for which the run has waited: a network with a latency of λ
+    adds `trips` · λ to its time. With `delay_us`, all LPs count as being on hosts of their own.
+    """
+
+    frames: int
+    bytes: int
+    silence_frames: int
+    trips: int
+
+
 class RankSummary(Struct, frozen=True):
     """One rank and its SIP; `ok`, `wrong` and `unchecked` count the checks of a bench."""
 
@@ -76,7 +90,8 @@ class RunReport(Struct, frozen=True):
     of the tables and configuration files beside it, `inode` the number of their directory: both are
     set when it is written. `cpu` is the vector unit of the host: operators of PyTorch that run
     there may depend on it. `strangers` are the processes that are not of the run and were refused:
-    how many, by socket and reason.
+    how many, by socket and reason; `stranger_addresses` are the first of their addresses.
+    `between_hosts` is what all LPs have sent to LPs of other hosts.
     """
 
     bench: str
@@ -106,6 +121,8 @@ class RunReport(Struct, frozen=True):
     lps: tuple[LpSummary, ...]
     waits: Waits
     strangers: dict[str, dict[str, int]]
+    stranger_addresses: dict[str, dict[str, tuple[str, ...]]]
+    between_hosts: BetweenHosts
     versions: dict[str, str]
     cpu: str
     protocol: int
@@ -195,7 +212,15 @@ def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> 
         ranks=tuple(_rank_summary(report) for report in sips),
         lps=tuple(_lp_summary(done[lp], result.placement) for lp in sorted(done)),
         waits=waits_of(sips, result.error.waits if isinstance(result.error, IpcqDeadlock) else ()),
-        strangers=result.strangers,
+        strangers={
+            socket: {each.reason: each.times for each in refused}
+            for socket, refused in result.strangers.items()
+        },
+        stranger_addresses={
+            socket: {each.reason: each.addresses for each in refused if each.addresses}
+            for socket, refused in result.strangers.items()
+        },
+        between_hosts=_between_hosts(done),
         versions=versions(),
         cpu=cpu_capability(),
         protocol=PROTOCOL_VERSION,
@@ -274,6 +299,16 @@ def _sync_statistics(done: Mapping[int, Done]) -> SyncStatistics:
     rounds = max((lp.rounds for lp in lps), default=0)
     return SyncStatistics(
         rounds, sum(lp.messages for lp in lps), sum(lp.null_messages for lp in lps)
+    )
+
+
+def _between_hosts(done: Mapping[int, Done]) -> BetweenHosts:
+    traffic = [lp.between_hosts for lp in done.values()]
+    return BetweenHosts(
+        frames=sum(lp.frames for lp in traffic),
+        bytes=sum(lp.bytes for lp in traffic),
+        silence_frames=sum(lp.silence_frames for lp in traffic),
+        trips=max((lp.trips for lp in traffic), default=0),
     )
 
 

@@ -132,8 +132,8 @@ class LpLost(KernbenchError):  # noqa: N818 - it is the LP that is lost
 
     def __str__(self) -> str:
         return (
-            f"{self.process} is gone: {self.reason} before the end of the run; last reported time "
-            f"{format_ps(self.time_ps)}"
+            f"{self.process} is gone before the end of the run: its connection is lost "
+            f"({self.reason}); last reported time {format_ps(self.time_ps)}"
         )
 
 

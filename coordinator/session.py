@@ -32,13 +32,13 @@ from coordinator.launcher import Launcher
 from coordinator.placement import Placement, place
 from coordinator.plan import Plan
 from coordinator.rendezvous import Rendezvous
-from coordinator.strangers import stranger_warnings, strangers_of
+from coordinator.strangers import Strangers, stranger_warnings, strangers_of
 from coordinator.watch import RunObserver, Watch
 from runtime.core.errors import InvariantError, KernbenchError, ProtocolError
 from runtime.core.imported_code import CodeFile
 from runtime.core.wallclock import now_s
 from runtime.diagnosis.deadlock import deadlock
-from runtime.wire.control import Done, Hello, Peers, Ready, Start
+from runtime.wire.control import Done, Hello, Peers, Ready, Refused, Start
 
 
 class RunWriter(Protocol):
@@ -71,7 +71,7 @@ class RunResult:
     wall_s: float
     slow_exits: tuple[SlowExit, ...] = ()
     code: Mapping[str, CodeFile] = field(default_factory=dict[str, CodeFile])
-    refusals: Mapping[str, int] = field(default_factory=dict[str, int])
+    refusals: tuple[Refused, ...] = ()
     placement: Placement | None = None
 
     @property
@@ -80,7 +80,7 @@ class RunResult:
         return self.error is None or isinstance(self.error, LpExitFailed)
 
     @property
-    def strangers(self) -> dict[str, dict[str, int]]:
+    def strangers(self) -> Strangers:
         """How often each socket refused processes that are not of the run, by reason."""
         return strangers_of(self.collected.done, self.refusals)
 
@@ -172,7 +172,7 @@ class Session:
             wall_s=ended_s - started_s,
             slow_exits=slow_exits,
             code=code.files,
-            refusals=dict(rendezvous.refusals),
+            refusals=rendezvous.refusals,
             placement=self.placement,
         )
 

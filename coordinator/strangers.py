@@ -2,66 +2,48 @@
 the run goes on; at its end each kind of refusal is named once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from runtime.wire.control import Done
+from runtime.wire.control import Done, Refused
+from runtime.wire.refusals import printable
 
-_KINDS = 16
-"""Reasons that are kept; a stranger can send a different one each time."""
-_LONGEST_REASON = 120
-"""A reason repeats what the stranger has sent."""
-_OTHERS = "other reasons"
+_ADDRESSES_SHOWN = 3
+"""Addresses of a reason in the text of a warning at most; `run.json` has the first 16."""
 
-
-class Refusals:
-    """How many messages of strangers were refused, by reason."""
-
-    def __init__(self) -> None:
-        self._times: dict[str, int] = {}
-
-    @property
-    def times(self) -> Mapping[str, int]:
-        """The number of messages by reason, in the order in which the reasons came first."""
-        return self._times
-
-    def add(self, reason: str) -> None:
-        """Count a refusal."""
-        kind = _printable(reason)
-        if kind not in self._times and len(self._times) >= _KINDS:
-            kind = _OTHERS
-        self._times[kind] = self._times.get(kind, 0) + 1
+Strangers = Mapping[str, Sequence[Refused]]
+"""The refusals at each socket, by its name."""
 
 
-def strangers_of(
-    done: Mapping[int, Done], refusals: Mapping[str, int]
-) -> dict[str, dict[str, int]]:
-    """The refusals at each socket, by reason: those of the LPs that have reported, and
-    `refusals` of the coordinator. A socket without any is left out.
+def strangers_of(done: Mapping[int, Done], refusals: Sequence[Refused]) -> Strangers:
+    """The refusals at each socket: those of the LPs that have reported, and `refusals` of the
+    coordinator. A socket without any is left out.
     """
-    of_lps = {
-        f"LP {lp}": {_printable(each.reason): each.times for each in done[lp].refused}
-        for lp in sorted(done)
-    }
-    sockets = {"the coordinator": dict(refusals)} | of_lps
-    return {socket: reasons for socket, reasons in sockets.items() if reasons}
+    of_lps = {f"LP {lp}": [_printable(each) for each in done[lp].refused] for lp in sorted(done)}
+    sockets = {"the coordinator": list(refusals)} | of_lps
+    return {socket: refused for socket, refused in sockets.items() if refused}
 
 
-def stranger_warnings(strangers: Mapping[str, Mapping[str, int]]) -> list[str]:
+def stranger_warnings(strangers: Strangers) -> list[str]:
     """A line for each socket that has refused strangers."""
-    return [_warning(socket, reasons) for socket, reasons in strangers.items()]
+    return [_warning(socket, refused) for socket, refused in strangers.items()]
 
 
-def _warning(socket: str, reasons: Mapping[str, int]) -> str:
-    total = sum(reasons.values())
+def _warning(socket: str, refused: Iterable[Refused]) -> str:
+    total = sum(each.times for each in refused)
     what = "connection" if socket.startswith("LP") else "message"
-    kinds = "; ".join(f"{times} x {reason}" for reason, times in reasons.items())
+    kinds = "; ".join(f"{each.times} x {each.reason}{_origin(each)}" for each in refused)
     return (
         f"{socket} refused {total} {what}{'' if total == 1 else 's'} of processes that are not of "
         f"this run ({kinds}); the result is not affected"
     )
 
 
-def _printable(reason: str) -> str:
-    # What a stranger sends must not control the terminal of the user.
-    short = reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]} …"
-    return "".join(character if character.isprintable() else "?" for character in short)
+def _origin(refused: Refused) -> str:
+    shown = refused.addresses[:_ADDRESSES_SHOWN]
+    more = " and others" if len(refused.addresses) > len(shown) else ""
+    return f" from {', '.join(shown)}{more}" if shown else ""
+
+
+def _printable(refused: Refused) -> Refused:
+    addresses = tuple(printable(address) for address in refused.addresses)
+    return Refused(printable(refused.reason), refused.times, addresses)

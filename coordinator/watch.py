@@ -337,7 +337,7 @@ class Watch:
             if running:
                 others = self._states([lp for lp in missing if lp != hung], now)
                 self._children.show_stack(hung)
-            refusals = "; ".join(self._rendezvous.refusals)
+            refusals = "; ".join(each.reason for each in self._rendezvous.refusals)
             due += f" (refused: {refusals})" if refusals else ""
             used_s = self._liveness.used_in_silence_s(hung)
             reached_ps = self._reached_ps(hung)

@@ -53,6 +53,8 @@ def enter(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     ending = Ending(run_directory()) if site is None else Ending(None, f"rank {lp} on {site.name}")
+    if site is not None and site.lock >= 0:
+        ending.shared = site.join()
     _end_by_sigterm(None if site is None else ending)
     # The coordinator sends this signal when the LP hangs. The handler prints the stack even while
     # the interpreter is busy in one bytecode or in a C call.

@@ -44,9 +44,14 @@ class Ending:
                 sys.stderr.write(f"kernbench: {self.name} ends{time}: {reason}\n")
                 sys.stderr.flush()
 
-    def leave(self) -> None:
-        """Leave the directory that this process shares with others of its host."""
-        if self.shared is not None:
+    def leave(self, *, failed: bool) -> None:
+        """Leave the directory that this process shares with others of its host.
+
+        After a run that has failed it is removed, since one of them may be stopped.
+        """
+        if self.shared is not None and failed:
+            self.shared.abandon()
+        elif self.shared is not None:
             self.shared.leave()
 
     def at_once(self, reason: str, code: int = EXIT_ORPHANED) -> NoReturn:
@@ -55,6 +60,6 @@ class Ending:
         # The coordinator can no longer remove its directory, with the socket files in it.
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
-        self.leave()
+        self.leave(failed=True)
         # The main thread may be inside a C call, and a clean exit would wait for it.
         os._exit(code)

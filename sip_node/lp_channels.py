@@ -41,7 +41,7 @@ class LpChannels:
     """
 
     def __init__(self, joining: Joining, wake: zmq.Socket[bytes]) -> None:
-        self._joining = joining
+        self._joining, self._lp = joining, joining.lp
         self._directory: Path | None = run_directory()
         self._transport = ZmqTransport(joining.run_id, wake)
         self._channels: Transport = self._transport
@@ -62,16 +62,23 @@ class LpChannels:
 
         def transport_to(others: Sequence[int]) -> Transport:
             self._divide(peers, others)
-            self._channels = with_board(
-                self._transport, self._directory, peers.lp, len(peers.hosts), sorted(self._near)
-            )
+            if self._near and self._directory is not None:
+                host = peers.hosts[peers.lp]
+                self._channels = with_board(
+                    self._transport,
+                    self._directory,
+                    peers.lp,
+                    len(peers.hosts),
+                    sorted(self._near),
+                    on_host=peers.hosts.count(host),
+                )
             return self._channels
 
         return transport_to
 
     def connect(self, decoder: PeerDecoder) -> None:
         """Connect to the LPs that are reached; their input is checked by `decoder`."""
-        self._transport.connect(self._near, self._far, decoder)
+        self._transport.connect(self._lp, self._near, self._far, decoder)
 
     def complete(self, done: Done) -> Done:
         """The report of the LP with what its connections have counted."""
@@ -88,11 +95,13 @@ class LpChannels:
     def _divide(self, peers: Peers, others: Sequence[int]) -> None:
         """Divide the LPs that are reached into those of this host and those of others."""
         lp, site = peers.lp, self._joining.site
+        self._lp = lp
         beside = [other for other in others if peers.hosts[other] == peers.hosts[lp]]
         if site is not None and beside:
             # Not before: a process that is alone on its host leaves nothing there if it is killed.
-            shared = self._joining.ending.shared = site.join()
-            self._directory = shared.path
+            ending = self._joining.ending
+            ending.shared = ending.shared or site.join()
+            self._directory = ending.shared.path
             self._bind(lp)
         near = beside if self._directory is not None else []
         self._near = {other: f"ipc://{self._directory}/lp{other}" for other in near}

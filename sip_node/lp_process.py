@@ -41,18 +41,19 @@ def main(
     control = Control(
         joining.control_endpoint, joining.run_id, joining.lp, joining.ending, join_s=join_s
     )
+    failed = True
     try:
         _run(control, joining, recorder, function, args)
+        failed = False
     except RunAborted as abort:
         joining.ending.say(str(abort))
-        return 1
     finally:
         control.close()
-        joining.ending.leave()
+        joining.ending.leave(failed=failed)
         # Python collects once more when it exits, among a million objects of the chips that the
         # exit of the process frees anyway.
         gc.freeze()
-    return 0
+    return int(failed)
 
 
 def _run(

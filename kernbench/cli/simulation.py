@@ -10,6 +10,7 @@ from coordinator.aggregate import RunReport, merge_outcomes, sip_reports, summar
 from coordinator.failure import Interrupted, RankFailed
 from coordinator.launch import Launch
 from coordinator.launcher import Launcher
+from coordinator.node_launch import NodeLaunch
 from coordinator.plan import Plan, ProgramSpec, RunConfig, load_config
 from coordinator.report.failed_reports import FailedReports
 from coordinator.report.files import prepare_directory
@@ -189,7 +190,8 @@ def run(
     lock = prepare_directory(out, plan.program.name) if keeps_files else None
     directory = None if lock is None else lock.directory
     print_lines(lines.heading(plan))
-    if note := _note_on_cores(plan):
+    # On other hosts are other cores.
+    if not isinstance(launcher, NodeLaunch) and (note := _note_on_cores(plan)):
         print_note(note)
     observer = HeadingOfHosts(progress(sys.stderr, alone=plan.procs == 1))
     files = None if lock is None else RunFiles(lock, plan, partial(_why, plan.sips, verbose), _WHY)

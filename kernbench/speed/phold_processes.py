@@ -64,7 +64,9 @@ def _child(
     workload: Workload, lp: int, lps: int, directory: str, run_id: str, pipe: Connection
 ) -> None:
     endpoints = [f"ipc://{directory}/lp{peer}" for peer in range(lps)]
-    bound = None if lps == 1 else ZmqTransport(lp, run_id, endpoints[lp])
+    bound = None if lps == 1 else ZmqTransport(run_id)
+    if bound is not None:
+        bound.bind(lp, endpoints[lp])
     pipe.send("bound")
     pipe.recv()
     transport = None if bound is None else _connected(bound, workload, lp, endpoints)
@@ -86,5 +88,6 @@ def _connected(
     """The transport of an LP of a run of kernbench on one host."""
     lp_of = [workload.lp_of(entity, len(endpoints)) for entity in range(workload.entities)]
     peers = {peer: endpoint for peer, endpoint in enumerate(endpoints) if peer != lp}
-    bound.connect(peers, PeerDecoder(lp, lp_of))
-    return with_board(bound, Path(urlsplit(endpoints[lp]).path).parent, lp, endpoints, peers)
+    bound.connect(lp, peers, {}, PeerDecoder(lp, lp_of))
+    lps, directory = len(endpoints), Path(urlsplit(endpoints[lp]).path).parent
+    return with_board(bound, directory, lp, lps, peers, on_host=lps)

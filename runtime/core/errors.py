@@ -83,6 +83,20 @@ class ProtocolError(KernbenchError):
         return f"protocol error from {self.peer}: {self.problem}"
 
 
+class ConnectionLost(KernbenchError):  # noqa: N818 - names what has happened, as `RunAborted`
+    """The connection to an LP on another host has ended, which is final.
+
+    Fields: the LP, its endpoint, the reason.
+    """
+
+    def __init__(self, peer_lp: int, endpoint: str, reason: str) -> None:
+        super().__init__(peer_lp, endpoint, reason)
+        self.peer_lp, self.endpoint, self.reason = peer_lp, endpoint, reason
+
+    def __str__(self) -> str:
+        return f"the connection to LP {self.peer_lp} at {self.endpoint} is lost: {self.reason}"
+
+
 class RunAborted(KernbenchError):  # noqa: N818 - not this LP's fault
     """The coordinator stopped the run. Fields: its reason."""
 

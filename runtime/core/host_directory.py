@@ -116,11 +116,18 @@ class HostDirectory:
         remove_if_unowned(self.path)
         os.close(lock)
 
+    def abandon(self) -> None:
+        """Remove the directory and leave it: its run has ended, whoever is still in it."""
+        # Another run may have the same path by now.
+        if self._lock is not None and _is_same(self._lock, self.path):
+            shutil.rmtree(self.path, ignore_errors=True)
+        self.leave()
+
     def __enter__(self) -> Path:
         return self.path
 
     def __exit__(self, *_: object) -> None:
-        self.leave()
+        self.abandon()
 
 
 def remove_if_unowned(path: Path) -> None:

@@ -3,7 +3,7 @@
 import os
 import time  # noqa: TID251 - the only module that may do it
 from pathlib import Path
-from time import monotonic, process_time, sleep  # noqa: TID251 - as above
+from time import monotonic, monotonic_ns, process_time, sleep  # noqa: TID251 - as above
 
 _START_FIELD = 19
 """Index of `starttime`, the 22nd field of proc(5), among those after the name."""
@@ -12,6 +12,11 @@ _START_FIELD = 19
 def now_s() -> float:
     """Seconds on a monotonic clock with an arbitrary origin."""
     return monotonic()
+
+
+def now_ns() -> int:
+    """Nanoseconds on the same clock, which all processes of a host share (CLOCK_MONOTONIC)."""
+    return monotonic_ns()
 
 
 def cpu_s() -> float:

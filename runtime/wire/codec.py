@@ -32,7 +32,9 @@ class _OpenEnvelope(msgspec.Struct, array_like=True, frozen=True, forbid_unknown
 
     lp: LpNumber
     number: Count
+    trips: Count
     content: msgspec.Raw
+    sent_ns: Count = 0
 
 
 _whole_decoder = msgspec.msgpack.Decoder(Envelope)
@@ -44,9 +46,11 @@ _from_lp_decoder = msgspec.msgpack.Decoder(FromLp)
 _from_coordinator_decoder = msgspec.msgpack.Decoder(FromCoordinator)
 
 
-def encode_peer(lp: int, number: int, content: PeerContent) -> bytes:
+def encode_peer(
+    lp: int, number: int, content: PeerContent, trips: int = 0, sent_ns: int = 0
+) -> bytes:
     """What LP `lp` sends to another LP, after `number` contents before it."""
-    return _encoder.encode(Envelope(lp, number, content))
+    return _encoder.encode(Envelope(lp, number, trips, content, sent_ns))
 
 
 def no_body(message: Message) -> str:
@@ -74,31 +78,32 @@ class PeerDecoder:
         self._due = [0] * self._lps
         self._body_fault = body_fault
 
-    def decode(self, data: bytes) -> tuple[int, PeerContent]:
+    def decode(self, data: bytes) -> Envelope:
         """The sending LP and what it sent.
 
         Raises `ProtocolError`, which names that LP, for anything that is not allowed.
         """
-        lp, number, content = self._content(data)
+        envelope = self._envelope(data)
+        lp, number = envelope.lp, envelope.number
         due = self._due[lp]
         if number != due:
             self._refuse_number(lp, number, due)
         self._due[lp] = due + 1
-        if isinstance(content, Frame):
-            self._check(lp, content)
-        return lp, content
+        if isinstance(envelope.content, Frame):
+            self._check(lp, envelope.content)
+        return envelope
 
-    def _content(self, data: bytes) -> tuple[int, int, PeerContent]:
-        """The sending LP, the number and the content, in one pass where all is as it should be."""
+    def _envelope(self, data: bytes) -> Envelope:
+        """The envelope and its content, in one pass where all is as it should be."""
         with suppress(*_UNDECODABLE):
             whole = _whole_decoder.decode(data)
             if self._lp != whole.lp < self._lps:
-                return whole.lp, whole.number, whole.content
+                return whole
         # In two passes, so that the error names the sender if that is valid.
-        envelope = self._opened(data)
-        peer = f"LP {envelope.lp}"
-        content = _decode(_content_decoder, envelope.content, peer, MAX_FRAME_BYTES)
-        return envelope.lp, envelope.number, content
+        opened = self._opened(data)
+        peer = f"LP {opened.lp}"
+        content = _decode(_content_decoder, opened.content, peer, MAX_FRAME_BYTES)
+        return Envelope(opened.lp, opened.number, opened.trips, content, opened.sent_ns)
 
     def _refuse_number(self, lp: int, number: int, due: int) -> NoReturn:
         """Raise the error of a content that is not the next one of LP `lp`."""

@@ -11,7 +11,8 @@ next one. The file of an LP, in words of 8 bytes:
       +2  announced       contents sent to this peer over the transport
       +3  preceding       of them, those sent before the promise
       +4  null_hops
-      +5  number of promises, and the promises by remaining hops
+      +5  trips between hosts behind the present of the sender
+      +6  number of promises, and the promises by remaining hops
 
 *No torn reads.* The version is a sequence lock: a reader takes a promise only if the version was
 even before and is the same after. A processor that reorders stores could still show a new version
@@ -40,9 +41,9 @@ _WORD = 8
 _LINE = 8
 """Words of a cache line: two LPs never write the same line."""
 _VERSION, _CHECKSUM, _ANNOUNCED, _BODY = range(4)
-_HEAD_WORDS = 3
+_HEAD_WORDS = 4
 _HEAD = Struct(f"={_HEAD_WORDS}q")
-"""The beginning of the body: preceding, null hops, number of promises."""
+"""The beginning of the body: preceding, null hops, trips, number of promises."""
 _BELL_BYTES = 4096
 
 
@@ -52,6 +53,7 @@ class BoardPromise(NamedTuple):
     promises_ps: tuple[int, ...]
     null_hops: int
     preceding: int
+    trips: int = 0
 
 
 class PromiseBoard:
@@ -101,7 +103,7 @@ class PromiseBoard:
         version = own[at + _VERSION]
         own[at + _VERSION] = version + 1
         body = self._layouts[count].pack(
-            promise.preceding, promise.null_hops, count, *promise.promises_ps
+            promise.preceding, promise.null_hops, promise.trips, count, *promise.promises_ps
         )
         begin = (at + _BODY) * _WORD
         self._mine[begin : begin + len(body)] = body
@@ -119,8 +121,8 @@ class PromiseBoard:
         if version == self._seen[peer] or version & 1:
             return None
         begin = (at + _BODY) * _WORD
-        head: tuple[int, int, int] = _HEAD.unpack_from(view, begin)
-        preceding, null_hops, count = head
+        head: tuple[int, int, int, int] = _HEAD.unpack_from(view, begin)
+        preceding, null_hops, trips, count = head
         # What a reader finds while the peer writes need not be a promise.
         if not 0 < count < len(self._layouts):
             return None
@@ -129,7 +131,7 @@ class PromiseBoard:
         if words[at + _VERSION] != version or crc32(body) != words[at + _CHECKSUM]:
             return None
         self._seen[peer] = version
-        return BoardPromise(layout.unpack(body)[_HEAD_WORDS:], null_hops, preceding)
+        return BoardPromise(layout.unpack(body)[_HEAD_WORDS:], null_hops, preceding, trips)
 
     def has_news(self) -> bool:
         """Whether a peer has written a promise since the last `read`."""

@@ -20,7 +20,7 @@ that a peer has announced are on their way.
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from runtime.core.wallclock import now_s
@@ -28,6 +28,7 @@ from runtime.wire.frames import Frame, PeerContent
 from sip_node.pdes.promise_board import BoardPromise, PromiseBoard
 from sip_node.pdes.transport import Transport
 from sip_node.pdes.transport_zmq import ZmqTransport
+from sip_node.pdes.trips import Trips
 
 LEAST_WATCH_S = 20e-6
 """So long an LP keeps its processor: what it waits for often comes at once."""
@@ -40,7 +41,8 @@ _LOOK_EVERY = 64
 class BoardTransport:
     """Reaches `peers` over `board` as well, and all LPs over `inner`.
 
-    `watches` is whether the LP may watch the board while it waits. `clock` is in seconds.
+    `watches` is whether the LP may watch the board while it waits. `trips` is the count of `inner`.
+    `clock` is in seconds.
     """
 
     def __init__(
@@ -50,9 +52,11 @@ class BoardTransport:
         peers: Iterable[int],
         *,
         watches: bool,
+        trips: Trips | None = None,
         clock: Callable[[], float] = now_s,
     ) -> None:
         self._inner, self._board, self._clock = inner, board, clock
+        self._trips = trips or Trips()
         self._peers = tuple(peers)
         self._is_open = False
         self._watches, self._watch_s = watches, LONGEST_WATCH_S
@@ -71,8 +75,7 @@ class BoardTransport:
             return self._inner.send(peer, content)
         self._open()
         if isinstance(content, Frame) and not content.messages:
-            promise = BoardPromise(content.promises_ps, content.null_hops, self._sent[peer])
-            self._board.write(peer, promise)
+            self._write(peer, content.promises_ps, content.null_hops)
             self._promised[peer] = content.promises_ps
             return False
         if isinstance(content, Frame):
@@ -85,7 +88,7 @@ class BoardTransport:
     def poll(self) -> list[tuple[int, PeerContent]]:
         """What has arrived, and the newest promise of each peer that holds."""
         self._open()
-        received = list[tuple[int, PeerContent]]()
+        received, waited = list[tuple[int, PeerContent]](), self._trips.waited
         # A look at sockets without news costs more than all else here. Announcements are never
         # late, but an unknown process does not announce what it sends.
         self._polls -= 1
@@ -94,6 +97,7 @@ class BoardTransport:
             received = self._inner.poll()
             for peer, content in received:
                 self._count(peer, content)
+        latest = self._trips.count if received else -1
         for peer in self._peers:
             early = self._early.pop(peer, None)
             # A newer promise replaces the early one, even where it is not early itself.
@@ -104,6 +108,9 @@ class BoardTransport:
                 self._early[peer] = promise
             elif promise.preceding >= self._last_frame[peer]:
                 received.append((peer, Frame(promise.promises_ps, promise.null_hops)))
+                latest = max(latest, promise.trips)
+        self._trips.waited = waited
+        self._trips.polled(latest)
         return received
 
     def wait(self, timeout_s: float) -> None:
@@ -141,7 +148,11 @@ class BoardTransport:
             ]
         )
         if promises_ps != before_ps:
-            self._board.write(peer, BoardPromise(promises_ps, frame.null_hops, self._sent[peer]))
+            self._write(peer, promises_ps, frame.null_hops)
+
+    def _write(self, peer: int, promises_ps: tuple[int, ...], null_hops: int) -> None:
+        promise = BoardPromise(promises_ps, null_hops, self._sent[peer], self._trips.count)
+        self._board.write(peer, promise)
 
     def _open(self) -> None:
         # Not in the constructor: the peers may not have made their files yet.
@@ -166,6 +177,7 @@ class BoardTransport:
             came = self._board.has_news()
             if came or self._is_announced():
                 break
+            self._trips.waited = True
             if passed_s > LEAST_WATCH_S:
                 os.sched_yield()
             passed_s = self._clock() - begin_s
@@ -178,21 +190,22 @@ class BoardTransport:
 
 def with_board(
     transport: ZmqTransport,
-    directory: Path | None,
+    directory: Path,
     lp: int,
-    endpoints: Sequence[str],
-    peers: Iterable[int],
+    lps: int,
+    near: Iterable[int],
+    *,
+    on_host: int,
 ) -> Transport:
-    """`transport` of LP `lp`, and a board for those of `peers` that share its directory.
+    """`transport` of LP `lp` of `lps`, and a board in `directory` for the peers `near`.
 
-    `endpoints` are those of all LPs of the run.
+    These have the same directory; they are among the `on_host` LPs of this host.
     """
-    prefix = f"ipc://{directory}/"
-    near = [peer for peer in peers if endpoints[peer].startswith(prefix)]
-    if directory is None or not near:
+    peers = tuple(near)
+    if not peers:
         return transport
-    board = PromiseBoard(directory, lp, len(endpoints))
+    board = PromiseBoard(directory, lp, lps)
     transport.wake_by(board.bell, board.clear_bell)
     # With fewer processors than LPs, a peer may need the processor of an LP that watches.
-    watches = len(endpoints) <= len(os.sched_getaffinity(0))
-    return BoardTransport(transport, board, near, watches=watches)
+    watches = on_host <= len(os.sched_getaffinity(0))
+    return BoardTransport(transport, board, peers, watches=watches, trips=transport.trips)

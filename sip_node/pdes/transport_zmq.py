@@ -1,101 +1,231 @@
 """LPs in separate processes: each binds one PULL socket and connects one PUSH socket per peer.
 
-The sockets use ZeroMQ over ipc or loopback tcp. A pair of PUSH and PULL is a FIFO. Queues are
-unlimited: if a send could wait for the peer to drain its queue, two LPs could wait for each other.
+Within a host the sockets use ZeroMQ over ipc, between hosts over tcp. A pair of PUSH and PULL is a
+FIFO. Queues are unlimited: if a send could wait for the peer to drain its queue, two LPs could wait
+for each other.
 
-An LP connects with its password for the peer, and the peer closes every other connection
-(`admission.py`). So everything that arrives was sent by an LP of the run. Contents from one LP to
-another are numbered, and one that is missing or comes twice is a defect.
+An LP connects with its password for the peer, or over tcp with the key of the run, and the peer
+closes every other connection (`admission.py`). So everything that arrives was sent by an LP of the
+run. Contents from one LP to another are numbered, and one that is missing or comes twice is a
+defect. A connection over tcp is made once: its end is an error.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from ipaddress import ip_address
 from math import ceil
 from pathlib import Path
-from urllib.parse import urlsplit
+from select import select
+from socket import AI_PASSIVE, SOCK_STREAM, gaierror, getaddrinfo
 
 import zmq  # noqa: TID251 - this module owns the sockets between LPs
 
-from runtime.core.errors import ConfigError, ProtocolError
+from runtime.core.errors import ConfigError, ConnectionLost, ProtocolError
+from runtime.core.wallclock import now_ns
 from runtime.wire.codec import PeerDecoder, encode_peer
+from runtime.wire.control import HostTraffic, Refused
 from runtime.wire.fields import MAX_FRAME_BYTES
-from runtime.wire.frames import PeerContent
+from runtime.wire.frames import Envelope, Frame, PeerContent
 from runtime.wire.passwords import Passwords
 from runtime.wire.pieces import require_size
+from runtime.wire.socket_file import CLOSED, HEARTBEAT_TIMEOUT_MS
 from sip_node.pdes.admission import Admission
+from sip_node.pdes.curve import Curve, is_ipv6
+from sip_node.pdes.delay_line import DelayLine
+from sip_node.pdes.trips import Trips
 
 LINGER_MS = 1000
 """How long closing waits for a peer to take what was sent."""
+_RECONNECT_MS = 5
+"""A peer of the same host may bind its endpoint after this LP has connected."""
+_NEVER_AGAIN = -1
+_SELECT_FILES = 1024
+"""`FD_SETSIZE`: select takes no open file with a greater number."""
 
 
 class ZmqTransport:
-    """The end of LP `lp` in run `run_id`: bound to `endpoint` at once, sends after `connect`.
+    """The end of an LP of run `run_id`; it sends after `connect`.
 
-    `endpoint` is `ipc://<path>` or a loopback `tcp://127.0.0.1:*`; another host is refused with
-    `ConfigError`, since the channels are not encrypted. `wait` also returns when the socket `wake`
-    has something to read; its owner reads it.
+    `wait` also returns when the socket `wake` has something to read; its owner reads it.
     """
 
-    def __init__(
-        self, lp: int, run_id: str, endpoint: str, wake: zmq.Socket[bytes] | None = None
-    ) -> None:
-        _require_local(endpoint)
-        self._lp = lp
+    def __init__(self, run_id: str, wake: zmq.Socket[bytes] | None = None) -> None:
+        self._lp = -1
         self._passwords = Passwords(run_id)
+        self._curve = Curve(self._passwords)
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         # Until the peers are known, no LP may send: `connect` brings the rules of the run.
-        self._decoder = PeerDecoder(lp, ())
+        self._decoder = PeerDecoder(-1, ())
         self._push: dict[int, zmq.Socket[bytes]] = {}
+        self._far: dict[int, str] = {}
         self._sent: dict[int, int] = {}
         self._pull = self._socket(zmq.PULL)
-        self._admission = Admission(self._context, self._pull, lp, self._passwords)
-        self.endpoint = self._bound(endpoint)
-        self._poller = zmq.Poller()
+        self._admission = Admission(self._context, self._pull, self._passwords, self._curve.public)
+        self._ipc_files: list[Path] = []
+        self._inputs = [self._pull, *([] if wake is None else [wake])]
         self._woken: dict[int, Callable[[], None]] = {}
-        self._poller.register(self._pull, zmq.POLLIN)
-        if wake is not None:
-            self._poller.register(wake, zmq.POLLIN)
+        # Opened files are those of ZeroMQ's sockets and of `wake_by`.
+        self._files = [*(socket.fileno() for socket in self._inputs), self._admission.lost_file]
+        self._delayed: DelayLine | None = None
+        self.trips = Trips()
+        self._frames = self._bytes = self._silence_frames = 0
 
-    def connect(self, endpoints: Mapping[int, str], decoder: PeerDecoder) -> None:
-        """Connect to each peer at its endpoint, which it may bind later; check input by `decoder`.
+    def bind(self, lp: int, endpoint: str) -> None:
+        """Be LP `lp`, and listen to peers of this host at `endpoint`, `ipc://<path>`.
 
-        Raises `ConfigError` for an endpoint on another host.
+        Raises `ConfigError` if it cannot be bound.
         """
+        self._lp = self._admission.lp = lp
+        # Options are those of the endpoints that are bound from now on.
+        self._pull.plain_server = True
+        self._pull.heartbeat_ivl = 0
+        self._bind(endpoint)
+        # ZeroMQ leaves the file of an ipc endpoint behind.
+        self._ipc_files.append(Path(endpoint.removeprefix("ipc://")))
+
+    def listen(self, address: str) -> str:
+        """Listen to LPs of other hosts at `address`, a number or name; returns the endpoint.
+
+        The port is free. Only LPs with the key of the run are admitted. Raises `ConfigError` if
+        the address is none of this host.
+        """
+        number = _resolved(address)
+        endpoint = f"tcp://[{number}]:*" if ":" in number else f"tcp://{number}:*"
+        self._curve.serve(self._pull)
+        self._pull.ipv6 = is_ipv6(endpoint)
+        self._bind(endpoint)
+        return self._pull.getsockopt_string(zmq.LAST_ENDPOINT)
+
+    def connect(
+        self, lp: int, near: Mapping[int, str], far: Mapping[int, str], decoder: PeerDecoder
+    ) -> None:
+        """Be LP `lp`, and connect to each peer; check input by `decoder`.
+
+        Peers of this host are `near`; one may bind its ipc endpoint later. Peers of other hosts are
+        `far`, and listen at their tcp endpoints already.
+        """
+        self._lp = self._admission.lp = lp
         self._decoder = decoder
-        # All are checked before the first connection, so a refusal leaves nothing behind.
-        for endpoint in endpoints.values():
-            _require_local(endpoint)
-        for peer, endpoint in endpoints.items():
-            self._push[peer] = push = self._socket(zmq.PUSH)
-            self._sent[peer] = 0
-            push.plain_username = str(self._lp).encode()
-            push.plain_password = self._passwords.of(self._lp, peer)
+        for peer, endpoint in near.items():
+            push = self._peer_socket(peer)
+            push.plain_username = str(lp).encode()
+            push.plain_password = self._passwords.of(lp, peer)
+            push.reconnect_ivl = _RECONNECT_MS
+            push.connect(endpoint)
+        for peer, endpoint in far.items():
+            push = self._peer_socket(peer)
+            self._far[peer] = endpoint
+            self._curve.join(push, endpoint)
+            push.reconnect_ivl = _NEVER_AGAIN
+            push.connect_timeout = HEARTBEAT_TIMEOUT_MS
+            self._admission.follow(peer, endpoint, push)
             push.connect(endpoint)
 
-    def refused(self) -> dict[str, int]:
-        """How many connections of strangers were refused, by reason; before any peer closes."""
+    def delay(self, delay_s: float) -> None:
+        """Hold what arrives until `delay_s` after it was sent, as if all peers were on other hosts.
+
+        All LPs of the run do the same, and are on one host. Before the first content arrives.
+        """
+        self._delayed = DelayLine(delay_s)
+
+    def refused(self) -> tuple[Refused, ...]:
+        """The connections of strangers that were refused, by reason; before any peer closes."""
         return self._admission.refused()
+
+    def between_hosts(self) -> HostTraffic:
+        """What this LP has sent to LPs of other hosts so far, and the trips behind its present."""
+        return HostTraffic(self._frames, self._bytes, self._silence_frames, self.trips.count)
 
     def wake_by(self, file: int, woken: Callable[[], None]) -> None:
         """Let `wait` also return when an open file has something to read; `woken` reads it."""
-        self._poller.register(file, zmq.POLLIN)
+        self._files.append(file)
         self._woken[file] = woken
 
     def send(self, peer: int, content: PeerContent) -> bool:
-        """Queue `content` for LP `peer`; raises `MessageSizeError` for more than a frame takes."""
+        """Queue `content` for LP `peer`.
+
+        Raises `MessageSizeError` for more than a frame takes, `ConnectionLost` if the connection
+        to the peer has ended.
+        """
         number = self._sent[peer]
-        data = encode_peer(self._lp, number, content)
+        sent_ns = 0 if self._delayed is None else now_ns()
+        data = encode_peer(self._lp, number, content, self.trips.count, sent_ns)
         require_size(content, len(data), MAX_FRAME_BYTES)
-        self._push[peer].send(data)
+        try:
+            # A socket whose only connection has ended would wait forever.
+            self._push[peer].send(data, zmq.NOBLOCK)
+        except zmq.Again as error:
+            raise self._loss(peer) from error
         self._sent[peer] = number + 1
+        if self._is_far(peer):
+            self._frames += 1
+            self._bytes += len(data)
+            self._silence_frames += not isinstance(content, Frame)
         return True
 
     def poll(self) -> list[tuple[int, PeerContent]]:
         """The content received since the last poll, with the sending LP.
 
-        Raises `ProtocolError`, which names the sender, for input that is not allowed.
+        Raises `ProtocolError`, which names the sender, for input that is not allowed, and
+        `ConnectionLost` if the connection to a peer on another host has ended.
         """
-        received: list[tuple[int, PeerContent]] = []
+        received = self._receive()
+        if self._delayed is not None:
+            self._delayed.hold(received)
+            received = self._delayed.due(now_ns())
+        if not received and self._admission.lost:
+            # What has arrived before is no less valid, and may be an error of its own.
+            raise next(iter(self._admission.lost.values()))
+        latest = -1
+        for envelope in received:
+            latest = max(latest, envelope.trips + self._is_far(envelope.lp))
+        self.trips.polled(latest)
+        return [(envelope.lp, envelope.content) for envelope in received]
+
+    def wait(self, timeout_s: float) -> None:
+        """Sleep until something arrives here or on `wake`, at most `timeout_s`."""
+        end_ns = now_ns() + ceil(timeout_s * 1e9)
+        if self._delayed is None:
+            self._sleep_until(end_ns)
+            return
+        # What arrives early is taken off the socket: a network would not have brought it yet.
+        is_early = True
+        while is_early:
+            self._delayed.hold(self._receive())
+            due_ns = min(end_ns, self._delayed.next_ns())
+            self._sleep_until(due_ns)
+            is_early = now_ns() < due_ns and bool(int(self._pull.get(zmq.EVENTS)) & zmq.POLLIN)
+
+    def close(self) -> None:
+        """Close all sockets; waits at most `LINGER_MS` for peers to take what was sent."""
+        self._admission.close()
+        # The context ends only after its sockets, within their linger time.
+        for socket in (self._pull, *self._push.values()):
+            socket.close()
+        self._context.term()
+        for file in self._ipc_files:
+            file.unlink(missing_ok=True)
+
+    def _sleep_until(self, end_ns: int) -> None:
+        # Not a poll of ZeroMQ, which rounds to milliseconds. The file of a socket reports that its
+        # state has changed, so the state is read before and after (zmq_getsockopt, ZMQ_FD).
+        if self._has_input():
+            return
+        self.trips.waited = True
+        while (left_ns := end_ns - now_ns()) > 0:
+            ready = _readable(self._files, left_ns / 1e9)
+            for file in ready:
+                if file in self._woken:
+                    self._woken[file]()
+                    return
+            if self._has_input() or self._admission.lost:
+                return
+
+    def _has_input(self) -> bool:
+        return any(int(socket.get(zmq.EVENTS)) & zmq.POLLIN for socket in self._inputs)
+
+    def _receive(self) -> list[Envelope]:
+        received: list[Envelope] = []
         # Reading the events costs less than a receive that fails.
         while int(self._pull.get(zmq.EVENTS)) & zmq.POLLIN:
             data = self._pull.recv(zmq.NOBLOCK)
@@ -104,33 +234,24 @@ class ZmqTransport:
             received.append(self._decoder.decode(data))
         return received
 
-    def wait(self, timeout_s: float) -> None:
-        """Sleep until something arrives here or on `wake`, at most `timeout_s`."""
-        # Rounded up: 0 ms would make a busy loop of the wait.
-        for socket, _ in self._poller.poll(ceil(timeout_s * 1000)):
-            if isinstance(socket, int):
-                self._woken[socket]()
+    def _is_far(self, peer: int) -> bool:
+        return peer in self._far or self._delayed is not None
 
-    def close(self) -> None:
-        """Close all sockets; waits at most `LINGER_MS` for peers to take what was sent."""
-        # The context ends only after its sockets, within their linger time.
-        if not self._pull.closed:
-            self._admission.close()
-        for socket in (self._pull, *self._push.values()):
-            socket.close()
-        self._context.term()
-        # ZeroMQ leaves the file of an ipc endpoint behind.
-        if self.endpoint.startswith("ipc://"):
-            Path(self.endpoint.removeprefix("ipc://")).unlink(missing_ok=True)
+    def _loss(self, peer: int) -> ConnectionLost:
+        # The report of the monitor may be on its way.
+        return self._admission.lost.get(peer) or ConnectionLost(peer, self._far[peer], CLOSED)
 
-    def _bound(self, endpoint: str) -> str:
+    def _bind(self, endpoint: str) -> None:
         try:
             self._pull.bind(endpoint)
         except zmq.ZMQError as error:
-            self._admission.close()
-            self._context.destroy()
-            raise ConfigError(endpoint, "", f"LP {self._lp} cannot bind it: {error}") from error
-        return self._pull.getsockopt_string(zmq.LAST_ENDPOINT)
+            name = f"LP {self._lp}" if self._lp >= 0 else "this LP"
+            raise ConfigError(endpoint, "", f"{name} cannot bind it: {error}") from error
+
+    def _peer_socket(self, peer: int) -> zmq.Socket[bytes]:
+        self._push[peer] = push = self._socket(zmq.PUSH)
+        self._sent[peer] = 0
+        return push
 
     def _socket(self, kind: int) -> zmq.Socket[bytes]:
         socket = self._context.socket(kind)
@@ -142,17 +263,23 @@ class ZmqTransport:
         return socket
 
 
-def _require_local(endpoint: str) -> None:
-    url = urlsplit(endpoint)
-    if url.scheme == "ipc" or (url.scheme == "tcp" and _is_loopback(url.hostname)):
-        return
-    raise ConfigError(
-        endpoint, "", "channels are not encrypted: use ipc:// or tcp:// on a loopback address"
-    )
+def _readable(files: list[int], timeout_s: float) -> list[int]:
+    """Those of `files` that can be read, after at most `timeout_s`."""
+    if max(files) < _SELECT_FILES:
+        return select(files, (), (), timeout_s)[0]
+    poller = zmq.Poller()
+    for file in files:
+        poller.register(file, zmq.POLLIN)
+    # Rounded up: 0 ms would make a busy loop of the wait.
+    return [file for file, _ in poller.poll(ceil(timeout_s * 1000)) if isinstance(file, int)]
 
 
-def _is_loopback(host: str | None) -> bool:
+def _resolved(address: str) -> str:
+    """The number of an address that may be a name."""
+    host = address.strip("[]")
+    with suppress(ValueError):
+        return str(ip_address(host))
     try:
-        return host == "localhost" or ip_address(host or "").is_loopback
-    except ValueError:
-        return False
+        return str(getaddrinfo(host, None, type=SOCK_STREAM, flags=AI_PASSIVE)[0][4][0])
+    except gaierror as error:
+        raise ConfigError(address, "", f"it is no address of a host: {error.strerror}") from error

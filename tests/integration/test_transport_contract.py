@@ -27,14 +27,50 @@ def memory() -> list[Transport]:
     return [network.transport(lp) for lp in range(LPS)]
 
 
-def zeromq(endpoint: str) -> list[Transport]:
-    transports = [ZmqTransport(lp, "run", endpoint.format(lp=lp)) for lp in range(LPS)]
-    for lp, transport in enumerate(transports):
-        transport.connect(
-            {peer: other.endpoint for peer, other in enumerate(transports) if peer != lp},
-            PeerDecoder(lp, LP_OF, lambda message: ""),
-        )
+def decoders() -> list[PeerDecoder]:
+    return [PeerDecoder(lp, LP_OF, lambda message: "") for lp in range(LPS)]
+
+
+def over_ipc(directory: Path) -> list[Transport]:
+    """LPs of one host."""
+    transports = [ZmqTransport("run") for lp in range(LPS)]
+    endpoints = {lp: f"ipc://{directory}/lp{lp}" for lp in range(LPS)}
+    for lp, (transport, decoder) in enumerate(zip(transports, decoders(), strict=True)):
+        transport.bind(lp, endpoints[lp])
+        peers = {peer: endpoint for peer, endpoint in endpoints.items() if peer != lp}
+        transport.connect(lp, peers, {}, decoder)
     return list(transports)
+
+
+def over_tcp(address: str) -> list[Transport]:
+    """Every LP on a host of its own, with CURVE."""
+    transports = [ZmqTransport("run") for lp in range(LPS)]
+    endpoints = [transport.listen(address) for transport in transports]
+    for lp, (transport, decoder) in enumerate(zip(transports, decoders(), strict=True)):
+        peers = {peer: endpoint for peer, endpoint in enumerate(endpoints) if peer != lp}
+        transport.connect(lp, {}, peers, decoder)
+    return list(transports)
+
+
+def over_both(directory: Path) -> list[Transport]:
+    """LP 0 on one host, LPs 1 and 2 on another: the socket of an LP has two endpoints."""
+    transports = [ZmqTransport("run") for lp in range(LPS)]
+    near = {1: f"ipc://{directory}/lp1", 2: f"ipc://{directory}/lp2"}
+    far = [transport.listen("127.0.0.1") for transport in transports]
+    for lp, (transport, decoder) in enumerate(zip(transports, decoders(), strict=True)):
+        if lp in near:
+            transport.bind(lp, near[lp])
+        peers = {peer: near[peer] for peer in near if lp in near and peer != lp}
+        others = {peer: far[peer] for peer in range(LPS) if peer != lp and peer not in peers}
+        transport.connect(lp, peers, others, decoder)
+    return list(transports)
+
+
+def delayed(transports: list[Transport]) -> list[Transport]:
+    for transport in transports:
+        assert isinstance(transport, ZmqTransport)
+        transport.delay(0.0005)
+    return transports
 
 
 def on_board(inner: list[Transport], directory: Path) -> list[Transport]:
@@ -60,6 +96,9 @@ def jittered(inner: list[Transport]) -> list[Transport]:
         "memory",
         "zeromq ipc",
         "zeromq tcp",
+        "zeromq tcp, IPv6",
+        "zeromq ipc and tcp",
+        "zeromq ipc, delayed",
         "board and memory",
         "board and zeromq ipc",
         "jitter over memory",
@@ -68,16 +107,20 @@ def jittered(inner: list[Transport]) -> list[Transport]:
     ]
 )
 def ends(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Transport]]:
-    ipc = f"ipc://{tmp_path}/lp{{lp}}"
     made = {
         "memory": memory,
-        "zeromq ipc": lambda: zeromq(ipc),
-        "zeromq tcp": lambda: zeromq("tcp://127.0.0.1:*"),
+        "zeromq ipc": lambda: over_ipc(tmp_path),
+        "zeromq tcp": lambda: over_tcp("127.0.0.1"),
+        "zeromq tcp, IPv6": lambda: over_tcp("::1"),
+        "zeromq ipc and tcp": lambda: over_both(tmp_path),
+        "zeromq ipc, delayed": lambda: delayed(over_ipc(tmp_path)),
         "board and memory": lambda: on_board(memory(), tmp_path),
-        "board and zeromq ipc": lambda: on_board(zeromq(ipc), tmp_path),
-        "jitter over board and zeromq ipc": lambda: jittered(on_board(zeromq(ipc), tmp_path)),
+        "board and zeromq ipc": lambda: on_board(over_ipc(tmp_path), tmp_path),
+        "jitter over board and zeromq ipc": lambda: jittered(
+            on_board(over_ipc(tmp_path), tmp_path)
+        ),
         "jitter over memory": lambda: jittered(memory()),
-        "jitter over zeromq ipc": lambda: jittered(zeromq(ipc)),
+        "jitter over zeromq ipc": lambda: jittered(over_ipc(tmp_path)),
     }[request.param]()
     yield made
     for transport in made:

@@ -1,5 +1,6 @@
 """What only sockets can do: be reached by strangers, and wake up for another socket."""
 
+import os
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
@@ -8,8 +9,9 @@ from pathlib import Path
 import pytest
 import zmq
 
-from runtime.core.errors import ConfigError, ProtocolError
+from runtime.core.errors import ConfigError, ConnectionLost, ProtocolError
 from runtime.wire.codec import PeerDecoder, encode_peer
+from runtime.wire.control import Refused
 from runtime.wire.frames import Frame, Message
 from runtime.wire.passwords import Passwords
 from sip_node.pdes.transport_zmq import ZmqTransport
@@ -26,32 +28,61 @@ def context() -> Iterator[zmq.Context[zmq.Socket[bytes]]]:
 
 @pytest.fixture
 def transport(tmp_path: Path) -> Iterator[ZmqTransport]:
-    transport = ZmqTransport(0, RUN, f"ipc://{tmp_path}/lp0")
-    transport.connect({}, PeerDecoder(0, (0, 1)))
+    transport = ZmqTransport(RUN)
+    transport.bind(0, f"ipc://{tmp_path}/lp0")
+    transport.connect(0, {}, {}, PeerDecoder(0, (0, 1)))
     yield transport
     transport.close()
 
 
 @pytest.fixture
-def peer(context: zmq.Context[zmq.Socket[bytes]], transport: ZmqTransport) -> zmq.Socket[bytes]:
+def near(tmp_path: Path) -> str:
+    """Where LPs of the same host reach `transport`."""
+    return f"ipc://{tmp_path}/lp0"
+
+
+@pytest.fixture
+def far(transport: ZmqTransport) -> str:
+    """Where LPs of other hosts reach it."""
+    return transport.listen("127.0.0.1")
+
+
+@pytest.fixture
+def peer(context: zmq.Context[zmq.Socket[bytes]], near: str) -> zmq.Socket[bytes]:
     """The socket of LP 1, which may send anything."""
-    return connected(context, transport, b"1", Passwords(RUN).of(1, 0))
+    return connected(context, near, plain(b"1", Passwords(RUN).of(1, 0)))
+
+
+Options = dict[str, bytes]
+
+
+def plain(user: bytes, password: bytes) -> Options:
+    return {"plain_username": user, "plain_password": password} if user else {}
+
+
+def curve(server: str, client: str) -> Options:
+    """The keys of two runs."""
+    secret = Passwords(client).curve_secret
+    return {
+        "curve_serverkey": zmq.curve_public(Passwords(server).curve_secret),
+        "curve_publickey": zmq.curve_public(secret),
+        "curve_secretkey": secret,
+    }
 
 
 def connected(
     context: zmq.Context[zmq.Socket[bytes]],
-    transport: ZmqTransport,
-    user: bytes,
-    password: bytes,
+    endpoint: str,
+    options: Options,
     kind: int = zmq.PUSH,
 ) -> zmq.Socket[bytes]:
     socket = context.socket(kind)
     socket.linger = 0
     # One attempt: each would count.
     socket.reconnect_ivl = -1
-    if user:
-        socket.plain_username, socket.plain_password = user, password
-    socket.connect(transport.endpoint)
+    for name, value in options.items():
+        setattr(socket, name, value)
+    socket.connect(endpoint)
     return socket
 
 
@@ -83,60 +114,102 @@ def test_malformed_input_of_a_peer_is_a_protocol_error(
         transport.poll()
 
 
-STRANGERS = {
-    "no password": (b"", b""),
-    "a wrong password": (b"1", b"0" * 32),
-    "the password of another run": (b"1", Passwords("another run").of(1, 0)),
-    "the password for another LP": (b"1", Passwords(RUN).of(1, 2)),
-    "the password of another LP": (b"1", Passwords(RUN).of(2, 0)),
-    "no number": (b"one", Passwords(RUN).of(1, 0)),
-    "a number of 100 digits": (b"1" * 100, Passwords(RUN).of(1, 0)),
+STRANGERS: dict[str, tuple[Options, str]] = {
+    "no password": ({}, "no password"),
+    "CURVE": (curve(RUN, RUN), "no password"),
+    "a wrong password": (plain(b"1", b"0" * 32), "a wrong password"),
+    "of another run": (plain(b"1", Passwords("another run").of(1, 0)), "a wrong password"),
+    "for another LP": (plain(b"1", Passwords(RUN).of(1, 2)), "a wrong password"),
+    "of another LP": (plain(b"1", Passwords(RUN).of(2, 0)), "a wrong password"),
+    "no number": (plain(b"one", Passwords(RUN).of(1, 0)), "a wrong password"),
+    "100 digits": (plain(b"1" * 100, Passwords(RUN).of(1, 0)), "a wrong password"),
+}
+FAR_STRANGERS: dict[str, tuple[Options, str]] = {
+    "plain ZeroMQ": ({}, "no CURVE"),
+    "a password": (plain(b"1", Passwords(RUN).of(1, 0)), "no CURVE"),
+    "another run": (curve("another run", "another run"), "a wrong server key"),
+    "a wrong server key": (curve("another run", RUN), "a wrong server key"),
+    "a wrong client key": (curve(RUN, "another run"), "a wrong client key"),
 }
 
 
-@pytest.mark.parametrize("credentials", STRANGERS.values(), ids=STRANGERS)
-def test_what_a_stranger_sends_is_not_received_and_its_connection_is_counted(
+@pytest.mark.parametrize(("options", "reason"), STRANGERS.values(), ids=STRANGERS)
+def test_what_a_stranger_sends_is_not_received_and_its_process_is_named(
     transport: ZmqTransport,
     context: zmq.Context[zmq.Socket[bytes]],
     peer: zmq.Socket[bytes],
-    credentials: tuple[bytes, bytes],
+    near: str,
+    far: str,
+    options: Options,
+    reason: str,
 ):
-    with connected(context, transport, *credentials) as stranger:
+    """The tcp endpoint that is bound after the ipc endpoint does not change who is admitted."""
+    assert far
+    with connected(context, near, options) as stranger:
         send(stranger, encode_peer(1, 0, Frame((7,), 0)))
         wait_refused(transport, 1)
     peer.send(encode_peer(1, 0, Frame((5,), 0)))
     transport.wait(10)
     assert transport.poll() == [(1, Frame((5,), 0))]
-    (reason,) = transport.refused()
-    assert reason == ("a wrong password" if credentials[0] else "no password")
+    own = f"pid {os.getpid()} (uid {os.getuid()})"
+    assert transport.refused() == (Refused(reason, 1, (own,)),)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"\xff" * (1 << 20),
-        b"\x01\x00garbage",
-        b"\xff" + bytes(8) + b"\x7f\x03\x00PLAIN" + bytes(47) + b"\xff" * 1000,
-    ],
-    ids=["HTTP", "a megabyte", "ZMTP 1.0", "no handshake"],
-)
-def test_what_is_not_of_the_protocol_is_refused(transport: ZmqTransport, data: bytes):
-    with socket.socket(socket.AF_UNIX) as stranger:
-        stranger.connect(transport.endpoint.removeprefix("ipc://"))
+@pytest.mark.parametrize(("options", "reason"), FAR_STRANGERS.values(), ids=FAR_STRANGERS)
+def test_a_stranger_on_another_host_is_refused_and_named_with_its_address(
+    transport: ZmqTransport,
+    context: zmq.Context[zmq.Socket[bytes]],
+    far: str,
+    options: Options,
+    reason: str,
+):
+    with connected(context, far, options) as stranger:
+        send(stranger, encode_peer(1, 0, Frame((7,), 0)))
+        wait_refused(transport, 1)
+    with connected(context, far, curve(RUN, RUN)) as peer:
+        peer.send(encode_peer(1, 0, Frame((5,), 0)))
+        transport.wait(10)
+    assert transport.poll() == [(1, Frame((5,), 0))]
+    refused = transport.refused()[0]
+    assert (refused.reason, refused.times) == (reason, 1)
+    (address,) = refused.addresses
+    assert address.startswith("127.0.0.1:")
+
+
+NOISE = {
+    "HTTP": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "ZMTP 1.0": b"\x01\x00garbage",
+    "a broken handshake": b"\xff" + bytes(8) + b"\x7f\x03\x00PLAIN" + bytes(47) + b"\xff" * 1000,
+    "a broken CURVE handshake": b"\xff" + bytes(8) + b"\x7f\x03\x00CURVE" + bytes(999),
+    "a megabyte": b"\xff" * (1 << 20),
+}
+
+
+@pytest.mark.parametrize("is_far", [False, True], ids=["ipc", "tcp"])
+@pytest.mark.parametrize("data", NOISE.values(), ids=NOISE)
+def test_what_is_not_of_the_protocol_is_refused(
+    transport: ZmqTransport, near: str, far: str, data: bytes, *, is_far: bool
+):
+    with raw(far if is_far else near) as stranger:
         with suppress(BrokenPipeError, ConnectionResetError):
             stranger.sendall(data)
         wait_refused(transport, 1)
     assert transport.poll() == []
+    (refused,) = transport.refused()
+    without = "no CURVE" if is_far else "no password"
+    assert refused.reason in ("not ZeroMQ", without)
+    if data.startswith(b"GET"):
+        assert refused.reason == "not ZeroMQ"
 
 
 def test_a_hundred_strangers_leave_the_peers_their_turn(
-    transport: ZmqTransport, context: zmq.Context[zmq.Socket[bytes]], peer: zmq.Socket[bytes]
+    transport: ZmqTransport,
+    context: zmq.Context[zmq.Socket[bytes]],
+    peer: zmq.Socket[bytes],
+    near: str,
 ):
-    silent = [socket.socket(socket.AF_UNIX) for _ in range(50)]
-    for stranger in silent:
-        stranger.connect(transport.endpoint.removeprefix("ipc://"))
-    noisy = [connected(context, transport, b"1", b"guess") for _ in range(50)]
+    silent = [raw(near) for _ in range(50)]
+    noisy = [connected(context, near, plain(b"1", b"guess")) for _ in range(50)]
     for stranger in noisy:
         send(stranger, bytes(1 << 20))
     peer.send(encode_peer(1, 0, Frame((5,), 0)))
@@ -146,16 +219,28 @@ def test_a_hundred_strangers_leave_the_peers_their_turn(
     for stranger in [*silent, *noisy]:
         stranger.close()
     wait_refused(transport, 100)
-    assert transport.refused() == {"a wrong password": 50, "no password": 50}
+    counts = {each.reason: each.times for each in transport.refused()}
+    assert counts == {"a wrong password": 50, "no password": 50}
 
 
 def test_a_socket_of_another_kind_is_refused_with_any_password(
-    transport: ZmqTransport, context: zmq.Context[zmq.Socket[bytes]]
+    transport: ZmqTransport, context: zmq.Context[zmq.Socket[bytes]], near: str
 ):
-    with connected(context, transport, b"1", Passwords(RUN).of(1, 0), zmq.DEALER) as stranger:
+    options = plain(b"1", Passwords(RUN).of(1, 0))
+    with connected(context, near, options, zmq.DEALER) as stranger:
         send(stranger, b"x")
         wait_refused(transport, 1)
     assert transport.poll() == []
+
+
+def raw(endpoint: str) -> socket.socket:
+    """A connection without ZeroMQ."""
+    if endpoint.startswith("ipc://"):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(endpoint.removeprefix("ipc://"))
+        return connection
+    host, port = endpoint.removeprefix("tcp://").rsplit(":", 1)
+    return socket.create_connection((host, int(port)))
 
 
 def send(stranger: zmq.Socket[bytes], data: bytes) -> None:
@@ -166,60 +251,127 @@ def send(stranger: zmq.Socket[bytes], data: bytes) -> None:
 
 def wait_refused(transport: ZmqTransport, times: int) -> None:
     """The timeout of pytest ends an endless wait."""
-    while sum(transport.refused().values()) < times:
+    while sum(each.times for each in transport.refused()) < times:
         transport.wait(0.01)
 
 
-@pytest.mark.parametrize("endpoint", ["tcp://127.0.0.1:*", "tcp://localhost:*"])
-def test_a_wildcard_port_becomes_the_port_that_was_bound(endpoint: str):
-    transport = ZmqTransport(0, "run", endpoint)
-    transport.close()
-    assert transport.endpoint.startswith("tcp://127.0.0.1:")
-    assert not transport.endpoint.endswith("*")
-
-
 @pytest.mark.parametrize(
-    "endpoint",
+    ("address", "endpoint"),
     [
-        "tcp://0.0.0.0:*",
-        "tcp://*:5555",
-        "tcp://10.1.2.3:9000",
-        "tcp://example.org:1",
-        "udp://127.0.0.1:1",
+        ("127.0.0.1", "tcp://127.0.0.1:"),
+        ("localhost", "tcp://"),
+        ("::1", "tcp://[::1]:"),
+        ("[::1]", "tcp://[::1]:"),
     ],
 )
-def test_an_endpoint_beyond_this_host_is_refused(endpoint: str, transport: ZmqTransport):
-    with pytest.raises(ConfigError, match="not encrypted"):
-        ZmqTransport(0, "run", endpoint)
-    with pytest.raises(ConfigError, match="not encrypted"):
-        transport.connect({1: endpoint}, PeerDecoder(0, (0, 1)))
+def test_listening_takes_a_free_port_of_an_address(address: str, endpoint: str):
+    transport = ZmqTransport(RUN)
+    bound = transport.listen(address)
+    transport.close()
+    assert bound.startswith(endpoint)
+    assert bound.rpartition(":")[2].isdigit()
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1", "no.such.host.invalid", "not an address"])
+def test_an_address_of_another_host_is_a_config_error(address: str):
+    transport = ZmqTransport(RUN)
+    with pytest.raises(ConfigError, match=f"{address}.*(cannot bind|no address)"):
+        transport.listen(address)
+    transport.close()
 
 
 def test_an_endpoint_that_cannot_be_bound_is_a_config_error(tmp_path: Path):
+    transport = ZmqTransport(RUN)
     with pytest.raises(ConfigError, match="LP 3 cannot bind it"):
-        ZmqTransport(3, "run", f"ipc://{tmp_path}/no/such/directory/lp3")
+        transport.bind(3, f"ipc://{tmp_path}/no/such/directory/lp3")
+    transport.close()
 
 
 def test_a_peer_may_bind_after_others_have_connected(tmp_path: Path):
     endpoints = [f"ipc://{tmp_path}/lp{lp}" for lp in range(2)]
-    early = ZmqTransport(0, "run", endpoints[0])
-    early.connect({1: endpoints[1]}, PeerDecoder(0, (0, 1)))
+    early, late = ZmqTransport(RUN), ZmqTransport(RUN)
+    early.bind(0, endpoints[0])
+    early.connect(0, {1: endpoints[1]}, {}, PeerDecoder(0, (0, 1)))
     early.send(1, Frame((5,), 0))
-    late = ZmqTransport(1, "run", endpoints[1])
-    late.connect({}, PeerDecoder(1, (0, 1)))
+    late.bind(1, endpoints[1])
+    late.connect(1, {}, {}, PeerDecoder(1, (0, 1)))
     late.wait(10)
     assert late.poll() == [(0, Frame((5,), 0))]
     early.close()
     late.close()
 
 
+@pytest.fixture
+def pair() -> Iterator[tuple[ZmqTransport, ZmqTransport]]:
+    """LPs 0 and 1 on two hosts; only LP 1 sends."""
+    ends = ZmqTransport(RUN), ZmqTransport(RUN)
+    ends[1].connect(1, {}, {0: ends[0].listen("127.0.0.1")}, PeerDecoder(1, (0, 1)))
+    ends[0].connect(0, {}, {}, PeerDecoder(0, (0, 1)))
+    ends[1].send(0, Frame((5,), 0))
+    ends[0].wait(10)
+    assert ends[0].poll() == [(1, Frame((5,), 0))]
+    yield ends
+    for end in ends:
+        end.close()
+
+
+def until_lost(end: ZmqTransport) -> ConnectionLost:
+    """The timeout of pytest ends an endless wait."""
+    while True:
+        end.wait(10)
+        try:
+            assert end.poll() == []
+        except ConnectionLost as lost:
+            return lost
+
+
+def test_the_end_of_a_connection_between_hosts_is_an_error_that_names_the_peer(
+    pair: tuple[ZmqTransport, ZmqTransport],
+):
+    endpoint = pair[1]._far[0]
+    pair[0].close()
+    lost = until_lost(pair[1])
+    assert (lost.peer_lp, lost.endpoint, lost.reason) == (0, endpoint, "closed")
+    assert str(lost) == f"the connection to LP 0 at {endpoint} is lost: closed"
+
+
+def test_a_lost_connection_is_not_made_again(pair: tuple[ZmqTransport, ZmqTransport]):
+    host, port = pair[1]._far[0].removeprefix("tcp://").split(":")
+    pair[0].close()
+    until_lost(pair[1])
+    with socket.create_server((host, int(port))) as server:
+        with pytest.raises(ConnectionLost, match="closed"):
+            pair[1].send(0, Frame((6,), 0))
+        assert until_lost(pair[1]).reason == "closed"
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+def test_a_peer_that_does_not_listen_is_an_error():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    end = ZmqTransport(RUN)
+    end.connect(1, {}, {0: f"tcp://127.0.0.1:{port}"}, PeerDecoder(1, (0, 1)))
+    assert until_lost(end).reason == "cannot connect"
+    end.close()
+
+
+def test_a_peer_of_another_run_is_an_error():
+    peer, end = ZmqTransport("another run"), ZmqTransport(RUN)
+    end.connect(1, {}, {0: peer.listen("127.0.0.1")}, PeerDecoder(1, (0, 1)))
+    assert until_lost(end).reason == "it does not have the key of this run"
+    for transport in (peer, end):
+        transport.close()
+
+
 def test_waiting_ends_when_the_control_socket_has_something(
-    tmp_path: Path, context: zmq.Context[zmq.Socket[bytes]]
+    context: zmq.Context[zmq.Socket[bytes]],
 ):
     with context.socket(zmq.PAIR) as ours, context.socket(zmq.PAIR) as theirs:
         ours.bind("inproc://control")
         theirs.connect("inproc://control")
-        transport = ZmqTransport(0, "run", f"ipc://{tmp_path}/lp0", wake=ours)
+        transport = ZmqTransport(RUN, wake=ours)
         theirs.send(b"abort")
         transport.wait(1000)  # the test's own timeout is shorter
         transport.close()

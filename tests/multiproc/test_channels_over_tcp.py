@@ -75,8 +75,8 @@ def _run_by_hand(plan: Plan) -> tuple[dict[int, Hello], dict[int, Done]]:
         if name not in (COORDINATOR_PID, RUN_DIRECTORY)
     }
     with ExitStack() as stack:
-        rendezvous = stack.enter_context(Rendezvous("tcp://127.0.0.1:*", RUN_ID, plan.procs))
-        endpoint = rendezvous._socket.last_endpoint.decode()
+        rendezvous = stack.enter_context(Rendezvous(["tcp://127.0.0.1:*"], RUN_ID, plan.procs))
+        (endpoint,) = rendezvous.endpoints
         words = [sys.executable, "-m", "sip_node", "--connect", endpoint]
         lps = [
             subprocess.Popen(

@@ -22,7 +22,7 @@ def test_an_lp_that_joined_by_hand_ends_with_the_connection_to_its_coordinator(t
     }
     endpoint = f"ipc://{tmp_path}/c.sock"
     words = ["hangs", "--connect", endpoint, "--run-id-fd", "0", "--lp", "0"]
-    with Rendezvous(endpoint, "0123", 1) as rendezvous:
+    with Rendezvous([endpoint], "0123", 1) as rendezvous:
         process = subprocess.Popen(
             [sys.executable, str(FAKE_LP), *words],
             env=environment | {"PYTHONPATH": str(ROOT)},

@@ -23,6 +23,7 @@ from runtime.wire.control import (
     TraceChunk,
     Written,
 )
+from runtime.wire.environment import run_directory
 from runtime.wire.fields import MAX_CONTROL_BYTES
 from runtime.wire.frames import Frame
 from runtime.wire.packets import PacketKind
@@ -211,7 +212,7 @@ def sends_a_wrong_packet(lp: FakeLp) -> int:
     with zmq.Context() as context, context.socket(zmq.PUSH) as socket:
         socket.plain_username = str(lp.lp).encode()
         socket.plain_password = Passwords(lp.run_id).of(lp.lp, 0)
-        socket.connect(peers.endpoints[0])
+        socket.connect(f"ipc://{run_directory()}/lp0")
         socket.send(encode_peer(lp.lp, 0, frame))
         return lp.finish()
 

@@ -1,5 +1,6 @@
 """Both ends of the control channel over a real socket: `Control` and `Rendezvous`."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,7 +8,17 @@ import pytest
 
 from coordinator.rendezvous import Rendezvous
 from runtime.core.errors import ConfigError, ProtocolError, RunAborted, UsageError
-from runtime.wire.control import Abort, Busy, Bye, Hello, RankActivity, Ready, Start, Status
+from runtime.wire.control import (
+    Abort,
+    Busy,
+    Bye,
+    Hello,
+    RankActivity,
+    Ready,
+    Refused,
+    Start,
+    Status,
+)
 from runtime.wire.environment import COORDINATOR_PID
 from runtime.wire.fields import PROTOCOL_VERSION
 from sip_node.control import Control
@@ -22,7 +33,7 @@ def endpoint(tmp_path: Path) -> str:
 
 @pytest.fixture
 def rendezvous(endpoint: str) -> Iterator[Rendezvous]:
-    with Rendezvous(endpoint, RUN, 2) as rendezvous:
+    with Rendezvous([endpoint], RUN, 2) as rendezvous:
         yield rendezvous
 
 
@@ -127,7 +138,7 @@ def test_a_stranger_receives_the_reason_of_its_refusal(
 ):
     control.send(stranger)
     assert receive(rendezvous) is None
-    assert list(rendezvous.refusals) == [reason]
+    assert [each.reason for each in rendezvous.refusals] == [reason]
     with pytest.raises(RunAborted, match=reason):
         control.wait_start()
 
@@ -149,7 +160,9 @@ def test_a_stranger_that_does_not_read_is_answered_a_limited_number_of_times(
         control.send(hello(run_id="other"))
     for _ in range(200):
         assert receive(rendezvous) is None
-    assert rendezvous.refusals == {"it belongs to another run": 200}
+    (refused,) = rendezvous.refusals
+    own = f"pid {os.getpid()} (uid {os.getuid()})"
+    assert refused == Refused("it belongs to another run", 200, (own,))
     answers = 0
     while control.socket.poll(50):
         control.socket.recv()
@@ -159,7 +172,7 @@ def test_a_stranger_that_does_not_read_is_answered_a_limited_number_of_times(
 
 def test_an_endpoint_that_cannot_be_created_is_one_line(tmp_path: Path):
     with pytest.raises(UsageError, match=r"TMPDIR: cannot create ipc://.*: No such file"):
-        Rendezvous(f"ipc://{tmp_path}/missing/c.sock", RUN, 1)
+        Rendezvous([f"ipc://{tmp_path}/missing/c.sock"], RUN, 1)
 
 
 def test_an_lp_joins_once(rendezvous: Rendezvous, control: Control, endpoint: str):
@@ -168,7 +181,7 @@ def test_an_lp_joins_once(rendezvous: Rendezvous, control: Control, endpoint: st
     assert receive(rendezvous)
     second.send(hello())
     assert receive(rendezvous) is None
-    assert list(rendezvous.refusals) == ["LP 1 has joined already"]
+    assert [each.reason for each in rendezvous.refusals] == ["LP 1 has joined already"]
     second.close()
 
 
@@ -230,4 +243,4 @@ def test_a_report_of_a_busy_lp_comes_on_another_connection(
 def test_a_busy_stranger_is_refused(rendezvous: Rendezvous, endpoint: str, control: Control):
     control.send_busy(2.0, (), imports=False)
     assert receive(rendezvous) is None
-    assert list(rendezvous.refusals) == ["Busy before Hello"]
+    assert [each.reason for each in rendezvous.refusals] == ["Busy before Hello"]

@@ -22,7 +22,7 @@ from runtime.wire.codec import (
 from runtime.wire.control import (
     Written,
 )
-from runtime.wire.frames import Frame, Grant, Message, PeerContent, SilenceReport
+from runtime.wire.frames import Envelope, Frame, Grant, Message, PeerContent, SilenceReport
 
 times = st.integers(0, NEVER_PS)
 counts = st.integers(0, 2**63 - 1)
@@ -63,12 +63,14 @@ def sent(message: Message, lp: int = 3, number: int = 0) -> bytes:
 def test_the_content_that_an_lp_sends_is_the_content_that_its_peer_receives(
     content: PeerContent,
 ) -> None:
-    assert decoder().decode(encode_peer(3, 0, content)) == (3, content)
+    assert decoder().decode(encode_peer(3, 0, content, 8, 9)) == Envelope(3, 0, 8, content, 9)
 
 
 @given(frames)
 def test_a_frame_is_messagepack(frame: Frame) -> None:
-    lp, number, (tag, promises_ps, null_hops, rows) = msgpack.unpackb(encode_peer(3, 7, frame))
+    lp, number, _, (tag, promises_ps, null_hops, rows), _ = msgpack.unpackb(
+        encode_peer(3, 7, frame)
+    )
     assert (lp, number, tag, null_hops) == (3, 7, "Frame", frame.null_hops)
     assert tuple(promises_ps) == frame.promises_ps
     assert [tuple(row) for row in rows] == [
@@ -94,7 +96,7 @@ def test_a_wrong_field_of_a_message_is_named_with_the_lp_that_sent_it(
 ) -> None:
     content = msgpack.unpackb(sent(Message(9, 4, 0, 0, b"block", b"abc")))
     field, value = change
-    content[2][3][0][field] = value
+    content[3][3][0][field] = value
     with pytest.raises(ProtocolError, match=f"from LP 3: malformed message: {problem}") as raised:
         decoder().decode(msgpack.packb(content))
     assert raised.value.peer == "LP 3"
@@ -125,7 +127,7 @@ def test_wrong_content_is_refused_and_names_the_lp_that_sent_it(
     content: object, problem: str
 ) -> None:
     with pytest.raises(ProtocolError, match=f"from LP 3: .*{problem}"):
-        decoder().decode(msgpack.packb([3, 0, content]))
+        decoder().decode(msgpack.packb([3, 0, 0, content]))
 
 
 @pytest.mark.parametrize(
@@ -157,7 +159,7 @@ def test_an_lp_sends_for_its_own_sips_to_those_of_the_receiver(
 )
 def test_a_sender_that_is_no_other_lp_of_the_run_is_unknown(lp: object, problem: str) -> None:
     with pytest.raises(ProtocolError, match=problem):
-        decoder().decode(msgpack.packb([lp, 0, ["Grant", 5]]))
+        decoder().decode(msgpack.packb([lp, 0, 0, ["Grant", 5]]))
 
 
 @pytest.mark.parametrize(
@@ -190,7 +192,7 @@ def test_a_body_which_breaks_a_rule_of_the_model_is_the_fault_of_its_sender() ->
 @pytest.mark.parametrize("message", [Message(9, 4, 0, 0, b"x"), Message(9, 4, 0, 0, b"", b"x")])
 def test_a_run_without_chips_has_neither_bodies_nor_payloads(message: Message) -> None:
     phold = PeerDecoder(1, LP_OF)
-    assert phold.decode(sent(Message(9, 4, 0, 0)))[0] == 3
+    assert phold.decode(sent(Message(9, 4, 0, 0))).lp == 3
     with pytest.raises(ProtocolError, match=r"LP 3: .*a packet in a run without chips"):
         phold.decode(sent(message, number=1))
 

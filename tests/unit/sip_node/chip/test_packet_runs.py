@@ -66,7 +66,7 @@ class Link:
         """The messages of a step, encoded and decoded."""
         frame = Frame((0,), 0, tuple(message for _, message in self.runs.take()))
         decoder = PeerDecoder(1, [0, 1, 0], lambda message: "")
-        _, arrived = decoder.decode(encode_peer(0, 0, frame))
+        arrived = decoder.decode(encode_peer(0, 0, frame)).content
         assert isinstance(arrived, Frame)
         return list(arrived.messages)
 

@@ -178,24 +178,13 @@ def test_an_lp_that_watches_returns_with_a_promise_and_not_for_announced_content
         end.close()
 
 
-@pytest.mark.parametrize(
-    ("endpoints", "has_board"),
-    [
-        (["ipc://{here}/lp0", "ipc://{here}/lp1"], True),
-        (["ipc://{here}/lp0", "tcp://127.0.0.1:5555"], False),
-        (["ipc://{here}/lp0", "ipc://{here}-other/lp1"], False),
-        (["ipc://{here}/lp0"], False),
-    ],
-)
-def test_a_board_joins_the_lps_of_one_private_directory(
-    tmp_path: Path, endpoints: list[str], *, has_board: bool
+@pytest.mark.parametrize(("near", "has_board"), [([1], True), ([], False)])
+def test_a_board_joins_the_peers_of_one_host(
+    tmp_path: Path, near: list[int], *, has_board: bool
 ) -> None:
-    inner = ZmqTransport(0, "run", f"ipc://{tmp_path}/lp0")
-    peers = range(1, len(endpoints))
-    chosen = with_board(
-        inner, tmp_path, 0, [each.format(here=tmp_path) for each in endpoints], peers
-    )
+    inner = ZmqTransport("run")
+    inner.bind(0, f"ipc://{tmp_path}/lp0")
+    chosen = with_board(inner, tmp_path, 0, 2, near, on_host=2)
     assert isinstance(chosen, BoardTransport) is has_board
-    assert with_board(inner, None, 0, ["tcp://127.0.0.1:1", "tcp://127.0.0.1:2"], [1]) is inner
     chosen.close()
     assert list(tmp_path.iterdir()) == []

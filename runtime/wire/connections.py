@@ -1,0 +1,147 @@
+"""Decides who may connect to a socket of a run, and names those who may not: without any I/O.
+
+ZeroMQ requests a decision in each handshake that carries credentials (ZAP, RFC 27). The monitor of
+a socket (zmq_socket_monitor(3)) reports every other handshake that fails, and every end of a
+connection. Its owner has both sockets, and passes on what they receive.
+
+The report of a failed handshake has no connection, but ZeroMQ's thread sends it immediately before
+the end of that connection. The end may come without: what is not ZeroMQ has no handshake. A process
+whose credentials are refused by ZAP is sent the refusal first, so its connection ends later.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from hmac import compare_digest
+
+from runtime.wire.passwords import z85
+from runtime.wire.refusals import Refusals, host_of
+from runtime.wire.socket_file import unix_peer
+
+
+class Event(IntEnum):
+    """Events of a monitor that matter here: the numbers `ZMQ_EVENT_*` of zmq.h."""
+
+    CONNECTED = 0x0001
+    ACCEPTED = 0x0020
+    CLOSED = 0x0080
+    DISCONNECTED = 0x0200
+    STOPPED = 0x0400
+    NO_DETAIL = 0x0800
+    PROTOCOL = 0x2000
+    AUTH = 0x4000
+
+
+_CRYPTOGRAPHIC, _MECHANISM_MISMATCH = 0x11000001, 0x11000002
+"""`ZMQ_PROTOCOL_ERROR_ZMTP_*` of zmq.h, the value of `Event.PROTOCOL`."""
+_VERSION, _ADMITTED, _DENIED = b"1.0", b"200", b"400"
+WRONG_PASSWORD, NO_PASSWORD = "a wrong password", "no password"
+WRONG_CLIENT_KEY, WRONG_SERVER_KEY, NO_CURVE = (
+    "a wrong client key",
+    "a wrong server key",
+    "no CURVE",
+)
+NOT_ZEROMQ = "not ZeroMQ"
+_DENIED_KEPT = 256
+"""Refusals of ZAP that wait for the ends of their connections; those of a flood are fewer."""
+
+
+class Connections:
+    """The connections to a socket with CURVE on tcp, and on ipc PLAIN or no mechanism.
+
+    `is_password(name, password)` decides about PLAIN; `client_key` is the only public key of
+    CURVE that is admitted, in Z85.
+    """
+
+    def __init__(self, is_password: Callable[[bytes, bytes], bool], client_key: bytes) -> None:
+        self._is_password, self._client_key = is_password, client_key
+        self.refusals = Refusals()
+        self._open: dict[int, str] = {}
+        # Connections that have sent a message, so their handshakes have succeeded.
+        self._members: set[int] = set()
+        # Ended without a failure, and without a message that has been read so far.
+        self._ended: dict[int, str] = {}
+        self._failure = ""
+        self._denied: deque[tuple[str, str]] = deque(maxlen=_DENIED_KEPT)
+
+    def decide(self, request: Sequence[bytes]) -> list[bytes]:
+        """The reply to a ZAP request."""
+        _, number, _, address, _, mechanism, *credentials = request
+        reason = self._fault(mechanism, credentials)
+        if reason:
+            self._denied.append((unix_peer(address.decode(errors="replace")), reason))
+        status = _DENIED if reason else _ADMITTED
+        return [_VERSION, number, status, b"", b"", b""]
+
+    def report(self, event: int, value: int, endpoint: str, address: str = "") -> None:
+        """Take an event of the monitor; `address` is that of the peer of an accepted connection."""
+        match event:
+            case Event.ACCEPTED:
+                self._settle(value)
+                self._open[value] = address
+            case Event.PROTOCOL | Event.NO_DETAIL:
+                self._failure = _failure(event, value, endpoint)
+            case Event.DISCONNECTED:
+                self._end(value)
+            case _:
+                pass
+
+    def joined(self, file: int) -> bool:
+        """The connection of an open file belongs to the run; returns whether it still exists."""
+        if self._ended.pop(file, None) is not None:
+            return False
+        self._members.add(file)
+        return file in self._open
+
+    def settle(self) -> None:
+        """Count every connection that has ended and has not joined; no message of it is unread."""
+        for file in list(self._ended):
+            self._settle(file)
+
+    def _fault(self, mechanism: bytes, credentials: Sequence[bytes]) -> str:
+        if mechanism == b"CURVE":
+            is_peer = len(credentials) == 1 and compare_digest(
+                z85(credentials[0]), self._client_key
+            )
+            return "" if is_peer else WRONG_CLIENT_KEY
+        if mechanism == b"PLAIN":
+            is_peer = len(credentials) == 2 and self._is_password(credentials[0], credentials[1])
+            return "" if is_peer else WRONG_PASSWORD
+        return NO_PASSWORD
+
+    def _end(self, file: int) -> None:
+        address, failure, self._failure = self._open.pop(file, ""), self._failure, ""
+        if file in self._members:
+            self._members.remove(file)
+        elif failure in (NOT_ZEROMQ, WRONG_SERVER_KEY):
+            self.refusals.add(failure, address)
+        elif reason := self._refused_by_zap(address):
+            self.refusals.add(reason, address)
+        elif failure:
+            self.refusals.add(failure, address)
+        else:
+            self._ended[file] = address
+
+    def _settle(self, file: int) -> None:
+        address = self._ended.pop(file, None)
+        if address is not None:
+            self.refusals.add(NOT_ZEROMQ, address)
+
+    def _refused_by_zap(self, address: str) -> str:
+        """The reason of a refusal by ZAP of a process at that host, which is used up; or empty."""
+        host = host_of(address).strip("[]")
+        for index, (refused, reason) in enumerate(self._denied):
+            if not address or refused == host:
+                del self._denied[index]
+                return reason
+        return ""
+
+
+def _failure(event: int, value: int, endpoint: str) -> str:
+    if event == Event.PROTOCOL and value == _CRYPTOGRAPHIC:
+        return WRONG_SERVER_KEY
+    if event == Event.PROTOCOL and value != _MECHANISM_MISMATCH:
+        return NOT_ZEROMQ
+    # A peer with another mechanism closes the connection itself if it is faster. So does one that
+    # sends nothing at all: both have shown no credentials.
+    return NO_PASSWORD if endpoint.startswith("ipc://") else NO_CURVE
