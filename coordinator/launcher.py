@@ -120,7 +120,7 @@ class InterpreterLauncher:
         # A single LP inherits the terminal, so that a debugger works in it.
         stdin, stdout = (None, None) if spec.lone else (subprocess.DEVNULL, subprocess.PIPE)
         if spec.site is not None:
-            # As the other processes of the launcher: it says why it ends, also after this one.
+            # As the other processes of the launcher: it prints why it ends, also after this one.
             stdout = None
         with _interrupts_blocked(), run_id_pipe(spec.run_id) as run_id:
             arguments = joining_arguments(spec.control_endpoint, run_id, spec.lp, spec.site)

@@ -1,4 +1,4 @@
-"""The numbers and hosts of the LPs of a run, from what the processes say when they join."""
+"""The numbers and hosts of the LPs of a run, from what the processes report when they join."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,8 +36,8 @@ class Placement:
 def place(hellos: Mapping[int, Hello]) -> Placement:
     """The placement of the processes which have sent `hellos`, by the number in them.
 
-    LPs are numbered by host, then by rank: neighbours in a ring share a host, whatever the order in
-    which the launcher deals ranks. Hosts come in the order of their first ranks. Raises
+    LPs are numbered by host, then by rank: neighbours in a ring share a host, in every order in
+    which a launcher deals ranks. Hosts come in the order of their first ranks. Raises
     `ProtocolError` if only some of the processes have been started by a launcher, or with different
     command lines.
     """

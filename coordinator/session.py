@@ -142,10 +142,7 @@ class Session:
             error, slow_exits = None, ()
             try:
                 launch.bound(rendezvous.endpoints)
-                launch.start(self._plan.procs)
-                self._observer.launched(children.pids)
-                if self._files is not None:
-                    self._files.launched()
+                self._launch(launch)
                 self._start(watch, rendezvous, code)
                 started_s = now_s()
                 watch.collect()
@@ -182,6 +179,12 @@ class Session:
         Safe in signal handlers and in other threads: it only sets a variable, which `Watch` reads.
         """
         self._stop_signal = signum
+
+    def _launch(self, launch: Launch) -> None:
+        launch.start(self._plan.procs)
+        self._observer.launched(launch.children.pids)
+        if self._files is not None:
+            self._files.launched()
 
     def _start(self, watch: Watch, rendezvous: Rendezvous, code: RunCode) -> None:
         hellos = watch.receive_from_all(Hello)

@@ -309,7 +309,7 @@ class Watch:
 
     def _check_connections(self, now: float) -> None:
         for lp, reason in self._rendezvous.lost().items():
-            # The exit of a child says more than the end of its connection.
+            # The exit code of a child has more information than the end of its connection.
             if self._children.pid(lp) is None and self._has_ended(lp, now):
                 raise LpLost(self._process(lp), reason, self._reached_ps(lp))
         if self._unreachable is not None:

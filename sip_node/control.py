@@ -21,7 +21,7 @@ from runtime.wire.control import (
     FromCoordinator,
     FromLp,
     Hello,
-    Host,
+    LpHost,
     ModuleCode,
     Peers,
     RankActivity,
@@ -58,7 +58,7 @@ _Expected = TypeVar("_Expected", Peers, Start, Bye)
 class Control:
     """A DEALER socket to the coordinator at `endpoint`, for LP `lp` of run `run_id`.
 
-    An LP that its coordinator did not start ends as `ending` says when the connection is lost. One
+    An LP that its coordinator did not start ends by `ending` when the connection is lost. An LP
     that a launcher has started has `join_s` to reach its coordinator, and has a new number after
     `hello`. Every method that receives raises `RunAborted` with the coordinator's reason.
     """
@@ -96,7 +96,7 @@ class Control:
         self,
         data_endpoint: str,
         code: tuple[ModuleCode, ...] = (),
-        host: Host | None = None,
+        host: LpHost | None = None,
         command: str = "",
     ) -> Peers:
         """Join the run; returns when every LP has joined.

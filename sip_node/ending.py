@@ -1,4 +1,4 @@
-"""The end of a process whose run has ended without it: it removes what is left, and says why."""
+"""The end of a process whose run has ended without it: it removes its files and prints why."""
 
 import os
 import shutil
@@ -34,7 +34,7 @@ class Ending:
         self.shared: HostDirectory | None = None
 
     def say(self, reason: str) -> None:
-        """Print why this process ends early, in one line; what is said later follows from it."""
+        """Print why this process ends early, in one line; a later reason follows from the first."""
         if self.name and not self._has_said:
             self._has_said = True
             now_ps = self.now_ps()
@@ -55,7 +55,7 @@ class Ending:
             self.shared.leave()
 
     def at_once(self, reason: str, code: int = EXIT_ORPHANED) -> NoReturn:
-        """End from any thread, whatever the main thread does."""
+        """End from any thread, even while the main thread is in a C call."""
         self.say(reason)
         # The coordinator can no longer remove its directory, with the socket files in it.
         if self._directory is not None:

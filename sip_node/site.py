@@ -1,11 +1,11 @@
-"""What an LP process that a launcher has started knows about its host."""
+"""The host of an LP process that a launcher has started."""
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from runtime.core.host_directory import HostDirectory, host_key
-from runtime.wire.control import Host
+from runtime.wire.control import LpHost
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Site:
         return f"{name} ({self.listen})" if self.listen else name
 
     @property
-    def host(self) -> Host:
-        """The host as the coordinator knows it."""
-        return Host(self.name, host_key())
+    def host(self) -> LpHost:
+        """The host, as it is sent to the coordinator."""
+        return LpHost(self.name, host_key())
 
     def join(self) -> HostDirectory:
         """Take part in the directory of the host."""

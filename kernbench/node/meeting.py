@@ -1,6 +1,6 @@
 """Where the processes of a run meet, and what admits them: they find each other without a store.
 
-With a secret of the site, the process of rank 0 listens at an address that all know or can derive,
+With a secret of the site, the process of rank 0 listens at an address that all have or can derive,
 and everything on the network is encrypted with keys that follow from the secret. Without one, all
 processes are on one host and meet in a private directory; nothing listens on a network.
 """
@@ -86,10 +86,10 @@ def meeting_of(
         master = parse_master(derived, "the variables of Slurm")
     if master is None and place.launcher != TORCHRUN:
         raise UsageError(
-            f"where is the process of rank 0? {place.launcher} does not say it: --master or "
-            f"{MASTER}=HOST:PORT, the same for all processes"
+            f"where is the process of rank 0? {place.launcher} does not give an address: --master "
+            f"or {MASTER}=HOST:PORT, the same for all processes"
         )
-    # A port belongs to one run at a time, so the address tells runs apart.
+    # A port belongs to one run at a time, so the address distinguishes runs.
     run = f"{place.run}\n{master or ''}\n{place.world_size}"
     run_id, directory = run_id_of(secret, run), shared_path(run)
     if master is None:

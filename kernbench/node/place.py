@@ -19,7 +19,7 @@ class Launcher:
     """The variables of a launcher.
 
     `runs` have a text that all processes of one run share, and no other run of the host at the same
-    time. `local_size` has the number of processes on this host, where the launcher says it.
+    time. `local_size` has the number of processes on this host, where the launcher gives it.
     """
 
     name: str
@@ -61,7 +61,7 @@ _SLURM_PORTS, _SLURM_PORT_COUNT = 20_000, 10_000
 class Place:
     """A process of a launcher: `rank` of `world_size`, in the run with the text `run`.
 
-    `local_size` is the number of processes on this host, None where the launcher does not say it.
+    `local_size` is the number of processes on this host, None where the launcher does not give it.
     """
 
     launcher: str
@@ -79,7 +79,7 @@ class Place:
 def place_of(environment: Mapping[str, str], rank: int | None, world_size: int | None) -> Place:
     """The place of this process; `rank` and `world_size` are the options, if they are given.
 
-    Raises `UsageError` where neither options nor a launcher say it, or what they say is impossible.
+    Raises `UsageError` where neither options nor a launcher give it, or where it is impossible.
     """
     if (rank is None) != (world_size is None):
         raise UsageError(

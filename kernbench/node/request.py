@@ -8,7 +8,7 @@ from kernbench.node.meeting import MeetingOptions
 
 @dataclass(frozen=True)
 class NodeRequest:
-    """A process of a run: `rank` of `world_size`, where options say it.
+    """A process of a run: `rank` of `world_size`, where options give it.
 
     `run` is what is simulated. `command` is a hash of the part of the command line which is the
     same for all processes.

@@ -1,7 +1,7 @@
 """The secret of a run over several hosts, and the id of the run that follows from it.
 
-Whoever has the secret may take part in the run. So it is never on a command line, which every user
-of a host can read, and a file of it has mode 0600.
+A process with the secret may take part in the run. So it is never on a command line, which every
+user of a host can read, and a file of it has mode 0600.
 """
 
 import os
@@ -48,7 +48,7 @@ def _contents(file: Path) -> bytes:
                     f"{file} has mode {mode:04o}: others can read the secret; chmod 600 {file}"
                 )
             if status.st_uid not in (os.getuid(), 0):
-                raise UsageError(f"{file} belongs to another user, who knows the secret")
+                raise UsageError(f"{file} belongs to another user, and so does the secret")
             return opened.read(_MOST_BYTES + 1)
     except OSError as error:
         raise UsageError(f"cannot read the secret: {file}: {error.strerror}") from error

@@ -32,7 +32,7 @@ from runtime.wire.run_id import run_id_pipe
 def take_part(request: NodeRequest) -> int:
     """Take part in the run; returns the exit code, in the process of rank 0 alone.
 
-    Raises `UsageError` where the process cannot know its place, or may not listen.
+    Raises `UsageError` where the process has no place in a run, or may not listen.
     """
     place = place_of(os.environ, request.rank, request.world_size)
     run = _of_all_processes(request.run, place)

@@ -1,12 +1,14 @@
 """The store of torchrun, to which the workers of all hosts are connected."""
 
+from collections.abc import Iterator
+
 from kernbench.node.meeting import Store
 
 
 def torchrun_store() -> Store:
     """The store of the agent that has started this process."""
     # PyTorch is there: it has started this process. It takes a second to import.
-    import torch.distributed as dist
+    from torch.distributed.rendezvous import rendezvous
 
-    store, _, _ = next(dist.rendezvous("env://"))
-    return store
+    meetings: Iterator[tuple[Store, int, int]] = rendezvous("env://")
+    return next(meetings)[0]

@@ -2,7 +2,7 @@
 
 A launcher starts the processes, so none of them can own the directory. Each holds a shared lock
 (`flock`) of it while it takes part. The system releases the locks of a process that ends for any
-reason. Whoever obtains the exclusive lock is alone, and removes the directory.
+reason. A process that obtains the exclusive lock is alone, and removes the directory.
 """
 
 import fcntl
@@ -63,7 +63,7 @@ class HostDirectory:
     """The directory `path`, which is created where there is none; `leave` it at the end.
 
     `lock` is an open file with its lock, which a program before this one in the same process has
-    left open. Raises `UsageError` if the directory cannot be created, or belongs to somebody else.
+    left open. Raises `UsageError` if the directory cannot be created, or belongs to another user.
     """
 
     def __init__(self, path: Path, lock: int | None = None) -> None:
@@ -84,7 +84,7 @@ class HostDirectory:
         own = self.path / f"{_SECRET}-{os.getpid()}"
         own.touch(mode=0o600)
         own.write_text(fresh_run_id(), "ascii")
-        # A link is made at once and only if there is none: nobody reads half a secret.
+        # A link is made at once and only if there is none: no process reads half a secret.
         with suppress(FileExistsError):
             os.link(own, file)
         own.unlink()
@@ -117,7 +117,7 @@ class HostDirectory:
         os.close(lock)
 
     def abandon(self) -> None:
-        """Remove the directory and leave it: its run has ended, whoever is still in it."""
+        """Remove the directory and leave it: its run has ended, although processes may be in it."""
         # Another run may have the same path by now.
         if self._lock is not None and _is_same(self._lock, self.path):
             shutil.rmtree(self.path, ignore_errors=True)
@@ -160,7 +160,7 @@ def _joined(path: Path) -> int | None:
         os.close(lock)
         raise UsageError(f"TMPDIR: {path} is not a private directory of this user")
     try:
-        # Nobody else is in it: what is there is left of a run that was killed.
+        # No other process is in it: the files are those of a run that was killed.
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for left in path.iterdir():
             left.unlink()

@@ -35,7 +35,7 @@ class ModuleCode(Flat, frozen=True):
     sha256: str
 
 
-class Host(Flat, frozen=True):
+class LpHost(Flat, frozen=True):
     """The host of an LP: its name, for people, and a key which only the processes of it have.
 
     Two processes have the same key if they share a file system for sockets, a network and a memory.
@@ -62,7 +62,7 @@ class Hello(Wire, frozen=True):
     endpoint: str
     # Optional, so that a Hello of an older protocol is decoded and its version refused by number.
     code: tuple[ModuleCode, ...] = ()
-    host: Host | None = None
+    host: LpHost | None = None
     command: str = ""
 
 

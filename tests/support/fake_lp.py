@@ -31,6 +31,7 @@ from runtime.wire.passwords import Passwords
 from runtime.wire.run_id import read_run_id
 from sip_node import lifeline
 from sip_node.control import Control
+from sip_node.ending import Ending
 from tests.support.packets import packet_run, run_message, transfer_header
 from tests.support.scripted_lp import EVENTS, TIME_PS, FakeLp, expected_hash
 
@@ -277,14 +278,16 @@ BEHAVIOURS: dict[str, Callable[[FakeLp], int]] = {
 
 def be(behaviour: str, endpoint: str, run_id: str, lp: int) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    lifeline.follow_parent()
+    ending = Ending(run_directory())
+    lifeline.follow_parent(ending)
     if behaviour not in BEHAVIOURS:
         # A chip model takes longer to load than all other behaviours to run.
-        from sip_node import lp_process
+        from sip_node import lp_channels, lp_process
         from tests.support.planted import TRANSPORTS
 
-        lp_process.ZmqTransport = TRANSPORTS[behaviour]
-        return lp_process.main(endpoint, run_id, lp, ImportRecorder())
+        lp_channels.ZmqTransport = TRANSPORTS[behaviour]
+        joining = lp_channels.Joining(endpoint, run_id, lp, ending)
+        return lp_process.main(joining, ImportRecorder())
     fake = FakeLp(endpoint, run_id, lp)
     try:
         return BEHAVIOURS[behaviour](fake)
@@ -302,7 +305,7 @@ def enter(
 ) -> int:
     """The entry of a spawned child: calls the function for each of its ranks."""
     assert function is not None
-    lifeline.follow_parent()
+    lifeline.follow_parent(Ending(run_directory()))
     fake = FakeLp(endpoint, run_id, lp)
     fake.start()
     for sip in fake.sips:

@@ -6,11 +6,11 @@ import pytest
 
 from coordinator.placement import Placement, place
 from runtime.core.errors import ProtocolError
-from runtime.wire.control import Hello, Host
+from runtime.wire.control import Hello, LpHost
 
 
 def hello(rank: int, host: str | None, command: str = "c") -> Hello:
-    of_host = None if host is None else Host(f"name of {host}", host)
+    of_host = None if host is None else LpHost(f"name of {host}", host)
     return Hello(1, "run", rank, 1, f"tcp://{rank}", host=of_host, command=command)
 
 
@@ -37,5 +37,5 @@ def test_hosts_come_in_the_order_of_their_first_ranks():
 
 def test_a_process_with_another_command_line_is_named():
     for wrong in (hello(1, "A", "other"), hello(1, None)):
-        with pytest.raises(ProtocolError, match="rank 1.*another command line than rank 0"):
+        with pytest.raises(ProtocolError, match=r"rank 1.*another command line than rank 0"):
             place({0: hello(0, "A"), 1: wrong})

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from coordinator.rendezvous import Rendezvous
-from runtime.core.errors import ConfigError, ProtocolError, RunAborted, UsageError
+from runtime.core.errors import ProtocolError, RunAborted, UsageError
+from runtime.core.wallclock import cpu_s
 from runtime.wire.control import (
     Abort,
     Busy,
@@ -213,12 +214,6 @@ def test_another_version_of_the_protocol_ends_the_run(rendezvous: Rendezvous, co
         control.wait_start()
 
 
-@pytest.mark.parametrize("endpoint", ["tcp://192.0.2.1:5000", "tcp://127.example.org:5000"])
-def test_a_connection_that_leaves_the_host_is_refused(endpoint: str):
-    with pytest.raises(ConfigError, match="not encrypted"):
-        Control(endpoint, RUN, 0)
-
-
 def test_sending_to_an_lp_that_has_not_joined_has_no_effect(
     rendezvous: Rendezvous, control: Control
 ):
@@ -235,7 +230,11 @@ def test_a_report_of_a_busy_lp_comes_on_another_connection(
     receive(rendezvous)
     ranks = (RankActivity(1, 2.5, ()),)
     control.send_busy(2.0, ranks, imports=True)
-    assert receive(rendezvous) == (1, Busy(1, RUN, 2.0, True, ranks))
+    lp, busy = receive(rendezvous)
+    assert isinstance(busy, Busy)
+    assert (lp, busy.stretch_s, busy.imports, busy.ranks) == (1, 2.0, True, ranks)
+    # The processor time of this process is less than that of the kernel's clock, plus a tick.
+    assert 0 < busy.used_s <= cpu_s() + 0.02
     control.send(Ready(1, "cafe"))
     assert receive(rendezvous) == (1, Ready(1, "cafe"))
 

@@ -49,6 +49,6 @@ def test_packets_to_the_loopback_come_from_the_loopback(address: str):
 
 
 def test_an_address_of_documentation_is_none_of_this_host():
-    # RFC 5737 and RFC 3849: addresses that nobody has.
+    # RFC 5737 and RFC 3849: addresses that no host has.
     assert not is_address_of_this_host("192.0.2.1")
     assert not is_address_of_this_host("2001:db8::1")

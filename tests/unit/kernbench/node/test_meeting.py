@@ -84,7 +84,7 @@ def test_two_runs_with_one_master_on_a_host_are_refused(meetings: list[Meeting])
         meet(by_hand(0), environment={})
 
 
-def test_with_a_secret_all_know_the_endpoint_and_derive_one_id():
+def test_with_a_secret_all_have_the_endpoint_and_derive_one_id():
     first, second = meet(by_hand(0)), meet(by_hand(1))
     assert first.control == second.control == "tcp://127.0.0.1:29400"
     assert first.run_id == second.run_id

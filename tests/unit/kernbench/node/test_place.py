@@ -29,7 +29,7 @@ SLURM = {
 }
 
 
-def test_each_launcher_says_rank_and_number():
+def test_each_launcher_gives_rank_and_number():
     assert place_of(TORCHRUN, None, None) == Place("torchrun", 5, 8, "job\nnode1\n29500", 4)
     assert place_of(OPEN_MPI, None, None) == Place("Open MPI", 1, 2, "\nprterun-node1-17@1", 2)
     assert place_of({"PMI_RANK": "0", "PMI_SIZE": "3"}, None, None) == Place("PMI", 0, 3, "\n")
@@ -58,7 +58,7 @@ def test_a_program_with_a_rank_of_its_own_is_no_worker_of_torchrun():
         (SLURM | {"SLURM_STEP_NUM_NODES": "1"}, True),
     ],
 )
-def test_a_launcher_says_whether_all_processes_are_on_this_host(
+def test_a_launcher_shows_whether_all_processes_are_on_this_host(
     variables: dict[str, str], one_host: bool
 ):
     assert place_of(variables, None, None).has_one_host is one_host

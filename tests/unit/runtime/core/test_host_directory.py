@@ -61,7 +61,8 @@ def test_what_a_killed_run_has_left_is_removed_by_the_next_one(tmp_path: Path):
 
 
 def test_a_lock_that_is_kept_over_exec_keeps_the_secret(tmp_path: Path):
-    start = "import os, sys; from pathlib import Path\n" + (
+    start = (
+        "import os, sys; from pathlib import Path\n"
         "from runtime.core.host_directory import HostDirectory; path = Path(sys.argv[1])\n"
     )
     after = (

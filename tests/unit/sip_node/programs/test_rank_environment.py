@@ -107,7 +107,7 @@ def test_outside_a_rank_the_process_has_none_of_them():
         os.environ["RANK"]
 
 
-def test_ranks_of_two_hosts_know_their_host_and_their_number_there():
+def test_ranks_of_two_hosts_have_their_host_and_their_number_there():
     peers = replace(peers_of([[0, 1], [2], [3, 4]], JOB), hosts=(0, 0, 1))
     assert [rank_place(peers, rank, 4) for rank in (2, 3)] == [
         RankPlace(rank=2, world_size=4, local_rank=2, local_world_size=3, host=0, hosts=2),
