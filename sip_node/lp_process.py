@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from runtime.core.errors import ConfigError, ConnectionLost, ProtocolError, RunAborted, UsageError
 from runtime.core.imported_code import ImportRecorder
-from runtime.wire.control import Failed, ModuleCode
+from runtime.wire.control import Failed, ModuleCode, Peers
 from runtime.wire.environment import (
     AS_CUDA,
     TORCHRUN_RUN,
@@ -84,9 +84,7 @@ def _run(
 
         def reach(others: Sequence[int]) -> Transport:
             nonlocal channels
-            if directory is not None:
-                lps = len(peers.endpoints)
-                channels = with_board(transport, directory, lp, lps, others, on_host=lps)
+            channels = _with_board(transport, directory, peers, others)
             return channels
 
         node = LpNode(peers, programs, reach, Reporter(control, lp))
@@ -99,9 +97,7 @@ def _run(
         watch_clocks(len(ranks))
         # The rules of the decoder follow from the topology, so the node is built first. Peers send
         # nothing before all LPs are ready.
-        near = {} if directory is None else {peer: _ipc(directory, peer) for peer in node.peers}
-        far = {peer: peers.endpoints[peer] for peer in node.peers if peer not in near}
-        transport.connect(lp, near, far, node.decoder())
+        _connect(transport, directory, peers, node)
         _record_named_code(recorder, programs, node.ccl_modules)
         control.ready(node.config_hash, _news(recorder))
         control.wait_start()
@@ -138,6 +134,24 @@ def _record_named_code(
 def _ipc(directory: Path, lp: int) -> str:
     """The endpoint of an LP of this host."""
     return f"ipc://{directory}/lp{lp}"
+
+
+def _with_board(
+    transport: ZmqTransport, directory: Path | None, peers: Peers, others: Sequence[int]
+) -> Transport:
+    """`transport`, with a board for `others` unless they count as being on other hosts."""
+    if directory is None or peers.job.delay_us is not None:
+        return transport
+    lps = len(peers.endpoints)
+    return with_board(transport, directory, peers.lp, lps, others, on_host=lps)
+
+
+def _connect(transport: ZmqTransport, directory: Path | None, peers: Peers, node: LpNode) -> None:
+    near = {} if directory is None else {peer: _ipc(directory, peer) for peer in node.peers}
+    far = {peer: peers.endpoints[peer] for peer in node.peers if peer not in near}
+    if peers.job.delay_us is not None:
+        transport.delay(peers.job.delay_us / 1e6)
+    transport.connect(peers.lp, near, far, node.decoder())
 
 
 def _news(recorder: ImportRecorder) -> tuple[ModuleCode, ...]:
