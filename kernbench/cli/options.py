@@ -218,8 +218,8 @@ SIMULATION_GROUPS: Mapping[str, tuple[click.Option, ...]] = {
             "--delay-us",
             "US",
             _DURATION,
-            "deliver every frame US us after it was sent, like a network between hosts; 0: only count "
-            "the frames",
+            "deliver every frame US us after it was sent, like a network between hosts; 0: only "
+            "count the frames",
         ),
     ),
     "what is kept": (
