@@ -115,6 +115,7 @@ class RunReport(Struct, frozen=True):
     data: bool
     jitter_ms: float
     jitter_seed: int
+    delay_us: float | None
     verification: Verdict | None
     sync: SyncStatistics
     ranks: tuple[RankSummary, ...]
@@ -207,6 +208,7 @@ def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> 
         data=plan.data,
         jitter_ms=plan.jitter_ms,
         jitter_seed=plan.jitter_seed,
+        delay_us=plan.delay_us,
         verification=verdict,
         sync=_sync_statistics(done),
         ranks=tuple(_rank_summary(report) for report in sips),

@@ -46,7 +46,7 @@ class NodeLaunch(Launch):
         return (self._control,)
 
     def bound(self, endpoints: Sequence[str]) -> None:
-        """The coordinator listens at `endpoints`: LP 0 connects there, and all others learn of it."""
+        """The coordinator listens at `endpoints`: LP 0 connects there, and the others learn it."""
         self._control = endpoints[0]
         self._publish(self._control)
 

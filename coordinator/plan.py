@@ -106,6 +106,7 @@ class Plan:
     exit_s: float = 10.0
     jitter_ms: float = 0.0
     jitter_seed: int = 0
+    delay_us: float | None = None
     verify: bool = False
     ccl_trace: bool = field(default_factory=ccl_trace_requested)
 
@@ -159,6 +160,7 @@ class Plan:
             trace=self.trace,
             jitter_seed=self.jitter_seed,
             jitter_ms=self.jitter_ms,
+            delay_us=self.delay_us,
             verify=self.verify,
             ccl_trace=self.ccl_trace,
             as_cuda=self.program.as_cuda,

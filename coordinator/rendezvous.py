@@ -1,9 +1,9 @@
 """The rendezvous of the LPs of a run: the coordinator's end of the control channel.
 
 It is a ROUTER socket in the private directory of the run, and for LPs of other hosts at a tcp
-endpoint as well, with CURVE (`admission.py`); a peer is identified by its `Hello`. A peer without a
-valid `Hello` is a stranger: it receives the reason of the refusal, and the run goes on without it.
-An admitted LP that violates the protocol ends the run.
+endpoint as well, with CURVE (`control_admission.py`); a peer is identified by its `Hello`. A peer
+without a valid `Hello` is a stranger: it receives the reason of the refusal, and the run goes on
+without it. An admitted LP that violates the protocol ends the run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from typing import Self
 import zmq  # noqa: TID251 - this module owns the coordinator's socket
 from msgspec.structs import replace
 
-from coordinator.admission import Admission
+from coordinator.control_admission import ControlAdmission
 from runtime.core.errors import ProtocolError, UsageError
 from runtime.wire.codec import decode_from_lp
 from runtime.wire.control import Abort, Busy, FromCoordinator, FromLp, Hello, Refused
@@ -61,7 +61,7 @@ class Rendezvous:
         self._socket.set(zmq.MAXMSGSIZE, MAX_CONTROL_BYTES)
         # Sending to a peer that has gone raises instead of being dropped silently.
         self._socket.set(zmq.ROUTER_MANDATORY, 1)
-        self._admission = Admission(self._context, self._socket, run_id)
+        self._admission = ControlAdmission(self._context, self._socket, run_id)
         self.endpoints = tuple(map(self._bound, endpoints))
         """Where it listens; an endpoint with port `*` has its number here."""
 

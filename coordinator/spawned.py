@@ -11,7 +11,7 @@ from threading import Event
 from typing import TYPE_CHECKING, NoReturn
 
 from coordinator.aggregate import summarise
-from coordinator.failure import Interrupted, LpDied, RankFailed
+from coordinator.failure import Interrupted, LpDied, LpProcess, RankFailed
 from coordinator.launcher import SpawnLauncher
 from coordinator.placement import Placement
 from coordinator.plan import Plan, ProgramSpec, load_config
@@ -107,6 +107,11 @@ class SpawnedSession:
         return self._launcher.processes
 
 
+def _pid(process: LpProcess) -> int:
+    assert process.pid is not None, "a spawned process is a child of this one"
+    return process.pid
+
+
 class _Launched:
     """Observes the start and shows no progress, because the terminal belongs to the caller."""
 
@@ -137,7 +142,7 @@ def raise_as_torch_does(error: KernbenchError) -> NoReturn:
     # The texts are PyTorch's: programs search them. Rank, simulated time and process are in a note,
     # which Python prints as well.
     if isinstance(error, RankFailed):
-        failed, pid = error.failed, error.process.pid
+        failed, pid = error.failed, _pid(error.process)
         index = failed.rank if failed.rank >= 0 else error.process.sips[0]
         if failed.exit_code:
             text = f"process {index} terminated with exit code {failed.exit_code}"
@@ -154,7 +159,7 @@ def raise_as_torch_does(error: KernbenchError) -> NoReturn:
         exited = ProcessExitedException(
             f"process {index} terminated with {end}",
             index,
-            error.process.pid,
+            _pid(error.process),
             error.exit_code,
             signal_name,
         )

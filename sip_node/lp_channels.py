@@ -62,7 +62,11 @@ class LpChannels:
 
         def transport_to(others: Sequence[int]) -> Transport:
             self._divide(peers, others)
-            if self._near and self._directory is not None:
+            delay_us = peers.job.delay_us
+            if delay_us is not None:
+                self._transport.delay(delay_us / 1e6)
+            # With a delay each LP is as on a host of its own, where no other one has its memory.
+            elif self._near and self._directory is not None:
                 host = peers.hosts[peers.lp]
                 self._channels = with_board(
                     self._transport,

@@ -41,6 +41,7 @@ class SimulationOptions:
     timeout: float | None = None
     jitter_ms: float = 0.0
     jitter_seed: int = 0
+    delay_us: float | None = None
     verbose: bool = False
 
 
@@ -213,6 +214,13 @@ SIMULATION_GROUPS: Mapping[str, tuple[click.Option, ...]] = {
             0,
         ),
         option("--jitter-seed", "SEED", NATURAL, "seed of the delays of --jitter-ms", 0),
+        option(
+            "--delay-us",
+            "US",
+            _DURATION,
+            "deliver every frame US us after it was sent, like a network between hosts; 0: only "
+            "count the frames",
+        ),
     ),
     "what is kept": (
         option(

@@ -90,6 +90,7 @@ def plan_of_config(options: SimulationOptions, program: ProgramSpec, config: Run
         timeout_s=options.timeout,
         jitter_ms=options.jitter_ms,
         jitter_seed=options.jitter_seed,
+        delay_us=options.delay_us,
         verify=options.verify_data,
         trace=options.trace,
     )

@@ -14,12 +14,13 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from hmac import compare_digest
 
+from runtime.wire.closed_connections import closed_peers
 from runtime.wire.passwords import z85
 from runtime.wire.refusals import Refusals, host_of
-from runtime.wire.socket_file import unix_peer
+from runtime.wire.socket_file import peer_address, unix_peer
 
 
-class Event(IntEnum):
+class SocketEvent(IntEnum):
     """Events of a monitor that matter here: the numbers `ZMQ_EVENT_*` of zmq.h."""
 
     CONNECTED = 0x0001
@@ -33,7 +34,7 @@ class Event(IntEnum):
 
 
 _CRYPTOGRAPHIC, _MECHANISM_MISMATCH = 0x11000001, 0x11000002
-"""`ZMQ_PROTOCOL_ERROR_ZMTP_*` of zmq.h, the value of `Event.PROTOCOL`."""
+"""`ZMQ_PROTOCOL_ERROR_ZMTP_*` of zmq.h, the value of `SocketEvent.PROTOCOL`."""
 _VERSION, _ADMITTED, _DENIED = b"1.0", b"200", b"400"
 WRONG_PASSWORD, NO_PASSWORD = "a wrong password", "no password"
 WRONG_CLIENT_KEY, WRONG_SERVER_KEY, NO_CURVE = (
@@ -44,17 +45,28 @@ WRONG_CLIENT_KEY, WRONG_SERVER_KEY, NO_CURVE = (
 NOT_ZEROMQ = "not ZeroMQ"
 _DENIED_KEPT = 256
 """Refusals of ZAP that wait for the ends of their connections; those of a flood are fewer."""
+_LOOKS = 64
+"""Looks at the table of the kernel, which take milliseconds where it is long."""
 
 
 class Connections:
     """The connections to a socket with CURVE on tcp, and on ipc PLAIN or no mechanism.
 
     `is_password(name, password)` decides about PLAIN; `client_key` is the only public key of
-    CURVE that is admitted, in Z85.
+    CURVE that is admitted, in Z85. `peer_address(file, endpoint)` reads the address of the peer of
+    an open file, if that is still open, and `closed_peers(endpoint)` the addresses of closed ones.
     """
 
-    def __init__(self, is_password: Callable[[bytes, bytes], bool], client_key: bytes) -> None:
+    def __init__(
+        self,
+        is_password: Callable[[bytes, bytes], bool],
+        client_key: bytes,
+        peer_address: Callable[[int, str], str] = peer_address,
+        closed_peers: Callable[[str], Sequence[str]] = closed_peers,
+    ) -> None:
         self._is_password, self._client_key = is_password, client_key
+        self._peer_address, self._closed_peers = peer_address, closed_peers
+        self._looks = 0
         self.refusals = Refusals()
         self._open: dict[int, str] = {}
         # Connections that have sent a message, so their handshakes have succeeded.
@@ -73,16 +85,18 @@ class Connections:
         status = _DENIED if reason else _ADMITTED
         return [_VERSION, number, status, b"", b"", b""]
 
-    def report(self, event: int, value: int, endpoint: str, address: str = "") -> None:
-        """Take an event of the monitor; `address` is that of the peer of an accepted connection."""
+    def report(self, event: int, value: int, endpoint: str) -> None:
+        """Take an event of the monitor as soon as possible."""
         match event:
-            case Event.ACCEPTED:
+            case SocketEvent.ACCEPTED:
+                # At once: ZeroMQ may close the file at any time.
+                address = self._peer_address(value, endpoint)
                 self._settle(value)
                 self._open[value] = address
-            case Event.PROTOCOL | Event.NO_DETAIL:
+            case SocketEvent.PROTOCOL | SocketEvent.NO_DETAIL:
                 self._failure = _failure(event, value, endpoint)
-            case Event.DISCONNECTED:
-                self._end(value)
+            case SocketEvent.DISCONNECTED:
+                self._end(value, endpoint)
             case _:
                 pass
 
@@ -109,15 +123,16 @@ class Connections:
             return "" if is_peer else WRONG_PASSWORD
         return NO_PASSWORD
 
-    def _end(self, file: int) -> None:
+    def _end(self, file: int, endpoint: str) -> None:
         address, failure, self._failure = self._open.pop(file, ""), self._failure, ""
         if file in self._members:
             self._members.remove(file)
-        elif failure in (NOT_ZEROMQ, WRONG_SERVER_KEY):
-            self.refusals.add(failure, address)
-        elif reason := self._refused_by_zap(address):
-            self.refusals.add(reason, address)
-        elif failure:
+            return
+        if failure not in (NOT_ZEROMQ, WRONG_SERVER_KEY):
+            reason, refused = self._refused_by_zap(address)
+            failure, address = reason or failure, address or refused
+        address = address or self._closed_peer(endpoint)
+        if failure:
             self.refusals.add(failure, address)
         else:
             self._ended[file] = address
@@ -127,20 +142,30 @@ class Connections:
         if address is not None:
             self.refusals.add(NOT_ZEROMQ, address)
 
-    def _refused_by_zap(self, address: str) -> str:
-        """The reason of a refusal by ZAP of a process at that host, which is used up; or empty."""
+    def _refused_by_zap(self, address: str) -> tuple[str, str]:
+        """The reason of a refusal by ZAP of a process at that host, which is used up, and its
+        address there; or empty texts.
+        """
         host = host_of(address).strip("[]")
         for index, (refused, reason) in enumerate(self._denied):
             if not address or refused == host:
                 del self._denied[index]
-                return reason
-        return ""
+                return reason, refused
+        return "", ""
+
+    def _closed_peer(self, endpoint: str) -> str:
+        """An address of a closed connection which has not been named; peers do not close theirs."""
+        if endpoint.startswith("ipc://") or self._looks >= _LOOKS:
+            return ""
+        self._looks += 1
+        closed = self._closed_peers(endpoint)
+        return next((each for each in reversed(closed) if not self.refusals.has(each)), "")
 
 
 def _failure(event: int, value: int, endpoint: str) -> str:
-    if event == Event.PROTOCOL and value == _CRYPTOGRAPHIC:
+    if event == SocketEvent.PROTOCOL and value == _CRYPTOGRAPHIC:
         return WRONG_SERVER_KEY
-    if event == Event.PROTOCOL and value != _MECHANISM_MISMATCH:
+    if event == SocketEvent.PROTOCOL and value != _MECHANISM_MISMATCH:
         return NOT_ZEROMQ
     # A peer with another mechanism closes the connection itself if it is faster. So does one that
     # sends nothing at all: both have shown no credentials.

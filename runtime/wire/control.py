@@ -13,6 +13,7 @@ from runtime.wire.fields import (
     LpNumber,
     MaybeLp,
     MaybeRank,
+    Microseconds,
     Milliseconds,
     Seconds,
     SipNumber,
@@ -80,8 +81,10 @@ class Job(Flat, frozen=True):
     of a bench, `argv` the arguments of a script or module. `remote_dma` declares that DMA engines
     may access other SIPs: then no SIP can promise more than its next event. `verify` requests what
     a replay of the op log needs beside it: `Written` and `MemoryContents`. `ccl_trace` requests a
-    report of every slot that a kernel sends or receives. `as_cuda` maps the names of CUDA in
-    PyTorch to the simulated device. `records` requests the tables of `runtime.core.run_tables`.
+    report of every slot that a kernel sends or receives. `delay_us` holds every content between LPs
+    for that time, as if each LP were on a host of its own; None for none. `as_cuda` maps the names
+    of CUDA in PyTorch to the simulated device. `records` requests the tables of
+    `runtime.core.run_tables`.
     """
 
     topology: bytes
@@ -99,6 +102,7 @@ class Job(Flat, frozen=True):
     ccl_trace: bool = False
     as_cuda: bool = False
     records: bool = False
+    delay_us: Microseconds | None = None
 
     @property
     def is_script(self) -> bool:

@@ -48,6 +48,7 @@ PacketBytes = Annotated[int, Meta(ge=1, le=MAX_FRAME_BYTES, title="PacketBytes")
 Nbytes = Annotated[int, Meta(ge=0, lt=1 << ADDRESS_BITS, title="Nbytes")]
 Address = Annotated[int, Meta(ge=0, lt=1 << ADDRESS_BITS, title="Address")]
 Seconds = Annotated[float, Meta(ge=0, title="Seconds")]
+Microseconds = Annotated[float, Meta(ge=0, title="Microseconds")]
 Milliseconds = Annotated[float, Meta(ge=0, title="Milliseconds")]
 Chunk = Annotated[bytes, Meta(max_length=CHUNK_BYTES, title="Chunk")]
 ExitCode = Annotated[int, Meta(ge=0, lt=1 << 8, title="ExitCode")]

@@ -33,7 +33,7 @@ class Passwords:
     def curve_secret(self) -> bytes:
         """The secret key of CURVE for both ends of every tcp connection, 40 digits of Z85.
 
-        One pair is enough: the processes with the id of the run have the key, and no others.
+        One pair is enough: a process with the id of the run can compute it, and no other.
         """
         key = bytearray(self._curve.digest())
         # RFC 7748, section 5: a multiple of 8 (the cofactor) between 2^254 and 2^255.

@@ -26,10 +26,10 @@ from typing import NamedTuple
 import zmq  # noqa: TID251 - this module owns the sockets of the handler and of the monitors
 
 from runtime.core.errors import ConnectionLost
-from runtime.wire.connections import Connections, Event
+from runtime.wire.connections import Connections, SocketEvent
 from runtime.wire.control import Refused
 from runtime.wire.passwords import Passwords
-from runtime.wire.socket_file import duplicate, end_of, peer_address
+from runtime.wire.socket_file import duplicate, end_of
 
 _EVENT = Struct("=Hi")
 """The first frame of a message of a monitor (zmq_socket_monitor): its event, and a value."""
@@ -156,8 +156,7 @@ class Admission:
     def _report(self) -> None:
         """Pass on an event of the socket."""
         event, value, endpoint = _received(self._events)
-        address = peer_address(value, endpoint) if event == Event.ACCEPTED else ""
-        self._connections.report(event, value, endpoint, address)
+        self._connections.report(event, value, endpoint)
         # A peer does not disconnect before the end of the run.
         self._connections.settle()
 
@@ -165,19 +164,19 @@ class Admission:
         """Note what has become of the connection to a peer."""
         event, value, _ = _received(peer.monitor)
         match event:
-            case Event.CONNECTED:
+            case SocketEvent.CONNECTED:
                 copy = duplicate(value)
                 if copy is not None:
                     self._files[peer.lp] = copy
-            case Event.CLOSED:
+            case SocketEvent.CLOSED:
                 self._lose(peer, "cannot connect")
-            case Event.DISCONNECTED:
+            case SocketEvent.DISCONNECTED:
                 # ZeroMQ's copy of the file is closed: until this one is, so is not the connection.
                 copy = self._files.pop(peer.lp, None)
                 self._lose(peer, end_of(copy))
                 if copy is not None:
                     copy.close()
-            case Event.STOPPED:
+            case SocketEvent.STOPPED:
                 pass
             case _:
                 self._lose(peer, "it does not have the key of this run")

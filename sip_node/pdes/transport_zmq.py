@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from ipaddress import ip_address
 from math import ceil
+from os import sched_yield
 from pathlib import Path
 from select import select
 from socket import AI_PASSIVE, SOCK_STREAM, gaierror, getaddrinfo
@@ -21,7 +22,7 @@ from socket import AI_PASSIVE, SOCK_STREAM, gaierror, getaddrinfo
 import zmq  # noqa: TID251 - this module owns the sockets between LPs
 
 from runtime.core.errors import ConfigError, ConnectionLost, ProtocolError
-from runtime.core.wallclock import now_ns
+from runtime.core.wallclock import now_ns, wake_precisely
 from runtime.wire.codec import PeerDecoder, encode_peer
 from runtime.wire.control import HostTraffic, Refused
 from runtime.wire.fields import MAX_FRAME_BYTES
@@ -39,6 +40,8 @@ LINGER_MS = 1000
 _RECONNECT_MS = 5
 """A peer of the same host may bind its endpoint after this LP has connected."""
 _NEVER_AGAIN = -1
+_LEAD_NS = 40_000
+"""So long before a delayed content is due the LP stops sleeping: to be woken takes as much."""
 _SELECT_FILES = 1024
 """`FD_SETSIZE`: select takes no open file with a greater number."""
 
@@ -126,6 +129,7 @@ class ZmqTransport:
 
         All LPs of the run do the same, and are on one host. Before the first content arrives.
         """
+        wake_precisely()
         self._delayed = DelayLine(delay_s)
 
     def refused(self) -> tuple[Refused, ...]:
@@ -187,14 +191,8 @@ class ZmqTransport:
         end_ns = now_ns() + ceil(timeout_s * 1e9)
         if self._delayed is None:
             self._sleep_until(end_ns)
-            return
-        # What arrives early is taken off the socket: a network would not have brought it yet.
-        is_early = True
-        while is_early:
-            self._delayed.hold(self._receive())
-            due_ns = min(end_ns, self._delayed.next_ns())
-            self._sleep_until(due_ns)
-            is_early = now_ns() < due_ns and bool(int(self._pull.get(zmq.EVENTS)) & zmq.POLLIN)
+        else:
+            self._wait_for_delayed(self._delayed, end_ns)
 
     def close(self) -> None:
         """Close all sockets; waits at most `LINGER_MS` for peers to take what was sent."""
@@ -205,6 +203,22 @@ class ZmqTransport:
         self._context.term()
         for file in self._ipc_files:
             file.unlink(missing_ok=True)
+
+    def _wait_for_delayed(self, delayed: DelayLine, end_ns: int) -> None:
+        """Sleep until what is held is due; what arrives meanwhile is held as well."""
+        due_ns, has_more = end_ns, True
+        while has_more:
+            delayed.hold(self._receive())
+            due_ns = min(end_ns, delayed.next_ns())
+            if now_ns() >= due_ns:
+                return
+            self._sleep_until(due_ns - _LEAD_NS)
+            has_more = bool(int(self._pull.get(zmq.EVENTS)) & zmq.POLLIN)
+            if not has_more and now_ns() < due_ns - _LEAD_NS:
+                # For another reason, which is to be looked at.
+                return
+        while now_ns() < due_ns:
+            sched_yield()
 
     def _sleep_until(self, end_ns: int) -> None:
         # Not a poll of ZeroMQ, which rounds to milliseconds. The file of a socket reports that its

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import zmq  # noqa: TID251 - this module owns the sockets of the handler and of the monitor
 
 from runtime.core.wallclock import now_s
-from runtime.wire.connections import Connections, Event
+from runtime.wire.connections import Connections, SocketEvent
 from runtime.wire.control import Refused
 from runtime.wire.passwords import Passwords
 from runtime.wire.socket_file import (
@@ -24,7 +24,6 @@ from runtime.wire.socket_file import (
     HEARTBEAT_TIMEOUT_MS,
     duplicate,
     end_of,
-    peer_address,
 )
 
 _EVENT = Struct("=Hi")
@@ -39,21 +38,21 @@ _EVENTS = (
 _Socket = zmq.Socket[bytes]
 
 
-class _Member(NamedTuple):
+class _Joined(NamedTuple):
     """The connection of a process that has joined as `rank`, with a copy of its open file."""
 
     rank: int
     file: open_socket | None
 
 
-class Admission:
+class ControlAdmission:
     """Decides who may connect to `socket` of the coordinator; constructed before it is bound."""
 
     def __init__(self, context: zmq.Context[_Socket], socket: _Socket, run_id: str) -> None:
         self._socket = socket
         self._secret = Passwords(run_id).curve_secret
         self._connections = Connections(_no_password, zmq.curve_public(self._secret))
-        self._members: dict[int, _Member] = {}
+        self._members: dict[int, _Joined] = {}
         self.lost: dict[int, str] = {}
         """The ranks whose connections have ended, with the reason."""
         self._events = socket.get_monitor_socket(_EVENTS)
@@ -110,7 +109,7 @@ class Admission:
         while self._events.poll(0):
             self._report()
         if self._connections.joined(file):
-            self._members[file] = _Member(rank, duplicate(file))
+            self._members[file] = _Joined(rank, duplicate(file))
         else:
             self.lost.setdefault(rank, end_of(None))
 
@@ -127,9 +126,8 @@ class Admission:
         first, name = self._events.recv_multipart()
         event, value = _EVENT.unpack(first)
         endpoint = name.decode(errors="replace")
-        address = peer_address(value, endpoint) if event == Event.ACCEPTED else ""
-        self._connections.report(event, value, endpoint, address)
-        if event == Event.DISCONNECTED and value in self._members:
+        self._connections.report(event, value, endpoint)
+        if event == SocketEvent.DISCONNECTED and value in self._members:
             rank, file = self._members.pop(value)
             self.lost.setdefault(rank, end_of(file))
             # Until this copy is closed, the connection is not, although ZeroMQ has closed its own.
