@@ -8,9 +8,10 @@ import click
 
 from kernbench.cli.group import arguments_of_command
 from kernbench.cli.options import COUNT, FILE, NATURAL, cli_context, option
-from kernbench.cli.run import GROUPS, RunCommand, StudyRequest, request_of
+from kernbench.cli.run import GROUPS, RunCommand, RunRequest, request_of
 from kernbench.node.meeting import MeetingOptions
 from kernbench.node.request import NodeRequest
+from runtime.core.bench_registry import Study
 from runtime.core.errors import UsageError
 
 _EXAMPLES = """\b
@@ -73,13 +74,14 @@ def _node(
 ) -> int:
     if list:
         raise UsageError("--list is an option of `kernbench run`")
+    if isinstance(study := options["bench"], Study) and not options["script"]:
+        raise UsageError(
+            f"{study.name} is a study, which makes many simulations: --on runs them on a cluster "
+            "(docs/clusters.md)"
+        )
     meeting = MeetingOptions(*(options.pop(name) for name in ("master", "bind", "secret_file")))
     run = request_of(context, **options)
-    if isinstance(run, StudyRequest):
-        raise UsageError(
-            f"{run.study.name} is a study, which makes many simulations: --on runs them on a "
-            "cluster (docs/clusters.md)"
-        )
+    assert isinstance(run, RunRequest), "the bench is no study"
     command = _command_of_all(arguments_of_command(context))
     return cli_context(context).execute(NodeRequest(run, rank, world, meeting, command))
 

@@ -38,11 +38,17 @@ _WHY = ("kernbench.run_records.collected", "kernbench.why.summary")
 
 def simulate(request: RunRequest, launcher: Launcher | Launch) -> int:
     """Run a bench or a script; returns the exit code."""
+    plan = checked_plan(request)
+    build_native_part(plan.program)
+    return run(plan, launcher, request.options.out, verbose=request.options.verbose)
+
+
+def checked_plan(request: RunRequest) -> Plan:
+    """The plan of a run. Raises `UsageError` or `ConfigError` for what is wrong in the request."""
     plan = make_plan(request.options, program_of(request))
     if request.bench is not None and request.bench.check is not None:
         request.bench.check(plan.config.ccl, **request.flags)
-    build_native_part(plan.program)
-    return run(plan, launcher, request.options.out, verbose=request.options.verbose)
+    return plan
 
 
 def program_of(request: RunRequest) -> ProgramSpec:

@@ -20,7 +20,7 @@ from coordinator.launcher import (
 from coordinator.node_launch import NodeLaunch
 from kernbench.cli.options import SimulationOptions
 from kernbench.cli.run import RunRequest
-from kernbench.cli.simulation import simulate
+from kernbench.cli.simulation import checked_plan, simulate
 from kernbench.node.meeting import Meeting, Store, meeting_of
 from kernbench.node.place import TORCHRUN, Place, place_of
 from kernbench.node.request import NodeRequest
@@ -36,6 +36,9 @@ def take_part(request: NodeRequest) -> int:
     """
     place = place_of(os.environ, request.rank, request.world_size)
     run = _of_all_processes(request.run, place)
+    # In every process, although only rank 0 needs the plan: the others would wait for a rank 0
+    # that has found a wrong file.
+    checked_plan(run)
     meeting = meeting_of(place, request.meeting, os.environ, _torchrun_store)
     site = SiteArguments(meeting.directory, meeting.listen, request.command)
     # Programs print their environment.
