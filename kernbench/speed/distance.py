@@ -67,7 +67,7 @@ class DistantRun:
     @property
     def compute_s(self) -> float:
         """C: the least wall time without trips."""
-        return max(max(self.busy_s), sum(self.busy_s) / usable_cores())
+        return max(*self.busy_s, sum(self.busy_s) / usable_cores())
 
     @property
     def model_s(self) -> float:
@@ -128,7 +128,7 @@ def _row(name: str, sips: int, runs: Sequence[DistantRun]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read the command line, measure, print and write."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description="Wall time by the distance of LPs")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="runs of each cell")
     parser.add_argument("--write", type=Path, metavar="FILE", help="the page with the markers")
     options = parser.parse_args(arguments)
