@@ -11,12 +11,13 @@ from runtime.wire.control import Hello
 class Placement:
     """The LPs of a run: `ranks[k]` is the number with which the process of LP k has joined.
 
-    `hosts[k]` is its host, and `names` are the names of the hosts.
+    `hosts[k]` is its host, and `names` are the names of the hosts, which are `machines` machines.
     """
 
     ranks: tuple[int, ...]
     hosts: tuple[int, ...]
     names: tuple[str, ...]
+    machines: int = 1
 
     @classmethod
     def on_one_host(cls, lps: int) -> "Placement":
@@ -60,5 +61,6 @@ def place(hellos: Mapping[int, Hello]) -> Placement:
     return Placement(
         tuple(ordered),
         tuple(of_rank[rank] for rank in ordered),
-        tuple(host.name for rank in firsts if (host := hosts[rank])),
+        tuple(hosts[rank].name for rank in firsts),
+        len({host.machine for host in hosts.values()}),
     )

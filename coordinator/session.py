@@ -34,7 +34,7 @@ from coordinator.plan import Plan
 from coordinator.rendezvous import Rendezvous
 from coordinator.strangers import Strangers, stranger_warnings, strangers_of
 from coordinator.watch import RunObserver, Watch
-from runtime.core.errors import InvariantError, KernbenchError, ProtocolError
+from runtime.core.errors import InvariantError, KernbenchError, ProtocolError, UsageError
 from runtime.core.imported_code import CodeFile
 from runtime.core.wallclock import now_s
 from runtime.diagnosis.deadlock import deadlock
@@ -191,6 +191,11 @@ class Session:
         _compare_code(code, hellos)
         code.check_start()
         self.placement = placement = place(hellos)
+        if self._plan.delay_us is not None and placement.machines > 1:
+            raise UsageError(
+                f"--delay-us with processes on {placement.machines} machines, whose clocks differ: "
+                "omit it; there is a network between them"
+            )
         rendezvous.renumber(placement.lp_of)
         watch.placed(placement)
         self._observer.placed(placement, self._plan.sips_of_lp)

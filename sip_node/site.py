@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from runtime.core.host_directory import HostDirectory, host_key
+from runtime.core.host_directory import HostDirectory, host_key, machine_key
 from runtime.wire.control import LpHost
 
 
@@ -31,7 +31,7 @@ class Site:
     @property
     def host(self) -> LpHost:
         """The host, as it is sent to the coordinator."""
-        return LpHost(self.name, host_key())
+        return LpHost(self.name, host_key(), machine_key())
 
     def join(self) -> HostDirectory:
         """Take part in the directory of the host."""

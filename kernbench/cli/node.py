@@ -1,6 +1,6 @@
 """`kernbench node`: one process of a run whose processes a launcher of the site starts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -48,12 +48,24 @@ _PLACE = (
 )
 
 
+_OF_THE_LAUNCHER = ("list", "procs", "nproc_per_node", "nnodes", "standalone")
+"""The options of `run` about the number of processes, which the launcher starts, and `--list`."""
+_SIPS = option("--sips", "N", COUNT, "number of SIPs  [default: one for each process]")
+_GROUPS = {
+    "which process this is": _PLACE,
+    **{
+        title: tuple(
+            _SIPS if each.name == "sips" else each
+            for each in options
+            if each.name not in _OF_THE_LAUNCHER
+        )
+        for title, options in GROUPS.items()
+    },
+}
+
+
 class NodeCommand(RunCommand):
     """As `run`, and which process of the run this one is."""
-
-    def groups(self, ctx: click.Context) -> Mapping[str, Sequence[click.Option]]:
-        """The place of the process, then the options of `run`."""
-        return {"which process this is": _PLACE, **super().groups(ctx)}
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The usage line."""
@@ -69,11 +81,8 @@ def _node(
     *,
     rank: int | None,
     world: int | None,
-    list: bool,  # noqa: A002 - the name of the option
     **options: Any,
 ) -> int:
-    if list:
-        raise UsageError("--list is an option of `kernbench run`")
     if isinstance(study := options["bench"], Study) and not options["script"]:
         raise UsageError(
             f"{study.name} is a study, which makes many simulations: --on runs them on a cluster "
@@ -102,7 +111,7 @@ def _command_of_all(arguments: Sequence[str]) -> str:
 
 
 node_command = NodeCommand(
-    {"which process this is": _PLACE, **GROUPS},
+    _GROUPS,
     name="node",
     callback=_node,
     help="One process of a run whose processes a launcher starts, on one host or on several: "

@@ -103,7 +103,8 @@ class ScriptStart:
 
 def script_start(options: dict[str, Any]) -> ScriptStart:
     """The options of this module, which are taken out of `options`."""
-    return ScriptStart(**{name: options.pop(name) for name in ScriptStart.__dataclass_fields__})
+    names = ScriptStart.__dataclass_fields__
+    return ScriptStart(**{name: options.pop(name) for name in names if name in options})
 
 
 def refuse_options(given: Sequence[str]) -> None:

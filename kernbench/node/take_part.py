@@ -84,11 +84,6 @@ def _become_an_lp(place: Place, meeting: Meeting, site: SiteArguments) -> NoRetu
 def _of_all_processes(run: RunRequest, place: Place) -> RunRequest:
     """The request with a process of the launcher for each LP."""
     world_size, options = place.world_size, run.options
-    if options.procs not in (None, world_size):
-        raise UsageError(
-            f"--procs {options.procs}: the processes of a run are the {world_size} that the "
-            "launcher has started; omit it"
-        )
     sips = options.sips or world_size
     if sips < world_size:
         raise UsageError(

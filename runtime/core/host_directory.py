@@ -39,6 +39,11 @@ def socket_folder() -> Path:
     return folder if longest <= _MAX_SOCKET_PATH_BYTES else _TMP
 
 
+def machine_key() -> str:
+    """The same text in all processes of this machine since it was started."""
+    return blake2b(_text(_BOOT_ID).encode(), digest_size=8).hexdigest()
+
+
 def host_key() -> str:
     """The same text in all processes of this user that share memory, network and temporary files.
 

@@ -40,10 +40,12 @@ class LpHost(Flat, frozen=True):
     """The host of an LP: its name, for people, and a key which only the processes of it have.
 
     Two processes have the same key if they share a file system for sockets, a network and a memory.
+    They have the same `machine` if they share a clock.
     """
 
     name: Text
     key: Text
+    machine: Text
 
 
 class Hello(Wire, frozen=True):

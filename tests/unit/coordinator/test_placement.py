@@ -3,6 +3,7 @@
 from itertools import permutations
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator.placement import Placement, place
 from runtime.core.errors import ProtocolError
@@ -10,7 +11,7 @@ from runtime.wire.control import Hello, LpHost
 
 
 def hello(rank: int, host: str | None, command: str = "c") -> Hello:
-    of_host = None if host is None else LpHost(f"name of {host}", host)
+    of_host = None if host is None else LpHost(f"name of {host}", host, "machine")
     return Hello(1, "run", rank, 1, f"tcp://{rank}", host=of_host, command=command)
 
 
@@ -33,6 +34,13 @@ def test_hosts_come_in_the_order_of_their_first_ranks():
     hellos = {rank: hello(rank, host) for rank, host in enumerate("BACA")}
     assert place(hellos).names == ("name of B", "name of A", "name of C")
     assert place(hellos).ranks == (0, 1, 3, 2)
+
+
+def test_hosts_of_one_machine_have_one_clock():
+    hellos = {rank: hello(rank, "AB"[rank]) for rank in range(2)}
+    assert place(hellos).machines == 1
+    host = LpHost("name", "B", "another machine")
+    assert place({0: hellos[0], 1: replace(hellos[1], host=host)}).machines == 2
 
 
 def test_a_process_with_another_command_line_is_named():
