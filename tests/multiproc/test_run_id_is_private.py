@@ -9,8 +9,9 @@ import pytest
 
 from coordinator.launch import Launch
 from coordinator.launcher import Child, InterpreterLauncher, LpSpec
-from kernbench.cli.main import main
-from tests.support.sessions import ROOT
+from coordinator.plan import Plan, ProgramSpec, load_config
+from coordinator.session import Session
+from tests.support.sessions import ROOT, Recorder
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 
@@ -29,11 +30,14 @@ class _Inspected:
         return child
 
 
-def test_the_id_is_in_no_command_line_and_no_environment_of_a_run(tmp_path: Path):
+def test_the_id_is_in_no_command_line_and_no_environment_of_a_run():
     launcher = _Inspected()
+    program = ProgramSpec(
+        "bench", "ccl", "kernbench.benches.ccl_allreduce:ccl_allreduce", {"max_bytes": 4096}
+    )
     with Launch(launcher) as launch:
-        words = ["--out", str(tmp_path / "run"), "--sips", "2", "--procs", "2"]
-        assert main([*words, "--bench", "ccl-allreduce"], launch) == 0
+        plan = Plan(load_config(None, None, 2), program, procs=2)
+        assert Session(plan, launch, Recorder()).run().error is None
         run_id = launch.run_id.encode()
     assert len(launcher.shown) == 8
     assert any(b"sip_node" in each for each in launcher.shown)
