@@ -82,16 +82,17 @@ class RunReport(Struct, frozen=True):
     """The contents of `run.json`.
 
     `kind` and `program` are those of the `ProgramSpec`: with them, `arguments` and `argv` a run can
-    be repeated. `sim_time_ns` is the time of the last event of all SIPs, or the last reported time
-    of a run that failed. `verification` is the result of `--verify-data`, None without it or if the
-    run failed. `core` is `compiled` if an LP ran the compiled core, else `python`. `code` is the
-    SHA-256 of the source of every module that an LP has imported; `user_code` has the files of
-    those which are not of kernbench, and `folder` is the working directory. `files` is the SHA-256
-    of the tables and configuration files beside it, `inode` the number of their directory: both are
-    set when it is written. `cpu` is the vector unit of the host: operators of PyTorch that run
-    there may depend on it. `strangers` are the processes that are not of the run and were refused:
-    how many, by socket and reason; `stranger_addresses` are the first of their addresses.
-    `between_hosts` is what all LPs have sent to LPs of other hosts.
+    be repeated. `incomplete` are the SIPs whose op log and records end early, since their LP has
+    not reported its end. `sim_time_ns` is the time of the last event of all SIPs, or the last
+    reported time of a run that failed. `verification` is the result of `--verify-data`, None
+    without it or if the run failed. `core` is `compiled` if an LP ran the compiled core, else
+    `python`. `code` is the SHA-256 of the source of every module that an LP has imported;
+    `user_code` has the files of those which are not of kernbench, and `folder` is the working
+    directory. `files` is the SHA-256 of the tables and configuration files beside it, `inode` the
+    number of their directory: both are set when it is written. `cpu` is the vector unit of the
+    host: operators of PyTorch that run there may depend on it. `strangers` are the processes that
+    are not of the run and were refused: how many, by socket and reason; `stranger_addresses` are
+    the first of their addresses. `between_hosts` is what all LPs have sent to LPs of other hosts.
     """
 
     bench: str
@@ -102,6 +103,7 @@ class RunReport(Struct, frozen=True):
     procs: int
     passed: bool
     error: str | None
+    incomplete: tuple[int, ...]
     digest: str
     sim_time_ns: float
     startup_s: float
@@ -194,6 +196,7 @@ def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> 
         procs=plan.procs,
         passed=error is None and len(sips) == plan.sips and correct,
         error=error,
+        incomplete=_incomplete(plan, done),
         # A digest over some of the SIPs would be compared with that of a complete run.
         digest=run_digest(sips) if len(sips) == plan.sips else "",
         sim_time_ns=ns_from_ps(result.collected.time_ps),
@@ -231,6 +234,10 @@ def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> 
         user_code=_user_code(result.code),
         folder=str(Path.cwd()),
     )
+
+
+def _incomplete(plan: Plan, done: Mapping[int, Done]) -> tuple[int, ...]:
+    return tuple(sip for lp, sips in enumerate(plan.sips_of_lp) if lp not in done for sip in sips)
 
 
 def _user_code(code: Mapping[str, CodeFile]) -> dict[str, CodeFile]:

@@ -4,10 +4,15 @@ from hashlib import sha256
 
 import pytest
 
-from coordinator.aggregate import merge_outcomes, run_digest
+from coordinator.aggregate import merge_outcomes, run_digest, summarise
+from coordinator.collected import Collected
+from coordinator.failure import Interrupted
+from coordinator.session import RunResult
 from runtime.core.bench_registry import BenchOutcome, PerfRow
 from runtime.core.errors import ProtocolError
+from runtime.wire.control import Done
 from runtime.wire.reports import SipReport
+from tests.support.sessions import plan
 
 
 def report(sip: int, digest: str = "", outcome: BenchOutcome | None = None) -> SipReport:
@@ -56,3 +61,18 @@ def test_tables_of_different_length_cannot_be_merged():
                 report(1, outcome=BenchOutcome("x", 1, 0)),
             ]
         )
+
+
+def test_a_report_names_the_sips_whose_records_end_early():
+    collected = Collected(done={0: done_of(0)})
+    result = RunResult(collected, Interrupted(2, 0), startup_s=0.0, wall_s=0.0)
+    assert summarise(plan(sips=4, procs=2), result).incomplete == (2, 3)
+    collected.done[1] = done_of(1)
+    assert summarise(plan(sips=4, procs=2), result).incomplete == ()
+
+
+def done_of(lp: int) -> Done:
+    reports = tuple(report(sip) for sip in (2 * lp, 2 * lp + 1))
+    return Done(
+        lp=lp, sips=reports, events=0, rounds=0, messages=0, null_messages=0, blocked_s=0, busy_s=0
+    )
