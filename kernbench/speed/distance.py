@@ -2,7 +2,7 @@
 
     python -m kernbench.speed.distance [--rounds N] [--write docs/scaling.md]
 
-Every LP of a run is as on a host of its own (`--delay-us`): whatever it sends arrives a time λ
+Every LP of a run is as on a host of its own (`--delay-us`): what it sends arrives a time λ
 later. The model is
 
     T(λ) = C + K · λ
