@@ -69,6 +69,7 @@ class LpNode:
             partition.channels_in(lp),
             partition.channels_out(lp),
             partition.forwarding_paths(lp),
+            peers.hosts,
         )
         logs = {sip: _log_of(sip, job, observer) for sip in sips}
         self._model = ChipModel(lp, partition, sync, self._spec, logs)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from runtime.core.simtime import ps_from_ns
 from runtime.model.topology import Topology
 from sip_node.chip.context import ChipSpec
-from sip_node.pdes.lbts import COLLECTOR_LP
+from sip_node.pdes.silence import ROOT_LP as COLLECTOR_LP
 from sip_node.pdes.promises import ForwardingPath
 
 

@@ -24,11 +24,11 @@ EOT is at least `s + lookahead > p`: it withholds a promise, and reports. If `s`
 have finished, and report that. The first report makes the collector request those of the others.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from runtime.core.errors import InvariantError, ProtocolError
 from runtime.core.simtime import NEVER_PS
-from runtime.wire.frames import Frame, Message, SilenceReport
+from runtime.wire.frames import Frame, Message, PairCount, SilenceReport
 from sip_node.pdes.channel import InChannel, OutChannel, later_ps
 from sip_node.pdes.promises import EarliestOutput, ForwardingPaths, SendBound
 
@@ -54,6 +54,7 @@ class Sync:
         in_lookahead_ps: Mapping[int, int],
         out_lookahead_ps: Mapping[int, int],
         paths: ForwardingPaths | None = None,
+        hosts: Sequence[int] | None = None,
     ) -> None:
         self.lp = lp
         self.lps = lps
@@ -64,7 +65,9 @@ class Sync:
         self._output = EarliestOutput(self._in, self._out, paths or {})
         self._out_lookahead_ps = min(out_lookahead_ps.values(), default=NEVER_PS)
         self._safe_ps = self._least_eit_ps()
-        self._lbts_ps = 0
+        self.hosts = hosts or (0,) * lps
+        self._far = [c for peer, c in self._in.items() if self.hosts[peer] != self.hosts[lp]]
+        self._lbts_ps = self._grants = 0
         # Before the first event nothing is news: every peer has the promise of a fresh channel.
         self._hops = NULL_HOPS + 1
         # Whether `frames` kept back a promise that grew, and whether the collector sent a call.
@@ -170,36 +173,52 @@ class Sync:
         """
         # No event here and none that a peer could cause: nothing will happen in this LP again.
         finished = min(next_ps, self._safe_ps) >= NEVER_PS
-        if next_ps < self._safe_ps or not (self._withholds or self._called or finished):
+        if next_ps < self._safe_ps or not (self._withholds or self._called or finished or self._reported):
             return None
-        report = SilenceReport(next_ps, self._sent(), self._received())
+        report = SilenceReport(
+            grants=self._grants,
+            next_ps=next_ps,
+            outside_ps=min((channel.eit_ps for channel in self._far), default=NEVER_PS),
+            withholds=self._withholds or finished,
+            sent=self._sent(),
+            received=self._received(),
+        )
         # The collector would compute the same LBTS from it again.
         if report == self._reported:
             return None
         self._reported = report
         return report
 
-    def grant(self, lbts_ps: int) -> None:
-        """No LP executes an event before `lbts_ps` any more.
+    def call(self) -> None:
+        """Report when blocked, though nothing is withheld."""
+        self._called = True
 
-        A grant that repeats the last LBTS is a call: every blocked LP reports.
-        """
-        if lbts_ps <= self._lbts_ps:
-            self._called = True
-            return
-        self._lbts_ps = lbts_ps
+    def grant(self, lbts_ps: int, *, of_run: bool = True) -> None:
+        """No LP executes an event before `lbts_ps` any more."""
         self._called = False
         # At a new LBTS even an equal report is due: the collector has consumed the old ones.
         self._reported = None
-        for channel in self._in.values():
-            channel.grant(lbts_ps)
+        self._grants += 1
+        if of_run:
+            self._lbts_ps = lbts_ps
+        for peer, channel in self._in.items():
+            if of_run or self.hosts[peer] == self.hosts[self.lp]:
+                channel.grant(lbts_ps)
         self._safe_ps = self._least_eit_ps()
 
     def _least_eit_ps(self) -> int:
         return min((channel.eit_ps for channel in self._in.values()), default=NEVER_PS)
 
-    def _sent(self) -> tuple[int, ...]:
-        return tuple(self._out[lp].sent if lp in self._out else 0 for lp in range(self.lps))
+    def _sent(self) -> tuple[PairCount, ...]:
+        return tuple(
+            PairCount(self.lp, peer, channel.sent)
+            for peer, channel in self._out.items()
+            if channel.sent
+        )
 
-    def _received(self) -> tuple[int, ...]:
-        return tuple(self._in[lp].received if lp in self._in else 0 for lp in range(self.lps))
+    def _received(self) -> tuple[PairCount, ...]:
+        return tuple(
+            PairCount(peer, self.lp, channel.received)
+            for peer, channel in self._in.items()
+            if channel.received
+        )
