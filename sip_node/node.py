@@ -73,7 +73,7 @@ class LpNode:
         )
         logs = {sip: _log_of(sip, job, observer) for sip in sips}
         self._model = ChipModel(lp, partition, sync, self._spec, logs)
-        self.peers = partition.peers(lp)
+        self.peers = partition.peers(lp, peers.hosts)
         # An LP without peers has no frames: it must not poll a socket in every round.
         channels = None if transport is None or lps == 1 else transport(self.peers)
         # A seed for each LP, so that they draw different delays.

@@ -1,10 +1,19 @@
-"""The messages between LPs: frames, silence reports, grants."""
+"""The messages between LPs: frames, silence reports, calls, grants."""
 
 from typing import Annotated
 
 from msgspec import Meta
 
-from runtime.wire.fields import Count, EntityNumber, Flat, Hops, LpNumber, TimePs, Wire
+from runtime.wire.fields import (
+    Count,
+    EntityNumber,
+    Flat,
+    Hops,
+    LpNumber,
+    PositiveCount,
+    TimePs,
+    Wire,
+)
 
 MAX_LPS = 1 << 16
 
@@ -57,12 +66,10 @@ class PairCount(Flat, frozen=True, gc=False):
 
     source: LpNumber
     target: LpNumber
-    messages: Count
+    messages: PositiveCount
 
 
-PairCounts = Annotated[
-    tuple[PairCount, ...], Meta(max_length=1 << 20, title="PairCounts")
-]
+PairCounts = Annotated[tuple[PairCount, ...], Meta(max_length=1 << 20, title="PairCounts")]
 
 
 class SilenceReport(Wire, frozen=True):

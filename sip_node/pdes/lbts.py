@@ -126,6 +126,4 @@ class Collector:
 
 
 def _counts(reported: Iterable[Sequence[PairCount]]) -> dict[_Pair, int]:
-    return {
-        (count.source, count.target): count.messages for counts in reported for count in counts
-    }
+    return {(count.source, count.target): count.messages for counts in reported for count in counts}

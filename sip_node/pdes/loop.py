@@ -79,8 +79,8 @@ class LogicalProcess:
     """Runs `model` to the end of the run. An LP without peers needs no transport.
 
     `watch` is called every `WATCH_S`, at least every `WAIT_S` while blocked; an error that it
-    raises ends the run. The model posts its messages through `sync.post`. LP 0 runs the collector
-    for all. `clock` is in seconds of wall time, `cpu_clock` in seconds of processor time.
+    raises ends the run. The model posts its messages through `sync.post`. `clock` is in seconds of
+    wall time, `cpu_clock` in seconds of processor time.
     """
 
     def __init__(
@@ -214,7 +214,7 @@ class LogicalProcess:
     def _wait(self) -> None:
         report = self._sync.silence(self._model.next_ps())
         if report is not None:
-            # In LP 0 the report may complete a grant, so check for work before waiting.
+            # In a leader the report may complete a grant, so check for work before waiting.
             self._pass_on(self._tree.receive(self._sync.lp, report))
             return
         # Until a frame, a grant or a message of the coordinator arrives.
@@ -223,9 +223,10 @@ class LogicalProcess:
         self._blocked_s += self._clock() - begin_s
 
     def _pass_on(self, contents: Iterable[tuple[int, Silence]]) -> None:
-        for target, content in contents:
-            if target != self._sync.lp:
-                self._transport.send(target, content)
+        """Send what the tree of reports returns, and take what is for this LP."""
+        for receiver, content in contents:
+            if receiver != self._sync.lp:
+                self._transport.send(receiver, content)
             elif isinstance(content, Grant):
                 self._sync.grant(content.lbts_ps, of_run=content.of_run)
             else:

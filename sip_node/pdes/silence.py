@@ -1,11 +1,10 @@
 """The tree of silence reports: from the LPs of a host to its leader, from the leaders to LP 0.
 
 The *leader* of a host is its first LP, and LP 0 leads the run. Reports go up, grants and calls down
-the same tree:
+the same tree, here of two hosts with four LPs each:
 
-    LP 1  LP 2  LP 3        LP 5  LP 6  LP 7
-       \\    |    /             \\    |    /      reports of LPs, by shared memory or ipc
-         LP 0 <---------------- LP 4              reports of hosts, by tcp
+    LP 1, 2, 3 --- reports of LPs ---> LP 0 <--- report of the host --- LP 4
+    LP 5, 6, 7 --- reports of LPs ---> LP 4
 
 A leader merges the reports of its LPs (`lbts.py`). What follows depends on the least next event of
 the host:
