@@ -70,10 +70,11 @@ class LpNode:
             partition.channels_in(lp),
             partition.channels_out(lp),
             partition.forwarding_paths(lp),
+            peers.hosts,
         )
         logs = {sip: _log_of(sip, job, observer) for sip in sips}
         self._model = ChipModel(lp, partition, sync, self._spec, logs)
-        self.peers = partition.peers(lp)
+        self.peers = partition.peers(lp, peers.hosts)
         # An LP without peers has no frames: it must not poll a socket in every round.
         channels = None if transport is None or lps == 1 else transport(self.peers)
         # A seed for each LP, so that they draw different delays.

@@ -45,7 +45,8 @@ def _contents(file: Path) -> bytes:
             mode = S_IMODE(status.st_mode)
             if mode & _FOR_OTHERS:
                 raise UsageError(
-                    f"{file} has mode {mode:04o}: others can read or write the secret; chmod 600 {file}"
+                    f"{file} has mode {mode:04o}: others can read or write the secret; "
+                    f"chmod 600 {file}"
                 )
             if status.st_uid not in (os.getuid(), 0):
                 raise UsageError(f"{file} belongs to another user, and so does the secret")

@@ -43,6 +43,7 @@ EntityNumber = Annotated[int, Meta(ge=0, lt=1 << 31, title="EntityNumber")]
 NodeNumber = Annotated[int, Meta(ge=0, lt=1 << 20, title="NodeNumber")]
 # msgspec takes no bound beyond int64, so this is the largest count.
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1, title="Count")]
+PositiveCount = Annotated[int, Meta(ge=1, le=(1 << 63) - 1, title="PositiveCount")]
 Hops = Annotated[int, Meta(ge=0, lt=1 << 16, title="Hops")]
 PacketBytes = Annotated[int, Meta(ge=1, le=MAX_FRAME_BYTES, title="PacketBytes")]
 Nbytes = Annotated[int, Meta(ge=0, lt=1 << ADDRESS_BITS, title="Nbytes")]

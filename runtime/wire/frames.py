@@ -1,10 +1,19 @@
-"""The messages between LPs: frames, silence reports, grants."""
+"""The messages between LPs: frames, silence reports, calls, grants."""
 
 from typing import Annotated
 
 from msgspec import Meta
 
-from runtime.wire.fields import Count, EntityNumber, Flat, Hops, LpNumber, TimePs, Wire
+from runtime.wire.fields import (
+    Count,
+    EntityNumber,
+    Flat,
+    Hops,
+    LpNumber,
+    PositiveCount,
+    TimePs,
+    Wire,
+)
 
 MAX_LPS = 1 << 16
 
@@ -30,7 +39,6 @@ class Message(Flat, frozen=True, gc=False):
 # A decoder checks the length of an array before it reserves memory for it.
 Promises = Annotated[tuple[TimePs, ...], Meta(min_length=1, max_length=MAX_LPS, title="Promises")]
 Messages = Annotated[tuple[Message, ...], Meta(max_length=1 << 20, title="Messages")]
-Counts = Annotated[tuple[Count, ...], Meta(max_length=MAX_LPS, title="Counts")]
 
 
 class Frame(Wire, frozen=True):
@@ -53,21 +61,51 @@ class Frame(Wire, frozen=True):
         return self.promises_ps[0]
 
 
-class SilenceReport(Wire, frozen=True):
-    """An LP with nothing to execute: its next event, and its messages to and from each LP."""
+class PairCount(Flat, frozen=True, gc=False):
+    """The number of messages from LP `source` to LP `target`, more than 0."""
 
+    source: LpNumber
+    target: LpNumber
+    messages: PositiveCount
+
+
+PairCounts = Annotated[tuple[PairCount, ...], Meta(max_length=1 << 20, title="PairCounts")]
+
+
+class SilenceReport(Wire, frozen=True):
+    """An LP with nothing to execute, or a host whose LPs have nothing to execute.
+
+    `grants` counts the grants that it has received. `next_ps` is its next event; `outside_ps` the
+    least EIT of its channels from other hosts, never in the report of a host. `withholds` is
+    whether it reports by itself: it withholds a promise, or nothing can happen to it any more.
+    `sent` and `received` count the messages between its LPs and others; a pair without a message is
+    absent.
+    """
+
+    grants: Count
     next_ps: TimePs
-    sent: Counts
-    received: Counts
+    outside_ps: TimePs
+    withholds: bool
+    sent: PairCounts = ()
+    received: PairCounts = ()
+
+
+class Call(Wire, frozen=True):
+    """A request to report when nothing is left to execute, although nothing is withheld."""
 
 
 class Grant(Wire, frozen=True):
-    """The lower bound on time stamp (LBTS): no LP will execute an event before `lbts_ps`."""
+    """The lower bound on time stamp (LBTS) of the run, or of the host of the receiver.
+
+    No LP of the run, or of the host, will execute an event before `lbts_ps`.
+    """
 
     lbts_ps: TimePs
+    of_run: bool
 
 
-PeerContent = Frame | SilenceReport | Grant
+Silence = SilenceReport | Call | Grant
+PeerContent = Frame | Silence
 
 
 class Envelope(Flat, frozen=True):

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from runtime.core.simtime import ps_from_ns
 from runtime.model.topology import Topology
 from sip_node.chip.context import ChipSpec
-from sip_node.pdes.lbts import COLLECTOR_LP
 from sip_node.pdes.promises import ForwardingPath
+from sip_node.pdes.silence import tree_neighbours
 
 
 class Egress(NamedTuple):
@@ -56,15 +56,14 @@ class Partition:
             if self.lp_of[b] == lp != self.lp_of[a]
         )
 
-    def peers(self, lp: int) -> tuple[int, ...]:
+    def peers(self, lp: int, hosts: Sequence[int]) -> tuple[int, ...]:
         """The LPs with which an LP has anything to exchange, in ascending order.
 
-        Those with a channel from it or to it, and the collector, which exchanges reports and grants
-        with all.
+        Those with a channel from it or to it, and its neighbours in the tree of silence reports.
+        `hosts` has the host of every LP.
         """
-        if lp == COLLECTOR_LP:
-            return tuple(range(1, len(self.sips_of_lp)))
-        return tuple(sorted({COLLECTOR_LP, *self.channels_in(lp), *self.channels_out(lp)}))
+        channels = {*self.channels_in(lp), *self.channels_out(lp)}
+        return tuple(sorted(channels | tree_neighbours(lp, hosts)))
 
     def egresses(self, sip: int) -> dict[int, Egress]:
         """Target SIP -> where messages from `sip` to it leave the LP, for all that do."""

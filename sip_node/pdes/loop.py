@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from runtime.core.errors import ProtocolError
 from runtime.core.wallclock import cpu_s, now_s
-from runtime.wire.frames import Frame, Grant, Message, PeerContent, SilenceReport
+from runtime.wire.frames import Frame, Grant, Message, PeerContent, Silence
 from sip_node.pdes.channel import later_ps
-from sip_node.pdes.lbts import COLLECTOR_LP, Collector
 from sip_node.pdes.promises import SendBound
+from sip_node.pdes.silence import SilenceTree
 from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport import Transport
 
@@ -80,8 +79,8 @@ class LogicalProcess:
     """Runs `model` to the end of the run. An LP without peers needs no transport.
 
     `watch` is called every `WATCH_S`, at least every `WAIT_S` while blocked; an error that it
-    raises ends the run. The model posts its messages through `sync.post`. LP 0 runs the collector
-    for all. `clock` is in seconds of wall time, `cpu_clock` in seconds of processor time.
+    raises ends the run. The model posts its messages through `sync.post`. `clock` is in seconds of
+    wall time, `cpu_clock` in seconds of processor time.
     """
 
     def __init__(
@@ -98,7 +97,7 @@ class LogicalProcess:
         self._model = model
         self._transport = transport or _NoPeers()
         self._watch = watch
-        self._collector = Collector(sync.lps) if sync.lp == COLLECTOR_LP else None
+        self._tree = SilenceTree(sync.lp, sync.hosts)
         self._rounds = self._events = self._messages = self._null_messages = 0
         self._blocked_s = 0.0
         self._now_ps = 0
@@ -176,7 +175,7 @@ class LogicalProcess:
             if isinstance(content, Frame):
                 messages += self._sync.receive(peer, content, self._now_ps)
             else:
-                self._receive_control(peer, content)
+                self._pass_on(self._tree.receive(peer, content))
         return messages
 
     def _inject(self, messages: Iterable[Message]) -> None:
@@ -215,38 +214,23 @@ class LogicalProcess:
     def _wait(self) -> None:
         report = self._sync.silence(self._model.next_ps())
         if report is not None:
-            # In LP 0 the report may complete a grant, so check for work before waiting.
-            self._report(report)
+            # In a leader the report may complete a grant, so check for work before waiting.
+            self._pass_on(self._tree.receive(self._sync.lp, report))
             return
         # Until a frame, a grant or a message of the coordinator arrives.
         begin_s = self._clock()
         self._transport.wait(WAIT_S)
         self._blocked_s += self._clock() - begin_s
 
-    def _report(self, report: SilenceReport) -> None:
-        if self._collector is None:
-            self._transport.send(COLLECTOR_LP, report)
-        else:
-            self._announce(self._collector.report(COLLECTOR_LP, report))
-
-    def _receive_control(self, peer: int, content: SilenceReport | Grant) -> None:
-        if isinstance(content, SilenceReport) and self._collector is not None:
-            self._announce(self._collector.report(peer, content))
-        elif isinstance(content, Grant) and peer == COLLECTOR_LP:
-            self._sync.grant(content.lbts_ps)
-        else:
-            # A grant by another LP would let this one run past what is safe.
-            raise ProtocolError(
-                f"LP {peer}", f"a {type(content).__name__} for LP {self._sync.lp}: only LP 0 grants"
-            )
-
-    def _announce(self, grant: Grant | None) -> None:
-        if grant is None:
-            return
-        # LP 0 has no channel to itself; it takes its own grant directly.
-        for peer in range(1, self._sync.lps):
-            self._transport.send(peer, grant)
-        self._sync.grant(grant.lbts_ps)
+    def _pass_on(self, contents: Iterable[tuple[int, Silence]]) -> None:
+        """Send what the tree of reports returns, and take what is for this LP."""
+        for receiver, content in contents:
+            if receiver != self._sync.lp:
+                self._transport.send(receiver, content)
+            elif isinstance(content, Grant):
+                self._sync.grant(content.lbts_ps, of_run=content.of_run)
+            else:
+                self._sync.call()
 
 
 class _NoPeers:

@@ -14,21 +14,21 @@ of Fujimoto 2000):
 - Lookahead is positive, so along every cycle of channels promises grow: no deadlock. But across an
   idle gap they grow by one lookahead a hop. So a promise counts the LPs that it has crossed since
   an event was executed (`null_hops`); beyond `NULL_HOPS` it is withheld, and the LP reports that it
-  is silent. The collector (`lbts.py`) turns the reports of all LPs into LBTS, from which all LPs
-  continue: a gap of any length costs each LP a call, a report and a grant.
+  is silent. From the reports of a host, or of all hosts, follows LBTS (`silence.py`, `lbts.py`),
+  from which their LPs continue: a gap of any length costs each LP a call, a report and a grant.
 
-Why withholding never hangs a run. Suppose every LP is blocked and no frame is in flight. Take the
+Why at least one LP always reports. Suppose every LP is blocked and no frame is in flight. Take the
 LP with the least safe time `s`, and the LP whose promise `p = s` bounds it. That LP has no event
 before its own safe time, which is at least `s`, and no message to forward reaches it before. So its
 EOT is at least `s + lookahead > p`: it withholds a promise, and reports. If `s` is never, all LPs
-have finished, and report that. The first report makes the collector request those of the others.
+have finished, and report that. The first report makes the collector call the others.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from runtime.core.errors import InvariantError, ProtocolError
 from runtime.core.simtime import NEVER_PS
-from runtime.wire.frames import Frame, Message, SilenceReport
+from runtime.wire.frames import Frame, Message, PairCount, SilenceReport
 from sip_node.pdes.channel import InChannel, OutChannel, later_ps
 from sip_node.pdes.promises import EarliestOutput, ForwardingPaths, SendBound
 
@@ -40,11 +40,12 @@ One is a round trip between two LPs that take turns.
 
 
 class Sync:
-    """Promises, safe time and silence of LP `lp` of `lps`.
+    """Promises, safe time and silence of LP `lp` of `lps`; `hosts` has the host of every LP.
 
     `in_lookahead_ps` and `out_lookahead_ps` give the lookahead of the channel from and to each
     peer, in picoseconds, more than 0 (`ConfigError` otherwise); where several links share a
-    channel it is their least. `paths` are the paths of the messages that this LP forwards.
+    channel it is their least. `paths` are the paths of the messages that this LP forwards. Without
+    `hosts` all LPs are on one.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Sync:
         in_lookahead_ps: Mapping[int, int],
         out_lookahead_ps: Mapping[int, int],
         paths: ForwardingPaths | None = None,
+        hosts: Sequence[int] | None = None,
     ) -> None:
         self.lp = lp
         self.lps = lps
@@ -64,13 +66,19 @@ class Sync:
         self._output = EarliestOutput(self._in, self._out, paths or {})
         self._out_lookahead_ps = min(out_lookahead_ps.values(), default=NEVER_PS)
         self._safe_ps = self._least_eit_ps()
-        self._lbts_ps = 0
+        self.hosts = tuple(hosts or (0,) * lps)
+        # By whether the peer is on another host.
+        near, far = list[InChannel](), list[InChannel]()
+        for peer, channel in self._in.items():
+            (near if self.hosts[peer] == self.hosts[lp] else far).append(channel)
+        self._near, self._far = tuple(near), tuple(far)
+        self._lbts_ps = self._grants = 0
         # Before the first event nothing is news: every peer has the promise of a fresh channel.
         self._hops = NULL_HOPS + 1
-        # Whether `frames` kept back a promise that grew, and whether the collector sent a call.
+        # Whether `frames` kept back a promise that grew, and whether a call came since the grant.
         self._withholds = False
         self._called = False
-        # The last report: the same state is not reported twice.
+        # The last report since the last grant: the same state is not reported twice.
         self._reported: SilenceReport | None = None
 
     @property
@@ -162,44 +170,66 @@ class Sync:
         return tuple(frames)
 
     def silence(self, next_ps: int) -> SilenceReport | None:
-        """The report that is due to the collector, given the next event; call it after `frames`.
+        """The report that is due, given the next event; call it after `frames`.
 
-        None while there are events to execute, while promises still flow and the collector has
-        sent no call, and if the report would repeat the previous one: what has been reported stays
-        true until an event is executed or a message comes.
+        None while there are events to execute; while promises still flow, no call has come and
+        nothing has been reported since the last grant; and if the report would repeat the previous
+        one. What has been reported stays true until an event is executed or a frame comes.
         """
         # No event here and none that a peer could cause: nothing will happen in this LP again.
         finished = min(next_ps, self._safe_ps) >= NEVER_PS
-        if next_ps < self._safe_ps or not (self._withholds or self._called or finished):
+        unasked = self._withholds or finished
+        # What was reported is compared with the counts of other LPs, so a change is reported too.
+        due = unasked or self._called or self._reported is not None
+        if next_ps < self._safe_ps or not due:
             return None
-        report = SilenceReport(next_ps, self._sent(), self._received())
+        report = SilenceReport(
+            grants=self._grants,
+            next_ps=next_ps,
+            outside_ps=min([channel.eit_ps for channel in self._far], default=NEVER_PS),
+            withholds=unasked,
+            sent=self._sent(),
+            received=self._received(),
+        )
         # The collector would compute the same LBTS from it again.
         if report == self._reported:
             return None
         self._reported = report
         return report
 
-    def grant(self, lbts_ps: int) -> None:
-        """No LP executes an event before `lbts_ps` any more.
+    def call(self) -> None:
+        """Report until the next grant whenever this LP is blocked."""
+        self._called = True
 
-        A grant that repeats the last LBTS is a call: every blocked LP reports.
+    def grant(self, lbts_ps: int, *, of_run: bool) -> None:
+        """No LP of this host executes an event before `lbts_ps` any more; `of_run`: no LP at all.
+
+        In the LBTS of a host, messages from other hosts are in order: only the channels inside of
+        the host profit from it.
         """
-        if lbts_ps <= self._lbts_ps:
-            self._called = True
-            return
-        self._lbts_ps = lbts_ps
         self._called = False
         # At a new LBTS even an equal report is due: the collector has consumed the old ones.
         self._reported = None
-        for channel in self._in.values():
+        self._grants += 1
+        if of_run:
+            self._lbts_ps = lbts_ps
+        for channel in self._in.values() if of_run else self._near:
             channel.grant(lbts_ps)
         self._safe_ps = self._least_eit_ps()
 
     def _least_eit_ps(self) -> int:
         return min((channel.eit_ps for channel in self._in.values()), default=NEVER_PS)
 
-    def _sent(self) -> tuple[int, ...]:
-        return tuple(self._out[lp].sent if lp in self._out else 0 for lp in range(self.lps))
+    def _sent(self) -> tuple[PairCount, ...]:
+        return tuple(
+            PairCount(self.lp, peer, channel.sent)
+            for peer, channel in self._out.items()
+            if channel.sent
+        )
 
-    def _received(self) -> tuple[int, ...]:
-        return tuple(self._in[lp].received if lp in self._in else 0 for lp in range(self.lps))
+    def _received(self) -> tuple[PairCount, ...]:
+        return tuple(
+            PairCount(peer, self.lp, channel.received)
+            for peer, channel in self._in.items()
+            if channel.received
+        )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runtime.wire.codec import PeerDecoder
-from runtime.wire.frames import Frame, Grant, Message, PeerContent, SilenceReport
+from runtime.wire.frames import Call, Frame, Grant, Message, PairCount, PeerContent, SilenceReport
 from runtime.wire.packet_blocks import pack
 from runtime.wire.packets import TransferFlow, TransferRows
 from sip_node.pdes.promise_board import PromiseBoard
@@ -181,10 +181,11 @@ def frame(number: int, *payloads: bytes, source: int = 2, target: int = 0) -> Fr
     [
         frame(1),
         frame(2, b"", b"two", bytes(range(256)) * 4096, b""),
-        SilenceReport(1 << 62, (0, 1, 2), (3, 0, 5)),
-        Grant(1 << 62),
+        SilenceReport(3, 1 << 62, 9, True, (PairCount(2, 1, 7),), (PairCount(0, 2, 5),)),
+        Call(),
+        Grant(1 << 62, True),
     ],
-    ids=["null message", "messages with payloads", "silence report", "grant"],
+    ids=["null message", "messages with payloads", "silence report", "call", "grant"],
 )
 def test_content_arrives_as_it_was_sent_with_its_sender(
     ends: list[Transport], content: PeerContent
@@ -207,9 +208,10 @@ def test_content_of_one_peer_arrives_in_order_and_none_is_lost(ends: list[Transp
 def test_kinds_of_content_do_not_overtake_each_other(ends: list[Transport]):
     sent: list[PeerContent] = [
         frame(1, b"a", source=0, target=1),
-        Grant(5),
+        Grant(5, False),
         frame(2, b"", source=0, target=1),
-        SilenceReport(9, (0, 0, 0), (0, 0, 0)),
+        SilenceReport(0, 9, 9, False),
+        Call(),
         frame(3, b"b", source=0, target=1),
     ]
     for content in sent:
@@ -222,7 +224,7 @@ def test_a_promise_may_be_replaced_but_overtakes_no_message_and_the_last_one_arr
 ):
     for number in range(0, 90, 3):
         ends[0].send(1, frame(number, b"a", source=0, target=1))
-        ends[0].send(1, Grant(number))
+        ends[0].send(1, Grant(number, True))
         ends[0].send(1, frame(number + 1))
         ends[0].send(1, frame(number + 2))
     received: list[PeerContent] = []
@@ -233,7 +235,7 @@ def test_a_promise_may_be_replaced_but_overtakes_no_message_and_the_last_one_arr
     assert sorted(frames, key=lambda content: content.promise_ps) == frames
     assert len([content for content in frames if content.messages]) == 30
     assert [content for content in received if isinstance(content, Grant)] == [
-        Grant(number) for number in range(0, 90, 3)
+        Grant(number, True) for number in range(0, 90, 3)
     ]
 
 

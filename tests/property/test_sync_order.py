@@ -1,4 +1,6 @@
-"""Every partition into LPs, every delay and every schedule give the logs of one event list."""
+"""Every partition into LPs and hosts, every delay and every schedule give the logs of one event
+list.
+"""
 
 import pytest
 from hypothesis import given, settings
@@ -13,15 +15,23 @@ SEEDS = st.integers(0, 2**32)
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """Up to 6 entities on up to 4 LPs; the channels may be cyclic, one-way or unconnected."""
-    homes = draw(st.lists(st.integers(0, 3), min_size=1, max_size=6))
+    """Up to 6 entities on up to 5 LPs on up to 3 hosts; the channels may be cyclic, one-way or
+    unconnected.
+    """
+    homes = draw(st.lists(st.integers(0, 4), min_size=1, max_size=6))
     ranks = {home: rank for rank, home in enumerate(sorted(set(homes)))}
     pairs = [(a, b) for a in range(len(homes)) for b in range(len(homes)) if a != b]
     chosen = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=10)) if pairs else []
     links = tuple(Link(a, b, draw(PS), draw(st.sampled_from([0, 0, 1, 5]))) for a, b in chosen)
     gap_ps = draw(st.sampled_from([0, 100, 1_000_000]))
+    hosts = draw(st.lists(st.integers(0, 2), min_size=len(ranks), max_size=len(ranks)))
     return World(
-        tuple(ranks[home] for home in homes), links, draw(SEEDS), draw(st.integers(0, 8)), gap_ps
+        tuple(ranks[home] for home in homes),
+        links,
+        draw(SEEDS),
+        draw(st.integers(0, 8)),
+        gap_ps,
+        tuple(hosts),
     )
 
 

@@ -37,7 +37,7 @@ class Link:
 @dataclass(frozen=True)
 class World:
     """`lp_of[entity]`; each entity starts with one event, and sends or works at most `budget`
-    times.
+    times. `hosts[lp]`; empty for one host.
     """
 
     lp_of: tuple[int, ...]
@@ -45,6 +45,7 @@ class World:
     seed: int
     budget: int = 6
     gap_ps: int = 0
+    hosts: tuple[int, ...] = ()
 
     @property
     def lps(self) -> int:
@@ -216,7 +217,10 @@ def run_world(
     max_rounds: int = 10_000,
 ) -> Run:
     """Run all LPs of `world` in this thread; `next_lp` returns the LP whose turn it is."""
-    syncs = [Sync(lp, world.lps, *world.lookaheads(lp)) for lp in range(world.lps)]
+    syncs = [
+        Sync(lp, world.lps, *world.lookaheads(lp), hosts=world.hosts or None)
+        for lp in range(world.lps)
+    ]
     models = [WorldModel(world, lp, sync.post, promises=promises) for lp, sync in enumerate(syncs)]
     loops = [LogicalProcess(*parts) for parts in zip(syncs, models, transports, strict=True)]
     for _ in range(max_rounds):

@@ -22,7 +22,16 @@ from runtime.wire.codec import (
 from runtime.wire.control import (
     Written,
 )
-from runtime.wire.frames import Envelope, Frame, Grant, Message, PeerContent, SilenceReport
+from runtime.wire.frames import (
+    Call,
+    Envelope,
+    Frame,
+    Grant,
+    Message,
+    PairCount,
+    PeerContent,
+    SilenceReport,
+)
 
 times = st.integers(0, NEVER_PS)
 counts = st.integers(0, 2**63 - 1)
@@ -41,10 +50,16 @@ frames = st.builds(
     st.integers(0, 9),
     st.lists(messages, max_size=3).map(tuple),
 )
+pair_counts = st.lists(
+    st.builds(PairCount, st.integers(0, 3), st.integers(0, 3), st.integers(1, 9)), max_size=3
+).map(tuple)
 contents = (
     frames
-    | st.builds(SilenceReport, times, st.just((0, 3)), st.just((1, 2)))
-    | st.builds(Grant, times)
+    | st.builds(
+        SilenceReport, st.integers(0, 9), times, times, st.booleans(), pair_counts, pair_counts
+    )
+    | st.builds(Grant, times, st.booleans())
+    | st.just(Call())
 )
 LP_OF = (1, 1, 0, 0, 3, 3, 2)
 """SIP -> LP: LP 3 sends from SIPs 4 and 5 to SIPs 0 and 1 on LP 1."""
@@ -107,11 +122,18 @@ def test_a_wrong_field_of_a_message_is_named_with_the_lp_that_sent_it(
     [
         (["Grunt", 5], "field tag: Invalid value 'Grunt'"),
         ([5, 5], "field tag: Expected `str`, got `int`"),
-        (["Grant"], "Expected `array` of at least length 2, got 1"),
-        (["Grant", 5, 6], "Expected `array` of at most length 1, got 2"),
-        (["Grant", -1], "field lbts_ps: Expected `int` >= 0"),
-        (["SilenceReport", 5, [0, -1], [0, 0]], r"field sent\[1\]: Expected `int` >= 0"),
-        (["SilenceReport", 5, [0], [0] * 65_537], "field received: .* length <= 65536"),
+        (["Grant"], "Expected `array` of at least length 3, got 1"),
+        (["Grant", 5, True, 6], "Expected `array` of at most length 2, got 3"),
+        (["Grant", -1, True], "field lbts_ps: Expected `int` >= 0"),
+        (["Call", 5], "Expected `array` of at most length 0, got 1"),
+        (
+            ["SilenceReport", 0, 5, 5, True, [[1, 0, 1], [1, 2, 0]], []],
+            r"field sent\[1\].messages: Expected `int` >= 1",
+        ),
+        (
+            ["SilenceReport", 0, 5, 5, True, [], [0] * (2**20 + 1)],
+            "field received: .* length <= 1048576",
+        ),
         (["Frame", [], 0, []], "field promises_ps: Expected `array` of length >= 1"),
         (["Frame", [5] * 65_537, 0, []], "field promises_ps: .* length <= 65536"),
         (["Frame", [5, 4], 0, []], "field promises_ps: they decrease with the hops"),
@@ -159,7 +181,7 @@ def test_an_lp_sends_for_its_own_sips_to_those_of_the_receiver(
 )
 def test_a_sender_that_is_no_other_lp_of_the_run_is_unknown(lp: object, problem: str) -> None:
     with pytest.raises(ProtocolError, match=problem):
-        decoder().decode(msgpack.packb([lp, 0, 0, ["Grant", 5]]))
+        decoder().decode(msgpack.packb([lp, 0, 0, ["Grant", 5, True]]))
 
 
 @pytest.mark.parametrize(
@@ -176,11 +198,11 @@ def test_a_content_that_is_missing_or_comes_twice_is_named_by_sender_receiver_an
 ) -> None:
     receiver = decoder()
     for number in numbers[:-1]:
-        receiver.decode(encode_peer(3, number, Grant(5)))
+        receiver.decode(encode_peer(3, number, Grant(5, True)))
         # The numbers of another pair do not count.
-        receiver.decode(encode_peer(2, number, Grant(5)))
+        receiver.decode(encode_peer(2, number, Grant(5, True)))
     with pytest.raises(ProtocolError, match=f"from LP 3: {problem}"):
-        receiver.decode(encode_peer(3, numbers[-1], Grant(5)))
+        receiver.decode(encode_peer(3, numbers[-1], Grant(5, True)))
 
 
 def test_a_body_which_breaks_a_rule_of_the_model_is_the_fault_of_its_sender() -> None:
@@ -198,8 +220,8 @@ def test_a_run_without_chips_has_neither_bodies_nor_payloads(message: Message) -
 
 
 def test_the_sender_is_read_from_the_envelope_alone() -> None:
-    assert decoder().sender(encode_peer(3, 0, Grant(5))) == "LP 3"
-    for stranger in (b"\xc1", encode_peer(1, 0, Grant(5))):
+    assert decoder().sender(encode_peer(3, 0, Grant(5, True))) == "LP 3"
+    for stranger in (b"\xc1", encode_peer(1, 0, Grant(5, True))):
         assert decoder().sender(stranger) == "an unknown process"
 
 

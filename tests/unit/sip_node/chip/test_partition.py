@@ -40,10 +40,10 @@ def test_a_route_around_a_ring_crosses_a_channel_at_every_hop() -> None:
 @pytest.mark.parametrize(
     ("changes", "peers"),
     [
-        ({}, {0: (1, 2, 3, 4, 5, 6, 7), 1: (0, 2), 4: (0, 3, 5), 7: (0, 6)}),
+        ({}, {0: (1, 2, 3, 4, 7), 2: (0, 1, 3), 4: (0, 3, 5, 6, 7), 6: (4, 5, 7)}),
         (
             {"system__sips__topology": "torus_2d", "system__sips__w": 4, "system__sips__h": 2},
-            {0: (1, 2, 3, 4, 5, 6, 7), 5: (0, 1, 4, 6), 7: (0, 3, 4, 6)},
+            {0: (1, 2, 3, 4), 5: (1, 4, 6), 7: (3, 4, 6)},
         ),
         (
             {
@@ -51,29 +51,36 @@ def test_a_route_around_a_ring_crosses_a_channel_at_every_hop() -> None:
                 "system__sips__w": 4,
                 "system__sips__h": 2,
             },
-            {0: (1, 2, 3, 4, 5, 6, 7), 5: (0, 1, 4, 6), 7: (0, 3, 6)},
+            {0: (1, 2, 3, 4), 5: (1, 4, 6), 7: (3, 4, 6)},
         ),
         ({"system__sips__fabric": "switch"}, {0: tuple(range(1, 8)), 5: (0, 1, 2, 3, 4, 6, 7)}),
     ],
     ids=["ring", "torus", "mesh", "switch"],
 )
-def test_an_lp_has_its_neighbours_and_the_collector_as_peers(
+def test_an_lp_has_its_neighbours_and_those_in_the_tree_of_reports_as_peers(
     changes: dict[str, object], peers: dict[int, tuple[int, ...]]
 ) -> None:
+    """LPs 0 to 3 are on one host, LPs 4 to 7 on another."""
     made, _ = partition(ALONE, **changes)
-    assert {lp: made.peers(lp) for lp in peers} == peers
+    assert {lp: made.peers(lp, (0, 0, 0, 0, 1, 1, 1, 1)) for lp in peers} == peers
+
+
+def test_on_one_host_every_lp_is_a_peer_of_lp_0() -> None:
+    ring, _ = partition(ALONE)
+    assert ring.peers(0, (0,) * 8) == (1, 2, 3, 4, 5, 6, 7)
+    assert ring.peers(4, (0,) * 8) == (0, 3, 5)
 
 
 def test_two_lps_are_peers_of_each_other() -> None:
     ring, _ = partition(((0, 4), (1,), (2, 3), (5,), (6, 7)))
-    lps = range(5)
-    assert {(a, b) for a in lps for b in ring.peers(a)} == {
-        (b, a) for a in lps for b in ring.peers(a)
+    lps, hosts = range(5), (0, 0, 1, 1, 2)
+    assert {(a, b) for a in lps for b in ring.peers(a, hosts)} == {
+        (b, a) for a in lps for b in ring.peers(a, hosts)
     }
 
 
 def test_a_run_with_one_lp_has_no_peers() -> None:
-    assert partition((range(8),))[0].peers(0) == ()
+    assert partition((range(8),))[0].peers(0, (0,)) == ()
 
 
 def test_links_inside_an_lp_only_take_time() -> None:

@@ -127,7 +127,7 @@ def test_every_message_is_counted_and_null_messages_apart():
 
 @pytest.mark.parametrize(
     ("lp", "peer", "content"),
-    [(1, 0, SilenceReport(0, (0, 0), (0, 0))), (0, 1, Grant(5))],
+    [(1, 0, SilenceReport(0, 0, 0, True)), (0, 1, Grant(5, True))],
     ids=["a report to another than LP 0", "a grant from another than LP 0"],
 )
 def test_only_lp_0_takes_reports_and_grants(lp: int, peer: int, content: SilenceReport | Grant):
@@ -136,7 +136,7 @@ def test_only_lp_0_takes_reports_and_grants(lp: int, peer: int, content: Silence
         Sync(lp, 2, {peer: 10}, {peer: 10}), Ticks(peers=(peer,)), network.transport(lp)
     )
     network.transport(peer).send(lp, content)
-    with pytest.raises(ProtocolError, match="only LP 0 grants"):
+    with pytest.raises(ProtocolError, match="reports go to the first LP of a host"):
         loop.round()
 
 

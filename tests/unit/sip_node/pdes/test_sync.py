@@ -2,7 +2,7 @@ import pytest
 
 from runtime.core.errors import CausalityError, ConfigError, InvariantError, ProtocolError
 from runtime.core.simtime import NEVER_PS
-from runtime.wire.frames import Frame, Message
+from runtime.wire.frames import Frame, Message, PairCount
 from sip_node.pdes.promises import ForwardingPath, SendBound
 from sip_node.pdes.sync import NULL_HOPS, Sync
 
@@ -57,12 +57,12 @@ class TestSafeTime:
 
     def test_rises_to_lbts_and_one_lookahead_after_a_grant(self):
         sync = Sync(0, 3, {1: 10, 2: 30}, {})
-        sync.grant(1000)
+        sync.grant(1000, of_run=True)
         assert sync.safe_ps == 1010
 
     def test_never_falls_when_a_promise_made_before_a_grant_comes_after_it(self):
         sync = two_way()
-        sync.grant(1000)
+        sync.grant(1000, of_run=True)
         sync.receive(1, promise(500), 0)
         assert sync.safe_ps == 1010
 
@@ -88,7 +88,7 @@ class TestReceiving:
 
     def test_a_message_before_what_was_granted_is_a_causality_error(self):
         sync = two_way()
-        sync.grant(100)
+        sync.grant(100, of_run=True)
         with pytest.raises(CausalityError):
             sync.receive(1, Frame((200,), 0, (message(109),)), 0)
 
@@ -215,7 +215,7 @@ class TestSilence:
         assert sync.frames(bounds((1, 50))) == ()
         report = sync.silence(70)
         assert report is not None
-        assert (report.next_ps, report.sent, report.received) == (70, (0, 0), (0, 0))
+        assert (report.next_ps, report.sent, report.received) == (70, (), ())
 
     def test_messages_are_sent_for_every_number_of_hops(self):
         sync = two_way()
@@ -233,7 +233,10 @@ class TestSilence:
         sync.frames(bounds((0, 15), (2, 15)))
         report = sync.silence(15)
         assert report is not None
-        assert (report.sent, report.received) == ((1, 0, 0), (0, 0, 2))
+        assert (report.sent, report.received) == (
+            (PairCount(1, 0, 1),),
+            (PairCount(2, 1, 2),),
+        )
 
     def test_is_reported_once(self):
         sync = two_way()
@@ -253,7 +256,7 @@ class TestSilence:
         sync = two_way()
         sync.frames(bounds((1, 10)))
         sync.silence(70)
-        sync.grant(40)
+        sync.grant(40, of_run=True)
         sync.frames(bounds((1, 50)))
         assert sync.silence(70) is not None
 
@@ -272,8 +275,43 @@ class TestSilence:
         sync = two_way()
         sync.executed(1)
         sync.frames(bounds((1, 10)))
-        sync.grant(0)
+        sync.call()
         assert sync.silence(70) is not None
+
+    def test_a_report_that_was_made_on_call_does_not_claim_a_withheld_promise(self):
+        sync = two_way()
+        sync.executed(1)
+        sync.frames(bounds((1, 10)))
+        sync.call()
+        report = sync.silence(70)
+        assert report is not None
+        assert not report.withholds
+        sync.receive(1, promise(30, null_hops=NULL_HOPS), 0)
+        assert sync.frames(bounds((1, 30))) == ()
+        report = sync.silence(70)
+        assert report is not None
+        assert report.withholds
+
+    def test_once_reported_every_change_is_reported_until_the_next_grant(self):
+        sync = two_way()
+        sync.frames(bounds((1, 10)))
+        sync.silence(70)
+        sync.executed(1)
+        assert sync.frames(bounds((1, 40))) == ((1, Frame((50,), 0)),)
+        assert sync.silence(80) is not None
+        sync.grant(45, of_run=True)
+        sync.executed(1)
+        assert sync.frames(bounds((1, 60))) == ((1, Frame((70,), 0)),)
+        assert sync.silence(90) is None
+
+    def test_a_report_counts_the_grants_received(self):
+        sync = two_way()
+        for lbts_ps in (100, 200):
+            sync.grant(lbts_ps, of_run=False)
+        sync.call()
+        report = sync.silence(300)
+        assert report is not None
+        assert report.grants == 2
 
     def test_is_reported_by_an_lp_to_which_nothing_can_happen_any_more(self):
         report = Sync(0, 2, {}, {1: 10}).silence(NEVER_PS)
@@ -283,7 +321,7 @@ class TestSilence:
     def test_the_run_ends_with_the_grant_of_never(self):
         sync = two_way()
         assert not sync.ended
-        sync.grant(NEVER_PS)
+        sync.grant(NEVER_PS, of_run=True)
         assert sync.ended
         assert sync.safe_ps == NEVER_PS
 
@@ -320,7 +358,7 @@ class TestForwarding:
 
     def test_a_grant_counts_for_forwarded_messages(self):
         sync = self.between()
-        sync.grant(1000)
+        sync.grant(1000, of_run=True)
         sync.executed(1)
         assert (
             sync.frames(bounds((0, 5000), (2, 5000, 5000)))[1][1].promise_ps == 1000 + 10 + 3 + 10
@@ -361,3 +399,44 @@ class TestForwarding:
             CausalityError, match=r"LP 1 -> LP 2: message at 0\.064 ns is before 0\.065 ns"
         ):
             sync.post(2, message(64), remaining_hops=1)
+
+
+class TestHosts:
+    """LP 1 is on a host with LP 0; LP 2 is on another one."""
+
+    @staticmethod
+    def between() -> Sync:
+        return Sync(1, 3, {0: 10, 2: 30}, {0: 10, 2: 30}, hosts=(0, 0, 1))
+
+    def test_a_report_has_the_least_eit_of_the_channels_from_other_hosts(self):
+        sync = self.between()
+        sync.call()
+        report = sync.silence(70)
+        assert report is not None
+        assert report.outside_ps == 30
+
+    def test_no_message_comes_from_another_host_where_there_is_none(self):
+        sync = two_way()
+        sync.call()
+        report = sync.silence(70)
+        assert report is not None
+        assert report.outside_ps == NEVER_PS
+
+    def test_a_grant_of_the_host_counts_for_channels_inside_of_it_alone(self):
+        sync = self.between()
+        sync.receive(2, promise(500), 0)
+        sync.grant(400, of_run=False)
+        assert (sync.safe_ps, sync.least_promise_from) == (410, 0)
+        sync.receive(0, promise(900), 0)
+        assert (sync.safe_ps, sync.least_promise_from) == (500, 2)
+
+    def test_a_grant_of_the_run_counts_for_all_channels(self):
+        sync = self.between()
+        sync.grant(400, of_run=True)
+        sync.receive(0, promise(900), 0)
+        assert (sync.safe_ps, sync.least_promise_from) == (430, 2)
+
+    def test_a_grant_of_the_host_does_not_end_the_run(self):
+        sync = self.between()
+        sync.grant(NEVER_PS, of_run=False)
+        assert not sync.ended

@@ -68,7 +68,7 @@ def test_a_promise_takes_no_message_and_everything_else_does(pair: Ends) -> None
     sender = pair.ends[0]
     assert not sender.send(1, Frame((5,), 0))
     assert sender.send(1, Frame((6,), 0, (MESSAGE,)))
-    assert sender.send(1, Grant(7))
+    assert sender.send(1, Grant(7, True))
 
 
 def test_a_promise_holds_when_all_that_was_sent_before_has_been_received(pair: Ends) -> None:
@@ -85,12 +85,12 @@ def test_a_promise_holds_when_all_that_was_sent_before_has_been_received(pair: E
 def test_an_early_promise_that_is_replaced_does_not_come_back(pair: Ends) -> None:
     sender, receiver = pair.ends
     pair.inner[1].passes = False
-    sender.send(1, Grant(1))
+    sender.send(1, Grant(1, True))
     sender.send(1, Frame((60,), 0))
     assert receiver.poll() == []
     sender.send(1, Frame((70,), 0))
     pair.inner[1].passes = True
-    assert receiver.poll() == [(0, Grant(1)), (0, Frame((70,), 0))]
+    assert receiver.poll() == [(0, Grant(1, True)), (0, Frame((70,), 0))]
     assert receiver.poll() == []
 
 
@@ -128,16 +128,16 @@ def test_a_promise_ahead_never_decreases(pair: Ends) -> None:
 def test_a_promise_before_a_grant_holds(pair: Ends) -> None:
     sender, receiver = pair.ends
     sender.send(1, Frame((10,), 0))
-    sender.send(1, Grant(7))
-    assert receiver.poll() == [(0, Grant(7)), (0, Frame((10,), 0))]
+    sender.send(1, Grant(7, True))
+    assert receiver.poll() == [(0, Grant(7, True)), (0, Frame((10,), 0))]
 
 
 def test_what_was_not_announced_is_received_as_well(pair: Ends) -> None:
     receiver = pair.ends[1]
     receiver.poll()
-    pair.inner[0].send(1, Grant(7))
+    pair.inner[0].send(1, Grant(7, True))
     received = [content for _ in range(70) for content in receiver.poll()]
-    assert received == [(0, Grant(7))]
+    assert received == [(0, Grant(7, True))]
 
 
 def test_without_processors_to_spare_an_lp_sleeps_at_once(pair: Ends) -> None:
@@ -171,7 +171,7 @@ def test_an_lp_that_watches_returns_with_a_promise_and_not_for_announced_content
     assert pair.inner[1].waits == 0
     receiver.poll()
     # What is announced takes the transport, which needs the processor.
-    sender.send(1, Grant(5))
+    sender.send(1, Grant(5, True))
     receiver.wait(1.0)
     assert pair.inner[1].waits == 1
     for end in pair.ends:
