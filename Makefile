@@ -16,7 +16,7 @@ CORE   := hatch_build.py $(foreach room,$(ROOMS),$(wildcard $(room)/*.pyx $(room
 export PYTHONDONTWRITEBYTECODE :=
 INSTALL := KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
-.PHONY: run test test-fast test-nightly test-torch test-opinfo test-clusters mutants sanitize lint bench figures transcripts setup core setup-torch clean
+.PHONY: run test test-fast test-nightly test-torch test-opinfo test-clusters cluster cluster-faults mutants sanitize lint bench figures transcripts setup core setup-torch clean
 
 # The first run is answered by the reference in Python, whose results are those of the compiled core;
 # then the core is built in the background.
@@ -66,6 +66,16 @@ ISOLATED = $(shell unshare --net ip link set lo up 2>/dev/null && echo "unshare 
 test-clusters: setup
 	$(INSTALL) '.[dask,ray]' loky optuna
 	$(ISOLATED) $(BIN)/python -m pytest tests/clusters
+
+# One simulation on several hosts, which are network namespaces here: as root, with iproute2, and
+# skipped with the reason elsewhere. PyTorch and Open MPI take part where they are installed.
+cluster: setup
+	$(BIN)/python -m pytest tests/cluster -m nightly --ignore tests/cluster/test_faults.py
+
+# Cables, frames and processes of such a run fail, each TIMES times, with all cores busy.
+TIMES ?= 2
+cluster-faults: setup
+	$(BIN)/python -m pytest tests/cluster/test_faults.py -m nightly --times $(TIMES)
 
 # Small edits of the timing code, each of which `validate` must notice; takes about 20 minutes.
 mutants: setup

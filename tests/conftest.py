@@ -9,7 +9,7 @@ settings.register_profile("kernbench", deadline=None)
 settings.load_profile("kernbench")
 
 
-LEFT_OUT = tuple(Path(__file__).parent / name for name in ("clusters", "torch"))
+LEFT_OUT = tuple(Path(__file__).parent / name for name in ("cluster", "clusters", "torch"))
 
 
 def pytest_configure():
@@ -21,7 +21,7 @@ def pytest_configure():
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out the tests with PyTorch and with clusters, which need extras, unless named."""
+    """Leave out tests that need extras, or root and minutes, unless their directory is named."""
     if collection_path not in LEFT_OUT:
         return None
     named = ((config.invocation_params.dir / each.partition("::")[0]) for each in config.args)
