@@ -9,6 +9,7 @@ Every core is kept busy meanwhile. A case depends on the seed and its number alo
 1 if a case was not as expected; the command that repeats it is printed.
 """
 
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,6 +35,8 @@ def main(
     seed: int, names: Sequence[str], count: int | None, only: int | None, write: Path | None
 ) -> None:
     """Disturb runs, and print what was not as it must be."""
+    # Otherwise each process compiles all that it imports.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     outcomes = list[Outcome]()
     began_s = time.monotonic()
     with busy_cores(), TemporaryDirectory(prefix="kb-") as folder:

@@ -18,10 +18,11 @@ from tests.support.runs import ROOT, kernbench
 Damage = Callable[[Path, Random], object]
 _LIMIT_S = 60.0
 _HUGE_BYTES = 1 << 40
-FILES = (
-    *("run.json", "topology.yaml", "ccl.yaml", "oplog.jsonl", "trace.json"),
-    *("records/sip0.ops.parquet", "records/sip1.links.parquet", "records"),
-)
+TABLE, OTHER_TABLE = "records/sip0.ops.parquet", "records/sip1.links.parquet"
+FILES = ("run.json", "topology.yaml", TABLE, "records")
+"""Each of them with each damage."""
+OTHER_FILES = ("oplog.jsonl", "trace.json", "ccl.yaml", OTHER_TABLE)
+OF_OTHER_FILES = ("random bytes", "a FIFO", "a link to /dev/zero")
 
 
 def _replace(path: Path) -> None:
@@ -94,13 +95,13 @@ OF_ANY_FILE: dict[str, Damage] = {
 }
 WHOLE: dict[str, Callable[[Path, Random], object]] = {
     "signed random table": lambda run, random: (
-        (run / FILES[5]).write_bytes(b"PAR1" + random.randbytes(9999) + b"PAR1"),
+        (run / TABLE).write_bytes(b"PAR1" + random.randbytes(9999) + b"PAR1"),
         sign(run),
     ),
     "tables exchanged and signed": lambda run, _: (
-        (run / FILES[5]).rename(run / "x"),
-        (run / FILES[6]).rename(run / FILES[5]),
-        (run / "x").rename(run / FILES[6]),
+        (run / TABLE).rename(run / "x"),
+        (run / OTHER_TABLE).rename(run / TABLE),
+        (run / "x").rename(run / OTHER_TABLE),
         sign(run),
     ),
     "a random value in run.json": lambda run, random: change_report(
@@ -129,11 +130,9 @@ WHOLE: dict[str, Callable[[Path, Random], object]] = {
 }
 
 
+_OF_FILES = (*product(FILES, OF_ANY_FILE), *product(OTHER_FILES, OF_OTHER_FILES))
 DAMAGES = (
-    *(
-        (f"{file}: {name}", file, damage)
-        for (name, damage), file in product(OF_ANY_FILE.items(), FILES)
-    ),
+    *((f"{file}: {name}", file, OF_ANY_FILE[name]) for file, name in _OF_FILES),
     *((name, "", damage) for name, damage in WHOLE.items()),
 )
 """Name, file and damage of each case."""
@@ -168,7 +167,7 @@ def read_damaged(seed: int, number: int, folder: Path, undamaged: Callable[[], P
 
 def recorded_run(folder: Path) -> Path:
     """The directory of a run of two SIPs, in `folder`."""
-    run = kernbench(folder / "run", "--sips=2", "--procs=1", "--bench=qkv-gemm")
+    run = kernbench(folder / "run", "--sips=2", "--procs=1", "--bench=gemm-single-pe")
     if run.code:
         raise RuntimeError(run.err)
     return run.directory

@@ -18,7 +18,7 @@ from tests.support.runs import ROOT
 
 POLL_S = 0.01
 _SHARED_MEMORY = Path("/dev/shm")
-_OURS = ("kernbench", "psm_", "sem.mp-", "torch_")
+_OURS = ("kernbench", "psm_")
 _LP = re.compile(rb"\0-m\0sip_node\0.*\0--lp\0(\d+)\0", re.DOTALL)
 _STARTED = signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM
 
@@ -56,12 +56,12 @@ class DisturbedRun:
     ) -> None:
         self.temp, self.out, self.where = folder / "t", folder / "0001-out", folder / "cwd"
         for path in (self.temp, self.where):
-            path.mkdir()
+            # A mount may be there already.
+            path.mkdir(exist_ok=True)
             path.chmod(0o777)
         self._shared_memory = _shared_memory()
         self._folder = folder
         variables = os.environ | {"TMPDIR": str(self.temp), "KERNBENCH_CHAOS": str(folder)}
-        variables.pop("PYTHONDONTWRITEBYTECODE", None)
         for name, value in (environment or {}).items():
             variables.pop(name, None)
             if value is not None:
@@ -147,8 +147,11 @@ class DisturbedRun:
         trace: TracebackType | None,
     ) -> None:
         while self.process.poll() is None or self.processes():
-            for pid in {self.process.pid, *self.processes()}:
+            for pid in self.processes():
                 send(pid, signal.SIGKILL)
+            # Not after its end: its number may be that of another process then.
+            if self.process.poll() is None:
+                self.process.kill()
             time.sleep(POLL_S)
 
 
