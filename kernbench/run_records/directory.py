@@ -76,6 +76,13 @@ def read_report(directory: Path) -> RunSummary:
         ) from error
 
 
+def require_regular(path: Path) -> None:
+    """Raise `UsageError` for what is no regular file, and `OSError` for what does not exist."""
+    # A FIFO would wait for a writer, and a device may have no end.
+    if not S_ISREG(path.stat().st_mode):
+        raise UsageError(f"cannot read {path}: it is no regular file")
+
+
 def _check_complete(directory: Path, files: Mapping[str, str]) -> None:
     """Raise `UsageError` for files that the run has written and the directory has not."""
     missing = [name for name in files if not (directory / name).is_file()]
@@ -106,9 +113,7 @@ def _content(directory: Path, files: Mapping[str, str], name: str) -> bytes:
 
 def _bytes_of(path: Path) -> bytes:
     """All of a file. Raises `OSError`, or `UsageError` for what has no end or fits no memory."""
-    # A FIFO would wait for a writer, and a device may have no end.
-    if not S_ISREG(path.stat().st_mode):
-        raise UsageError(f"cannot read {path}: it is no regular file")
+    require_regular(path)
     try:
         return path.read_bytes()
     except (MemoryError, OverflowError) as error:

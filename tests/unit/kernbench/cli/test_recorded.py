@@ -148,6 +148,14 @@ def test_damage_is_one_line(
     assert is_one_line(err), err
 
 
+def test_an_op_log_that_has_no_end_is_one_line(run: Path, capsys: pytest.CaptureFixture[str]):
+    (run / "oplog.jsonl").symlink_to("/dev/zero")
+    assert main(["web", str(run)]) == 2
+    err = capsys.readouterr().err
+    assert is_one_line(err), err
+    assert "oplog.jsonl: it is no regular file" in err
+
+
 @pytest.mark.parametrize(
     ("table", "column", "value", "command"),
     [
