@@ -165,15 +165,19 @@ def test_a_stranger_on_another_host_is_refused_and_named_with_its_address(
     options: Options,
     reason: str,
 ):
-    with connected(context, far, options) as stranger:
-        send(stranger, encode_peer(1, 0, Frame((7,), 0)))
-        wait_refused(transport, 1)
+    attempts = 0
+    # On loopback a connection may be closed before its address is read.
+    while not any(each.addresses for each in transport.refused()):
+        attempts += 1
+        with connected(context, far, options) as stranger:
+            send(stranger, encode_peer(1, 0, Frame((7,), 0)))
+            wait_refused(transport, attempts)
     with connected(context, far, curve(RUN, RUN)) as peer:
         peer.send(encode_peer(1, 0, Frame((5,), 0)))
         transport.wait(10)
-    assert transport.poll() == [(1, Frame((5,), 0))]
+        assert transport.poll() == [(1, Frame((5,), 0))]
     refused = transport.refused()[0]
-    assert (refused.reason, refused.times) == (reason, 1)
+    assert (refused.reason, refused.times) == (reason, attempts)
     (address,) = refused.addresses
     assert address.startswith("127.0.0.1")
 
