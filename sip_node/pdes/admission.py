@@ -193,6 +193,9 @@ class Admission:
                     copy.close()
             case SocketEvent.STOPPED:
                 pass
+            case SocketEvent.NO_DETAIL:
+                # By a process of another run, for instance, since it cannot read the handshake.
+                self._lose(peer, "closed in the handshake")
             case _:
                 self._lose(peer, "it does not have the key of this run")
 

@@ -1,4 +1,4 @@
-"""Who is admitted to a socket, and how the connections of strangers are named: events by hand."""
+"""The processes that a socket admits, and the names of the others: events by hand."""
 
 from collections.abc import Sequence
 
