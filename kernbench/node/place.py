@@ -15,7 +15,7 @@ TORCHRUN, OPEN_MPI, PMI, SLURM, BY_HAND = "torchrun", "Open MPI", "PMI", "Slurm"
 
 
 @dataclass(frozen=True)
-class Launcher:
+class SiteLauncher:
     """The variables of a launcher.
 
     `runs` have a text that all processes of one run share, and no other run of the host at the same
@@ -31,7 +31,7 @@ class Launcher:
 
 LAUNCHERS = (
     # The section "Environment Variables" of the manual of torchrun.
-    Launcher(
+    SiteLauncher(
         TORCHRUN,
         "RANK",
         "WORLD_SIZE",
@@ -39,7 +39,7 @@ LAUNCHERS = (
         ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT"),
     ),
     # Open MPI's FAQ on running jobs; the id of a job has a name of its own in versions 4 and 5.
-    Launcher(
+    SiteLauncher(
         OPEN_MPI,
         "OMPI_COMM_WORLD_RANK",
         "OMPI_COMM_WORLD_SIZE",
@@ -47,9 +47,9 @@ LAUNCHERS = (
         ("OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE"),
     ),
     # The process manager interface of MPICH, which Hydra and Intel MPI have.
-    Launcher(PMI, "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", ("PMI_ID_JOB", "HYDI_CONTROL_FD")),
+    SiteLauncher(PMI, "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", ("PMI_ID_JOB", "HYDI_CONTROL_FD")),
     # The section "OUTPUT ENVIRONMENT VARIABLES" of srun(1).
-    Launcher(SLURM, "SLURM_PROCID", "SLURM_NTASKS", "", ("SLURM_JOB_ID", "SLURM_STEP_ID")),
+    SiteLauncher(SLURM, "SLURM_PROCID", "SLURM_NTASKS", "", ("SLURM_JOB_ID", "SLURM_STEP_ID")),
 )
 _OF_TORCHRUN = "TORCHELASTIC_RUN_ID"
 """RANK and WORLD_SIZE alone are variables of many programs."""
@@ -97,11 +97,11 @@ def place_of(environment: Mapping[str, str], rank: int | None, world_size: int |
     )
 
 
-def _is_there(launcher: Launcher, environment: Mapping[str, str]) -> bool:
+def _is_there(launcher: SiteLauncher, environment: Mapping[str, str]) -> bool:
     return launcher.name != TORCHRUN or _OF_TORCHRUN in environment
 
 
-def _read(launcher: Launcher, environment: Mapping[str, str]) -> Place:
+def _read(launcher: SiteLauncher, environment: Mapping[str, str]) -> Place:
     def number(name: str) -> int:
         text = environment.get(name, "")
         if not text.isdecimal():

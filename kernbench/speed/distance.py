@@ -39,7 +39,7 @@ PROGRAMS: Mapping[str, tuple[str, ...]] = {
 SIPS = (2, 8)
 
 
-class _Traffic(msgspec.Struct):
+class _CountedTrips(msgspec.Struct):
     trips: int
 
 
@@ -51,7 +51,7 @@ class _Report(msgspec.Struct):
     wall_s: float
     digest: str
     lps: list[_Lp]
-    between_hosts: _Traffic
+    between_hosts: _CountedTrips
 
 
 @dataclass(frozen=True)
