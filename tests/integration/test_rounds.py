@@ -1,13 +1,16 @@
-"""How many rounds LPs need: for packets that leave without a pause, and for no packets at all."""
+"""How many rounds LPs need, and how few of the contents between hosts are silence reports: for
+packets that leave without a pause, and for no packets at all.
+"""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from kernbench.benches.gemm_single_pe import gemm_single_pe
 from runtime import DPPolicy, torch
 from runtime.core.compiled.choice import IS_COMPILED
-from tests.support.lps import statistics_of
+from runtime.wire.frames import Frame
+from tests.support.lps import contents_between_hosts, statistics_of
 from tests.support.topologies import variant_text
 
 foreseen = pytest.mark.skipif(not IS_COMPILED, reason="the reference foresees nothing")
@@ -53,3 +56,20 @@ def on_several_pes(rank: int) -> None:
 def test_products_beside_a_process_group_need_few_rounds() -> None:
     counts = statistics_of(on_several_pes, ((0,), (1,)), variant_text())
     assert max(each.rounds for each in counts) <= 20
+
+
+MOST_SILENCE = 0.15
+"""Share of reports, calls and grants in the contents between hosts; `tests/cluster` has the same
+for real hosts.
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [all_reduce, product, on_several_pes])
+@pytest.mark.parametrize("hosts", [(0, 0, 1, 1), (0, 0, 0, 1, 1, 1)])
+def test_few_of_the_contents_between_hosts_are_about_silence(
+    program: Callable[[int], None], hosts: Sequence[int]
+) -> None:
+    contents = contents_between_hosts(program, hosts, variant_text())
+    silence = [content for content in contents if not isinstance(content, Frame)]
+    assert 0 < len(silence) <= MOST_SILENCE * len(contents)

@@ -123,8 +123,8 @@ def test_trips_between_hosts_are_counted_along_the_chain_of_frames(tmp_path: Pat
         others = {peer: far[peer] for peer in range(3) if peer != lp and peer not in peers}
         end.connect(lp, peers, others, PeerDecoder(lp, (0, 1, 2)))
     for sender, receiver, trips in ((1, 0, 1), (0, 2, 2), (2, 1, 2), (1, 2, 2), (2, 0, 3)):
-        ends[sender].send(receiver, Grant(5))
-        assert woken(ends[receiver]) == [(sender, Grant(5))]
+        ends[sender].send(receiver, Grant(5, True))
+        assert woken(ends[receiver]) == [(sender, Grant(5, True))]
         assert ends[receiver].between_hosts().trips == trips
     ends[1].send(0, Frame((5,), 0))
     while ends[0].poll() == []:
@@ -134,7 +134,7 @@ def test_trips_between_hosts_are_counted_along_the_chain_of_frames(tmp_path: Pat
         end.close()
     sent = [end.between_hosts() for end in ends]
     assert [(each.frames, each.silence_frames) for each in sent] == [(1, 1), (2, 1), (1, 1)]
-    size = len(encode_peer(1, 0, Grant(5))) + len(encode_peer(1, 2, Frame((5,), 0), trips=2))
+    size = len(encode_peer(1, 0, Grant(5, True))) + len(encode_peer(1, 2, Frame((5,), 0), trips=2))
     assert sent[1].bytes == size
 
 
@@ -148,13 +148,13 @@ def test_a_delayed_content_is_held_and_every_peer_counts_as_on_another_host(
         end.delay(50e-6)
         end.bind(lp, f"ipc://{tmp_path}/lp{lp}")
         end.connect(lp, {1 - lp: f"ipc://{tmp_path}/lp{1 - lp}"}, {}, PeerDecoder(lp, (0, 1)))
-    ends[0].send(1, Grant(5))
+    ends[0].send(1, Grant(5, True))
     now += 49_999
     while not ends[1]._delayed._held:
         assert ends[1].poll() == []
     now += 1
     ends[1].wait(10)
-    assert ends[1].poll() == [(0, Grant(5))]
+    assert ends[1].poll() == [(0, Grant(5, True))]
     assert ends[0].between_hosts().frames == 1
     for end in ends:
         end.close()
@@ -171,7 +171,7 @@ def test_a_content_arrives_when_its_delay_is_over(tmp_path: Path):
     late_ns: list[int] = []
     for number in range(50):
         sent_ns = now_ns()
-        ends[0].send(1, Grant(number))
+        ends[0].send(1, Grant(number, True))
         while ends[1].poll() == []:
             ends[1].wait(10)
         late_ns.append(now_ns() - sent_ns - 2_000_000)

@@ -4,35 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.wire.frames import Frame, PeerContent
+from runtime.wire.frames import Frame
 from sip_node.pdes.sync import NULL_HOPS
-from sip_node.pdes.transport import Transport
-from tests.support.pdes_network import prompt, scrambled
+from tests.support.pdes_network import Tap, prompt, scrambled
 from tests.support.pdes_world import Link, World, reference, run_world
 
 SEEDS = st.integers(0, 2**32)
-
-
-class Tap:
-    """Keeps every frame sent, by peer."""
-
-    def __init__(self, inner: Transport) -> None:
-        self._inner = inner
-        self.frames: dict[int, list[Frame]] = {}
-
-    def send(self, peer: int, content: PeerContent) -> bool:
-        if isinstance(content, Frame):
-            self.frames.setdefault(peer, []).append(content)
-        return self._inner.send(peer, content)
-
-    def poll(self) -> list[tuple[int, PeerContent]]:
-        return self._inner.poll()
-
-    def wait(self, timeout_s: float) -> None:
-        self._inner.wait(timeout_s)
-
-    def close(self) -> None:
-        self._inner.close()
 
 
 def ring(lps: int, lookahead_ps: int = 10) -> tuple[Link, ...]:
@@ -55,14 +32,14 @@ def test_promises_never_decrease_and_are_kept(
 ):
     lps = len(hosts)
     transports, next_lp = scrambled(lps, schedule)
-    taps = [Tap(transport) for transport in transports]
+    taps = [Tap(lp, transport) for lp, transport in enumerate(transports)]
     run_world(
         World(tuple(range(lps)), ring(lps), seed, gap_ps=gap_ps, hosts=hosts),
         list(taps),
         next_lp,
         promises=promises,
     )
-    for frames in (frames for tap in taps for frames in tap.frames.values()):
+    for frames in (_frames(tap, peer) for tap in taps for peer in range(lps)):
         promise_ps = 0
         for frame in frames:
             assert all(message.time_ps >= promise_ps for message in frame.messages)
@@ -71,6 +48,10 @@ def test_promises_never_decrease_and_are_kept(
                 frame.promise_ps > promise_ps and frame.null_hops <= NULL_HOPS
             )
             promise_ps = frame.promise_ps
+
+
+def _frames(tap: Tap, peer: int) -> list[Frame]:
+    return [each for to, each in tap.sent if to == peer and isinstance(each, Frame)]
 
 
 @settings(max_examples=20, deadline=None)

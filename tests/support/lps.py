@@ -11,13 +11,14 @@ from runtime.ccl.config import load_ccl
 from runtime.core.garbage_collection import collections_suspended
 from runtime.model.topology import parse_topology
 from runtime.wire.control import Job, Peers
+from runtime.wire.frames import PeerContent
 from runtime.wire.reports import DevicePrint, SipReport
 from sip_node.node import LpNode
 from sip_node.pdes.loop import LogicalProcess, LoopStatistics
 from sip_node.pdes.transport import Transport
 from sip_node.programs.user_program import Programs
 from sip_node.reporter import LpPrograms
-from tests.support.pdes_network import prompt, scrambled
+from tests.support.pdes_network import Tap, prompt, scrambled
 
 ROUNDS = 200_000
 
@@ -49,9 +50,12 @@ def reports_of(
     data: bool = True,
 ) -> list[SipReport]:
     """Run `program(rank)` on SIPs dealt to LPs as given, to the end; the reports of all SIPs in
-    their order.
+    their order. The LPs are on up to three hosts.
     """
-    nodes = _run(program, sips_of_lp, topology, scrambled(len(sips_of_lp), seed), remote_dma, data)
+    lps = len(sips_of_lp)
+    hosts = [lp * (1 + seed % 3) // lps for lp in range(lps)]
+    network = scrambled(lps, seed)
+    nodes = _run(program, sips_of_lp, topology, network, remote_dma, data, hosts)
     return sorted(
         (report for node in nodes for report in node.run().sips), key=lambda report: report.sip
     )
@@ -65,6 +69,17 @@ def statistics_of(
     return [node._loop.statistics for node in nodes]
 
 
+def contents_between_hosts(
+    program: Callable[[int], object], hosts: Sequence[int], topology: str
+) -> list[PeerContent]:
+    """What LPs of different hosts send to each other in such a run, with SIP n on LP n."""
+    transports, next_turn = prompt(len(hosts))
+    taps = [Tap(lp, transport) for lp, transport in enumerate(transports)]
+    deal = [(sip,) for sip in range(len(hosts))]
+    _run(program, deal, topology, (list(taps), next_turn), False, False, hosts)
+    return [content for tap in taps for peer, content in tap.sent if hosts[peer] != hosts[tap.lp]]
+
+
 def _run(
     program: Callable[[int], object],
     sips_of_lp: Sequence[tuple[int, ...]],
@@ -72,6 +87,7 @@ def _run(
     network: tuple[list[Transport], Callable[[], int]],
     remote_dma: bool,
     data: bool,
+    hosts: Sequence[int] = (),
 ) -> list[LpNode]:
     sips = sum(len(own) for own in sips_of_lp)
     job = Job(
@@ -89,6 +105,9 @@ def _run(
     )
     transports, next_turn = network
     peers = peers_of(sips_of_lp, job)
+    if hosts:
+        names = tuple(f"host{host}" for host in range(max(hosts) + 1))
+        peers = replace(peers, hosts=tuple(hosts), host_names=names)
     nodes = [
         LpNode(
             replace(peers, lp=lp),

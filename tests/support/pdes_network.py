@@ -53,6 +53,27 @@ def _without_replaced(items: list[PeerContent]) -> list[PeerContent]:
     ]
 
 
+class Tap:
+    """Keeps all that an LP sends, with the receiver."""
+
+    def __init__(self, lp: int, inner: Transport) -> None:
+        self.lp, self._inner = lp, inner
+        self.sent: list[tuple[int, PeerContent]] = []
+
+    def send(self, peer: int, content: PeerContent) -> bool:
+        self.sent.append((peer, content))
+        return self._inner.send(peer, content)
+
+    def poll(self) -> list[tuple[int, PeerContent]]:
+        return self._inner.poll()
+
+    def wait(self, timeout_s: float) -> None:
+        self._inner.wait(timeout_s)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
 def prompt(lps: int) -> tuple[list[Transport], Callable[[], int]]:
     """Items arrive without delay, and the LPs take turns."""
     network = MemoryNetwork(lps)

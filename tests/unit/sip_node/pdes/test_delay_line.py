@@ -7,7 +7,7 @@ DELAY_NS = 50_000
 
 
 def envelope(lp: int, number: int, sent_ns: int) -> Envelope:
-    return Envelope(lp, number, 0, Grant(number, of_run=True), sent_ns)
+    return Envelope(lp, number, 0, Grant(number, True), sent_ns)
 
 
 def test_a_content_is_held_until_the_delay_after_it_was_sent():
