@@ -26,7 +26,7 @@ def disturb(fault: Fault, folder: Path, undisturbed: Callable[[Program], Undistu
         _sleep_until(run.began_s + fault.moment * expected.wall_s)
         was_there = run.process.poll() is None
         hit = _send(fault, run)
-        ended = run.wait(_limit_s(fault, hit, run))
+        ended = run.wait(_limit_s(fault, hit, expected))
         outcome.require(ended, f"{run.states()}")
         left = run.left()
     code, out, errors = run.process.returncode, run.stdout, run.stderr
@@ -83,10 +83,13 @@ def _is_harmless(fault: Fault) -> bool:
     return fault.kind.harmless or fault.kind.goes_on
 
 
-def _limit_s(fault: Fault, hit: bool, run: DisturbedRun) -> float:
+def _limit_s(fault: Fault, hit: bool, expected: Undisturbed) -> float:
     if not hit or _is_harmless(fault):
         return _UNDISTURBED_S
-    return LIMIT_S + (TIMEOUT_S if fault.kind.stops else 0.0)
+    if fault.kind.stops:
+        # While one LP starts, the silence of others that start as well has no limit.
+        return LIMIT_S + TIMEOUT_S + expected.wall_s
+    return LIMIT_S
 
 
 def _sleep_until(moment_s: float) -> None:
