@@ -25,15 +25,17 @@ def disturb(fault: Fault, folder: Path, undisturbed: Callable[[Program], Undistu
     with DisturbedRun(fault.words, folder) as run:
         _sleep_until(run.began_s + fault.moment * expected.wall_s)
         was_there = run.process.poll() is None
+        survives = fault.kind.command and len(run.lps) > abs(fault.kind.lps)
         hit = _send(fault, run)
-        ended = run.wait(_limit_s(fault, hit, run))
+        ended = run.wait(_limit_s(fault, hit, expected))
         outcome.require(ended, f"{run.states()}")
         left = run.left()
     code, out, errors = run.process.returncode, run.stdout, run.stderr
     outcome.output = f"exit code {code}\n{out[-1500:]}\n{errors[-3000:]}"
     outcome.require_no_traceback(errors)
     if ended:
-        _require_nothing_left(outcome, fault, run, left)
+        by_next_run = code < 0 and not survives
+        _require_nothing_left(outcome, run, left, by_next_run=by_next_run)
         if code == 0:
             _require_complete(outcome, run, expected)
         else:
@@ -83,10 +85,13 @@ def _is_harmless(fault: Fault) -> bool:
     return fault.kind.harmless or fault.kind.goes_on
 
 
-def _limit_s(fault: Fault, hit: bool, run: DisturbedRun) -> float:
+def _limit_s(fault: Fault, hit: bool, expected: Undisturbed) -> float:
     if not hit or _is_harmless(fault):
         return _UNDISTURBED_S
-    return LIMIT_S + (TIMEOUT_S if fault.kind.stops else 0.0)
+    if fault.kind.stops:
+        # While one LP starts, the silence of others that start as well has no limit.
+        return LIMIT_S + TIMEOUT_S + expected.wall_s
+    return LIMIT_S
 
 
 def _sleep_until(moment_s: float) -> None:
@@ -94,15 +99,17 @@ def _sleep_until(moment_s: float) -> None:
 
 
 def _require_nothing_left(
-    outcome: Outcome, fault: Fault, run: DisturbedRun, left: list[str]
+    outcome: Outcome, run: DisturbedRun, left: list[str], *, by_next_run: bool
 ) -> None:
-    if left and (fault.kind.group or fault.kind.command) and run.process.returncode < 0:
-        # No process of the run was left that could remove it: the next run does.
+    """No file is left, or it is the private directory, and the next run may remove and removes it.
+
+    That is so where no process of the run has survived the signal that ended the command.
+    """
+    if left and by_next_run:
         sweep(run.temp)
-        outcome.require(not run.left(), f"the next run leaves {run.left()}")
         outcome.left_to_next_run = True
-    else:
-        outcome.require(not left, f"left: {', '.join(left)}")
+        left = run.left()
+    outcome.require(not left, f"left: {', '.join(left)}")
 
 
 def _require_complete(outcome: Outcome, run: DisturbedRun, expected: Undisturbed) -> None:

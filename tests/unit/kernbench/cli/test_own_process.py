@@ -22,7 +22,8 @@ class Interrupt:
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Interrupt())
-runpy.run_path(sys.argv[1], run_name="__main__")
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
@@ -56,9 +57,7 @@ def test_ctrl_c_during_the_imports_is_no_traceback():
 
 @pytest.mark.slow
 def test_an_ignored_ctrl_c_stays_ignored():
-    code, errors = interrupted(signal.SIG_IGN)
-    assert code != -signal.SIGINT
-    assert "KeyboardInterrupt" not in errors
+    assert interrupted(signal.SIG_IGN) == (0, "")
 
 
 @pytest.mark.usefixtures("_settings_of_the_process")
