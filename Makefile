@@ -16,7 +16,7 @@ CORE   := hatch_build.py $(foreach room,$(ROOMS),$(wildcard $(room)/*.pyx $(room
 export PYTHONDONTWRITEBYTECODE :=
 INSTALL := KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
-.PHONY: run test test-fast test-nightly test-torch test-opinfo test-clusters cluster cluster-faults mutants sanitize lint bench figures transcripts setup core setup-torch clean
+.PHONY: run test test-fast test-nightly test-torch test-opinfo test-clusters cluster cluster-faults mutants chaos sanitize lint bench figures transcripts setup core setup-torch clean
 
 # The first run is answered by the reference in Python, whose results are those of the compiled core;
 # then the core is built in the background.
@@ -80,6 +80,11 @@ cluster-faults: setup
 # Small edits of the timing code, each of which `validate` must notice; takes about 20 minutes.
 mutants: setup
 	$(BIN)/python -m tests.mutants
+
+# Signals, foreign frames, limits of the system and damaged run directories, with all cores busy;
+# takes about 20 minutes. `make chaos ARGS="--series signals --only 7"` repeats a case.
+chaos: setup
+	$(BIN)/python -m tests.chaos $(ARGS)
 
 # The compiled core with ASan and UBSan, in a build of its own: property tests and eight benches.
 sanitize: setup

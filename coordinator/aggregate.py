@@ -225,7 +225,7 @@ def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> 
             socket: {each.reason: each.addresses for each in refused if each.addresses}
             for socket, refused in result.strangers.items()
         },
-        between_hosts=_between_hosts(done),
+        between_hosts=between_hosts(done),
         versions=versions(),
         cpu=cpu_capability(),
         protocol=PROTOCOL_VERSION,
@@ -311,7 +311,8 @@ def _sync_statistics(done: Mapping[int, Done]) -> SyncStatistics:
     )
 
 
-def _between_hosts(done: Mapping[int, Done]) -> BetweenHosts:
+def between_hosts(done: Mapping[int, Done]) -> BetweenHosts:
+    """The traffic between hosts of a run."""
     traffic = [lp.between_hosts for lp in done.values()]
     return BetweenHosts(
         frames=sum(lp.frames for lp in traffic),

@@ -30,7 +30,8 @@ _EVENT = Struct("=Hi")
 """The first frame of a message of a monitor (zmq_socket_monitor): its event, and a value."""
 _HANDLER = "inproc://zeromq.zap.01"
 _EVENTS = (
-    zmq.EVENT_ACCEPTED
+    zmq.EVENT_LISTENING
+    | zmq.EVENT_ACCEPTED
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
     | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
     | zmq.EVENT_DISCONNECTED
@@ -78,6 +79,11 @@ class ControlAdmission:
         self._socket.heartbeat_ivl = HEARTBEAT_MS if is_tcp else 0
         self._socket.heartbeat_timeout = HEARTBEAT_TIMEOUT_MS
 
+    def update(self) -> None:
+        """Take the events so far, such as that of an endpoint which has been bound just now."""
+        while self._events.poll(0):
+            self._report()
+
     def wait(self, timeout_s: float) -> bool:
         """Admit and refuse until a message arrives; returns whether there is one."""
         end_s = now_s() + timeout_s
@@ -106,8 +112,7 @@ class ControlAdmission:
     def joined(self, rank: int, file: int) -> None:
         """The process of `rank` has joined by the connection with an open file."""
         # ZeroMQ reports an end before it closes the file, whose number may then be used again.
-        while self._events.poll(0):
-            self._report()
+        self.update()
         if self._connections.joined(file):
             self._members[file] = _Joined(rank, duplicate(file))
         else:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from coordinator.relay import Relay
+from runtime.core.errors import UsageError
 from runtime.wire.environment import COORDINATOR_PID, RUN_DIRECTORY
 from runtime.wire.run_id import run_id_pipe
 
@@ -115,24 +116,30 @@ class InterpreterLauncher:
     own_group: bool = False
 
     def start(self, spec: LpSpec) -> Child:
-        """Start the LP at `spec`."""
+        """Start the LP at `spec`. Raises `UsageError` if the user has too many processes."""
         environment = lp_environment(os.environ) | spec.environment
         # A single LP inherits the terminal, so that a debugger works in it.
         stdin, stdout = (None, None) if spec.lone else (subprocess.DEVNULL, subprocess.PIPE)
         if spec.site is not None:
             # As the other processes of the launcher: it prints why it ends, also after this one.
             stdout = None
-        with _interrupts_blocked(), run_id_pipe(spec.run_id) as run_id:
-            arguments = joining_arguments(spec.control_endpoint, run_id, spec.lp, spec.site)
-            process = subprocess.Popen(  # noqa: S603 - our own command
-                [*self.command, *arguments],
-                pass_fds=(run_id,),
-                env=environment,
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stdout,
-                process_group=0 if self.own_group else None,
-            )
+        try:
+            with _interrupts_blocked(), run_id_pipe(spec.run_id) as run_id:
+                arguments = joining_arguments(spec.control_endpoint, run_id, spec.lp, spec.site)
+                process = subprocess.Popen(  # noqa: S603 - our own command
+                    [*self.command, *arguments],
+                    pass_fds=(run_id,),
+                    env=environment,
+                    stdin=stdin,
+                    stdout=stdout,
+                    stderr=stdout,
+                    process_group=0 if self.own_group else None,
+                )
+        except BlockingIOError as error:
+            raise UsageError(
+                f"cannot start the process of LP {spec.lp}: {error.strerror}; ulimit -u limits the "
+                "processes and threads of a user"
+            ) from error
         return _Interpreter(process)
 
 

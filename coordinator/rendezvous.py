@@ -140,6 +140,7 @@ class Rendezvous:
             self._close()
             option = "TMPDIR" if endpoint.startswith("ipc://") else "--bind"
             raise UsageError(f"{option}: cannot create {endpoint}: {error}") from error
+        self._admission.update()
         return self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
     def _numbered(self, member: _Member, message: FromLp) -> FromLp:

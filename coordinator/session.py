@@ -251,7 +251,7 @@ def _notified_of_the_end(observer: RunObserver) -> Generator[None]:
 
 @contextmanager
 def _stopped_by_signals(session: Session) -> Generator[None]:
-    """SIGINT and SIGTERM stop the session; a SIGTERM handler of the caller stays in force."""
+    """SIGINT, SIGTERM and SIGHUP stop the session; handlers of the caller stay in force."""
     if threading.current_thread() is not threading.main_thread():
         # Python allows signal handlers in the main thread only.
         yield
@@ -260,7 +260,9 @@ def _stopped_by_signals(session: Session) -> Generator[None]:
     def stop(signum: int, _: FrameType | None) -> None:
         session.stop(signum)
 
-    previous = {signum: signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM)}
+    # A terminal that is closed sends SIGHUP; under nohup it is ignored, and stays so.
+    stops = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    previous = {signum: signal.getsignal(signum) for signum in stops}
     replaced = [s for s in previous if s == signal.SIGINT or previous[s] == signal.SIG_DFL]
     for signum in replaced:
         signal.signal(signum, stop)

@@ -16,7 +16,7 @@ from kernbench.cli.arguments import divide
 from kernbench.cli.commands import COMMANDS, DEFAULT_COMMAND
 from kernbench.cli.options import SIMULATION_GROUPS
 from runtime.core.errors import UsageError
-from runtime.core.output import print_lines
+from runtime.core.output import ReaderEndedError, print_lines
 
 VERSION = "--version"
 _ARGUMENTS = "kernbench.arguments"
@@ -52,6 +52,9 @@ class KernbenchGroup(click.Group):
 
             name = ctx.invoked_subcommand or DEFAULT_COMMAND
             raise usage_error(error, name, ctx.meta[_ARGUMENTS]) from error
+        except BrokenPipeError as error:
+            # click would make exit code 1 of it.
+            raise ReaderEndedError from error
 
 
 def _command_first(arguments: list[str]) -> list[str]:

@@ -7,13 +7,14 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernbench.cli.exit_codes import ExitCode, print_error
 from kernbench.cli.head_start import head_start
 from kernbench.cli.own_process import own_process
 from runtime.core.errors import ConfigError, KernbenchError, UsageError
-from runtime.core.output import STDOUT, OutputError, print_lines
+from runtime.core.output import STDOUT, OutputError, ReaderEndedError, print_lines
 from runtime.core.package_check import check_packages
 from runtime.core.wallclock import now_s, process_age_s
 
@@ -33,10 +34,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _exit_code(arguments: Sequence[str], began_s: float) -> int:
     try:
         _require_streams()
+        _require_directory()
         check_packages()
         code = _run(arguments, began_s)
         print_lines(())
         return code  # noqa: TRY300 - an error of the flush counts
+    except (BrokenPipeError, ReaderEndedError):
+        return ExitCode.SIGNALLED + signal.SIGPIPE
     except (UsageError, ConfigError) as error:
         print_error(error)
         return ExitCode.USAGE
@@ -46,9 +50,6 @@ def _exit_code(arguments: Sequence[str], began_s: float) -> int:
     except KeyboardInterrupt:
         # The shell expects the exit code of a process that the signal ended.
         return ExitCode.SIGNALLED + signal.SIGINT
-    except BrokenPipeError:
-        # The reader of the output has ended.
-        return ExitCode.SIGNALLED + signal.SIGPIPE
     except OSError:
         error = _stdout_error()
         if not isinstance(error, OutputError):
@@ -68,6 +69,14 @@ def _require_streams() -> None:
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - as above
         raise OutputError((STDOUT, os.strerror(errno.EBADF)))
+
+
+def _require_directory() -> None:
+    """Raise `UsageError` if the working directory has been removed."""
+    try:
+        Path.cwd()
+    except FileNotFoundError as error:
+        raise UsageError("the working directory has been removed: change to another") from error
 
 
 def _stdout_error() -> OutputError | BrokenPipeError | None:

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -17,6 +18,9 @@ def own_process() -> Generator[None]:
     # it is loaded.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(_NEW_OBJECTS)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        # `launch.py` has no handler while it imports this package.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
     finally:

@@ -23,6 +23,7 @@ from kernbench.points import code
 from kernbench.points.task import Limits, OtherCodeError, PointCode, PointResult, PointTask
 from runtime.core.errors import InvariantError, KernbenchError, UsageError
 from runtime.core.package_check import check_packages
+from sip_node.ending import Ending
 from sip_node.lifeline import follow, is_orphan
 
 STARTED = b""
@@ -34,7 +35,7 @@ def main(connection: Connection, parent: int) -> None:
     """Measure points until the worker ends the connection."""
     # Ctrl-C reaches every process of the terminal. The driver reports it, and ends this process.
     signal(SIGINT, SIG_IGN)
-    follow(lambda: is_orphan(parent))
+    follow(lambda: "its worker has ended" if is_orphan(parent) else "", Ending())
     while connection.poll(IDLE_S):
         try:
             task: PointTask = pickle.loads(connection.recv_bytes())  # noqa: S301 - of the parent process

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 import msgspec
@@ -58,7 +59,7 @@ def read_report(directory: Path) -> RunSummary:
     if not directory.is_dir():
         raise UsageError(f"{directory} is a file: give the directory of a run")
     try:
-        text = (directory / RUN).read_bytes()
+        text = _bytes_of(directory / RUN)
     except FileNotFoundError as error:
         raise UsageError(
             f"{directory} has no {RUN}: it is not the directory of a run, or that of a run "
@@ -73,6 +74,13 @@ def read_report(directory: Path) -> RunSummary:
             f"{directory / RUN} is not the report of a run of this version of kernbench: "
             f"{error}; {_AGAIN}"
         ) from error
+
+
+def require_regular(path: Path) -> None:
+    """Raise `UsageError` for what is no regular file, and `OSError` for what does not exist."""
+    # A FIFO would wait for a writer, and a device may have no end.
+    if not S_ISREG(path.stat().st_mode):
+        raise UsageError(f"cannot read {path}: it is no regular file")
 
 
 def _check_complete(directory: Path, files: Mapping[str, str]) -> None:
@@ -90,7 +98,7 @@ def _content(directory: Path, files: Mapping[str, str], name: str) -> bytes:
     """A file of the run. Raises `UsageError` if it is not as the run has written it."""
     path = directory / name
     try:
-        content = path.read_bytes()
+        content = _bytes_of(path)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     if name not in files:
@@ -101,6 +109,16 @@ def _content(directory: Path, files: Mapping[str, str], name: str) -> bytes:
             "run it again"
         )
     return content
+
+
+def _bytes_of(path: Path) -> bytes:
+    """All of a file. Raises `OSError`, or `UsageError` for what has no end or fits no memory."""
+    require_regular(path)
+    try:
+        return path.read_bytes()
+    except (MemoryError, OverflowError) as error:
+        size = path.stat().st_size
+        raise UsageError(f"cannot read {path}: its {size:,} B do not fit into memory") from error
 
 
 def _text(directory: Path, files: Mapping[str, str], name: str) -> str:

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from kernbench.run_records import RecordedRun
 from kernbench.run_records.columns import Numbers
+from kernbench.run_records.directory import require_regular
 from kernbench.run_records.requests import requesting_steps
 from runtime.core.run_tables import NONE, OPS, PROGRAMS, STEPS
 
@@ -112,6 +113,7 @@ def _lines(records: RecordedRun) -> Iterator[_ShapedOp]:
     path = records.directory / OP_LOG
     if not path.exists():
         return
+    require_regular(path)
     decode = msgspec.json.Decoder(_ShapedOp).decode
     with path.open("rb") as file:
         for line in file:

@@ -27,6 +27,10 @@ class OutputError(KernbenchError):
         return "cannot write " + ", nor ".join(f"{name}: {why}" for name, why in self.problems)
 
 
+class ReaderEndedError(KernbenchError):
+    """The reader of the standard output has ended, for example `head`. It needs no message."""
+
+
 class UnwrittenOutputs:
     """The errors of several outputs: each is written within `attempt()`, then `check` raises."""
 

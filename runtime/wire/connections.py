@@ -14,16 +14,16 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from hmac import compare_digest
 
-from runtime.wire.closed_connections import closed_peers
 from runtime.wire.passwords import z85
 from runtime.wire.refusals import Refusals, host_of
-from runtime.wire.socket_file import peer_address, unix_peer
+from runtime.wire.socket_file import admit, hold_back, unix_peer
 
 
 class SocketEvent(IntEnum):
     """Events of a monitor that matter here: the numbers `ZMQ_EVENT_*` of zmq.h."""
 
     CONNECTED = 0x0001
+    LISTENING = 0x0008
     ACCEPTED = 0x0020
     CLOSED = 0x0080
     DISCONNECTED = 0x0200
@@ -45,28 +45,25 @@ WRONG_CLIENT_KEY, WRONG_SERVER_KEY, NO_CURVE = (
 NOT_ZEROMQ = "not ZeroMQ"
 _DENIED_KEPT = 256
 """Refusals of ZAP that wait for the ends of their connections; those of a flood are fewer."""
-_LOOKS = 64
-"""Looks at the table of the kernel, which take milliseconds where it is long."""
 
 
 class Connections:
     """The connections to a socket with CURVE on tcp, and on ipc PLAIN or no mechanism.
 
     `is_password(name, password)` decides about PLAIN; `client_key` is the only public key of
-    CURVE that is admitted, in Z85. `peer_address(file, endpoint)` reads the address of the peer of
-    an open file, if that is still open, and `closed_peers(endpoint)` the addresses of closed ones.
+    CURVE that is admitted, in Z85. `hold_back` and `admit` are those of `socket_file.py`.
     """
 
     def __init__(
         self,
         is_password: Callable[[bytes, bytes], bool],
         client_key: bytes,
-        peer_address: Callable[[int, str], str] = peer_address,
-        closed_peers: Callable[[str], Sequence[str]] = closed_peers,
+        *,
+        hold_back: Callable[[int], None] = hold_back,
+        admit: Callable[[int, str], str] = admit,
     ) -> None:
         self._is_password, self._client_key = is_password, client_key
-        self._peer_address, self._closed_peers = peer_address, closed_peers
-        self._looks = 0
+        self._hold_back, self._admit = hold_back, admit
         self.refusals = Refusals()
         self._open: dict[int, str] = {}
         # Connections that have sent a message, so their handshakes have succeeded.
@@ -88,15 +85,17 @@ class Connections:
     def report(self, event: int, value: int, endpoint: str) -> None:
         """Take an event of the monitor as soon as possible."""
         match event:
+            case SocketEvent.LISTENING:
+                if endpoint.startswith("tcp://"):
+                    self._hold_back(value)
             case SocketEvent.ACCEPTED:
-                # At once: ZeroMQ may close the file at any time.
-                address = self._peer_address(value, endpoint)
+                address = self._admit(value, endpoint)
                 self._settle(value)
                 self._open[value] = address
             case SocketEvent.PROTOCOL | SocketEvent.NO_DETAIL:
                 self._failure = _failure(event, value, endpoint)
             case SocketEvent.DISCONNECTED:
-                self._end(value, endpoint)
+                self._end(value)
             case _:
                 pass
 
@@ -123,7 +122,7 @@ class Connections:
             return "" if is_peer else WRONG_PASSWORD
         return NO_PASSWORD
 
-    def _end(self, file: int, endpoint: str) -> None:
+    def _end(self, file: int) -> None:
         address, failure, self._failure = self._open.pop(file, ""), self._failure, ""
         if file in self._members:
             self._members.remove(file)
@@ -131,16 +130,14 @@ class Connections:
         if failure not in (NOT_ZEROMQ, WRONG_SERVER_KEY):
             reason, refused = self._refused_by_zap(address)
             failure, address = reason or failure, address or refused
-        address = address or self._closed_peer(endpoint)
         if failure:
             self.refusals.add(failure, address)
         else:
             self._ended[file] = address
 
     def _settle(self, file: int) -> None:
-        address = self._ended.pop(file, None)
-        if address is not None:
-            self.refusals.add(NOT_ZEROMQ, address)
+        if file in self._ended:
+            self.refusals.add(NOT_ZEROMQ, self._ended.pop(file))
 
     def _refused_by_zap(self, address: str) -> tuple[str, str]:
         """The reason of a refusal by ZAP of a process at that host, which is used up, and its
@@ -152,14 +149,6 @@ class Connections:
                 del self._denied[index]
                 return reason, refused
         return "", ""
-
-    def _closed_peer(self, endpoint: str) -> str:
-        """An address of a closed connection which has not been named; peers do not close theirs."""
-        if endpoint.startswith("ipc://") or self._looks >= _LOOKS:
-            return ""
-        self._looks += 1
-        closed = self._closed_peers(endpoint)
-        return next((each for each in reversed(closed) if not self.refusals.has(each)), "")
 
 
 def _failure(event: int, value: int, endpoint: str) -> str:

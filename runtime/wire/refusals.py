@@ -48,10 +48,6 @@ class Refusals:
             addresses.setdefault(host_of(address), address)
         self._times[kind] = self._times.get(kind, 0) + 1
 
-    def has(self, address: str) -> bool:
-        """Whether a process at that address has been named."""
-        return any(address in addresses.values() for addresses in self._addresses.values())
-
 
 def host_of(address: str) -> str:
     """The host of `10.0.0.9:51122` or `[fd00::2]:51122`, in brackets too; else the whole text."""

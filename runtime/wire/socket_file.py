@@ -1,7 +1,6 @@
 """What the kernel reports about a connection of ZeroMQ, by the number of its open file.
 
-ZeroMQ owns the file and may close it at any time, so it is read through a copy, and never from a
-file that is no connection of the socket in question.
+ZeroMQ owns the file and may close it at any time; its number may then be used for another file.
 """
 
 import os
@@ -13,13 +12,15 @@ _CREDENTIALS = Struct("=3i")
 """`struct ucred` of unix(7): process, user, group."""
 _ESTABLISHED = 1
 """`TCP_ESTABLISHED`, the first byte of `struct tcp_info` of tcp(7)."""
+_LOW_WATER_BYTES = 1 << 15
+"""More than the first message of a handshake, or a request of HTTP."""
 CLOSED, SILENT = "closed", "no heartbeat for 3 s"
 HEARTBEAT_MS, HEARTBEAT_TIMEOUT_MS = 1000, 3000
 """Of every tcp connection of a run. ZeroMQ's own thread sends them: a busy LP is no false alarm."""
 
 
 def duplicate(file: int) -> socket.socket | None:
-    """The socket of an open file; None if that is none (any more). The caller closes it."""
+    """A copy of the socket of an open file; None if that is none (any more)."""
     with suppress(OSError):
         copy = os.dup(file)
         try:
@@ -29,22 +30,45 @@ def duplicate(file: int) -> socket.socket | None:
     return None
 
 
-def peer_address(file: int, endpoint: str) -> str:
-    """The address of the peer of a connection accepted at `endpoint`; empty if that has ended.
+def hold_back(listener: int) -> None:
+    """Let ZeroMQ read nothing from the connections of a tcp listener until `admit` is called.
 
-    It is `10.0.0.9:51122`, `[fd00::9]:51122`, or the process `pid 4711 (uid 1000)`.
+    Otherwise the connection of a stranger may be closed before `admit` has read its address. Linux
+    does not wait where one packet may fill the window of the receiver, as on loopback.
     """
-    connection = duplicate(file)
-    if connection is None:
-        return ""
-    with connection, suppress(OSError):
-        # The number may have been reused for another socket of this process.
+    with suppress(OSError), _Borrowed(listener) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, _LOW_WATER_BYTES)
+
+
+def admit(file: int, endpoint: str) -> str:
+    """Let ZeroMQ read from a connection accepted at `endpoint`, and return the address of its peer.
+
+    It is `10.0.0.9:51122`, `[fd00::9]:51122`, or the process `pid 4711 (uid 1000)`; empty if the
+    connection has ended.
+    """
+    with suppress(OSError), _Borrowed(file) as connection:
+        # The number may have been used again, for another socket of this process.
         if endpoint.startswith("ipc://"):
             if connection.getsockname() == endpoint.removeprefix("ipc://"):
                 return _process(connection)
         elif endpoint.endswith(f":{connection.getsockname()[1]}"):
+            # First: `getpeername` fails if the peer has closed the connection already.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
             return _ip_address(connection)
     return ""
+
+
+class _Borrowed:
+    """The socket of an open file, which stays open."""
+
+    def __init__(self, file: int) -> None:
+        self._socket = socket.socket(fileno=file)
+
+    def __enter__(self) -> socket.socket:
+        return self._socket
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.detach()
 
 
 def unix_peer(peer: str) -> str:

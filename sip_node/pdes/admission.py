@@ -20,7 +20,7 @@ from contextlib import suppress
 from hmac import compare_digest
 from socket import socket as open_socket
 from struct import Struct
-from threading import Thread
+from threading import Event, Thread
 from typing import NamedTuple
 
 import zmq  # noqa: TID251 - this module owns the sockets of the handler and of the monitors
@@ -35,7 +35,8 @@ _EVENT = Struct("=Hi")
 """The first frame of a message of a monitor (zmq_socket_monitor): its event, and a value."""
 _HANDLER = "inproc://zeromq.zap.01"
 _OF_STRANGERS = (
-    zmq.EVENT_ACCEPTED
+    zmq.EVENT_LISTENING
+    | zmq.EVENT_ACCEPTED
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
     | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
     | zmq.EVENT_DISCONNECTED
@@ -46,6 +47,7 @@ _HANDSHAKE_FAILED = (
     | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 )
 _OF_A_PEER = zmq.EVENT_CONNECTED | zmq.EVENT_CLOSED | zmq.EVENT_DISCONNECTED | _HANDSHAKE_FAILED
+_READY_S = 1.0
 _Socket = zmq.Socket[bytes]
 
 
@@ -83,6 +85,7 @@ class Admission:
         self._peers: list[_Peer] = []
         self._new: deque[_Peer] = deque()
         self._files: dict[int, open_socket] = {}
+        self._listening = Event()
         self._closing = False
         self._notice = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._thread = Thread(target=self._serve, name="admission", daemon=True)
@@ -92,6 +95,11 @@ class Admission:
     def lost(self) -> Mapping[int, ConnectionLost]:
         """The peers to which the connection has ended, or could not be made."""
         return self._lost
+
+    def listening(self) -> None:
+        """Return when the socket is ready for connections to the endpoint bound just now."""
+        self._listening.wait(_READY_S)
+        self._listening.clear()
 
     def follow(self, peer: int, endpoint: str, socket: _Socket) -> None:
         """Notice the end of the connection of `socket` to LP `peer`; call it before it connects."""
@@ -130,23 +138,28 @@ class Admission:
         while not self._closing:
             for source, _ in poller.poll():
                 if source is self._handler:
-                    self._handler.send_multipart(
-                        self._connections.decide(self._handler.recv_multipart())
-                    )
+                    request = self._handler.recv_multipart()
+                    self._handler.send_multipart(self._connections.decide(request))
                 elif source is self._events:
                     self._report()
                 elif source in followed:
                     self._report_peer(followed[source])
                 else:
-                    os.eventfd_read(self._notice)
-                    while self._new:
-                        peer = self._new.popleft()
-                        followed[peer.monitor] = peer
-                        poller.register(peer.monitor, zmq.POLLIN)
+                    followed |= self._followed(poller)
         for socket in (self._handler, self._events, *(peer.monitor for peer in self._peers)):
             socket.close()
         for file in self._files.values():
             file.close()
+
+    def _followed(self, poller: zmq.Poller) -> dict[object, _Peer]:
+        """The peers since the last call, by their monitors."""
+        os.eventfd_read(self._notice)
+        peers: dict[object, _Peer] = {}
+        while self._new:
+            peer = self._new.popleft()
+            peers[peer.monitor] = peer
+            poller.register(peer.monitor, zmq.POLLIN)
+        return peers
 
     def _is_password(self, name: bytes, password: bytes) -> bool:
         if self.lp < 0 or not name.isdigit() or len(name) > 5:
@@ -159,6 +172,8 @@ class Admission:
         self._connections.report(event, value, endpoint)
         # A peer does not disconnect before the end of the run.
         self._connections.settle()
+        if event == SocketEvent.LISTENING:
+            self._listening.set()
 
     def _report_peer(self, peer: _Peer) -> None:
         """Note what has become of the connection to a peer."""
@@ -178,6 +193,9 @@ class Admission:
                     copy.close()
             case SocketEvent.STOPPED:
                 pass
+            case SocketEvent.NO_DETAIL:
+                # By a process of another run, for instance, since it cannot read the handshake.
+                self._lose(peer, "closed in the handshake")
             case _:
                 self._lose(peer, "it does not have the key of this run")
 

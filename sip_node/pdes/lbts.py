@@ -32,7 +32,7 @@ class Collector:
     continued since has executed nothing before the next event that it reported.
 
     Merging keeps that: the past of a group is that of its members. Equal counts of messages between
-    groups and inside of each are equal counts for every pair of LPs, whoever compares them.
+    groups and inside of each are equal counts for every pair of LPs.
 
     The counts must agree per pair. In a total, a message that i sent after its report and that j
     has counted as received hides a message that k sent before its report and that is still in

@@ -261,6 +261,7 @@ class ZmqTransport:
         except zmq.ZMQError as error:
             name = f"LP {self._lp}" if self._lp >= 0 else "this LP"
             raise ConfigError(endpoint, "", f"{name} cannot bind it: {error}") from error
+        self._admission.listening()
 
     def _peer_socket(self, peer: int) -> zmq.Socket[bytes]:
         self._push[peer] = push = self._socket(zmq.PUSH)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import zmq
 
-from runtime.core.errors import ConfigError, ConnectionLost, ProtocolError
+from runtime.core.errors import ConfigError, ProtocolError
 from runtime.wire.codec import PeerDecoder, encode_peer
 from runtime.wire.frames import Frame, Message
 from runtime.wire.passwords import Passwords
@@ -142,7 +142,7 @@ def test_what_a_stranger_sends_is_not_received_and_its_process_is_named(
     options: Options,
     reason: str,
 ):
-    """The tcp endpoint that is bound after the ipc endpoint does not change who is admitted."""
+    """The tcp endpoint that is bound after the ipc endpoint does not change what that requires."""
     assert far
     with connected(context, near, options) as stranger:
         send(stranger, encode_peer(1, 0, Frame((7,), 0)))
@@ -165,15 +165,19 @@ def test_a_stranger_on_another_host_is_refused_and_named_with_its_address(
     options: Options,
     reason: str,
 ):
-    with connected(context, far, options) as stranger:
-        send(stranger, encode_peer(1, 0, Frame((7,), 0)))
-        wait_refused(transport, 1)
+    attempts = 0
+    # On loopback a connection may be closed before its address is read.
+    while not any(each.addresses for each in transport.refused()):
+        attempts += 1
+        with connected(context, far, options) as stranger:
+            send(stranger, encode_peer(1, 0, Frame((7,), 0)))
+            wait_refused(transport, attempts)
     with connected(context, far, curve(RUN, RUN)) as peer:
         peer.send(encode_peer(1, 0, Frame((5,), 0)))
         transport.wait(10)
-    assert transport.poll() == [(1, Frame((5,), 0))]
+        assert transport.poll() == [(1, Frame((5,), 0))]
     refused = transport.refused()[0]
-    assert (refused.reason, refused.times) == (reason, 1)
+    assert (refused.reason, refused.times) == (reason, attempts)
     (address,) = refused.addresses
     assert address.startswith("127.0.0.1")
 
@@ -257,31 +261,6 @@ def wait_refused(transport: ZmqTransport, times: int) -> None:
         transport.wait(0.01)
 
 
-@pytest.mark.parametrize(
-    ("address", "endpoint"),
-    [
-        ("127.0.0.1", "tcp://127.0.0.1:"),
-        ("localhost", "tcp://"),
-        ("::1", "tcp://[::1]:"),
-        ("[::1]", "tcp://[::1]:"),
-    ],
-)
-def test_listening_takes_a_free_port_of_an_address(address: str, endpoint: str):
-    transport = ZmqTransport(RUN)
-    bound = transport.listen(address)
-    transport.close()
-    assert bound.startswith(endpoint)
-    assert bound.rpartition(":")[2].isdigit()
-
-
-@pytest.mark.parametrize("address", ["192.0.2.1", "no.such.host.invalid", "not an address"])
-def test_an_address_of_another_host_is_a_config_error(address: str):
-    transport = ZmqTransport(RUN)
-    with pytest.raises(ConfigError, match=f"{address}.*(cannot bind|no address)"):
-        transport.listen(address)
-    transport.close()
-
-
 def test_an_endpoint_that_cannot_be_bound_is_a_config_error(tmp_path: Path):
     transport = ZmqTransport(RUN)
     with pytest.raises(ConfigError, match="LP 3 cannot bind it"):
@@ -301,70 +280,6 @@ def test_a_peer_may_bind_after_others_have_connected(tmp_path: Path):
     assert late.poll() == [(0, Frame((5,), 0))]
     early.close()
     late.close()
-
-
-@pytest.fixture
-def pair() -> Iterator[tuple[ZmqTransport, ZmqTransport]]:
-    """LPs 0 and 1 on two hosts; only LP 1 sends."""
-    ends = ZmqTransport(RUN), ZmqTransport(RUN)
-    ends[1].connect(1, {}, {0: ends[0].listen("127.0.0.1")}, PeerDecoder(1, (0, 1)))
-    ends[0].connect(0, {}, {}, PeerDecoder(0, (0, 1)))
-    ends[1].send(0, Frame((5,), 0))
-    ends[0].wait(10)
-    assert ends[0].poll() == [(1, Frame((5,), 0))]
-    yield ends
-    for end in ends:
-        end.close()
-
-
-def until_lost(end: ZmqTransport) -> ConnectionLost:
-    """The timeout of pytest ends an endless wait."""
-    while True:
-        end.wait(10)
-        try:
-            assert end.poll() == []
-        except ConnectionLost as lost:
-            return lost
-
-
-def test_the_end_of_a_connection_between_hosts_is_an_error_that_names_the_peer(
-    pair: tuple[ZmqTransport, ZmqTransport],
-):
-    endpoint = pair[1]._far[0]
-    pair[0].close()
-    lost = until_lost(pair[1])
-    assert (lost.peer_lp, lost.endpoint, lost.reason) == (0, endpoint, "closed")
-    assert str(lost) == f"the connection to LP 0 at {endpoint} is lost: closed"
-
-
-def test_a_lost_connection_is_not_made_again(pair: tuple[ZmqTransport, ZmqTransport]):
-    host, port = pair[1]._far[0].removeprefix("tcp://").split(":")
-    pair[0].close()
-    until_lost(pair[1])
-    with socket.create_server((host, int(port))) as server:
-        with pytest.raises(ConnectionLost, match="closed"):
-            pair[1].send(0, Frame((6,), 0))
-        assert until_lost(pair[1]).reason == "closed"
-        server.setblocking(False)
-        with pytest.raises(BlockingIOError):
-            server.accept()
-
-
-def test_a_peer_that_does_not_listen_is_an_error():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    end = ZmqTransport(RUN)
-    end.connect(1, {}, {0: f"tcp://127.0.0.1:{port}"}, PeerDecoder(1, (0, 1)))
-    assert until_lost(end).reason == "cannot connect"
-    end.close()
-
-
-def test_a_peer_of_another_run_is_an_error():
-    peer, end = ZmqTransport("another run"), ZmqTransport(RUN)
-    end.connect(1, {}, {0: peer.listen("127.0.0.1")}, PeerDecoder(1, (0, 1)))
-    assert until_lost(end).reason == "it does not have the key of this run"
-    for transport in (peer, end):
-        transport.close()
 
 
 def test_waiting_ends_when_the_control_socket_has_something(

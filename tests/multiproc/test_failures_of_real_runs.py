@@ -105,13 +105,17 @@ def test_a_killed_rank_ends_the_run_and_is_named_with_signal_and_time(running: R
     assert running.everything_is_gone()
 
 
-@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_stops_everything(running: Running, signum: int, code: int) -> None:
+@pytest.mark.parametrize(
+    ("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_stops_everything(running: Running, signum: signal.Signals, code: int) -> None:
+    # Ctrl-C and the end of a terminal reach all processes.
     os.killpg(
         running.process.pid, signum
-    ) if signum == signal.SIGINT else running.process.send_signal(signum)
-    running.process.communicate(timeout=LIMIT_S)
+    ) if signum != signal.SIGTERM else running.process.send_signal(signum)
+    _, errors = running.process.communicate(timeout=LIMIT_S)
     assert running.process.returncode == code
+    assert f"error: stopped by {signum.name} at " in errors
     assert running.everything_is_gone()
 
 

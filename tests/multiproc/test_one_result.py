@@ -64,7 +64,18 @@ def test_any_number_of_processes_hash_seed_and_delivery_delay_give_one_digest(
     late = launched(
         tmp_path / "late", *words, "--jitter-ms", "4", "--jitter-seed", "7", hash_seed=2
     )
-    assert result_of(two) == result_of(late) == result_of(alone)
+    far = launched(tmp_path / "far", *words, "--delay-us", "20.5")
+    near = launched(tmp_path / "near", *words, "--delay-us", "0")
+    assert (
+        result_of(two) == result_of(late) == result_of(far) == result_of(near) == result_of(alone)
+    )
+    assert not any(two.report["between_hosts"].values())
+    for run, delay_us in ((far, 20.5), (near, 0)):
+        assert run.report["delay_us"] == delay_us
+        # All LPs wait for each other, and nothing goes over the board.
+        traffic, sync = run.report["between_hosts"], run.report["sync"]
+        assert 0 < traffic["trips"] <= traffic["frames"]
+        assert traffic["frames"] >= sync["null_messages"] + traffic["silence_frames"]
     names = {table.file(sip) for table in TABLES for sip in range(4)}
     assert set(tables_of(alone.directory)) == names
     assert late.report["sync"]["messages"] > 0

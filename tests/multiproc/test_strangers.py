@@ -5,7 +5,6 @@ digest and the exit code stay.
 import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from itertools import product
 from pathlib import Path
 from threading import Event
@@ -15,11 +14,11 @@ import zmq
 
 from coordinator.aggregate import run_digest
 from kernbench.benches.ccl_allreduce import ccl_allreduce
-from runtime.wire.codec import encode_control, encode_peer
+from runtime.wire.codec import encode_control
 from runtime.wire.control import Hello
 from runtime.wire.fields import PROTOCOL_VERSION
-from runtime.wire.frames import Frame, Grant, Message
 from runtime.wire.passwords import Passwords
+from tests.support.foreign_frames import FRAMES, MEGABYTE, send_as_a_stranger
 from tests.support.runs import Run, kernbench
 from tests.support.world import simulate
 
@@ -27,26 +26,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 
 SIZES = {"algorithm": "ring", "min_bytes": 4096, "max_bytes": 4096}
 WORDS = ("--sips=2", "--algorithm=ring", "--min-bytes=4096", "--max-bytes=4096")
-NEVER = Frame((1 << 62,), 0)
-FIRST = encode_peer(1, 0, Frame((10**6,), 0))
-SECOND = encode_peer(1, 1, Frame((2 * 10**6,), 0))
-MEGABYTE = bytes(range(256)) * 4096
 HTTP = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
-
-FRAMES: dict[str, list[list[bytes]]] = {
-    "garbage": [[MEGABYTE]] * 20,
-    "truncated": [[FIRST[:-3]]],
-    "of another run": [[FIRST], [SECOND]],
-    "a second copy": [[FIRST], [FIRST]],
-    "copies in another order": [[SECOND], [FIRST]],
-    "a forged promise": [[encode_peer(1, 0, NEVER)]],
-    "a forged grant": [[encode_peer(0, 0, Grant(1 << 62, True))]],
-    "a forged message": [[encode_peer(1, 0, Frame((1,), 0, (Message(1, 1, 0, 0, b"x"),)))]],
-    "for another LP": [[encode_peer(1, 0, Frame((1,), 0, (Message(1, 1, 7, 0),)))]],
-    "two parts": [[FIRST, SECOND]],
-    "8 MiB": [[MEGABYTE * 8]],
-}
-"""Messages of one or more parts."""
 
 
 @pytest.mark.nightly
@@ -96,7 +76,7 @@ def _run_beside_foreign_frames(
         for lp in range(2):
             passwords = (b"", Passwords("another run").of(1, lp))
             for password, kind in product(passwords, kinds):
-                _send_as_a_stranger(f"ipc://{directory}/lp{lp}", password, FRAMES[kind])
+                send_as_a_stranger(f"ipc://{directory}/lp{lp}", password, FRAMES[kind])
 
     run = _run_beside(strangers, tmp_path, monkeypatch)
     assert run.report["strangers"].keys() == {"LP 0", "LP 1"}
@@ -107,24 +87,6 @@ def _run_beside_foreign_frames(
         assert all(times >= len(kinds) for times in refused.values())
         total = sum(refused.values())
         assert warning.startswith(f"kernbench: warning: {lp} refused {total} connections of ")
-
-
-def _send_as_a_stranger(endpoint: str, password: bytes, messages: list[list[bytes]]) -> None:
-    """Send messages from a socket of its own, until that is refused."""
-    with zmq.Context.instance().socket(zmq.PUSH) as stranger:
-        stranger.linger = 0
-        refusal = stranger.get_monitor_socket(zmq.EVENT_DISCONNECTED)
-        if password:
-            stranger.plain_username, stranger.plain_password = b"1", password
-        stranger.connect(endpoint)
-        for parts in messages:
-            # A stranger that has been refused cannot send.
-            with suppress(zmq.Again):
-                stranger.send_multipart(parts, zmq.NOBLOCK)
-        refused = refusal.poll(5000)
-        stranger.disable_monitor()
-        refusal.close()
-        assert refused
 
 
 def _run_beside(

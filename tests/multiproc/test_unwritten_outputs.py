@@ -3,6 +3,7 @@
 import errno
 import io
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +66,32 @@ def test_a_standard_output_that_cannot_be_written_is_one_line_and_no_traceback(
     code, out, errors = shell(f"$KB {command} {redirection}", tmp_path)
     assert (code, out) == (1, "")
     assert errors == f"kernbench: error: cannot write the standard output: {reason}\n"
+
+
+@pytest.mark.parametrize("command", [SIPS, ("list",)])
+def test_a_reader_that_has_ended_is_exit_code_141_and_no_line(
+    command: tuple[str, ...], tmp_path: Path
+):
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "launch.py"), *command],
+        cwd=tmp_path,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
+
+
+def test_a_working_directory_that_was_removed_is_one_line(tmp_path: Path):
+    command = f"mkdir gone; cd gone; rmdir ../gone; $KB {' '.join(SIPS)} --out {tmp_path}/out"
+    code, out, errors = shell(command, tmp_path)
+    assert (code, out) == (2, "")
+    assert errors == (
+        "kernbench: error: the working directory has been removed: change to another\n"
+    )
 
 
 def test_a_closed_standard_error_changes_no_result(tmp_path: Path):

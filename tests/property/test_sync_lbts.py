@@ -131,7 +131,7 @@ class History:
                     self.ended.add(lp)
 
     def _note(self, leader: int, contents: list[tuple[int, Silence]]) -> None:
-        """A grant binds all LPs for which it holds, before it comes to them."""
+        """A grant binds all LPs for which it holds, before they receive it."""
         for grant in {each for _, each in contents if isinstance(each, Grant)}:
             for lp in self._lps if grant.of_run else self._lps_of[leader]:
                 self.bound_ps[lp] = max(self.bound_ps[lp], grant.lbts_ps)

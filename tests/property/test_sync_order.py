@@ -3,7 +3,7 @@ list.
 """
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.pdes_network import prompt, scrambled
@@ -35,9 +35,27 @@ def worlds(draw: st.DrawFn) -> World:
     )
 
 
+AFTER_A_REPORT = World(
+    (0, 1, 2, 3, 4),
+    (
+        Link(0, 1, 10),
+        Link(1, 2, 3),
+        Link(1, 3, 10, 1),
+        Link(2, 3, 50, 5),
+        Link(1, 0, 50),
+        Link(4, 2, 1),
+    ),
+    seed=181849422,
+    budget=4,
+    hosts=(2, 1, 0, 1, 2),
+)
+"""A host that has reported executes more after a grant of its own, and then withholds nothing."""
+
+
 @pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(worlds(), SEEDS, st.booleans())
+@example(AFTER_A_REPORT, 357668869, True)
 def test_every_entity_executes_the_events_of_one_event_list(
     world: World, schedule: int, promises: bool
 ):

@@ -19,7 +19,7 @@ FRAMES: dict[str, list[list[bytes]]] = {
     "a second copy": [[FIRST], [FIRST]],
     "copies in another order": [[SECOND], [FIRST]],
     "a forged promise": [[encode_peer(1, 0, NEVER)]],
-    "a forged grant": [[encode_peer(0, 0, Grant(1 << 62, True))]],
+    "a forged grant": [[encode_peer(0, 0, Grant(1 << 62, of_run=True))]],
     "a forged message": [[encode_peer(1, 0, Frame((1,), 0, (Message(1, 1, 0, 0, b"x"),)))]],
     "for another LP": [[encode_peer(1, 0, Frame((1,), 0, (Message(1, 1, 7, 0),)))]],
     "two parts": [[FIRST, SECOND]],

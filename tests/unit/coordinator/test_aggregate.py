@@ -4,13 +4,13 @@ from hashlib import sha256
 
 import pytest
 
-from coordinator.aggregate import merge_outcomes, run_digest, summarise
+from coordinator.aggregate import BetweenHosts, between_hosts, merge_outcomes, run_digest, summarise
 from coordinator.collected import Collected
 from coordinator.failure import Interrupted
 from coordinator.session import RunResult
 from runtime.core.bench_registry import BenchOutcome, PerfRow
 from runtime.core.errors import ProtocolError
-from runtime.wire.control import Done
+from runtime.wire.control import Done, HostTraffic
 from runtime.wire.reports import SipReport
 from tests.support.sessions import plan
 
@@ -76,3 +76,22 @@ def done_of(lp: int) -> Done:
     return Done(
         lp=lp, sips=reports, events=0, rounds=0, messages=0, null_messages=0, blocked_s=0, busy_s=0
     )
+
+
+def test_traffic_between_hosts_is_summed_and_the_trips_are_those_of_the_longest_chain():
+    done = {
+        lp: Done(
+            lp=lp,
+            sips=(),
+            events=0,
+            rounds=0,
+            messages=0,
+            null_messages=0,
+            blocked_s=0.0,
+            busy_s=0.0,
+            between_hosts=traffic,
+        )
+        for lp, traffic in enumerate([HostTraffic(5, 500, 1, 9), HostTraffic(6, 600, 2, 7)])
+    }
+    assert between_hosts(done) == BetweenHosts(frames=11, bytes=1100, silence_frames=3, trips=9)
+    assert between_hosts({}) == BetweenHosts(0, 0, 0, 0)

@@ -37,6 +37,20 @@ def folder(name: str) -> Callable[[Path], object]:
     return lambda run: ((run / name).unlink(), (run / name).mkdir())
 
 
+def fifo(name: str) -> Callable[[Path], object]:
+    """A file that has no content before another process writes to it."""
+    return lambda run: ((run / name).unlink(), os.mkfifo(run / name))
+
+
+def endless(name: str) -> Callable[[Path], object]:
+    return lambda run: ((run / name).unlink(), (run / name).symlink_to("/dev/zero"))
+
+
+def larger_than_memory(name: str) -> Callable[[Path], object]:
+    """A sparse file of 8 TiB, of which the disk holds nothing."""
+    return lambda run: os.truncate(run / name, 1 << 43)
+
+
 def removed(name: str) -> Callable[[Path], object]:
     return lambda run: (run / name).unlink()
 
@@ -59,6 +73,9 @@ OF_REPORT: dict[str, Callable[[Path], object]] = {
     "number as report": replaced("run.json", b"1e999"),
     "truncated report": truncated("run.json"),
     "folder as report": folder("run.json"),
+    "FIFO as report": fifo("run.json"),
+    "endless report": endless("run.json"),
+    "report larger than the memory": larger_than_memory("run.json"),
     "huge number of SIPs": report(sips=10**30),
     "large number of SIPs": report(sips=1 << 40),
     "no SIPs": report(sips=0),
@@ -81,6 +98,9 @@ OF_FILES: dict[str, Callable[[Path], object]] = {
     "flipped bit in the middle": flipped(OPS, 0.5),
     "flipped bit near the end": flipped(OPS, 0.98),
     "folder as table": folder(OPS),
+    "FIFO as table": fifo(OPS),
+    "endless table": endless(OPS),
+    "table larger than the memory": larger_than_memory(OPS),
     "no table": removed(OPS),
     "file as tables": lambda run: (
         (run / "records").rename(run / "other"),
@@ -126,6 +146,14 @@ def test_damage_is_one_line(
     assert main([command, str(run)]) == 2
     err = capsys.readouterr().err
     assert is_one_line(err), err
+
+
+def test_an_op_log_that_has_no_end_is_one_line(run: Path, capsys: pytest.CaptureFixture[str]):
+    (run / "oplog.jsonl").symlink_to("/dev/zero")
+    assert main(["web", str(run)]) == 2
+    err = capsys.readouterr().err
+    assert is_one_line(err), err
+    assert "oplog.jsonl: it is no regular file" in err
 
 
 @pytest.mark.parametrize(

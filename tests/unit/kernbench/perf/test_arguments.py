@@ -85,11 +85,14 @@ def test_every_rank_is_a_root_in_turn():
 def test_the_options_of_every_run_reach_the_plan():
     plan = plan_of(
         request_of(
-            "all_reduce --sips 3 --procs 2 --no-data --timeout 7 --jitter-ms 1 --jitter-seed 5"
+            "all_reduce --sips 3 --procs 2 --no-data --timeout 7 --jitter-ms 1 --jitter-seed 5 "
+            "--delay-us 2.5"
         )
     )
     assert (plan.sips, plan.procs, plan.data, plan.timeout_s) == (3, 2, False, 7)
     assert (plan.jitter_ms, plan.jitter_seed) == (1, 5)
+    assert plan.delay_us == plan.job.delay_us == 2.5
+    assert plan_of(request_of("all_reduce --sips 2")).job.delay_us is None
     assert plan.program.arguments["pes"] == plan.config.topology.pes_per_cube
 
 

@@ -14,6 +14,7 @@ from sip_node.pdes.transport_board import (
     with_board,
 )
 from sip_node.pdes.transport_zmq import ZmqTransport
+from sip_node.pdes.trips import Trips
 from tests.support.transport_memory import MemoryNetwork
 
 MESSAGE = Message(50, 0, 1, 0)
@@ -44,12 +45,14 @@ class Ends:
         self.inner = [LateTransport(lp, network) for lp in range(2)]
         self.times_s = iter(range(10**9))
         boards = [PromiseBoard(directory, lp, 2) for lp in range(2)]
+        self.trips = [Trips() for _ in range(2)]
         self.ends = [
             BoardTransport(
                 self.inner[lp],
                 boards[lp],
                 [1 - lp],
                 watches=watches,
+                trips=self.trips[lp],
                 clock=lambda: 1e-6 * next(self.times_s),
             )
             for lp in range(2)
@@ -174,6 +177,31 @@ def test_an_lp_that_watches_returns_with_a_promise_and_not_for_announced_content
     sender.send(1, Grant(5, True))
     receiver.wait(1.0)
     assert pair.inner[1].waits == 1
+    for end in pair.ends:
+        end.close()
+
+
+def test_a_promise_brings_the_trips_of_its_sender_to_an_lp_that_waits_for_it(pair: Ends) -> None:
+    sender, receiver = pair.ends
+    pair.trips[0].count = 4
+    sender.send(1, Frame((5,), 0))
+    assert receiver.poll() == [(0, Frame((5,), 0))]
+    assert pair.trips[1].count == 0
+    sender.send(1, Frame((6,), 0))
+    pair.trips[1].waited = True
+    assert receiver.poll() == [(0, Frame((6,), 0))]
+    assert pair.trips[1].count == 4
+
+
+def test_an_lp_is_blocked_while_it_watches_unless_there_is_news_already(tmp_path: Path) -> None:
+    pair = Ends(tmp_path, watches=True)
+    sender, receiver = pair.ends
+    sender.send(1, Frame((5,), 0))
+    receiver.wait(1.0)
+    assert not pair.trips[1].waited
+    receiver.poll()
+    receiver.wait(1.0)
+    assert pair.trips[1].waited
     for end in pair.ends:
         end.close()
 
