@@ -17,8 +17,10 @@ from tests.support.faults import (
     begun_run,
     busy_cores,
     check_reasons,
+    check_reasons_of_waiting,
     check_report,
     seconds_until_ended,
+    waiting_run,
 )
 from tests.support.network import Network
 from tests.support.node_runs import BENCH, ByHand, in_blocks, local_digest
@@ -56,6 +58,19 @@ def test_every_process_ends_in_time_and_prints_why(
         assert fault.silenced.wait(NOTICED_S) != 0
         check_reasons(run, replace(fault, silenced=None))
     assert seconds < NOTICED_S
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_process_that_has_joined_is_missed_while_others_have_not_come(
+    network: Network, by_hand: ByHand, name: str, number: int
+):
+    run = waiting_run(by_hand, network)
+    fault = FAULTS[name](run, Random(f"{name} {number}"))
+    assert seconds_until_ended(run, fault) < NOTICED_S
+    check_reasons_of_waiting(run, fault)
+    if fault.silenced and fault.stopped:
+        fault.silenced.resume()
+        assert fault.silenced.wait(NOTICED_S) != 0
 
 
 def test_a_busy_machine_is_no_fault(network: Network, by_hand: ByHand, undisturbed: int):

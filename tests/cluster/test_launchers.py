@@ -3,6 +3,7 @@ what cannot be.
 """
 
 import json
+import re
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,8 @@ def test_spawn_on_several_hosts_is_refused_in_one_line(
     run = by_hand.start(network.hosts[:2], program).wait()
     assert 0 not in run.codes, run.texts()
     (error,) = reasons_of_coordinator(run)
-    assert "rank 0 raised RuntimeError" in error
+    # Either rank may be the first one.
+    assert re.search(r"rank [01] raised RuntimeError", error)
     assert "it starts processes on one host, and this run has 2" in error
     (line,) = run.processes[1].err.splitlines()
     assert "on kb2" in line

@@ -12,13 +12,15 @@ from random import Random
 
 from runtime.core.wallclock import now_s, sleep_s
 from tests.support.network import Host, Network, Started
-from tests.support.node_runs import LIMIT_S, ByHand, NodeRun, Program, in_blocks
+from tests.support.node_runs import BENCH, LIMIT_S, ByHand, NodeRun, Program, in_blocks
 
 RANKS = 4
 NOTICED_S = 5.0
 """Longest time from a fault to the end of every process (docs/failures.md)."""
 LATEST_S = 3.0
 """The latest moment of a fault, after all ranks have begun."""
+HELLO_BYTES = 10_000
+"""A Hello is longer, since it has all modules of its process; what comes before it is shorter."""
 ERROR = "kernbench: error: "
 OTHER_HOST = r"\(ranks? [\d-]+\) on kb2"
 LONG_PROGRAM = """
@@ -59,6 +61,11 @@ class Fault:
     silenced: Started | None = None
     stopped: bool = False
 
+    @property
+    def named_early(self) -> str:
+        """As `named`, before the hosts of all ranks are known."""
+        return self.named.removesuffix(r" on kb2").removesuffix(r" on kb\d")
+
 
 def cut(run: NodeRun, draw: Random) -> Fault:
     """The cable of a host is pulled."""
@@ -73,7 +80,7 @@ def drop(run: NodeRun, draw: Random) -> Fault:
 
 def stop_an_lp(run: NodeRun, draw: Random) -> Fault:
     """A process other than the coordinator stops, as in a debugger."""
-    return _stopped(run, draw.randrange(1, RANKS))
+    return _stopped(run, draw.randrange(1, len(run.processes)))
 
 
 def stop_the_coordinator(run: NodeRun, draw: Random) -> Fault:
@@ -83,7 +90,7 @@ def stop_the_coordinator(run: NodeRun, draw: Random) -> Fault:
 
 def kill_an_lp(run: NodeRun, draw: Random) -> Fault:
     """A process other than the coordinator is killed."""
-    return _killed(run, draw.randrange(1, RANKS))
+    return _killed(run, draw.randrange(1, len(run.processes)))
 
 
 def kill_the_coordinator(run: NodeRun, draw: Random) -> Fault:
@@ -140,6 +147,22 @@ def begun_run(by_hand: ByHand, network: Network, folder: Path) -> NodeRun:
     return run
 
 
+def waiting_run(by_hand: ByHand, network: Network) -> NodeRun:
+    """A run of which three ranks are connected to the coordinator, and wait for the fourth."""
+    program = Program(RANKS, BENCH.words)
+    run = by_hand.start(in_blocks(network.hosts[:2], RANKS)[:-1], program, absent=1)
+    deadline_s = now_s() + LIMIT_S
+    while not _have_joined(run, network.hosts[0]):
+        assert now_s() < deadline_s, run.texts()
+        sleep_s(0.05)
+    return run
+
+
+def _have_joined(run: NodeRun, host: Host) -> bool:
+    received = host.received(run.master)
+    return sum(each > HELLO_BYTES for each in received) == len(run.processes)
+
+
 def seconds_until_ended(run: NodeRun, fault: Fault) -> float:
     """Cause the fault; returns the time until every process has ended, except a stopped one."""
     stopped = fault.silenced.pid if fault.silenced and fault.stopped else None
@@ -176,6 +199,20 @@ def check_reasons(run: NodeRun, fault: Fault) -> None:
     assert reasons_of_lps(run).keys() == expected, run.texts()
     reasons = [_BEGIN_OF_A_REASON.sub("", line) for line in lines]
     assert any(re.search(fault.named, reason) for reason in reasons), run.texts()
+
+
+def check_reasons_of_waiting(run: NodeRun, fault: Fault) -> None:
+    """As `check_reasons`, in a run which has no simulated time yet, and no LPs but ranks."""
+    lines = list[str]()
+    for rank, process in enumerate(run.processes):
+        if process is not fault.silenced:
+            assert process.code not in (0, None), run.texts()
+            begin = f"kernbench: rank {rank} on {process.host.name} "
+            found = [line for line in process.err.splitlines() if line.startswith(begin)]
+            assert len(found) == 1, run.texts()
+            lines += [*found, *(reasons_of_coordinator(run) if rank == 0 else ())]
+    assert "Traceback" not in run.texts()
+    assert any(re.search(fault.named_early, line) for line in lines), run.texts()
 
 
 def check_report(run: NodeRun) -> None:

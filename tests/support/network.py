@@ -8,6 +8,7 @@ ends when the pipe to it closes: a killed test leaves no namespace, no device an
 """
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -249,6 +250,11 @@ class Host(Namespace):
         """`address:port` of each TCP socket that listens here; of all addresses, `0.0.0.0:port`."""
         lines = self.run("ss --no-header --listening --tcp --numeric").splitlines()
         return {line.split()[3] for line in lines}
+
+    def received(self, endpoint: str) -> list[int]:
+        """The bytes received by each connection to `endpoint`, an address of this host:port."""
+        words = f"ss --no-header --tcp --numeric --info state established src {endpoint}"
+        return [int(each) for each in re.findall(r"bytes_received:(\d+)", self.run(words))]
 
     def open_listeners(self) -> set[str]:
         """The listeners which other hosts can reach."""

@@ -124,11 +124,13 @@ class ByHand:
         program: Program,
         *,
         bind: bool = False,
+        absent: int = 0,
         variables: Mapping[str, str] | None = None,
     ) -> NodeRun:
         """Start a process of rank r on `hosts[r]`. The first host has the coordinator.
 
-        With `bind`, the address of its host is an option of each process.
+        With `bind`, the address of its host is an option of each process. `absent` ranks more
+        belong to the run, which never come.
         """
         first = hosts[0]
         address = f"[{first.address6}]" if self.ipv6 else first.address
@@ -136,7 +138,7 @@ class ByHand:
             address = "127.0.0.1"
         directory = self.folder / f"run{len(self.runs)}"
         master = f"{address}:{next(_ports)}"
-        common = ["--world", str(len(hosts)), "--master", master]
+        common = ["--world", str(len(hosts) + absent), "--master", master]
         common += [*(self.secret.words if self.secret else ()), "--out", str(directory)]
         processes = list[Started]()
         for rank, host in enumerate(hosts):
