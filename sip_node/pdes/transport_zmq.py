@@ -16,7 +16,6 @@ from ipaddress import ip_address
 from math import ceil
 from os import sched_yield
 from pathlib import Path
-from select import select
 from socket import AI_PASSIVE, SOCK_STREAM, gaierror, getaddrinfo
 
 import zmq  # noqa: TID251 - this module owns the sockets between LPs
@@ -33,6 +32,7 @@ from runtime.wire.socket_file import CLOSED, HEARTBEAT_TIMEOUT_MS
 from sip_node.pdes.admission import Admission
 from sip_node.pdes.curve import Curve, is_ipv6
 from sip_node.pdes.delay_line import DelayLine
+from sip_node.pdes.precise_poller import PrecisePoller, Source
 from sip_node.pdes.trips import Trips
 
 LINGER_MS = 1000
@@ -42,8 +42,7 @@ _RECONNECT_MS = 5
 _NEVER_AGAIN = -1
 _LEAD_NS = 40_000
 """So long before a delayed content is due the LP stops sleeping: to be woken takes as much."""
-_SELECT_FILES = 1024
-"""`FD_SETSIZE`: select takes no open file with a greater number."""
+_EVENTS, _POLLIN = zmq.EVENTS, int(zmq.POLLIN)
 
 
 class ZmqTransport:
@@ -60,15 +59,18 @@ class ZmqTransport:
         # Until the peers are known, no LP may send: `connect` brings the rules of the run.
         self._decoder = PeerDecoder(-1, ())
         self._push: dict[int, zmq.Socket[bytes]] = {}
-        self._far: dict[int, str] = {}
+        self._endpoints: dict[int, str] = {}
+        # Those whose frames count as sent between hosts.
+        self._far: set[int] = set()
         self._sent: dict[int, int] = {}
         self._pull = self._socket(zmq.PULL)
         self._admission = Admission(self._context, self._pull, self._passwords, self._curve.public)
+        self._lost = self._admission.lost
         self._ipc_files: list[Path] = []
-        self._inputs = [self._pull, *([] if wake is None else [wake])]
         self._woken: dict[int, Callable[[], None]] = {}
-        # Opened files are those of ZeroMQ's sockets and of `wake_by`.
-        self._files = [*(socket.fileno() for socket in self._inputs), self._admission.lost_file]
+        self._poller = PrecisePoller()
+        for source in (self._pull, self._admission.lost_file, *([] if wake is None else [wake])):
+            self._poller.register(source)
         self._delayed: DelayLine | None = None
         self.trips = Trips()
         self._frames = self._bytes = self._silence_frames = 0
@@ -115,9 +117,10 @@ class ZmqTransport:
             push.plain_password = self._passwords.of(lp, peer)
             push.reconnect_ivl = _RECONNECT_MS
             push.connect(endpoint)
+        self._endpoints = {**near, **far}
+        self._far = set(far) if self._delayed is None else set(self._endpoints)
         for peer, endpoint in far.items():
             push = self._peer_socket(peer)
-            self._far[peer] = endpoint
             self._curve.join(push, endpoint)
             push.reconnect_ivl = _NEVER_AGAIN
             push.connect_timeout = HEARTBEAT_TIMEOUT_MS
@@ -131,6 +134,7 @@ class ZmqTransport:
         """
         wake_precisely()
         self._delayed = DelayLine(delay_s)
+        self._far = set(self._endpoints)
 
     def refused(self) -> tuple[Refused, ...]:
         """The connections of strangers that were refused, by reason; before any peer closes."""
@@ -142,7 +146,7 @@ class ZmqTransport:
 
     def wake_by(self, file: int, woken: Callable[[], None]) -> None:
         """Let `wait` also return when an open file has something to read; `woken` reads it."""
-        self._files.append(file)
+        self._poller.register(file)
         self._woken[file] = woken
 
     def send(self, peer: int, content: PeerContent) -> bool:
@@ -161,7 +165,7 @@ class ZmqTransport:
         except zmq.Again as error:
             raise self._loss(peer) from error
         self._sent[peer] = number + 1
-        if self._is_far(peer):
+        if peer in self._far:
             self._frames += 1
             self._bytes += len(data)
             self._silence_frames += not isinstance(content, Frame)
@@ -177,20 +181,20 @@ class ZmqTransport:
         if self._delayed is not None:
             self._delayed.hold(received)
             received = self._delayed.due(now_ns())
-        if not received and self._admission.lost:
-            # What has arrived before is no less valid, and may be an error of its own.
-            raise next(iter(self._admission.lost.values()))
-        latest = -1
-        for envelope in received:
-            latest = max(latest, envelope.trips + self._is_far(envelope.lp))
-        self.trips.polled(latest)
+        if not received:
+            self.trips.waited = False
+            if self._lost:
+                # Only now: what has arrived before is valid.
+                raise next(iter(self._lost.values()))
+            return []
+        self.trips.polled(max([each.trips + (each.lp in self._far) for each in received]))
         return [(envelope.lp, envelope.content) for envelope in received]
 
     def wait(self, timeout_s: float) -> None:
         """Sleep until something arrives here or on `wake`, at most `timeout_s`."""
         end_ns = now_ns() + ceil(timeout_s * 1e9)
         if self._delayed is None:
-            self._sleep_until(end_ns)
+            self._sleep(end_ns)
         else:
             self._wait_for_delayed(self._delayed, end_ns)
 
@@ -212,48 +216,37 @@ class ZmqTransport:
             due_ns = min(end_ns, delayed.next_ns())
             if now_ns() >= due_ns:
                 return
-            self._sleep_until(due_ns - _LEAD_NS)
-            has_more = bool(int(self._pull.get(zmq.EVENTS)) & zmq.POLLIN)
-            if not has_more and now_ns() < due_ns - _LEAD_NS:
-                # For another reason, which is to be looked at.
+            ready = self._sleep(due_ns - _LEAD_NS)
+            has_more = self._pull in ready
+            if ready and not has_more:
                 return
         while now_ns() < due_ns:
             sched_yield()
 
-    def _sleep_until(self, end_ns: int) -> None:
-        # Not a poll of ZeroMQ, which rounds to milliseconds. The file of a socket reports that its
-        # state has changed, so the state is read before and after (zmq_getsockopt, ZMQ_FD).
-        if self._has_input():
-            return
-        self.trips.waited = True
-        while (left_ns := end_ns - now_ns()) > 0:
-            ready = _readable(self._files, left_ns / 1e9)
-            for file in ready:
-                if file in self._woken:
-                    self._woken[file]()
-                    return
-            if self._has_input() or self._admission.lost:
-                return
-
-    def _has_input(self) -> bool:
-        return any(int(socket.get(zmq.EVENTS)) & zmq.POLLIN for socket in self._inputs)
+    def _sleep(self, end_ns: int) -> list[Source]:
+        """Sleep until a source is ready; returns those that are."""
+        ready = self._poller.ready()
+        if not ready:
+            self.trips.waited = True
+            ready = self._poller.ready(end_ns)
+        for source in ready:
+            if isinstance(source, int) and source in self._woken:
+                self._woken[source]()
+        return ready
 
     def _receive(self) -> list[Envelope]:
         received: list[Envelope] = []
         # Reading the events costs less than a receive that fails.
-        while int(self._pull.get(zmq.EVENTS)) & zmq.POLLIN:
+        while int(self._pull.get(_EVENTS)) & _POLLIN:
             data = self._pull.recv(zmq.NOBLOCK)
             if self._pull.get(zmq.RCVMORE):
                 raise ProtocolError(self._decoder.sender(data), "more than one part in a message")
             received.append(self._decoder.decode(data))
         return received
 
-    def _is_far(self, peer: int) -> bool:
-        return peer in self._far or self._delayed is not None
-
     def _loss(self, peer: int) -> ConnectionLost:
         # The report of the monitor may be on its way.
-        return self._admission.lost.get(peer) or ConnectionLost(peer, self._far[peer], CLOSED)
+        return self._lost.get(peer) or ConnectionLost(peer, self._endpoints[peer], CLOSED)
 
     def _bind(self, endpoint: str) -> None:
         try:
@@ -276,17 +269,6 @@ class ZmqTransport:
         # ZeroMQ closes the connection of a larger message before it is read into memory.
         socket.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
         return socket
-
-
-def _readable(files: list[int], timeout_s: float) -> list[int]:
-    """Those of `files` that can be read, after at most `timeout_s`."""
-    if max(files) < _SELECT_FILES:
-        return select(files, (), (), timeout_s)[0]
-    poller = zmq.Poller()
-    for file in files:
-        poller.register(file, zmq.POLLIN)
-    # Rounded up: 0 ms would make a busy loop of the wait.
-    return [file for file, _ in poller.poll(ceil(timeout_s * 1000)) if isinstance(file, int)]
 
 
 def _resolved(address: str) -> str:

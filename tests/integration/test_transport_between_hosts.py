@@ -67,7 +67,7 @@ def until_lost(end: ZmqTransport) -> ConnectionLost:
 def test_the_end_of_a_connection_between_hosts_is_an_error_that_names_the_peer(
     pair: tuple[ZmqTransport, ZmqTransport],
 ):
-    endpoint = pair[1]._far[0]
+    endpoint = pair[1]._endpoints[0]
     pair[0].close()
     lost = until_lost(pair[1])
     assert (lost.peer_lp, lost.endpoint, lost.reason) == (0, endpoint, "closed")
@@ -75,7 +75,7 @@ def test_the_end_of_a_connection_between_hosts_is_an_error_that_names_the_peer(
 
 
 def test_a_lost_connection_is_not_made_again(pair: tuple[ZmqTransport, ZmqTransport]):
-    host, port = pair[1]._far[0].removeprefix("tcp://").split(":")
+    host, port = pair[1]._endpoints[0].removeprefix("tcp://").split(":")
     pair[0].close()
     until_lost(pair[1])
     with socket.create_server((host, int(port))) as server:
