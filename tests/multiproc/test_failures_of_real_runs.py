@@ -67,7 +67,10 @@ class Running:
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Running]:
+    # Where the tests run under nohup, their children would ignore the end of a terminal.
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     run = Running(tmp_path)
+    signal.signal(signal.SIGHUP, before)
     yield run
     if run.process.poll() is None:
         run.process.kill()

@@ -82,7 +82,6 @@ def _run_beside_foreign_frames(
     assert run.report["strangers"].keys() == {"LP 0", "LP 1"}
     for lp, warning in zip(("LP 0", "LP 1"), _warnings(run), strict=True):
         refused = run.report["strangers"][lp]
-        # A socket of ZeroMQ may try again.
         assert refused.keys() == {"a wrong password", "no password"}
         assert all(times >= len(kinds) for times in refused.values())
         total = sum(refused.values())

@@ -32,6 +32,8 @@ def send_as_a_stranger(endpoint: str, password: bytes, messages: list[list[bytes
     """Send messages from a socket of its own, until that is refused."""
     with zmq.Context.instance().socket(zmq.PUSH) as stranger:
         stranger.linger = 0
+        # A second attempt, which the end of the socket interrupts, has a reason of its own.
+        stranger.reconnect_ivl = -1
         refusal = stranger.get_monitor_socket(zmq.EVENT_DISCONNECTED)
         if password:
             stranger.plain_username, stranger.plain_password = b"1", password
