@@ -127,9 +127,11 @@ class Connections:
         if file in self._members:
             self._members.remove(file)
             return
-        if failure not in (NOT_ZEROMQ, WRONG_SERVER_KEY):
-            reason, refused = self._refused_by_zap(address)
-            failure, address = reason or failure, address or refused
+        # ZeroMQ closes a connection that ZAP has refused without an event of a failure. One with
+        # such an event is not to use up the refusal of another one of its host, which ends later.
+        if not failure:
+            failure, refused = self._refused_by_zap(address)
+            address = address or refused
         if failure:
             self.refusals.add(failure, address)
         else:

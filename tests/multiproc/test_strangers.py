@@ -82,7 +82,7 @@ def _run_beside_foreign_frames(
     assert run.report["strangers"].keys() == {"LP 0", "LP 1"}
     for lp, warning in zip(("LP 0", "LP 1"), _warnings(run), strict=True):
         refused = run.report["strangers"][lp]
-        assert refused.keys() == {"a wrong password", "no password"}
+        assert refused.keys() == {"a wrong password", "no password"}, refused
         assert all(times >= len(kinds) for times in refused.values())
         total = sum(refused.values())
         assert warning.startswith(f"kernbench: warning: {lp} refused {total} connections of ")

@@ -113,6 +113,17 @@ def test_a_refusal_by_zap_belongs_to_the_connection_of_that_host_which_ends(sock
     }
 
 
+def test_a_refusal_by_zap_is_not_used_up_by_a_connection_without_credentials(socket: Socket):
+    """ZAP is faster than the monitor: it has refused the second one when the first one ends."""
+    socket.addresses |= {8: "10.0.0.9:1", 9: "10.0.0.9:2"}
+    assert socket.request(b"CURVE", KEY[::-1], address=b"10.0.0.9") == b"400"
+    socket.report(accepted(8), (SocketEvent.NO_DETAIL, 32), ended(8), accepted(9), ended(9))
+    assert set(socket.refused) == {
+        Refused("no CURVE", 1, ("10.0.0.9:1",)),
+        Refused("a wrong client key", 1, ("10.0.0.9:2",)),
+    }
+
+
 def test_a_refused_process_on_this_host_is_named(socket: Socket):
     """Its connection has ended before its open file could be read, but ZAP has named it."""
     socket.request(b"PLAIN", b"1", b"wrong", address=b"localhost:1000:100:4711")
