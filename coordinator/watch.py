@@ -165,17 +165,22 @@ class Watch:
         self._rendezvous.broadcast(Bye())
 
     def wait_for_exits(self, exit_s: float) -> tuple[SlowExit, ...]:
-        """Return the LPs that have not exited after `exit_s`.
+        """Return the children that have not exited after `exit_s`.
 
-        A stop signal ends the wait. The caller kills the processes that still run.
+        LPs of a launcher close their connections first: an LP that lost that of its coordinator
+        before it has read `Bye` would fail. A stop signal ends the wait. The caller kills the
+        processes that still run.
         """
         began_s = now_s()
         # The results are complete, so Ctrl-C no longer ends the run: it only ends this wait.
         while self._stop_signal() is None and now_s() - began_s < exit_s:
             running = self._running()
-            if not running:
+            if running:
+                self._children.join(running[0], POLL_S)
+            elif self._connected():
+                self._wait_for_end_of_connection()
+            else:
                 return ()
-            self._children.join(running[0], POLL_S)
         waited_s = now_s() - began_s
         return tuple(SlowExit(self._process(lp), waited_s) for lp in self._running())
 
@@ -188,6 +193,16 @@ class Watch:
     def _running(self) -> list[int]:
         exited = self._children.exited()
         return [lp for lp in self._lps if self._children.pid(lp) is not None and lp not in exited]
+
+    def _connected(self) -> bool:
+        """Whether an LP of a launcher is still connected."""
+        lost = self._rendezvous.lost()
+        return any(self._children.pid(lp) is None and lp not in lost for lp in self._lps)
+
+    def _wait_for_end_of_connection(self) -> None:
+        # Its results are complete, so a message that is late or broken is of no interest.
+        with suppress(ProtocolError):
+            self._rendezvous.receive(POLL_S)
 
     def abort(self, error: KernbenchError, grace_s: float) -> None:
         """Send `Abort`, and store the traces that the LPs send before they exit.

@@ -45,6 +45,8 @@ The coordinator's own time limits are shorter, and their errors have a better re
 STATUS_PERIOD_S = 0.25
 _EVENT = Struct("=Hi")
 """The first frame of a message of a monitor (zmq_socket_monitor): its event, and a value."""
+_LAST_MESSAGE_S = 0.5
+"""Time in which this process reads the last message of a connection that has ended."""
 _LINGER_MS = 2000
 _HEARTBEAT_MS = 1000
 _RECONNECT_MS = 5
@@ -260,6 +262,8 @@ class _Connection:
             )
         # `zmq.utils.monitor` has a decoder, but loads asyncio: a fifteenth of the start of an LP.
         event, _ = _EVENT.unpack(self._events.recv_multipart()[0])
+        if event == zmq.EVENT_DISCONNECTED and self._released.wait(_LAST_MESSAGE_S):
+            return ""
         if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
             self._is_made = True
         elif event == zmq.EVENT_DISCONNECTED and self._is_made:
