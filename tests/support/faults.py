@@ -172,7 +172,7 @@ def seconds_until_ended(run: NodeRun, fault: Fault) -> float:
     while left := _left(run, stopped):
         if now_s() - began_s > 3 * NOTICED_S:
             raise AssertionError(f"after {3 * NOTICED_S} s these run: {left}\n{run.texts()}")
-        sleep_s(0.005)
+        sleep_s(0.02)
     seconds = now_s() - began_s
     # The commands that entered the hosts end a little later.
     for process in run.processes:

@@ -44,7 +44,7 @@ _FIRST_PROCESS = (
     "trap '' CHLD; set -e; hostname {name}; ip link set lo up; "
     "mount -t tmpfs tmpfs /dev/shm; mount --bind {names} /etc/hosts; echo ready; exec cat"
 )
-_START_S = 10.0
+_START_S = 60.0
 _LOOK_S = 0.002
 
 

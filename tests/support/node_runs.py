@@ -68,7 +68,7 @@ class NodeRun:
         """Wait until all processes have ended; those that have not are killed, which fails."""
         deadline_s = now_s() + limit_s
         while None in self.codes and now_s() < deadline_s:
-            sleep_s(0.005)
+            sleep_s(0.02)
         late = [number for number, code in enumerate(self.codes) if code is None]
         for number in late:
             self.processes[number].kill()
