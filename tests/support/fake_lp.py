@@ -31,6 +31,7 @@ from runtime.wire.passwords import Passwords
 from runtime.wire.run_id import read_run_id
 from sip_node import lifeline
 from sip_node.control import Control
+from sip_node.pdes.promise_board import PromiseBoard
 from tests.support.packets import packet_run, run_message, transfer_header
 from tests.support.scripted_lp import EVENTS, TIME_PS, FakeLp, expected_hash
 
@@ -204,6 +205,10 @@ def wrong_hash(lp: FakeLp) -> int:
 def sends_a_wrong_packet(lp: FakeLp) -> int:
     """A packet from SIP 1 for a SIP that does not exist, by way of SIP 0 on LP 0."""
     peers = lp.join()
+    directory = run_directory()
+    assert directory is not None
+    # LP 0 reads the promises of all peers of its host.
+    board = PromiseBoard(directory, lp.lp, len(peers.endpoints))
     lp.control.ready(expected_hash(peers.job))
     lp.control.wait_start()
     header = transfer_header(kind=PacketKind.IPCQ_CREDIT, source_sip=1, sip=200)
@@ -212,8 +217,9 @@ def sends_a_wrong_packet(lp: FakeLp) -> int:
     with zmq.Context() as context, context.socket(zmq.PUSH) as socket:
         socket.plain_username = str(lp.lp).encode()
         socket.plain_password = Passwords(lp.run_id).of(lp.lp, 0)
-        socket.connect(f"ipc://{run_directory()}/lp0")
+        socket.connect(f"ipc://{directory}/lp0")
         socket.send(encode_peer(lp.lp, 0, frame))
+        board.announce(0, 1)
         return lp.finish()
 
 
