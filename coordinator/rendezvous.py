@@ -79,6 +79,10 @@ class Rendezvous:
             if member.rank in ended
         }
 
+    def connected(self) -> set[int]:
+        """The LPs that have joined, and whose connections have not ended."""
+        return {member.lp for member in self._members.values()} - self.lost().keys()
+
     def renumber(self, lp_of: Mapping[int, int]) -> None:
         """From now on, the process that has joined as rank r is LP `lp_of[r]`."""
         for member in self._members.values():

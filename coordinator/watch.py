@@ -196,8 +196,7 @@ class Watch:
 
     def _connected(self) -> bool:
         """Whether an LP of a launcher is still connected."""
-        lost = self._rendezvous.lost()
-        return any(self._children.pid(lp) is None and lp not in lost for lp in self._lps)
+        return any(self._children.pid(lp) is None for lp in self._rendezvous.connected())
 
     def _wait_for_end_of_connection(self) -> None:
         # Its results are complete, so a message that is late or broken is of no interest.
@@ -220,8 +219,7 @@ class Watch:
             self.collected.logs.index()
 
     def _all_ended(self) -> bool:
-        ended = self._children.exited().keys() | self._rendezvous.lost().keys()
-        return ended.issuperset(self._lps)
+        return not self._connected() and len(self._children.exited()) == len(self._children.pids)
 
     def _store_trace_of_aborted_run(self) -> bool:
         """Receive one message; whether there was one."""

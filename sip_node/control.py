@@ -45,7 +45,7 @@ The coordinator's own time limits are shorter, and their errors have a better re
 STATUS_PERIOD_S = 0.25
 _EVENT = Struct("=Hi")
 """The first frame of a message of a monitor (zmq_socket_monitor): its event, and a value."""
-_LAST_MESSAGE_S = 0.5
+_LAST_MESSAGE_S = 0.3
 """Time in which this process reads the last message of a connection that has ended."""
 _LINGER_MS = 2000
 _HEARTBEAT_MS = 1000

@@ -211,12 +211,12 @@ class Host(Namespace):
 
     def drop(self) -> None:
         """Let the switch drop every frame from and to this host, which keeps its carrier."""
-        self.switch.run(f"bridge link set dev {self.port} state 0")
+        # Not by the state of the port, which Linux sets anew when a carrier has come.
+        self.switch.run(f"ip link set {self.port} nomaster")
 
     def restore(self) -> None:
         """Undo `cut` and `drop`."""
-        self.switch.run(f"ip link set {self.port} up")
-        self.switch.run(f"bridge link set dev {self.port} state 3")
+        self.switch.run(f"ip link set {self.port} master br0 up")
 
     def start(self, *words: str, variables: Mapping[str, str] | None = None) -> Started:
         """Start a command in the checkout, without the variables of launchers."""
