@@ -49,7 +49,7 @@ test-fast: setup
 # large collectives.
 test-nightly: setup
 	$(INSTALL) '.[hta]'
-	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup -m nightly --timeout 1200
+	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup -m nightly --timeout 1200 --ignore tests/cluster
 
 # The device of PyTorch; `make test` leaves these tests out. By files: tests of one share a run.
 test-torch: setup-torch
