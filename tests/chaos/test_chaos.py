@@ -13,6 +13,9 @@ from tests.chaos.outcome import Outcome
 from tests.chaos.page import BEGIN, END, table, write_table
 from tests.chaos.series import NAMES, Series, all_series
 
+# On one worker: what keeps the cores busy runs once.
+pytestmark = pytest.mark.xdist_group("chaos")
+
 SEED = 20
 PART = {"signals": 8, "frames": 2, "limits": 4, "damage": 6}
 """Cases of each series that every nightly run repeats; together they take about two minutes."""
