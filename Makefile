@@ -82,7 +82,7 @@ mutants: setup
 	$(BIN)/python -m tests.mutants
 
 # Signals, foreign frames, limits of the system and damaged run directories, with all cores busy;
-# takes about 20 minutes. `make chaos ARGS="--series signals --only 7"` repeats a case.
+# takes 70 minutes beside other work. `make chaos ARGS="--series signals --only 7"` repeats a case.
 chaos: setup
 	$(BIN)/python -m tests.chaos $(ARGS)
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.xdist_group("chaos")
 
 SEED = 20
 PART = {"signals": 8, "frames": 2, "limits": 4, "damage": 6}
-"""Cases of each series that every nightly run repeats; together they take about two minutes."""
+"""Cases of each series that every nightly run repeats."""
 
 
 @pytest.fixture(scope="module")
