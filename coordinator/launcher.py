@@ -40,7 +40,7 @@ class SiteArguments:
 
     @property
     def arguments(self) -> list[str]:
-        """As arguments of `python -m sip_node`."""
+        """The same as arguments of `python -m sip_node`."""
         lock = [] if self.lock is None else ["--lock-fd", str(self.lock)]
         listen = ["--listen", self.listen] if self.listen else []
         directory = ["--host-directory", str(self.directory)]

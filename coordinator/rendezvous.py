@@ -84,7 +84,7 @@ class Rendezvous:
         return {member.lp for member in self._members.values()} - self.lost().keys()
 
     def renumber(self, lp_of: Mapping[int, int]) -> None:
-        """From now on, the process that has joined as rank r is LP `lp_of[r]`."""
+        """The process that has joined as rank r is LP `lp_of[r]` in all later messages."""
         for member in self._members.values():
             member.lp = lp_of[member.rank]
 

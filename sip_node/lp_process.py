@@ -102,7 +102,7 @@ def _run(
 
 
 def _name_ranks(joining: Joining, peers: Peers, node: LpNode) -> None:
-    """From now on, a line about the end of this process names its LP, ranks and simulated time."""
+    """A later line about the end of this process names its LP, ranks and simulated time."""
     joining.ending.now_ps = lambda: node.now_ps
     if joining.site is not None:
         name = lp_name(peers.lp, peers.sips_of_lp[peers.lp])

@@ -65,7 +65,7 @@ _GROUPS = {
 
 
 class NodeCommand(RunCommand):
-    """As `run`, and which process of the run this one is."""
+    """The command `run`, with options for the place of this process."""
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The usage line."""

@@ -9,7 +9,7 @@ from runtime.core.errors import UsageError
 
 _MOST_PORTS = 1 << 16
 _DISCARD_PORT = 9
-"""Of a datagram socket that sends nothing, any port will do (RFC 863)."""
+"""The port of a datagram socket that sends nothing; any would do (RFC 863)."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ _LOW_WATER_BYTES = 1 << 15
 """More than the first message of a handshake, or a request of HTTP."""
 CLOSED, SILENT = "closed", "no heartbeat for 3 s"
 HEARTBEAT_MS, HEARTBEAT_TIMEOUT_MS = 1000, 3000
-"""Of every tcp connection of a run. ZeroMQ's own thread sends them: a busy LP is no false alarm."""
+"""Heartbeats of every tcp connection. ZeroMQ's own thread sends them, also where an LP is busy."""
 
 
 def duplicate(file: int) -> socket.socket | None:

@@ -43,7 +43,7 @@ def pytest_terminal_summary(
 
 @pytest.fixture
 def seconds_of_faults(request: pytest.FixtureRequest) -> dict[str, list[float]]:
-    """By the name of the fault; printed at the end."""
+    """The seconds of each fault by its name; printed at the end."""
     return request.config.stash[TIMES]
 
 

@@ -22,7 +22,7 @@ RING = Program(8, ("--algorithm", "ring", "--min-bytes", "65536", "--max-bytes",
 MOST_SILENCE = 0.15
 """Share of silence reports and grants in the frames between hosts."""
 MOST_NULL_MESSAGES = 1.1
-"""Of ranks dealt round robin, per null message of ranks by host."""
+"""The most null messages of ranks dealt round robin, per null message of ranks by host."""
 
 
 @pytest.mark.timeout(600)

@@ -162,7 +162,7 @@ def test_a_delayed_content_is_held_and_every_peer_counts_as_on_another_host(
 
 @pytest.mark.slow
 def test_a_content_arrives_when_its_delay_is_over(tmp_path: Path):
-    """On a busy machine an LP may be late, but not always, and it is never early."""
+    """An LP on a busy machine may be late, but not always, and it is never early."""
     ends = [ZmqTransport(RUN) for _ in range(2)]
     for lp, end in enumerate(ends):
         end.delay(2e-3)

@@ -63,7 +63,7 @@ class Fault:
 
     @property
     def named_early(self) -> str:
-        """As `named`, before the hosts of all ranks are known."""
+        """The same as `named`, before the hosts of all ranks are known."""
         return self.named.removesuffix(r" on kb2").removesuffix(r" on kb\d")
 
 
@@ -202,7 +202,7 @@ def check_reasons(run: NodeRun, fault: Fault) -> None:
 
 
 def check_reasons_of_waiting(run: NodeRun, fault: Fault) -> None:
-    """As `check_reasons`, in a run which has no simulated time yet, and no LPs but ranks."""
+    """The checks of `check_reasons`, in a run without simulated time, of ranks and not of LPs."""
     lines = list[str]()
     for rank, process in enumerate(run.processes):
         if process is not fault.silenced:
