@@ -12,6 +12,7 @@ from runtime.core.bench_registry import BenchOutcome, PerfRow
 from runtime.core.errors import ProtocolError
 from runtime.wire.control import Done, HostTraffic
 from runtime.wire.reports import SipReport
+from tests.support.lp_reports import done_of
 from tests.support.sessions import plan
 
 
@@ -64,33 +65,20 @@ def test_tables_of_different_length_cannot_be_merged():
 
 
 def test_a_report_names_the_sips_whose_records_end_early():
-    collected = Collected(done={0: done_of(0)})
+    collected = Collected(done={0: pair_of(0)})
     result = RunResult(collected, Interrupted(2, 0), startup_s=0.0, wall_s=0.0)
     assert summarise(plan(sips=4, procs=2), result).incomplete == (2, 3)
-    collected.done[1] = done_of(1)
+    collected.done[1] = pair_of(1)
     assert summarise(plan(sips=4, procs=2), result).incomplete == ()
 
 
-def done_of(lp: int) -> Done:
-    reports = tuple(report(sip) for sip in (2 * lp, 2 * lp + 1))
-    return Done(
-        lp=lp, sips=reports, events=0, rounds=0, messages=0, null_messages=0, blocked_s=0, busy_s=0
-    )
+def pair_of(lp: int) -> Done:
+    return done_of(lp, *(report(sip) for sip in (2 * lp, 2 * lp + 1)))
 
 
 def test_traffic_between_hosts_is_summed_and_the_trips_are_those_of_the_longest_chain():
     done = {
-        lp: Done(
-            lp=lp,
-            sips=(),
-            events=0,
-            rounds=0,
-            messages=0,
-            null_messages=0,
-            blocked_s=0.0,
-            busy_s=0.0,
-            between_hosts=traffic,
-        )
+        lp: done_of(lp, between_hosts=traffic)
         for lp, traffic in enumerate([HostTraffic(5, 500, 1, 9), HostTraffic(6, 600, 2, 7)])
     }
     assert between_hosts(done) == BetweenHosts(frames=11, bytes=1100, silence_frames=3, trips=9)

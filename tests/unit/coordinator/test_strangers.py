@@ -2,20 +2,11 @@
 
 from coordinator.strangers import stranger_warnings, strangers_of
 from runtime.wire.control import Done, Refused
+from tests.support.lp_reports import done_of
 
 
 def done(lp: int, *refused: Refused) -> Done:
-    return Done(
-        lp=lp,
-        sips=(),
-        events=0,
-        rounds=0,
-        messages=0,
-        null_messages=0,
-        blocked_s=0.0,
-        busy_s=0.0,
-        refused=refused,
-    )
+    return done_of(lp, refused=refused)
 
 
 def test_a_socket_with_strangers_has_one_line_with_each_reason_once() -> None:
