@@ -3,6 +3,7 @@
 ZeroMQ owns the file and may close it at any time; its number may then be used for another file.
 """
 
+import ctypes
 import os
 import socket
 from contextlib import suppress
@@ -14,6 +15,27 @@ _ESTABLISHED = 1
 """`TCP_ESTABLISHED`, the first byte of `struct tcp_info` of tcp(7)."""
 _LOW_WATER_BYTES = 1 << 15
 """More than the first message of a handshake, or a request of HTTP."""
+_ATTACH_FILTER, _DETACH_FILTER = 26, 27
+"""`SO_ATTACH_FILTER` and `SO_DETACH_FILTER` of socket(7), which Python does not name."""
+_INSTRUCTION, _PROGRAM = Struct("=HBBI"), Struct("@HP")
+"""`struct sock_filter` and `struct sock_fprog` of Linux' packet filters (BPF)."""
+_ZMTP_ONLY = b"".join(
+    _INSTRUCTION.pack(*each)
+    for each in (
+        # The length of the header of TCP, in four-byte words, is the upper half of its byte 12.
+        (0x30, 0, 0, 12),  # A = byte 12
+        (0x54, 0, 0, 0xF0),  # A &= 0xf0
+        (0x74, 0, 0, 2),  # A >>= 2
+        (0x07, 0, 0, 0),  # X = A
+        (0x80, 0, 0, 0),  # A = length of the packet
+        (0x1D, 3, 0, 0),  # without data: accept
+        (0x50, 0, 0, 0),  # A = first byte of the data
+        (0x15, 1, 0, 0xFF),  # the signature of ZMTP: accept
+        (0x25, 1, 0, 0x07),  # more than the flags of a frame of ZMTP: drop
+        (0x06, 0, 0, 0xFFFFFFFF),  # accept
+        (0x06, 0, 0, 0),  # drop
+    )
+)
 CLOSED, SILENT = "closed", "no heartbeat for 3 s"
 HEARTBEAT_MS, HEARTBEAT_TIMEOUT_MS = 1000, 3000
 """Heartbeats of every tcp connection. ZeroMQ's own thread sends them, also where an LP is busy."""
@@ -34,10 +56,17 @@ def hold_back(listener: int) -> None:
     """Let ZeroMQ read nothing from the connections of a tcp listener until `admit` is called.
 
     Otherwise the connection of a stranger may be closed before `admit` has read its address. Linux
-    does not wait where one packet may fill the window of the receiver, as on loopback.
+    does not wait where one packet may fill the window of the receiver, as on loopback, and ZeroMQ
+    reads what is there when it accepts a connection. So data that does not begin as ZMTP (RFC 23)
+    does is dropped as if it were lost on its way: its sender repeats it after 0.2 s.
     """
     with suppress(OSError), _Borrowed(listener) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, _LOW_WATER_BYTES)
+        instructions = ctypes.create_string_buffer(_ZMTP_ONLY, len(_ZMTP_ONLY))
+        program = _PROGRAM.pack(
+            len(_ZMTP_ONLY) // _INSTRUCTION.size, ctypes.addressof(instructions)
+        )
+        connection.setsockopt(socket.SOL_SOCKET, _ATTACH_FILTER, program)
 
 
 def admit(file: int, endpoint: str) -> str:
@@ -54,7 +83,11 @@ def admit(file: int, endpoint: str) -> str:
         elif endpoint.endswith(f":{connection.getsockname()[1]}"):
             # First: `getpeername` fails if the peer has closed the connection already.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
-            return _ip_address(connection)
+            address = _ip_address(connection)
+            # There is none where the system could not attach it.
+            with suppress(OSError):
+                connection.setsockopt(socket.SOL_SOCKET, _DETACH_FILTER, 0)
+            return address
     return ""
 
 

@@ -2,6 +2,7 @@
 
 import os
 import socket
+from contextlib import suppress
 from pathlib import Path
 from select import select
 
@@ -67,3 +68,26 @@ def test_a_connection_is_not_readable_before_it_is_admitted():
                 assert admit(accepted.fileno(), f"tcp://127.0.0.1:{port}")
                 assert select([accepted], (), (), 10)[0]
                 assert accepted.recv(100) == b"GET / HTTP/1.1"
+
+
+def test_data_that_does_not_begin_as_zmtp_arrives_after_the_admission_only():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        hold_back(server.fileno())
+        port = server.getsockname()[1]
+        for first, is_held in ((b"GET / HTTP/1.1", True), (b"\xff" + bytes(9), False)):
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                client.sendall(first)
+                accepted, _ = server.accept()
+                with accepted:
+                    accepted.setblocking(False)
+                    assert unread(accepted) == (b"" if is_held else first)
+                    assert admit(accepted.fileno(), f"tcp://127.0.0.1:{port}")
+                    accepted.settimeout(10)
+                    assert accepted.recv(100) == first
+
+
+def unread(connection: socket.socket) -> bytes:
+    """What has arrived so far, as ZeroMQ would read it when it accepts a connection."""
+    with suppress(BlockingIOError):
+        return connection.recv(100, socket.MSG_PEEK)
+    return b""
