@@ -5,11 +5,12 @@
 Every LP of a run is as on a host of its own (`--delay-us`): what it sends arrives a time λ
 later. The model is
 
-    T(λ) = C + K · λ
+    T(λ) = max(C + K · λ, W / cores)
 
-with two numbers that the run itself reports. K is the number of trips between hosts on its critical
-path, one after the other. C is the processor time: that of the busiest LP, or of all LPs divided by
-the cores where these are fewer than the LPs. Nothing is fitted.
+with three numbers that the run itself reports. C is the processor time of the busiest LP, K the
+number of trips between hosts on the critical path, one after the other, W the processor time of all
+LPs. These are the span and the work of a parallel program (Brent's bounds): the second term matters
+where cores are fewer than LPs, which then compute while others wait. Nothing is fitted.
 """
 
 import argparse
@@ -66,13 +67,18 @@ class DistantRun:
 
     @property
     def compute_s(self) -> float:
-        """C: the least wall time without trips."""
-        return max(*self.busy_s, sum(self.busy_s) / usable_cores())
+        """C: the processor time of the busiest LP."""
+        return max(self.busy_s)
+
+    @property
+    def shared_s(self) -> float:
+        """W / cores: the processor time of all LPs, shared by the cores."""
+        return sum(self.busy_s) / usable_cores()
 
     @property
     def model_s(self) -> float:
-        """C + K · λ."""
-        return self.compute_s + self.trips * self.delay_us / 1e6
+        """T(λ)."""
+        return max(self.compute_s + self.trips * self.delay_us / 1e6, self.shared_s)
 
 
 def run_at(program: Sequence[str], sips: int, delay_us: float) -> DistantRun:
@@ -96,8 +102,8 @@ def run_at(program: Sequence[str], sips: int, delay_us: float) -> DistantRun:
 
 def rows(rounds: int) -> Iterator[str]:
     """The lines of the table, as each program has been measured. `AssertionError` for digests."""
-    yield "| run | SIPs | λ | K | C | T measured | T model | deviation |"
-    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+    yield "| run | SIPs | λ | K | C | W / cores | T measured | T model | deviation |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     for name, program in PROGRAMS.items():
         for sips in SIPS:
             digests = set[str]()
@@ -112,6 +118,7 @@ def _row(name: str, sips: int, runs: Sequence[DistantRun]) -> str:
     deviation = median(run.model_s / run.wall_s - 1 for run in runs)
     seconds = (
         median(run.compute_s for run in runs),
+        median(run.shared_s for run in runs),
         median(run.wall_s for run in runs),
         median(run.model_s for run in runs),
     )
