@@ -4,7 +4,7 @@ from typing import Any
 
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.rng import Random
-from runtime.model.keys import hardware_keys, keys_of_group
+from runtime.model.keys import keys_of_group
 from runtime.model.meanings import KeyGroup
 
 # What lies between the SIPs comes last: the order decides which number of the sequence a key gets.
@@ -12,7 +12,7 @@ OVERHEADS = sorted(
     (key.path for key in keys_of_group(KeyGroup.DELAY)),
     key=lambda path: path.startswith("system."),
 )
-BANDWIDTHS = [key.path for key in hardware_keys() if key.unit == "GB/s"]
+BANDWIDTHS = [key.path for key in keys_of_group(KeyGroup.BANDWIDTH)]
 
 
 def drawn(file: TopologyFile, rng: Random) -> TopologyFile:

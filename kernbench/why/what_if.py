@@ -26,7 +26,7 @@ from runtime.model.keys import keys_of_group
 from runtime.model.meanings import KeyGroup
 from runtime.model.topology import Topology, parse_topology
 
-_FACTORS = {"ns": "x0.5", "GB/s": "x2", "GHz": "x2"}
+FACTORS = {"ns": "x0.5", "GB/s": "x2", "GHz": "x2"}
 """The factor of a component that is twice as fast, by the unit of the key."""
 _FACTOR, _SIPS = "x", "system.sips.count"
 
@@ -152,7 +152,7 @@ class Predictor:
         """The classes of components that save most if they were twice as fast."""
         found = list[Prediction]()
         for key in keys_of_group(KeyGroup.WHAT_IF):
-            change = parse_change(self._records, f"{key.path}={_FACTORS[key.unit]}")
+            change = parse_change(self._records, f"{key.path}={FACTORS[key.unit]}")
             if Fraction(change.before) != Fraction(change.after):
                 found.append(self.predict(change))
         found = [each for each in found if each.predicted_ps < 0]

@@ -22,10 +22,11 @@ class ActsOn:
 
 
 class KeyGroup(Enum):
-    """Keys that a command treats alike."""
+    """Keys that a command treats alike; the value describes what it does with them."""
 
-    DELAY = "the delay of what passes a component; `validate` draws it"
-    WHAT_IF = "`why` predicts a run with it twice as fast"
+    DELAY = "validate draws this delay of a component"
+    BANDWIDTH = "validate draws this bandwidth"
+    WHAT_IF = "why predicts a run with it twice as fast"
 
 
 WHAT_IF = KeyGroup.WHAT_IF

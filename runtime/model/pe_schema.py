@@ -50,7 +50,7 @@ class Tcm(Section, frozen=True):
     ]
     kernel_scratch_mb: Annotated[Count, ActsOn("part of TCM for the values of a kernel")]
     collective_scratch_mb: Annotated[
-        Count, ActsOn("the same for collectives, which can run beside other kernels")
+        Count, ActsOn("part of TCM for the values of a collective's kernel")
     ]
     transfer_scratch_mb: Annotated[
         Count, ActsOn("part of TCM for the message that send and isend move")
@@ -97,7 +97,9 @@ class GemmEngine(Section, frozen=True):
         ActsOn("macs: macs_per_cycle; systolic_os: an output-stationary array"),
     ]
     clock_ghz: Annotated[Ghz, ActsOn("clock of the GEMM engine"), WHAT_IF]
-    macs_per_cycle: Annotated[Count, ActsOn("GEMM engine, for the model macs")]
+    macs_per_cycle: Annotated[
+        Count, ActsOn("multiplications of the GEMM engine, for the model macs")
+    ]
     rows: Annotated[
         int, Meta(ge=1, le=4096), Scaled(), ActsOn("rows of the array, for the model systolic_os")
     ]

@@ -12,7 +12,7 @@ from runtime.model.meanings import KeyGroup
 # run that does not end. Random machines draw from the range at the end of each type, or of a key.
 Ns = Annotated[float, Meta(ge=0, le=1e9), Scaled(zero_to=50.0)]
 DelayNs = Annotated[Ns, KeyGroup.DELAY]
-Gbs = Annotated[float, Meta(ge=1e-3, le=1e6), Scaled()]
+Gbs = Annotated[float, Meta(ge=1e-3, le=1e6), Scaled(), KeyGroup.BANDWIDTH]
 Ghz = Annotated[float, Meta(ge=1e-3, le=1e3), Scaled()]
 Mm = Annotated[float, Meta(ge=0, le=1e4), Scaled(zero_to=5.0)]
 LengthMm = Annotated[float, Meta(ge=1e-3, le=1e4), Scaled()]

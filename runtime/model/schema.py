@@ -148,13 +148,13 @@ class NocConfig(Section, frozen=True):
         int,
         Meta(ge=1, le=1 << 16),
         among(2, 8, 16),
-        ActsOn("a virtual channel; more behind a longer or slower link"),
+        ActsOn("buffer of a virtual channel; more behind a longer or slower link"),
     ]
     router_stages: Annotated[
         int,
         Meta(ge=1, le=4),
         among(1, 2, 3, 4),
-        ActsOn("a router, 1 to 4; replaces cube.noc.router_overhead_ns", unit="cycles"),
+        ActsOn("cycles in a router, 1 to 4; replaces cube.noc.router_overhead_ns", unit="cycles"),
     ]
     flit_bytes: Annotated[int, Meta(ge=1, le=MIB), among(64, 128, 256), ActsOn("a flit")]
     clock_ghz: Annotated[Ghz, ActsOn("clock of the routers")]
