@@ -16,7 +16,7 @@ CORE   := hatch_build.py $(foreach room,$(ROOMS),$(wildcard $(room)/*.pyx $(room
 export PYTHONDONTWRITEBYTECODE :=
 INSTALL := KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
-.PHONY: run test test-fast test-nightly test-torch test-opinfo test-clusters cluster cluster-faults mutants chaos sanitize lint bench figures transcripts setup core setup-torch clean
+.PHONY: run test test-fast test-nightly test-torch test-opinfo test-clusters cluster cluster-faults mutants chaos sanitize lint bench figures transcripts keys setup core setup-torch clean
 
 # The first run is answered by the reference in Python, whose results are those of the compiled core;
 # then the core is built in the background.
@@ -111,6 +111,10 @@ figures: setup
 # `make transcripts PAGES=--nightly` with the commands that take long.
 transcripts: setup
 	$(BIN)/python -m tests.renew_transcripts $(PAGES)
+
+# The comments of topology.yaml and the table of docs/model.md are those of the schema.
+keys: setup
+	$(BIN)/python -m tests.renew_keys
 
 # What `make run` and `make test` need.
 setup: $(TESTS) $(BUILT)

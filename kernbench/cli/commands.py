@@ -1,7 +1,18 @@
 """The names of the commands of `kernbench`."""
 
 COMMANDS = (
-    *("run", "node", "list", "probe", "validate", "perf", "sweep", "trace", "why", "web", "runs"),
+    "run",
+    "node",
+    "list",
+    "probe",
+    "validate",
+    "perf",
+    "sweep",
+    "trace",
+    "why",
+    "web",
+    "runs",
+    "keys",
 )
 DEFAULT_COMMAND = "run"
 """The command of a line that names none."""

@@ -76,7 +76,7 @@ def find_key(texts: ConfigTexts, given: str) -> tuple[ConfigFile, str]:
         keys = ", ".join(key for _, key in matches[:_SHOWN])
         more = f" and {rest} more" if rest > 0 else ""
         raise UsageError(f"--set {given}: the end of {len(matches)} keys: {keys}{more}")
-    hint = _similar(given, [key for _, key in known])
+    hint = similar_key(given, [key for _, key in known])
     raise UsageError(f"--set {given}: no key of topology.yaml or ccl.yaml{hint}")
 
 
@@ -94,7 +94,7 @@ def _refuse_group(texts: ConfigTexts, given: str) -> None:
         raise UsageError(f"--set {given}: its value is a list; a sweep varies keys with one value")
 
 
-def _similar(given: str, known: Sequence[str]) -> str:
+def similar_key(given: str, known: Sequence[str]) -> str:
     """The key that `given` resembles as a whole or by its end, or the sections that exist."""
     parts = given.count(".") + 1
     ends = {".".join(key.split(".")[-parts:]) for key in known}

@@ -4,40 +4,15 @@ from typing import Any
 
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.rng import Random
+from runtime.model.keys import keys_of_group
+from runtime.model.meanings import KeyGroup
 
-OVERHEADS = (
-    "ucie.overhead_ns",
-    "xbar.overhead_ns",
-    "host.overhead_ns",
-    "sip.io_chiplet.pcie_ep.overhead_ns",
-    "sip.io_chiplet.io_cpu.overhead_ns",
-    "sip.io_chiplet.noc.overhead_ns",
-    "cube.noc.router_overhead_ns",
-    "cube.m_cpu.overhead_ns",
-    "cube.sram.overhead_ns",
-    "cube.hbm_ctrl.overhead_ns",
-    "cube.hbm_ctrl.latency_ns",
-    "pe.cpu.overhead_ns",
-    "pe.scheduler.overhead_ns",
-    "pe.mmu.overhead_ns",
-    "pe.dma.overhead_ns",
-    "pe.ipcq.overhead_ns",
-    "system.components.switch.overhead_ns",
+# What lies between the SIPs comes last: the order decides which number of the sequence a key gets.
+OVERHEADS = sorted(
+    (key.path for key in keys_of_group(KeyGroup.DELAY)),
+    key=lambda path: path.startswith("system."),
 )
-BANDWIDTHS = (
-    "ucie.bw_gbs",
-    "xbar.to_hbm_bw_gbs",
-    "hbm.pc_bw_gbs",
-    "sip.io_chiplet.pcie_ep.bw_gbs",
-    "sip.io_chiplet.io_cpu.bw_gbs",
-    "sip.io_chiplet.noc.bw_gbs",
-    "cube.noc.link_bw_gbs",
-    "cube.m_cpu.to_router_bw_gbs",
-    "cube.sram_to_router_bw_gbs",
-    "pe.to_router_bw_gbs",
-    "pe.tcm.bw_gbs",
-    "pe.fetch_store.bw_gbs",
-)
+BANDWIDTHS = [key.path for key in keys_of_group(KeyGroup.BANDWIDTH)]
 
 
 def drawn(file: TopologyFile, rng: Random) -> TopologyFile:

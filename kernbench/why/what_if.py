@@ -22,28 +22,12 @@ from kernbench.why.work import PathWork
 from runtime.core.config_file import value_at, with_values
 from runtime.core.errors import ConfigError, UsageError, nearest
 from runtime.core.simtime import exact
+from runtime.model.keys import keys_of_group
+from runtime.model.meanings import KeyGroup
 from runtime.model.topology import Topology, parse_topology
 
-CLASSES = (
-    ("ucie.bw_gbs", "x2"),
-    ("ucie.overhead_ns", "x0.5"),
-    ("cube.noc.link_bw_gbs", "x2"),
-    ("cube.noc.router_overhead_ns", "x0.5"),
-    ("pe.to_router_bw_gbs", "x2"),
-    ("hbm.pc_bw_gbs", "x2"),
-    ("cube.hbm_ctrl.latency_ns", "x0.5"),
-    ("pe.tcm.bw_gbs", "x2"),
-    ("pe.fetch_store.bw_gbs", "x2"),
-    ("pe.gemm.clock_ghz", "x2"),
-    ("pe.math.clock_ghz", "x2"),
-    ("pe.cpu.overhead_ns", "x0.5"),
-    ("pe.dma.overhead_ns", "x0.5"),
-    ("sip.io_chiplet.pcie_ep.overhead_ns", "x0.5"),
-    ("sip.io_chiplet.pcie_ep.bw_gbs", "x2"),
-    ("sip.io_chiplet.io_cpu.launch_margin_ns", "x0.5"),
-    ("host.launch_overhead_ns", "x0.5"),
-)
-"""Numbers that a report tries: each class of components twice as fast."""
+FACTORS = {"ns": "x0.5", "GB/s": "x2", "GHz": "x2"}
+"""The factor of a component that is twice as fast, by the unit of the key."""
 _FACTOR, _SIPS = "x", "system.sips.count"
 
 
@@ -167,8 +151,8 @@ class Predictor:
     def classes(self, most: int = 5) -> Sequence[Prediction]:
         """The classes of components that save most if they were twice as fast."""
         found = list[Prediction]()
-        for key, factor in CLASSES:
-            change = parse_change(self._records, f"{key}={factor}")
+        for key in keys_of_group(KeyGroup.WHAT_IF):
+            change = parse_change(self._records, f"{key.path}={FACTORS[key.unit]}")
             if Fraction(change.before) != Fraction(change.after):
                 found.append(self.predict(change))
         found = [each for each in found if each.predicted_ps < 0]

@@ -5,6 +5,7 @@ others as MessagePack. Decoding checks types and ranges once more.
 """
 
 import json
+from dataclasses import dataclass
 from typing import Any, Self
 
 import msgspec
@@ -12,11 +13,18 @@ import msgspec
 from runtime.core.sha256 import sha256_hex
 
 
+@dataclass(frozen=True)
+class NewestVersion:
+    """Stands in the annotation of a key with the version of a file: the newest that is read."""
+
+    version: int
+
+
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A mapping of a configuration file: its fields are the keys.
 
     Annotations are sections, mappings, tuples, literals, `int`, `float` and `str`; `msgspec.Meta`
-    adds ranges.
+    adds ranges, `NewestVersion` the bound of a version.
     """
 
     def values(self) -> dict[str, Any]:

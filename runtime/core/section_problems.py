@@ -8,6 +8,7 @@ explains the missing one.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from itertools import chain
 from math import isfinite
 from types import NoneType, UnionType
 from typing import (
@@ -25,19 +26,24 @@ from typing import (
 import msgspec
 
 from runtime.core.errors import nearest
-from runtime.core.section import Section
+from runtime.core.section import NewestVersion, Section
 from runtime.core.yaml_mapping import shown
 
 Problem = tuple[str, str]
 """Key path and problem."""
 _Kinds = tuple[Any, ...]
 """The arguments of an annotation."""
+_NEWER = "is newer than"
 
 
 def problems(content: Mapping[str, Any], schema: type[Section]) -> list[Problem]:
-    """Every difference between `content` and `schema`; an empty list for valid content."""
+    """Every difference between `content` and `schema`; an empty list for valid content.
+
+    Of a file with a version that is too new, this is the only one: it explains the others.
+    """
     found = list(_of_section(content, schema, "", schema))
-    return sorted(found, key=lambda each: not each[1].startswith("unknown key"))
+    newer = [each for each in found if _NEWER in each[1]]
+    return newer or sorted(found, key=lambda each: not each[1].startswith("unknown key"))
 
 
 def value_problems(value: Any, kind: Any, path: str, schema: type[Section]) -> list[Problem]:
@@ -99,8 +105,14 @@ def _of_ranged(value: Any, kinds: _Kinds, path: str, top: type[Section]) -> Iter
     found = list(_of(value, kind, path, top))
     # An annotation may hold more than ranges.
     metas = (each for each in additions if isinstance(each, msgspec.Meta))
-    yield from found or (
-        (path, problem) for meta in metas for problem in _out_of_range(value, meta)
+    newest = (each.version for each in additions if isinstance(each, NewestVersion))
+    yield from found or chain(
+        ((path, problem) for meta in metas for problem in _out_of_range(value, meta)),
+        (
+            (path, f"{value} {_NEWER} {version}, the newest version that this kernbench reads")
+            for version in newest
+            if value > version
+        ),
     )
 
 

@@ -16,12 +16,19 @@ class Scaled:
 
     zero_to: float = 0.0
 
+    def __str__(self) -> str:
+        zero = f", 0 to {self.zero_to:g} where it is 0 or null" if self.zero_to else ""
+        return f"half of the value to twice it{zero}"
+
 
 @dataclass(frozen=True)
 class Nearby:
     """A position, each of whose coordinates moves by at most `mm`, inside the cube."""
 
     mm: float = 1.0
+
+    def __str__(self) -> str:
+        return f"within {self.mm:g} mm of each coordinate"
 
 
 @dataclass(frozen=True)
@@ -30,12 +37,19 @@ class Among:
 
     values: tuple[object, ...]
 
+    def __str__(self) -> str:
+        shown = ("null" if each is None else str(each).replace("'", "") for each in self.values)
+        return f"one of {', '.join(shown)}"
+
 
 @dataclass(frozen=True)
 class Fixed:
     """Not drawn, for a reason."""
 
     reason: str
+
+    def __str__(self) -> str:
+        return f"not drawn: {self.reason}"
 
 
 Draw = Scaled | Nearby | Among | Fixed

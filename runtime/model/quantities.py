@@ -6,11 +6,13 @@ from msgspec import Meta
 
 from runtime.core.section import Section
 from runtime.model.draws import Nearby, Scaled, among
+from runtime.model.meanings import KeyGroup
 
 # The upper bounds are far above any hardware. They turn a wrong unit into an error instead of a
 # run that does not end. Random machines draw from the range at the end of each type, or of a key.
 Ns = Annotated[float, Meta(ge=0, le=1e9), Scaled(zero_to=50.0)]
-Gbs = Annotated[float, Meta(ge=1e-3, le=1e6), Scaled()]
+DelayNs = Annotated[Ns, KeyGroup.DELAY]
+Gbs = Annotated[float, Meta(ge=1e-3, le=1e6), Scaled(), KeyGroup.BANDWIDTH]
 Ghz = Annotated[float, Meta(ge=1e-3, le=1e3), Scaled()]
 Mm = Annotated[float, Meta(ge=0, le=1e4), Scaled(zero_to=5.0)]
 LengthMm = Annotated[float, Meta(ge=1e-3, le=1e4), Scaled()]
@@ -23,4 +25,4 @@ Side = Literal["N", "E", "S", "W"]
 class Overhead(Section, frozen=True):
     """A component that only delays."""
 
-    overhead_ns: Ns
+    overhead_ns: DelayNs

@@ -1,21 +1,32 @@
 """The schema of `topology.yaml`: one frozen record per mapping; fields are the YAML keys.
 
-Every key is required, so that no parameter of the model is hidden in code; exceptions are `w`, `h`,
-`impl`, `launch_overhead_ns`, without which the host is ideal, and `copy_overhead_ns`, without which
-a copy costs the host what a launch does. Units are part of the keys.
+A key is declared once: its type with the unit and the bounds, its default, its range for random
+machines and what it acts on. `runtime.model.keys` reads the declarations; the random machines of
+the tests, `validate`, the what-if of `why`, `kernbench keys`, the table of docs/model.md and the
+comments of `topology.yaml` follow from them.
+
+Every key of version 1 is required, so that no parameter of the model is hidden in code; exceptions
+are `version`, `w`, `h`, `impl`, `launch_overhead_ns`, without which the host is ideal,
+`copy_overhead_ns`, without which a copy costs the host what a launch does, and
+`fallback_ns_per_element`. A key that is added later states the version of the schema that adds it
+and has a default that changes nothing, so that files of users stay valid.
 """
 
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from runtime.core.section import Section
+from runtime.core.section import NewestVersion, Section
 from runtime.model.cube_schema import CubeConfig
 from runtime.model.draws import Fixed, Scaled, among
+from runtime.model.hbm_schema import Hbm
+from runtime.model.meanings import WHAT_IF, ActsOn
 from runtime.model.pe_schema import PeConfig
-from runtime.model.quantities import Count, Gbs, Ghz, GridSize, Mm, Ns, Overhead, Side
+from runtime.model.quantities import DelayNs, Gbs, Ghz, GridSize, Mm, Ns, Overhead, Side
 from runtime.model.tiles import TileSize
 
+VERSION = 1
+"""The version of the schema: a release which adds keys increases it."""
 MIB = 1 << 20
 GIB = 1 << 30
 
@@ -38,24 +49,40 @@ Implementation = Annotated[
     str,
     Meta(pattern=r"^([a-z][a-z0-9_]*|[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*)$"),
     Fixed("a class in place of the component's own; it has no reads in common with another core"),
+    ActsOn("class of the component: a name of the registry, or module:Class"),
 ]
 
 
 class Sips(Section, frozen=True, kw_only=True):
     """The number of SIPs and the network between them."""
 
-    count: Annotated[int, among(1, 2, 3, 4)]
-    topology: SipTopology
-    w: Annotated[GridSize | None, among(None, 1, 2, 4)] = None
-    h: Annotated[GridSize | None, among(None, 1, 2, 4)] = None
-    fabric: Literal["direct", "switch"]
-    spacing_mm: Mm
+    count: Annotated[int, among(1, 2, 3, 4), ActsOn("SIPs; --sips N overrides it")]
+    topology: Annotated[
+        SipTopology,
+        ActsOn("ring_1d, torus_2d, mesh_2d (wraps) or mesh_2d_no_wrap"),
+    ]
+    w: Annotated[
+        GridSize | None,
+        among(None, 1, 2, 4),
+        ActsOn("columns of a 2-D topology; null: square root of count"),
+    ] = None
+    h: Annotated[
+        GridSize | None,
+        among(None, 1, 2, 4),
+        ActsOn("rows of a 2-D topology; null: square root of count"),
+    ] = None
+    fabric: Annotated[
+        Literal["direct", "switch"], ActsOn("direct: a UCIe link to each neighbour; switch: a star")
+    ]
+    spacing_mm: Annotated[
+        Mm, ActsOn("wire between the ports of two SIPs, or of a SIP and the switch")
+    ]
 
 
 class SystemComponents(Section, frozen=True):
     """Components between the SIPs."""
 
-    switch: Overhead
+    switch: Annotated[Overhead, ActsOn("a crossing of the switch")]
 
 
 class System(Section, frozen=True):
@@ -68,42 +95,17 @@ class System(Section, frozen=True):
 class Ucie(Section, frozen=True):
     """Every UCIe port: between cubes, to the IO chiplet and between SIPs."""
 
-    overhead_ns: Ns
-    bw_gbs: Gbs
+    overhead_ns: Annotated[DelayNs, ActsOn("a port; a crossing has two"), WHAT_IF]
+    bw_gbs: Annotated[Gbs, ActsOn("each direction of a UCIe link"), WHAT_IF]
 
 
 class Xbar(Section, frozen=True):
     """The crossbar between a router, its PE and its HBM controller."""
 
-    overhead_ns: Ns
-    to_hbm_bw_gbs: Gbs
-
-
-class HbmBanks(Section, frozen=True):
-    """The banks of a pseudo channel, for model `banks`; the timings are those of JEDEC."""
-
-    count: Annotated[int, Meta(ge=1, le=1024), among(1, 2, 4, 16)]
-    row_bytes: Annotated[int, Meta(ge=8, le=1 << 20), among(512, 1024, 2048)]
-    t_rcd_ns: Ns
-    t_rp_ns: Ns
-    t_ras_ns: Ns
-    t_cl_ns: Ns
-    t_rrd_ns: Ns
-    t_faw_ns: Ns
-    t_refi_ns: Annotated[Ns, among(0.0, 700.0, 3900.0)]
-    t_rfc_ns: Ns
-    controller_ns: Ns
-
-
-class Hbm(Section, frozen=True):
-    """One HBM slice: there is one per PE."""
-
-    burst_bytes: Annotated[int, Meta(ge=8, le=1 << 20), among(64, 128, 256, 512)]
-    num_pcs: Annotated[int, Meta(ge=1, le=1024), among(1, 4, 8, 16)]
-    pc_bw_gbs: Gbs
-    slice_gib: Count
-    model: Literal["channels", "banks"]
-    banks: HbmBanks
+    overhead_ns: Annotated[
+        DelayNs, ActsOn("crossbar between a router, its PE and its HBM controller")
+    ]
+    to_hbm_bw_gbs: Annotated[Gbs, ActsOn("each direction of a link of the crossbar")]
 
 
 class HostConfig(Section, frozen=True):
@@ -112,10 +114,16 @@ class HostConfig(Section, frozen=True):
     the host.
     """
 
-    overhead_ns: Ns
-    launch_overhead_ns: Ns = 0.0
-    copy_overhead_ns: Annotated[Ns | None, Scaled(zero_to=50.0)] = None
-    fallback_ns_per_element: Ns = 1.0
+    overhead_ns: Annotated[DelayNs, ActsOn("an answer on its way back")]
+    launch_overhead_ns: Annotated[
+        Ns, ActsOn("a command on its way out, one after another; 0: an ideal host"), WHAT_IF
+    ] = 0.0
+    copy_overhead_ns: Annotated[
+        Ns | None, Scaled(zero_to=50.0), ActsOn("a copy on its way out; null: launch_overhead_ns")
+    ] = None
+    fallback_ns_per_element: Annotated[
+        Ns, ActsOn("operators of PyTorch on the host: operands and results")
+    ] = 1.0
 
     @property
     def of_a_copy_ns(self) -> float:
@@ -126,48 +134,70 @@ class HostConfig(Section, frozen=True):
 class NocConfig(Section, frozen=True):
     """Flow control of the networks of a SIP; all keys but the first belong to `credits`."""
 
-    flow_control: Literal["unlimited", "credits"]
-    vcs: Annotated[int, Meta(ge=1, le=64), among(1, 2, 4, 8)]
-    buffer_flits: Annotated[int, Meta(ge=1, le=1 << 16), among(2, 8, 16)]
-    router_stages: Annotated[int, Meta(ge=1, le=4), among(1, 2, 3, 4)]
-    flit_bytes: Annotated[int, Meta(ge=1, le=MIB), among(64, 128, 256)]
-    clock_ghz: Ghz
+    flow_control: Annotated[
+        Literal["unlimited", "credits"],
+        ActsOn("unlimited: links with calendars; credits: routers with keys of noc"),
+    ]
+    vcs: Annotated[
+        int,
+        Meta(ge=1, le=64),
+        among(1, 2, 4, 8),
+        ActsOn("virtual channels of each virtual network of a link"),
+    ]
+    buffer_flits: Annotated[
+        int,
+        Meta(ge=1, le=1 << 16),
+        among(2, 8, 16),
+        ActsOn("buffer of a virtual channel; more behind a longer or slower link"),
+    ]
+    router_stages: Annotated[
+        int,
+        Meta(ge=1, le=4),
+        among(1, 2, 3, 4),
+        ActsOn("cycles in a router, 1 to 4; replaces cube.noc.router_overhead_ns", unit="cycles"),
+    ]
+    flit_bytes: Annotated[int, Meta(ge=1, le=MIB), among(64, 128, 256), ActsOn("a flit")]
+    clock_ghz: Annotated[Ghz, ActsOn("clock of the routers")]
 
 
 class Grid(Section, frozen=True):
     """Columns and rows."""
 
-    w: GridSize
-    h: GridSize
+    w: Annotated[GridSize, ActsOn("columns of cubes")]
+    h: Annotated[GridSize, ActsOn("rows of cubes")]
 
 
 class PcieEp(Section, frozen=True):
     """The PCIe endpoint and its link to the host."""
 
-    overhead_ns: Ns
-    bw_gbs: Gbs
+    overhead_ns: Annotated[DelayNs, ActsOn("PCIe endpoint"), WHAT_IF]
+    bw_gbs: Annotated[Gbs, ActsOn("each direction of the PCIe link"), WHAT_IF]
 
 
 class IoCpuConfig(Section, frozen=True):
     """The CPU of the IO chiplet."""
 
-    overhead_ns: Ns
-    bw_gbs: Gbs
-    launch_margin_ns: Ns
+    overhead_ns: Annotated[DelayNs, ActsOn("CPU of the IO chiplet")]
+    bw_gbs: Annotated[Gbs, ActsOn("link between the PCIe endpoint and the CPU of the IO chiplet")]
+    launch_margin_ns: Annotated[
+        Ns, ActsOn("added to the longest latency to a PE for a common start time"), WHAT_IF
+    ]
 
 
 class IoNoc(Section, frozen=True):
     """The network of the IO chiplet."""
 
-    overhead_ns: Ns
-    bw_gbs: Gbs
+    overhead_ns: Annotated[DelayNs, ActsOn("network of the IO chiplet")]
+    bw_gbs: Annotated[Gbs, ActsOn("link between the CPU and the network of the IO chiplet")]
 
 
 class IoChiplet(Section, frozen=True):
     """The chiplet that joins the cube mesh to the host and to other SIPs."""
 
-    edge: Side
-    gap_mm: Mm
+    edge: Annotated[
+        Side, ActsOn("side of the cube mesh (N, E, S, W); a UCIe port per column or row")
+    ]
+    gap_mm: Annotated[Mm, ActsOn("wire between the IO chiplet and a cube")]
     pcie_ep: PcieEp
     io_cpu: IoCpuConfig
     noc: IoNoc
@@ -177,7 +207,7 @@ class Sip(Section, frozen=True):
     """One package: a mesh of cubes and an IO chiplet."""
 
     cube_mesh: Grid
-    cube_gap_mm: Mm
+    cube_gap_mm: Annotated[Mm, ActsOn("wire of a UCIe crossing between neighbouring cubes")]
     io_chiplet: IoChiplet
 
 
@@ -220,9 +250,19 @@ class Implementations(Section, frozen=True):
 class Topology(Section, frozen=True):
     """The whole file, checked; values that follow from several keys are properties."""
 
-    ns_per_mm: Annotated[float, Meta(ge=0, le=1e3), Scaled()]
-    packet_bytes: Annotated[int, Meta(ge=1, le=GIB), among(256, 1024, 4096)]
-    control_bytes: Annotated[int, Meta(ge=1, le=MIB), Scaled()]
+    ns_per_mm: Annotated[float, Meta(ge=0, le=1e3), Scaled(), ActsOn("delay of a wire")]
+    packet_bytes: Annotated[
+        int,
+        Meta(ge=1, le=GIB),
+        among(256, 1024, 4096),
+        ActsOn("packets into which larger transfers are divided"),
+    ]
+    control_bytes: Annotated[
+        int,
+        Meta(ge=1, le=MIB),
+        Scaled(),
+        ActsOn("a request, an acknowledgement or a completion without data"),
+    ]
     system: System
     ucie: Ucie
     xbar: Xbar
@@ -233,6 +273,13 @@ class Topology(Section, frozen=True):
     cube: CubeConfig
     pe: PeConfig
     impl: Implementations = Implementations()
+    version: Annotated[
+        int,
+        Meta(ge=1),
+        NewestVersion(VERSION),
+        Fixed("describes the file, not the machine"),
+        ActsOn("version of the schema for which the file is written"),
+    ] = VERSION
 
     @property
     def sips(self) -> int:

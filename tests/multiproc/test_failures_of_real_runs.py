@@ -302,7 +302,7 @@ def test_bad_input_gets_one_clear_line_and_exit_code_2(
         ("count: 2 ", "cuont: 2 ", "system.sips.cuont: unknown key; did you mean 'count'?"),
         ("count: 2 ", "count: two ", "system.sips.count: should be a valid integer, got 'two'"),
         ("topology: ring_1d ", "topology: mesh_2d ", "system.sips"),
-        ("bw_gbs: 128\n\nxbar", "\n\nxbar", "ucie.bw_gbs: this key is missing"),
+        ("  bw_gbs: 128 ", "", "ucie.bw_gbs: this key is missing"),
     ],
 )
 def test_a_mistake_in_the_topology_file_is_reported_with_its_key_path(

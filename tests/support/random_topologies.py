@@ -1,14 +1,13 @@
 """Machines of which any key of `topology.yaml` is drawn, from the ranges that the schema states."""
 
-from collections.abc import Iterator
 from random import Random
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any
 
 import yaml
 
 from runtime.core.config_file import from_values, value_at, with_values
-from runtime.core.section import Section
 from runtime.model.draws import Among, Draw, Nearby, Scaled
+from runtime.model.keys import hardware_keys
 from runtime.model.rules import problems
 from runtime.model.schema import Topology
 from tests.support.topologies import SOURCE, default_text
@@ -16,25 +15,7 @@ from tests.support.topologies import SOURCE, default_text
 ATTEMPTS = 1000
 
 
-def draws_of(schema: type[Section] = Topology, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The range of every leaf key, by key path; None for a key without a range."""
-    for name, kind in get_type_hints(schema, include_extras=True).items():
-        if isinstance(kind, type) and issubclass(kind, Section):
-            yield from draws_of(kind, f"{prefix}{name}.")
-        else:
-            yield prefix + name, _draw_of(kind)
-
-
-def _draw_of(kind: Any) -> Draw | None:
-    if get_origin(kind) is Literal:
-        return Among(get_args(kind))
-    if get_origin(kind) is Annotated:
-        stated = [each for each in get_args(kind) if isinstance(each, Draw)]
-        return stated[-1] if stated else _draw_of(get_args(kind)[0])
-    return None
-
-
-DRAWS: dict[str, Draw | None] = dict(draws_of())
+DRAWS: dict[str, Draw | None] = {key.path: key.draw for key in hardware_keys()}
 
 
 def default_content() -> dict[str, Any]:

@@ -27,7 +27,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from runtime.core.simtime import NEVER_PS, ps_from_ns
-from runtime.model.schema import HbmBanks
+from runtime.model.hbm_schema import HbmBanks
 from runtime.model.topology import Topology
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.memory.transaction_queue import Access

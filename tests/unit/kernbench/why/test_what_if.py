@@ -7,12 +7,15 @@ import pytest
 from kernbench.run_records import RecordedRun, open_run
 from kernbench.why.path import critical_path
 from kernbench.why.what_if import (
+    FACTORS,
     Predictor,
     changed_topology,
     parse_change,
 )
 from runtime.core.errors import UsageError
 from runtime.model.addresses import AddressMap
+from runtime.model.keys import keys_of_group
+from runtime.model.meanings import KeyGroup
 from tests.support.hand_made_runs import one_kernel
 from tests.support.run_tables import command, op, program, step, tables, write_run
 
@@ -37,6 +40,13 @@ def test_a_number_has_a_value_or_a_factor(records: RecordedRun, text: str, after
     assert (change.after, type(change.after)) == (after, type(after))
     section, name = change.key.split(".")
     assert changed_topology(records, change).values()[section][name] == after
+
+
+def test_every_class_has_a_factor_that_makes_it_twice_as_fast():
+    keys = keys_of_group(KeyGroup.WHAT_IF)
+    assert len(keys) == 17
+    assert {key.unit for key in keys} == set(FACTORS)
+    assert FACTORS == {"ns": "x0.5", "GB/s": "x2", "GHz": "x2"}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from runtime.core.errors import ConfigError
+from runtime.model.schema import VERSION
 from runtime.model.topology import load_topology, parse_topology
+from tests.support.random_topologies import as_text, default_content
 from tests.support.topologies import SOURCE, default_text, variant, variant_text
 
 
@@ -64,6 +66,21 @@ def test_a_sip_grid_is_square_unless_the_file_has_columns_and_rows() -> None:
     }
     assert variant(system__sips=sips).sip_grid == (3, 2)
     assert variant(system__sips__count=5).sip_grid == (5, 1)
+
+
+def test_a_file_without_a_version_is_the_same_machine() -> None:
+    content = default_content()
+    del content["version"]
+    assert parse_topology(as_text(content), SOURCE) == load_topology()
+
+
+def test_a_file_of_a_newer_version_is_refused_before_its_unknown_keys() -> None:
+    assert complaint(version=VERSION + 1, ucie__lanes=16, pe__dma__channels=0) == (
+        f"version: {VERSION + 1} is newer than {VERSION}, the newest version that this kernbench "
+        "reads"
+    )
+    assert complaint(version=0).startswith("version: should be greater than or equal to 1")
+    assert complaint(version="2").startswith("version: should be a valid integer, got '2'")
 
 
 def test_a_topology_cannot_be_changed_after_it_was_read() -> None:
