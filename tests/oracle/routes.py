@@ -1,33 +1,22 @@
-"""Routes of a SIP from the keys of its topology file: the links of a packet, with their delays.
+"""The links of a SIP and the routes over them, from the keys of a topology file.
 
-A node is a tuple that begins with its kind and its cube: `("pe", cube, n)`, `("xbar", cube, n)`,
+A node is a tuple of its kind, its cube and more: `("pe", cube, n)`, `("xbar", cube, n)`,
 `("hbm", cube, n)`, `("sram", cube)`, `("router", cube, row, column)`, `("ucie", cube, side)`.
 """
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import pairwise
+from functools import cache
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 Node = tuple[Any, ...]
 Keys = dict[str, Any]
-SIDES = {"E": (1, 0), "W": (-1, 0), "S": (0, 1), "N": (0, -1)}
+SIDES = {"E": (0, 1), "W": (0, -1), "S": (1, 0), "N": (-1, 0)}
 FACING = {"E": "W", "W": "E", "S": "N", "N": "S"}
-STEPS = ((0, -1), (0, 1), (-1, 0), (1, 0))
-"""From a router to (row, column) of its neighbours: west, east, north, south."""
 
 
-class Hop(NamedTuple):
-    """A link with a bandwidth. Its bytes may start `before_ps` after the head has arrived, and the
-    head is at the next link `after_ps` after the start.
-    """
-
-    link: tuple[Node, Node]
-    gbs: float
-    before_ps: int
-    after_ps: int
-
-
+@cache
 def exact(number: float | Fraction) -> Fraction:
     """The decimal number of the file."""
     return Fraction(str(number))
@@ -38,31 +27,24 @@ def in_ps(ns: float) -> int:
     return round(exact(ns) * 1000)
 
 
+class Hop(NamedTuple):
+    """A link with a bandwidth: the head is there after `before_ps`, and `after_ps` after the start
+    of its service at the next link.
+    """
+
+    link: tuple[Node, Node]
+    gbs: float
+    before_ps: int
+    after_ps: int
+
+
 class SipRoutes:
     """The floor plan of a SIP, and the hops between two of its nodes."""
 
     def __init__(self, keys: Keys) -> None:
-        cube, noc = keys["cube"], keys["cube"]["noc"]
-        self.keys, self.columns = keys, keys["sip"]["cube_mesh"]["w"]
-        size = cube["size_mm"]
-        self.pitch = exact(size["w"]) / noc["cols"], exact(size["h"]) / noc["rows"]
-        x0, y0, x1, y1 = map(exact, noc["hbm_hole_mm"])
-        half = Fraction(1, 2)
-        centres = {
-            (row, column): ((column + half) * self.pitch[0], (row + half) * self.pitch[1])
-            for row in range(noc["rows"])
-            for column in range(noc["cols"])
-        }
-        self.routers = {
-            place: (x, y) for place, (x, y) in centres.items() if not (x0 < x < x1 and y0 < y < y1)
-        }
-        layout = cube["pe_layout"]
-        self.pes = [
-            position
-            for corner in layout["corners"]
-            for position in layout["pos_mm"][corner][: layout["pe_per_corner"]]
-        ]
-        self.overheads_ps = {
+        cube, noc, mesh = keys["cube"], keys["cube"]["noc"], keys["sip"]["cube_mesh"]
+        self._keys, self._columns = keys, mesh["w"]
+        self._overheads_ps = {
             "pe": 0,
             "router": in_ps(noc["router_overhead_ns"]),
             "xbar": in_ps(keys["xbar"]["overhead_ns"]),
@@ -70,104 +52,115 @@ class SipRoutes:
             "sram": in_ps(cube["sram"]["overhead_ns"]),
             "ucie": in_ps(keys["ucie"]["overhead_ns"]),
         }
+        size = cube["size_mm"]
+        dx, dy = self._pitch = exact(size["w"]) / noc["cols"], exact(size["h"]) / noc["rows"]
+        x0, y0, x1, y1 = map(exact, noc["hbm_hole_mm"])
+        centres = {
+            (row, column): ((2 * column + 1) * dx / 2, (2 * row + 1) * dy / 2)
+            for row, column in product(range(noc["rows"]), range(noc["cols"]))
+        }
+        self._routers = {
+            cell: (x, y) for cell, (x, y) in centres.items() if not (x0 < x < x1 and y0 < y < y1)
+        }
+        self._nearest = cache(self._nearest_router)
+        # By source and target: bandwidth, or None, and delay of the head.
+        self._links = dict[tuple[Node, Node], tuple[float | None, int]]()
+        # By component: the nodes from it to its router.
+        self._stems = dict[Node, list[Node]]()
+        for number in range(mesh["h"] * mesh["w"]):
+            self._add_cube(number)
+
+    def _add_cube(self, number: int) -> None:
+        keys, cube = self._keys, self._keys["cube"]
+        link_gbs, gap_mm = cube["noc"]["link_bw_gbs"], exact(keys["sip"]["cube_gap_mm"])
+        for cell in self._routers:
+            for beside in self._neighbours(cell):
+                mm = self._pitch[beside[0] != cell[0]]
+                self._join(("router", number, *cell), ("router", number, *beside), mm, link_gbs)
+        self._attach(("sram", number), cube["sram"]["pos_mm"], cube["sram_to_router_bw_gbs"])
+        for index, position in enumerate(self._pe_positions()):
+            pe, xbar, hbm = ((kind, number, index) for kind in ("pe", "xbar", "hbm"))
+            self._attach(pe, position, keys["pe"]["to_router_bw_gbs"])
+            router = self._stems[pe][-1]
+            self._stems[hbm] = [hbm, xbar, router]
+            for end in (router, pe, hbm):
+                self._join(xbar, end, Fraction(), keys["xbar"]["to_hbm_bw_gbs"])
+        for side in SIDES:
+            # Between router and port a wire only delays.
+            self._attach(("ucie", number, side), cube["ucie_pos_mm"][side], None)
+            # One that leaves the mesh of cubes is on no route.
+            facing = "ucie", self._beside(number, side), FACING[side]
+            self._join(("ucie", number, side), facing, gap_mm, keys["ucie"]["bw_gbs"])
+
+    def _pe_positions(self) -> list[list[float]]:
+        layout = self._keys["cube"]["pe_layout"]
+        corners = [layout["pos_mm"][each][: layout["pe_per_corner"]] for each in layout["corners"]]
+        return [position for corner in corners for position in corner]
+
+    def _attach(self, node: Node, position: list[float], gbs: float | None) -> None:
+        """Join a component with its router."""
+        mm, cell = self._nearest(*position)
+        self._stems[node] = [node, ("router", node[1], *cell)]
+        self._join(node, self._stems[node][1], mm, gbs)
+
+    def _nearest_router(self, x: float, y: float) -> tuple[Fraction, Node]:
+        """At a tie that of the least row, then column."""
+        return min(
+            (abs(exact(x) - centre_x) + abs(exact(y) - centre_y), cell)
+            for cell, (centre_x, centre_y) in self._routers.items()
+        )
+
+    def _join(self, a: Node, b: Node, mm: Fraction, gbs: float | None) -> None:
+        wire_ps = round(mm * exact(self._keys["ns_per_mm"]) * 1000)
+        for source, target in ((a, b), (b, a)):
+            self._links[source, target] = gbs, wire_ps + self._overheads_ps[target[0]]
+
+    def _beside(self, cube: int, side: str) -> int:
+        return cube + SIDES[side][0] * self._columns + SIDES[side][1]
 
     def hops(self, source: Node, target: Node) -> list[Hop]:
-        """The links from a node to another one. A wire between router and port only delays."""
+        """The links with a bandwidth from a node to another one."""
         hops, before_ps = list[Hop](), 0
         for link in pairwise(self._nodes(source, target)):
-            delay_ps, gbs = self._delay_ps(*link), self._gbs(*link)
+            gbs, delay_ps = self._links[link]
             if gbs is not None:
                 hops.append(Hop(link, gbs, before_ps, delay_ps))
-                before_ps = 0
-            elif link[1][0] == "ucie":
-                before_ps = delay_ps
-            else:
+            elif link[1][0] == "router":
                 hops[-1] = hops[-1]._replace(after_ps=hops[-1].after_ps + delay_ps)
+            before_ps = delay_ps if gbs is None and link[1][0] == "ucie" else 0
         return hops
 
     def _nodes(self, source: Node, target: Node) -> list[Node]:
         if source[1:] == target[1:] and {source[0], target[0]} == {"pe", "hbm"}:
             return [source, ("xbar", *source[1:]), target]
-        nodes = self._stem(source)
-        for side in self._sides(source[1], target[1]):
-            cube, (dx, dy) = nodes[-1][1], SIDES[side]
-            beside = cube + dx + dy * self.columns
-            ports: list[Node] = [("ucie", cube, side), ("ucie", beside, FACING[side])]
-            exit_router, entry_router = map(self._router, ports)
-            nodes += [*self._mesh(nodes[-1], exit_router), *ports, entry_router]
-        ingress = self._stem(target)[::-1]
+        nodes = [*self._stems[source]]
+        (row, column), (to_row, to_column) = (
+            divmod(node[1], self._columns) for node in (source, target)
+        )
+        across = ("E" if to_column > column else "W") * abs(to_column - column)
+        along = ("S" if to_row > row else "N") * abs(to_row - row)
+        for side in across + along:
+            cube = nodes[-1][1]
+            out = self._stems["ucie", cube, side]
+            into = self._stems["ucie", self._beside(cube, side), FACING[side]]
+            nodes += [*self._mesh(nodes[-1], out[1]), out[0], *into]
+        ingress = self._stems[target][::-1]
         return [*nodes, *self._mesh(nodes[-1], ingress[0]), *ingress[1:]]
 
-    def _sides(self, source: int, target: int) -> str:
-        """The sides by which a packet leaves cubes: columns first, then rows."""
-        across = target % self.columns - source % self.columns
-        along = target // self.columns - source // self.columns
-        return ("E" if across > 0 else "W") * abs(across) + ("S" if along > 0 else "N") * abs(along)
-
     def _mesh(self, source: Node, target: Node) -> Iterator[Node]:
-        """The routers after `source`: of the nearer neighbours the first one in `STEPS`."""
-        goal = target[2:]
+        """The routers after `source` on a shortest path: west or east before north or south."""
+        goal, cell = target[2:], source[2:]
         hops, reached = {goal: 0}, [goal]
-        for place in reached:
-            for each in self._neighbours(place):
-                if each not in hops:
-                    hops[each] = hops[place] + 1
-                    reached.append(each)
-        place = source[2:]
-        while place != goal:
-            place = next(each for each in self._neighbours(place) if hops[each] < hops[place])
-            yield ("router", source[1], *place)
+        for each in reached:
+            for near in self._neighbours(each):
+                if near not in hops:
+                    hops[near] = hops[each] + 1
+                    reached.append(near)
+        while cell != goal:
+            cell = next(near for near in self._neighbours(cell) if hops[near] < hops[cell])
+            yield ("router", source[1], *cell)
 
-    def _neighbours(self, place: Node) -> list[Node]:
-        near = [(place[0] + down, place[1] + right) for down, right in STEPS]
-        return [each for each in near if each in self.routers]
-
-    def _stem(self, node: Node) -> list[Node]:
-        """From a component to the router to which it is attached."""
-        between: list[Node] = [("xbar", *node[1:])] if node[0] == "hbm" else []
-        return [node, *between, self._router(node)]
-
-    def _position(self, node: Node) -> tuple[Fraction, Fraction]:
-        cube = self.keys["cube"]
-        match node[0]:
-            case "ucie":
-                x, y = cube["ucie_pos_mm"][node[2]]
-            case "sram":
-                x, y = cube["sram"]["pos_mm"]
-            case _:
-                x, y = self.pes[node[2]]
-        return exact(x), exact(y)
-
-    def _router(self, node: Node) -> Node:
-        """The nearest router; at a tie that of the lowest row, then column."""
-        return ("router", node[1], *min(self.routers, key=lambda each: (self._mm(node, each), each)))
-
-    def _mm(self, node: Node, router: Node) -> Fraction:
-        ends = zip(self._position(node), self.routers[router[0], router[1]], strict=True)
-        return sum((abs(a - b) for a, b in ends), Fraction())
-
-    def _delay_ps(self, source: Node, target: Node) -> int:
-        """A wire, and the overhead of the node to which it leads."""
-        kinds = {source[0], target[0]}
-        if "xbar" in kinds:
-            mm = Fraction()
-        elif kinds == {"ucie"}:
-            mm = exact(self.keys["sip"]["cube_gap_mm"])
-        elif kinds == {"router"}:
-            mm = self.pitch[0] if source[2] == target[2] else self.pitch[1]
-        else:
-            node, router = (target, source) if source[0] == "router" else (source, target)
-            mm = self._mm(node, router[2:])
-        return round(mm * exact(self.keys["ns_per_mm"]) * 1000) + self.overheads_ps[target[0]]
-
-    def _gbs(self, source: Node, target: Node) -> float | None:
-        keys, kinds = self.keys, {source[0], target[0]}
-        if "xbar" in kinds:
-            return keys["xbar"]["to_hbm_bw_gbs"]
-        if "pe" in kinds:
-            return keys["pe"]["to_router_bw_gbs"]
-        if "sram" in kinds:
-            return keys["cube"]["sram_to_router_bw_gbs"]
-        if kinds == {"router"}:
-            return keys["cube"]["noc"]["link_bw_gbs"]
-        return keys["ucie"]["bw_gbs"] if kinds == {"ucie"} else None
+    def _neighbours(self, cell: Node) -> list[Node]:
+        """West, east, north, south."""
+        near = [(cell[0] + SIDES[side][0], cell[1] + SIDES[side][1]) for side in "WENS"]
+        return [each for each in near if each in self._routers]

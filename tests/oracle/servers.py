@@ -8,7 +8,7 @@ over before the next moment of that time.
 
 from bisect import insort
 from collections import deque
-from collections.abc import Callable, Generator, Hashable
+from collections.abc import Generator, Hashable
 from fractions import Fraction
 from math import ceil
 from typing import Any, NamedTuple
@@ -50,7 +50,7 @@ class MomentClock(simpy.Environment):
 class QueueServer:
     """Serves packets one after another: a link, or the port of a TCM."""
 
-    def __init__(self, clock: MomentClock, gbs: float | Fraction) -> None:
+    def __init__(self, clock: MomentClock, gbs: float) -> None:
         self._clock, self._byte_ps = clock, 1000 / exact(gbs)
         self._queue = simpy.Resource(clock)
 
@@ -70,24 +70,8 @@ class QueueServer:
         self._queue.release(turn)
 
 
-class _Channel:
-    """A channel of a memory, reserved until `free_ps`."""
-
-    def __init__(self, gbs: float | Fraction, penalty_ps: int) -> None:
-        self._byte_ps, self._penalty_ps = 1000 / exact(gbs), penalty_ps
-        self.free_ps, self._wrote = 0, None
-
-    def reserve(self, head_ps: int, tail_ps: int, nbytes: int, *, writes: bool) -> tuple[int, int]:
-        """Begin and end of the service of bytes that arrive from `head_ps` to `tail_ps`."""
-        if self._wrote is not None and self._wrote is not writes:
-            self.free_ps += self._penalty_ps
-        begin_ps, self._wrote = max(head_ps, self.free_ps), writes
-        self.free_ps = max(begin_ps + ceil(nbytes * self._byte_ps), tail_ps)
-        return begin_ps, self.free_ps
-
-
-class _Queued(NamedTuple):
-    """A packet that waits for its turn, sorted by its place; `shares` are bytes by channel."""
+class _Waiting(NamedTuple):
+    """A packet in the queue of a memory, sorted by its place; `shares` are bytes by channel."""
 
     place_ps: int
     number: int
@@ -99,43 +83,37 @@ class _Queued(NamedTuple):
 
 
 class ChannelMemory:
-    """A controller with channels: of each message, one packet at a time has a place in its queue.
-
-    `shares(offset, nbytes, writes)` are the bytes of an access on each of its channels.
-    """
+    """A controller with channels. Of each message, one packet at a time is in its queue."""
 
     def __init__(
-        self,
-        clock: MomentClock,
-        channels: int,
-        gbs: float | Fraction,
-        penalty_ps: int,
-        shares: Callable[..., dict[int, int]],
+        self, clock: MomentClock, channels: int, gbs: float | Fraction, penalty_ps: int
     ) -> None:
-        self._clock, self._shares = clock, shares
-        self._channels = [_Channel(gbs, penalty_ps) for _ in range(channels)]
-        self._queue, self._numbers, self._wakes_ps = list[_Queued](), 0, 0
+        self._clock, self._byte_ps, self._penalty_ps = clock, 1000 / exact(gbs), penalty_ps
+        # Of each channel: it is reserved until then, and its last access was a write.
+        self._free_ps = [0] * channels
+        self._wrote: list[bool | None] = [None] * channels
+        self._queue, self._numbers, self._wakes_ps = list[_Waiting](), 0, 0
+        # By message: the packets behind that in the queue, and the end of the latest service.
+        self._behind = dict[Hashable, deque[_Waiting]]()
         self._ends_ps = dict[Hashable, int]()
-        self._behind = dict[Hashable, deque[_Queued]]()
 
     def begin(
-        self, message: Hashable, offset: int, nbytes: int, tail_ps: int, *, writes: bool
+        self, message: Hashable, shares: dict[int, int], tail_ps: int, *, writes: bool
     ) -> Steps:
-        """Wait until a packet begins, whose head is here; its last byte arrives at `tail_ps`.
+        """Wait until a packet begins, whose head is here and whose tail arrives at `tail_ps`.
 
         Returns when the last of its channels begins, and when all of its bytes are served.
         """
-        begins, shares = self._clock.event(), self._shares(offset, nbytes, writes)
-        packet = _Queued(0, 0, message, shares, tail_ps, writes, begins)
+        packet = _Waiting(0, 0, message, shares, tail_ps, writes, self._clock.event())
         if message in self._behind:
             self._behind[message].append(packet)
         else:
             self._place(packet)
             self._dispatch()
-        return (yield begins)
+        return (yield packet.begins)
 
-    def _place(self, packet: _Queued) -> None:
-        """Now, or when the packet before it of its message has been served."""
+    def _place(self, packet: _Waiting) -> None:
+        """Its place is now, or when the packet before it of its message has been served."""
         place_ps = max(self._clock.now_ps, self._ends_ps.get(packet.message, 0))
         self._numbers += 1
         insort(self._queue, packet._replace(place_ps=place_ps, number=self._numbers))
@@ -150,31 +128,30 @@ class ChannelMemory:
                     turn.append(other)
                     needs |= set(other.shares)
             for packet in reversed(turn):
-                self._queue.remove(packet)
                 self._serve(packet)
-        needed = {channel for packet in self._queue for channel in packet.shares}
-        if needed:
-            free_ps = min(self._channels[channel].free_ps for channel in needed)
-            if not self._wakes_ps or free_ps < self._wakes_ps:
-                self._wakes_ps = free_ps
-                self._clock.process(self._wake(free_ps))
+        frees_ps = [self._free_ps[channel] for packet in self._queue for channel in packet.shares]
+        if frees_ps and (not self._wakes_ps or min(frees_ps) < self._wakes_ps):
+            self._wakes_ps = min(frees_ps)
+            self._clock.process(self._wake(self._wakes_ps))
 
-    def _is_free(self, packet: _Queued) -> bool:
-        now_ps = self._clock.now_ps
-        return any(self._channels[channel].free_ps <= now_ps for channel in packet.shares)
+    def _is_free(self, packet: _Waiting) -> bool:
+        return any(self._free_ps[channel] <= self._clock.now_ps for channel in packet.shares)
 
-    def _serve(self, packet: _Queued) -> None:
-        now_ps, message = self._clock.now_ps, packet.message
-        times = [
-            self._channels[channel].reserve(now_ps, packet.tail_ps, share, writes=packet.writes)
-            for channel, share in packet.shares.items()
-        ]
-        start_ps, end_ps = (max(each) for each in zip(*times, strict=True))
-        self._ends_ps[message] = end_ps
-        behind = self._behind.pop(message)
+    def _serve(self, packet: _Waiting) -> None:
+        self._queue.remove(packet)
+        start_ps = end_ps = 0
+        for channel, share in packet.shares.items():
+            if self._wrote[channel] is (not packet.writes):
+                self._free_ps[channel] += self._penalty_ps
+            begin_ps = max(self._clock.now_ps, self._free_ps[channel])
+            left_ps = max(begin_ps + ceil(share * self._byte_ps), packet.tail_ps)
+            self._wrote[channel], self._free_ps[channel] = packet.writes, left_ps
+            start_ps, end_ps = max(start_ps, begin_ps), max(end_ps, left_ps)
+        self._ends_ps[packet.message] = end_ps
+        behind = self._behind.pop(packet.message)
         if behind:
             following = behind.popleft()
-            self._behind[message] = behind
+            self._behind[packet.message] = behind
             self._place(following)
         packet.begins.succeed((start_ps, end_ps))
 
