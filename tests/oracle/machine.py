@@ -5,9 +5,10 @@ of its packets, which waits for the links of its route one after another. Its he
 service of a link begins; the time of its tail it carries along.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import simpy
 
@@ -16,14 +17,20 @@ from tests.oracle.servers import ChannelMemory, MomentClock, QueueServer, Steps
 
 
 class DmaRequest(NamedTuple):
-    """A load or a store of `nbytes` at `offset` of a memory, given to the DMA of `pe` at a time."""
+    """A load or a store of `nbytes` at `offset` of a memory, by the DMA of `pe`."""
 
-    time_ps: int
     pe: Node
     loads: bool
     memory: Node
     offset: int
     nbytes: int
+
+
+class KernelCommand(NamedTuple):
+    """A command of a kernel, which goes on when the request is complete, or when it is queued."""
+
+    request: DmaRequest
+    waits: bool
 
 
 class DmaTimes(NamedTuple):
@@ -72,13 +79,35 @@ class OracleMachine:
         self._memory, self._dma = cache(self._new_memory), cache(self._new_dma)
         self._latencies_ps = {"hbm": in_ps(keys["cube"]["hbm_ctrl"]["latency_ns"]), "sram": 0}
 
-    def times(self, requests: list[DmaRequest]) -> list[DmaTimes]:
-        """The times of all requests."""
-        times = [DmaTimes(0, 0)] * len(requests)
-        for number, request in enumerate(requests):
-            self._clock.process(self._request(request, times, number))
+    def times(self, requests: Sequence[tuple[int, DmaRequest]]) -> list[DmaTimes]:
+        """The times of requests, each of which is given to the DMA at a time."""
+        done = [self._clock.process(self._request_at(*each)) for each in requests]
         self._clock.run()
-        return times
+        return [cast("DmaTimes", each.value) for each in done]
+
+    def kernel_times(
+        self, start_ps: int, kernels: Sequence[Sequence[KernelCommand]]
+    ) -> list[list[DmaTimes]]:
+        """The times of the requests of kernels, on a PE each, which start together."""
+        done = [self._clock.process(self._kernel(start_ps, each)) for each in kernels]
+        self._clock.run()
+        return [cast("list[DmaTimes]", each.value) for each in done]
+
+    def _kernel(self, start_ps: int, commands: Sequence[KernelCommand]) -> Steps:
+        pe, requests = self._keys["pe"], list[simpy.Process]()
+        yield from self._clock.moment(start_ps)
+        for request, waits in commands:
+            issue_ps = sum(in_ps(pe[part]["overhead_ns"]) for part in ("cpu", "scheduler", "mmu"))
+            yield from self._clock.moment(self._clock.now_ps + issue_ps)
+            requests.append(self._clock.process(self._request(request)))
+            if waits:
+                yield requests[-1]
+        yield self._clock.all_of(requests)
+        return [request.value for request in requests]
+
+    def _request_at(self, time_ps: int, request: DmaRequest) -> Steps:
+        yield from self._clock.moment(time_ps)
+        return (yield from self._request(request))
 
     def _new_link(self, hop: Hop) -> QueueServer:
         return QueueServer(self._clock, hop.gbs)
@@ -114,8 +143,7 @@ class OracleMachine:
         clock.process(self._window(dma))
         return dma
 
-    def _request(self, request: DmaRequest, times: list[DmaTimes], number: int) -> Steps:
-        yield from self._clock.moment(request.time_ps)
+    def _request(self, request: DmaRequest) -> Steps:
         dma, progress = self._dma(request.pe), _Progress(request, self._clock.event())
         channel = dma.channels.request()
         yield channel
@@ -128,7 +156,7 @@ class OracleMachine:
             self._clock.process(self._store(dma, progress))
         yield progress.complete
         dma.channels.release(channel)
-        times[number] = DmaTimes(start_ps, self._clock.now_ps)
+        return DmaTimes(start_ps, self._clock.now_ps)
 
     def _window(self, dma: _Dma) -> Steps:
         """Send READs, each when it has a place, one for each load in turn."""

@@ -2,13 +2,15 @@
 
 The oracle (`tests/oracle/`) is a second simulation of the same hardware, in plain SimPy, which
 shares no code with the model. It covers loads and stores of contiguous blocks in HBM and SRAM of
-one SIP. The machines have links with calendars (`noc.flow_control: unlimited`) and HBM with
-pseudo channels (`hbm.model: channels`); all other keys that act on such requests are drawn.
+one SIP, by DMAs without kernels and by kernels. The machines have links with calendars
+(`noc.flow_control: unlimited`) and HBM with pseudo channels (`hbm.model: channels`); all other keys
+that act on such requests are drawn. Requests of kernels are compared until the first kernel ends:
+its answer to the host, which the oracle does not model, is on the links then.
 """
 
 from collections.abc import Callable
 from functools import cache
-from itertools import count
+from itertools import chain, count
 from random import Random
 from typing import Any
 
@@ -17,10 +19,12 @@ import pytest
 from runtime.core.config_file import value_at, with_values
 from tests.oracle.machine import DmaTimes, OracleMachine
 from tests.support.chip_transfers import ChipTransfers
+from tests.support.kernel_moves import run_kernels
 from tests.support.random_dma_requests import (
     DmaCase,
     drawn_machine,
     equal_requests,
+    random_kernels,
     random_requests,
     regular_machine,
 )
@@ -54,6 +58,8 @@ def equal_pes(random: Random) -> DmaCase:
     return DmaCase(content, equal_requests(random, content))
 
 
+FOR_KEYS = {"sip.cube_mesh.w": 2, "sip.cube_mesh.h": 2, "pe.tcm.bw_gbs": 200.0}
+"""With this bandwidth, the port of a TCM is slower than the link of its PE."""
 KEYS = (
     "ns_per_mm",
     "packet_bytes",
@@ -92,7 +98,9 @@ KEYS = (
 """Keys that act on the times of the oracle, without those of the numbers of cubes and PEs."""
 Draws = Callable[[Random], DmaCase]
 DRAWS: tuple[Draws, ...] = (one_request, one_pe, several_pes, regular_cubes, equal_pes)
-CASES, NIGHTLY_CASES = 12, 200
+CASES, KERNEL_CASES, NIGHTLY_CASES = 10, 4, 200
+FOR_KERNELS = {"sip.io_chiplet.io_cpu.launch_margin_ns": 500.0}
+"""With this margin, no command of a launch is on the links when the kernels start."""
 
 
 def by_the_oracle(case: DmaCase) -> list[DmaTimes]:
@@ -110,6 +118,31 @@ def test_every_request_starts_and_ends_at_the_same_picosecond(draw: Draws) -> No
         assert by_the_chip(case) == by_the_oracle(case), f"{draw.__name__} {seed}"
 
 
+def kernel_times(seed: int) -> tuple[list[DmaTimes], list[DmaTimes]]:
+    """The times of the requests of kernels on a drawn machine, by the chip and by the oracle."""
+    random = Random(seed)
+    content = with_values((drawn_machine, regular_machine)[seed % 2](random), FOR_KERNELS)
+    run = run_kernels(as_text(content), random_kernels(random, content, most=4))
+    by_oracle = OracleMachine(content).kernel_times(run.start_ps, run.commands)
+    pairs = zip(chain(*run.times), chain(*by_oracle), strict=True)
+    compared = [(chip, oracle) for chip, oracle in pairs if chip.end_ps <= run.first_end_ps]
+    assert len(compared) >= len(run.commands) / 2
+    return [chip for chip, _ in compared], [oracle for _, oracle in compared]
+
+
+def test_requests_of_kernels_have_the_times_of_the_oracle() -> None:
+    for seed in range(KERNEL_CASES):
+        by_chip, by_oracle = kernel_times(seed)
+        assert by_chip == by_oracle, f"kernels {seed}"
+
+
+@pytest.mark.nightly
+def test_requests_of_more_kernels_have_the_times_of_the_oracle() -> None:
+    for seed in range(KERNEL_CASES, NIGHTLY_CASES):
+        by_chip, by_oracle = kernel_times(seed)
+        assert by_chip == by_oracle, f"kernels {seed}"
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("draw", DRAWS)
 def test_more_machines_have_the_times_of_the_oracle(draw: Draws) -> None:
@@ -122,7 +155,7 @@ def test_more_machines_have_the_times_of_the_oracle(draw: Draws) -> None:
 def regular_times(seed: int) -> tuple[DmaCase, list[DmaTimes]]:
     """A case on a regular machine with the times of the oracle."""
     random = Random(seed)
-    content = with_values(regular_machine(random), {"sip.cube_mesh.w": 2, "sip.cube_mesh.h": 2})
+    content = with_values(regular_machine(random), FOR_KEYS)
     case = DmaCase(content, random_requests(random, content, pes=6, most=20))
     return case, by_the_oracle(case)
 

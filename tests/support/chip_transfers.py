@@ -1,4 +1,4 @@
-"""The DMA requests of an oracle on the chip of the model, without kernels."""
+"""The DMA requests of the oracle on the chip of the model, without kernels."""
 
 from collections.abc import Sequence
 
@@ -16,15 +16,15 @@ from tests.oracle.machine import DmaRequest, DmaTimes
 class ChipTransfers:
     """A chip of one SIP with the keys of a topology file in YAML, whose DMAs have requests."""
 
-    def __init__(self, text: str, requests: Sequence[DmaRequest]) -> None:
+    def __init__(self, text: str, requests: Sequence[tuple[int, DmaRequest]]) -> None:
         self._engine, self._records = Engine(), list[OpRecord]()
         self._log = OpLog(self._keep)
         spec = chip_spec(parse_topology(text, "topology.yaml", 1), data=False)
         self._addresses = spec.addresses
         self._chip = Chip(spec, 0, self._engine, self._log)
         self._completed = list[int]()
-        for number, request in enumerate(requests):
-            self._engine.at(request.time_ps, self._submit, number, request)
+        for number, (time_ps, request) in enumerate(requests):
+            self._engine.at(time_ps, self._submit, number, request)
 
     def times(self) -> list[DmaTimes]:
         """The times of all requests, in their order."""
@@ -32,7 +32,8 @@ class ChipTransfers:
         self._log.flush()
         # A record is appended in the event in which its request completes.
         records = dict(zip(self._completed, self._records, strict=True))
-        return [DmaTimes(*_times_of(records[number])) for number in range(len(records))]
+        in_order = (records[number] for number in range(len(records)))
+        return [DmaTimes(record.start_ps, record.end_ps) for record in in_order]
 
     def _keep(self, records: bytes) -> None:
         self._records.extend(decode_records(records, "the log"))
@@ -46,11 +47,7 @@ class ChipTransfers:
         done.then(lambda _: self._completed.append(number))
 
     def _address(self, request: DmaRequest) -> int:
-        kind, *place = request.memory
+        kind, cube, *pe = request.memory
         if kind == "sram":
-            return self._addresses.cube_sram_addr(0, *place, request.offset)
-        return self._addresses.pe_hbm_addr(0, *place, request.offset)
-
-
-def _times_of(record: OpRecord) -> tuple[int, int]:
-    return record.start_ps, record.end_ps
+            return self._addresses.cube_sram_addr(0, cube, request.offset)
+        return self._addresses.pe_hbm_addr(0, cube, pe[0], request.offset)

@@ -17,12 +17,28 @@ RESTRICTED: dict[str, Any] = {
     "hbm.model": "channels",
 }
 """What the oracle does not model has these values."""
+ROUNDED = (
+    "ucie.overhead_ns",
+    "xbar.overhead_ns",
+    "cube.noc.router_overhead_ns",
+    "cube.sram.overhead_ns",
+    "cube.hbm_ctrl.overhead_ns",
+    "cube.hbm_ctrl.latency_ns",
+    "cube.hbm_ctrl.switch_penalty_ns",
+    "pe.dma.overhead_ns",
+    "pe.cpu.overhead_ns",
+    "pe.scheduler.overhead_ns",
+    "pe.mmu.overhead_ns",
+)
+"""Times which are no whole picoseconds in drawn machines."""
 VARIED = (
     "packet_bytes",
     "hbm.burst_bytes",
     "hbm.num_pcs",
     "xbar.to_hbm_bw_gbs",
     "ucie.bw_gbs",
+    "cube.noc.rows",
+    "cube.noc.cols",
     "cube.noc.hbm_hole_mm",
     "cube.hbm_ctrl.latency_ns",
     "cube.hbm_ctrl.switch_penalty_ns",
@@ -31,16 +47,22 @@ VARIED = (
 """Keys of regular machines of which some are drawn."""
 
 
+TimedRequest = tuple[int, DmaRequest]
+"""A request with the time at which a DMA gets it."""
+
+
 class DmaCase(NamedTuple):
     """The keys of a machine, and what its PEs load and store."""
 
     content: dict[str, Any]
-    requests: list[DmaRequest]
+    requests: list[TimedRequest]
 
 
 def drawn_machine(random: Random) -> dict[str, Any]:
     """A machine of which all keys that the oracle reads are drawn."""
     content = with_values(random_content(random), RESTRICTED | _few_places(random))
+    times_ns = {key: value_at(content, key) + random.randrange(10_000) / 1e6 for key in ROUNDED}
+    content = with_values(content, {key: round(ns, 6) for key, ns in times_ns.items()})
     assert not refusals(content)
     return content
 
@@ -56,32 +78,30 @@ def regular_machine(random: Random) -> dict[str, Any]:
 
 def random_requests(
     random: Random, content: dict[str, Any], pes: int, most: int
-) -> list[DmaRequest]:
+) -> list[TimedRequest]:
     """At most `most` requests of at most `pes` PEs, most of them for three of the memories."""
     all_pes, memories = _nodes(content)
     used = random.sample(all_pes, min(len(all_pes), pes))
     hot = random.sample(memories, min(len(memories), 3))
-    requests = list[DmaRequest]()
+    requests = list[TimedRequest]()
     for _ in range(random.randint(1, most)):
         pe = random.choice(used)
         memory = random.choice((*hot, random.choice(memories), ("hbm", *pe[1:])))
-        requests.append(
-            DmaRequest(
-                time_ps=random.choice((0, 0, 1000, random.randint(0, 300_000))),
-                pe=pe,
-                loads=random.random() < 0.5,
-                memory=memory,
-                offset=random.choice((0, 256, 4096, random.randint(0, 100_000))),
-                nbytes=_size(random, content["packet_bytes"]),
-            )
+        request = DmaRequest(
+            pe=pe,
+            loads=random.random() < 0.5,
+            memory=memory,
+            offset=random.choice((0, 256, 4096, random.randint(0, 100_000))),
+            nbytes=_size(random, content["packet_bytes"]),
         )
+        requests.append((random.choice((0, 0, 1000, random.randint(0, 300_000))), request))
     return requests
 
 
-def equal_requests(random: Random, content: dict[str, Any]) -> list[DmaRequest]:
+def equal_requests(random: Random, content: dict[str, Any]) -> list[TimedRequest]:
     """All PEs do the same at the same times: to their own slices, to one, to others, to SRAM."""
     pes, _ = _nodes(content)
-    requests = list[DmaRequest]()
+    requests = list[TimedRequest]()
     for _ in range(random.randint(1, 3)):
         loads, distance, hot = random.random() < 0.5, random.randrange(len(pes)), random.choice(pes)
         time_ps, offset = random.choice((0, 0, 5000)), random.choice((0, random.randint(0, 9999)))
@@ -90,8 +110,38 @@ def equal_requests(random: Random, content: dict[str, Any]) -> list[DmaRequest]:
             other = pes[(number + distance) % len(pes)]
             memories: list[Node] = [("hbm", *each[1:]) for each in (pe, hot, other)]
             memory = [*memories, ("sram", pe[1])][which]
-            requests.append(DmaRequest(time_ps, pe, loads, memory, offset, nbytes))
+            requests.append((time_ps, DmaRequest(pe, loads, memory, offset, nbytes)))
     return requests
+
+
+class KernelMove(NamedTuple):
+    """A load or a store of a kernel, in the part of a tensor that a PE of the SIP has."""
+
+    loads: bool
+    owner: int
+    begin: int
+    nbytes: int
+    waits: bool
+
+
+def random_kernels(random: Random, content: dict[str, Any], most: int) -> list[list[KernelMove]]:
+    """A kernel for each PE: a load of its own part, then at most `most` moves of any part.
+
+    The moves of a kernel have different sizes, by which they are found again. All stores of all
+    kernels are to different addresses.
+    """
+    pes, _ = _nodes(content)
+    packet, kernels = content["packet_bytes"], list[list[KernelMove]]()
+    for number, _ in enumerate(pes):
+        sizes = random.sample(range(1, 3 * packet), random.randint(1, most))
+        moves = [KernelMove(True, number, 0, 3 * packet + number, True)]
+        for index, nbytes in enumerate(sizes):
+            loads, owner = random.random() < 0.5, random.randrange(len(pes))
+            stored = 4 + most * number + index
+            begin = random.randrange(1000) if loads else stored * 3 * packet
+            moves.append(KernelMove(loads, owner, begin, nbytes, random.random() < 0.5))
+        kernels.append(moves)
+    return kernels
 
 
 def _few_places(random: Random) -> dict[str, Any]:
