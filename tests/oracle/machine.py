@@ -191,7 +191,7 @@ class OracleMachine:
             load.complete.succeed()
 
     def _store(self, dma: _Dma, store: _Progress) -> Steps:
-        """Send packets, each of which queues at the port of TCM when the one before it begins."""
+        """Send packets, each of which queues at the port of TCM when its predecessor begins."""
         while store.sent < store.request.nbytes:
             arrival, (offset, nbytes) = self._clock.cause, store.next_piece(self._packet_bytes)
             left_ps = yield from dma.port.begin(nbytes, self._clock.now_ps)

@@ -8,56 +8,22 @@ that act on such requests are drawn. Requests of kernels are compared until the 
 its answer to the host, which the oracle does not model, is on the links then.
 """
 
-from collections.abc import Callable
 from functools import cache
-from itertools import chain, count
+from itertools import count
 from random import Random
 from typing import Any
 
 import pytest
 
 from runtime.core.config_file import value_at, with_values
-from tests.oracle.machine import DmaTimes, OracleMachine
-from tests.support.chip_transfers import ChipTransfers
-from tests.support.kernel_moves import run_kernels
-from tests.support.random_dma_requests import (
-    DmaCase,
-    drawn_machine,
-    equal_requests,
-    random_kernels,
-    random_requests,
-    regular_machine,
-)
-from tests.support.random_topologies import as_text, other, refusals
+from tests.oracle.machine import DmaTimes
+from tests.support.oracle_cases import DRAWS, Draws, by_the_chip, by_the_oracle, kernel_times
+from tests.support.random_dma_requests import DmaCase, random_requests, regular_machine
+from tests.support.random_topologies import other, refusals
 
 pytestmark = pytest.mark.slow
 
-
-def one_request(random: Random) -> DmaCase:
-    content = drawn_machine(random)
-    return DmaCase(content, random_requests(random, content, pes=1, most=1))
-
-
-def one_pe(random: Random) -> DmaCase:
-    content = drawn_machine(random)
-    return DmaCase(content, random_requests(random, content, pes=1, most=12))
-
-
-def several_pes(random: Random) -> DmaCase:
-    content = drawn_machine(random)
-    return DmaCase(content, random_requests(random, content, pes=6, most=20))
-
-
-def regular_cubes(random: Random) -> DmaCase:
-    content = regular_machine(random)
-    return DmaCase(content, random_requests(random, content, pes=8, most=20))
-
-
-def equal_pes(random: Random) -> DmaCase:
-    content = regular_machine(random)
-    return DmaCase(content, equal_requests(random, content))
-
-
+CASES, KERNEL_CASES, NIGHTLY_CASES = 10, 4, 200
 FOR_KEYS = {"sip.cube_mesh.w": 2, "sip.cube_mesh.h": 2, "pe.tcm.bw_gbs": 200.0}
 """With this bandwidth, the port of a TCM is slower than the link of its PE."""
 KEYS = (
@@ -96,19 +62,6 @@ KEYS = (
     "pe.tcm.bw_gbs",
 )
 """Keys that act on the times of the oracle, without those of the numbers of cubes and PEs."""
-Draws = Callable[[Random], DmaCase]
-DRAWS: tuple[Draws, ...] = (one_request, one_pe, several_pes, regular_cubes, equal_pes)
-CASES, KERNEL_CASES, NIGHTLY_CASES = 10, 4, 200
-FOR_KERNELS = {"sip.io_chiplet.io_cpu.launch_margin_ns": 500.0}
-"""With this margin, no command of a launch is on the links when the kernels start."""
-
-
-def by_the_oracle(case: DmaCase) -> list[DmaTimes]:
-    return OracleMachine(case.content).times(case.requests)
-
-
-def by_the_chip(case: DmaCase) -> list[DmaTimes]:
-    return ChipTransfers(as_text(case.content), case.requests).times()
 
 
 @pytest.mark.parametrize("draw", DRAWS)
@@ -116,18 +69,6 @@ def test_every_request_starts_and_ends_at_the_same_picosecond(draw: Draws) -> No
     for seed in range(CASES):
         case = draw(Random(seed))
         assert by_the_chip(case) == by_the_oracle(case), f"{draw.__name__} {seed}"
-
-
-def kernel_times(seed: int) -> tuple[list[DmaTimes], list[DmaTimes]]:
-    """The times of the requests of kernels on a drawn machine, by the chip and by the oracle."""
-    random = Random(seed)
-    content = with_values((drawn_machine, regular_machine)[seed % 2](random), FOR_KERNELS)
-    run = run_kernels(as_text(content), random_kernels(random, content, most=4))
-    by_oracle = OracleMachine(content).kernel_times(run.start_ps, run.commands)
-    pairs = zip(chain(*run.times), chain(*by_oracle), strict=True)
-    compared = [(chip, oracle) for chip, oracle in pairs if chip.end_ps <= run.first_end_ps]
-    assert len(compared) >= len(run.commands) / 2
-    return [chip for chip, _ in compared], [oracle for _, oracle in compared]
 
 
 def test_requests_of_kernels_have_the_times_of_the_oracle() -> None:

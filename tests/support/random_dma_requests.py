@@ -17,6 +17,8 @@ RESTRICTED: dict[str, Any] = {
     "hbm.model": "channels",
 }
 """What the oracle does not model has these values."""
+AROUND = {"sip.cube_mesh.w": 1, "sip.cube_mesh.h": 3, "cube.noc.cols": 7}
+"""Keys with which routes through the cube in the middle pass the hole on either side."""
 ROUNDED = (
     "ucie.overhead_ns",
     "xbar.overhead_ns",
@@ -73,7 +75,7 @@ def regular_machine(random: Random) -> dict[str, Any]:
     mesh = {f"sip.cube_mesh.{side}": random.choice((1, 2, 3)) for side in "wh"}
     paths = random.sample(VARIED, random.randint(0, 4))
     other = {path: drawn(path, random, value_at(content, path), (12.0, 12.0)) for path in paths}
-    return with_values(content, mesh | other)
+    return with_values(content, mesh | other | (AROUND if random.random() < 0.3 else {}))
 
 
 def random_requests(
