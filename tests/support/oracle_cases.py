@@ -10,6 +10,7 @@ from tests.support.chip_transfers import ChipTransfers
 from tests.support.kernel_moves import run_kernels
 from tests.support.random_dma_requests import (
     DmaCase,
+    coarse_machine,
     drawn_machine,
     equal_requests,
     random_kernels,
@@ -44,8 +45,26 @@ def equal_pes(random: Random) -> DmaCase:
     return DmaCase(content, equal_requests(random, content))
 
 
+def coarse_times(random: Random) -> DmaCase:
+    content = coarse_machine(random)
+    requests = random_requests(random, content, pes=8, most=30)
+    # Whole bursts, at times that are equal or differ by whole nanoseconds.
+    whole = [
+        (time_ps // 1000 % 5 * 1000, each._replace(offset=each.offset // 64 * 64))
+        for time_ps, each in requests
+    ]
+    return DmaCase(content, whole)
+
+
 Draws = Callable[[Random], DmaCase]
-DRAWS: tuple[Draws, ...] = (one_request, one_pe, several_pes, regular_cubes, equal_pes)
+DRAWS: tuple[Draws, ...] = (
+    one_request,
+    one_pe,
+    several_pes,
+    regular_cubes,
+    equal_pes,
+    coarse_times,
+)
 FOR_KERNELS = {"sip.io_chiplet.io_cpu.launch_margin_ns": 500.0}
 """With this margin, no command of a launch is on the links when the kernels start."""
 

@@ -19,7 +19,7 @@ RESTRICTED: dict[str, Any] = {
 """What the oracle does not model has these values."""
 AROUND = {"sip.cube_mesh.w": 1, "sip.cube_mesh.h": 3, "cube.noc.cols": 7}
 """Keys with which routes through the cube in the middle pass the hole on either side."""
-ROUNDED = (
+TIMES = (
     "ucie.overhead_ns",
     "xbar.overhead_ns",
     "cube.noc.router_overhead_ns",
@@ -32,7 +32,16 @@ ROUNDED = (
     "pe.scheduler.overhead_ns",
     "pe.mmu.overhead_ns",
 )
-"""Times which are no whole picoseconds in drawn machines."""
+"""No whole picoseconds in drawn machines, 0 to 2 ns in coarse ones."""
+BANDWIDTHS = (
+    "ucie.bw_gbs",
+    "xbar.to_hbm_bw_gbs",
+    "cube.noc.link_bw_gbs",
+    "cube.sram_to_router_bw_gbs",
+    "pe.to_router_bw_gbs",
+    "pe.tcm.bw_gbs",
+)
+"""Powers of two in coarse machines."""
 VARIED = (
     "packet_bytes",
     "hbm.burst_bytes",
@@ -63,7 +72,7 @@ class DmaCase(NamedTuple):
 def drawn_machine(random: Random) -> dict[str, Any]:
     """A machine of which all keys that the oracle reads are drawn."""
     content = with_values(random_content(random), RESTRICTED | _few_places(random))
-    times_ns = {key: value_at(content, key) + random.randrange(10_000) / 1e6 for key in ROUNDED}
+    times_ns = {key: value_at(content, key) + random.randrange(10_000) / 1e6 for key in TIMES}
     content = with_values(content, {key: round(ns, 6) for key, ns in times_ns.items()})
     assert not refusals(content)
     return content
@@ -78,6 +87,28 @@ def regular_machine(random: Random) -> dict[str, Any]:
     return with_values(content, mesh | other | (AROUND if random.random() < 0.3 else {}))
 
 
+def coarse_machine(random: Random) -> dict[str, Any]:
+    """A machine in which all times are multiples of a quarter of a nanosecond, and few are not
+    equal to another one.
+    """
+    values: dict[str, Any] = {
+        "sip.cube_mesh.w": random.choice((1, 2)),
+        "sip.cube_mesh.h": random.choice((1, 2)),
+        "ns_per_mm": 0.0,
+        "packet_bytes": random.choice((64, 128, 256)),
+        "control_bytes": random.choice((16, 64)),
+        "hbm.burst_bytes": random.choice((64, 128)),
+        "hbm.num_pcs": random.choice((1, 2, 4, 8)),
+        "hbm.pc_bw_gbs": random.choice((16, 32, 64)),
+        "cube.hbm_ctrl.efficiency": 1.0,
+    }
+    values |= {key: random.choice((0.0, 1.0, 2.0)) for key in TIMES}
+    values |= {key: random.choice((64, 128, 256)) for key in BANDWIDTHS}
+    content = with_values(default_content(), RESTRICTED | _few_places(random) | values)
+    assert not refusals(content)
+    return content
+
+
 def random_requests(
     random: Random, content: dict[str, Any], pes: int, most: int
 ) -> list[TimedRequest]:
@@ -88,7 +119,8 @@ def random_requests(
     requests = list[TimedRequest]()
     for _ in range(random.randint(1, most)):
         pe = random.choice(used)
-        memory = random.choice((*hot, random.choice(memories), ("hbm", *pe[1:])))
+        near: list[Node] = [("hbm", *pe[1:]), ("sram", pe[1])]
+        memory = random.choice((*hot, random.choice(memories), *near))
         request = DmaRequest(
             pe=pe,
             loads=random.random() < 0.5,
