@@ -36,14 +36,6 @@ MORE = (
         noticed_by="",
     ),
     Mutant(
-        name="oracle-no-translation",
-        file="sip_node/programs/kernel_issue.py",
-        old=" + ps_from_ns(pe.mmu.overhead_ns)",
-        new="",
-        breaks="A command with virtual addresses is translated first.",
-        noticed_by="",
-    ),
-    Mutant(
         name="oracle-a-picosecond-more",
         file="sip_node/chip/fabric/server.py",
         old="        tail = start - (-nbytes * denominator // numerator)\n",

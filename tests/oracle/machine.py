@@ -17,13 +17,18 @@ from tests.oracle.servers import ChannelMemory, MomentClock, QueueServer, Steps
 
 
 class DmaRequest(NamedTuple):
-    """A load or a store of `nbytes` at `offset` of a memory, by the DMA of `pe`."""
+    """A load or a store of `nbytes` by the DMA of `pe`, the first of them at `offset` of a memory.
+
+    They are rows of `row_bytes` at a pitch; a block without gaps is a part of one long row.
+    """
 
     pe: Node
     loads: bool
     memory: Node
     offset: int
     nbytes: int
+    row_bytes: int = 1 << 62
+    pitch: int = 0
 
 
 class KernelCommand(NamedTuple):
@@ -51,10 +56,10 @@ class _Progress:
     end_ps: int = 0
 
     def next_piece(self, packet_bytes: int) -> tuple[int, int]:
-        """Offset and bytes of the next packet."""
+        """The begin of the next packet, among the bytes of the request, and its bytes."""
         begin = self.sent
         self.sent = min(begin + packet_bytes, self.request.nbytes)
-        return self.request.offset + begin, self.sent - begin
+        return begin, self.sent - begin
 
 
 class _Dma(NamedTuple):
@@ -121,16 +126,18 @@ class OracleMachine:
         gbs = exact(hbm["pc_bw_gbs"]) * exact(control["efficiency"])
         return ChannelMemory(self._clock, hbm["num_pcs"], gbs, in_ps(control["switch_penalty_ns"]))
 
-    def _shares(self, memory: Node, offset: int, nbytes: int, *, writes: bool) -> dict[int, int]:
-        """The bytes of an access on each channel. Those of HBM change with each burst."""
-        if memory[0] == "sram":
-            return {int(writes): nbytes}
+    def _shares(self, request: DmaRequest, begin: int, nbytes: int) -> dict[int, int]:
+        """The bytes of a packet on each channel. Those of HBM change with each burst."""
+        if request.memory[0] == "sram":
+            return {int(not request.loads): nbytes}
         burst, shares = self._keys["hbm"]["burst_bytes"], dict[int, int]()
         while nbytes:
-            piece = min(burst - offset % burst, nbytes)
+            row, column = divmod(begin, request.row_bytes)
+            offset = request.offset + row * request.pitch + column
+            piece = min(request.row_bytes - column, burst - offset % burst, nbytes)
             channel = offset // burst % self._keys["hbm"]["num_pcs"]
             shares[channel] = shares.get(channel, 0) + piece
-            offset, nbytes = offset + piece, nbytes - piece
+            begin, nbytes = begin + piece, nbytes - piece
         return shares
 
     def _new_dma(self, _pe: Node) -> _Dma:
@@ -170,12 +177,12 @@ class OracleMachine:
             if load.sent < load.request.nbytes:
                 dma.loads.put(load)
 
-    def _read(self, dma: _Dma, load: _Progress, offset: int, nbytes: int) -> Steps:
+    def _read(self, dma: _Dma, load: _Progress, begin: int, nbytes: int) -> Steps:
         """A READ to the memory, and its packet of data back to the TCM."""
         clock, pe, memory = self._clock, load.request.pe, load.request.memory
         tail_ps = yield from self._travel(pe, memory, self._control_bytes, clock.now_ps)
         yield from clock.moment(tail_ps)
-        shares = self._shares(memory, offset, nbytes, writes=False)
+        shares = self._shares(load.request, begin, nbytes)
         start_ps, end_ps = yield from self._memory(memory).begin(
             load, shares, tail_ps, writes=False
         )
@@ -193,16 +200,16 @@ class OracleMachine:
     def _store(self, dma: _Dma, store: _Progress) -> Steps:
         """Send packets, each of which queues at the port of TCM when its predecessor begins."""
         while store.sent < store.request.nbytes:
-            arrival, (offset, nbytes) = self._clock.cause, store.next_piece(self._packet_bytes)
+            arrival, (begin, nbytes) = self._clock.cause, store.next_piece(self._packet_bytes)
             left_ps = yield from dma.port.begin(nbytes, self._clock.now_ps)
             yield from self._clock.moment(self._clock.now_ps, arrival)
-            self._clock.process(self._write(store, offset, nbytes, left_ps))
+            self._clock.process(self._write(store, begin, nbytes, left_ps))
 
-    def _write(self, store: _Progress, offset: int, nbytes: int, tail_ps: int) -> Steps:
+    def _write(self, store: _Progress, begin: int, nbytes: int, tail_ps: int) -> Steps:
         """A packet to the memory; after the last one, the acknowledgement of all."""
         clock, pe, memory = self._clock, store.request.pe, store.request.memory
         tail_ps = yield from self._travel(pe, memory, nbytes, tail_ps)
-        shares = self._shares(memory, offset, nbytes, writes=True)
+        shares = self._shares(store.request, begin, nbytes)
         _, end_ps = yield from self._memory(memory).begin(store, shares, tail_ps, writes=True)
         store.served += nbytes
         store.end_ps = max(store.end_ps, end_ps)

@@ -41,7 +41,9 @@ class ChipTransfers:
     def _submit(self, number: int, request: DmaRequest) -> None:
         _, cube, pe = request.pe
         near = Operand(self._addresses.pe_tcm_addr(0, cube, pe, 0), (request.nbytes,), "i8")
-        far = Operand(self._address(request), (request.nbytes,), "i8")
+        rows, strides = request.nbytes // request.row_bytes, (request.pitch, 1)
+        block = ((rows, request.row_bytes), "i8", strides) if rows else ((request.nbytes,), "i8")
+        far = Operand(self._address(request), *block)
         dma = self._chip.pe(PeCoordinates(0, cube, pe)).dma
         done = dma.read(far, near) if request.loads else dma.write(near, far, b"")
         done.then(lambda _: self._completed.append(number))

@@ -128,8 +128,19 @@ def random_requests(
             offset=random.choice((0, 256, 4096, random.randint(0, 100_000))),
             nbytes=_size(random, content["packet_bytes"]),
         )
+        if random.random() < 0.25:
+            request = _in_rows(random, request, content["hbm"])
         requests.append((random.choice((0, 0, 1000, random.randint(0, 300_000))), request))
     return requests
+
+
+def _in_rows(random: Random, request: DmaRequest, hbm: dict[str, Any]) -> DmaRequest:
+    """The request in whole rows with gaps, which lie on all channels or on one."""
+    row_bytes = random.choice((1, 32, 100, 128, 1000))
+    period = max(row_bytes, hbm["burst_bytes"] * hbm["num_pcs"])
+    pitch = random.choice((period, row_bytes + random.randint(1, 3000)))
+    nbytes = max(1, request.nbytes // row_bytes) * row_bytes
+    return request._replace(nbytes=nbytes, row_bytes=row_bytes, pitch=pitch)
 
 
 def equal_requests(random: Random, content: dict[str, Any]) -> list[TimedRequest]:
