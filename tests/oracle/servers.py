@@ -83,7 +83,11 @@ class _Waiting(NamedTuple):
 
 
 class ChannelMemory:
-    """A controller with channels. Of each message, one packet at a time is in its queue."""
+    """A controller with channels. Of each message, one packet at a time is in its queue.
+
+    A packet that begins reserves all of its channels, so the end of its service is known then: it
+    is the place of the next packet of its message.
+    """
 
     def __init__(
         self, clock: MomentClock, channels: int, gbs: float | Fraction, penalty_ps: int

@@ -8,8 +8,11 @@ that act on such requests are drawn. Requests of kernels are compared until the 
 its answer to the host, which the oracle does not model, is on the links then.
 """
 
+import ast
+import sys
 from functools import cache
 from itertools import count
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -23,6 +26,7 @@ from tests.support.random_topologies import other, refusals
 
 pytestmark = pytest.mark.slow
 
+ORACLE = Path(__file__).parents[1] / "oracle"
 CASES, KERNEL_CASES, NIGHTLY_CASES = 10, 4, 200
 FOR_KEYS = {"sip.cube_mesh.w": 2, "sip.cube_mesh.h": 2, "pe.tcm.bw_gbs": 200.0}
 """With this bandwidth, the port of a TCM is slower than the link of its PE."""
@@ -90,6 +94,16 @@ def test_more_machines_have_the_times_of_the_oracle(draw: Draws) -> None:
     for seed in range(CASES, NIGHTLY_CASES):
         case = draw(Random(seed))
         assert by_the_chip(case) == by_the_oracle(case), f"{draw.__name__} {seed}"
+
+
+def test_the_oracle_imports_simpy_and_the_standard_library_alone() -> None:
+    trees = [ast.parse(path.read_text("utf-8")) for path in ORACLE.glob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
+    others = {name for name in names if not name.startswith(("simpy", "tests.oracle."))}
+    assert len(trees) == 3
+    assert others <= sys.stdlib_module_names | {"collections.abc"}
 
 
 @cache
