@@ -16,7 +16,7 @@ from tests.oracle.routes import Hop, Keys, Node, SipRoutes, exact, in_ps
 from tests.oracle.servers import ChannelMemory, MomentClock, QueueServer, Steps
 
 
-class DmaRequest(NamedTuple):
+class OracleRequest(NamedTuple):
     """A load or a store of `nbytes` by the DMA of `pe`, the first of them at `offset` of a memory.
 
     They are rows of `row_bytes` at a pitch; a block without gaps is a part of one long row.
@@ -34,11 +34,11 @@ class DmaRequest(NamedTuple):
 class KernelCommand(NamedTuple):
     """A command of a kernel, which goes on when the request is complete, or when it is queued."""
 
-    request: DmaRequest
+    request: OracleRequest
     waits: bool
 
 
-class DmaTimes(NamedTuple):
+class OracleTimes(NamedTuple):
     """When a request got a channel of its DMA, and when it was complete."""
 
     start_ps: int
@@ -49,7 +49,7 @@ class DmaTimes(NamedTuple):
 class _Progress:
     """A request with its bytes requested or sent, and those landed or written until `end_ps`."""
 
-    request: DmaRequest
+    request: OracleRequest
     complete: simpy.Event
     sent: int = 0
     served: int = 0
@@ -62,7 +62,7 @@ class _Progress:
         return begin, self.sent - begin
 
 
-class _Dma(NamedTuple):
+class _OracleDma(NamedTuple):
     """The engine of a PE: its channels, the port of its TCM, and the window of its loads.
 
     `places` has, for each free place of the window, when its packet lands and the cause of that.
@@ -84,19 +84,19 @@ class OracleMachine:
         self._memory, self._dma = cache(self._new_memory), cache(self._new_dma)
         self._latencies_ps = {"hbm": in_ps(keys["cube"]["hbm_ctrl"]["latency_ns"]), "sram": 0}
 
-    def times(self, requests: Sequence[tuple[int, DmaRequest]]) -> list[DmaTimes]:
+    def times(self, requests: Sequence[tuple[int, OracleRequest]]) -> list[OracleTimes]:
         """The times of requests, each of which is given to the DMA at a time."""
         done = [self._clock.process(self._request_at(*each)) for each in requests]
         self._clock.run()
-        return [cast("DmaTimes", each.value) for each in done]
+        return [cast("OracleTimes", each.value) for each in done]
 
     def kernel_times(
         self, start_ps: int, kernels: Sequence[Sequence[KernelCommand]]
-    ) -> list[list[DmaTimes]]:
+    ) -> list[list[OracleTimes]]:
         """The times of the requests of kernels, on a PE each, which start together."""
         done = [self._clock.process(self._kernel(start_ps, each)) for each in kernels]
         self._clock.run()
-        return [cast("list[DmaTimes]", each.value) for each in done]
+        return [cast("list[OracleTimes]", each.value) for each in done]
 
     def _kernel(self, start_ps: int, commands: Sequence[KernelCommand]) -> Steps:
         pe, requests = self._keys["pe"], list[simpy.Process]()
@@ -110,7 +110,7 @@ class OracleMachine:
         yield self._clock.all_of(requests)
         return [request.value for request in requests]
 
-    def _request_at(self, time_ps: int, request: DmaRequest) -> Steps:
+    def _request_at(self, time_ps: int, request: OracleRequest) -> Steps:
         yield from self._clock.moment(time_ps)
         return (yield from self._request(request))
 
@@ -126,7 +126,7 @@ class OracleMachine:
         gbs = exact(hbm["pc_bw_gbs"]) * exact(control["efficiency"])
         return ChannelMemory(self._clock, hbm["num_pcs"], gbs, in_ps(control["switch_penalty_ns"]))
 
-    def _shares(self, request: DmaRequest, begin: int, nbytes: int) -> dict[int, int]:
+    def _shares(self, request: OracleRequest, begin: int, nbytes: int) -> dict[int, int]:
         """The bytes of a packet on each channel. Those of HBM change with each burst."""
         if request.memory[0] == "sram":
             return {int(not request.loads): nbytes}
@@ -140,17 +140,17 @@ class OracleMachine:
             begin, nbytes = begin + piece, nbytes - piece
         return shares
 
-    def _new_dma(self, _pe: Node) -> _Dma:
+    def _new_dma(self, _pe: Node) -> _OracleDma:
         clock, keys = self._clock, self._keys["pe"]
         channels = simpy.Resource(clock, keys["dma"]["channels"])
         port = QueueServer(clock, keys["tcm"]["bw_gbs"])
-        dma = _Dma(channels, port, simpy.Store(clock), simpy.Store(clock))
+        dma = _OracleDma(channels, port, simpy.Store(clock), simpy.Store(clock))
         for _ in range(keys["dma"]["outstanding"]):
             dma.places.put((0, 0))
         clock.process(self._window(dma))
         return dma
 
-    def _request(self, request: DmaRequest) -> Steps:
+    def _request(self, request: OracleRequest) -> Steps:
         dma, progress = self._dma(request.pe), _Progress(request, self._clock.event())
         channel = dma.channels.request()
         yield channel
@@ -163,9 +163,9 @@ class OracleMachine:
             self._clock.process(self._store(dma, progress))
         yield progress.complete
         dma.channels.release(channel)
-        return DmaTimes(start_ps, self._clock.now_ps)
+        return OracleTimes(start_ps, self._clock.now_ps)
 
-    def _window(self, dma: _Dma) -> Steps:
+    def _window(self, dma: _OracleDma) -> Steps:
         """Send READs, each when it has a place, one for each load in turn."""
         while True:
             load: _Progress = yield dma.loads.get()
@@ -177,7 +177,7 @@ class OracleMachine:
             if load.sent < load.request.nbytes:
                 dma.loads.put(load)
 
-    def _read(self, dma: _Dma, load: _Progress, begin: int, nbytes: int) -> Steps:
+    def _read(self, dma: _OracleDma, load: _Progress, begin: int, nbytes: int) -> Steps:
         """A READ to the memory, and its packet of data back to the TCM."""
         clock, pe, memory = self._clock, load.request.pe, load.request.memory
         tail_ps = yield from self._travel(pe, memory, self._control_bytes, clock.now_ps)
@@ -197,7 +197,7 @@ class OracleMachine:
             yield from clock.moment(landed_ps, arrival)
             load.complete.succeed()
 
-    def _store(self, dma: _Dma, store: _Progress) -> Steps:
+    def _store(self, dma: _OracleDma, store: _Progress) -> Steps:
         """Send packets, each of which queues at the port of TCM when its predecessor begins."""
         while store.sent < store.request.nbytes:
             arrival, (begin, nbytes) = self._clock.cause, store.next_piece(self._packet_bytes)

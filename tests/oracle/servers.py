@@ -70,7 +70,7 @@ class QueueServer:
         self._queue.release(turn)
 
 
-class _Waiting(NamedTuple):
+class _QueuedPacket(NamedTuple):
     """A packet in the queue of a memory, sorted by its place; `shares` are bytes by channel."""
 
     place_ps: int
@@ -96,9 +96,9 @@ class ChannelMemory:
         # Of each channel: it is reserved until then, and its last access was a write.
         self._free_ps = [0] * channels
         self._wrote: list[bool | None] = [None] * channels
-        self._queue, self._numbers, self._wakes_ps = list[_Waiting](), 0, 0
+        self._queue, self._numbers, self._wakes_ps = list[_QueuedPacket](), 0, 0
         # By message: the packets behind that in the queue, and the end of the latest service.
-        self._behind = dict[Hashable, deque[_Waiting]]()
+        self._behind = dict[Hashable, deque[_QueuedPacket]]()
         self._ends_ps = dict[Hashable, int]()
 
     def begin(
@@ -108,7 +108,7 @@ class ChannelMemory:
 
         Returns when the last of its channels begins, and when all of its bytes are served.
         """
-        packet = _Waiting(0, 0, message, shares, tail_ps, writes, self._clock.event())
+        packet = _QueuedPacket(0, 0, message, shares, tail_ps, writes, self._clock.event())
         if message in self._behind:
             self._behind[message].append(packet)
         else:
@@ -116,7 +116,7 @@ class ChannelMemory:
             self._dispatch()
         return (yield packet.begins)
 
-    def _place(self, packet: _Waiting) -> None:
+    def _place(self, packet: _QueuedPacket) -> None:
         """Its place is now, or when the packet before it of its message has been served."""
         place_ps = max(self._clock.now_ps, self._ends_ps.get(packet.message, 0))
         self._numbers += 1
@@ -138,10 +138,10 @@ class ChannelMemory:
             self._wakes_ps = min(frees_ps)
             self._clock.process(self._wake(self._wakes_ps))
 
-    def _is_free(self, packet: _Waiting) -> bool:
+    def _is_free(self, packet: _QueuedPacket) -> bool:
         return any(self._free_ps[channel] <= self._clock.now_ps for channel in packet.shares)
 
-    def _serve(self, packet: _Waiting) -> None:
+    def _serve(self, packet: _QueuedPacket) -> None:
         self._queue.remove(packet)
         start_ps = end_ps = 0
         for channel, share in packet.shares.items():

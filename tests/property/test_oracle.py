@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from runtime.core.config_file import value_at, with_values
-from tests.oracle.machine import DmaTimes
+from tests.oracle.machine import OracleTimes
 from tests.support.oracle_cases import DRAWS, Draws, by_the_chip, by_the_oracle, kernel_times
 from tests.support.random_dma_requests import DmaCase, random_requests, regular_machine
 from tests.support.random_topologies import other, refusals
@@ -107,7 +107,7 @@ def test_the_oracle_imports_simpy_and_the_standard_library_alone() -> None:
 
 
 @cache
-def regular_times(seed: int) -> tuple[DmaCase, list[DmaTimes]]:
+def regular_times(seed: int) -> tuple[DmaCase, list[OracleTimes]]:
     """A case on a regular machine with the times of the oracle."""
     random = Random(seed)
     content = with_values(regular_machine(random), FOR_KEYS)

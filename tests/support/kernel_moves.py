@@ -7,7 +7,7 @@ from runtime import DPPolicy, tl, torch
 from runtime.core.trace import Operand, OpRecord
 from runtime.model.addresses import AddressMap, PhysAddr
 from runtime.model.topology import parse_topology
-from tests.oracle.machine import DmaRequest, DmaTimes, KernelCommand
+from tests.oracle.machine import KernelCommand, OracleRequest, OracleTimes
 from tests.oracle.routes import Node
 from tests.support.random_dma_requests import KernelMove
 from tests.support.world import simulate
@@ -23,7 +23,7 @@ class KernelRun(NamedTuple):
     start_ps: int
     first_end_ps: int
     commands: list[list[KernelCommand]]
-    times: list[list[DmaTimes]]
+    times: list[list[OracleTimes]]
 
 
 def run_kernels(text: str, kernels: Sequence[Sequence[KernelMove]]) -> KernelRun:
@@ -61,7 +61,7 @@ def run_kernels(text: str, kernels: Sequence[Sequence[KernelMove]]) -> KernelRun
             moved[record.cube * topology.pes_per_cube + record.pe][record.nbytes] = record
     commands = _commands(kernels, moved, AddressMap(topology), topology.pes_per_cube)
     times = [
-        [DmaTimes(by_size[move.nbytes].start_ps, by_size[move.nbytes].end_ps) for move in moves]
+        [OracleTimes(by_size[move.nbytes].start_ps, by_size[move.nbytes].end_ps) for move in moves]
         for moves, by_size in zip(kernels, moved, strict=True)
     ]
     return KernelRun(start_ps, min(record.end_ps for record in ends), commands, times)
@@ -86,6 +86,6 @@ def _commands(
         for move in moves:
             part = parts[move.owner]
             memory: Node = ("hbm", part.cube, part.pe)
-            request = DmaRequest(pe, move.loads, memory, part.offset + move.begin, move.nbytes)
+            request = OracleRequest(pe, move.loads, memory, part.offset + move.begin, move.nbytes)
             commands[-1].append(KernelCommand(request, move.waits))
     return commands

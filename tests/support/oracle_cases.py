@@ -5,7 +5,7 @@ from itertools import chain
 from random import Random
 
 from runtime.core.config_file import with_values
-from tests.oracle.machine import DmaTimes, OracleMachine
+from tests.oracle.machine import OracleMachine, OracleTimes
 from tests.support.chip_transfers import ChipTransfers
 from tests.support.kernel_moves import run_kernels
 from tests.support.random_dma_requests import (
@@ -69,17 +69,17 @@ FOR_KERNELS = {"sip.io_chiplet.io_cpu.launch_margin_ns": 500.0}
 """With this margin, no command of a launch is on the links when the kernels start."""
 
 
-def by_the_oracle(case: DmaCase) -> list[DmaTimes]:
+def by_the_oracle(case: DmaCase) -> list[OracleTimes]:
     """The times of all requests."""
     return OracleMachine(case.content).times(case.requests)
 
 
-def by_the_chip(case: DmaCase) -> list[DmaTimes]:
+def by_the_chip(case: DmaCase) -> list[OracleTimes]:
     """The times of all requests."""
     return ChipTransfers(as_text(case.content), case.requests).times()
 
 
-def kernel_times(seed: int) -> tuple[list[DmaTimes], list[DmaTimes]]:
+def kernel_times(seed: int) -> tuple[list[OracleTimes], list[OracleTimes]]:
     """The times of the requests of kernels on a drawn machine, by the chip and by the oracle."""
     random = Random(seed)
     content = with_values((drawn_machine, regular_machine)[seed % 2](random), FOR_KERNELS)

@@ -4,7 +4,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from runtime.core.config_file import value_at, with_values
-from tests.oracle.machine import DmaRequest
+from tests.oracle.machine import OracleRequest
 from tests.oracle.routes import Node
 from tests.support.random_topologies import default_content, drawn, random_content, refusals
 
@@ -58,7 +58,7 @@ VARIED = (
 """Keys of regular machines of which some are drawn."""
 
 
-TimedRequest = tuple[int, DmaRequest]
+TimedRequest = tuple[int, OracleRequest]
 """A request with the time at which a DMA gets it."""
 
 
@@ -121,7 +121,7 @@ def random_requests(
         pe = random.choice(used)
         near: list[Node] = [("hbm", *pe[1:]), ("sram", pe[1])]
         memory = random.choice((*hot, random.choice(memories), *near))
-        request = DmaRequest(
+        request = OracleRequest(
             pe=pe,
             loads=random.random() < 0.5,
             memory=memory,
@@ -134,7 +134,7 @@ def random_requests(
     return requests
 
 
-def _in_rows(random: Random, request: DmaRequest, hbm: dict[str, Any]) -> DmaRequest:
+def _in_rows(random: Random, request: OracleRequest, hbm: dict[str, Any]) -> OracleRequest:
     """The request in whole rows with gaps, which lie on all channels or on one."""
     row_bytes = random.choice((1, 32, 100, 128, 1000))
     period = max(row_bytes, hbm["burst_bytes"] * hbm["num_pcs"])
@@ -155,7 +155,7 @@ def equal_requests(random: Random, content: dict[str, Any]) -> list[TimedRequest
             other = pes[(number + distance) % len(pes)]
             memories: list[Node] = [("hbm", *each[1:]) for each in (pe, hot, other)]
             memory = [*memories, ("sram", pe[1])][which]
-            requests.append((time_ps, DmaRequest(pe, loads, memory, offset, nbytes)))
+            requests.append((time_ps, OracleRequest(pe, loads, memory, offset, nbytes)))
     return requests
 
 
