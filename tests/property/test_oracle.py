@@ -2,10 +2,10 @@
 
 The oracle (`tests/oracle/`) is a second simulation of the same hardware, in plain SimPy, which
 shares no code with the model. It covers loads and stores in HBM and SRAM of one SIP, of contiguous
-bytes and of rows at a pitch, by DMAs without kernels and by kernels. The machines have links with calendars
-(`noc.flow_control: unlimited`) and HBM with pseudo channels (`hbm.model: channels`); all other keys
-that act on such requests are drawn. Requests of kernels are compared until the first kernel ends:
-its answer to the host, which the oracle does not model, is on the links then.
+bytes and of rows at a pitch, by DMAs without kernels and by kernels. The machines have links with
+calendars (`noc.flow_control: unlimited`) and HBM with pseudo channels (`hbm.model: channels`); all
+other keys that act on such requests are drawn. Requests of kernels are compared until the first
+kernel ends: its answer to the host, which the oracle does not model, is on the links then.
 """
 
 import ast

@@ -41,6 +41,7 @@ class ChipTransfers:
     def _submit(self, number: int, request: OracleRequest) -> None:
         _, cube, pe = request.pe
         near = Operand(self._addresses.pe_tcm_addr(0, cube, pe, 0), (request.nbytes,), "i8")
+        assert not request.pitch or request.nbytes % request.row_bytes == 0, "whole rows"
         rows, strides = request.nbytes // request.row_bytes, (request.pitch, 1)
         block = ((rows, request.row_bytes), "i8", strides) if rows else ((request.nbytes,), "i8")
         far = Operand(self._address(request), *block)
