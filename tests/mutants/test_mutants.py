@@ -9,12 +9,13 @@ from kernbench.validate.plan import parts
 from tests.mutants import ALL
 from tests.mutants.key_reads import READS
 from tests.mutants.mutant import Mutant
+from tests.mutants.oracle import MORE
 from tests.support.changed_keys import drawn_keys
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("mutant", ALL + READS, ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", ALL + READS + MORE, ids=lambda mutant: mutant.name)
 def test_a_mutant_changes_its_file_to_other_valid_code(mutant: Mutant):
     edited = mutant.edited(ROOT)
     assert edited != (ROOT / mutant.file).read_text(encoding="utf-8")
