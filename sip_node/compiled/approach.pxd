@@ -1,6 +1,6 @@
 """The last links before the UCIe ports, in C: see approach.pyx."""
 
-from sip_node.compiled.packet cimport Packet
+from sip_node.chip.fabric.packet cimport Packet
 from sip_node.compiled.server cimport FifoServer, Service
 
 cdef struct Coming:

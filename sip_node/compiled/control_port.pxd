@@ -2,7 +2,7 @@
 
 from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.hops cimport Endpoint
-from sip_node.compiled.packet cimport Packet
+from sip_node.chip.fabric.packet cimport Packet
 from sip_node.compiled.ports cimport Outlet
 
 

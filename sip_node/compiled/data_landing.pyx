@@ -1,13 +1,12 @@
 """The DATA that a DMA engine has requested, in C; see `sip_node.chip.pe.data_landing`."""
 
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet, new_packet
 from sip_node.compiled.calendar cimport Calendar
 from sip_node.compiled.dma_requests cimport DmaRequests
 from sip_node.compiled.hops cimport Endpoint
-from sip_node.compiled.packet cimport Packet, new_packet
 from sip_node.compiled.ports cimport Outlet, Port
 from sip_node.compiled.read_window cimport ReadWindow
 from sip_node.compiled.server cimport Service
-from sip_node.compiled.transfer cimport Transfer
 
 
 cdef class DataLanding(Endpoint):
@@ -31,7 +30,7 @@ cdef class DataLanding(Endpoint):
         cdef Service service
         cdef bint complete
         cdef long long come = packet.size
-        cdef Transfer data = packet.transfer, write = None
+        cdef FabricTransfer data = packet.transfer, write = None
         # Bytes are counted, since the answers to two READs may come in either order.
         if come < data.total:
             come += <long long> self.come.pop(data, 0)
@@ -43,7 +42,7 @@ cdef class DataLanding(Endpoint):
         if write is None:
             self.port.serve(self.calendar.now_ps, tail_ps, packet.size, &service)
             if packet.train is not None:
-                packet.train.wait_at_port(
+                packet.train.at_port(
                     self.calendar.now_ps, service.start_ps, service.tail_ps
                 )
             tail_ps = service.tail_ps

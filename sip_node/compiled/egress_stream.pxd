@@ -2,11 +2,11 @@
 
 from sip_node.compiled.calendar cimport Actor, Calendar
 from sip_node.compiled.ports cimport Outlet, Port
-from sip_node.compiled.transfer cimport Transfer
+from sip_node.chip.fabric.packet cimport FabricTransfer
 
 
 cdef class Departure:
-    cdef Transfer transfer
+    cdef FabricTransfer transfer
     cdef long long total
     cdef long long packet_bytes
     cdef long long begin
@@ -21,6 +21,6 @@ cdef class EgressStream(Actor):
     cdef Outlet outlet
     cdef object left
 
-    cdef int begin(self, Transfer transfer, long long packet_bytes) except -1
+    cdef int begin(self, FabricTransfer transfer, long long packet_bytes) except -1
     cdef int reserve(self, Departure departure) except -1
     cdef int leave(self, Departure departure) except -1

@@ -1,10 +1,9 @@
 """Transfers that leave a port packet by packet, in C; see `sip_node.chip.fabric.egress_stream`."""
 
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
-from sip_node.compiled.packet cimport new_packet
+from sip_node.chip.fabric.packet cimport FabricTransfer, new_packet
 from sip_node.compiled.ports cimport Outlet, Port
 from sip_node.compiled.server cimport Service
-from sip_node.compiled.transfer cimport Transfer
 
 cdef enum:
     NORMAL = 1
@@ -21,11 +20,11 @@ cdef class EgressStream(Actor):
         self.calendar, self.number = engine, engine.enlist(self)
         self.port, self.outlet, self.left = Port(port), Outlet(fabric, node), left
 
-    def start(self, Transfer transfer not None, long long packet_bytes):
+    def start(self, FabricTransfer transfer not None, long long packet_bytes):
         """See `ReferenceEgressStream.start`."""
         self.begin(transfer, packet_bytes)
 
-    cdef int begin(self, Transfer transfer, long long packet_bytes) except -1:
+    cdef int begin(self, FabricTransfer transfer, long long packet_bytes) except -1:
         """`start` for C classes."""
         cdef Departure departure = Departure.__new__(Departure)
         departure.transfer, departure.packet_bytes = transfer, packet_bytes
@@ -44,7 +43,7 @@ cdef class EgressStream(Actor):
         self.port.serve(now_ps, now_ps, departure.nbytes, &service)
         departure.left_ps = service.tail_ps
         if departure.transfer.train is not None:
-            departure.transfer.train.wait_at_port(now_ps, service.start_ps, service.tail_ps)
+            departure.transfer.train.at_port(now_ps, service.start_ps, service.tail_ps)
         event.actor = self.number
         return self.calendar.insert(service.start_ps, NORMAL, event, departure)
 

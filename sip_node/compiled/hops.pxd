@@ -1,11 +1,10 @@
 """The traversal of routes in C: see hops.pyx."""
 
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.compiled.approach cimport Approach, Lookout
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
-from sip_node.compiled.packet cimport Packet
-from sip_node.compiled.packet_train cimport PacketTrain
+from sip_node.chip.fabric.packet_train cimport PacketTrain
 from sip_node.compiled.server cimport FifoServer, Service
-from sip_node.compiled.transfer cimport Transfer
 
 cdef struct Stage:
     # The delays before and after a link with a bandwidth, which are those of all its routes.
@@ -70,5 +69,4 @@ cdef class Hops(Actor):
     cdef int deliver(self, int node, Packet packet, long long tail_ps) except -1
 
 
-cdef PacketTrain train_of(Transfer transfer)
 cdef bint in_c(object server) except -1

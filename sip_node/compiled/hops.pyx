@@ -11,12 +11,11 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
 
 from sip_node.compiled.approach cimport Approach, Lookout
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
-from sip_node.compiled.packet cimport Packet
-from sip_node.compiled.packet_train cimport FIRST_STAGES, PacketTrain, new_train, wait_behind
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet, train_of
+from sip_node.chip.fabric.packet_train cimport FIRST_STAGES, PacketTrain, new_train, wait_behind
 from sip_node.compiled.prefetch cimport prefetch
 from sip_node.compiled.sender cimport Sender
 from sip_node.compiled.server cimport FifoServer, Service
-from sip_node.compiled.transfer cimport Transfer
 
 cdef enum:
     NORMAL = 1
@@ -141,7 +140,7 @@ cdef class Hops(Actor):
                 service.tail_ps,
             )
             if waited_ps:
-                packet.wait(waited_ps, <str> self.names[link])
+                packet.queued(waited_ps, <str> self.names[link])
         event.tail_ps = service.tail_ps + stage.post_ps
         if packet.approach is not None and event.step == route.length:
             route.approach.reserve(packet, service.start_ps + stage.post_ps, event.tail_ps)
@@ -194,13 +193,6 @@ cdef class Hops(Actor):
         return self.lookout.approach(
             last, <FifoServer> server, self.stages[last].pre_ps, self.stages[last].post_ps
         )
-
-
-cdef PacketTrain train_of(Transfer transfer):
-    """The train of a transfer in the SIP that sends it."""
-    if transfer.train is None:
-        transfer.train = new_train(None)
-    return transfer.train
 
 
 cdef bint in_c(server) except -1:

@@ -6,12 +6,12 @@ An end in Python is called by its `arrive`.
 
 from runtime.core.errors import InvariantError
 from runtime.core.trace import IO_CHIPLET, NO_PE
+from sip_node.chip.fabric.packet cimport Packet
 from sip_node.compiled.calendar cimport Actor, Calendar
 from sip_node.compiled.hops cimport in_c
 from sip_node.compiled.op_log cimport OpLog
 from sip_node.compiled.operation cimport FOR_LINK, Operation
-from sip_node.compiled.packet cimport Packet
-from sip_node.compiled.packet_train cimport new_train, wait_at_link
+from sip_node.chip.fabric.packet_train cimport new_train, wait_at_link
 from sip_node.compiled.server cimport FifoServer, Service
 
 # By kind, the name of a record.
@@ -142,9 +142,9 @@ cdef class LinkEgress:
             begun.train, 0, self.calendar.now_ps, start_ps, left_ps
         )
         if waited_ps:
-            packet.wait(waited_ps, self.port.name)
-        begun.train.times.note_links(packet.link_ps, packet.longest_link)
-        return begun.train.times.note_memory(packet.train.times.memory_ps)
+            packet.queued(waited_ps, self.port.name)
+        begun.train.times.at_links(packet.link_ps, packet.longest_link)
+        return begun.train.times.at_memory(packet.train.times.memory_ps)
 
     cdef int depart(self, Packet packet, long long head_ps, long long tail_ps) except -1:
         """Give a packet, with its number, to the other end."""

@@ -1,11 +1,10 @@
 """The packets of transfers to and from a memory in C: see memory_packets.pyx."""
 
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.compiled.calendar cimport Calendar
 from sip_node.compiled.hops cimport Endpoint
 from sip_node.compiled.memory_queue cimport Access, AccessService
-from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.ports cimport Outlet
-from sip_node.compiled.transfer cimport Transfer
 
 
 cdef class TransferStore:
@@ -13,8 +12,8 @@ cdef class TransferStore:
     cdef object in_python
 
     cdef int store(self, Packet packet) except -1
-    cdef Transfer answer_to(self, Transfer request)
-    cdef int load(self, Transfer data) except -1
+    cdef FabricTransfer answer_to(self, FabricTransfer request)
+    cdef int load(self, FabricTransfer data) except -1
 
 
 cdef class Storing:
@@ -35,7 +34,7 @@ cdef class WriteAccess(Access):
 
 cdef class Answer:
     # The DATA of a READ: bytes whose service has begun, of which `sent` have left.
-    cdef Transfer data
+    cdef FabricTransfer data
     cdef long long total
     cdef long long begun_bytes
     cdef long long sent

@@ -7,10 +7,9 @@ continues with it. A packet of a READ has one access, which is submitted again f
 from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.hops cimport Endpoint
 from sip_node.compiled.memory_queue cimport Access, AccessService
-from sip_node.compiled.packet cimport Packet, new_packet
-from sip_node.compiled.packet_train cimport new_train
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet, new_packet
+from sip_node.chip.fabric.packet_train cimport new_train
 from sip_node.compiled.ports cimport Outlet
-from sip_node.compiled.transfer cimport Transfer
 
 cdef enum:
     NORMAL = 1
@@ -38,11 +37,11 @@ cdef class TransferStore:
         self.in_python.written(packet)
         return 0
 
-    cdef Transfer answer_to(self, Transfer request):
+    cdef FabricTransfer answer_to(self, FabricTransfer request):
         """`answer` of the reference."""
         return self.in_python.answer(request)
 
-    cdef int load(self, Transfer data) except -1:
+    cdef int load(self, FabricTransfer data) except -1:
         """`load` of the reference."""
         self.in_python.load(data)
         return 0
@@ -121,7 +120,7 @@ cdef class MemoryPackets(Endpoint):
             return self.send(<Piece> subject)
         if event.step == STORED:
             return self.store.store(<Packet> subject)
-        return self.store.load(<Transfer> subject)
+        return self.store.load(<FabricTransfer> subject)
 
     cdef int after(self, long long time_ps, int step, object subject) except -1:
         """Continue with a step at a time."""
@@ -139,7 +138,7 @@ cdef class MemoryPackets(Endpoint):
     cdef Storing storing_of(self, Packet packet):
         """The state of the transfer that a packet belongs to."""
         cdef Storing storing
-        cdef Transfer transfer = packet.transfer
+        cdef FabricTransfer transfer = packet.transfer
         found = self.storing.get(transfer)
         if found is None:
             storing = Storing.__new__(Storing)
@@ -170,7 +169,7 @@ cdef class MemoryPackets(Endpoint):
         """A packet of a READ is complete."""
         cdef Answer answer
         cdef ReadAccess access
-        cdef Transfer transfer = request.transfer
+        cdef FabricTransfer transfer = request.transfer
         found = self.answers.get(transfer)
         if found is None:
             answer = self.answers[transfer] = Answer.__new__(Answer)

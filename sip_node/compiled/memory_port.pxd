@@ -3,9 +3,8 @@
 from sip_node.compiled.calendar cimport Calendar
 from sip_node.compiled.memory cimport Memory
 from sip_node.compiled.memory_packets cimport TransferStore
-from sip_node.compiled.packet cimport Packet
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.compiled.ports cimport Outlet
-from sip_node.compiled.transfer cimport Transfer
 
 
 cdef class Ring:

@@ -1,9 +1,8 @@
 """The port of a memory in C; see `sip_node.chip.memory.memory_port`."""
 
 from sip_node.compiled.memory_packets cimport TransferStore
-from sip_node.compiled.packet cimport Packet, new_packet
-from sip_node.compiled.packet_train cimport new_train
-from sip_node.compiled.transfer cimport Transfer
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet, new_packet, new_transfer
+from sip_node.chip.fabric.packet_train cimport new_train
 
 cdef enum:
     # `Kind.WRITE`.
@@ -48,7 +47,7 @@ cdef class MemoryPort(TransferStore):
             yield self.base + offset + len(page) - len(content), content.rstrip(b"\0")
 
     cdef int store(self, Packet packet) except -1:
-        cdef Transfer transfer = packet.transfer
+        cdef FabricTransfer transfer = packet.transfer
         cdef long long offset = transfer.address - self.base
         cdef int kind = transfer.kind
         if transfer.payload:
@@ -60,17 +59,16 @@ cdef class MemoryPort(TransferStore):
             return self.notify(packet, self.ack, transfer.source_sip, transfer.source_node)
         return self.announce(packet)
 
-    cdef Transfer answer_to(self, Transfer request):
-        cdef Transfer answer = Transfer.__new__(Transfer)
-        answer.kind = self.data
-        answer.source_sip, answer.source_node = self.sip, self.node
-        answer.sip, answer.node = request.source_sip, request.source_node
+    cdef FabricTransfer answer_to(self, FabricTransfer request):
+        cdef FabricTransfer answer = new_transfer(
+            self.data, self.sip, self.node, request.source_sip, request.source_node
+        )
         answer.address, answer.tag = request.address, request.tag
         answer.total, answer.sent_ps = request.total, request.sent_ps
         answer.rows = request.rows
         return answer
 
-    cdef int load(self, Transfer data) except -1:
+    cdef int load(self, FabricTransfer data) except -1:
         cdef long long offset = data.address - self.base
         if data.rows is None:
             data.payload = self.memory.read(offset, data.total)
@@ -104,12 +102,8 @@ cdef class MemoryPort(TransferStore):
         return ring if address < ring.end else None
 
     cdef int notify(self, Packet packet, object kind, int sip, int node) except -1:
-        cdef Transfer about = packet.transfer
-        cdef Transfer notice = Transfer.__new__(Transfer)
-        notice.kind = kind
-        notice.source_sip, notice.source_node, notice.sip, notice.node = (
-            self.sip, self.node, sip, node
-        )
+        cdef FabricTransfer about = packet.transfer
+        cdef FabricTransfer notice = new_transfer(kind, self.sip, self.node, sip, node)
         notice.address, notice.tag, notice.total = address_of(packet), about.tag, about.total
         notice.sent_ps, notice.flow = about.sent_ps, about.flow
         notice.element, notice.call = about.element, about.call
@@ -122,7 +116,7 @@ cdef class MemoryPort(TransferStore):
 
 cdef long long address_of(Packet packet):
     """`address` of a packet."""
-    cdef Transfer transfer = packet.transfer
+    cdef FabricTransfer transfer = packet.transfer
     return transfer.address + (packet.begin if transfer.rows is None else 0)
 
 

@@ -1,7 +1,7 @@
 """The transaction queue of a memory in C: see memory_queue.pyx."""
 
 from sip_node.compiled.calendar cimport Actor, Calendar
-from sip_node.compiled.packet_train cimport PacketTrain
+from sip_node.chip.fabric.packet_train cimport PacketTrain
 from sip_node.compiled.server cimport Service
 
 cdef enum:

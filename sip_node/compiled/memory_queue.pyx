@@ -9,7 +9,7 @@ from collections import deque
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
-from sip_node.compiled.packet_train cimport PacketTrain
+from sip_node.chip.fabric.packet_train cimport PacketTrain
 from sip_node.compiled.server cimport FifoServer, Service
 from sip_node.compiled.strided_rows cimport Rows, pass_row, rows_from, start_of
 from sip_node.compiled.times cimport NEVER_PS

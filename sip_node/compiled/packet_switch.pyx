@@ -3,7 +3,7 @@
 from cpython.list cimport PyList_GET_ITEM
 
 from sip_node.compiled.hops cimport Endpoint
-from sip_node.compiled.packet cimport Packet
+from sip_node.chip.fabric.packet cimport Packet
 
 
 cdef class PacketSwitch(Endpoint):

@@ -1,8 +1,8 @@
 """What the loops over packets call, in C or in Python: see ports.pyx."""
 
+from sip_node.chip.fabric.packet cimport Packet
 from sip_node.compiled.credited_hops cimport CreditedHops
 from sip_node.compiled.hops cimport Hops
-from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.server cimport FifoServer, Service
 
 

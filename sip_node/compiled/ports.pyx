@@ -6,7 +6,7 @@ tested once, when the loop is constructed, and its method in Python is called th
 
 from sip_node.compiled.credited_hops cimport CreditedHops
 from sip_node.compiled.hops cimport Hops
-from sip_node.compiled.packet cimport Packet
+from sip_node.chip.fabric.packet cimport Packet
 from sip_node.compiled.server cimport FifoServer, Service
 
 

@@ -2,11 +2,11 @@
 
 from sip_node.compiled.calendar cimport Actor, Calendar
 from sip_node.compiled.ports cimport Outlet
-from sip_node.compiled.transfer cimport Transfer
+from sip_node.chip.fabric.packet cimport FabricTransfer
 
 
 cdef class OpenRead:
-    cdef Transfer transfer
+    cdef FabricTransfer transfer
     cdef long long total
     cdef long long begin
     # Called when the last packet has left, or None.
@@ -25,7 +25,7 @@ cdef class ReadWindow(Actor):
     cdef object reading
     cdef long long wakes_ps
 
-    cdef int open(self, Transfer transfer, object sent) except -1
+    cdef int open(self, FabricTransfer transfer, object sent) except -1
     cdef int land(self, long long time_ps) except -1
     cdef int fill(self) except -1
     cdef bint send(self, OpenRead reading) except -1

@@ -4,10 +4,9 @@ from collections import deque
 from heapq import heappop, heappush
 
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
-from sip_node.compiled.packet cimport new_packet
+from sip_node.chip.fabric.packet cimport FabricTransfer, new_packet
 from sip_node.compiled.ports cimport Outlet
 from sip_node.compiled.times cimport NEVER_PS
-from sip_node.compiled.transfer cimport Transfer
 
 cdef enum:
     NORMAL = 1
@@ -27,11 +26,11 @@ cdef class ReadWindow(Actor):
         self.packet_bytes, self.control_bytes = packet_bytes, control_bytes
         self.landings, self.reading, self.wakes_ps = [], deque(), NEVER_PS
 
-    def begin(self, Transfer transfer not None, sent=None):
+    def begin(self, FabricTransfer transfer not None, sent=None):
         """See `ReferenceReadWindow.begin`."""
         self.open(transfer, sent)
 
-    cdef int open(self, Transfer transfer, object sent) except -1:
+    cdef int open(self, FabricTransfer transfer, object sent) except -1:
         """`begin` for C classes."""
         cdef OpenRead reading = OpenRead.__new__(OpenRead)
         reading.transfer, reading.total, reading.sent = transfer, transfer.total, sent

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 from sip_node.chip.arriving_transfers import ArrivingTransfers, ReferenceArrivingTransfers
 from sip_node.chip.fabric.egress_stream import EgressStream, ReferenceEgressStream
 from sip_node.chip.fabric.fabric import Fabric, ReferenceFabric
-from sip_node.chip.fabric.packet import Packet, ReferencePacket
 from sip_node.chip.fabric.packet_switch import PacketSwitch, ReferencePacketSwitch
 from sip_node.chip.fabric.server import ReferenceServer, Server
 from sip_node.chip.memory.memory_packets import MemoryPackets, ReferenceMemoryPackets
@@ -40,7 +39,6 @@ class Core(NamedTuple):
 
     engine: type[ReferenceEngine]
     fabric: type[ReferenceFabric]
-    packet: type[ReferencePacket]
     sender: type[ReferenceSender]
     server: type[ReferenceServer]
     replacement: type[ReferenceServer]
@@ -60,7 +58,6 @@ class Core(NamedTuple):
 REFERENCE = Core(
     engine=ReferenceEngine,
     fabric=ReferenceFabric,
-    packet=ReferencePacket,
     sender=ReferenceSender,
     server=ReferenceServer,
     replacement=LateReference,
@@ -79,7 +76,6 @@ REFERENCE = Core(
 COMPILED = Core(
     engine=Engine,
     fabric=Fabric,
-    packet=Packet,
     sender=Sender,
     server=Server,
     replacement=LateServer,

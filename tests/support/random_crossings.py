@@ -11,7 +11,7 @@ from typing import Any
 from runtime.core.simtime import NEVER_PS
 from sip_node.chip.command_bounds import CommandBounds
 from sip_node.chip.context import ChipSpec
-from sip_node.chip.fabric.packet import FabricTransfer, Kind
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.packet_runs import ReferencePacketRuns
 from sip_node.chip.send_bounds import SendBounds
@@ -132,7 +132,7 @@ class RandomCrossings:
         begin, head_ps = 0, self.engine.now_ps
         for number, size in enumerate(sizes, 1):
             head_ps += rng.randint(0, 3) * UNIT_PS
-            packet = self._core.packet(transfer, begin, size, number == len(sizes), head_ps)
+            packet = Packet(transfer, begin, size, number == len(sizes), head_ps)
             self.bounds[source].departed(target, head_ps)
             tail_ps = head_ps + rng.randint(0, 3) * UNIT_PS
             self.engine.at(head_ps, self.ports[source].accept, packet, tail_ps)

@@ -12,9 +12,6 @@ with the record of the UCIe port.
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-from runtime.core.compiled.choice import IS_COMPILED
 
 MOST_CHANNELS = 64
 """Channels of a memory behind these share the times of the first ones."""
@@ -22,7 +19,7 @@ PORT = -1
 """Instead of the number of a stage: the port of a switch, before the first link."""
 
 
-class ReferenceQueueTimes:
+class QueueTimes:
     """The longest times for which one packet of an operation has queued behind other transfers.
 
     `link_ps` at links, of which it queued longest at `link`; `memory_ps` at a memory or a port.
@@ -43,18 +40,18 @@ class ReferenceQueueTimes:
         """A packet has queued at a memory or a port."""
         self.memory_ps = max(self.memory_ps, memory_ps)
 
-    def add(self, other: "ReferenceQueueTimes") -> None:
+    def add(self, other: "QueueTimes") -> None:
         """Add what packets of the same operation have queued elsewhere."""
         self.at_links(other.link_ps, other.link)
         self.at_memory(other.memory_ps)
 
 
-class ReferencePacketTrain:
+class PacketTrain:
     """The packets of a transfer in one SIP, for an operation with the queueing times `times`."""
 
     __slots__ = ("_channels", "_links", "_port_ps", "times")
 
-    def __init__(self, times: ReferenceQueueTimes) -> None:
+    def __init__(self, times: QueueTimes) -> None:
         self.times = times
         self._links: dict[int, int] = {}
         self._channels: dict[int, int] = {}
@@ -93,13 +90,3 @@ class ReferencePacketTrain:
         waited_ps = max(start_ps - max(head_ps, self._port_ps), 0)
         self._port_ps = tail_ps - waited_ps
         self.times.at_memory(waited_ps)
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    PacketTrain = ReferencePacketTrain
-    QueueTimes = ReferenceQueueTimes
-else:
-    from sip_node.compiled.packet_train import (
-        PacketTrain,  # noqa: F401 - the name of this module
-        QueueTimes,  # noqa: F401
-    )

@@ -9,9 +9,9 @@ cdef class QueueTimes:
     cdef public long long memory_ps
     cdef public str link
 
-    cdef int note_links(self, long long link_ps, str link) except -1
-    cdef int note_memory(self, long long memory_ps) except -1
-    cdef int unite(self, QueueTimes other) except -1
+    cpdef int at_links(self, long long link_ps, str link) except -1
+    cpdef int at_memory(self, long long memory_ps) except -1
+    cpdef int add(self, QueueTimes other) except -1
 
 
 cdef class PacketTrain:
@@ -26,13 +26,13 @@ cdef class PacketTrain:
     cdef long long port_ps
 
     cdef int reach(self, int stage) except -1
-    cdef long long wait_at_router(
+    cpdef long long at_router(
         self, int hop, long long packet, long long waited_ps
     ) except -1
     cdef int wait_at_channels(
         self, unsigned long long needs, long long arrived_ps, long long start_ps, long long end_ps
     ) except -1
-    cdef int wait_at_port(
+    cpdef int at_port(
         self, long long head_ps, long long start_ps, long long tail_ps
     ) except -1
 
@@ -53,7 +53,7 @@ cdef inline long long wait_behind(
 cdef inline long long wait_at_link(
     PacketTrain train, int stage, long long head_ps, long long start_ps, long long tail_ps
 ) except -1:
-    """`ReferencePacketTrain.at_link` for C classes."""
+    """`PacketTrain.at_link` for C classes."""
     stage += 1
     if stage >= train.stages:
         train.reach(stage)

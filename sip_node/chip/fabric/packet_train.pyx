@@ -1,6 +1,6 @@
 """The queueing of packets behind packets of other transfers, in C.
 
-See `sip_node.chip.fabric.packet_train`.
+Its version in Python, `packet_train.py`, has the rules.
 """
 
 cimport cython
@@ -11,46 +11,36 @@ cdef enum:
     # Channels whose bits are in one word.
     MOST_CHANNELS = 64
 
+PORT = -1
+
 
 @cython.no_gc
 @cython.freelist(256)
 cdef class QueueTimes:
-    """The twin of `ReferenceQueueTimes`."""
+    """Times of one packet of an operation."""
 
     def __cinit__(self):
         self.link = ""
 
-    def at_links(self, long long link_ps, str link not None):
-        """See the reference."""
-        self.note_links(link_ps, link)
-
-    def at_memory(self, long long memory_ps):
-        """See the reference."""
-        self.note_memory(memory_ps)
-
-    def add(self, QueueTimes other not None):
-        """See the reference."""
-        self.unite(other)
-
-    cdef int note_links(self, long long link_ps, str link) except -1:
+    cpdef int at_links(self, long long link_ps, str link) except -1:
         if link_ps > self.link_ps:
             self.link_ps, self.link = link_ps, link
         return 0
 
-    cdef int note_memory(self, long long memory_ps) except -1:
+    cpdef int at_memory(self, long long memory_ps) except -1:
         if memory_ps > self.memory_ps:
             self.memory_ps = memory_ps
         return 0
 
-    cdef int unite(self, QueueTimes other) except -1:
-        self.note_links(other.link_ps, other.link)
-        return self.note_memory(other.memory_ps)
+    cpdef int add(self, QueueTimes other) except -1:
+        self.at_links(other.link_ps, other.link)
+        return self.at_memory(other.memory_ps)
 
 
 @cython.no_gc
 @cython.freelist(256)
 cdef class PacketTrain:
-    """The twin of `ReferencePacketTrain`."""
+    """The packets of a transfer in one SIP."""
 
     def __cinit__(self):
         self.links, self.stages = self.own_links, FIRST_STAGES
@@ -64,19 +54,15 @@ cdef class PacketTrain:
         PyMem_Free(self.channels)
 
     def at_link(self, int stage, long long head_ps, long long start_ps, long long tail_ps):
-        """See the reference."""
+        """See the version in Python."""
         return wait_at_link(self, stage, head_ps, start_ps, tail_ps)
 
     def at_memory(self, channels, long long arrived_ps, long long start_ps, long long end_ps):
-        """See the reference."""
+        """See the version in Python."""
         cdef unsigned long long needs = 0
         for each in channels:
             needs |= 1ULL << (<int> each % MOST_CHANNELS)
         self.wait_at_channels(needs, arrived_ps, start_ps, end_ps)
-
-    def at_port(self, long long head_ps, long long start_ps, long long tail_ps):
-        """See the reference."""
-        self.wait_at_port(head_ps, start_ps, tail_ps)
 
     cdef int reach(self, int stage) except -1:
         """Make room for a stage."""
@@ -91,10 +77,9 @@ cdef class PacketTrain:
         self.stages = grown(&self.links, self.stages, wanted)
         return 0
 
-    cdef long long wait_at_router(
+    cpdef long long at_router(
         self, int hop, long long packet, long long waited_ps
     ) except -1:
-        """See `ReferencePacketTrain.at_router`."""
         cdef long long before
         hop += 1
         if hop >= self.stages:
@@ -119,15 +104,14 @@ cdef class PacketTrain:
         for channel in range(count):
             if needs >> channel & 1:
                 self.channels[channel] = end_ps - waited_ps
-        return self.times.note_memory(waited_ps)
+        return self.times.at_memory(waited_ps)
 
-    cdef int wait_at_port(
+    cpdef int at_port(
         self, long long head_ps, long long start_ps, long long tail_ps
     ) except -1:
-        """`at_port` for C classes."""
         cdef long long waited_ps = max(start_ps - max(head_ps, self.port_ps), 0)
         self.port_ps = tail_ps - waited_ps
-        return self.times.note_memory(waited_ps)
+        return self.times.at_memory(waited_ps)
 
 
 cdef PacketTrain new_train(QueueTimes times):
