@@ -2,8 +2,8 @@
 
 A `.py` with a `.pxd` beside it is one *text*, and the `.pxd` has its C types: the same file is
 compiled, or interpreted. A part of the *kernel* has two versions: a `.pyx`, with its `.pxd`, is
-compiled, and the `.py` beside it interpreted. In packages `compiled` and `kernel` a `.pxd` alone has
-functions that are parts of their callers in C; the `.py` beside it has those of the interpreter.
+compiled, and the `.py` beside it interpreted. In folders `compiled` and `kernel` a `.pxd` with a
+`.py` has functions which are parts of their callers in C, and the `.py` those of the interpreter.
 """
 
 import os
@@ -23,14 +23,14 @@ def sources(root: Path) -> Iterator[Path]:
             folders.sort()
             names = set(files)
             for name in sorted(files):
-                stem, suffix = os.path.splitext(name)
+                stem, _, suffix = name.rpartition(".")
                 is_text = (
-                    suffix == ".py"
+                    suffix == "py"
                     and f"{stem}.pxd" in names
                     and f"{stem}.pyx" not in names
-                    and os.path.basename(folder) not in _OF_THE_KERNEL
+                    and not folder.endswith(_OF_THE_KERNEL)
                 )
-                if is_text or suffix in (".pxd", ".pyx"):
+                if is_text or suffix in ("pxd", "pyx"):
                     yield Path(folder, name)
 
 
