@@ -31,6 +31,7 @@ from sip_node.chip.strided_block import end_of
 from sip_node.pdes.engine import Engine
 
 if TYPE_CHECKING or IS_COMPILED:
+    from sip_node.chip.time_bins import ServiceTemplate, TimeBins
     from sip_node.compiled.calendar import Calendar
     from sip_node.compiled.pipeline import Pipeline
     from sip_node.compiled.product_walk import ProductWalk
@@ -42,7 +43,6 @@ if TYPE_CHECKING or IS_COMPILED:
     )
     from sip_node.compiled.state_vector import StateVector
     from sip_node.compiled.state_walk import NotClosed
-    from sip_node.compiled.time_bins import ServiceTemplate, TimeBins
 
 LEAST_STEPS = 64
 """Shorter products end before a period has passed twice."""

@@ -7,9 +7,6 @@ bins are added. So the width follows from the run alone: it is the least for whi
     bins       |     0     |     1     |   2  ...   busy in bin 0: a and a part of b, in 1: the rest
 """
 
-from typing import TYPE_CHECKING
-
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.run_tables import LEAST_BIN_PS, MOST_BINS
 
 LEAST_SHIFT = LEAST_BIN_PS.bit_length() - 1
@@ -18,7 +15,7 @@ BinRow = tuple[int, int, int, int, int]
 """Bin, bytes, busy_ps, queued_ps and packets."""
 
 
-class ReferenceTimeBins:
+class TimeBins:
     """The bins of a server, whose services come in their order and do not overlap.
 
     `shift` is the binary logarithm of the width in picoseconds. `waited_ps` is added to the queue
@@ -41,9 +38,7 @@ class ReferenceTimeBins:
         self._rows: list[BinRow] = []
         self._end_ps = self._nbytes = self._busy_ps = self._queued_ps = self._packets = 0
 
-    def add(
-        self, start_ps: int, end_ps: int, nbytes: int, queued_ps: int, packets: int = 1
-    ) -> None:
+    def add(self, start_ps: int, end_ps: int, nbytes: int, queued_ps: int, packets: int) -> None:
         """Add a service from `start_ps` to `end_ps`."""
         if start_ps >= self._end_ps:
             self._open(start_ps)
@@ -103,9 +98,3 @@ class ReferenceTimeBins:
             rows[-1] = (number, *map(sum, zip(load, row[1:], strict=True)))  # type: ignore[assignment]
         else:
             rows.append(row)
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    TimeBins = ReferenceTimeBins
-else:
-    from sip_node.compiled.time_bins import TimeBins  # noqa: F401 - the name of this module

@@ -19,7 +19,8 @@ from runtime.core.errors import InvariantError
 from sip_node.chip.fabric.packet cimport Packet
 from sip_node.compiled.link_egress cimport LinkEgress
 from sip_node.compiled.sender cimport Sender
-from sip_node.compiled.server cimport FifoServer, Service
+from sip_node.chip.fabric.server cimport FifoServer
+from sip_node.compiled.service cimport Service
 from sip_node.compiled.times cimport NEVER_PS, later_ps
 
 cdef enum:

@@ -291,6 +291,7 @@ cdef class CreditedHops(ClockedRouters):
         if path.endpoint is None:
             path.endpoint = self.endpoints[path.target]
         if isinstance(path.endpoint, Endpoint):
-            return (<Endpoint> path.endpoint).take(packet, tail_ps)
+            (<Endpoint> path.endpoint).accept(packet, tail_ps)
+            return 0
         path.endpoint.accept(packet, tail_ps)
         return 0

@@ -6,7 +6,8 @@ from sip_node.compiled.hops cimport Endpoint, Hops
 from sip_node.compiled.link_egress cimport LinkEgress, LinkEnd
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.compiled.run_block cimport RunBlock
-from sip_node.compiled.server cimport FifoServer, Service
+from sip_node.chip.fabric.server cimport FifoServer
+from sip_node.compiled.service cimport Service
 
 cdef struct Arrival:
     # A packet by its place in the total order; the packet is in slot `slot`.

@@ -17,7 +17,8 @@ from sip_node.chip.fabric.packet cimport FabricTransfer, Packet, new_packet
 from sip_node.chip.fabric.packet_train cimport new_train, wait_at_link
 from sip_node.compiled.run_block cimport RunBlock
 from sip_node.compiled.sender cimport Sender
-from sip_node.compiled.server cimport FifoServer, Service
+from sip_node.chip.fabric.server cimport FifoServer
+from sip_node.compiled.service cimport Service, serve_into
 
 cdef enum:
     # Before SimPy's URGENT (0): see `sip_node.pdes.engine`.
@@ -239,7 +240,7 @@ cdef class Crossings(Endpoint):
         if self.switch_port is None:
             return self.enter(packet, tail_ps)
         if self.switch_server is not None:
-            self.switch_server.serve(now_ps, tail_ps, packet.size, &service)
+            serve_into(self.switch_server, now_ps, tail_ps, packet.size, &service)
         else:
             service.start_ps, service.tail_ps = self.switch_port.reserve(
                 now_ps, tail_ps, packet.size

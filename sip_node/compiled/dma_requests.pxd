@@ -1,11 +1,11 @@
 """The requests of a DMA engine in C: see dma_requests.pyx."""
 
 from sip_node.compiled.calendar cimport Actor, Calendar
-from sip_node.compiled.egress_stream cimport EgressStream
+from sip_node.chip.fabric.egress_stream cimport EgressStream
 from sip_node.compiled.memory cimport Memory
 from sip_node.compiled.op_log cimport OpLog
 from sip_node.chip.fabric.packet_train cimport QueueTimes
-from sip_node.compiled.read_window cimport ReadWindow
+from sip_node.chip.pe.read_window cimport ReadWindow
 from sip_node.chip.fabric.packet cimport FabricTransfer
 
 

@@ -148,8 +148,10 @@ cdef class DmaRequests(Actor):
             request.rows.begin()
             return 0
         if event.step == READ_BEGINS:
-            return self.window.open(request.reading, None)
-        return self.stream.begin(request.writing, request.packet_bytes)
+            self.window.begin(request.reading, None)
+            return 0
+        self.stream.start(request.writing, request.packet_bytes)
+        return 0
 
     cdef int after(self, long long time_ps, int step, object subject) except -1:
         """Continue with a step at a time."""

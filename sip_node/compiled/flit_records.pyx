@@ -2,7 +2,7 @@
 
 from sip_node.chip.fabric.packet cimport Packet
 from sip_node.compiled.router_state cimport OutputPort, Worm
-from sip_node.compiled.time_bins cimport TimeBins, add_service
+from sip_node.chip.time_bins cimport TimeBins, add_service
 
 
 cdef int record_flit(

@@ -12,7 +12,8 @@ from sip_node.compiled.hops cimport in_c
 from sip_node.compiled.op_log cimport OpLog
 from sip_node.compiled.operation cimport FOR_LINK, Operation
 from sip_node.chip.fabric.packet_train cimport new_train, wait_at_link
-from sip_node.compiled.server cimport FifoServer, Service
+from sip_node.chip.fabric.server cimport FifoServer
+from sip_node.compiled.service cimport Service, serve_into
 
 # By kind, the name of a record.
 cdef dict names = {}
@@ -69,7 +70,7 @@ cdef class LinkEgress:
 
     cdef int serve(self, Packet packet, long long tail_ps, Service *service) except -1:
         if self.server is not None:
-            self.server.serve(self.calendar.now_ps, tail_ps, packet.size, service)
+            serve_into(self.server, self.calendar.now_ps, tail_ps, packet.size, service)
         else:
             service.start_ps, service.tail_ps = self.port.reserve(
                 self.calendar.now_ps, tail_ps, packet.size
@@ -83,7 +84,7 @@ cdef class LinkEgress:
 
         Returns its service, and lets it enter its message.
         """
-        self.ahead.serve(head_ps, tail_ps, packet.size, service)
+        serve_into(self.ahead, head_ps, tail_ps, packet.size, service)
         if self.end is not None and self.end.takes_early:
             return self.depart(packet, service.start_ps, service.tail_ps)
         return 0

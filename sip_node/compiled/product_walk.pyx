@@ -7,13 +7,13 @@ of them; what waits at a resource of a product for something else is refused wit
 
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.compiled.calendar cimport Calendar, Event, Key
-from sip_node.compiled.data_landing cimport DataLanding
+from sip_node.chip.pe.data_landing cimport DataLanding
 from sip_node.compiled.dma_requests cimport DmaRequest, DmaRequests
-from sip_node.compiled.egress_stream cimport Departure, EgressStream
+from sip_node.chip.fabric.egress_stream cimport Departure, EgressStream
 from sip_node.compiled.hops cimport Hops
-from sip_node.compiled.memory_packets cimport MemoryPackets, Piece, ReadAccess
+from sip_node.chip.memory.memory_packets cimport MemoryPackets, Piece, ReadAccess
 from sip_node.compiled.pipeline cimport Pipeline
-from sip_node.compiled.read_window cimport OpenRead, ReadWindow
+from sip_node.chip.pe.read_window cimport OpenRead, ReadWindow
 from sip_node.compiled.state_vector cimport COUNT, TIME, StateVector
 from sip_node.compiled.state_walk import NotClosed
 from sip_node.compiled.step_tokens cimport TokenSource

@@ -2,7 +2,7 @@
 
 from sip_node.compiled.calendar cimport Calendar
 from sip_node.chip.fabric.packet cimport FabricTransfer, new_packet, new_transfer
-from sip_node.compiled.ports cimport Outlet
+from sip_node.kernel.outlet cimport Outlet
 from sip_node.compiled.queue_state cimport QueueState, Slot
 
 

@@ -1,7 +1,8 @@
 """The state of transfers in flight: see transfer_walk.pyx."""
 
-from sip_node.compiled.memory_packets cimport Answer, MemoryPackets, Storing
-from sip_node.compiled.memory_queue cimport Access, AccessQueue
+from sip_node.chip.memory.memory_packets cimport Answer, MemoryPackets, Storing
+from sip_node.chip.memory.access cimport Access
+from sip_node.compiled.memory_queue cimport AccessQueue
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.chip.fabric.packet_train cimport PacketTrain, QueueTimes
 from sip_node.compiled.state_walk cimport StateWalk

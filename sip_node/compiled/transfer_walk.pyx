@@ -1,15 +1,15 @@
 """The state of transfers in flight: their packets, and the accesses to the memories they reach."""
 
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
-from sip_node.compiled.memory_packets cimport (
+from sip_node.chip.memory.memory_packets cimport (
     Answer,
     MemoryPackets,
     ReadAccess,
     Storing,
     WriteAccess,
 )
+from sip_node.chip.memory.access cimport Access
 from sip_node.compiled.memory_queue cimport (
-    Access,
     AccessQueue,
     MessageQueue,
     StripedChannels,
@@ -157,7 +157,7 @@ cdef class TransferWalk(StateWalk):
 
     cdef int answer(self, Answer answer) except -1:
         if self.enters(answer):
-            for value in (answer.total, answer.begun_bytes, answer.sent):
+            for value in (answer.data.total, answer.begun_bytes, answer.sent):
                 self.same(value)
             answer.loaded_ps = self.value(answer.loaded_ps, TIME)
             self.transfer(answer.data)

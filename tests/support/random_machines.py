@@ -17,8 +17,9 @@ from runtime.core.simtime import NEVER_PS
 from runtime.model.graph import Link
 from runtime.model.routing import Route, Stage
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
+from sip_node.chip.fabric.server import Server
 from sip_node.pdes.sender import ReferenceSender
-from tests.support.cores import Core
+from tests.support.cores import Core, LateServer
 from tests.support.extreme_times import EXTREME_PS, ORIGINS_PS
 
 NODES, LINKS = 6, 8
@@ -42,7 +43,7 @@ class Machine:
         self.budget, self.packets = rng.randint(20, 120), 0
         self.store = simpy.Store(self.engine)
         graph: Any = _graph(rng)
-        kinds = {"fast": core.server, "replaced": core.replacement}
+        kinds = {"fast": Server, "replaced": LateServer}
         self.fabric = core.fabric(self.engine, graph, _Routes(rng), 0, self, kinds)
         for node in range(NODES):
             self.fabric.attach(node, _Endpoint(self, node))

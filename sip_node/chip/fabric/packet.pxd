@@ -46,8 +46,10 @@ cdef class Packet:
     cpdef int queued(self, long long waited_ps, str link) except -1
 
 
+@cython.locals(transfer=FabricTransfer)
 cpdef FabricTransfer new_transfer(
     object kind, int source_sip, int source_node, int sip, int node
 )
+@cython.locals(packet=Packet)
 cpdef Packet new_packet(FabricTransfer transfer, long long begin, long long size, bint last)
 cpdef PacketTrain train_of(FabricTransfer transfer)

@@ -29,6 +29,9 @@ cdef class PacketTrain:
     cpdef long long at_router(
         self, int hop, long long packet, long long waited_ps
     ) except -1
+    cpdef int at_channels(
+        self, object needs, long long arrived_ps, long long start_ps, long long end_ps
+    ) except -1
     cdef int wait_at_channels(
         self, unsigned long long needs, long long arrived_ps, long long start_ps, long long end_ps
     ) except -1

@@ -12,6 +12,7 @@ cdef enum:
     MOST_CHANNELS = 64
 
 PORT = -1
+LOWEST = (1 << 64) - 1
 
 
 @cython.no_gc
@@ -57,13 +58,6 @@ cdef class PacketTrain:
         """See the version in Python."""
         return wait_at_link(self, stage, head_ps, start_ps, tail_ps)
 
-    def at_memory(self, channels, long long arrived_ps, long long start_ps, long long end_ps):
-        """See the version in Python."""
-        cdef unsigned long long needs = 0
-        for each in channels:
-            needs |= 1ULL << (<int> each % MOST_CHANNELS)
-        self.wait_at_channels(needs, arrived_ps, start_ps, end_ps)
-
     cdef int reach(self, int stage) except -1:
         """Make room for a stage."""
         cdef long long *links
@@ -87,10 +81,18 @@ cdef class PacketTrain:
         before, self.links[hop] = self.links[hop], packet
         return 0 if before == packet - 1 and packet > 1 else waited_ps
 
+    cpdef int at_channels(
+        self, object needs, long long arrived_ps, long long start_ps, long long end_ps
+    ) except -1:
+        """Of a memory with any number of channels."""
+        while needs >> MOST_CHANNELS:
+            needs = needs & LOWEST | needs >> MOST_CHANNELS
+        return self.wait_at_channels(needs, arrived_ps, start_ps, end_ps)
+
     cdef int wait_at_channels(
         self, unsigned long long needs, long long arrived_ps, long long start_ps, long long end_ps
     ) except -1:
-        """`at_memory` for C classes."""
+        """Of a memory with channels for the bits of a word."""
         cdef long long own_ps = arrived_ps, waited_ps
         cdef int channel, count = 0
         while count < MOST_CHANNELS and needs >> count:

@@ -37,13 +37,13 @@ def test_a_train_keeps_its_times_on_a_route_of_any_length() -> None:
 
 def test_channels_of_a_memory_serve_a_train_side_by_side() -> None:
     train = PacketTrain(QueueTimes())
-    train.at_memory((0,), 0, 0, 20)
-    train.at_memory((1,), 0, 0, 20)
+    train.at_channels(1, 0, 0, 20)
+    train.at_channels(2, 0, 0, 20)
     assert train.times.memory_ps == 0
     # Its own access before it ends at 20; then another transfer has the channel until 35.
-    train.at_memory((0, 5), 3, 35, 55)
+    train.at_channels(33, 3, 35, 55)
     assert train.times.memory_ps == 15
-    train.at_memory((1,), 3, 20, 40)
+    train.at_channels(2, 3, 20, 40)
     assert train.times.memory_ps == 15
 
 

@@ -1,5 +1,7 @@
 """The load of a link over time, in C: see time_bins.pyx."""
 
+cimport cython
+
 from sip_node.compiled.packed_rows cimport PackedRows
 
 
@@ -73,9 +75,13 @@ cdef class ServiceTemplate:
     cdef TimeBins bins
 
 
+@cython.final
 cdef class TimeBins:
-    cdef ServiceBatch batch
+    # What each service needs comes first; `latest` is a part of `batch`.
+    cdef LatestServices *latest
+    cdef public long long waited_ps
     cdef OpenBin open_bin
+    cdef ServiceBatch batch
     # Services that begin before `end_ps` are in the open bin.
     cdef long long end_ps
     # The bins before.
@@ -89,12 +95,11 @@ cdef class TimeBins:
     cdef AddedService *log
     cdef Py_ssize_t count
     cdef Py_ssize_t room
-    # For the next service, see `ReferenceTimeBins`; in the server, where that is a `FifoServer`.
-    cdef long long *next_wait
-    cdef long long own_wait_ps
-    cdef object server
 
-    cdef int wait_in(self, long long *wait_ps, object server) except -1
+    cpdef int add(
+        self, long long start_ps, long long end_ps, long long nbytes, long long queued_ps,
+        long long packets,
+    ) except -1
     cdef bint has_load(self) noexcept
     cdef int serve(self, AddedService *service) except -1
     cdef int pack(self, PackedRows rows, int link, int kind) except -1

@@ -1,4 +1,4 @@
-"""The load of a link over time, in C; see `sip_node.chip.time_bins`.
+"""The load of a link over time, in C; time_bins.py has what is computed.
 
 A run has thousands of servers, and packets pass them in turn: the sums of each would be in no cache
 when a service is added to them. So a service only appends some numbers to the batch of its SIP.
@@ -30,7 +30,8 @@ cdef enum:
     AHEAD = 16
     LINE_BYTES = 64
 
-cdef int LEAST_WIDTH = LEAST_BIN_PS.bit_length() - 1
+LEAST_SHIFT = LEAST_BIN_PS.bit_length() - 1
+cdef int LEAST_WIDTH = LEAST_SHIFT
 cdef long long BINS = MOST_BINS
 
 
@@ -108,7 +109,7 @@ cdef int add_large(LatestServices *latest, OpenBin *bin, AddedService *service) 
 
 
 cdef class TimeBins:
-    """The twin of `ReferenceTimeBins`, of a server whose services come in `batch`."""
+    """The bins of a server whose services come in `batch`."""
 
     def __cinit__(self, ServiceBatch batch=None):
         if batch is None:
@@ -116,8 +117,8 @@ cdef class TimeBins:
         else:
             self.batch = batch
             batch.members.append(self)
+        self.latest = &self.batch.latest
         self.open_bin.bins, self.width = <void *> self, LEAST_WIDTH
-        self.next_wait = &self.own_wait_ps
 
     def __dealloc__(self):
         PyMem_Free(self.log)
@@ -125,36 +126,28 @@ cdef class TimeBins:
 
     @property
     def shift(self):
-        """See `ReferenceTimeBins`."""
+        """See the version in Python."""
         self.batch.sort_in()
         return self.width
 
-    def add(self, long long start_ps, long long end_ps, long long nbytes, long long queued_ps,
-            long long packets=1):
-        """See `ReferenceTimeBins.add`."""
-        queued_ps += self.next_wait[0]
-        self.next_wait[0] = 0
-        add_service(
-            &self.batch.latest, &self.open_bin, start_ps, end_ps, nbytes, queued_ps, packets
+    cpdef int add(
+        self, long long start_ps, long long end_ps, long long nbytes, long long queued_ps,
+        long long packets,
+    ) except -1:
+        queued_ps += self.waited_ps
+        self.waited_ps = 0
+        return add_service(
+            self.latest, &self.open_bin, start_ps, end_ps, nbytes, queued_ps, packets
         )
 
     @property
-    def waited_ps(self):
-        """See `ReferenceTimeBins`."""
-        return self.next_wait[0]
-
-    @waited_ps.setter
-    def waited_ps(self, long long waited_ps):
-        self.next_wait[0] = waited_ps
-
-    @property
     def is_used(self):
-        """See `ReferenceTimeBins.is_used`."""
+        """See the version in Python."""
         self.batch.sort_in()
         return self.has_load()
 
     def rows(self):
-        """See `ReferenceTimeBins.rows`."""
+        """See the version in Python."""
         cdef Py_ssize_t index
         cdef Load *load
         self.batch.sort_in()
@@ -166,7 +159,7 @@ cdef class TimeBins:
         return found
 
     def widen(self, int shift):
-        """See `ReferenceTimeBins.widen`."""
+        """See the version in Python."""
         self.batch.sort_in()
         self.widen_to(shift)
 
@@ -200,12 +193,6 @@ cdef class TimeBins:
             raise MemoryError
         memcpy(template.services, &self.log[first], template.count * sizeof(AddedService))
         return template
-
-    cdef int wait_in(self, long long *wait_ps, object server) except -1:
-        """Keep the wait of the next service in `wait_ps`, a part of `server`."""
-        wait_ps[0] = self.next_wait[0]
-        self.next_wait, self.server = wait_ps, server
-        return 0
 
     cdef bint has_load(self) noexcept:
         """Whether there is a bin that is not empty."""
