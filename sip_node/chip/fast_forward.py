@@ -28,10 +28,10 @@ from runtime.wire.environment import fast_forward_requested
 from sip_node.chip.completion import Completion
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.strided_block import end_of
+from sip_node.chip.time_bins import ServiceTemplate, TimeBins
 from sip_node.pdes.engine import Engine
 
 if TYPE_CHECKING or IS_COMPILED:
-    from sip_node.chip.time_bins import ServiceTemplate, TimeBins
     from sip_node.compiled.calendar import Calendar
     from sip_node.compiled.pipeline import Pipeline
     from sip_node.compiled.product_walk import ProductWalk

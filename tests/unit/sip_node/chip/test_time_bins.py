@@ -134,7 +134,6 @@ def test_bins_keep_all_that_is_added_and_none_is_busy_for_longer_than_it_lasts(
             )
 
 
-@pytest.mark.skipif(not IS_COMPILED, reason="only the core skips periods")
 def test_services_of_skipped_periods_count_as_if_they_were_added() -> None:
     rng = Random(3)
     for _ in range(200):
