@@ -38,6 +38,8 @@ DIRECTIVES = {
     "auto_pickle": False,
     "binding": False,
 }
+# A text has no types of its own: hints are for the type checker, C types are in the `.pxd`.
+TEXT_DIRECTIVES = {**DIRECTIVES, "infer_types": True, "annotation_typing": False}
 # No debug symbols: a fifth of the size. -O1: half of the CPU time of Python's -O3 for the build,
 # and the same speed within the noise of a measurement; see docs/performance.md.
 FLAGS = ["-g0", "-O1"]
@@ -47,7 +49,7 @@ C_FILES, OBJECTS = ROOT / "build" / "core" / "c", ROOT / "build" / "core" / "obj
 
 
 class CompiledCore(BuildHookInterface):
-    """Compiles every `.pyx` of the rooms of `sources.py` into one shared library."""
+    """Compiles all modules of `sources.py` into one shared library."""
 
     PLUGIN_NAME = "custom"
 
@@ -109,23 +111,29 @@ def build() -> Path:
     # Relative paths, so that the C files do not depend on where this tree is. The folder is beside
     # the objects: files are moved to them, which works within a file system only.
     with _no_other_build(), chdir(ROOT), TemporaryDirectory(dir=OBJECTS.parent) as folder:
+        found = _sources().modules(ROOT)
+        # The library has an init function for each, which is named by the last part of its name.
+        assert len({path.stem for path in found.values()}) == len(found)
         # An older library would hide that this build fails.
         for path in (*FOLDER.glob("*.so"), *FOLDER.glob("*.pyd")):
             path.unlink()
-        extensions = [
-            Extension(".".join(path.with_suffix("").parts), [str(path)])
-            for path in (each.relative_to(ROOT) for each in _sources().sources(ROOT))
-            if path.suffix == ".pyx"
+        modules = [
+            module
+            for suffix, directives in ((".pyx", DIRECTIVES), (".py", TEXT_DIRECTIVES))
+            for module in cythonize(
+                [
+                    Extension(name, [str(path.relative_to(ROOT))])
+                    for name, path in found.items()
+                    if path.suffix == suffix
+                ],
+                build_dir=folder,
+                # By hash: in a new folder, no file is up to date by its time.
+                cache=str(C_FILES),
+                nthreads=os.cpu_count(),
+                compiler_directives=directives,
+                quiet=True,
+            )
         ]
-        modules = cythonize(
-            extensions,
-            build_dir=folder,
-            # By hash: in a new folder, no file is up to date by its time.
-            cache=str(C_FILES),
-            nthreads=os.cpu_count(),
-            compiler_directives=DIRECTIVES,
-            quiet=True,
-        )
         # Not the name of a module: `runtime/core/compiled/library.py` imports from it.
         twins = Extension(
             "runtime.core.compiled.twins",

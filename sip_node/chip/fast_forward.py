@@ -28,6 +28,7 @@ from runtime.wire.environment import fast_forward_requested
 from sip_node.chip.completion import Completion
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.strided_block import end_of
+from sip_node.chip.time_bins import ServiceTemplate, TimeBins
 from sip_node.pdes.engine import Engine
 
 if TYPE_CHECKING or IS_COMPILED:
@@ -42,7 +43,6 @@ if TYPE_CHECKING or IS_COMPILED:
     )
     from sip_node.compiled.state_vector import StateVector
     from sip_node.compiled.state_walk import NotClosed
-    from sip_node.compiled.time_bins import ServiceTemplate, TimeBins
 
 LEAST_STEPS = 64
 """Shorter products end before a period has passed twice."""

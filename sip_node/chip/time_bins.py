@@ -7,18 +7,17 @@ bins are added. So the width follows from the run alone: it is the least for whi
     bins       |     0     |     1     |   2  ...   busy in bin 0: a and a part of b, in 1: the rest
 """
 
-from typing import TYPE_CHECKING
-
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.run_tables import LEAST_BIN_PS, MOST_BINS
 
 LEAST_SHIFT = LEAST_BIN_PS.bit_length() - 1
 
 BinRow = tuple[int, int, int, int, int]
 """Bin, bytes, busy_ps, queued_ps and packets."""
+Service = tuple[int, int, int, int, int]
+"""Start, end, bytes, queued_ps and packets."""
 
 
-class ReferenceTimeBins:
+class TimeBins:
     """The bins of a server, whose services come in their order and do not overlap.
 
     `shift` is the binary logarithm of the width in picoseconds. `waited_ps` is added to the queue
@@ -28,6 +27,7 @@ class ReferenceTimeBins:
     __slots__ = (
         "_busy_ps",
         "_end_ps",
+        "_log",
         "_nbytes",
         "_packets",
         "_queued_ps",
@@ -39,23 +39,48 @@ class ReferenceTimeBins:
     def __init__(self) -> None:
         self.shift, self.waited_ps = LEAST_SHIFT, 0
         self._rows: list[BinRow] = []
+        self._log: list[Service] | None = None
         self._end_ps = self._nbytes = self._busy_ps = self._queued_ps = self._packets = 0
 
-    def add(
-        self, start_ps: int, end_ps: int, nbytes: int, queued_ps: int, packets: int = 1
-    ) -> None:
+    def add(self, start_ps: int, end_ps: int, nbytes: int, queued_ps: int, packets: int) -> None:
         """Add a service from `start_ps` to `end_ps`."""
+        service = start_ps, end_ps, nbytes, queued_ps + self.waited_ps, packets
+        self.waited_ps = 0
+        if self._log is not None:
+            self._log.append(service)
+        self.put(service, 0)
+
+    def put(self, service: Service, moved_ps: int) -> None:
+        """Put a service into bins, `moved_ps` later."""
+        start_ps, end_ps, nbytes, queued_ps, packets = service
+        start_ps, end_ps = start_ps + moved_ps, end_ps + moved_ps
         if start_ps >= self._end_ps:
             self._open(start_ps)
         self._nbytes += nbytes
         self._packets += packets
-        self._queued_ps += queued_ps + self.waited_ps
-        self.waited_ps = 0
+        self._queued_ps += queued_ps
         while end_ps > self._end_ps:
             self._busy_ps += self._end_ps - start_ps
             start_ps = self._end_ps
             self._open(start_ps)
         self._busy_ps += end_ps - start_ps
+
+    def begin_log(self) -> None:
+        """Log the services from now on: a fast-forward repeats those of a period."""
+        self._log = []
+
+    @property
+    def logged(self) -> int:
+        """The number of services in the log."""
+        return len(self._log or ())
+
+    def end_log(self) -> None:
+        """Log no more services, and forget those that are logged."""
+        self._log = None
+
+    def template(self, first: int) -> "ServiceTemplate":
+        """The services in the log from number `first` on."""
+        return ServiceTemplate(self, (self._log or [])[first:])
 
     @property
     def is_used(self) -> bool:
@@ -105,7 +130,16 @@ class ReferenceTimeBins:
             rows.append(row)
 
 
-if TYPE_CHECKING or not IS_COMPILED:
-    TimeBins = ReferenceTimeBins
-else:
-    from sip_node.compiled.time_bins import TimeBins  # noqa: F401 - the name of this module
+class ServiceTemplate:
+    """The services of a period of a server."""
+
+    __slots__ = ("_bins", "_services")
+
+    def __init__(self, bins: TimeBins, services: list[Service]) -> None:
+        self._bins, self._services = bins, services
+
+    def repeat(self, moved_ps: int, period_ps: int, periods: int) -> None:
+        """Add these services again, `moved_ps` later, and then one period later each time."""
+        for number in range(periods):
+            for service in self._services:
+                self._bins.put(service, moved_ps + number * period_ps)

@@ -1,7 +1,8 @@
 """The last links before the UCIe ports, in C: see approach.pyx."""
 
-from sip_node.compiled.packet cimport Packet
-from sip_node.compiled.server cimport FifoServer, Service
+from sip_node.chip.fabric.packet cimport Packet
+from sip_node.chip.fabric.server cimport FifoServer
+from sip_node.compiled.service cimport Service
 
 cdef struct Coming:
     # Head and tail of a packet at the IO NoC; its place among all that come; once it is `foreseen`,

@@ -16,10 +16,11 @@ the event in which it reserves that link, its time at the IO NoC is known:
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 
 from runtime.core.errors import InvariantError
+from sip_node.chip.fabric.packet cimport Packet
 from sip_node.compiled.link_egress cimport LinkEgress
-from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.sender cimport Sender
-from sip_node.compiled.server cimport FifoServer, Service
+from sip_node.chip.fabric.server cimport FifoServer
+from sip_node.compiled.service cimport Service
 from sip_node.compiled.times cimport NEVER_PS, later_ps
 
 cdef enum:

@@ -2,11 +2,11 @@
 
 from sip_node.compiled.crossings cimport Crossings
 from sip_node.compiled.run_block cimport RunBlock
-from sip_node.compiled.transfer cimport Transfer
+from sip_node.chip.fabric.packet cimport FabricTransfer
 
 
 cdef class Partial:
-    cdef public Transfer transfer
+    cdef public FabricTransfer transfer
     cdef public long long nbytes
 
 

@@ -4,6 +4,7 @@ Here all rules are checked before anything changes. Where one is broken, the ref
 message instead, and raises the error.
 """
 
+from sip_node.chip.fabric.packet cimport FabricTransfer
 from sip_node.compiled.crossings cimport Crossings
 from sip_node.compiled.run_block cimport (
     RunBlock,
@@ -14,13 +15,12 @@ from sip_node.compiled.run_block cimport (
     requests,
     transfer_of,
 )
-from sip_node.compiled.transfer cimport Transfer
 
 
 cdef class Partial:
     """The twin of `ReferencePartialTransfer`."""
 
-    def __init__(self, Transfer transfer not None):
+    def __init__(self, FabricTransfer transfer not None):
         self.transfer = transfer
 
 

@@ -11,7 +11,7 @@ fields and makes the same requests in the same order.
 from sip_node.compiled.arena cimport oldest, pop, push
 from sip_node.compiled.cycle_agenda cimport CycleAgenda
 from sip_node.compiled.flit_records cimport record_flit
-from sip_node.compiled.packet cimport Packet
+from sip_node.chip.fabric.packet cimport Packet
 from sip_node.compiled.router_state cimport (
     DORMANT,
     Arbiter,

@@ -2,8 +2,8 @@
 
 from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.hops cimport Endpoint
-from sip_node.compiled.packet cimport Packet
-from sip_node.compiled.ports cimport Outlet
+from sip_node.chip.fabric.packet cimport Packet
+from sip_node.kernel.outlet cimport Outlet
 
 
 cdef class Forwarded:

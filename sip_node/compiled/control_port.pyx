@@ -1,10 +1,9 @@
 """The control ports of CPUs in C; see `sip_node.chip.host.cpu_port` and `m_cpu`."""
 
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet, new_packet, new_transfer
 from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.hops cimport Endpoint
-from sip_node.compiled.packet cimport Packet, new_packet
-from sip_node.compiled.ports cimport Outlet
-from sip_node.compiled.transfer cimport Transfer
+from sip_node.kernel.outlet cimport Outlet
 
 cdef enum:
     NORMAL = 1
@@ -58,19 +57,18 @@ cdef class ControlPort:
 
     cdef int send_to(self, int node, object body, long long nbytes, long long tag) except -1:
         """`send` for classes in C."""
-        cdef Transfer command = Transfer.__new__(Transfer)
+        cdef FabricTransfer command
         cdef long long now_ps = self.calendar.now_ps
         if nbytes < self.control_bytes:
             nbytes = self.control_bytes
-        command.kind, command.body, command.tag = self.kind, body, tag
-        command.source_sip = command.sip = self.sip
-        command.source_node, command.node = self.node, node
+        command = new_transfer(self.kind, self.sip, self.node, self.sip, node)
+        command.body, command.tag = body, tag
         command.total, command.sent_ps = nbytes, now_ps
         return self.outlet.send(new_packet(command, 0, nbytes, True), now_ps)
 
     cdef int answer_to(self, Packet command, object done) except -1:
         """`answer` for classes in C."""
-        cdef Transfer asked = command.transfer
+        cdef FabricTransfer asked = command.transfer
         return self.send_to(asked.source_node, done, self.control_bytes, asked.tag)
 
 

@@ -2,7 +2,7 @@
 
 from sip_node.compiled.calendar cimport Event
 from sip_node.compiled.clocked_routers cimport ClockedRouters
-from sip_node.compiled.packet cimport Packet
+from sip_node.chip.fabric.packet cimport Packet
 from sip_node.compiled.router_parts cimport NetworkPart, SourcePart
 from sip_node.compiled.router_state cimport VirtualNetwork, Worm
 

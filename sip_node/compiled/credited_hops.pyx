@@ -12,8 +12,8 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.clocked_routers cimport ClockedRouters
 from sip_node.compiled.cycle_agenda cimport TICK
-from sip_node.compiled.hops cimport Endpoint, train_of
-from sip_node.compiled.packet cimport Packet
+from sip_node.compiled.hops cimport Endpoint
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet, train_of
 from sip_node.compiled.router_parts cimport NetworkPart, SourcePart
 from sip_node.compiled.router_state cimport (
     Injection,
@@ -23,7 +23,6 @@ from sip_node.compiled.router_state cimport (
     cycle_of,
 )
 from sip_node.compiled.sender cimport Sender
-from sip_node.compiled.transfer cimport Transfer
 
 cdef enum:
     NORMAL = 1
@@ -140,7 +139,7 @@ cdef class CreditedHops(ClockedRouters):
         """Send a packet from node `origin` now: `send` for C classes."""
         cdef PacketPath path
         cdef Event event
-        cdef Transfer transfer = packet.transfer
+        cdef FabricTransfer transfer = packet.transfer
         self.sent += 1
         if self.records and packet.train is None:
             packet.train = train_of(transfer)
@@ -292,6 +291,7 @@ cdef class CreditedHops(ClockedRouters):
         if path.endpoint is None:
             path.endpoint = self.endpoints[path.target]
         if isinstance(path.endpoint, Endpoint):
-            return (<Endpoint> path.endpoint).take(packet, tail_ps)
+            (<Endpoint> path.endpoint).accept(packet, tail_ps)
+            return 0
         path.endpoint.accept(packet, tail_ps)
         return 0

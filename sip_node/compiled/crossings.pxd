@@ -4,10 +4,10 @@ from sip_node.compiled.approach cimport Lookout
 from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.hops cimport Endpoint, Hops
 from sip_node.compiled.link_egress cimport LinkEgress, LinkEnd
-from sip_node.compiled.packet cimport Packet
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.compiled.run_block cimport RunBlock
-from sip_node.compiled.server cimport FifoServer, Service
-from sip_node.compiled.transfer cimport Transfer
+from sip_node.chip.fabric.server cimport FifoServer
+from sip_node.compiled.service cimport Service
 
 cdef struct Arrival:
     # A packet by its place in the total order; the packet is in slot `slot`.
@@ -55,7 +55,7 @@ cdef class Crossings(Endpoint):
     # Where crossings are foreseen.
     cdef Lookout lookout
 
-    cdef int land_run(self, long long source, Transfer transfer, RunBlock *run) except -1
+    cdef int land_run(self, long long source, FabricTransfer transfer, RunBlock *run) except -1
     cdef int train(self, Packet packet) except -1
     cdef int note_switch(self, Packet packet, long long head_ps, Service service) except -1
     cdef int bound(self, Packet packet, long long entrance_ps) except -1

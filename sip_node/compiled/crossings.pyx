@@ -13,12 +13,12 @@ from sip_node.compiled.approach cimport Lookout
 from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.hops cimport Endpoint, Hops, in_c
 from sip_node.compiled.link_egress cimport LinkEgress, LinkEnd
-from sip_node.compiled.packet cimport Packet, new_packet
-from sip_node.compiled.packet_train cimport new_train, wait_at_link
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet, new_packet
+from sip_node.chip.fabric.packet_train cimport new_train, wait_at_link
 from sip_node.compiled.run_block cimport RunBlock
 from sip_node.compiled.sender cimport Sender
-from sip_node.compiled.server cimport FifoServer, Service
-from sip_node.compiled.transfer cimport Transfer
+from sip_node.chip.fabric.server cimport FifoServer
+from sip_node.compiled.service cimport Service, serve_into
 
 cdef enum:
     # Before SimPy's URGENT (0): see `sip_node.pdes.engine`.
@@ -184,7 +184,7 @@ cdef class Crossings(Endpoint):
         """See `ReferenceUciePorts.arrive`."""
         self.inbox.land(head_ps, source, seq, tail_ps, packet)
 
-    cdef int land_run(self, long long source, Transfer transfer, RunBlock *run) except -1:
+    cdef int land_run(self, long long source, FabricTransfer transfer, RunBlock *run) except -1:
         """`arrive_run` for C classes; without credits no packet breaks a rule."""
         cdef Py_ssize_t index, last = run.packets - 1
         for index in range(run.packets):
@@ -240,7 +240,7 @@ cdef class Crossings(Endpoint):
         if self.switch_port is None:
             return self.enter(packet, tail_ps)
         if self.switch_server is not None:
-            self.switch_server.serve(now_ps, tail_ps, packet.size, &service)
+            serve_into(self.switch_server, now_ps, tail_ps, packet.size, &service)
         else:
             service.start_ps, service.tail_ps = self.switch_port.reserve(
                 now_ps, tail_ps, packet.size
@@ -267,7 +267,7 @@ cdef class Crossings(Endpoint):
         cdef long long waited_ps = wait_at_link(
             packet.train, AT_SWITCH, head_ps, service.start_ps, service.tail_ps
         )
-        return packet.wait(waited_ps, self.switch_port.name) if waited_ps else 0
+        return packet.queued(waited_ps, self.switch_port.name) if waited_ps else 0
 
     cdef int act(self, Event event, object subject) except -1:
         """A packet has passed the port of the switch."""

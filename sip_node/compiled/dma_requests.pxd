@@ -1,12 +1,12 @@
 """The requests of a DMA engine in C: see dma_requests.pyx."""
 
 from sip_node.compiled.calendar cimport Actor, Calendar
-from sip_node.compiled.egress_stream cimport EgressStream
+from sip_node.chip.fabric.egress_stream cimport EgressStream
 from sip_node.compiled.memory cimport Memory
 from sip_node.compiled.op_log cimport OpLog
-from sip_node.compiled.packet_train cimport QueueTimes
-from sip_node.compiled.read_window cimport ReadWindow
-from sip_node.compiled.transfer cimport Transfer
+from sip_node.chip.fabric.packet_train cimport QueueTimes
+from sip_node.chip.pe.read_window cimport ReadWindow
+from sip_node.chip.fabric.packet cimport FabricTransfer
 
 
 cdef class DmaRequest:
@@ -15,8 +15,8 @@ cdef class DmaRequest:
     # The block that is read, in a tuple, and the block that is written.
     cdef tuple inputs
     cdef object target
-    cdef Transfer reading
-    cdef Transfer writing
+    cdef FabricTransfer reading
+    cdef FabricTransfer writing
     # Of a gather, instead of the two: its READs, an object in Python.
     cdef object rows
     cdef bytes data
@@ -64,8 +64,8 @@ cdef class DmaRequests(Actor):
     cdef dict requests
 
     cdef DmaRequest request(self, object name, object source, object target)
-    cdef Transfer transfer(self, object kind, object block, object data, DmaRequest request)
-    cdef Transfer new_transfer(
+    cdef FabricTransfer transfer(self, object kind, object block, object data, DmaRequest request)
+    cdef FabricTransfer new_transfer(
         self, object kind, int sip, int node, long long address, DmaRequest request, object data,
         object rows
     )
@@ -75,8 +75,8 @@ cdef class DmaRequests(Actor):
     cdef int write_to(self, DmaRequest request) except -1
     cdef int give_trains(self, DmaRequest request) except -1
     cdef int enqueue(self, DmaRequest request) except -1
-    cdef int land(self, Transfer data, long long landed_ps) except -1
-    cdef int land_row(self, DmaRequest request, Transfer data, long long landed_ps) except -1
+    cdef int land(self, FabricTransfer data, long long landed_ps) except -1
+    cdef int land_row(self, DmaRequest request, FabricTransfer data, long long landed_ps) except -1
     cdef int begin(self, DmaRequest request) except -1
     cdef int finish(self, DmaRequest request) except -1
     cdef int after(self, long long time_ps, int step, object subject) except -1

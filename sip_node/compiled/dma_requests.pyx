@@ -8,10 +8,11 @@ from collections import deque
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
+from sip_node.chip.fabric.packet cimport new_transfer
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
 from sip_node.compiled.checksum cimport crc32_of
 from sip_node.compiled.operation cimport FOR_CHANNEL, Operation
-from sip_node.compiled.packet_train cimport QueueTimes, new_train
+from sip_node.chip.fabric.packet_train cimport QueueTimes, new_train
 
 cdef enum:
     NORMAL = 1
@@ -112,15 +113,15 @@ cdef class DmaRequests(Actor):
             request.times.add(packet.train.times)
         self.after(tail_ps, FINISHED, request)
 
-    def landed(self, Transfer data not None, long long landed_ps):
+    def landed(self, FabricTransfer data not None, long long landed_ps):
         """See `ReferencePeDma.landed`."""
         self.land(data, landed_ps)
 
-    cdef int land(self, Transfer data, long long landed_ps) except -1:
+    cdef int land(self, FabricTransfer data, long long landed_ps) except -1:
         """`landed` for C classes."""
         cdef DmaRequest request = <DmaRequest> self.requests[data.tag]
         if request.times is not None:
-            request.times.unite(data.train.times)
+            request.times.add(data.train.times)
         if request.rows is not None:
             return self.land_row(request, data, landed_ps)
         request.data = bytes(data.payload)
@@ -128,14 +129,14 @@ cdef class DmaRequests(Actor):
             return self.after(landed_ps, FINISHED, request)
         return 0
 
-    cdef int land_row(self, DmaRequest request, Transfer data, long long landed_ps) except -1:
+    cdef int land_row(self, DmaRequest request, FabricTransfer data, long long landed_ps) except -1:
         """DATA of a gather has come."""
         if not request.rows.landed(data, landed_ps):
             return 0
         request.data = request.rows.data
         return self.after(request.rows.landed_ps, FINISHED, request)
 
-    def _left(self, Transfer transfer not None, long long left_ps):
+    def _left(self, FabricTransfer transfer not None, long long left_ps):
         if transfer.kind is self.parts.ipcq_data:
             self.after(left_ps, FINISHED, self.requests[transfer.tag])
 
@@ -147,8 +148,10 @@ cdef class DmaRequests(Actor):
             request.rows.begin()
             return 0
         if event.step == READ_BEGINS:
-            return self.window.open(request.reading, None)
-        return self.stream.begin(request.writing, request.packet_bytes)
+            self.window.begin(request.reading, None)
+            return 0
+        self.stream.start(request.writing, request.packet_bytes)
+        return 0
 
     cdef int after(self, long long time_ps, int step, object subject) except -1:
         """Continue with a step at a time."""
@@ -165,21 +168,19 @@ cdef class DmaRequests(Actor):
         request.tag = self.tags + 1
         return request
 
-    cdef Transfer transfer(self, object kind, object block, object data, DmaRequest request):
+    cdef FabricTransfer transfer(self, object kind, object block, object data, DmaRequest request):
         """The transfer about a block on the far side of the fabric."""
         sip, node = self.locate(block.address)
         total, rows = self.parts.layout_of(block)
         request.total = total
         return self.new_transfer(kind, sip, node, block.address, request, data, rows)
 
-    cdef Transfer new_transfer(
+    cdef FabricTransfer new_transfer(
         self, object kind, int sip, int node, long long address, DmaRequest request, object data,
         object rows
     ):
-        cdef Transfer transfer = Transfer.__new__(Transfer)
-        transfer.kind, transfer.source_sip, transfer.source_node = kind, self.sip, self.node
-        transfer.sip, transfer.node, transfer.address = sip, node, address
-        transfer.tag, transfer.total = request.tag, request.total
+        cdef FabricTransfer transfer = new_transfer(kind, self.sip, self.node, sip, node)
+        transfer.address, transfer.tag, transfer.total = address, request.tag, request.total
         transfer.payload, transfer.rows = data, rows
         return transfer
 
@@ -244,7 +245,7 @@ cdef class DmaRequests(Actor):
 
     cdef int finish(self, DmaRequest request) except -1:
         cdef long long now_ps = self.calendar.now_ps
-        cdef Transfer writing = request.writing
+        cdef FabricTransfer writing = request.writing
         cdef Operation about
         target = request.target
         del self.requests[request.tag]

@@ -1,8 +1,8 @@
 """The load of clocked links, and what packets queue for them, in C; see `OutputPort.record`."""
 
-from sip_node.compiled.packet cimport Packet
+from sip_node.chip.fabric.packet cimport Packet
 from sip_node.compiled.router_state cimport OutputPort, Worm
-from sip_node.compiled.time_bins cimport TimeBins, add_service
+from sip_node.chip.time_bins cimport TimeBins, add_service
 
 
 cdef int record_flit(
@@ -24,7 +24,7 @@ cdef int record_flit(
         )
     if is_head:
         port.packets += 1
-        queued_ps = packet.train.wait_at_router(hop, port.packets, queued_ps)
+        queued_ps = packet.train.at_router(hop, port.packets, queued_ps)
         if queued_ps:
-            packet.wait(queued_ps, <str> port.name)
+            packet.queued(queued_ps, <str> port.name)
     return 0

@@ -1,11 +1,11 @@
 """The traversal of routes in C: see hops.pyx."""
 
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.compiled.approach cimport Approach, Lookout
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
-from sip_node.compiled.packet cimport Packet
-from sip_node.compiled.packet_train cimport PacketTrain
-from sip_node.compiled.server cimport FifoServer, Service
-from sip_node.compiled.transfer cimport Transfer
+from sip_node.chip.fabric.packet_train cimport PacketTrain
+from sip_node.chip.fabric.server cimport FifoServer
+from sip_node.kernel.component cimport Endpoint
 
 cdef struct Stage:
     # The delays before and after a link with a bandwidth, which are those of all its routes.
@@ -34,10 +34,6 @@ cdef class Route:
     cdef Approach approach
 
 
-cdef class Endpoint(Actor):
-    cdef int take(self, Packet packet, long long tail_ps) except -1
-
-
 cdef class Hops(Actor):
     cdef public long long sent
     cdef public long long delivered
@@ -56,7 +52,6 @@ cdef class Hops(Actor):
     cdef RecentRoute[RECENT_ROUTES] recent
     cdef dict endpoints
     cdef list links
-    cdef list reserves
     # The names of the links.
     cdef list names
     # By link: a machine has more routes than links, and they would not fit into its caches.
@@ -70,5 +65,4 @@ cdef class Hops(Actor):
     cdef int deliver(self, int node, Packet packet, long long tail_ps) except -1
 
 
-cdef PacketTrain train_of(Transfer transfer)
 cdef bint in_c(object server) except -1

@@ -11,12 +11,11 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
 
 from sip_node.compiled.approach cimport Approach, Lookout
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
-from sip_node.compiled.packet cimport Packet
-from sip_node.compiled.packet_train cimport FIRST_STAGES, PacketTrain, new_train, wait_behind
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet, train_of
+from sip_node.chip.fabric.packet_train cimport FIRST_STAGES, PacketTrain, new_train, wait_behind
 from sip_node.compiled.prefetch cimport prefetch
 from sip_node.compiled.sender cimport Sender
-from sip_node.compiled.server cimport FifoServer, Service
-from sip_node.compiled.transfer cimport Transfer
+from sip_node.chip.fabric.server cimport FifoServer
 
 cdef enum:
     NORMAL = 1
@@ -35,25 +34,13 @@ cdef class Route:
         PyMem_Free(self.links)
 
 
-cdef class Endpoint(Actor):
-    """A component in C at the end of routes."""
-
-    cdef int take(self, Packet packet, long long tail_ps) except -1:
-        """The head of a packet is here; its tail arrives at `tail_ps`."""
-        raise NotImplementedError(type(self).__name__)
-
-    def accept(self, Packet packet, long long tail_ps):
-        """`take` for classes in Python."""
-        self.take(packet, tail_ps)
-
-
 cdef class Hops(Actor):
     """The first base of a fabric whose second base is `ReferenceFabric`.
 
     It replaces `send` and what follows from it, up to the `accept` of an endpoint.
     """
 
-    def bind(self, Calendar engine not None, find_stages, servers, dict endpoints not None,
+    def bind(self, Calendar engine not None, find_stages, list servers not None, dict endpoints not None,
              int sip, int gateway, send_bounds):
         """Take what the reference holds: its links by index, its endpoints by node."""
         self.calendar, self.number = engine, engine.enlist(self)
@@ -61,10 +48,8 @@ cdef class Hops(Actor):
         self.endpoints = endpoints
         self.send_bounds, self.senders = send_bounds, send_bounds.in_flight
         self.sip, self.gateway, self.lookout = sip, gateway, Lookout()
-        # Of each link either the server in C, or the method of a class in Python; of a link without
-        # a bandwidth, which is no stage of a route, neither.
-        self.links = [each if in_c(each) else None for each in servers]
-        self.reserves = [None if each is None or in_c(each) else each.reserve for each in servers]
+        # None for a link without a bandwidth, which is no stage of a route.
+        self.links = [None if each is None else <FifoServer?> each for each in servers]
         self.names = ["" if each is None else each.name for each in servers]
         self.stages = <Stage *> PyMem_Calloc(max(1, len(servers)), sizeof(Stage))
         if not self.stages:
@@ -110,10 +95,10 @@ cdef class Hops(Actor):
 
     cdef int advance(self, Route route, Event event, Packet packet) except -1:
         """The head of a packet is at a stage of its route, or at the end of it."""
+        cdef FifoServer server
         cdef Stage *stage
         cdef int link
-        cdef Service service
-        cdef long long now_ps = self.calendar.now_ps, waited_ps
+        cdef long long head_ps, start_ps, waited_ps
         if event.step == route.length:
             return self.deliver(route.target, packet, event.tail_ps)
         if packet.train is not None:
@@ -122,36 +107,30 @@ cdef class Hops(Actor):
             prefetch(&packet.train.own_links[min(event.step + 1, FIRST_STAGES - 1)], 1, 3)
         link = route.links[event.step]
         stage = &self.stages[link]
-        server = <object> PyList_GET_ITEM(self.links, link)
-        if server is not None:
-            (<FifoServer> server).serve(
-                now_ps + stage.pre_ps, event.tail_ps + stage.pre_ps, event.nbytes, &service
-            )
-        else:
-            service.start_ps, service.tail_ps = self.reserves[link](
-                now_ps + stage.pre_ps, event.tail_ps + stage.pre_ps, event.nbytes
-            )
+        server = <FifoServer> PyList_GET_ITEM(self.links, link)
+        head_ps = self.calendar.now_ps + stage.pre_ps
+        start_ps = server.serve(head_ps, event.tail_ps + stage.pre_ps, event.nbytes)
         event.step += 1
         if packet.train is not None:
             # As in `wait_at_link`, without a reference to the train for each packet and link.
             if event.step >= packet.train.stages:
                 packet.train.reach(event.step)
             waited_ps = wait_behind(
-                &packet.train.links[event.step], now_ps + stage.pre_ps, service.start_ps,
-                service.tail_ps,
+                &packet.train.links[event.step], head_ps, start_ps, server.tail_ps
             )
             if waited_ps:
-                packet.wait(waited_ps, <str> self.names[link])
-        event.tail_ps = service.tail_ps + stage.post_ps
+                packet.queued(waited_ps, <str> self.names[link])
+        event.tail_ps = server.tail_ps + stage.post_ps
         if packet.approach is not None and event.step == route.length:
-            route.approach.reserve(packet, service.start_ps + stage.post_ps, event.tail_ps)
-        return self.calendar.insert(service.start_ps + stage.post_ps, NORMAL, event, packet)
+            route.approach.reserve(packet, start_ps + stage.post_ps, event.tail_ps)
+        return self.calendar.insert(start_ps + stage.post_ps, NORMAL, event, packet)
 
     cdef int deliver(self, int node, Packet packet, long long tail_ps) except -1:
         self.delivered += 1
         endpoint = self.endpoints[node]
         if isinstance(endpoint, Endpoint):
-            return (<Endpoint> endpoint).take(packet, tail_ps)
+            (<Endpoint> endpoint).accept(packet, tail_ps)
+            return 0
         endpoint.accept(packet, tail_ps)
         return 0
 
@@ -189,20 +168,13 @@ cdef class Hops(Actor):
     cdef Approach approach_of(self, Route route):
         cdef int last = route.links[route.length - 1] if route.length else 0
         server = self.links[last] if route.length else None
-        if server is None or self.lookout.egress_to is None:
+        if server is None or not in_c(server) or self.lookout.egress_to is None:
             return None
         return self.lookout.approach(
             last, <FifoServer> server, self.stages[last].pre_ps, self.stages[last].post_ps
         )
 
 
-cdef PacketTrain train_of(Transfer transfer):
-    """The train of a transfer in the SIP that sends it."""
-    if transfer.train is None:
-        transfer.train = new_train(None)
-    return transfer.train
-
-
 cdef bint in_c(server) except -1:
     """Whether a link is served by the method in C, not by that of a class derived from it."""
-    return isinstance(server, FifoServer) and type(server).reserve is FifoServer.reserve
+    return isinstance(server, FifoServer) and not (<FifoServer> server).is_replaced

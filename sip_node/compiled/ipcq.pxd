@@ -4,7 +4,7 @@ from sip_node.compiled.calendar cimport Calendar
 from sip_node.compiled.hops cimport Endpoint
 from sip_node.compiled.op_log cimport OpLog
 from sip_node.compiled.queue_state cimport QueueState
-from sip_node.compiled.transfer cimport Transfer
+from sip_node.chip.fabric.packet cimport FabricTransfer
 
 
 cdef class Ring:
@@ -36,5 +36,5 @@ cdef class IpcqArrivals(Endpoint):
     cdef int cube
     cdef int pe
 
-    cdef int arrived(self, Transfer slot) except -1
+    cdef int arrived(self, FabricTransfer slot) except -1
     cdef QueueState owner_of(self, RingsByAddress rings, long long address)

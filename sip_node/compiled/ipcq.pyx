@@ -1,12 +1,11 @@
 """Arrivals of slots and of credits at a PE, in C; see `sip_node.chip.pe.ipcq`."""
 
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.hops cimport Endpoint
 from sip_node.compiled.op_log cimport OpLog
 from sip_node.compiled.operation cimport FOR_NOTHING, Operation
-from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.queue_state cimport QueueState, new_slot
-from sip_node.compiled.transfer cimport Transfer
 
 cdef enum:
     NORMAL = 1
@@ -81,7 +80,7 @@ cdef class IpcqArrivals(Endpoint):
         return self.calendar.insert(tail_ps + self._overhead_ps, NORMAL, event, packet)
 
     cdef int act(self, Event event, object subject) except -1:
-        cdef Transfer transfer = (<Packet> subject).transfer
+        cdef FabricTransfer transfer = (<Packet> subject).transfer
         cdef int kind = transfer.kind
         if kind == self.credit:
             return self.owner_of(self._send_rings, transfer.address).add_credit()
@@ -90,7 +89,7 @@ cdef class IpcqArrivals(Endpoint):
         self.ready(subject)
         return 0
 
-    cdef int arrived(self, Transfer slot) except -1:
+    cdef int arrived(self, FabricTransfer slot) except -1:
         """See the reference."""
         cdef QueueState queue = self.owner_of(self._receive_rings, slot.address)
         cdef Operation about

@@ -10,7 +10,7 @@ from sip_node.compiled.control_port cimport ControlPort
 from sip_node.compiled.hops cimport Endpoint
 from sip_node.compiled.op_log cimport OpLog
 from sip_node.compiled.operation cimport FOR_LAUNCH, Operation
-from sip_node.compiled.packet cimport Packet
+from sip_node.chip.fabric.packet cimport Packet
 
 cdef enum:
     NORMAL = 1

@@ -2,9 +2,10 @@
 
 from sip_node.compiled.calendar cimport Actor, Calendar
 from sip_node.compiled.op_log cimport OpLog
-from sip_node.compiled.packet cimport Packet
-from sip_node.compiled.packet_train cimport PacketTrain
-from sip_node.compiled.server cimport FifoServer, Service
+from sip_node.chip.fabric.packet cimport Packet
+from sip_node.chip.fabric.packet_train cimport PacketTrain
+from sip_node.chip.fabric.server cimport FifoServer
+from sip_node.compiled.service cimport Service
 
 
 cdef class LinkEnd(Actor):

@@ -6,13 +6,14 @@ An end in Python is called by its `arrive`.
 
 from runtime.core.errors import InvariantError
 from runtime.core.trace import IO_CHIPLET, NO_PE
+from sip_node.chip.fabric.packet cimport Packet
 from sip_node.compiled.calendar cimport Actor, Calendar
 from sip_node.compiled.hops cimport in_c
 from sip_node.compiled.op_log cimport OpLog
 from sip_node.compiled.operation cimport FOR_LINK, Operation
-from sip_node.compiled.packet cimport Packet
-from sip_node.compiled.packet_train cimport new_train, wait_at_link
-from sip_node.compiled.server cimport FifoServer, Service
+from sip_node.chip.fabric.packet_train cimport new_train, wait_at_link
+from sip_node.chip.fabric.server cimport FifoServer
+from sip_node.compiled.service cimport Service, serve_into
 
 # By kind, the name of a record.
 cdef dict names = {}
@@ -69,7 +70,7 @@ cdef class LinkEgress:
 
     cdef int serve(self, Packet packet, long long tail_ps, Service *service) except -1:
         if self.server is not None:
-            self.server.serve(self.calendar.now_ps, tail_ps, packet.size, service)
+            serve_into(self.server, self.calendar.now_ps, tail_ps, packet.size, service)
         else:
             service.start_ps, service.tail_ps = self.port.reserve(
                 self.calendar.now_ps, tail_ps, packet.size
@@ -83,7 +84,7 @@ cdef class LinkEgress:
 
         Returns its service, and lets it enter its message.
         """
-        self.ahead.serve(head_ps, tail_ps, packet.size, service)
+        serve_into(self.ahead, head_ps, tail_ps, packet.size, service)
         if self.end is not None and self.end.takes_early:
             return self.depart(packet, service.start_ps, service.tail_ps)
         return 0
@@ -142,9 +143,9 @@ cdef class LinkEgress:
             begun.train, 0, self.calendar.now_ps, start_ps, left_ps
         )
         if waited_ps:
-            packet.wait(waited_ps, self.port.name)
-        begun.train.times.note_links(packet.link_ps, packet.longest_link)
-        return begun.train.times.note_memory(packet.train.times.memory_ps)
+            packet.queued(waited_ps, self.port.name)
+        begun.train.times.at_links(packet.link_ps, packet.longest_link)
+        return begun.train.times.at_memory(packet.train.times.memory_ps)
 
     cdef int depart(self, Packet packet, long long head_ps, long long tail_ps) except -1:
         """Give a packet, with its number, to the other end."""

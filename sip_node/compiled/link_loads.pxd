@@ -1,7 +1,7 @@
 """The loads of the servers of one SIP over time, in C: see link_loads.pyx."""
 
 from sip_node.compiled.packed_rows cimport PackedRows
-from sip_node.compiled.time_bins cimport ServiceBatch
+from sip_node.chip.time_bins cimport ServiceBatch
 
 
 cdef class LinkLoads(PackedRows):

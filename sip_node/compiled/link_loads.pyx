@@ -1,8 +1,8 @@
 """The loads of the servers of one SIP over time, in C; see `sip_node.chip.link_loads`."""
 
 from runtime.core.run_tables import LINKS
-from sip_node.compiled.server cimport FifoServer
-from sip_node.compiled.time_bins cimport LinkRow, ServiceBatch, TimeBins
+from sip_node.chip.fabric.server cimport FifoServer
+from sip_node.chip.time_bins cimport LinkRow, ServiceBatch, TimeBins
 
 cdef enum:
     # 24 KB, which stay in the caches until they are passed on.

@@ -1,33 +1,10 @@
 """The transaction queue of a memory in C: see memory_queue.pyx."""
 
-from sip_node.compiled.calendar cimport Actor, Calendar
-from sip_node.compiled.packet_train cimport PacketTrain
-from sip_node.compiled.server cimport Service
+from sip_node.chip.memory.access cimport Access, AccessService
 
 cdef enum:
     # Channels of a memory whose shares are computed here.
     MOST_CHANNELS = 32
-
-
-cdef class Access:
-    cdef public object message
-    cdef public object begun
-    cdef public object rows
-    cdef public long long offset
-    cdef public long long nbytes
-    cdef public long long arrived_ps
-    cdef public long long tail_ps
-    cdef public long long begin
-    cdef public bint writes
-    # The packets of its transfer, in a run with records, and when it was submitted.
-    cdef public PacketTrain train
-    cdef public long long submitted_ps
-
-    cdef int begin_service(self, long long first_ps, long long start_ps, long long end_ps) except -1
-
-
-cdef class AccessService(Actor):
-    cdef int take(self, Access access) except -1
 
 
 cdef class MessageQueue:
@@ -78,8 +55,6 @@ cdef class StripedChannels(Channels):
 
 
 cdef class AccessQueue(AccessService):
-    cdef Calendar calendar
-    cdef int number
     cdef Channels channels
     cdef list waiting
     cdef readonly dict _messages

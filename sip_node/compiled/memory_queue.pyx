@@ -8,53 +8,16 @@ from collections import deque
 
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 
-from sip_node.compiled.calendar cimport Actor, Calendar, Event
-from sip_node.compiled.packet_train cimport PacketTrain
-from sip_node.compiled.server cimport FifoServer, Service
+from sip_node.chip.memory.access cimport Access, AccessService
+from sip_node.compiled.calendar cimport Calendar
+from sip_node.chip.fabric.packet_train cimport PacketTrain
+from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.compiled.strided_rows cimport Rows, pass_row, rows_from, start_of
 from sip_node.compiled.times cimport NEVER_PS
 
 cdef enum:
-    NORMAL = 1
     MOST_DEMANDED = 64
     MANY_MESSAGES = 256
-
-
-cdef class Access:
-    """The twin of `ReferenceAccess`. A class in C that derives from it has state of its own."""
-
-    def __init__(self, message, long long offset, long long nbytes, long long arrived_ps,
-                 long long tail_ps, bint writes, begun=None, rows=None, long long begin=0,
-                 PacketTrain train=None):
-        self.message, self.begun, self.rows = message, begun, rows
-        self.offset, self.nbytes, self.begin = offset, nbytes, begin
-        self.arrived_ps, self.tail_ps, self.writes = arrived_ps, tail_ps, writes
-        self.train = train
-
-    def service_begins(self, long long first_ps, long long start_ps, long long end_ps):
-        """`begin_service` for a service in Python: `begun` of a class in C."""
-        # It refers to this object, which is released without the garbage collector.
-        self.begun = None
-        self.begin_service(first_ps, start_ps, end_ps)
-
-    cdef int begin_service(
-        self, long long first_ps, long long start_ps, long long end_ps
-    ) except -1:
-        """Its service begins: `begun` for C classes."""
-        self.begun(first_ps, start_ps, end_ps)
-        return 0
-
-
-cdef class AccessService(Actor):
-    """Serves the packets of a memory, in an order and at times of its own."""
-
-    def submit(self, Access access not None):
-        """Take an access whose head has arrived."""
-        self.take(access)
-
-    cdef int take(self, Access access) except -1:
-        """`submit` for C classes."""
-        raise NotImplementedError(type(self).__name__)
 
 
 cdef class MessageQueue:
@@ -158,8 +121,7 @@ cdef class StripedChannels(Channels):
     cdef int reserve(self, WaitingAccess waiting, long long head_ps, Span *span) except -1:
         cdef Access access = waiting.access
         cdef FifoServer channel
-        cdef Service service
-        cdef long long waited_ps = 0
+        cdef long long waited_ps = 0, start_ps
         cdef int index
         if access.train is not None:
             # As in `note`.
@@ -172,13 +134,13 @@ cdef class StripedChannels(Channels):
             if self.wrote[index] == (not access.writes):
                 channel.free_ps += self.penalty_ps
             self.wrote[index] = access.writes
-            if waited_ps and channel.load is not None:
-                channel.waited_ps = waited_ps
-            channel.serve(head_ps, access.tail_ps, waiting.nbytes[index], &service)
+            if waited_ps and channel.bins is not None:
+                channel.bins.waited_ps = waited_ps
+            start_ps = channel.serve(head_ps, access.tail_ps, waiting.nbytes[index])
             # The slowest channel decides: a packet leaves when all of its bursts are there.
-            span.first_ps = min(span.first_ps, service.start_ps)
-            span.start_ps = max(span.start_ps, service.start_ps)
-            span.end_ps = max(span.end_ps, service.tail_ps)
+            span.first_ps = min(span.first_ps, start_ps)
+            span.start_ps = max(span.start_ps, start_ps)
+            span.end_ps = max(span.end_ps, channel.tail_ps)
         return 0
 
 
@@ -186,7 +148,7 @@ cdef class AccessQueue(AccessService):
     """The twin of `ReferenceTransactionQueue`."""
 
     def __init__(self, Calendar engine not None, memory):
-        self.calendar, self.number = engine, engine.enlist(self)
+        self.join(engine)
         self.channels = StripedChannels(memory) if in_c(memory) else Channels(memory)
         self.waiting, self._messages = [], {}
 
@@ -199,10 +161,10 @@ cdef class AccessQueue(AccessService):
         self.is_held = False
         self.dispatch()
 
-    cdef int take(self, Access access) except -1:
-        """Queue an access whose head has arrived: `submit` for C classes."""
+    cpdef void submit(self, Access access) except *:
+        """Queue an access whose head has arrived."""
         cdef MessageQueue message
-        access.submitted_ps = self.calendar.now_ps
+        access.submitted_ps = self.engine.now_ps
         found = self._messages.get(access.message)
         if found is None:
             message = self._messages[access.message] = MessageQueue.__new__(MessageQueue)
@@ -212,19 +174,17 @@ cdef class AccessQueue(AccessService):
                 if message.later is None:
                     message.later = deque()
                 message.later.append(access)
-                return 0
+                return
         self.place(access, message)
         # An access that begins may submit the next one of its message.
         if not self.is_dispatching:
             self.dispatch()
-        return 0
 
-    cdef int act(self, Event event, object subject) except -1:
+    cpdef void proceed(self, int step, object subject) except *:
         # An earlier call may have made this one unnecessary.
-        if self.calendar.now_ps == self.wake_ps:
+        if self.engine.now_ps == self.wake_ps:
             self.wake_ps = 0
             self.dispatch()
-        return 0
 
     cdef int place(self, Access access, MessageQueue message) except -1:
         """Give an access its place: now, or the end of the packet before it of its message."""
@@ -237,7 +197,7 @@ cdef class AccessQueue(AccessService):
             self.demand[channel] += waiting.needs >> channel & 1
         assert waiting.needs, f"an access to no bytes: offset {access.offset}"
         message.waits = True
-        waiting.place_ps = max(self.calendar.now_ps, message.end_ps)
+        waiting.place_ps = max(self.engine.now_ps, message.end_ps)
         # Behind all accesses with the same place, which were submitted before.
         index = PyList_GET_SIZE(self.waiting)
         while index and (<WaitingAccess> self.waiting[index - 1]).place_ps > waiting.place_ps:
@@ -271,7 +231,7 @@ cdef class AccessQueue(AccessService):
         cdef unsigned long long idle = 0
         cdef int index
         for index in range(self.channels.count):
-            if self.demand[index] and self.channels.free_ps(index) <= self.calendar.now_ps:
+            if self.demand[index] and self.channels.free_ps(index) <= self.engine.now_ps:
                 idle |= 1ULL << index
         return idle
 
@@ -298,7 +258,7 @@ cdef class AccessQueue(AccessService):
         cdef int channel
         for channel in range(self.channels.count):
             self.demand[channel] -= waiting.needs >> channel & 1
-        self.channels.reserve(waiting, self.calendar.now_ps, &span)
+        self.channels.reserve(waiting, self.engine.now_ps, &span)
         if waiting.access.train is not None:
             waiting.access.train.wait_at_channels(
                 waiting.needs, waiting.access.submitted_ps, span.start_ps, span.end_ps
@@ -308,7 +268,8 @@ cdef class AccessQueue(AccessService):
             self.place(message.later.popleft(), message)
         if len(self._messages) > MANY_MESSAGES + 2 * PyList_GET_SIZE(self.waiting):
             self.drop_messages()
-        return waiting.access.begin_service(span.first_ps, span.start_ps, span.end_ps)
+        waiting.access.begun(span.first_ps, span.start_ps, span.end_ps)
+        return 0
 
     cdef int drop_messages(self) except -1:
         """Drop the messages whose next packet would have the place of a first one."""
@@ -316,7 +277,7 @@ cdef class AccessQueue(AccessService):
         kept = {}
         for key, each in self._messages.items():
             message = <MessageQueue> each
-            if message.waits or message.end_ps > self.calendar.now_ps:
+            if message.waits or message.end_ps > self.engine.now_ps:
                 kept[key] = message
         self._messages = kept
         return 0
@@ -324,15 +285,13 @@ cdef class AccessQueue(AccessService):
     cdef int wake_at_first(self) except -1:
         """Dispatch again when the first channel that an access needs is free."""
         cdef long long time_ps = NEVER_PS
-        cdef Event event
         cdef int index
         for index in range(self.channels.count):
             if self.demand[index]:
                 time_ps = min(time_ps, self.channels.free_ps(index))
         if not self.wake_ps or time_ps < self.wake_ps:
             self.wake_ps = time_ps
-            event.actor = self.number
-            self.calendar.insert(time_ps, NORMAL, event, None)
+            self.later(time_ps, 0, None)
         return 0
 
 
@@ -341,6 +300,6 @@ cdef bint in_c(memory) except -1:
     if getattr(memory, "striping", None) is None or len(memory.channels) > MOST_CHANNELS:
         return False
     return all(
-        isinstance(each, FifoServer) and type(each).reserve is FifoServer.reserve
+        isinstance(each, FifoServer) and not (<FifoServer> each).is_replaced
         for each in memory.channels
     )

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 
 from runtime.core.trace import OpRecord
 from runtime.wire.reports import DevicePrint, SlotTransfer
+from sip_node.chip.fabric.packet_train import QueueTimes
 from sip_node.chip.run_recorder import RunRecorder
-from sip_node.compiled.packet_train import QueueTimes
 from sip_node.compiled.step_rows import StepRows
 
 class OpLog:

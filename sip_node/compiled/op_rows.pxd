@@ -2,7 +2,7 @@
 
 from sip_node.compiled.operation cimport Operation
 from sip_node.compiled.packed_rows cimport PackedRows
-from sip_node.compiled.packet_train cimport QueueTimes
+from sip_node.chip.fabric.packet_train cimport QueueTimes
 
 cdef enum:
     CAUSES = 8

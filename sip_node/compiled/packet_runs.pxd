@@ -1,8 +1,7 @@
 """Packets that wait for a message, in C: see packet_runs.pyx."""
 
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.compiled.link_egress cimport LinkEnd
-from sip_node.compiled.packet cimport Packet
-from sip_node.compiled.transfer cimport Transfer
 
 cdef enum:
     # Head, tail, number, begin and size of a packet.
@@ -10,7 +9,7 @@ cdef enum:
 
 
 cdef class OpenRun:
-    cdef Transfer transfer
+    cdef FabricTransfer transfer
     cdef long long number
     cdef bint is_first
     cdef bint ends
@@ -33,4 +32,4 @@ cdef class Runs(LinkEnd):
     cdef object message
     cdef Py_ssize_t limit
 
-    cdef OpenRun begin(self, Transfer transfer)
+    cdef OpenRun begin(self, FabricTransfer transfer)

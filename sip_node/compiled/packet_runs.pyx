@@ -2,10 +2,9 @@
 
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.compiled.link_egress cimport LinkEnd
-from sip_node.compiled.packet cimport Packet
 from sip_node.compiled.run_block cimport pack
-from sip_node.compiled.transfer cimport Transfer
 
 
 cdef class OpenRun:
@@ -58,7 +57,7 @@ cdef class Runs(LinkEnd):
             self.numbers.pop(packet.transfer, None)
         return 0
 
-    cdef OpenRun begin(self, Transfer transfer):
+    cdef OpenRun begin(self, FabricTransfer transfer):
         """A run for the next packets of a transfer."""
         cdef OpenRun run = OpenRun.__new__(OpenRun)
         number = self.numbers.get(transfer)

@@ -1,13 +1,13 @@
 """The parts that the steps of a matrix product pass, as classes in C."""
 
 from sip_node.compiled.dma_requests cimport DmaRequests
-from sip_node.compiled.egress_stream cimport EgressStream
-from sip_node.compiled.hops cimport Hops, Route
-from sip_node.compiled.memory_packets cimport MemoryPackets
-from sip_node.compiled.memory_port cimport MemoryPort
+from sip_node.chip.fabric.egress_stream cimport EgressStream
+from sip_node.compiled.hops cimport Hops, Route, in_c
+from sip_node.chip.memory.memory_packets cimport MemoryPackets
+from sip_node.chip.memory.memory_port cimport MemoryPort
 from sip_node.compiled.memory_queue cimport AccessQueue, StripedChannels
-from sip_node.compiled.read_window cimport ReadWindow
-from sip_node.compiled.server cimport FifoServer
+from sip_node.chip.pe.read_window cimport ReadWindow
+from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.compiled.state_walk import NotClosed
 from sip_node.compiled.step_tokens cimport TokenSource
 from sip_node.compiled.tile_loads cimport LoadStage
@@ -45,7 +45,7 @@ cdef class Pipeline:
                 route = fabric.route(source_node, target_node)
                 for index in range(route.length):
                     link = fabric.links[route.links[index]]
-                    if link is None:
+                    if not in_c(link):
                         raise NotClosed("a link in Python")
                     self.servers.append(link)
         if not all(isinstance(each, FifoServer) for each in self.servers):

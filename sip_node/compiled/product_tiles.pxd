@@ -1,6 +1,6 @@
 """The tiles of a product and their bytes: see product_tiles.pyx."""
 
-from sip_node.compiled.memory_packets cimport MemoryPackets
+from sip_node.chip.memory.memory_packets cimport MemoryPackets
 from sip_node.compiled.pipeline cimport Pipeline
 from sip_node.compiled.streamed_matrix cimport StreamedTile
 from sip_node.compiled.tile_data cimport TileData

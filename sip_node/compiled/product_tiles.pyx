@@ -7,8 +7,8 @@ from cpython.list cimport PyList_GET_ITEM
 
 from sip_node.compiled.checksum cimport crc32_of
 from sip_node.compiled.memory cimport Memory
-from sip_node.compiled.memory_packets cimport MemoryPackets
-from sip_node.compiled.memory_port cimport MemoryPort
+from sip_node.chip.memory.memory_packets cimport MemoryPackets
+from sip_node.chip.memory.memory_port cimport MemoryPort
 from sip_node.compiled.memory_queue cimport AccessQueue, StripedChannels
 from sip_node.compiled.pipeline cimport Pipeline
 from sip_node.compiled.state_walk import NotClosed

@@ -1,9 +1,9 @@
 """The state of matrix products, as Python sees it."""
 
+from sip_node.chip.time_bins import TimeBins
 from sip_node.compiled.pipeline import Pipeline
 from sip_node.compiled.state_vector import StateVector
 from sip_node.compiled.state_walk import StateWalk
-from sip_node.compiled.time_bins import TimeBins
 
 class ProductWalk(StateWalk):
     foreign_ps: int

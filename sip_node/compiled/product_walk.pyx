@@ -5,15 +5,15 @@ to all events in calendar order. Events of something else end in `foreign_ps`, t
 of them; what waits at a resource of a product for something else is refused with `NotClosed`.
 """
 
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.compiled.calendar cimport Calendar, Event, Key
-from sip_node.compiled.data_landing cimport DataLanding
+from sip_node.chip.pe.data_landing cimport DataLanding
 from sip_node.compiled.dma_requests cimport DmaRequest, DmaRequests
-from sip_node.compiled.egress_stream cimport Departure, EgressStream
+from sip_node.chip.fabric.egress_stream cimport Departure, EgressStream
 from sip_node.compiled.hops cimport Hops
-from sip_node.compiled.memory_packets cimport MemoryPackets, Piece, ReadAccess
-from sip_node.compiled.packet cimport Packet
+from sip_node.chip.memory.memory_packets cimport MemoryPackets, Piece, ReadAccess
 from sip_node.compiled.pipeline cimport Pipeline
-from sip_node.compiled.read_window cimport OpenRead, ReadWindow
+from sip_node.chip.pe.read_window cimport OpenRead, ReadWindow
 from sip_node.compiled.state_vector cimport COUNT, TIME, StateVector
 from sip_node.compiled.state_walk import NotClosed
 from sip_node.compiled.step_tokens cimport TokenSource
@@ -22,7 +22,6 @@ from sip_node.compiled.tile_results cimport StoreStage, TileWriteRequest
 from sip_node.compiled.tile_stages cimport FetchStage, GemmStage, Slots
 from sip_node.compiled.tile_token cimport OutputTile, Token
 from sip_node.compiled.times cimport NEVER_PS
-from sip_node.compiled.transfer cimport Transfer
 from sip_node.compiled.transfer_walk cimport TransferWalk
 
 cdef enum:

@@ -1,7 +1,7 @@
 """The queue pairs of a table of a PE, in C: see queue_table.pyx."""
 
 from sip_node.compiled.calendar cimport Calendar
-from sip_node.compiled.ports cimport Outlet
+from sip_node.kernel.outlet cimport Outlet
 from sip_node.compiled.queue_state cimport QueueState, Slot
 
 

@@ -1,10 +1,9 @@
 """The queue pairs of a table of a PE, in C; see `sip_node.chip.pe.queue_table`."""
 
 from sip_node.compiled.calendar cimport Calendar
-from sip_node.compiled.packet cimport new_packet
-from sip_node.compiled.ports cimport Outlet
+from sip_node.chip.fabric.packet cimport FabricTransfer, new_packet, new_transfer
+from sip_node.kernel.outlet cimport Outlet
 from sip_node.compiled.queue_state cimport QueueState, Slot
-from sip_node.compiled.transfer cimport Transfer
 
 
 cdef class QueuesByDirection:
@@ -51,13 +50,12 @@ cdef class QueuesByDirection:
 
     cdef int notify(self, QueueState queue, object kind, long long address, str call) except -1:
         """Send a control packet to the peer of a queue."""
-        cdef Transfer notice = Transfer.__new__(Transfer)
+        cdef FabricTransfer notice
         cdef long long now_ps = self.calendar.now_ps
         if queue.peer_node < 0:
             queue.peer_sip, queue.peer_node = self.locate_pe(queue.queue_pair.peer)
-        notice.kind, notice.address, notice.call = kind, address, call
-        notice.source_sip, notice.source_node = self.sip, self.node
-        notice.sip, notice.node, notice.sent_ps = queue.peer_sip, queue.peer_node, now_ps
+        notice = new_transfer(kind, self.sip, self.node, queue.peer_sip, queue.peer_node)
+        notice.address, notice.call, notice.sent_ps = address, call, now_ps
         return self.outlet.send(
             new_packet(notice, 0, queue.queue_pair.credit_bytes, True), now_ps
         )

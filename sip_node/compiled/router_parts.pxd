@@ -11,7 +11,7 @@ from sip_node.compiled.router_state cimport (
 )
 
 
-from sip_node.compiled.time_bins cimport TimeBins
+from sip_node.chip.time_bins cimport TimeBins
 
 
 cdef class RouterPart:

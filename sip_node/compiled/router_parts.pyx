@@ -18,7 +18,7 @@ from sip_node.compiled.router_state cimport (
     Worm,
     is_power_of_two,
 )
-from sip_node.compiled.time_bins cimport TimeBins
+from sip_node.chip.time_bins cimport TimeBins
 
 
 cdef class RouterPart:

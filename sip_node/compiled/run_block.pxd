@@ -1,7 +1,7 @@
 """Runs of packets as blocks of words, in C: see run_block.pyx."""
 
+from sip_node.chip.fabric.packet cimport FabricTransfer
 from sip_node.compiled.packet_runs cimport OpenRun
-from sip_node.compiled.transfer cimport Transfer
 
 cdef enum:
     # Words of a header before its flow, of a flow, of rows, and columns of packets.
@@ -33,5 +33,5 @@ cdef bint is_valid(RunBlock *run, long long time_ps, long long seq, Py_ssize_t p
 cdef bint carries(long long kind) noexcept
 cdef bint has_many_packets(long long kind) noexcept
 cdef bint requests(long long kind) noexcept
-cdef Transfer transfer_of(RunBlock *run)
-cdef bytes pack(OpenRun run, Transfer transfer)
+cdef FabricTransfer transfer_of(RunBlock *run)
+cdef bytes pack(OpenRun run, FabricTransfer transfer)

@@ -8,8 +8,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcmp, memcpy, memset
 
+from sip_node.chip.fabric.packet cimport FabricTransfer, new_transfer
 from sip_node.compiled.packet_runs cimport COLUMNS, OpenRun
-from sip_node.compiled.transfer cimport Transfer
 
 cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *nbytes) except NULL
@@ -256,12 +256,12 @@ cdef str call_of(RunBlock *run):
     return last_call
 
 
-cdef Transfer transfer_of(RunBlock *run):
+cdef FabricTransfer transfer_of(RunBlock *run):
     """The transfer of a header, without its payload."""
-    cdef Transfer transfer = Transfer.__new__(Transfer)
-    transfer.kind = kind_of[run.header[0]]
-    transfer.source_sip, transfer.source_node = <int> run.header[1], <int> run.header[2]
-    transfer.sip, transfer.node = <int> run.header[3], <int> run.header[4]
+    cdef FabricTransfer transfer = new_transfer(
+        kind_of[run.header[0]], <int> run.header[1], <int> run.header[2], <int> run.header[3],
+        <int> run.header[4],
+    )
     transfer.address, transfer.tag = run.header[5], run.header[6]
     transfer.total, transfer.sent_ps = run.header[7], run.header[8]
     if run.flow != NULL:
@@ -272,7 +272,7 @@ cdef Transfer transfer_of(RunBlock *run):
     return transfer
 
 
-cdef bytes pack(OpenRun run, Transfer transfer):
+cdef bytes pack(OpenRun run, FabricTransfer transfer):
     """The block of a run; with its first packet, `transfer` gives the header."""
     cdef long long head[3 + HEADER_WORDS + FLOW_WORDS + 1 + ROWS_WORDS + 2]
     cdef Py_ssize_t words = 0, call_bytes = 0, call_words = 0, index, column
@@ -307,7 +307,7 @@ cdef bytes pack(OpenRun run, Transfer transfer):
     return block
 
 
-cdef Py_ssize_t pack_header(long long *at, Transfer transfer) except -1:
+cdef Py_ssize_t pack_header(long long *at, FabricTransfer transfer) except -1:
     """The words of a header up to its rows; returns their number."""
     cdef Py_ssize_t words = HEADER_WORDS
     at[0], at[1], at[2] = transfer.kind, transfer.source_sip, transfer.source_node

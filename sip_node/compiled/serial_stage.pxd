@@ -2,7 +2,8 @@
 
 from sip_node.compiled.calendar cimport Calendar
 from sip_node.compiled.op_log cimport OpLog
-from sip_node.compiled.server cimport Service
+from sip_node.chip.fabric.server cimport FifoServer
+from sip_node.compiled.service cimport Service
 from sip_node.compiled.tile_token cimport Stage, Token
 
 
@@ -20,7 +21,7 @@ cdef class SerialStage(Stage):
 
 
 cdef class PortStage(SerialStage):
-    cdef public object server
+    cdef public FifoServer server
     cdef public long long records
 
     cdef int serve(self, long long nbytes, Service *service) except -1

@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from sip_node.compiled.server cimport FifoServer
+from sip_node.compiled.service cimport serve_into
 
 
 cdef class SerialStage(Stage):
@@ -34,7 +34,4 @@ cdef class PortStage(SerialStage):
     cdef int serve(self, long long nbytes, Service *service) except -1:
         """Reserve the port for a tile, whose head and tail are both here."""
         cdef long long now_ps = self.calendar.now_ps
-        if isinstance(self.server, FifoServer):
-            return (<FifoServer> self.server).serve(now_ps, now_ps, nbytes, service)
-        service.start_ps, service.tail_ps = self.server.reserve(now_ps, now_ps, nbytes)
-        return 0
+        return serve_into(self.server, now_ps, now_ps, nbytes, service)

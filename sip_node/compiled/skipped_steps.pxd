@@ -3,7 +3,7 @@
 from sip_node.compiled.dma_requests cimport DmaRequest
 from sip_node.compiled.op_log cimport OpLog
 from sip_node.compiled.operation cimport Operation
-from sip_node.compiled.packet_train cimport QueueTimes
+from sip_node.chip.fabric.packet_train cimport QueueTimes
 from sip_node.compiled.product_tiles cimport ProductTiles
 from sip_node.compiled.streamed_matrix cimport StreamedTile
 from sip_node.compiled.tile_token cimport OutputTile, Token

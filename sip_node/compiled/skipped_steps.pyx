@@ -6,6 +6,7 @@ in flight at the end has the state of what was in flight before, and belongs to 
 """
 
 from runtime.core.trace import Operand
+from sip_node.chip.fabric.packet cimport FabricTransfer
 from sip_node.compiled.checksum cimport crc32_of
 from sip_node.compiled.dma_requests cimport DmaRequest
 from sip_node.compiled.op_log cimport OpLog
@@ -19,7 +20,6 @@ from sip_node.compiled.tile_data cimport TileData
 from sip_node.compiled.tile_loads cimport TileRead
 from sip_node.compiled.tile_stages cimport Slots
 from sip_node.compiled.tile_token cimport OutputTile, Token
-from sip_node.compiled.transfer cimport Transfer
 
 cdef enum:
     # `Kind` of transfers; see `sip_node.chip.fabric.packet`.
@@ -246,7 +246,7 @@ cdef class SkippedSteps(ProductTiles):
     def rename(self, ProductWalk walk not None, long long steps):
         """Make what is in flight that of `steps` later, after `walk` has moved its state."""
         cdef DmaRequest request
-        cdef Transfer transfer
+        cdef FabricTransfer transfer
         cdef Token token
         cdef int index
         outputs = set()

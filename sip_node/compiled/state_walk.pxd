@@ -1,6 +1,6 @@
 """A walk over the state of objects: see state_walk.pyx."""
 
-from sip_node.compiled.server cimport FifoServer
+from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.compiled.state_vector cimport Kind, StateVector
 
 

@@ -5,7 +5,7 @@ equal vectors, and the same walk writes the values of a later period back. An ob
 several others refer has the number of its first visit.
 """
 
-from sip_node.compiled.server cimport FifoServer
+from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.compiled.state_vector cimport COUNT, FREE, SAME, TIME, Kind, StateVector
 
 

@@ -1,7 +1,7 @@
 """The stages of a product's steps in C: see tile_stages.pyx."""
 
 from sip_node.compiled.serial_stage cimport PortStage, SerialStage
-from sip_node.compiled.server cimport Service
+from sip_node.compiled.service cimport Service
 from sip_node.compiled.tile_data cimport TileData
 from sip_node.compiled.tile_product cimport TileProducts
 from sip_node.compiled.tile_token cimport OutputTile, StepShape, Token

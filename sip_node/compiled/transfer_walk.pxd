@@ -1,11 +1,11 @@
 """The state of transfers in flight: see transfer_walk.pyx."""
 
-from sip_node.compiled.memory_packets cimport Answer, MemoryPackets, Storing
-from sip_node.compiled.memory_queue cimport Access, AccessQueue
-from sip_node.compiled.packet cimport Packet
-from sip_node.compiled.packet_train cimport PacketTrain, QueueTimes
+from sip_node.chip.memory.memory_packets cimport Answer, MemoryPackets, Storing
+from sip_node.chip.memory.access cimport Access
+from sip_node.compiled.memory_queue cimport AccessQueue
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
+from sip_node.chip.fabric.packet_train cimport PacketTrain, QueueTimes
 from sip_node.compiled.state_walk cimport StateWalk
-from sip_node.compiled.transfer cimport Transfer
 
 
 cdef class TransferWalk(StateWalk):
@@ -18,8 +18,8 @@ cdef class TransferWalk(StateWalk):
     cdef dict owners
     cdef dict request_of
 
-    cdef bint owns(self, Transfer transfer) except -1
-    cdef int transfer(self, Transfer transfer) except -1
+    cdef bint owns(self, FabricTransfer transfer) except -1
+    cdef int transfer(self, FabricTransfer transfer) except -1
     cdef int times(self, QueueTimes times) except -1
     cdef int train(self, PacketTrain train) except -1
     cdef int packet(self, Packet packet) except -1

@@ -1,25 +1,24 @@
 """The state of transfers in flight: their packets, and the accesses to the memories they reach."""
 
-from sip_node.compiled.memory_packets cimport (
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
+from sip_node.chip.memory.memory_packets cimport (
     Answer,
     MemoryPackets,
     ReadAccess,
     Storing,
     WriteAccess,
 )
+from sip_node.chip.memory.access cimport Access
 from sip_node.compiled.memory_queue cimport (
-    Access,
     AccessQueue,
     MessageQueue,
     StripedChannels,
     WaitingAccess,
 )
-from sip_node.compiled.packet cimport Packet
-from sip_node.compiled.packet_train cimport PacketTrain, QueueTimes
+from sip_node.chip.fabric.packet_train cimport PacketTrain, QueueTimes
 from sip_node.compiled.state_vector cimport FREE, TIME
 from sip_node.compiled.state_walk cimport StateWalk
 from sip_node.compiled.state_walk import NotClosed
-from sip_node.compiled.transfer cimport Transfer
 
 cdef enum:
     # `Kind` of transfers; see `sip_node.chip.fabric.packet`.
@@ -31,13 +30,13 @@ cdef enum:
 cdef class TransferWalk(StateWalk):
     """A walk that has the requests which transfers belong to."""
 
-    cdef bint owns(self, Transfer transfer) except -1:
+    cdef bint owns(self, FabricTransfer transfer) except -1:
         """Whether a transfer is of a request of a product, or its answer."""
         if transfer.kind == READ or transfer.kind == WRITE:
             return (transfer.source_sip, transfer.source_node) in self.owners
         return (transfer.sip, transfer.node) in self.owners
 
-    cdef int transfer(self, Transfer transfer) except -1:
+    cdef int transfer(self, FabricTransfer transfer) except -1:
         if not self.enters(transfer):
             return 0
         kind = transfer.kind
@@ -92,12 +91,12 @@ cdef class TransferWalk(StateWalk):
         if not self.enters(memory):
             return 0
         for transfer, storing in memory.storing.items():
-            if self.owns(<Transfer> transfer):
-                self.transfer(<Transfer> transfer)
+            if self.owns(<FabricTransfer> transfer):
+                self.transfer(<FabricTransfer> transfer)
                 self.storing(<Storing> storing)
         for transfer, answer in memory.answers.items():
-            if self.owns(<Transfer> transfer):
-                self.transfer(<Transfer> transfer)
+            if self.owns(<FabricTransfer> transfer):
+                self.transfer(<FabricTransfer> transfer)
                 self.answer(<Answer> answer)
         return self.queue(<AccessQueue> memory.service)
 
@@ -158,7 +157,7 @@ cdef class TransferWalk(StateWalk):
 
     cdef int answer(self, Answer answer) except -1:
         if self.enters(answer):
-            for value in (answer.total, answer.begun_bytes, answer.sent):
+            for value in (answer.data.total, answer.begun_bytes, answer.sent):
                 self.same(value)
             answer.loaded_ps = self.value(answer.loaded_ps, TIME)
             self.transfer(answer.data)

@@ -5,7 +5,7 @@ import pytest
 from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.chip import chip_spec
 from sip_node.chip.context import ChipSpec
-from sip_node.chip.fabric.packet import ReferencePacket
+from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.packet_runs import ReferencePacketRuns
 from tests.support.cores import COMPILED, REFERENCE
 from tests.support.random_crossings import RandomCrossings
@@ -47,9 +47,7 @@ def test_both_cores_give_the_same_order_between_sips(sips: int, fabric: str, top
 
 def test_a_packet_that_comes_late_is_seen() -> None:
     class Late(ReferencePacketRuns):
-        def arrive(
-            self, head_ps: int, source: int, seq: int, tail_ps: int, packet: ReferencePacket
-        ) -> None:
+        def arrive(self, head_ps: int, source: int, seq: int, tail_ps: int, packet: Packet) -> None:
             super().arrive(head_ps + 1, source, seq, tail_ps + 1, packet)
 
     wrong = REFERENCE._replace(runs=Late)

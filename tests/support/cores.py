@@ -1,21 +1,12 @@
 """The classes of both cores, for tests that run one machine on each."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sip_node.chip.arriving_transfers import ArrivingTransfers, ReferenceArrivingTransfers
-from sip_node.chip.fabric.egress_stream import EgressStream, ReferenceEgressStream
 from sip_node.chip.fabric.fabric import Fabric, ReferenceFabric
-from sip_node.chip.fabric.packet import Packet, ReferencePacket
-from sip_node.chip.fabric.packet_switch import PacketSwitch, ReferencePacketSwitch
-from sip_node.chip.fabric.server import ReferenceServer, Server
-from sip_node.chip.memory.memory_packets import MemoryPackets, ReferenceMemoryPackets
-from sip_node.chip.memory.port_turns import PortTurns, ReferencePortTurns
-from sip_node.chip.memory.transaction_queue import ReferenceTransactionQueue, TransactionQueue
+from sip_node.chip.fabric.server import Server
 from sip_node.chip.packet_rules import PacketRules, ReferencePacketRules
 from sip_node.chip.packet_runs import PacketRuns, ReferencePacketRuns
-from sip_node.chip.pe.data_landing import DataLanding, ReferenceDataLanding
-from sip_node.chip.pe.read_window import ReadWindow, ReferenceReadWindow
 from sip_node.chip.ucie_ports import ReferenceUciePorts, UciePorts
 from sip_node.pdes.engine import Engine, ReferenceEngine
 from sip_node.pdes.sender import ReferenceSender, Sender
@@ -28,71 +19,34 @@ class LateServer(Server):
         return super().reserve(head_ps + 7, tail_ps + 7, nbytes)
 
 
-class LateReference(ReferenceServer):
-    """The same class for the reference."""
-
-    def reserve(self, head_ps: int, tail_ps: int, nbytes: int) -> tuple[int, int]:
-        return super().reserve(head_ps + 7, tail_ps + 7, nbytes)
-
-
 class Core(NamedTuple):
-    """The classes of one core, and a server in Python that links of `impl:` have."""
+    """The classes of one core."""
 
     engine: type[ReferenceEngine]
     fabric: type[ReferenceFabric]
-    packet: type[ReferencePacket]
     sender: type[ReferenceSender]
-    server: type[ReferenceServer]
-    replacement: type[ReferenceServer]
     ports: type[ReferenceUciePorts]
     runs: type[ReferencePacketRuns]
     arrivals: type[ReferenceArrivingTransfers]
     packet_rules: type[ReferencePacketRules]
-    data_landing: Callable[..., Any]
-    egress_stream: Callable[..., Any]
-    memory_packets: Callable[..., Any]
-    packet_switch: Callable[..., Any]
-    port_turns: Callable[..., Any]
-    read_window: Callable[..., Any]
-    transaction_queue: Callable[..., Any]
 
 
 REFERENCE = Core(
     engine=ReferenceEngine,
     fabric=ReferenceFabric,
-    packet=ReferencePacket,
     sender=ReferenceSender,
-    server=ReferenceServer,
-    replacement=LateReference,
     ports=ReferenceUciePorts,
     runs=ReferencePacketRuns,
     arrivals=ReferenceArrivingTransfers,
     packet_rules=ReferencePacketRules,
-    data_landing=ReferenceDataLanding,
-    egress_stream=ReferenceEgressStream,
-    memory_packets=ReferenceMemoryPackets,
-    packet_switch=ReferencePacketSwitch,
-    port_turns=ReferencePortTurns,
-    read_window=ReferenceReadWindow,
-    transaction_queue=ReferenceTransactionQueue,
 )
 COMPILED = Core(
     engine=Engine,
     fabric=Fabric,
-    packet=Packet,
     sender=Sender,
-    server=Server,
-    replacement=LateServer,
     ports=UciePorts,
     runs=PacketRuns,
     arrivals=ArrivingTransfers,
     packet_rules=PacketRules,
-    data_landing=DataLanding,
-    egress_stream=EgressStream,
-    memory_packets=MemoryPackets,
-    packet_switch=PacketSwitch,
-    port_turns=PortTurns,
-    read_window=ReadWindow,
-    transaction_queue=TransactionQueue,
 )
 """The core that `KERNBENCH_CORE` chooses: tests that compare it need `IS_COMPILED`."""

@@ -5,12 +5,12 @@ from typing import Any
 from runtime.wire.frames import Message
 from runtime.wire.packet_blocks import pack
 from runtime.wire.packets import PacketKind, PacketRun, TransferHeader
-from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet, ReferenceTransfer
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 
 
-def fields_of(transfer: FabricTransfer) -> tuple[Any, ...]:
-    """The values of all fields of a transfer, of either core."""
-    return tuple(getattr(transfer, name) for name in ReferenceTransfer.__struct_fields__)
+def fields_of(transfer: FabricTransfer) -> dict[str, Any]:
+    """The values of all fields of a transfer."""
+    return {name: getattr(transfer, name) for name in FabricTransfer.__slots__}
 
 
 def lone_packet(

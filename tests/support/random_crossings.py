@@ -11,12 +11,13 @@ from typing import Any
 from runtime.core.simtime import NEVER_PS
 from sip_node.chip.command_bounds import CommandBounds
 from sip_node.chip.context import ChipSpec
-from sip_node.chip.fabric.packet import FabricTransfer, Kind
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
+from sip_node.chip.fabric.server import Server
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.packet_runs import ReferencePacketRuns
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.chip.strided_block import StridedBlock
-from tests.support.cores import Core
+from tests.support.cores import Core, LateServer
 from tests.support.extreme_times import EXTREME_PS, ORIGINS_PS
 
 UNIT_PS = 1000
@@ -31,7 +32,7 @@ class RandomCrossings:
         self.log: list[tuple[object, ...]] = []
         self._core, self.engine, self.budget = core, core.engine(), rng.randint(10, 60)
         self.sips = spec.sips.sips
-        servers = {kind: rng.choice((core.server, core.replacement)) for kind in ("ucie", "switch")}
+        servers = {kind: rng.choice((Server, LateServer)) for kind in ("ucie", "switch")}
         self.op_logs = [OpLog(None) for _ in range(self.sips)]
         self.records = [log.begin_recording() for log in self.op_logs]
         self.bounds = [SendBounds({}, CommandBounds(), answers=True) for _ in range(self.sips)]
@@ -132,7 +133,7 @@ class RandomCrossings:
         begin, head_ps = 0, self.engine.now_ps
         for number, size in enumerate(sizes, 1):
             head_ps += rng.randint(0, 3) * UNIT_PS
-            packet = self._core.packet(transfer, begin, size, number == len(sizes), head_ps)
+            packet = Packet(transfer, begin, size, number == len(sizes), head_ps)
             self.bounds[source].departed(target, head_ps)
             tail_ps = head_ps + rng.randint(0, 3) * UNIT_PS
             self.engine.at(head_ps, self.ports[source].accept, packet, tail_ps)

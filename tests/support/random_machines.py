@@ -16,9 +16,10 @@ import simpy
 from runtime.core.simtime import NEVER_PS
 from runtime.model.graph import Link
 from runtime.model.routing import Route, Stage
-from sip_node.chip.fabric.packet import FabricTransfer, Kind, ReferencePacket
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
+from sip_node.chip.fabric.server import Server
 from sip_node.pdes.sender import ReferenceSender
-from tests.support.cores import Core
+from tests.support.cores import Core, LateServer
 from tests.support.extreme_times import EXTREME_PS, ORIGINS_PS
 
 NODES, LINKS = 6, 8
@@ -42,7 +43,7 @@ class Machine:
         self.budget, self.packets = rng.randint(20, 120), 0
         self.store = simpy.Store(self.engine)
         graph: Any = _graph(rng)
-        kinds = {"fast": core.server, "replaced": core.replacement}
+        kinds = {"fast": Server, "replaced": LateServer}
         self.fabric = core.fabric(self.engine, graph, _Routes(rng), 0, self, kinds)
         for node in range(NODES):
             self.fabric.attach(node, _Endpoint(self, node))
@@ -90,7 +91,7 @@ class Machine:
             self.in_flight[target] = self._core.sender(self.rng.choice(EXTREME_PS))
         self.in_flight[target].departed(entrance_ps)
 
-    def arrived(self, node: int, packet: ReferencePacket, tail_ps: int) -> None:
+    def arrived(self, node: int, packet: Packet, tail_ps: int) -> None:
         """The head of a packet is at its target, or at the IO NoC of packets to other SIPs."""
         rng, engine, transfer = self.rng, self.engine, packet.transfer
         self.log.append((node, engine.now_ps, tail_ps, transfer.tag, packet.entrance_ps))
@@ -139,7 +140,7 @@ class Machine:
             node=rng.randrange(NODES),
             tag=self.packets,
         )
-        packet = self._core.packet(transfer, 0, rng.choice(SIZES))
+        packet = Packet(transfer, 0, rng.choice(SIZES))
         self.fabric.send(packet, rng.randrange(NODES), now_ps + rng.randint(0, 3) * UNIT_PS)
 
     def _called(self, what: object) -> None:

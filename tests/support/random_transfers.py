@@ -1,20 +1,33 @@
-"""Random transfers between PEs and memories on a small fabric, for the comparison of two cores.
+"""Random transfers between PEs and memories on a small fabric, for the comparison of two modes.
+
+`python -m tests.support.random_transfers FIRST COUNT` prints a line for each of `COUNT` seeds.
 
 PEs have a TCM behind one port, a DMA engine's loops over packets, and one memory has a transaction
 queue. Everything that a component is called for is logged with its time.
 """
 
+import sys
 from dataclasses import dataclass
 from random import Random
 from types import SimpleNamespace
 from typing import Any
+from zlib import crc32
 
 from runtime.core.simtime import NEVER_PS
 from runtime.model.routing import Route, Stage
+from sip_node.chip.fabric.egress_stream import EgressStream
+from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
+from sip_node.chip.fabric.packet_switch import PacketSwitch
+from sip_node.chip.fabric.server import Server
+from sip_node.chip.memory.memory_packets import MemoryPackets, TransferStore
+from sip_node.chip.memory.port_turns import PortTurns
 from sip_node.chip.memory.storage import SramPorts
+from sip_node.chip.memory.transaction_queue import TransactionQueue
+from sip_node.chip.pe.data_landing import DataLanding
+from sip_node.chip.pe.read_window import ReadWindow
 from sip_node.chip.strided_block import StridedBlock
-from tests.support.cores import Core
+from sip_node.pdes.engine import Engine
 from tests.support.extreme_times import ORIGINS_PS
 
 PES, PACKET_BYTES, CONTROL_BYTES = 3, 256, 16
@@ -22,13 +35,13 @@ MEMORY = PES
 SIZES = (1, 255, 256, 300, 1024, 2000)
 
 
-class _Store:
+class _Store(TransferStore):
     """A memory that logs what it stores and loads."""
 
     def __init__(self, world: "TransferWorld", node: int, service: Any) -> None:
+        super().__init__(keeps_data=world.rng.random() < 0.5)
         self._world, self._node = world, node
-        self.keeps_data = world.rng.random() < 0.5
-        self.packets = world.core.memory_packets(
+        self.packets = MemoryPackets(
             engine=world.engine,
             fabric=world.fabric,
             node=node,
@@ -64,13 +77,13 @@ class _Pe:
     """The parts of a PE that handle packets."""
 
     def __init__(self, world: "TransferWorld", node: int) -> None:
-        core, rng = world.core, world.rng
-        port = core.server(f"tcm{node}", rng.choice((256, 51.2)))
-        self.store = _Store(world, node, core.port_turns(world.engine, port))
-        self.stream = core.egress_stream(
+        rng = world.rng
+        port = Server(f"tcm{node}", rng.choice((256, 51.2)))
+        self.store = _Store(world, node, PortTurns(world.engine, port))
+        self.stream = EgressStream(
             world.engine, port, world.fabric, node, lambda *left: world.noted("left", *left)
         )
-        self.window = core.read_window(
+        self.window = ReadWindow(
             engine=world.engine,
             fabric=world.fabric,
             node=node,
@@ -78,7 +91,7 @@ class _Pe:
             packet_bytes=PACKET_BYTES,
             control_bytes=CONTROL_BYTES,
         )
-        self.landing = core.data_landing(
+        self.landing = DataLanding(
             world.engine,
             port,
             world.fabric,
@@ -87,18 +100,18 @@ class _Pe:
             lambda *landed: world.noted("landed", *landed),
         )
         memory = dict.fromkeys((Kind.WRITE, Kind.READ), self.store.packets.accept)
-        world.fabric.attach(node, core.packet_switch(memory | {Kind.DATA: self.landing.accept}))
+        world.fabric.attach(node, PacketSwitch(memory | {Kind.DATA: self.landing.accept}))
 
 
 class TransferWorld:
-    """One machine on one core; two of the same seed differ only if their cores do."""
+    """One machine; two of the same seed differ only if their modes do."""
 
-    def __init__(self, core: Core, seed: int) -> None:
-        self.core, self.rng = core, Random(seed)
+    def __init__(self, seed: int) -> None:
+        self.rng = Random(seed)
         self.log: list[tuple[object, ...]] = []
         self.budget, self.tags = self.rng.randint(4, 14), 0
-        self.engine = core.engine()
-        self.fabric = core.fabric(
+        self.engine = Engine()
+        self.fabric = Fabric(
             self.engine,
             SimpleNamespace(
                 nodes=[_Node()] * 4,
@@ -109,10 +122,10 @@ class TransferWorld:
             _Routes(self.rng),
             0,
             SimpleNamespace(in_flight={}),
-            {"any": core.server},
+            {"any": Server},
         )
         self._pes = [_Pe(self, node) for node in range(PES)]
-        queue = core.transaction_queue(self.engine, SramPorts("sram", 128))
+        queue = TransactionQueue(self.engine, SramPorts("sram", 128))
         self.fabric.attach(MEMORY, _Store(self, MEMORY, queue).packets)
         self.engine.at(self.rng.choice(ORIGINS_PS), self._begin)
 
@@ -201,3 +214,15 @@ class _Routes:
 
     def stages(self, source: int, target: int) -> tuple[Stage, ...]:
         return self._stages[source, target]
+
+
+def main(first: int, count: int) -> None:
+    """Print what happens in the machines of some seeds."""
+    for seed in range(first, first + count):
+        world = TransferWorld(seed)
+        log = repr(world.run())
+        print(f"world {seed}: {world.engine.events} events, {crc32(log.encode()):08x}", flush=True)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

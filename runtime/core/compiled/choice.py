@@ -1,13 +1,14 @@
 """Chooses the core of this process: the compiled twins, or the reference in Python.
 
 The environment variable `KERNBENCH_CORE` decides. Without it the twins run where they are built.
-The choice is made when this module is imported, and all processes of a run inherit the variable.
+The choice is made when this module is imported, before any module that is compiled, and all
+processes of a run inherit the variable.
 """
 
 import os
 from importlib.util import find_spec
 
-from runtime.core.compiled.library import ROOT
+from runtime.core.compiled.library import ROOT, prefer_compiled_modules
 from runtime.core.compiled.sources import digest
 from runtime.core.errors import UsageError
 from runtime.core.sha256 import sha256_hex
@@ -53,3 +54,5 @@ def is_fallback(core: str, requested: str | None) -> bool:
 CORE = choose(os.environ.get(VARIABLE))
 IS_COMPILED = CORE == COMPILED
 IS_FALLBACK = is_fallback(CORE, os.environ.get(VARIABLE))
+if IS_COMPILED:
+    prefer_compiled_modules()

@@ -1,16 +1,21 @@
 """Imports the modules of the compiled core from the one shared library that contains all of them.
 
 A library for each module would cost every process about 40 KB a module. Python finds a module in a
-shared library by the name of its init function, so a library can contain many. Like a zip file of
-modules, it is an entry in the search path of the package, and has a finder of its own.
+shared library by the name of its init function, so a library can contain many, each with a name of
+its own.
+
+The modules of a package `compiled` are found through an entry of its search path, like those of a
+zip file. Every other one is found before its `.py`, in a process in which the compiled core runs.
 """
 
 import sys
+from collections.abc import Container
+from importlib.abc import MetaPathFinder
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
 from importlib.util import spec_from_file_location
 from pathlib import Path
 
-from runtime.core.compiled.sources import source_of
+from runtime.core.compiled.sources import modules, source_of
 
 _FOLDER = Path(__file__).parent
 ROOT = _FOLDER.parents[2]
@@ -30,10 +35,25 @@ class LibraryFinder:
 
     def find_spec(self, name: str, target: object = None) -> ModuleSpec | None:  # noqa: ARG002
         """How to import module `name`, or None if it has no source in Cython."""
-        if source_of(name, ROOT) is None:
-            return None
-        library = str(self._library)
-        return spec_from_file_location(name, library, loader=ExtensionFileLoader(name, library))
+        source = source_of(name, ROOT)
+        is_compiled = source is not None and source.suffix == ".pyx"
+        return _spec(name, str(self._library)) if is_compiled else None
+
+
+class CompiledModules(MetaPathFinder):
+    """Finds the modules `names` in `library`, also those that have a source in Python as well."""
+
+    def __init__(self, names: Container[str], library: str) -> None:
+        self._names, self._library = names, library
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: object = None,  # noqa: ARG002
+        target: object = None,  # noqa: ARG002
+    ) -> ModuleSpec | None:
+        """How to import module `fullname`, or None if it is not compiled."""
+        return _spec(fullname, self._library) if fullname in self._names else None
 
 
 def path_entries(folder: Path = _FOLDER) -> list[str]:
@@ -41,3 +61,13 @@ def path_entries(folder: Path = _FOLDER) -> list[str]:
     if LibraryFinder not in sys.path_hooks:
         sys.path_hooks.append(LibraryFinder)
     return [str(folder / name) for name in _FILES if (folder / name).exists()]
+
+
+def prefer_compiled_modules() -> None:
+    """From now on, this process imports each compiled module from the library."""
+    [library] = path_entries()
+    sys.meta_path.insert(0, CompiledModules(modules(ROOT), library))
+
+
+def _spec(name: str, library: str) -> ModuleSpec | None:
+    return spec_from_file_location(name, library, loader=ExtensionFileLoader(name, library))

@@ -9,74 +9,73 @@ Packets are cut-through: each is sent when its first byte is on the port, and it
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
-from msgspec import Struct
-
-from runtime.core.compiled.choice import IS_COMPILED
-from sip_node.chip.fabric.packet import FabricTransfer, Packet, PacketSender
-from sip_node.chip.fabric.server import Server
+import sip_node.chip.fabric.packet as packets
+from sip_node.chip.fabric.packet import FabricTransfer, PacketSender
+from sip_node.chip.fabric.server import FifoServer
+from sip_node.kernel.component import Component
+from sip_node.kernel.outlet import Outlet
 from sip_node.pdes.engine import Engine
 
+_LEAVE = 0
 
-class _Departure(Struct, gc=False):
+
+class Departure:
     """A transfer on its way out: the packet of `nbytes` from `begin` on has reserved the port.
 
     The last byte of that packet leaves at `left_ps`.
     """
 
-    transfer: FabricTransfer
-    packet_bytes: int
-    begin: int = 0
-    nbytes: int = 0
-    left_ps: int = 0
+    __slots__ = ("begin", "left_ps", "nbytes", "packet_bytes", "transfer")
+
+    def __init__(self, transfer: FabricTransfer, packet_bytes: int) -> None:
+        self.transfer, self.packet_bytes = transfer, packet_bytes
+        self.begin = self.nbytes = self.left_ps = 0
 
 
-class ReferenceEgressStream:
+class EgressStream(Component):
     """The transfers from `node` through `port`.
 
     `left(transfer, left_ps)` is called when the last packet begins, with the time when its last
     byte has left.
     """
 
+    __slots__ = ("_left", "_outlet", "_port")
+
     def __init__(
         self,
         engine: Engine,
-        port: Server,
+        port: FifoServer,
         fabric: PacketSender,
         node: int,
         left: Callable[[FabricTransfer, int], None],
     ) -> None:
-        self._engine, self._port, self._fabric = engine, port, fabric
-        self._node, self._left = node, left
+        self.join(engine)
+        self._port, self._outlet, self._left = port, Outlet(fabric, node), left
 
     def start(self, transfer: FabricTransfer, packet_bytes: int) -> None:
         """Send a transfer in packets of `packet_bytes`, from now on."""
-        self._reserve(_Departure(transfer, packet_bytes))
+        self._reserve(Departure(transfer, packet_bytes))
 
-    def _reserve(self, departure: _Departure) -> None:
-        now_ps = self._engine.now_ps
-        left_bytes = departure.transfer.total - departure.begin
-        departure.nbytes = min(departure.packet_bytes, left_bytes)
-        begin_ps, departure.left_ps = self._port.reserve(now_ps, now_ps, departure.nbytes)
-        train = departure.transfer.train
-        if train is not None:
-            train.at_port(now_ps, begin_ps, departure.left_ps)
-        self._engine.at(begin_ps, self._leave, departure)
+    def _reserve(self, departure: Departure) -> None:
+        port, now_ps, transfer = self._port, self.engine.now_ps, departure.transfer
+        departure.nbytes = min(departure.packet_bytes, transfer.total - departure.begin)
+        start_ps = port.serve(now_ps, now_ps, departure.nbytes)
+        departure.left_ps = port.tail_ps
+        if transfer.train is not None:
+            transfer.train.at_port(now_ps, start_ps, port.tail_ps)
+        self.later(start_ps, _LEAVE, departure)
 
-    def _leave(self, departure: _Departure) -> None:
+    def proceed(self, step: int, subject: Any) -> None:  # noqa: ARG002 - it has one step
         """Send the packet that the port serves now, then reserve for the next one."""
+        departure: Departure = subject
         transfer, begin, left_ps = departure.transfer, departure.begin, departure.left_ps
         departure.begin = begin + departure.nbytes
         last = departure.begin == transfer.total
-        self._fabric.send(Packet(transfer, begin, departure.nbytes, last), self._node, left_ps)
+        packet = packets.new_packet(transfer, begin, departure.nbytes, last)
+        self._outlet.send(packet, left_ps)
         if last:
             self._left(transfer, left_ps)
         else:
             self._reserve(departure)
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    EgressStream = ReferenceEgressStream
-else:
-    from sip_node.compiled.egress_stream import EgressStream  # noqa: F401 - the name of this module

@@ -10,12 +10,9 @@ into one packet or several, which share its header and its payload.
 """
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol
-
-from msgspec import Struct
+from typing import Protocol
 
 from runtime.core import dtypes
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.wire.packets import PacketKind
 from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
 from sip_node.chip.strided_block import BYTES, StridedBlock
@@ -61,7 +58,7 @@ replies never wait for the requests.
 """
 
 
-class ReferenceTransfer(Struct, gc=False, eq=False):
+class FabricTransfer:
     """A message of `total` bytes from a node to a node: what its packets have in common.
 
     `address` is its first byte in the memory of the receiver, or that of its first row; `rows` is
@@ -72,55 +69,122 @@ class ReferenceTransfer(Struct, gc=False, eq=False):
     metadata of a slot. `train` are its packets in the SIP that sends it, in a run with records.
     """
 
-    kind: Kind
-    source_sip: int
-    source_node: int
-    sip: int
-    node: int
-    address: int = 0
-    tag: int = 0
-    total: int = 0
-    sent_ps: int = 0
-    payload: bytes | memoryview = b""
-    body: object = None
-    flow: tuple[int, int, int] | None = None
-    rows: StridedBlock | None = None
-    element: int = 0
-    call: str = ""
-    train: PacketTrain | None = None
+    __slots__ = (
+        "address",
+        "body",
+        "call",
+        "element",
+        "flow",
+        "kind",
+        "node",
+        "payload",
+        "rows",
+        "sent_ps",
+        "sip",
+        "source_node",
+        "source_sip",
+        "tag",
+        "total",
+        "train",
+    )
+
+    def __init__(
+        self,
+        kind: Kind,
+        source_sip: int,
+        source_node: int,
+        sip: int,
+        node: int,
+        address: int = 0,
+        tag: int = 0,
+        total: int = 0,
+        sent_ps: int = 0,
+        payload: bytes | memoryview = b"",
+        body: object = None,
+        flow: tuple[int, int, int] | None = None,
+        rows: StridedBlock | None = None,
+        element: int = 0,
+        call: str = "",
+        train: PacketTrain | None = None,
+    ) -> None:
+        self.kind, self.source_sip, self.source_node = kind, source_sip, source_node
+        self.sip, self.node, self.address = sip, node, address
+        self.tag, self.total, self.sent_ps = tag, total, sent_ps
+        self.payload, self.body, self.flow, self.rows = payload, body, flow, rows
+        self.element, self.call, self.train = element, call, train
+
+    def __copy__(self) -> "FabricTransfer":
+        return FabricTransfer(
+            self.kind,
+            self.source_sip,
+            self.source_node,
+            self.sip,
+            self.node,
+            self.address,
+            self.tag,
+            self.total,
+            self.sent_ps,
+            self.payload,
+            self.body,
+            self.flow,
+            self.rows,
+            self.element,
+            self.call,
+            self.train,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"FabricTransfer({self.kind!r}, from {self.source_sip}:{self.source_node} to "
+            f"{self.sip}:{self.node}, {self.total} bytes at {self.address:#x}, tag {self.tag})"
+        )
 
 
-if TYPE_CHECKING or not IS_COMPILED:
-    FabricTransfer = ReferenceTransfer
-else:
-    from sip_node.compiled.transfer import Transfer as FabricTransfer
-
-
-class ReferencePacket(Struct, gc=False):
+class Packet:
     """One packet of a transfer. It occupies a link with `size` bytes.
 
     `begin` is the offset of its first byte among the packed bytes of the transfer, and `last` marks
     the packet that leaves last. A packet of a READ requests the bytes from `begin` on, as many as
     one packet of DATA holds; the last one requests all that are left.
+
+    `entrance_ps` is, for a packet to another SIP, the time noted in `SendBounds` for its entrance
+    to the link; `space` the room that it takes at its endpoint until `release`, in a fabric with
+    credits; `came_from` the neighbouring SIP that it has come from, None for a packet of this SIP.
+
+    In a run with records, `train` are the packets of its transfer in this SIP. Behind packets of
+    other transfers it has queued at links of this SIP for `link_ps`, longest at `longest_link`, for
+    `longest_ps`.
     """
 
-    transfer: FabricTransfer
-    begin: int
-    size: int
-    last: bool = True
-    entrance_ps: int = 0
-    """For a packet to another SIP: the time noted in `SendBounds` for its entrance to the link."""
-    space: object = None
-    """The room that the packet takes at its endpoint until `release`, in a fabric with credits."""
-    came_from: int | None = None
-    """The neighbouring SIP that it has come from; None for a packet of this SIP."""
-    train: PacketTrain | None = None
-    """In a run with records, the packets of its transfer in this SIP."""
-    link_ps: int = 0
-    """The time for which it has queued behind packets of other transfers at links of this SIP."""
-    longest_ps: int = 0
-    longest_link: str = ""
-    """The link where it queued longest, for `longest_ps`."""
+    __slots__ = (
+        "begin",
+        "came_from",
+        "entrance_ps",
+        "last",
+        "link_ps",
+        "longest_link",
+        "longest_ps",
+        "size",
+        "space",
+        "train",
+        "transfer",
+    )
+
+    def __init__(
+        self,
+        transfer: FabricTransfer,
+        begin: int,
+        size: int,
+        last: bool = True,
+        entrance_ps: int = 0,
+        space: object = None,
+        came_from: int | None = None,
+    ) -> None:
+        self.transfer, self.begin, self.size, self.last = transfer, begin, size, last
+        self.entrance_ps, self.space, self.came_from = entrance_ps, space, came_from
+        self.train: PacketTrain | None = None
+        self.link_ps = self.longest_ps = 0
+        self.longest_link = ""
 
     @property
     def address(self) -> int:
@@ -129,7 +193,7 @@ class ReferencePacket(Struct, gc=False):
         return transfer.address + self.begin if transfer.rows is None else transfer.address
 
     def queued(self, waited_ps: int, link: str) -> None:
-        """It has queued behind packets of other transfers at a link."""
+        """It has queued behind packets of other transfers at a link, in a run with records."""
         assert self.train is not None, "a packet with a train: a run with records"
         self.link_ps += waited_ps
         if waited_ps > self.longest_ps:
@@ -140,11 +204,45 @@ class ReferencePacket(Struct, gc=False):
         """It is in another SIP now, with the packets of `train`."""
         self.train, self.link_ps, self.longest_ps = train, 0, 0
 
+    def __copy__(self) -> "Packet":
+        other = Packet(
+            self.transfer,
+            self.begin,
+            self.size,
+            self.last,
+            self.entrance_ps,
+            self.space,
+            self.came_from,
+        )
+        other.train, other.link_ps = self.train, self.link_ps
+        other.longest_ps, other.longest_link = self.longest_ps, self.longest_link
+        return other
 
-if TYPE_CHECKING or not IS_COMPILED:
-    Packet = ReferencePacket
-else:
-    from sip_node.compiled.packet import Packet
+    def __repr__(self) -> str:
+        return f"Packet({self.transfer}, {self.begin}, {self.size}, last={self.last})"
+
+
+def new_transfer(
+    kind: Kind, source_sip: int, source_node: int, sip: int, node: int
+) -> FabricTransfer:
+    """An empty transfer; in C, without the call of a constructor."""
+    transfer = FabricTransfer.__new__(FabricTransfer)
+    transfer.kind, transfer.source_sip, transfer.source_node = kind, source_sip, source_node
+    transfer.sip, transfer.node = sip, node
+    transfer.address = transfer.tag = transfer.total = transfer.sent_ps = transfer.element = 0
+    transfer.payload, transfer.call = b"", ""
+    transfer.body = transfer.flow = transfer.rows = transfer.train = None
+    return transfer
+
+
+def new_packet(transfer: FabricTransfer, begin: int, size: int, last: bool) -> Packet:
+    """A packet of this SIP; in C, without the call of a constructor."""
+    packet = Packet.__new__(Packet)
+    packet.transfer, packet.begin, packet.size, packet.last = transfer, begin, size, last
+    packet.entrance_ps = packet.link_ps = packet.longest_ps = 0
+    packet.space = packet.came_from = packet.train = None
+    packet.longest_link = ""
+    return packet
 
 
 def train_of(transfer: FabricTransfer) -> PacketTrain:

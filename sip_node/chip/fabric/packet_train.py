@@ -11,18 +11,14 @@ A train belongs to one SIP. What its packets have queued before they leave a SIP
 with the record of the UCIe port.
 """
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-from runtime.core.compiled.choice import IS_COMPILED
-
 MOST_CHANNELS = 64
 """Channels of a memory behind these share the times of the first ones."""
+_LOWEST = (1 << MOST_CHANNELS) - 1
 PORT = -1
 """Instead of the number of a stage: the port of a switch, before the first link."""
 
 
-class ReferenceQueueTimes:
+class QueueTimes:
     """The longest times for which one packet of an operation has queued behind other transfers.
 
     `link_ps` at links, of which it queued longest at `link`; `memory_ps` at a memory or a port.
@@ -43,18 +39,18 @@ class ReferenceQueueTimes:
         """A packet has queued at a memory or a port."""
         self.memory_ps = max(self.memory_ps, memory_ps)
 
-    def add(self, other: "ReferenceQueueTimes") -> None:
+    def add(self, other: "QueueTimes") -> None:
         """Add what packets of the same operation have queued elsewhere."""
         self.at_links(other.link_ps, other.link)
         self.at_memory(other.memory_ps)
 
 
-class ReferencePacketTrain:
+class PacketTrain:
     """The packets of a transfer in one SIP, for an operation with the queueing times `times`."""
 
     __slots__ = ("_channels", "_links", "_port_ps", "times")
 
-    def __init__(self, times: ReferenceQueueTimes) -> None:
+    def __init__(self, times: QueueTimes) -> None:
         self.times = times
         self._links: dict[int, int] = {}
         self._channels: dict[int, int] = {}
@@ -77,15 +73,20 @@ class ReferencePacketTrain:
         self._links[hop] = packet
         return 0 if is_next and packet > 1 else waited_ps
 
-    def at_memory(
-        self, channels: Iterable[int], arrived_ps: int, start_ps: int, end_ps: int
-    ) -> None:
-        """An access to `channels` of a memory, which arrived at `arrived_ps`, begins."""
-        channels = [each % MOST_CHANNELS for each in channels]
-        own_ps = max(arrived_ps, *(self._channels.get(each, 0) for each in channels))
+    def at_channels(self, needs: int, arrived_ps: int, start_ps: int, end_ps: int) -> None:
+        """An access to channels of a memory, which arrived at `arrived_ps`, begins.
+
+        Bit i of `needs` is channel i. Channels behind the 64th share the times of the first ones.
+        """
+        own_ps, channels = arrived_ps, self._channels
+        while needs >> MOST_CHANNELS:
+            needs = needs & _LOWEST | needs >> MOST_CHANNELS
+        needed = [each for each in range(needs.bit_length()) if needs >> each & 1]
+        for each in needed:
+            own_ps = max(own_ps, channels.get(each, 0))
         waited_ps = max(start_ps - own_ps, 0)
-        for each in channels:
-            self._channels[each] = end_ps - waited_ps
+        for each in needed:
+            channels[each] = end_ps - waited_ps
         self.times.at_memory(waited_ps)
 
     def at_port(self, head_ps: int, start_ps: int, tail_ps: int) -> None:
@@ -93,13 +94,3 @@ class ReferencePacketTrain:
         waited_ps = max(start_ps - max(head_ps, self._port_ps), 0)
         self._port_ps = tail_ps - waited_ps
         self.times.at_memory(waited_ps)
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    PacketTrain = ReferencePacketTrain
-    QueueTimes = ReferenceQueueTimes
-else:
-    from sip_node.compiled.packet_train import (
-        PacketTrain,  # noqa: F401 - the name of this module
-        QueueTimes,  # noqa: F401
-    )

@@ -30,7 +30,7 @@ from runtime.core.simtime import NEVER_PS, ps_from_ns
 from runtime.model.hbm_schema import HbmBanks
 from runtime.model.topology import Topology
 from sip_node.chip.fabric.server import Server
-from sip_node.chip.memory.transaction_queue import Access
+from sip_node.chip.memory.access import Access
 from sip_node.chip.time_bins import TimeBins
 
 RowPart = tuple[int, int]
@@ -105,7 +105,7 @@ class BankedChannel:
         self.free_ps = max(self.free_ps, tail_ps)
         if self.bins is not None:
             nbytes = sum(part for _, part in rows)
-            self.bins.add(begins_ps, self.free_ps, nbytes, begins_ps - head_ps)
+            self.bins.add(begins_ps, self.free_ps, nbytes, begins_ps - head_ps, 1)
         return begins_ps, self.free_ps
 
     def _column_ps(self, number: int, arrived_ps: int, head_ps: int) -> int:

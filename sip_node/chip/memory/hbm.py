@@ -13,7 +13,7 @@ from functools import lru_cache
 from runtime.core.simtime import NEVER_PS, ps_from_ns
 from runtime.model.topology import Topology
 from sip_node.chip.fabric.server import Server
-from sip_node.chip.memory.transaction_queue import Access
+from sip_node.chip.memory.access import Access
 from sip_node.chip.strided_block import StridedBlock
 
 

@@ -6,82 +6,139 @@
                        accesses one after the other, and leave in order
 
 The bytes of a READ are loaded at once, at the service of its last piece.
+
+An access has the state of its packet, and goes on with it when its service begins. A packet of a
+READ has one access, which is submitted again for each piece.
 """
 
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Any
 
-from msgspec import Struct
-
-from runtime.core.compiled.choice import IS_COMPILED
+import sip_node.chip.fabric.packet as packets
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet, PacketSender
 from sip_node.chip.fabric.packet_train import PacketTrain
-from sip_node.chip.memory.transaction_queue import Access, Service
+from sip_node.chip.memory.access import Access, AccessService, MessageKey, Service, service_of
+from sip_node.chip.strided_block import StridedBlock
+from sip_node.kernel.component import Component
+from sip_node.kernel.outlet import Outlet
 from sip_node.pdes.engine import Engine
 
+_READ = Kind.READ
+# What an event goes on with; its subject is a packet, an access, a transfer or a piece.
+_READ_ARRIVED, _STORED, _NEXT_PIECE, _LOAD, _SEND = range(5)
 
-class _Storing(Struct, gc=False):
+
+class TransferStore:
+    """A memory that stores and loads whole transfers; `keeps_data` if there are bytes to load."""
+
+    __slots__ = ("keeps_data",)
+
+    def __init__(self, *, keeps_data: bool) -> None:
+        self.keeps_data = keeps_data
+
+    def written(self, packet: Packet) -> None:
+        """All of a transfer is written; `packet` is its last one."""
+        raise NotImplementedError(type(self).__name__)
+
+    def answer(self, request: FabricTransfer) -> FabricTransfer:
+        """The DATA that answers a READ, without its bytes."""
+        raise NotImplementedError(type(self).__name__)
+
+    def load(self, data: FabricTransfer) -> None:
+        """Read the bytes of DATA."""
+        raise NotImplementedError(type(self).__name__)
+
+
+class Storing:
     """A transfer that is being written: the packets that wait, and the last one once it is here.
 
     All packets whose service has begun are written at `written_ps`.
     """
 
-    waiting: int = 0
-    written_ps: int = 0
-    last: Packet | None = None
+    __slots__ = ("last", "message", "offset", "rows", "waiting", "written_ps")
+
+    def __init__(self, message: MessageKey, offset: int, rows: StridedBlock | None) -> None:
+        self.message, self.offset, self.rows = message, offset, rows
+        self.waiting = self.written_ps = 0
+        self.last: Packet | None = None
 
 
-class _Answer(Struct, gc=False):
+class Answer:
     """The DATA of a READ: bytes whose service has begun, of which `sent` have left.
 
     Those whose service has begun are loaded by `loaded_ps`.
     """
 
-    data: FabricTransfer
-    begun: int = 0
-    sent: int = 0
-    loaded_ps: int = 0
+    __slots__ = ("begun_bytes", "data", "loaded_ps", "sent")
+
+    def __init__(self, data: FabricTransfer) -> None:
+        self.data = data
+        self.begun_bytes = self.sent = self.loaded_ps = 0
 
 
-class _Reading(Struct, gc=False):
-    """A packet of a READ: the bytes from `begin` to `end` wait, the others left by `left_ps`."""
+class Piece:
+    """A packet of DATA that leaves."""
 
-    request: Packet
-    answer: _Answer
-    arrived_ps: int
+    __slots__ = ("answer", "begin", "size", "tail_ps")
+
+    answer: Answer
     begin: int
+    size: int
+    tail_ps: int
+
+
+class WriteAccess(Access):
+    """The access of a packet that is written."""
+
+    __slots__ = ("memory", "packet", "storing")
+
+    memory: "MemoryPackets"
+    packet: Packet
+    storing: Storing
+
+    def begun(self, first_ps: int, start_ps: int, end_ps: int) -> None:  # noqa: ARG002
+        """Its service begins."""
+        self.memory.writes(self.packet, self.storing, end_ps)
+
+
+class ReadAccess(Access):
+    """The access of a packet of a READ, of one piece after the other.
+
+    The bytes from `begin` to `end` wait, the others have left by `left_ps`.
+    """
+
+    __slots__ = ("address_offset", "answer", "end", "left_ps", "memory", "request")
+
+    memory: "MemoryPackets"
+    request: Packet
+    answer: Answer
+    address_offset: int
     end: int
     left_ps: int
 
-
-class TransferStore(Protocol):
-    """A memory that stores and loads whole transfers."""
-
-    @property
-    def keeps_data(self) -> bool:
-        """Whether there are bytes to load."""
-        ...
-
-    def written(self, packet: Packet) -> None:
-        """All of a transfer is written; `packet` is its last one."""
-        ...
-
-    def answer(self, request: FabricTransfer) -> FabricTransfer:
-        """The DATA that answers a READ, without its bytes."""
-        ...
-
-    def load(self, data: FabricTransfer) -> None:
-        """Read the bytes of DATA."""
-        ...
+    def begun(self, first_ps: int, start_ps: int, end_ps: int) -> None:
+        """The service of a piece begins."""
+        self.memory.reads(self, first_ps, start_ps, end_ps)
 
 
-class ReferenceMemoryPackets:
+class MemoryPackets(Component):
     """The packets at `node`, where `store` is a memory at physical addresses from `base` on.
 
     The data of a READ leave `latency_ps` after their service begins. `on_service(packet)` is called
     when the service of a packet begins.
     """
+
+    __slots__ = (
+        "_latency_ps",
+        "_outlet",
+        "_packet_bytes",
+        "answers",
+        "base",
+        "on_service",
+        "service",
+        "store",
+        "storing",
+    )
 
     def __init__(  # noqa: PLR0917 - an endpoint in plain values
         self,
@@ -94,118 +151,124 @@ class ReferenceMemoryPackets:
         latency_ps: int,
         store: TransferStore,
     ) -> None:
-        self._engine, self._fabric, self._node = engine, fabric, node
-        self._base, self._service, self._store = base, service, store
-        self._packet_bytes, self._latency_ps = packet_bytes, latency_ps
+        self.join(engine)
+        self._outlet, self.base = Outlet(fabric, node), base
+        self.service: AccessService = service_of(service)
+        self.store, self._packet_bytes, self._latency_ps = store, packet_bytes, latency_ps
         # Transfers in several packets, until the last one has come and all are served.
-        self._storing: dict[FabricTransfer, _Storing] = {}
-        self._answers: dict[FabricTransfer, _Answer] = {}
+        self.storing: dict[FabricTransfer, Storing] = {}
+        self.answers: dict[FabricTransfer, Answer] = {}
         self.on_service: Callable[[Packet], None] | None = None
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Serve a packet whose head has arrived and whose tail arrives at `tail_ps`."""
-        transfer = packet.transfer
-        if transfer.kind is Kind.READ:
+        if packet.transfer.kind is _READ:
             # Not cut-through: the descriptor must be complete before the memory can use it.
-            self._engine.at(tail_ps, self._read, packet)
+            self.later(tail_ps, _READ_ARRIVED, packet)
             return
-        storing = self._storing.get(transfer)
-        if storing is None:
-            storing = _Storing()
-            if not packet.last:
-                self._storing[transfer] = storing
+        storing = self._storing_of(packet)
         storing.waiting += 1
+        access = WriteAccess.__new__(WriteAccess)
+        access.message, access.rows = storing.message, storing.rows
+        access.offset = storing.offset + (packet.begin if storing.rows is None else 0)
+        access.nbytes, access.begin = packet.size, packet.begin
+        access.arrived_ps, access.tail_ps = self.engine.now_ps, tail_ps
+        access.writes, access.train = True, packet.train
+        access.memory, access.packet, access.storing = self, packet, storing
+        self.service.submit(access)
+
+    def proceed(self, step: int, subject: Any) -> None:
+        """Go on with a packet, an access, a transfer or a piece."""
+        if step == _READ_ARRIVED:
+            self._read(subject)
+        elif step == _NEXT_PIECE:
+            self._submit_piece(subject)
+        elif step == _SEND:
+            self._send(subject)
+        elif step == _STORED:
+            self.store.written(subject)
+        else:
+            self.store.load(subject)
+
+    def _storing_of(self, packet: Packet) -> Storing:
+        """The state of the transfer that a packet belongs to."""
+        transfer = packet.transfer
+        storing = self.storing.get(transfer)
+        if storing is None:
+            message = (transfer.source_sip, transfer.source_node, transfer.tag)
+            storing = Storing(message, transfer.address - self.base, transfer.rows)
+            if not packet.last:
+                self.storing[transfer] = storing
         if packet.last:
             storing.last = packet
-        access = Access(
-            message=(transfer.source_sip, transfer.source_node, transfer.tag),
-            offset=packet.address - self._base,
-            nbytes=packet.size,
-            arrived_ps=self._engine.now_ps,
-            tail_ps=tail_ps,
-            writes=True,
-            begun=partial(self._writes, packet, storing),
-            rows=transfer.rows,
-            begin=packet.begin,
-            train=packet.train,
-        )
-        self._service.submit(access)
+        return storing
 
-    def _writes(
-        self, packet: Packet, storing: _Storing, _first_ps: int, _start_ps: int, done_ps: int
-    ) -> None:
-        if self.on_service:
+    def writes(self, packet: Packet, storing: Storing, done_ps: int) -> None:
+        """The service of a packet has begun; it is written at `done_ps`."""
+        if self.on_service is not None:
             self.on_service(packet)
         storing.waiting -= 1
         # Packets of a transfer lie on different channels: the last one to arrive need not be the
         # last one written.
         storing.written_ps = max(storing.written_ps, done_ps)
         if storing.last is not None and not storing.waiting:
-            self._storing.pop(packet.transfer, None)
-            self._engine.at(storing.written_ps, self._store.written, storing.last)
+            self.storing.pop(packet.transfer, None)
+            self.later(storing.written_ps, _STORED, storing.last)
 
     def _read(self, request: Packet) -> None:
-        now_ps, transfer = self._engine.now_ps, request.transfer
-        answer = self._answers.get(transfer)
+        """A packet of a READ is complete."""
+        transfer = request.transfer
+        answer = self.answers.get(transfer)
         if answer is None:
-            answer = self._answers[transfer] = _Answer(self._store.answer(transfer))
+            answer = self.answers[transfer] = Answer(self.store.answer(transfer))
             if request.train is not None:
                 answer.data.train = PacketTrain(request.train.times)
-        end = transfer.total if request.last else request.begin + self._packet_bytes
-        self._next_piece(_Reading(request, answer, now_ps, request.begin, end, now_ps))
+        access = ReadAccess.__new__(ReadAccess)
+        access.message = (transfer.source_sip, transfer.source_node, transfer.tag)
+        access.rows, access.address_offset = transfer.rows, transfer.address - self.base
+        access.memory, access.request, access.answer = self, request, answer
+        access.arrived_ps = access.tail_ps = access.left_ps = self.engine.now_ps
+        access.begin, access.train, access.writes = request.begin, request.train, False
+        access.end = transfer.total if request.last else request.begin + self._packet_bytes
+        self._submit_piece(access)
 
-    def _next_piece(self, reading: _Reading) -> None:
+    def _submit_piece(self, access: ReadAccess) -> None:
         """Submit the next access of a READ."""
-        transfer, begin = reading.request.transfer, reading.begin
-        offset = transfer.address - self._base
-        access = Access(
-            message=(transfer.source_sip, transfer.source_node, transfer.tag),
-            offset=offset + begin if transfer.rows is None else offset,
-            nbytes=min(self._packet_bytes, reading.end - begin),
-            arrived_ps=reading.arrived_ps,
-            tail_ps=reading.arrived_ps,
-            writes=False,
-            begun=partial(self._reads, reading),
-            rows=transfer.rows,
-            begin=begin,
-            train=reading.request.train,
-        )
-        self._service.submit(access)
+        access.offset = access.address_offset + (access.begin if access.rows is None else 0)
+        access.nbytes = min(self._packet_bytes, access.end - access.begin)
+        self.service.submit(access)
 
-    def _reads(self, reading: _Reading, first_ps: int, start_ps: int, done_ps: int) -> None:
+    def reads(self, access: ReadAccess, first_ps: int, start_ps: int, done_ps: int) -> None:
         """A piece leaves the latency after its service begins on all channels."""
-        request, answer, begin = reading.request, reading.answer, reading.begin
-        if self.on_service and begin == request.begin:
+        answer, request, size = access.answer, access.request, access.nbytes
+        if self.on_service is not None and access.begin == request.begin:
             self.on_service(request)
-        size = min(self._packet_bytes, reading.end - begin)
         # The channels of a short piece may be free before those of the piece before it. It waits,
         # so that the pieces of a packet leave in order.
-        reading.left_ps = left_ps = max(reading.left_ps, start_ps)
-        answer.begun += size
-        answer.loaded_ps = max(answer.loaded_ps, left_ps)
-        if answer.begun == answer.data.total:
-            del self._answers[request.transfer]
-            if self._store.keeps_data:
+        access.left_ps = max(access.left_ps, start_ps)
+        answer.begun_bytes += size
+        answer.loaded_ps = max(answer.loaded_ps, access.left_ps)
+        if answer.begun_bytes == answer.data.total:
+            del self.answers[request.transfer]
+            if self.store.keeps_data:
                 # The bytes as of their service: a write that is complete by then is visible.
-                self._engine.at(answer.loaded_ps, self._store.load, answer.data)
-        tail_ps = max(done_ps, left_ps) + self._latency_ps
-        self._engine.at(left_ps + self._latency_ps, self._send, answer, size, begin, tail_ps)
-        reading.begin = begin + size
-        if reading.begin == reading.end:
+                self.later(answer.loaded_ps, _LOAD, answer.data)
+        piece = Piece.__new__(Piece)
+        piece.answer, piece.begin, piece.size = answer, access.begin, size
+        piece.tail_ps = max(done_ps, access.left_ps) + self._latency_ps
+        self.later(access.left_ps + self._latency_ps, _SEND, piece)
+        access.begin += size
+        if access.begin == access.end:
             return
         # One piece of a READ at a time: between two of them, others have their turn.
-        if first_ps > self._engine.now_ps:
-            self._engine.at(first_ps, self._next_piece, reading)
+        if first_ps > self.engine.now_ps:
+            self.later(first_ps, _NEXT_PIECE, access)
         else:
-            self._next_piece(reading)
+            self._submit_piece(access)
 
-    def _send(self, answer: _Answer, size: int, begin: int, tail_ps: int) -> None:
-        answer.sent += size
+    def _send(self, piece: Piece) -> None:
+        answer = piece.answer
+        answer.sent += piece.size
         last = answer.sent == answer.data.total
-        self._fabric.send(Packet(answer.data, begin, size, last), self._node, tail_ps)
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    MemoryPackets = ReferenceMemoryPackets
-else:
-    from sip_node.compiled.memory_packets import MemoryPackets  # noqa: F401 - the name of this module
+        packet = packets.new_packet(answer.data, piece.begin, piece.size, last)
+        self._outlet.send(packet, piece.tail_ps)

@@ -13,16 +13,21 @@ from bisect import bisect_right, insort
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from runtime.core.compiled.choice import IS_COMPILED
-from sip_node.chip.context import ChipContext
+import sip_node.chip.fabric.packet as packets
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.packet_train import PacketTrain
+from sip_node.chip.memory.access import Service
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory.memory_packets import MemoryPackets, TransferStore
-from sip_node.chip.memory.transaction_queue import Service
+from sip_node.kernel.outlet import Outlet
+
+if TYPE_CHECKING:
+    from sip_node.chip.context import ChipContext
+
+_WRITE, _ACK, _DATA, _ARRIVAL = Kind.WRITE, Kind.ACK, Kind.DATA, Kind.IPCQ_ARRIVAL
 
 
-class ReferenceMemoryPort:
+class MemoryPort(TransferStore):
     """The port of the memory at fabric node `node`, at physical addresses from `base` on.
 
     `service` decides when a packet is served. The data of a READ leave `latency_ps` after their
@@ -31,23 +36,32 @@ class ReferenceMemoryPort:
 
     def __init__(
         self,
-        chip: ChipContext,
+        chip: "ChipContext",
         node: int,
         memory: Memory,
         base: int,
         service: Service,
         latency_ps: int = 0,
     ) -> None:
-        self._engine, self._fabric = chip.engine, chip.fabric
+        super().__init__(keeps_data=memory.keeps_data)
+        self._engine, self._outlet = chip.engine, Outlet(chip.fabric, node)
         self._sip, self._node = chip.sip, node
         self.memory, self._base = memory, base
-        self.keeps_data = memory.keeps_data
         self._control_bytes = chip.topology.control_bytes
         # The first addresses of the rings, sorted, and by these the end of each and its owner.
         self._ring_bases: list[int] = []
         self._rings: dict[int, tuple[int, int]] = {}
         self._early: list[Packet] = []
-        self.packets = _packets(chip, node, base, service, latency_ps, self)
+        self.packets = MemoryPackets(
+            engine=chip.engine,
+            fabric=chip.fabric,
+            node=node,
+            base=base,
+            service=service,
+            packet_bytes=chip.topology.packet_bytes,
+            latency_ps=latency_ps,
+            store=self,
+        )
         self.accept = self.packets.accept
         chip.memory_ports[node] = self
 
@@ -75,8 +89,8 @@ class ReferenceMemoryPort:
                 self.memory.write(offset, transfer.payload)
             else:
                 self.memory.write_rows(offset, transfer.rows, 0, transfer.payload)
-        if transfer.kind is Kind.WRITE:
-            self._notify(packet, Kind.ACK, transfer.source_sip, transfer.source_node)
+        if transfer.kind is _WRITE:
+            self._notify(packet, _ACK, transfer.source_sip, transfer.source_node)
         else:
             self._announce(packet)
 
@@ -87,7 +101,7 @@ class ReferenceMemoryPort:
             # The peer's queues were installed before those of the PE here, and it sends already.
             self._early.append(packet)
         else:
-            self._notify(packet, Kind.IPCQ_ARRIVAL, self._sip, owner)
+            self._notify(packet, _ARRIVAL, self._sip, owner)
 
     def _owner(self, address: int) -> int | None:
         index = bisect_right(self._ring_bases, address)
@@ -98,37 +112,23 @@ class ReferenceMemoryPort:
 
     def _notify(self, packet: Packet, kind: Kind, sip: int, node: int) -> None:
         about = packet.transfer
-        notice = FabricTransfer(
-            kind=kind,
-            source_sip=self._sip,
-            source_node=self._node,
-            sip=sip,
-            node=node,
-            address=packet.address,
-            tag=about.tag,
-            total=about.total,
-            sent_ps=about.sent_ps,
-            flow=about.flow,
-            element=about.element,
-            call=about.call,
-            train=None if packet.train is None else PacketTrain(packet.train.times),
-        )
-        self._fabric.send(Packet(notice, 0, self._control_bytes), self._node, self._engine.now_ps)
+        notice = packets.new_transfer(kind, self._sip, self._node, sip, node)
+        notice.address, notice.tag, notice.total = packet.address, about.tag, about.total
+        notice.sent_ps, notice.flow = about.sent_ps, about.flow
+        notice.element, notice.call = about.element, about.call
+        if packet.train is not None:
+            notice.train = PacketTrain(packet.train.times)
+        announcement = packets.new_packet(notice, 0, self._control_bytes, True)
+        self._outlet.send(announcement, self._engine.now_ps)
 
     def answer(self, request: FabricTransfer) -> FabricTransfer:
         """The DATA that answers a READ, without its bytes."""
-        return FabricTransfer(
-            kind=Kind.DATA,
-            source_sip=self._sip,
-            source_node=self._node,
-            sip=request.source_sip,
-            node=request.source_node,
-            address=request.address,
-            tag=request.tag,
-            total=request.total,
-            sent_ps=request.sent_ps,
-            rows=request.rows,
+        answer = packets.new_transfer(
+            _DATA, self._sip, self._node, request.source_sip, request.source_node
         )
+        answer.address, answer.tag = request.address, request.tag
+        answer.total, answer.sent_ps, answer.rows = request.total, request.sent_ps, request.rows
+        return answer
 
     def load(self, data: FabricTransfer) -> None:
         """Read the bytes of an answer once, at the service of its last piece."""
@@ -137,44 +137,3 @@ class ReferenceMemoryPort:
             data.payload = self.memory.read(offset, data.total)
         else:
             data.payload = self.memory.read_rows(offset, data.rows, 0, data.total)
-
-
-def _packets(
-    chip: ChipContext,
-    node: int,
-    base: int,
-    service: Service,
-    latency_ps: int,
-    store: TransferStore,
-) -> MemoryPackets:
-    return MemoryPackets(
-        engine=chip.engine,
-        fabric=chip.fabric,
-        node=node,
-        base=base,
-        service=service,
-        packet_bytes=chip.topology.packet_bytes,
-        latency_ps=latency_ps,
-        store=store,
-    )
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    MemoryPort = ReferenceMemoryPort
-else:
-    from sip_node.compiled import memory_port
-
-    class MemoryPort(memory_port.MemoryPort):
-        """The port in C; see `ReferenceMemoryPort`."""
-
-        def __init__(
-            self,
-            chip: ChipContext,
-            node: int,
-            memory: Memory,
-            base: int,
-            service: Service,
-            latency_ps: int = 0,
-        ) -> None:
-            super().__init__(chip, node, memory, base, (Kind.DATA, Kind.ACK, Kind.IPCQ_ARRIVAL))
-            self.serve(_packets(chip, node, base, service, latency_ps, self))

@@ -6,63 +6,63 @@ what the DMA has reserved, between two of its own.
 """
 
 from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from typing import Any
 
-from runtime.core.compiled.choice import IS_COMPILED
-from sip_node.chip.memory.transaction_queue import Access, MessageKey
-from sip_node.chip.time_bins import TimeBins
+from sip_node.chip.fabric.server import FifoServer
+from sip_node.chip.memory.access import Access, AccessService, MessageKey
 from sip_node.pdes.engine import Engine
 
-
-class ReservedPort(Protocol):
-    """A port with a calendar, as in `Server`; `bins` are its load over time."""
-
-    bins: TimeBins | None
-
-    def reserve(self, head_ps: int, tail_ps: int, nbytes: int) -> tuple[int, int]:
-        """(start, tail) of a message that arrives from `head_ps` to `tail_ps`."""
-        ...
+_NEXT = 0
+_CHANNEL = 1
+"""The port as the one channel of a memory, as a bit."""
 
 
-class ReferencePortTurns:
+class PortTurns(AccessService):
     """Serves the packets of the fabric at a port."""
 
-    def __init__(self, engine: Engine, port: ReservedPort) -> None:
-        self._engine, self._port = engine, port
-        # The packets behind a packet that has reserved the port and not begun.
-        self._later: dict[MessageKey, deque[Access]] = {}
+    __slots__ = ("_later", "_port")
+
+    def __init__(self, engine: Engine, port: FifoServer) -> None:
+        self.join(engine)
+        self._port = port
+        # The packets behind a packet that has reserved the port and not begun; None for none.
+        self._later: dict[MessageKey, deque[Access] | None] = {}
 
     def submit(self, access: Access) -> None:
         """Reserve the port for an access, or let it wait for its turn."""
-        access.submitted_ps = self._engine.now_ps
-        later = self._later.get(access.message)
-        if later is None:
-            self._reserve(deque([access]))
+        access.submitted_ps = self.engine.now_ps
+        if access.message not in self._later:
+            self._reserve(access, None)
+            return
+        behind = self._later[access.message]
+        if behind is None:
+            self._later[access.message] = deque([access])
         else:
-            later.append(access)
+            behind.append(access)
 
-    def _reserve(self, accesses: deque[Access]) -> None:
+    def proceed(self, step: int, subject: Any) -> None:  # noqa: ARG002 - it has one step
+        """The first access of the message `subject` has begun."""
+        behind = self._later.pop(subject)
+        if behind:
+            self._reserve(behind.popleft(), behind)
+
+    def _reserve(self, access: Access, behind: deque[Access] | None) -> None:
         """Reserve the port for accesses of one message until one of them has to wait."""
-        while accesses:
-            access, now_ps = accesses.popleft(), self._engine.now_ps
-            train, bins = access.train, self._port.bins
-            if train is not None and bins is not None:
-                bins.waited_ps = now_ps - access.submitted_ps
-            begin_ps, end_ps = self._port.reserve(now_ps, access.tail_ps, access.nbytes)
+        port, now_ps = self._port, self.engine.now_ps
+        while True:
+            train = access.train
+            if train is not None and port.bins is not None:
+                port.bins.waited_ps = now_ps - access.submitted_ps
+            start_ps = port.serve(now_ps, access.tail_ps, access.nbytes)
+            end_ps = port.tail_ps
             if train is not None:
-                train.at_memory((0,), access.submitted_ps, begin_ps, end_ps)
-            if begin_ps > now_ps:
-                self._later[access.message] = accesses
-                self._engine.at(begin_ps, self._next, access.message)
-                access.begun(begin_ps, begin_ps, end_ps)
+                train.at_channels(_CHANNEL, access.submitted_ps, start_ps, end_ps)
+            if start_ps > now_ps:
+                self._later[access.message] = behind
+                self.later(start_ps, _NEXT, access.message)
+                access.begun(start_ps, start_ps, end_ps)
                 return
-            access.begun(begin_ps, begin_ps, end_ps)
-
-    def _next(self, message: MessageKey) -> None:
-        self._reserve(self._later.pop(message))
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    PortTurns = ReferencePortTurns
-else:
-    from sip_node.compiled.port_turns import PortTurns  # noqa: F401 - the name of this module
+            access.begun(start_ps, start_ps, end_ps)
+            if not behind:
+                return
+            access = behind.popleft()

@@ -7,11 +7,12 @@ from runtime.model.topology import Topology
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.fabric.server import Server
+from sip_node.chip.memory.access import Access
 from sip_node.chip.memory.banks import BankedChannels
 from sip_node.chip.memory.hbm import PseudoChannels
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory.memory_port import MemoryPort
-from sip_node.chip.memory.transaction_queue import Access, MemoryChannels, queue_of
+from sip_node.chip.memory.transaction_queue import MemoryChannels, queue_of
 
 
 class HbmController:

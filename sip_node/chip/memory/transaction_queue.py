@@ -16,60 +16,20 @@ waits for it.
 
 from bisect import insort
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
 from runtime.core.compiled.choice import IS_COMPILED
-from sip_node.chip.fabric.packet_train import PacketTrain
-from sip_node.chip.strided_block import StridedBlock
+from sip_node.chip.memory.access import Access, MessageKey
 from sip_node.pdes.engine import Engine
-
-MessageKey = tuple[int, int, int]
-"""Source SIP, source node and tag of a message."""
 
 MOST_CHANNELS = 64
 """Of a memory whose queue is a compiled one."""
 
 MANY_MESSAGES = 256
 """Messages that the queue remembers before it drops those without a packet."""
-
-
-class ReferenceAccess(Struct):
-    """The bytes of one packet: `nbytes` at `offset`, or of `rows` from packed byte `begin` on.
-
-    It arrived at `arrived_ps`; its last byte arrives at `tail_ps`. `begun` is called when its
-    service begins, with the times at which the first and the last of its channels begin, and at
-    which its last byte is served. In a run with records `train` are the packets of its transfer;
-    it was submitted at `submitted_ps`.
-    """
-
-    message: MessageKey
-    offset: int
-    nbytes: int
-    arrived_ps: int
-    tail_ps: int
-    writes: bool
-    begun: Callable[[int, int, int], None]
-    rows: StridedBlock | None = None
-    begin: int = 0
-    train: PacketTrain | None = None
-    submitted_ps: int = 0
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    Access = ReferenceAccess
-else:
-    from sip_node.compiled.memory_queue import Access
-
-
-class Service(Protocol):
-    """Serves the packets of a memory, in an order and at times of its own."""
-
-    def submit(self, access: Access) -> None:
-        """Take an access whose head has arrived."""
-        ...
 
 
 class MemoryChannel(Protocol):
@@ -235,8 +195,7 @@ class ReferenceTransactionQueue:
             waiting.shares, self._engine.now_ps, access.tail_ps, access.writes
         )
         if train is not None:
-            needed = [index for index, share in enumerate(waiting.shares) if share]
-            train.at_memory(needed, access.submitted_ps, start_ps, end_ps)
+            train.at_channels(waiting.needs, access.submitted_ps, start_ps, end_ps)
         message.end_ps, message.waits = end_ps, False
         if message.later:
             self._place(message.later.popleft(), message)

@@ -14,29 +14,42 @@ waits for one.
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import Any
 
-from msgspec import Struct
-
-from runtime.core.compiled.choice import IS_COMPILED
-from runtime.core.simtime import NEVER_PS
-from sip_node.chip.fabric.packet import FabricTransfer, Packet, PacketSender
+import sip_node.chip.fabric.packet as packets
+from sip_node.chip.fabric.packet import FabricTransfer, PacketSender
+from sip_node.kernel import exact
+from sip_node.kernel.component import Component
+from sip_node.kernel.outlet import Outlet
 from sip_node.pdes.engine import Engine
 
+_WOKEN = 0
 
-class _OpenRead(Struct, gc=False):
+
+class OpenRead:
     """A READ of which the packets from byte `begin` on are left to send.
 
     `sent` is called when the last one has left.
     """
 
-    transfer: FabricTransfer
-    begin: int = 0
-    sent: Callable[[], None] | None = None
+    __slots__ = ("begin", "sent", "transfer")
+
+    def __init__(self, transfer: FabricTransfer, sent: Callable[[], None] | None) -> None:
+        self.transfer, self.begin, self.sent = transfer, 0, sent
 
 
-class ReferenceReadWindow:
+class ReadWindow(Component):
     """`places` of the engine at `node`: READs of `packet_bytes`, in packets of `control_bytes`."""
+
+    __slots__ = (
+        "_control_bytes",
+        "_outlet",
+        "_packet_bytes",
+        "free",
+        "landings",
+        "reading",
+        "wakes_ps",
+    )
 
     def __init__(
         self,
@@ -47,34 +60,35 @@ class ReferenceReadWindow:
         packet_bytes: int,
         control_bytes: int,
     ) -> None:
-        self._engine, self._fabric, self._node = engine, fabric, node
-        self._free, self._packet_bytes, self._control_bytes = places, packet_bytes, control_bytes
-        self._landings: list[int] = []
-        self._reading: deque[_OpenRead] = deque()
-        self._wakes_ps = NEVER_PS
+        self.join(engine)
+        self._outlet, self.free = Outlet(fabric, node), places
+        self._packet_bytes, self._control_bytes = packet_bytes, control_bytes
+        self.landings: list[int] = []
+        self.reading: deque[OpenRead] = deque()
+        self.wakes_ps = exact.NEVER_PS
 
     def begin(self, transfer: FabricTransfer, sent: Callable[[], None] | None = None) -> None:
         """Send the packets of a READ, its first after those of one turn of the others.
 
         `sent` is called when the last one has left; it begins no READ itself.
         """
-        self._reading.append(_OpenRead(transfer, sent=sent))
+        self.reading.append(OpenRead(transfer, sent))
         self._fill()
 
     def landed(self, time_ps: int) -> None:
         """A packet has come whose last byte lands at `time_ps`."""
-        heappush(self._landings, time_ps)
+        heappush(self.landings, time_ps)
         # Only a stream that fills the window needs an event for each packet that lands.
-        if self._reading:
+        if self.reading:
             self._wake()
 
     def _fill(self) -> None:
-        landings, reading = self._landings, self._reading
-        while landings and landings[0] <= self._engine.now_ps:
+        landings, reading = self.landings, self.reading
+        while landings and landings[0] <= self.engine.now_ps:
             heappop(landings)
-            self._free += 1
-        while reading and self._free:
-            self._free -= 1
+            self.free += 1
+        while reading and self.free:
+            self.free -= 1
             request = reading.popleft()
             if self._send(request):
                 reading.append(request)
@@ -83,27 +97,22 @@ class ReferenceReadWindow:
         if reading:
             self._wake()
 
-    def _send(self, reading: _OpenRead) -> bool:
+    def _send(self, reading: OpenRead) -> bool:
         """Send the READ of the next packet; returns whether there are more."""
         transfer, begin = reading.transfer, reading.begin
         reading.begin = min(begin + self._packet_bytes, transfer.total)
         last = reading.begin == transfer.total
-        packet = Packet(transfer, begin, self._control_bytes, last)
-        self._fabric.send(packet, self._node, self._engine.now_ps)
+        packet = packets.new_packet(transfer, begin, self._control_bytes, last)
+        self._outlet.send(packet, self.engine.now_ps)
         return not last
 
     def _wake(self) -> None:
         """Continue when the next packet has landed; before any has come, `landed` does it."""
-        if self._landings and self._landings[0] < self._wakes_ps:
-            self._wakes_ps = self._landings[0]
-            self._engine.at(self._wakes_ps, self._woken)
+        if self.landings and self.landings[0] < self.wakes_ps:
+            self.wakes_ps = self.landings[0]
+            self.later(self.wakes_ps, _WOKEN, None)
 
-    def _woken(self) -> None:
-        self._wakes_ps = NEVER_PS
+    def proceed(self, step: int, subject: Any) -> None:  # noqa: ARG002 - it has one step
+        """The next packet has landed."""
+        self.wakes_ps = exact.NEVER_PS
         self._fill()
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    ReadWindow = ReferenceReadWindow
-else:
-    from sip_node.compiled.read_window import ReadWindow  # noqa: F401 - the name of this module

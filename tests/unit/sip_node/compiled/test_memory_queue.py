@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from runtime.core.compiled.choice import IS_COMPILED
+from sip_node.chip.memory.access import Access
 from sip_node.chip.memory.hbm import PseudoChannels
 from sip_node.chip.memory.storage import SramPorts
 from sip_node.chip.memory.transaction_queue import (
     MANY_MESSAGES,
-    ReferenceAccess,
     ReferenceTransactionQueue,
     queue_of,
 )
@@ -21,7 +21,7 @@ from tests.support.topologies import variant
 if not IS_COMPILED:
     pytest.skip("the compiled core does not run", allow_module_level=True)
 
-from sip_node.compiled.memory_queue import Access, AccessQueue
+from sip_node.compiled.memory_queue import AccessQueue
 
 MEMORIES = 60
 
@@ -29,9 +29,9 @@ MEMORIES = 60
 class Bench:
     """A queue with random accesses; `log` is what it served, and in which order."""
 
-    def __init__(self, core: tuple[Any, Any, Any], seed: int) -> None:
+    def __init__(self, core: tuple[Any, Any], seed: int) -> None:
         rng = Random(seed)
-        engine, self.access, queue = core
+        engine, queue = core
         self.engine, self.log = engine(), list[tuple[int, ...]]()
         self.queue = queue(self.engine, memory_of(rng))
         for number in range(rng.choice([20, 60, 3 * MANY_MESSAGES])):
@@ -44,7 +44,7 @@ class Bench:
     def submit(self, number: int, chance: float) -> None:
         rng, now_ps = Random(chance), self.engine.now_ps
         rows = StridedBlock(rng.choice([64, 200]), rng.choice([256, 512, 2048, 2050]))
-        access = self.access(
+        access = Access(
             message=(0, rng.randrange(3), rng.choice([number, rng.randrange(8)])),
             offset=rng.randrange(1 << 16),
             nbytes=rng.choice([1, 64, 256, 1000, 2048, 4096]),
@@ -81,8 +81,8 @@ def memory_of(rng: Random) -> PseudoChannels | SramPorts:
 def test_random_accesses_are_served_alike() -> None:
     served = 0
     for seed in range(MEMORIES):
-        compiled = Bench((Engine, Access, AccessQueue), seed)
-        reference = Bench((ReferenceEngine, ReferenceAccess, ReferenceTransactionQueue), seed)
+        compiled = Bench((Engine, AccessQueue), seed)
+        reference = Bench((ReferenceEngine, ReferenceTransactionQueue), seed)
         assert compiled.run() == reference.run(), f"memory {seed}"
         served += len(compiled.log)
     assert served > 50 * MEMORIES

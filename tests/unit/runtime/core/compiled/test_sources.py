@@ -1,24 +1,51 @@
 from pathlib import Path
 
-from runtime.core.compiled.sources import digest, source_of
+from runtime.core.compiled.sources import digest, modules, source_of
 from runtime.core.sha256 import sha256_hex
 
+ROOT = Path(__file__).parents[5]
 
-def test_the_source_of_a_module_is_in_a_room_of_the_compiled_core(tmp_path: Path) -> None:
-    room, other = tmp_path / "sip_node" / "compiled", tmp_path / "sip_node" / "chip"
-    for folder in (room, other):
-        folder.mkdir(parents=True)
-        (folder / "a.pyx").touch()
-    assert source_of("sip_node.compiled.a", tmp_path) == room / "a.pyx"
-    assert source_of("sip_node.compiled.b", tmp_path) is None
-    assert source_of("sip_node.chip.a", tmp_path) is None
-    assert source_of("a", tmp_path) is None
+
+def written(root: Path, *names: str) -> Path:
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+    return root
+
+
+def test_a_text_has_a_pxd_and_a_part_of_the_kernel_has_a_pyx(tmp_path: Path) -> None:
+    chip = "sip_node/chip"
+    text, kernel = (f"{chip}/text.py", f"{chip}/text.pxd"), (f"{chip}/c.py", f"{chip}/c.pyx")
+    written(tmp_path, *text, *kernel, f"{chip}/c.pxd", f"{chip}/python.py", f"{chip}/types.pxd")
+    assert modules(tmp_path) == {
+        "sip_node.chip.text": tmp_path / text[0],
+        "sip_node.chip.c": tmp_path / kernel[1],
+    }
+
+
+def test_functions_of_the_kernel_that_are_parts_of_their_callers_are_no_module(
+    tmp_path: Path,
+) -> None:
+    assert modules(written(tmp_path, "sip_node/kernel/a.py", "sip_node/kernel/a.pxd")) == {}
+
+
+def test_the_source_of_a_module_is_that_from_which_it_is_compiled(tmp_path: Path) -> None:
+    written(tmp_path, "sip_node/a.pyx", "sip_node/a.py", "sip_node/b.py", "kernbench/c.py")
+    assert source_of("sip_node.a", tmp_path) == tmp_path / "sip_node/a.pyx"
+    assert source_of("sip_node.b", tmp_path) == tmp_path / "sip_node/b.py"
+    assert source_of("sip_node.c", tmp_path) is None
+    assert source_of("kernbench.c", tmp_path) is None
+
+
+def test_every_module_of_the_compiled_core_has_a_last_name_of_its_own() -> None:
+    """The library has one init function for each, of that name."""
+    found = modules(ROOT)
+    assert len({name.rpartition(".")[2] for name in found}) == len(found) > 0
 
 
 def test_the_digest_depends_on_names_and_contents_of_sources_only(tmp_path: Path) -> None:
+    written(tmp_path, "sip_node/compiled/a.pyx", "coordinator/compiled/other.pxd")
     room, other = tmp_path / "sip_node" / "compiled", tmp_path / "coordinator" / "compiled"
-    room.mkdir(parents=True)
-    other.mkdir(parents=True)
     (room / "a.pyx").write_text("x")
     alone = digest(tmp_path, sha256_hex)
     (room / "a.py").write_text("x")
@@ -29,3 +56,10 @@ def test_the_digest_depends_on_names_and_contents_of_sources_only(tmp_path: Path
     moved = digest(tmp_path, sha256_hex)
     (other / "b.pyx").write_text("y")
     assert len({alone, renamed, moved, digest(tmp_path, sha256_hex)}) == 4
+
+
+def test_the_digest_depends_on_a_text(tmp_path: Path) -> None:
+    written(tmp_path, "sip_node/chip/text.py", "sip_node/chip/text.pxd")
+    before = digest(tmp_path, sha256_hex)
+    (tmp_path / "sip_node/chip/text.py").write_text("x")
+    assert digest(tmp_path, sha256_hex) != before

@@ -2,10 +2,8 @@
 
 from copy import copy
 
-import pytest
-
 from runtime.wire.packets import PacketKind
-from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet, ReferenceTransfer
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet, new_packet, new_transfer
 from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
 from sip_node.chip.strided_block import StridedBlock
 from tests.support.packets import fields_of
@@ -31,13 +29,8 @@ def test_transfers_with_equal_fields_are_two() -> None:
     assert len({first, second}) == 2
 
 
-@pytest.mark.parametrize(
-    "transfer", [FabricTransfer, ReferenceTransfer], ids=["of the core", "reference"]
-)
-def test_a_copy_of_a_transfer_is_another_transfer_with_equal_fields(
-    transfer: type[FabricTransfer],
-) -> None:
-    first = transfer(
+def test_a_copy_of_a_transfer_is_another_transfer_with_equal_fields() -> None:
+    first = FabricTransfer(
         kind=Kind.IPCQ_DATA,
         source_sip=1,
         source_node=2,
@@ -62,9 +55,31 @@ def test_a_copy_of_a_transfer_is_another_transfer_with_equal_fields(
     assert first not in (second, None)
 
 
-@pytest.mark.parametrize(
-    "transfer", [FabricTransfer, ReferenceTransfer], ids=["of the core", "reference"]
-)
-def test_a_transfer_without_more_fields_has_no_bytes(transfer: type[FabricTransfer]) -> None:
-    empty = fields_of(transfer(Kind.ACK, 0, 1, 2, 3))
-    assert empty == (Kind.ACK, 0, 1, 2, 3, 0, 0, 0, 0, b"", None, None, None, 0, "", None)
+def test_a_transfer_without_more_fields_has_no_bytes() -> None:
+    empty = fields_of(FabricTransfer(Kind.ACK, 1, 2, 3, 4))
+    assert fields_of(new_transfer(Kind.ACK, 1, 2, 3, 4)) == empty
+    assert [name for name, value in empty.items() if value] == [
+        *("kind", "node", "sip", "source_node", "source_sip")
+    ]
+    assert (empty["payload"], empty["call"]) == (b"", "")
+
+
+def test_a_new_packet_is_one_of_this_sip_that_has_queued_nowhere() -> None:
+    transfer = FabricTransfer(Kind.READ, 0, 1, 2, 3)
+    packet, other = new_packet(transfer, 4, 5, False), Packet(transfer, 4, 5, last=False)
+    assert packet.transfer is transfer
+    for name in Packet.__slots__:
+        assert getattr(packet, name) == getattr(other, name)
+    assert (packet.begin, packet.size, packet.last, packet.came_from) == (4, 5, False, None)
+    assert (packet.link_ps, packet.longest_link, packet.train) == (0, "", None)
+
+
+def test_a_packet_keeps_the_link_where_it_has_queued_longest() -> None:
+    packet = new_packet(FabricTransfer(Kind.READ, 0, 1, 2, 3), 0, 5, True)
+    packet.enter(PacketTrain(QueueTimes()))
+    for waited_ps, link in ((3, "a"), (7, "b"), (7, "c"), (1, "d")):
+        packet.queued(waited_ps, link)
+    assert (packet.link_ps, packet.longest_ps, packet.longest_link) == (18, 7, "b")
+    assert copy(packet).longest_link == "b"
+    assert packet.train is not None
+    assert (packet.train.times.link_ps, packet.train.times.link) == (18, "b")

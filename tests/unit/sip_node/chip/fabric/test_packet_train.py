@@ -1,34 +1,16 @@
 """What packets queue behind packets of other transfers: their own train does not count."""
 
-from typing import Any
-
-import pytest
-
-from sip_node.chip.fabric.packet_train import (
-    PacketTrain,
-    QueueTimes,
-    ReferencePacketTrain,
-    ReferenceQueueTimes,
-)
-
-both = pytest.mark.parametrize(
-    "core",
-    [(PacketTrain, QueueTimes), (ReferencePacketTrain, ReferenceQueueTimes)],
-    ids=["core", "reference"],
-)
-Core = tuple[Any, Any]
+from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
 
 
-@both
-def test_a_packet_behind_its_own_train_has_queued_behind_no_other(core: Core) -> None:
-    train = core[0](core[1]())
+def test_a_packet_behind_its_own_train_has_queued_behind_no_other() -> None:
+    train = PacketTrain(QueueTimes())
     # All heads at 0, ten each on the link: the queue is its own.
     assert [train.at_link(0, 0, 10 * k, 10 * k + 10) for k in range(4)] == [0] * 4
 
 
-@both
-def test_a_packet_queues_for_what_others_have_delayed_its_train(core: Core) -> None:
-    train = core[0](core[1]())
+def test_a_packet_queues_for_what_others_have_delayed_its_train() -> None:
+    train = PacketTrain(QueueTimes())
     # Heads at 0, 10, 20: alone they would start then. Packets of another transfer come between.
     assert train.at_link(3, 0, 0, 10) == 0
     assert train.at_link(3, 10, 20, 30) == 10
@@ -37,17 +19,15 @@ def test_a_packet_queues_for_what_others_have_delayed_its_train(core: Core) -> N
     assert train.at_link(3, 90, 90, 100) == 0
 
 
-@both
-def test_links_of_a_route_are_separate(core: Core) -> None:
-    train = core[0](core[1]())
+def test_links_of_a_route_are_separate() -> None:
+    train = PacketTrain(QueueTimes())
     assert train.at_link(0, 0, 0, 100) == 0
     assert train.at_link(40, 5, 25, 35) == 20
     assert train.at_link(-1, 5, 9, 35) == 4
 
 
-@both
-def test_a_train_keeps_its_times_on_a_route_of_any_length(core: Core) -> None:
-    train = core[0](core[1]())
+def test_a_train_keeps_its_times_on_a_route_of_any_length() -> None:
+    train = PacketTrain(QueueTimes())
     stages = (-1, 0, 9, 10, 11, 12, 30, 90)
     # Alone, the packet behind would start where the first one ends: at 100, 101, ...
     assert [train.at_link(stage, 0, 0, 100 + at) for at, stage in enumerate(stages)] == [0] * 8
@@ -55,22 +35,20 @@ def test_a_train_keeps_its_times_on_a_route_of_any_length(core: Core) -> None:
     assert waits == [50 - at for at in range(8)]
 
 
-@both
-def test_channels_of_a_memory_serve_a_train_side_by_side(core: Core) -> None:
-    train = core[0](core[1]())
-    train.at_memory((0,), 0, 0, 20)
-    train.at_memory((1,), 0, 0, 20)
+def test_channels_of_a_memory_serve_a_train_side_by_side() -> None:
+    train = PacketTrain(QueueTimes())
+    train.at_channels(1, 0, 0, 20)
+    train.at_channels(2, 0, 0, 20)
     assert train.times.memory_ps == 0
     # Its own access before it ends at 20; then another transfer has the channel until 35.
-    train.at_memory((0, 5), 3, 35, 55)
+    train.at_channels(33, 3, 35, 55)
     assert train.times.memory_ps == 15
-    train.at_memory((1,), 3, 20, 40)
+    train.at_channels(2, 3, 20, 40)
     assert train.times.memory_ps == 15
 
 
-@both
-def test_the_longest_times_are_kept_with_their_link(core: Core) -> None:
-    times, other = core[1](), core[1]()
+def test_the_longest_times_are_kept_with_their_link() -> None:
+    times, other = QueueTimes(), QueueTimes()
     times.at_links(7, "a")
     times.at_links(7, "b")
     assert (times.link_ps, times.link) == (7, "a")

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.model.topology import Topology
+from sip_node.chip.memory.access import Access
 from sip_node.chip.memory.banks import BankedChannel, BankedChannels
-from sip_node.chip.memory.transaction_queue import Access
 from sip_node.chip.strided_block import StridedBlock
 from tests.support.topologies import variant
 

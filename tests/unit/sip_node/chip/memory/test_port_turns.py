@@ -1,8 +1,8 @@
 """Messages in turn at a port that is reserved from elsewhere, too."""
 
 from sip_node.chip.fabric.server import Server
+from sip_node.chip.memory.access import Access
 from sip_node.chip.memory.port_turns import PortTurns
-from sip_node.chip.memory.transaction_queue import Access
 from sip_node.pdes.engine import Engine
 
 NS = 1000

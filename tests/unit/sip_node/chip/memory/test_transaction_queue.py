@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sip_node.chip.fabric.server import Server
-from sip_node.chip.memory.transaction_queue import Access, TransactionQueue
+from sip_node.chip.memory.access import Access
+from sip_node.chip.memory.transaction_queue import TransactionQueue
 from sip_node.pdes.engine import Engine
 
 NS = 1000

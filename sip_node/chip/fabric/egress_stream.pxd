@@ -1,0 +1,30 @@
+"""The C types of egress_stream.py."""
+
+cimport cython
+
+cimport sip_node.chip.fabric.packet as packets
+from sip_node.chip.fabric.packet cimport FabricTransfer
+from sip_node.chip.fabric.server cimport FifoServer
+from sip_node.kernel.component cimport Component
+from sip_node.kernel.outlet cimport Outlet
+
+cdef int _LEAVE
+
+
+cdef class Departure:
+    cdef FabricTransfer transfer
+    cdef long long packet_bytes
+    cdef long long begin
+    cdef long long nbytes
+    cdef long long left_ps
+
+
+cdef class EgressStream(Component):
+    cdef FifoServer _port
+    cdef Outlet _outlet
+    cdef object _left
+
+    cpdef void start(self, FabricTransfer transfer, long long packet_bytes) except *
+    cdef void _reserve(self, Departure departure) except *
+    @cython.locals(departure=Departure, transfer=FabricTransfer, begin=cython.longlong, left_ps=cython.longlong)
+    cpdef void proceed(self, int step, object subject) except *

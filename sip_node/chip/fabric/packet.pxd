@@ -1,0 +1,55 @@
+"""The C types of packet.py. Packets and transfers refer to no object that refers to them."""
+
+cimport cython
+
+from sip_node.chip.fabric.packet_train cimport PacketTrain
+
+
+@cython.no_gc
+@cython.freelist(256)
+cdef class FabricTransfer:
+    cdef public object kind
+    cdef public int source_sip
+    cdef public int source_node
+    cdef public int sip
+    cdef public int node
+    cdef public long long address
+    cdef public long long tag
+    cdef public long long total
+    cdef public long long sent_ps
+    cdef public object payload
+    cdef public object body
+    cdef public object flow
+    cdef public object rows
+    cdef public int element
+    cdef public object call
+    cdef public PacketTrain train
+
+
+@cython.no_gc
+@cython.freelist(256)
+cdef class Packet:
+    cdef public FabricTransfer transfer
+    cdef public long long begin
+    cdef public long long size
+    cdef public bint last
+    cdef public long long entrance_ps
+    cdef public object space
+    cdef public object came_from
+    # The approach on which its time at the IO NoC is known; see approach.pyx.
+    cdef object approach
+    cdef public PacketTrain train
+    cdef public long long link_ps
+    cdef public long long longest_ps
+    cdef public str longest_link
+
+    cpdef int queued(self, long long waited_ps, str link) except -1
+
+
+@cython.locals(transfer=FabricTransfer)
+cpdef FabricTransfer new_transfer(
+    object kind, int source_sip, int source_node, int sip, int node
+)
+@cython.locals(packet=Packet)
+cpdef Packet new_packet(FabricTransfer transfer, long long begin, long long size, bint last)
+cpdef PacketTrain train_of(FabricTransfer transfer)

@@ -1,0 +1,31 @@
+"""The C types of access.py."""
+
+from sip_node.chip.fabric.packet_train cimport PacketTrain
+from sip_node.kernel.component cimport Component
+
+
+cdef class Access:
+    cdef public object message
+    cdef public object rows
+    cdef public long long offset
+    cdef public long long nbytes
+    cdef public long long arrived_ps
+    cdef public long long tail_ps
+    cdef public long long begin
+    cdef public bint writes
+    cdef public PacketTrain train
+    cdef public long long submitted_ps
+    cdef object _served
+
+    cpdef void begun(self, long long first_ps, long long start_ps, long long end_ps) except *
+
+
+cdef class AccessService(Component):
+    cpdef void submit(self, Access access) except *
+
+
+cdef class ForeignService(AccessService):
+    cdef object _service
+
+
+cpdef AccessService service_of(object service)

@@ -1,0 +1,85 @@
+"""The C types of memory_packets.py."""
+
+cimport cython
+
+cimport sip_node.chip.fabric.packet as packets
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
+from sip_node.chip.fabric.packet_train cimport PacketTrain
+from sip_node.chip.memory.access cimport Access, AccessService
+from sip_node.kernel.component cimport Component
+from sip_node.kernel.outlet cimport Outlet
+
+cdef object _READ
+cdef int _READ_ARRIVED, _STORED, _NEXT_PIECE, _LOAD, _SEND
+
+
+cdef class TransferStore:
+    cdef readonly bint keeps_data
+
+    cpdef void written(self, Packet packet) except *
+    cpdef FabricTransfer answer(self, FabricTransfer request)
+    cpdef void load(self, FabricTransfer data) except *
+
+
+cdef class Storing:
+    cdef tuple message
+    cdef long long offset
+    cdef object rows
+    cdef long long waiting
+    cdef long long written_ps
+    cdef Packet last
+
+
+cdef class Answer:
+    cdef FabricTransfer data
+    cdef long long begun_bytes
+    cdef long long sent
+    cdef long long loaded_ps
+
+
+cdef class Piece:
+    cdef Answer answer
+    cdef long long begin
+    cdef long long size
+    cdef long long tail_ps
+
+
+cdef class WriteAccess(Access):
+    cdef MemoryPackets memory
+    cdef Packet packet
+    cdef Storing storing
+
+
+cdef class ReadAccess(Access):
+    cdef MemoryPackets memory
+    cdef Packet request
+    cdef Answer answer
+    cdef long long address_offset
+    cdef long long end
+    cdef long long left_ps
+
+
+cdef class MemoryPackets(Component):
+    cdef Outlet _outlet
+    cdef readonly long long base
+    cdef readonly AccessService service
+    cdef long long _packet_bytes
+    cdef long long _latency_ps
+    cdef readonly TransferStore store
+    cdef dict storing
+    cdef dict answers
+    cdef public object on_service
+
+    @cython.locals(storing=Storing, access=WriteAccess)
+    cpdef void accept(self, Packet packet, long long tail_ps) except *
+    @cython.locals(storing=Storing)
+    cdef Storing _storing_of(self, Packet packet)
+    cpdef void writes(self, Packet packet, Storing storing, long long done_ps) except *
+    @cython.locals(answer=Answer, access=ReadAccess)
+    cdef void _read(self, Packet request) except *
+    cdef void _submit_piece(self, ReadAccess access) except *
+    @cython.locals(size=cython.longlong, piece=Piece)
+    cpdef void reads(
+        self, ReadAccess access, long long first_ps, long long start_ps, long long done_ps
+    ) except *
+    cdef void _send(self, Piece piece) except *

@@ -1,0 +1,21 @@
+"""The C types of port_turns.py."""
+
+cimport cython
+
+from sip_node.chip.fabric.packet_train cimport PacketTrain
+from sip_node.chip.fabric.server cimport FifoServer
+from sip_node.chip.memory.access cimport Access, AccessService
+
+cdef int _NEXT
+cdef int _CHANNEL
+
+
+cdef class PortTurns(AccessService):
+    cdef FifoServer _port
+    cdef dict _later
+
+    @cython.locals(
+        port=FifoServer, train=PacketTrain, now_ps=cython.longlong, start_ps=cython.longlong,
+        end_ps=cython.longlong,
+    )
+    cdef void _reserve(self, Access access, object behind) except *
