@@ -1,6 +1,5 @@
 """The open files of an LP do not grow with the number of LPs, except those of LP 0."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -36,7 +35,7 @@ class FileCounter(Recorder):
     def status(self, status: Status, sips: tuple[int, ...]) -> None:
         # Each LP has one SIP.
         for lp in sips:
-            files = len(os.listdir(f"/proc/{self.pids[lp]}/fd"))
+            files = len(list(Path(f"/proc/{self.pids[lp]}/fd").iterdir()))
             self.most[lp] = max(files, self.most.get(lp, 0))
 
 
