@@ -16,7 +16,7 @@ from sip_node.chip.command_bounds import CommandBounds
 from sip_node.chip.context import ChipContext, ChipSpec, Flows
 from sip_node.chip.credited_ports import CreditedPorts
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
-from sip_node.chip.fabric.fabric import Endpoint, Fabric
+from sip_node.chip.fabric.fabric import EndpointLike, Fabric
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.fast_forward import FastForward
 from sip_node.chip.host.host import Host
@@ -104,7 +104,7 @@ class Chip:
         self.boundary.attach()
         self._port_bytes = spec.topology.port_buffer_bytes
         self._ports = chip.memory_ports
-        self._made: dict[int, Endpoint] = {}
+        self._made: dict[int, EndpointLike] = {}
         self._make = partial(_component, chip)
         endpoints = spec.components.endpoints
         for node in spec.graph.nodes:
@@ -119,7 +119,7 @@ class Chip:
             if isinstance(component, Host):
                 self.host = component
 
-    def _attach(self, node: int, component: Endpoint) -> None:
+    def _attach(self, node: int, component: EndpointLike) -> None:
         """Deliver the packets for a node to its component."""
         fabric = self.fabric
         # A memory of another class (`impl:`) takes all that comes, as PEs do.
@@ -128,7 +128,7 @@ class Chip:
         else:
             fabric.attach(node, _endpoint(component))
 
-    def _reach(self, node: int) -> Endpoint:
+    def _reach(self, node: int) -> EndpointLike:
         """The component at `node`, which is made if it does not exist yet."""
         component = self._made.get(node)
         if component is None:
@@ -245,7 +245,7 @@ class Chip:
         }
 
 
-def _endpoint(component: Endpoint) -> Endpoint:
+def _endpoint(component: EndpointLike) -> EndpointLike:
     """The part of a component that takes its packets; itself where its class overrides `accept`."""
     # Without the call of a method in between, packets reach a part in C from the fabric in C.
     for model in (Pe, HbmController, Sram):
@@ -254,7 +254,7 @@ def _endpoint(component: Endpoint) -> Endpoint:
     return component
 
 
-def _component(chip: ChipContext, node: int) -> Endpoint:
+def _component(chip: ChipContext, node: int) -> EndpointLike:
     return chip.components.endpoints[chip.graph.nodes[node].kind](chip, node)
 
 

@@ -12,7 +12,7 @@ from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import Topology
 from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
-from sip_node.chip.fabric.fabric import Endpoint, Fabric
+from sip_node.chip.fabric.fabric import EndpointLike, Fabric
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fast_forward import FastForward
 from sip_node.chip.kernel import StartKernel
@@ -62,7 +62,7 @@ class Components:
     They are those that `impl:` in the topology file names, else those of the model.
     """
 
-    endpoints: Mapping[str, Callable[["ChipContext", int], Endpoint]]
+    endpoints: Mapping[str, Callable[["ChipContext", int], EndpointLike]]
     links: Mapping[str, type[Server]]
     engines: Mapping[str, Callable[..., Any]]
 

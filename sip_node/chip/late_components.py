@@ -11,7 +11,7 @@ from collections.abc import Callable
 from runtime.model.graph import Node
 from runtime.model.schema import Implementations, NodeKind
 from sip_node.chip.context import ChipSpec
-from sip_node.chip.fabric.fabric import Endpoint
+from sip_node.chip.fabric.fabric import EndpointLike
 from sip_node.chip.fabric.packet import Packet
 
 _LATE: frozenset[NodeKind] = frozenset(("pe", "hbm_ctrl", "sram"))
@@ -34,7 +34,7 @@ class Unreached:
 
     __slots__ = ("_node", "_reach")
 
-    def __init__(self, reach: Callable[[int], Endpoint], node: int) -> None:
+    def __init__(self, reach: Callable[[int], EndpointLike], node: int) -> None:
         self._reach, self._node = reach, node
 
     def accept(self, packet: Packet, tail_ps: int) -> None:

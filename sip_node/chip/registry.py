@@ -19,7 +19,7 @@ from runtime.core.errors import ConfigError
 from runtime.core.registry import look_up, look_up_class
 from runtime.model.topology import Topology
 from sip_node.chip.context import ChipContext, Components
-from sip_node.chip.fabric.fabric import Endpoint
+from sip_node.chip.fabric.fabric import EndpointLike
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.host.host import Host
 from sip_node.chip.host.io_cpu import IoCpu
@@ -36,7 +36,7 @@ from sip_node.chip.pe.pe import Pe
 from sip_node.chip.pe.scheduler import PeScheduler
 from sip_node.chip.pe.tcm import PeTcm
 
-ENDPOINTS: dict[str, Callable[[ChipContext, int], Endpoint]] = {
+ENDPOINTS: dict[str, Callable[[ChipContext, int], EndpointLike]] = {
     "host": Host,
     "io_cpu": IoCpu,
     "m_cpu": MCpu,
@@ -61,7 +61,7 @@ ENGINES: dict[str, Callable[..., Any]] = {
     "pe_tcm": PeTcm,
 }
 # Endpoints of which a chip uses more than `accept`.
-_DERIVED: dict[str, type[Endpoint]] = {"host": Host, "pe": Pe}
+_DERIVED: dict[str, type[EndpointLike]] = {"host": Host, "pe": Pe}
 _FILE = "topology"
 
 
@@ -97,7 +97,7 @@ def _check_clocked_links(topology: Topology) -> None:
             )
 
 
-def _endpoint(name: str, kind: str) -> Callable[[ChipContext, int], Endpoint]:
+def _endpoint(name: str, kind: str) -> Callable[[ChipContext, int], EndpointLike]:
     key_path = f"impl.{kind}"
     # Checked before anything runs: a wrong class fails with the key of the file.
     if kind in _DERIVED:

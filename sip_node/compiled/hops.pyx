@@ -40,8 +40,8 @@ cdef class Hops(Actor):
     It replaces `send` and what follows from it, up to the `accept` of an endpoint.
     """
 
-    def bind(self, Calendar engine not None, find_stages, list servers not None, dict endpoints not None,
-             int sip, int gateway, send_bounds):
+    def bind(self, Calendar engine not None, find_stages, list servers not None,
+             dict endpoints not None, int sip, int gateway, send_bounds):
         """Take what the reference holds: its links by index, its endpoints by node."""
         self.calendar, self.number = engine, engine.enlist(self)
         self.find_stages, self.routes = find_stages, {}

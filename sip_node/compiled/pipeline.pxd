@@ -1,6 +1,6 @@
 """The parts that the steps of a product pass: see pipeline.pyx."""
 
-from sip_node.compiled.dma_requests cimport DmaRequests
+from sip_node.chip.pe.dma cimport PeDma
 from sip_node.compiled.hops cimport Hops
 from sip_node.compiled.step_tokens cimport TokenSource
 from sip_node.compiled.tile_loads cimport LoadStage
@@ -11,7 +11,7 @@ from sip_node.compiled.tile_stages cimport FetchStage, GemmStage
 cdef class Pipeline:
     cdef readonly object composite
     cdef readonly TokenSource source
-    cdef readonly DmaRequests dma
+    cdef readonly PeDma dma
     cdef readonly LoadStage load
     cdef readonly FetchStage fetch
     cdef readonly GemmStage gemm

@@ -1,6 +1,6 @@
 """The parts that the steps of a matrix product pass, as classes in C."""
 
-from sip_node.compiled.dma_requests cimport DmaRequests
+from sip_node.chip.pe.dma cimport PeDma
 from sip_node.chip.fabric.egress_stream cimport EgressStream
 from sip_node.compiled.hops cimport Hops, Route, in_c
 from sip_node.chip.memory.memory_packets cimport MemoryPackets
@@ -18,7 +18,7 @@ from sip_node.compiled.tile_stages cimport FetchStage, GemmStage
 cdef class Pipeline:
     """The parts that the steps of a product pass, at the PE with this DMA engine."""
 
-    def __init__(self, composite, TokenSource source not None, DmaRequests dma not None,
+    def __init__(self, composite, TokenSource source not None, PeDma dma not None,
                  LoadStage load not None, FetchStage fetch not None, GemmStage gemm not None,
                  StoreStage store not None, buffers, Hops fabric not None, memory_nodes):
         cdef MemoryPackets memory
@@ -58,7 +58,7 @@ cdef class Pipeline:
 
     cdef dict actors(self):
         """The actors of its events, by their numbers in the calendar."""
-        cdef DmaRequests dma = self.dma
+        cdef PeDma dma = self.dma
         cdef MemoryPackets memory
         parts = {
             dma.number: dma, self.fetch.number: self.fetch, self.gemm.number: self.gemm,

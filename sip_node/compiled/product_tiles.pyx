@@ -7,6 +7,7 @@ from cpython.list cimport PyList_GET_ITEM
 
 from sip_node.compiled.checksum cimport crc32_of
 from sip_node.compiled.memory cimport Memory
+from sip_node.chip.strided_block import layout_of
 from sip_node.chip.memory.memory_packets cimport MemoryPackets
 from sip_node.chip.memory.memory_port cimport MemoryPort
 from sip_node.compiled.memory_queue cimport AccessQueue, StripedChannels
@@ -123,7 +124,7 @@ cdef class ProductTiles:
             piece = self.block_of(output)
             memory = self.memory_at(piece.address)
             target = (<MemoryPort> memory.store).memory
-            total, rows = self.pipeline.dma.parts.layout_of(piece)
+            total, rows = layout_of(piece)
             if rows is None:
                 target.write(piece.address - memory.base, content)
             else:
@@ -170,7 +171,7 @@ cdef class ProductTiles:
         cdef MemoryPackets memory = self.memory_at(block.address)
         cdef StripedChannels channels = (<AccessQueue> memory.service).channels
         cdef long long offset = block.address - memory.base
-        total, rows = self.pipeline.dma.parts.layout_of(block)
+        total, rows = layout_of(block)
         phase = offset % (channels.burst_bytes * channels.count)
         return memory.number, phase, total, rows, block.shape
 

@@ -1,7 +1,7 @@
 """The state of matrix products: see product_walk.pyx."""
 
 from sip_node.compiled.calendar cimport Calendar, Event, Key
-from sip_node.compiled.dma_requests cimport DmaRequest
+from sip_node.chip.pe.dma cimport DmaRequest
 from sip_node.compiled.hops cimport Hops
 from sip_node.compiled.pipeline cimport Pipeline
 from sip_node.compiled.tile_stages cimport Slots

@@ -8,10 +8,10 @@ of them; what waits at a resource of a product for something else is refused wit
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.compiled.calendar cimport Calendar, Event, Key
 from sip_node.chip.pe.data_landing cimport DataLanding
-from sip_node.compiled.dma_requests cimport DmaRequest, DmaRequests
+from sip_node.chip.pe.dma cimport FINISHED, DmaRequest, PeDma
 from sip_node.chip.fabric.egress_stream cimport Departure, EgressStream
 from sip_node.compiled.hops cimport Hops
-from sip_node.chip.memory.memory_packets cimport MemoryPackets, Piece, ReadAccess
+from sip_node.chip.memory.memory_packets cimport MemoryPackets, LeavingPiece, ReadAccess
 from sip_node.compiled.pipeline cimport Pipeline
 from sip_node.chip.pe.read_window cimport OpenRead, ReadWindow
 from sip_node.compiled.state_vector cimport COUNT, TIME, StateVector
@@ -27,8 +27,6 @@ from sip_node.compiled.transfer_walk cimport TransferWalk
 cdef enum:
     # The bits of an id; see calendar.pyx.
     ID_BITS = 48
-    # The last step of a DMA request.
-    FINISHED = 2
 
 
 cdef class ProductWalk(TransferWalk):
@@ -159,9 +157,9 @@ cdef class ProductWalk(TransferWalk):
 
     cdef int engine(self, Pipeline pipeline) except -1:
         """The DMA engine of the PE, and its requests in their order."""
-        cdef DmaRequests dma = pipeline.dma
+        cdef PeDma dma = pipeline.dma
         cdef ReadWindow window = dma.window
-        cdef DataLanding landing = dma.landing_part
+        cdef DataLanding landing = dma.landing
         cdef DmaRequest request
         cdef OpenRead reading
         if landing.writes:
@@ -281,11 +279,11 @@ cdef class ProductWalk(TransferWalk):
 
     cdef int subject(self, Event *event, object part, object subject) except -1:
         """What an event of a part continues with."""
-        cdef DmaRequests dma
+        cdef PeDma dma
         cdef Departure departure
         cdef FetchStage fetch
         cdef StoreStage store
-        cdef Piece piece
+        cdef LeavingPiece piece
         cdef int index
         if isinstance(part, Hops):
             self.same(event.step)
@@ -305,11 +303,11 @@ cdef class ProductWalk(TransferWalk):
             for index in range(fetch.fetches):
                 fetch.fetched[index].start_ps = self.value(fetch.fetched[index].start_ps, TIME)
                 fetch.fetched[index].tail_ps = self.value(fetch.fetched[index].tail_ps, TIME)
-        elif isinstance(part, DmaRequests):
+        elif isinstance(part, PeDma):
             self.same(event.step)
             self.enters(subject)
             if event.step == FINISHED:
-                dma = <DmaRequests> part
+                dma = <PeDma> part
                 self.written.add(
                     self.request_of[dma.sip, dma.node, (<DmaRequest> subject).tag] - 1
                 )
@@ -325,8 +323,8 @@ cdef class ProductWalk(TransferWalk):
                 self.packet(<Packet> subject)
             elif isinstance(subject, ReadAccess):
                 self.access(<ReadAccess> subject)
-            elif isinstance(subject, Piece):
-                piece = <Piece> subject
+            elif isinstance(subject, LeavingPiece):
+                piece = <LeavingPiece> subject
                 self.same(piece.begin)
                 self.same(piece.size)
                 piece.tail_ps = self.value(piece.tail_ps, TIME)
@@ -343,8 +341,8 @@ cdef object transfer_of(subject):
         return (<Packet> subject).transfer
     if isinstance(subject, ReadAccess):
         return (<ReadAccess> subject).request.transfer
-    if isinstance(subject, Piece):
-        return (<Piece> subject).answer.data
+    if isinstance(subject, LeavingPiece):
+        return (<LeavingPiece> subject).answer.data
     return subject
 
 

@@ -1,7 +1,7 @@
 """The stage that loads the operands of steps, in C: see tile_loads.pyx."""
 
 from sip_node.compiled.calendar cimport Calendar
-from sip_node.compiled.dma_requests cimport DmaRequest, DmaRequests
+from sip_node.chip.pe.dma cimport DmaRequest, PeDma
 from sip_node.compiled.streamed_matrix cimport StreamedTile, TileForm
 from sip_node.compiled.tile_data cimport BufferBlocks
 from sip_node.compiled.tile_token cimport Stage, Token
@@ -28,7 +28,7 @@ cdef class LoadedOperand:
 cdef class LoadStage(Stage):
     cdef Calendar calendar
     # The DMA engine where its `read` is that in C, else None.
-    cdef DmaRequests dma
+    cdef PeDma dma
     cdef object locate
     cdef object data_of
     cdef object read

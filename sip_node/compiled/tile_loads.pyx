@@ -14,8 +14,8 @@ from sip_node.compiled.tile_data cimport kind_of, loaded_tile
 cdef class TileRead(DmaRequest):
     """The request for a tile."""
 
-    cdef int complete(self) except -1:
-        return self.stage.loaded(
+    cdef void complete(self) except *:
+        self.stage.loaded(
             self.token,
             loaded_tile(self.buffers, self.target_inputs, self.data, self.checksum),
             self.is_b,
@@ -38,8 +38,8 @@ cdef class LoadStage(Stage):
         self.calendar, self.addresses = engine, addresses
         self.data_of, self.read_pieces = data_of, read_pieces
         self.read, self.buffer_blocks, self.loading = dma.read, {}, deque()
-        if isinstance(dma, DmaRequests) and type(dma).read is DmaRequests.read:
-            self.dma, self.locate = dma, (<DmaRequests> dma).locate
+        if isinstance(dma, PeDma) and type(dma).read is PeDma.read:
+            self.dma, self.locate = dma, (<PeDma> dma).locate
 
     cdef int take(self, Token token) except -1:
         self.loading.append(token)
@@ -92,7 +92,8 @@ cdef class LoadStage(Stage):
         request.target_inputs = self.target(form.buffers, token.buffer, is_b)
         request.target, request.inputs = request.target_inputs[0], tile.inputs
         request.total = form.nbytes
-        return self.dma.read_from(request, tile.sip, tile.node, tile.address, tile.rows)
+        self.dma.read_from(request, tile.sip, tile.node, tile.address, tile.rows)
+        return 0
 
     cdef int locate_tile(self, StreamedTile tile) except -1:
         """Find the memory of a tile, or of all tiles of a matrix that is one block."""

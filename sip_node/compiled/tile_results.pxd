@@ -1,6 +1,6 @@
 """The stages that store results and write them to memory, in C: see tile_results.pyx."""
 
-from sip_node.compiled.dma_requests cimport DmaRequest, DmaRequests
+from sip_node.chip.pe.dma cimport DmaRequest, PeDma
 from sip_node.compiled.memory cimport Memory
 from sip_node.compiled.serial_stage cimport PortStage
 from sip_node.compiled.tile_stages cimport Slots
@@ -42,7 +42,7 @@ cdef class WrittenResult:
 
 cdef class WriteStage(Stage):
     # The DMA engine where its `write` is that in C, else None.
-    cdef DmaRequests dma
+    cdef PeDma dma
     cdef object write_pieces
     cdef Slots results
 

@@ -107,8 +107,8 @@ cdef class StoreStage(PortStage):
 cdef class TileWriteRequest(DmaRequest):
     """The request that writes a result of one piece."""
 
-    cdef int complete(self) except -1:
-        return self.stage.written(self.token)
+    cdef void complete(self) except *:
+        self.stage.written(self.token)
 
 
 cdef class WrittenResult:
@@ -126,7 +126,7 @@ cdef class WriteStage(Stage):
 
     def __init__(self, dma, buffers, write_pieces):
         self.results, self.write_pieces = buffers.results, write_pieces
-        if isinstance(dma, DmaRequests) and type(dma).write is DmaRequests.write:
+        if isinstance(dma, PeDma) and type(dma).write is PeDma.write:
             self.dma = dma
 
     cdef int take(self, Token token) except -1:
@@ -140,7 +140,8 @@ cdef class WriteStage(Stage):
         request = TileWriteRequest.__new__(TileWriteRequest)
         request.stage, request.token, request.data = self, token, output.content
         request.inputs, request.target = (output.stored,), output.memory[0]
-        return self.dma.write_to(request)
+        self.dma.write_to(request)
+        return 0
 
     cdef int written(self, Token token) except -1:
         """The memory has acknowledged all of a result."""

@@ -50,16 +50,16 @@ MUTANTS = (
     Mutant(
         name="dma-queue-last-in-first-out",
         file=DMA,
-        old="self._begin(self._waiting.popleft())",
-        new="self._begin(self._waiting.pop())",
+        old="self._begin(self.waiting.popleft())",
+        new="self._begin(self.waiting.pop())",
         breaks="The oldest request gets the next channel.",
         noticed_by="q.channels",
     ),
     Mutant(
         name="dma-time-includes-the-queue",
         file=DMA,
-        old="request.start_ps = now_ps = self._engine.now_ps",
-        new="request.start_ps, now_ps = 0, self._engine.now_ps",
+        old="request.start_ps = now_ps = self.engine.now_ps",
+        new="request.start_ps, now_ps = 0, self.engine.now_ps",
         breaks="The time of a request starts when it gets a channel.",
         noticed_by="q.channels",
     ),
@@ -74,8 +74,8 @@ MUTANTS = (
     Mutant(
         name="dma-one-channel-more",
         file=DMA,
-        old="self._idle_channels = topology.pe.dma.channels",
-        new="self._idle_channels = topology.pe.dma.channels + 1",
+        old="self.idle_channels = topology.pe.dma.channels",
+        new="self.idle_channels = topology.pe.dma.channels + 1",
         breaks="At most `channels` requests are in flight.",
         noticed_by="q.channels",
     ),
@@ -106,10 +106,8 @@ MUTANTS = (
     Mutant(
         name="dma-push-ends-with-the-head",
         file=DMA,
-        old="self._engine.at(left_ps, self._finish, self._requests[transfer.tag])",
-        new="self._engine.at(\n"
-        "                self._engine.now_ps, self._finish, self._requests[transfer.tag]\n"
-        "            )",
+        old="self.later(left_ps, FINISHED, self.requests[transfer.tag])",
+        new="self.later(self.engine.now_ps, FINISHED, self.requests[transfer.tag])",
         breaks="A send is complete when its last byte has left TCM.",
         noticed_by="i.",
     ),

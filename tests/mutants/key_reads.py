@@ -37,8 +37,8 @@ READS = (
     _unread(
         "pe.dma.channels",
         DMA,
-        "self._idle_channels = topology.pe.dma.channels",
-        "self._idle_channels = 8",
+        "self.idle_channels = topology.pe.dma.channels",
+        "self.idle_channels = 8",
     ),
     _unread(
         "pe.dma.outstanding", DMA, "            topology.pe.dma.outstanding,\n", "            16,\n"

@@ -16,7 +16,7 @@ from runtime.model.sip_fabric import SipFabric
 from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.fabric.clocked_network import ClockedNetwork
 from sip_node.chip.fabric.credited_paths import CreditedPaths, PathKey
-from sip_node.chip.fabric.fabric import Endpoint, LinkCounters, link_server
+from sip_node.chip.fabric.fabric import EndpointLike, LinkCounters, link_server
 from sip_node.chip.fabric.packet import FabricTransfer, Packet, train_of
 from sip_node.chip.fabric.router_elements import RouterElements
 from sip_node.chip.fabric.server import Server
@@ -58,7 +58,7 @@ class ReferenceCreditedFabric:
         }
         self._paths: dict[PathKey, PacketPath] = {}
         self._path_of: dict[tuple[int, int, int, int, int], PacketPath] = {}
-        self._endpoints: dict[int, Endpoint] = {}
+        self._endpoints: dict[int, EndpointLike] = {}
         self._capacity_flits: dict[int, int] = {}
         self._left: dict[int, Callable[[Packet], None]] = {}
         self._waiting_bytes: dict[int, int] = {}
@@ -75,7 +75,7 @@ class ReferenceCreditedFabric:
     def attach(
         self,
         node: int,
-        endpoint: Endpoint,
+        endpoint: EndpointLike,
         capacity_bytes: int | None = None,
         left: Callable[[Packet], None] | None = None,
     ) -> None:

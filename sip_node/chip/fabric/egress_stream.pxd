@@ -26,5 +26,8 @@ cdef class EgressStream(Component):
 
     cpdef void start(self, FabricTransfer transfer, long long packet_bytes) except *
     cdef void _reserve(self, Departure departure) except *
-    @cython.locals(departure=Departure, transfer=FabricTransfer, begin=cython.longlong, left_ps=cython.longlong)
+    @cython.locals(
+        departure=Departure, transfer=FabricTransfer, begin=cython.longlong,
+        left_ps=cython.longlong,
+    )
     cpdef void proceed(self, int step, object subject) except *

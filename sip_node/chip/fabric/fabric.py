@@ -31,7 +31,7 @@ from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
 
 
-class Endpoint(Protocol):
+class EndpointLike(Protocol):
     """A component at the end of routes."""
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
@@ -82,7 +82,7 @@ class ReferenceFabric:
         self._engine, self._routes, self._sip = engine, routes, sip
         self._send_bounds = send_bounds
         self._gateway = graph.io_noc
-        self._endpoints: dict[int, Endpoint] = {}
+        self._endpoints: dict[int, EndpointLike] = {}
         self.servers = [
             None if link.bw_gbs is None else link_server(graph, link, links) for link in graph.links
         ]
@@ -99,7 +99,7 @@ class ReferenceFabric:
     def attach(
         self,
         node: int,
-        endpoint: Endpoint,
+        endpoint: EndpointLike,
         capacity_bytes: int | None = None,  # noqa: ARG002 - what `CreditedFabric` limits
         left: Callable[[Packet], None] | None = None,  # noqa: ARG002
     ) -> None:
@@ -107,7 +107,7 @@ class ReferenceFabric:
         assert node not in self._endpoints, f"node {node} has an endpoint already"
         self._endpoints[node] = endpoint
 
-    def replace(self, node: int, endpoint: Endpoint) -> None:
+    def replace(self, node: int, endpoint: EndpointLike) -> None:
         """Deliver the packets that arrive at `node` from now on to another endpoint."""
         self._endpoints[node] = endpoint
 

@@ -37,7 +37,7 @@ cdef class Answer:
     cdef long long loaded_ps
 
 
-cdef class Piece:
+cdef class LeavingPiece:
     cdef Answer answer
     cdef long long begin
     cdef long long size
@@ -78,8 +78,8 @@ cdef class MemoryPackets(Component):
     @cython.locals(answer=Answer, access=ReadAccess)
     cdef void _read(self, Packet request) except *
     cdef void _submit_piece(self, ReadAccess access) except *
-    @cython.locals(size=cython.longlong, piece=Piece)
+    @cython.locals(size=cython.longlong, piece=LeavingPiece)
     cpdef void reads(
         self, ReadAccess access, long long first_ps, long long start_ps, long long done_ps
     ) except *
-    cdef void _send(self, Piece piece) except *
+    cdef void _send(self, LeavingPiece piece) except *

@@ -76,7 +76,7 @@ class Answer:
         self.begun_bytes = self.sent = self.loaded_ps = 0
 
 
-class Piece:
+class LeavingPiece:
     """A packet of DATA that leaves."""
 
     __slots__ = ("answer", "begin", "size", "tail_ps")
@@ -253,7 +253,7 @@ class MemoryPackets(Component):
             if self.store.keeps_data:
                 # The bytes as of their service: a write that is complete by then is visible.
                 self.later(answer.loaded_ps, _LOAD, answer.data)
-        piece = Piece.__new__(Piece)
+        piece = LeavingPiece.__new__(LeavingPiece)
         piece.answer, piece.begin, piece.size = answer, access.begin, size
         piece.tail_ps = max(done_ps, access.left_ps) + self._latency_ps
         self.later(access.left_ps + self._latency_ps, _SEND, piece)
@@ -266,7 +266,7 @@ class MemoryPackets(Component):
         else:
             self._submit_piece(access)
 
-    def _send(self, piece: Piece) -> None:
+    def _send(self, piece: LeavingPiece) -> None:
         answer = piece.answer
         answer.sent += piece.size
         last = answer.sent == answer.data.total

@@ -18,6 +18,8 @@ cdef class DataLanding(Component):
     cdef dict writes
     cdef dict come
 
+    cpdef void forward(self, FabricTransfer write) except *
+
     @cython.locals(
         port=FifoServer, data=FabricTransfer, write=FabricTransfer, come=cython.longlong,
         complete=cython.bint, head_ps=cython.longlong, start_ps=cython.longlong,

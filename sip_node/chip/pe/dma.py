@@ -17,56 +17,78 @@ engine, `IndexedRead` makes the READs of a gather, `DataLanding` takes what come
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
-from zlib import crc32
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field
-
-from runtime.core.compiled.choice import IS_COMPILED
-from runtime.core.run_tables import Cause
+import sip_node.chip.fabric.packet as packets
 from runtime.core.simtime import ps_from_ns
-from runtime.core.trace import Operand, OpRecord
+from runtime.core.trace import Operand
 from sip_node.chip.completion import Completion
 from sip_node.chip.fabric.egress_stream import EgressStream
 from sip_node.chip.fabric.packet import ELEMENTS, FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
-from sip_node.chip.memory.memory import Memory
-from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.data_landing import DataLanding
 from sip_node.chip.pe.indexed_read import IndexedRead
 from sip_node.chip.pe.read_window import ReadWindow
-from sip_node.chip.pe.tcm import PeTcm, direct_memory
+from sip_node.chip.pe.tcm import direct_memory
 from sip_node.chip.strided_block import StridedBlock, layout_of
+from sip_node.kernel import checksums, records
+from sip_node.kernel.component import Component
+
+if TYPE_CHECKING:
+    from sip_node.chip.pe.context import PeContext
+
+_READ, _WRITE, _SLOT = Kind.READ, Kind.WRITE, Kind.IPCQ_DATA
+# What an event of a request goes on with.
+READ_BEGINS, ROWS_BEGIN, WRITE_BEGINS, FINISHED = range(4)
 
 
-class _DmaRequest(Struct):
+class DmaRequest:
     """One request: `reading` is the READ of a block, `writing` the transfer that writes one.
 
     A copy has both; a gather has `rows` instead. All of them carry `tag`. `inputs` are the blocks
-    that it reads. `data` are the packed bytes that it carries or has received, `total` of them.
-    `packet_bytes` is the size of the packets that leave TCM. `start_ps` is the time at which it got
-    a channel, `requested_ps` that at which it was queued. `times` are what its packets have queued,
-    in a run with records.
+    that it reads. `data` are the packed bytes that it carries or has received, `total` of them,
+    with `checksum` from its end on. `packet_bytes` is the size of the packets that leave TCM.
+    `start_ps` is the time at which it got a channel, `requested_ps` that at which it was queued.
+    `times` are what its packets have queued, in a run with records.
     """
 
-    name: str
-    inputs: tuple[Operand, ...]
-    target: Operand
-    packet_bytes: int
-    tag: int = 0
-    total: int = 0
-    rows: IndexedRead | None = None
-    reading: FabricTransfer | None = None
-    writing: FabricTransfer | None = None
-    data: bytes = b""
-    start_ps: int = 0
-    requested_ps: int = 0
-    times: QueueTimes | None = None
-    done: Completion[bytes] = field(default_factory=Completion)
+    __slots__ = (
+        "checksum",
+        "data",
+        "done",
+        "inputs",
+        "name",
+        "packet_bytes",
+        "reading",
+        "requested_ps",
+        "rows",
+        "start_ps",
+        "tag",
+        "target",
+        "times",
+        "total",
+        "writing",
+    )
+
+    def __init__(
+        self, name: str, inputs: tuple[Operand, ...], target: Operand, packet_bytes: int, tag: int
+    ) -> None:
+        self.name, self.inputs, self.target = name, inputs, target
+        self.packet_bytes, self.tag, self.data = packet_bytes, tag, b""
+        self.rows: IndexedRead | None = None
+        self.reading: FabricTransfer | None = None
+        self.writing: FabricTransfer | None = None
+        self.times: QueueTimes | None = None
+        self.total = self.start_ps = self.requested_ps = self.checksum = 0
+        self.done = Completion[bytes]()
+
+    def complete(self) -> None:
+        """Its bytes are there, and it has left its channel."""
+        self.done.complete(self.data)
 
 
-class ReferencePeDma:
+class PeDma(Component):
     """Keeps at most `channels` requests outstanding; the others queue in order.
 
     The time of a request starts when it gets a channel. Blocks have physical addresses. Every
@@ -74,41 +96,43 @@ class ReferencePeDma:
     `ValueError` for a far block that no descriptor can hold.
     """
 
-    def __init__(self, context: PeContext) -> None:
-        self._context, self._engine = context, context.engine
-        topology = context.topology
+    def __init__(self, context: "PeContext") -> None:
+        self.join(context.engine)
+        topology, at = context.topology, context.coordinates
         self._overhead_ps = ps_from_ns(topology.pe.dma.overhead_ns)
         self._gather_row_ps = ps_from_ns(topology.pe.dma.gather_row_ns)
         self._packet_bytes = topology.packet_bytes
-        self._idle_channels = topology.pe.dma.channels
-        self._waiting: deque[_DmaRequest] = deque()
-        self._requests: dict[int, _DmaRequest] = {}
-        self._sip, self._node, self._tcm = context.coordinates.sip, context.node, context.tcm
+        self.idle_channels = topology.pe.dma.channels
+        self.waiting: deque[DmaRequest] = deque()
+        self.requests: dict[int, DmaRequest] = {}
+        self.sip, self.node, self._cube, self._pe = at.sip, context.node, at.cube, at.pe
+        self.tcm, self.locate, self._next_flow = context.tcm, context.locate, context.next_flow
+        self._memory, self._memory_base = direct_memory(context.tcm), context.tcm.base
+        self._log, self._records = context.log, context.log.recorder is not None
         port, fabric, node = context.tcm.server, context.fabric, context.node
-        self._window = ReadWindow(
-            self._engine,
+        self.window = ReadWindow(
+            context.engine,
             fabric,
             node,
             topology.pe.dma.outstanding,
             topology.packet_bytes,
             topology.control_bytes,
         )
-        self._stream = EgressStream(self._engine, port, fabric, node, self._left)
-        self.landing = DataLanding(self._engine, port, fabric, node, self._window, self.landed)
-        self._tags = 0
-        self.busy_ps = 0
-        self.nbytes = 0
+        self.stream = EgressStream(context.engine, port, fabric, node, self._left)
+        self.landing = DataLanding(context.engine, port, fabric, node, self.window, self.landed)
+        self.tags = self.busy_ps = self.nbytes = 0
 
     @property
     def in_flight(self) -> int:
         """The number of requests that have not completed."""
-        return len(self._requests)
+        return len(self.requests)
 
     def read(self, source: Operand, target: Operand, name: str = "load") -> Completion[bytes]:
         """Copy a block of any memory to our TCM; completes when its last byte is there."""
-        request = _DmaRequest(name, (source,), target, self._packet_bytes)
-        request.reading = self._transfer(Kind.READ, source)
-        return self._enqueue(request)
+        request = self._request(name, (source,), target)
+        request.reading = self._transfer(_READ, source, b"", request)
+        self._enqueue(request)
+        return request.done
 
     def gather(
         self, rows: Sequence[Operand], target: Operand, list_bytes: int, indices: Operand | None
@@ -119,24 +143,30 @@ class ReferencePeDma:
         record.
         """
         inputs = (*rows, *(() if indices is None else (indices,)))
-        request = _DmaRequest("gather", inputs, target, self._packet_bytes)
+        request = self._request("gather", inputs, target)
         request.rows = self.indexed(rows, list_bytes)
-        return self._enqueue(request)
+        request.total = request.rows.tagged(request.tag)
+        self._enqueue(request)
+        return request.done
 
     def write(
         self, source: Operand, target: Operand, data: bytes, name: str = "store"
     ) -> Completion[bytes]:
         """Copy a block of our TCM, with elements `data`, to any memory; completes with its ACK."""
-        request = _DmaRequest(name, (source,), target, self._packet_bytes, data=data)
-        request.writing = self._transfer(Kind.WRITE, target, data)
-        return self._enqueue(request)
+        request = self._request(name, (source,), target)
+        request.data = data
+        request.writing = self._transfer(_WRITE, target, data, request)
+        self._enqueue(request)
+        return request.done
 
     def copy(self, source: Operand, target: Operand, name: str) -> Completion[bytes]:
         """Copy a block from one memory to another, past our TCM; completes with the ACK."""
-        request = _DmaRequest(name, (source,), target, self._packet_bytes)
-        request.reading = self._transfer(Kind.READ, source)
-        request.writing = self._transfer(Kind.WRITE, target)
-        return self._enqueue(request)
+        request = self._request(name, (source,), target)
+        request.writing = self._transfer(_WRITE, target, b"", request)
+        # The record has the bytes of the READ.
+        request.reading = self._transfer(_READ, source, b"", request)
+        self._enqueue(request)
+        return request.done
 
     def push(
         self, source: Operand, target: Operand, data: bytes, packet_bytes: int, call: str = ""
@@ -146,173 +176,180 @@ class ReferencePeDma:
         The slot's metadata names the element type of `source` and the collective call that it
         belongs to.
         """
-        request = _DmaRequest("ipcq_send", (source,), target, packet_bytes, data=data)
-        slot = request.writing = self._transfer(Kind.IPCQ_DATA, target, data)
+        request = self._request("ipcq_send", (source,), target)
+        request.data, request.packet_bytes = data, packet_bytes
+        slot = request.writing = self._transfer(_SLOT, target, data, request)
         slot.element, slot.call = ELEMENTS.index(source.dtype), call
         # Numbered here and not when the channel is free: the order of the calls is the order of
         # the arrows in a trace.
         if slot.sip != slot.source_sip:
-            slot.flow = self._context.next_flow(slot.sip)
-        return self._enqueue(request)
+            slot.flow = self._next_flow(slot.sip)
+        self._enqueue(request)
+        return request.done
+
+    def read_from(
+        self, request: DmaRequest, sip: int, node: int, address: int, rows: StridedBlock | None
+    ) -> None:
+        """Read a block whose memory and layout the caller has found, as `read` does.
+
+        The caller has set the inputs, the target and the bytes of the request.
+        """
+        request.name, request.data, request.packet_bytes = "load", b"", self._packet_bytes
+        request.tag = self.tags + 1
+        request.reading = reading = packets.new_transfer(_READ, self.sip, self.node, sip, node)
+        reading.address, reading.rows, reading.total = address, rows, request.total
+        reading.tag = request.tag
+        self._enqueue(request)
+
+    def write_to(self, request: DmaRequest) -> None:
+        """Write the bytes of a request to its target, as `write` does."""
+        request.name, request.packet_bytes = "store", self._packet_bytes
+        request.tag = self.tags + 1
+        request.writing = self._transfer(_WRITE, request.target, request.data, request)
+        self._enqueue(request)
 
     def acknowledged(self, packet: Packet, tail_ps: int) -> None:
         """Take the ACK of a write, whose last byte arrives at `tail_ps`."""
-        request = self._requests[packet.transfer.tag]
+        request = self.requests[packet.transfer.tag]
         if request.times is not None and packet.train is not None:
             request.times.add(packet.train.times)
-        self._engine.at(tail_ps, self._finish, request)
+        self.later(tail_ps, FINISHED, request)
 
     def landed(self, data: FabricTransfer, landed_ps: int) -> None:
         """The DATA of a request has come; all of it is in TCM, or on its way on, at `landed_ps`."""
-        request = self._requests[data.tag]
+        request = self.requests[data.tag]
         if request.times is not None and data.train is not None:
             request.times.add(data.train.times)
         if request.rows is not None:
             if request.rows.landed(data, landed_ps):
                 request.data = request.rows.data
-                self._engine.at(request.rows.landed_ps, self._finish, request)
+                self.later(request.rows.landed_ps, FINISHED, request)
             return
         request.data = bytes(data.payload)
         if request.writing is None:
-            self._engine.at(landed_ps, self._finish, request)
+            self.later(landed_ps, FINISHED, request)
 
     def _left(self, transfer: FabricTransfer, left_ps: int) -> None:
         """The last byte of a transfer leaves TCM at `left_ps`; only a slot has no answer."""
-        if transfer.kind is Kind.IPCQ_DATA:
-            self._engine.at(left_ps, self._finish, self._requests[transfer.tag])
+        if transfer.kind is _SLOT:
+            self.later(left_ps, FINISHED, self.requests[transfer.tag])
 
     def indexed(self, rows: Sequence[Operand], list_bytes: int) -> IndexedRead:
         """The READs of a gather, without their tag."""
         return IndexedRead(
-            engine=self._engine,
-            port=self._context.tcm.server,
-            window=self._window,
+            engine=self.engine,
+            port=self.tcm.server,
+            window=self.window,
             row_ps=self._gather_row_ps,
             list_bytes=list_bytes,
-            reads=[self._transfer(Kind.READ, row) for row in rows],
+            reads=[self._transfer(_READ, row, b"", None) for row in rows],
         )
 
-    def _transfer(self, kind: Kind, block: Operand, data: bytes = b"") -> FabricTransfer:
+    def proceed(self, step: int, subject: Any) -> None:
+        """Go on with a request."""
+        request: DmaRequest = subject
+        if step == FINISHED:
+            self._finish(request)
+        elif step == READ_BEGINS:
+            self.window.begin(request.reading)  # type: ignore[arg-type]
+        elif step == WRITE_BEGINS:
+            self.stream.start(request.writing, request.packet_bytes)  # type: ignore[arg-type]
+        else:
+            request.rows.begin()  # type: ignore[union-attr]
+
+    def _request(self, name: str, inputs: tuple[Operand, ...], target: Operand) -> DmaRequest:
+        # A block that no descriptor holds raises before it is counted.
+        return DmaRequest(name, inputs, target, self._packet_bytes, self.tags + 1)
+
+    def _transfer(
+        self, kind: Kind, block: Operand, data: bytes, request: DmaRequest | None
+    ) -> FabricTransfer:
         """The transfer about a block on the far side of the fabric."""
-        sip, node = self._context.locate(block.address)
+        sip, node = self.locate(block.address)
         nbytes, rows = layout_of(block)
-        return FabricTransfer(
-            kind=kind,
-            source_sip=self._sip,
-            source_node=self._node,
-            sip=sip,
-            node=node,
-            address=block.address,
-            total=nbytes,
-            payload=data,
-            rows=rows,
-        )
+        transfer = packets.new_transfer(kind, self.sip, self.node, sip, node)
+        transfer.address, transfer.total = block.address, nbytes
+        transfer.payload, transfer.rows = data, rows
+        if request is not None:
+            transfer.tag, request.total = request.tag, nbytes
+        return transfer
 
-    def _enqueue(self, request: _DmaRequest) -> Completion[bytes]:
-        tag = request.tag = self._tags = self._tags + 1
-        for transfer in (request.writing, request.reading):
-            if transfer is not None:
-                transfer.tag, request.total = tag, transfer.total
-        if request.rows is not None:
-            request.total = request.rows.tagged(tag)
-        self._requests[tag] = request
-        request.requested_ps = self._engine.now_ps
-        if self._context.log.recorder is not None:
+    def _enqueue(self, request: DmaRequest) -> None:
+        self.tags += 1
+        self.requests[request.tag] = request
+        request.requested_ps = self.engine.now_ps
+        if self._records:
             self._give_trains(request)
-        if self._idle_channels:
+        if self.idle_channels:
             self._begin(request)
         else:
-            self._waiting.append(request)
-        return request.done
+            self.waiting.append(request)
 
-    def _give_trains(self, request: _DmaRequest) -> None:
+    def _give_trains(self, request: DmaRequest) -> None:
         """What the packets of a request queue is added to its times."""
         times = request.times = QueueTimes()
-        for transfer in (request.reading, request.writing):
-            if transfer is not None:
-                transfer.train = PacketTrain(times)
+        if request.reading is not None:
+            request.reading.train = PacketTrain(times)
+        if request.writing is not None:
+            request.writing.train = PacketTrain(times)
         if request.rows is not None:
             request.rows.give_trains(times)
 
-    def _begin(self, request: _DmaRequest) -> None:
+    def _begin(self, request: DmaRequest) -> None:
         """Give a request the channel that is idle."""
-        self._idle_channels -= 1
+        self.idle_channels -= 1
         # Time in the queue is the requester's wait, not the engine's work.
-        request.start_ps = now_ps = self._engine.now_ps
+        request.start_ps = now_ps = self.engine.now_ps
         begins_ps = now_ps + self._overhead_ps
         reading, writing = request.reading, request.writing
         if writing is not None:
             writing.sent_ps = now_ps
         if request.rows is not None:
-            self._engine.at(begins_ps, request.rows.begin)
+            self.later(begins_ps, ROWS_BEGIN, request)
         elif reading is not None:
             reading.sent_ps = now_ps
             if writing is not None:
                 self.landing.forward(writing)
-            self._engine.at(begins_ps, self._window.begin, reading)
-        elif writing is not None:
-            self._engine.at(begins_ps, self._stream.start, writing, request.packet_bytes)
+            self.later(begins_ps, READ_BEGINS, request)
+        else:
+            self.later(begins_ps, WRITE_BEGINS, request)
 
-    def _finish(self, request: _DmaRequest) -> None:
-        del self._requests[request.tag]
-        now_ps, at, target = self._engine.now_ps, self._context.coordinates, request.target
+    def _finish(self, request: DmaRequest) -> None:
+        del self.requests[request.tag]
+        now_ps, writing, target, data = (
+            self.engine.now_ps,
+            request.writing,
+            request.target,
+            request.data,
+        )
         self.busy_ps += now_ps - request.start_ps
         self.nbytes += request.total
-        if request.writing is None:
-            self._tcm.write(target, request.data)
-        record = OpRecord(
-            engine="pe_dma",
-            name=request.name,
-            start_ps=request.start_ps,
-            end_ps=now_ps,
-            cube=at.cube,
-            pe=at.pe,
-            address=target.address,
-            nbytes=request.total,
-            shape=target.shape,
-            dtype=target.dtype,
-            flow=None if request.writing is None else request.writing.flow,
-            inputs=request.inputs,
-            strides=target.strides,
-            checksum=crc32(request.data),
+        if writing is None and data:
+            if self._memory is not None and not target.strides:
+                self._memory.write(target.address - self._memory_base, data)
+            else:
+                self.tcm.write(target, data)
+        request.checksum = checksums.checksum_of(data)
+        records.enter(
+            self._log,
+            "pe_dma",
+            request.name,
+            request.start_ps,
+            now_ps,
+            self._cube,
+            self._pe,
+            request.total,
+            request.checksum,
+            request.requested_ps,
+            records.FOR_CHANNEL,
+            target,
+            request.inputs,
+            None if writing is None else writing.flow,
+            request.times,
         )
-        self._context.record(record, request.requested_ps, Cause.CHANNEL, request.times)
         # Reassign the channel before the requester continues: requests that wait are older than
         # its next one.
-        self._idle_channels += 1
-        if self._waiting:
-            self._begin(self._waiting.popleft())
-        request.done.complete(request.data)
-
-
-class _RequestParts(NamedTuple):
-    """What the twin makes requests of: kinds, classes and functions of rooms above it."""
-
-    read: Kind = Kind.READ
-    write: Kind = Kind.WRITE
-    ipcq_data: Kind = Kind.IPCQ_DATA
-    elements: Sequence[str] = ELEMENTS
-    completion: type[Completion[bytes]] = Completion
-    layout_of: Callable[[Operand], tuple[int, StridedBlock | None]] = layout_of
-    direct_memory: Callable[[PeTcm], Memory | None] = direct_memory
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    PeDma = ReferencePeDma
-else:
-    from sip_node.compiled.dma_requests import DmaRequests
-
-    class PeDma(DmaRequests, ReferencePeDma):
-        """The reference, whose requests are in C."""
-
-        def __init__(self, context: PeContext) -> None:
-            super().__init__(context)
-            self.bind(
-                engine=self._engine,
-                parts=_RequestParts(),
-                context=context,
-                window=self._window,
-                stream=self._stream,
-                landing=self.landing,
-                overhead_ps=self._overhead_ps,
-            )
+        self.idle_channels += 1
+        if self.waiting:
+            self._begin(self.waiting.popleft())
+        request.complete()

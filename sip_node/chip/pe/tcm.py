@@ -2,15 +2,18 @@
 
 from collections.abc import Iterator
 from itertools import product
+from typing import TYPE_CHECKING
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.trace import Operand
-from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory.memory_port import MemoryPort
 from sip_node.chip.memory.port_turns import PortTurns
 from sip_node.chip.strided_block import StridedBlock, is_packed, item_bytes, nbytes_of
+
+if TYPE_CHECKING:
+    from sip_node.chip.context import ChipContext
 
 
 class PeTcm:
@@ -21,7 +24,7 @@ class PeTcm:
     simulated the transfer.
     """
 
-    def __init__(self, chip: ChipContext, node: int) -> None:
+    def __init__(self, chip: "ChipContext", node: int) -> None:
         at = chip.graph.nodes[node]
         coordinates = PeCoordinates(chip.sip, at.cube, at.pe)
         self.server = Server(f"{coordinates}: pe_tcm", chip.topology.pe.tcm.bw_gbs)

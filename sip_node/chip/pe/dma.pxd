@@ -1,0 +1,89 @@
+"""The C types of dma.py."""
+
+cimport cython
+
+cimport sip_node.chip.fabric.packet as packets
+cimport sip_node.kernel.checksums as checksums
+cimport sip_node.kernel.records as records
+from sip_node.chip.fabric.egress_stream cimport EgressStream
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
+from sip_node.chip.fabric.packet_train cimport PacketTrain, QueueTimes
+from sip_node.chip.pe.data_landing cimport DataLanding
+from sip_node.chip.pe.read_window cimport ReadWindow
+from sip_node.kernel.component cimport Component
+from sip_node.compiled.op_log cimport OpLog
+
+cdef object _READ, _WRITE, _SLOT
+cdef int READ_BEGINS, ROWS_BEGIN, WRITE_BEGINS, FINISHED
+
+
+cdef class DmaRequest:
+    cdef str name
+    cdef tuple inputs
+    cdef object target
+    cdef FabricTransfer reading
+    cdef FabricTransfer writing
+    cdef object rows
+    cdef bytes data
+    cdef object done
+    cdef long long tag
+    cdef long long total
+    cdef unsigned int checksum
+    cdef long long packet_bytes
+    cdef long long start_ps
+    cdef long long requested_ps
+    cdef QueueTimes times
+
+    cdef void complete(self) except *
+
+
+cdef class PeDma(Component):
+    cdef public long long busy_ps
+    cdef public long long nbytes
+    cdef readonly DataLanding landing
+    cdef ReadWindow window
+    cdef EgressStream stream
+    cdef object locate
+    cdef object _next_flow
+    cdef OpLog _log
+    cdef bint _records
+    cdef object tcm
+    # Of a TCM whose `write` is not replaced: its bytes, from address `_memory_base` on.
+    cdef object _memory
+    cdef long long _memory_base
+    cdef int sip
+    cdef int node
+    cdef int _cube
+    cdef int _pe
+    cdef long long _overhead_ps
+    cdef long long _gather_row_ps
+    cdef long long _packet_bytes
+    cdef long long idle_channels
+    cdef long long tags
+    cdef object waiting
+    cdef dict requests
+
+    @cython.locals(reading=FabricTransfer)
+    cdef void read_from(
+        self, DmaRequest request, int sip, int node, long long address, object rows
+    ) except *
+    cdef void write_to(self, DmaRequest request) except *
+    @cython.locals(request=DmaRequest)
+    cpdef void acknowledged(self, Packet packet, long long tail_ps) except *
+    @cython.locals(request=DmaRequest)
+    cpdef void landed(self, FabricTransfer data, long long landed_ps) except *
+    cpdef void _left(self, FabricTransfer transfer, long long left_ps) except *
+    @cython.locals(request=DmaRequest)
+    cpdef void proceed(self, int step, object subject) except *
+    cdef DmaRequest _request(self, str name, tuple inputs, object target)
+    @cython.locals(transfer=FabricTransfer)
+    cdef FabricTransfer _transfer(
+        self, object kind, object block, object data, DmaRequest request
+    )
+    cdef void _enqueue(self, DmaRequest request) except *
+    @cython.locals(times=QueueTimes)
+    cdef void _give_trains(self, DmaRequest request) except *
+    @cython.locals(now_ps=cython.longlong, begins_ps=cython.longlong)
+    cdef void _begin(self, DmaRequest request) except *
+    @cython.locals(now_ps=cython.longlong, writing=FabricTransfer, data=bytes)
+    cdef void _finish(self, DmaRequest request) except *

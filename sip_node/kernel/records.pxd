@@ -1,0 +1,20 @@
+"""The records of a PE's operations, in C; records.py has what each argument is."""
+
+from sip_node.chip.fabric.packet_train cimport QueueTimes
+from sip_node.compiled.op_log cimport OpLog
+from sip_node.compiled.operation cimport FOR_CHANNEL, FOR_ENGINE, Operation
+
+
+cdef inline int enter(
+    OpLog log, str engine, str name, long long start_ps, long long end_ps, int cube, int pe,
+    long long nbytes, unsigned int checksum, long long requested_ps, int waited_for,
+    object target, tuple inputs, object flow, QueueTimes times,
+) except -1:
+    cdef Operation about
+    about.start_ps, about.end_ps, about.requested_ps = start_ps, end_ps, requested_ps
+    about.cube, about.pe, about.flow_end = cube, pe, False
+    about.address, about.nbytes, about.checksum = target.address, nbytes, checksum
+    about.waited_for = waited_for
+    return log.enter(
+        engine, name, &about, target.shape, target.dtype, target.strides, inputs, flow, None, times
+    )

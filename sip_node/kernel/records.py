@@ -1,0 +1,49 @@
+"""The records of a PE's operations, as its engines enter them into the op log."""
+
+from typing import Any
+
+from runtime.core.run_tables import Cause
+from runtime.core.trace import OpRecord
+
+FOR_CHANNEL, FOR_ENGINE = Cause.CHANNEL, Cause.ENGINE
+"""What an operation has waited for since its request."""
+
+
+def enter(
+    log: Any,
+    engine: str,
+    name: str,
+    start_ps: int,
+    end_ps: int,
+    cube: int,
+    pe: int,
+    nbytes: int,
+    checksum: int,
+    requested_ps: int,
+    waited_for: Any,
+    target: Any,
+    inputs: tuple[Any, ...],
+    flow: tuple[int, int, int] | None,
+    times: Any,
+) -> None:
+    """Enter the record of an operation of a PE, which has written the block `target`.
+
+    It was requested at `requested_ps`. Its packets have queued for `times`, in a run with records.
+    """
+    record = OpRecord(
+        engine=engine,
+        name=name,
+        start_ps=start_ps,
+        end_ps=end_ps,
+        cube=cube,
+        pe=pe,
+        address=target.address,
+        nbytes=nbytes,
+        shape=target.shape,
+        dtype=target.dtype,
+        flow=flow,
+        inputs=inputs,
+        strides=target.strides,
+        checksum=checksum,
+    )
+    log.add(record, requested_ps, waited_for, times)
