@@ -4,9 +4,10 @@ Without a compiler, or with `KERNBENCH_CORE=python`, the package is installed wi
 its reference in Python runs. The wheel then holds no machine code and fits every platform.
 
 All modules in C are in one shared library, from which `runtime/core/compiled/library.py` imports
-them. A build keeps what it translated and compiled in `build/core`, named by a hash of all that it
-was made from; so the next build does only what has changed. One build at a time runs in a tree, and
-the library appears in one step: a process that starts meanwhile runs the reference.
+them. A build keeps what it translated and compiled in the cache of the user, named by a hash of all
+that it was made from; so the next build does only what has changed, and one of another checkout
+finds what is equal. One build at a time runs, and the library appears in one step: a process that
+starts meanwhile runs interpreted.
 """
 
 import fcntl
@@ -15,12 +16,13 @@ import sys
 import tomllib
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import chdir, contextmanager
+from contextlib import chdir, contextmanager, suppress
 from functools import partial
 from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import time
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -45,7 +47,8 @@ TEXT_DIRECTIVES = {**DIRECTIVES, "infer_types": True, "annotation_typing": False
 FLAGS = ["-g0", "-O1"]
 ROOT = Path(__file__).resolve().parent
 FOLDER = ROOT / "runtime" / "core" / "compiled"
-C_FILES, OBJECTS = ROOT / "build" / "core" / "c", ROOT / "build" / "core" / "objects"
+UNUSED_S = 30 * 24 * 3600
+"""Objects that no build has used for a month are deleted."""
 
 
 class CompiledCore(BuildHookInterface):
@@ -90,11 +93,25 @@ def build_if_possible(warn: Callable[[str], None]) -> Path | None:
         return None
 
 
+def cache_folder() -> Path:
+    """Where builds keep what they made: `XDG_CACHE_HOME`, else `~/.cache`, else this tree."""
+    # Without a home, `Path.home` raises.
+    for base in (os.environ.get("XDG_CACHE_HOME"), "~/.cache"):
+        with suppress(OSError, RuntimeError):
+            folder = Path(base or "").expanduser() / "kernbench" / "core"
+            if base and folder.is_absolute():
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                if os.access(folder, os.W_OK):
+                    return folder
+    folder = ROOT / "build" / "core"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 @contextmanager
-def _no_other_build() -> Generator[None]:
-    """Wait for a build of this tree in another process, which may run in the background."""
-    OBJECTS.mkdir(parents=True, exist_ok=True)
-    with (OBJECTS / "lock").open("w") as lock:
+def _no_other_build(cache: Path) -> Generator[None]:
+    """Wait for another process that builds with this cache, perhaps in the background."""
+    with (cache / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -110,7 +127,8 @@ def build() -> Path:
 
     # Relative paths, so that the C files do not depend on where this tree is. The folder is beside
     # the objects: files are moved to them, which works within a file system only.
-    with _no_other_build(), chdir(ROOT), TemporaryDirectory(dir=OBJECTS.parent) as folder:
+    cache = cache_folder()
+    with _no_other_build(cache), chdir(ROOT), TemporaryDirectory(dir=cache) as folder:
         found = _sources().modules(ROOT)
         # The library has an init function for each, which is named by the last part of its name.
         assert len({path.stem for path in found.values()}) == len(found)
@@ -128,7 +146,7 @@ def build() -> Path:
                 ],
                 build_dir=folder,
                 # By hash: in a new folder, no file is up to date by its time.
-                cache=str(C_FILES),
+                cache=str(cache / "c"),
                 nthreads=os.cpu_count(),
                 compiler_directives=directives,
                 quiet=True,
@@ -139,37 +157,42 @@ def build() -> Path:
             "runtime.core.compiled.twins",
             [source for module in modules for source in module.sources],
         )
-        command = _linked_modules()(Distribution({"ext_modules": [twins]}))
+        command = _linked_modules(cache / "objects")(Distribution({"ext_modules": [twins]}))
         command.build_lib, command.build_temp = str(ROOT), folder
         command.ensure_finalized()
         command.run()
         return Path(command.get_ext_fullpath(twins.name))
 
 
-def _linked_modules() -> Any:
+def _linked_modules(objects: Path) -> Any:
     """The `build_ext` of setuptools for an extension of many modules.
 
-    It compiles the sources on all cores, except those whose objects are kept.
+    It compiles the sources on all cores, except those that are kept in the folder `objects`.
     """
+    objects.mkdir(exist_ok=True)
     from setuptools import Extension
     from setuptools.command.build_ext import build_ext
 
     class LinkedModules(build_ext):
         def build_extension(self, ext: Extension) -> None:
             with ThreadPoolExecutor(os.cpu_count()) as pool:
-                objects = list(pool.map(self._object, ext.sources))
-            for path in {*OBJECTS.glob("*.o")} - {*objects}:
-                path.unlink()
+                linked = list(pool.map(self._object, ext.sources))
+            for path in objects.glob("*.o"):
+                if time() - path.stat().st_mtime > UNUSED_S:
+                    path.unlink()
             library = Path(self.get_ext_fullpath(ext.name))
+            # Beside the tree's other products: within a file system.
+            made = ROOT / "build" / library.name
+            made.parent.mkdir(exist_ok=True)
             self.compiler.link_shared_object(
-                [str(path) for path in objects],
-                str(OBJECTS / library.name),
+                [str(path) for path in linked],
+                str(made),
                 libraries=self.get_libraries(ext),
                 build_temp=self.build_temp,
                 target_lang="c",
             )
             # In one step: a process that starts meanwhile finds the whole library, or none.
-            (OBJECTS / library.name).replace(library)
+            made.replace(library)
 
         def _object(self, source: str) -> Path:
             name = Path(source).stem
@@ -177,8 +200,10 @@ def _linked_modules() -> Any:
             # Times would not do: a file may be replaced by an older one.
             compiler = getattr(self.compiler, "compiler_so", None)
             made_from = repr((Path(source).read_bytes(), macros, FLAGS, compiler, sys.version))
-            kept = OBJECTS / f"{name}-{sha256(made_from.encode()).hexdigest()[:32]}.o"
-            if not kept.exists():
+            kept = objects / f"{name}-{sha256(made_from.encode()).hexdigest()[:32]}.o"
+            if kept.exists():
+                kept.touch()
+            else:
                 [made] = self.compiler.compile(
                     [source], self.build_temp, macros, extra_postargs=FLAGS
                 )

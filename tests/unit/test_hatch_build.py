@@ -41,7 +41,6 @@ def test_the_hook_is_loaded_without_cython_and_setuptools():
 def test_a_build_reports_that_it_waits_for_another(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    monkeypatch.setattr(hatch_build, "OBJECTS", tmp_path)
     real = fcntl.flock
     with (tmp_path / "lock").open("w") as other:
         real(other, fcntl.LOCK_EX)
@@ -53,6 +52,25 @@ def test_a_build_reports_that_it_waits_for_another(
             real(file, operation)
 
         monkeypatch.setattr(fcntl, "flock", flock)
-        with hatch_build._no_other_build(), pytest.raises(BlockingIOError):
+        with hatch_build._no_other_build(tmp_path), pytest.raises(BlockingIOError):
             real(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
     assert capsys.readouterr().err == ("another process builds the compiled core; waiting for it\n")
+
+
+def test_builds_share_the_cache_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert hatch_build.cache_folder() == tmp_path / "cache" / "kernbench" / "core"
+    assert hatch_build.cache_folder().stat().st_mode & 0o077 == 0
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert hatch_build.cache_folder() == tmp_path / "home" / ".cache" / "kernbench" / "core"
+
+
+def test_a_build_without_a_writable_home_keeps_what_it_makes_in_the_tree(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    (tmp_path / "file").touch()
+    for variable in ("XDG_CACHE_HOME", "HOME"):
+        monkeypatch.setenv(variable, str(tmp_path / "file"))
+    monkeypatch.setattr(hatch_build, "ROOT", tmp_path / "tree")
+    assert hatch_build.cache_folder() == tmp_path / "tree" / "build" / "core"
