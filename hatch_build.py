@@ -22,7 +22,6 @@ from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import time
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -177,8 +176,9 @@ def _linked_modules(objects: Path) -> Any:
         def build_extension(self, ext: Extension) -> None:
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 linked = list(pool.map(self._object, ext.sources))
+            used_s = max(path.stat().st_mtime for path in linked)
             for path in objects.glob("*.o"):
-                if time() - path.stat().st_mtime > UNUSED_S:
+                if used_s - path.stat().st_mtime > UNUSED_S:
                     path.unlink()
             library = Path(self.get_ext_fullpath(ext.name))
             # Beside the tree's other products: within a file system.
