@@ -2,7 +2,7 @@
 
 from sip_node.chip.fabric.packet cimport Packet
 from sip_node.compiled.calendar cimport Calendar
-from sip_node.compiled.completion cimport Continuation
+from sip_node.chip.completion cimport Continuation
 from sip_node.compiled.control_port cimport ControlPort
 from sip_node.compiled.hops cimport Endpoint
 from sip_node.compiled.op_log cimport OpLog

@@ -5,7 +5,7 @@ all other commands.
 """
 
 from sip_node.compiled.calendar cimport Calendar, Event
-from sip_node.compiled.completion cimport Completion, Continuation
+from sip_node.chip.completion cimport AnyCompletion as Completion, Continuation
 from sip_node.compiled.control_port cimport ControlPort
 from sip_node.compiled.hops cimport Endpoint
 from sip_node.compiled.op_log cimport OpLog
@@ -74,7 +74,7 @@ cdef class KernelRuns(Endpoint):
         run.runs, run.command, run.name = self, packet, launch.name
         run.kernel = self.running[SLOT] = self.start_kernel(self.coordinates, launch)
         finished = run.kernel.finished
-        return finished.attach(run)
+        return finished.then(run)
 
     cdef int end(self, KernelRun run, object error) except -1:
         cdef Operation about

@@ -1,6 +1,6 @@
 """Programs that block on simulated time, in C: see program.pyx."""
 
-from sip_node.compiled.completion cimport Completion, Continuation
+from sip_node.chip.completion cimport AnyCompletion as Completion, Continuation
 
 
 cdef class ProgramStacks:

@@ -5,7 +5,7 @@ from contextvars import Context
 from types import FrameType
 from typing import Any
 
-from sip_node.compiled.completion import Completion, Continuation
+from sip_node.chip.completion import Completion, Continuation
 
 class ProgramStacks:
     def __init__(self, serve: Callable[[Any], None]) -> None: ...
@@ -13,7 +13,7 @@ class ProgramStacks:
     def give_back(self, stack: Any) -> None: ...
 
 class Program(Continuation):
-    finished: Completion
+    finished: Completion[Any]
     def __init__(
         self,
         main: Callable[[], object],

@@ -8,7 +8,7 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 from sip_node.chip.failure import ProgramDropped
 
-from sip_node.compiled.completion cimport Completion, Continuation
+from sip_node.chip.completion cimport AnyCompletion as Completion, Continuation
 
 
 cdef class ProgramStacks:
@@ -59,7 +59,7 @@ cdef class Program(Continuation):
         if completion.done:
             self.resume(completion)
         else:
-            completion.attach(self)
+            completion.then(self)
 
     def wait(self, start, *args):
         """See the reference."""
@@ -88,7 +88,7 @@ cdef class Program(Continuation):
         except BaseException as error:
             self.finished.fail(error)
         else:
-            self.finished.succeed(value)
+            self.finished.complete(value)
 
     cdef int resume(self, Completion done) except -1:
         """Let the program, which waits, go on with the result of its call."""
@@ -112,7 +112,7 @@ cdef class Program(Continuation):
             start, args = call
             completion = called(start, args)
             if not completion.done:
-                return completion.attach(self)
+                return completion.then(self)
             if completion.error is None:
                 switch, value = self.to_program, completion.result
             else:

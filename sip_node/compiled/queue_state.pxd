@@ -1,6 +1,6 @@
 """One queue pair of a PE at work, in C: see queue_state.pyx."""
 
-from sip_node.compiled.completion cimport Completion
+from sip_node.chip.completion cimport AnyCompletion as Completion
 
 
 cdef class Slot:

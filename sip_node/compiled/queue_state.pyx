@@ -3,7 +3,7 @@
 cimport cython
 from collections import deque
 
-from sip_node.compiled.completion cimport Completion
+from sip_node.chip.completion cimport AnyCompletion as Completion
 
 
 @cython.freelist(64)
@@ -46,7 +46,7 @@ cdef class QueueState:
         cdef Completion done = Completion()
         cdef long long address = self.reserve()
         if address >= 0:
-            done.succeed(address)
+            done.complete(address)
         else:
             self.sender = done
         return done
@@ -96,7 +96,7 @@ cdef class QueueState:
         self.credits += 1
         if sender is not None:
             self.sender = None
-            sender.succeed(self.reserve())
+            sender.complete(self.reserve())
         return 0
 
     cdef long long read_out(self) except -1:

@@ -1,7 +1,7 @@
 """The slots of messages that a kernel receives, in C: see slot_receives.pyx."""
 
 from sip_node.compiled.calendar cimport Calendar
-from sip_node.compiled.completion cimport Completion, Continuation
+from sip_node.chip.completion cimport AnyCompletion as Completion, Continuation
 from sip_node.compiled.kept_slots cimport KeptSlots
 from sip_node.compiled.queue_state cimport QueueState, Slot
 from sip_node.compiled.queue_table cimport QueuesByDirection

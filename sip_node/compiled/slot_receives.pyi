@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from sip_node.chip.completion import Completion
 from sip_node.compiled.calendar import Calendar
-from sip_node.compiled.completion import Completion
 from sip_node.compiled.queue_table import QueuesByDirection
 
 class ReceivedMessage:
@@ -24,7 +24,7 @@ class ReceivedMessage:
     @property
     def in_place(self) -> bool: ...
     @property
-    def done(self) -> Completion: ...
+    def done(self) -> Completion[Any]: ...
     def __init__(
         self,
         *,

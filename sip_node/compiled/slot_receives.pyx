@@ -5,7 +5,7 @@ A receive is a continuation of its own copies and commands: the end of each resu
 
 from runtime.core.trace import Operand
 from sip_node.compiled.calendar cimport Calendar
-from sip_node.compiled.completion cimport Completion, Continuation
+from sip_node.chip.completion cimport AnyCompletion as Completion, Continuation
 from sip_node.compiled.queue_state cimport QueueState, Slot
 
 cdef enum:
@@ -200,7 +200,7 @@ cdef class SlotReceives:
             if receive.divided:
                 address += self.functions.nbytes_of(target)
         read = self.functions.all_of(reads) if receive.divided else reads[0]
-        return (<Completion> read).attach(receive)
+        return (<Completion> read).then(receive)
 
     cdef int copied(self, ReceivedMessage receive, data) except -1:
         """A slot is in its targets."""
@@ -224,7 +224,7 @@ cdef class SlotReceives:
         # Before the kernel goes on: what it does next must find the earlier receives matched.
         self.match()
         receive.received = receive.receives = None
-        return receive.done.succeed(data)
+        return receive.done.complete(data)
 
     cdef int issued(self, ReceivedMessage receive) except -1:
         """The command for the next slot is issued."""

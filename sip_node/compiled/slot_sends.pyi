@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+from sip_node.chip.completion import Completion
 from sip_node.compiled.calendar import Calendar
-from sip_node.compiled.completion import Completion
 from sip_node.compiled.queue_state import QueueState
 
 class SentMessage:
-    paused: Completion
+    paused: Completion[Any]
     @property
     def nbytes(self) -> int: ...
     @property
@@ -23,7 +23,7 @@ class SentMessage:
         block: Any,
         data: bytes,
         nbytes: int,
-        paused: Completion,
+        paused: Completion[Any],
         background: str = "",
     ) -> None: ...
 

@@ -8,7 +8,7 @@ from collections import deque
 from runtime.core.run_tables import Cause
 from runtime.core.trace import Operand
 from sip_node.compiled.calendar cimport Calendar
-from sip_node.compiled.completion cimport Completion, Continuation, completed
+from sip_node.chip.completion cimport AnyCompletion as Completion, Continuation, completed
 from sip_node.compiled.queue_state cimport QueueState
 
 cdef enum Step:
@@ -86,7 +86,7 @@ cdef class SlotSends:
         if address >= 0:
             return self.write(message, address)
         message.step, message.starved = RESERVED, True
-        return (<Completion> message.queue.acquire()).attach(message)
+        return (<Completion> message.queue.acquire()).then(message)
 
     cdef int write(self, SentMessage message, long long address) except -1:
         """Write the next slot of the message, which is reserved at the peer."""
@@ -105,7 +105,7 @@ cdef class SlotSends:
         left = self.dma.push(
             source, message.slot, content, message.queue.queue_pair.packet_bytes, self.call
         )
-        return (<Completion> left).attach(message)
+        return (<Completion> left).then(message)
 
     cdef object part(self, SentMessage message, long long start, long long nbytes):
         """`part_of` the block of a message."""
@@ -123,7 +123,7 @@ cdef class SlotSends:
             return self.issue(message)
         if message.background:
             return self.next(message)
-        return message.paused.succeed(None)
+        return message.paused.complete(None)
 
     cdef int next(self, SentMessage message) except -1:
         """A message in the background has left, or has failed: begin the next one."""
@@ -133,7 +133,7 @@ cdef class SlotSends:
         if message.sent < message.nbytes:
             message.paused.fail(self._interrupted(message))
         else:
-            message.paused.succeed(None)
+            message.paused.complete(None)
         if waiting:
             return self.reserve(<SentMessage> waiting[0])
         return 0
