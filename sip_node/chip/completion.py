@@ -20,7 +20,7 @@ class AnyCompletion:
     """A result that completes once, with a value or an error.
 
     Callbacks run at completion, in the order in which they were added. `value` is valid after a
-    completion without error, and `result` is that value for those who know that there is one.
+    completion without error; `result` is that value without the check.
     """
 
     # Most completions have one callback: a list for each of them took a third of its time.

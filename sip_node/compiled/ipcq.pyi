@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from sip_node.chip.pe.queue_state import QueueState
 from sip_node.compiled.calendar import Calendar
 from sip_node.compiled.hops import Endpoint
-from sip_node.compiled.queue_state import QueueState
 
 class RingsByAddress:
     def add(self, base: int, queue: QueueState) -> QueueState | None: ...

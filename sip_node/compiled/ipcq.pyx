@@ -5,7 +5,7 @@ from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.hops cimport Endpoint
 from sip_node.compiled.op_log cimport OpLog
 from sip_node.compiled.operation cimport FOR_NOTHING, Operation
-from sip_node.compiled.queue_state cimport QueueState, new_slot
+from sip_node.chip.pe.queue_state cimport QueueState, new_slot
 
 cdef enum:
     NORMAL = 1
@@ -83,7 +83,7 @@ cdef class IpcqArrivals(Endpoint):
         cdef FabricTransfer transfer = (<Packet> subject).transfer
         cdef int kind = transfer.kind
         if kind == self.credit:
-            return self.owner_of(self._send_rings, transfer.address).add_credit()
+            return self.owner_of(self._send_rings, transfer.address).credit()
         if kind == self.arrival:
             return self.arrived(transfer)
         self.ready(subject)
@@ -104,7 +104,7 @@ cdef class IpcqArrivals(Endpoint):
         )
         # The last packet of a slot names an address inside of it, and the arrival repeats that.
         offset = slot.address - queue.rx_base
-        return queue.put(
+        return queue.fill(
             new_slot(
                 queue.rx_base + offset // queue.slot_size * queue.slot_size,
                 slot.total,
