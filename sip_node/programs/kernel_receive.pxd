@@ -8,6 +8,7 @@ from sip_node.chip.pe.queue_table cimport QueueTable
 from sip_node.compiled.calendar cimport Calendar
 from sip_node.kernel cimport events
 from sip_node.programs.kept_slots cimport KeptSlots
+from sip_node.programs.slot_targets cimport SlotTargets
 from sip_node.programs.posted_receive cimport Receive, ReceiveSteps
 
 
@@ -33,9 +34,11 @@ cdef class Receives(ReceiveSteps):
     cdef str _full_direction(self, Receive receive)
     cdef bint _has_message(self, str direction) except -1
     cdef _begin(self, Receive receive)
-    @cython.locals(queue=QueueState, slot=Slot)
+    @cython.locals(queue=QueueState, slot=Slot, targets=SlotTargets)
     cdef _keep_slots(self, Receive receive)
-    @cython.locals(slot=Slot, address=cython.longlong, joint=AnyCompletion)
+    @cython.locals(
+        slot=Slot, targets=SlotTargets, address=cython.longlong, joint=AnyCompletion
+    )
     cdef _read_slot(self, Receive receive)
     @cython.locals(queue=QueueState, received=list)
     cdef int slot_copied(self, Receive receive, object data) except -1

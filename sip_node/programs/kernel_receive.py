@@ -154,7 +154,8 @@ class Receives(ReceiveSteps):
         while receive.parts:
             if not queue.arrived:
                 return
-            slot, expected = queue.arrived.popleft(), receive.parts.popleft().nbytes
+            slot, targets = queue.arrived.popleft(), receive.parts.popleft()
+            expected = targets.nbytes
             if not self._is_expected(receive, slot, expected):
                 self._fail(receive, self._mismatch(receive, slot, expected))
                 return
@@ -173,11 +174,13 @@ class Receives(ReceiveSteps):
         receive.enter(ReceiveState.READING)
         # To memory the bytes go straight from the ring, past the TCM and its port.
         copy = self._dma.read if receive.in_tcm else self._dma.copy
-        reads, address = list[Completion[bytes]](), slot.address
+        receive.slot, receive.divided = slot, len(targets.blocks) > 1
+        reads: list[Completion[bytes]] = []
+        address = slot.address
         for target in targets.blocks:
             reads.append(copy(Operand(address, target.shape, target.dtype), target, "ipcq_recv"))
-            address += nbytes_of(target)
-        receive.slot, receive.divided = slot, len(reads) > 1
+            if receive.divided:
+                address += nbytes_of(target)
         joint: AnyCompletion = all_of(reads) if receive.divided else reads[0]
         joint.then(receive)
 

@@ -7,6 +7,7 @@ from sip_node.chip.pe.queue_state cimport QueueState
 from sip_node.chip.pe.queue_table cimport QueueTable
 from sip_node.compiled.calendar cimport Calendar
 from sip_node.kernel cimport events
+from sip_node.programs cimport slot_targets
 
 
 cdef class SentMessage(Continuation):
@@ -19,6 +20,8 @@ cdef class SentMessage(Continuation):
     cdef readonly str line
     cdef readonly str direction
     cdef readonly long long since_ps
+    # The bytes of an element.
+    cdef long long item
     cdef object block
     cdef object data
     cdef object slot

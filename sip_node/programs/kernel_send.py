@@ -21,8 +21,9 @@ from sip_node.chip.completion import Completion, Continuation, completed
 from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.pe.queue_state import QueueState
 from sip_node.chip.pe.slot_trace import SlotTrace
-from sip_node.chip.strided_block import is_packed, part_of
+from sip_node.chip.strided_block import is_packed, item_bytes
 from sip_node.kernel import events
+from sip_node.programs import slot_targets
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_queues import KernelQueues
@@ -44,6 +45,7 @@ class SentMessage(Continuation):
         "block",
         "data",
         "direction",
+        "item",
         "line",
         "nbytes",
         "needs_credit",
@@ -70,6 +72,7 @@ class SentMessage(Continuation):
         self.paused, self.background = paused, background
         self.operation, self.line, self.direction = "send", "", self.queue.direction
         self.sent = self.since_ps = 0
+        self.item = item_bytes(block.dtype)
         self.starved = self.needs_credit = False
         self.slot: Operand | None = None
         self.sends: Sends | None = None
@@ -198,7 +201,7 @@ class Sends:
             self._wait.current = None
         start, content = message.sent, message.data
         nbytes = min(message.queue.slot_size, message.nbytes - start)
-        source = part_of(message.block, start, nbytes)
+        source = slot_targets.slot_part(message.block, message.nbytes, message.item, start, nbytes)
         if nbytes != message.nbytes:
             content = content[start : start + nbytes]
         message.slot = slot = Operand(address, source.shape, source.dtype)
