@@ -1,0 +1,31 @@
+"""The C types of cpu.py."""
+
+from sip_node.chip.completion cimport AnyCompletion, Continuation
+from sip_node.chip.fabric.packet cimport Packet
+from sip_node.chip.host.cpu_port cimport CpuPort
+from sip_node.kernel.endpoint cimport EventEndpoint
+
+
+cdef class KernelRun(Continuation):
+    cdef PeCpu cpu
+    cdef Packet command
+    cdef object launch
+    cdef object kernel
+    cdef long long start_ps
+    cdef long long received_ps
+
+
+cdef class PeCpu(EventEndpoint):
+    cdef object _chip
+    cdef object _context
+    cdef object _dma
+    cdef object _mmu
+    cdef object _ipcq
+    cdef CpuPort _port
+    cdef tuple _pe
+    cdef dict _running
+    cdef dict _barriers
+
+    cdef _begin(self, Packet packet, object launch, long long received_ps)
+    cpdef _start(self, KernelRun run)
+    cdef int ended(self, KernelRun run, object error) except -1
