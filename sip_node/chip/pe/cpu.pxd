@@ -10,7 +10,6 @@ cdef class KernelRun(Continuation):
     cdef PeCpu cpu
     cdef Packet command
     cdef object launch
-    cdef object kernel
     cdef long long start_ps
     cdef long long received_ps
 

@@ -39,14 +39,13 @@ RECORDED_AS: dict[HardwareThread, str] = {
 class KernelRun(Continuation):
     """A kernel from the start time of its launch to its end, at which it continues."""
 
-    __slots__ = ("command", "cpu", "kernel", "launch", "received_ps", "start_ps")
+    __slots__ = ("command", "cpu", "launch", "received_ps", "start_ps")
 
     def __init__(
         self, cpu: "PeCpu", command: Packet, launch: PeLaunch, start_ps: int, received_ps: int
     ) -> None:
         self.cpu, self.command, self.launch = cpu, command, launch
         self.start_ps, self.received_ps = start_ps, received_ps
-        self.kernel: RunningKernel | None = None
 
     def resume(self, done: Any) -> None:
         """The kernel has ended."""
@@ -199,9 +198,9 @@ class PeCpu(EventEndpoint):
             self._start(run)
 
     def _start(self, run: "KernelRun") -> None:
-        run.kernel = self._chip.start_kernel(self._context.coordinates, run.launch)
-        self._running[_slot(run.launch)] = run.kernel
-        run.kernel.finished.then(run)
+        kernel = self._chip.start_kernel(self._context.coordinates, run.launch)
+        self._running[_slot(run.launch)] = kernel
+        kernel.finished.then(run)
 
     def ended(self, run: "KernelRun", error: BaseException | None) -> None:
         """A kernel has ended: record it, and answer its command."""
