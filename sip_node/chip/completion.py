@@ -1,33 +1,52 @@
-"""A result that will exist at some simulated time, and callbacks on it."""
+"""A result that will exist at some simulated time, and what continues when it does."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar
-
-from runtime.core.compiled.choice import IS_COMPILED
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 _T = TypeVar("_T")
 
 
-class ReferenceCompletion(Generic[_T]):
+class Continuation:
+    """A callback with state: an object that continues when a result exists."""
+
+    __slots__ = ()
+
+    def resume(self, done: Any) -> None:
+        """Continue with a result; None for an event of the calendar."""
+        raise NotImplementedError(type(self).__name__)
+
+
+class AnyCompletion:
     """A result that completes once, with a value or an error.
 
     Callbacks run at completion, in the order in which they were added. `value` is valid after a
-    completion without error.
+    completion without error; `result` is that value without the check.
     """
 
     # Most completions have one callback: a list for each of them took a third of its time.
-    __slots__ = ("_callback", "_others", "done", "error", "value")
-    value: _T
+    __slots__ = ("_callback", "_others", "done", "error", "result")
 
     def __init__(self) -> None:
         self.done = False
         self.error: BaseException | None = None
-        self._callback: Callable[[ReferenceCompletion[_T]], None] | None = None
-        self._others: list[Callable[[ReferenceCompletion[_T]], None]] | None = None
+        self.result: Any = None
+        self._callback: Any = None
+        self._others: list[Any] | None = None
 
-    def complete(self, value: _T) -> None:
+    @classmethod
+    def __class_getitem__(cls, _: object) -> type["AnyCompletion"]:
+        return cls
+
+    @property
+    def value(self) -> Any:
+        """What it has completed with."""
+        if not self.done or self.error is not None:
+            raise AttributeError("a completion has a value after it has completed without error")
+        return self.result
+
+    def complete(self, value: Any) -> None:
         """Set the value."""
-        self.value = value
+        self.result = value
         self._finish()
 
     def fail(self, error: BaseException) -> None:
@@ -35,10 +54,10 @@ class ReferenceCompletion(Generic[_T]):
         self.error = error
         self._finish()
 
-    def then(self, callback: "Callable[[ReferenceCompletion[_T]], None]") -> None:
-        """Call `callback(self)` at completion, or now if it is complete."""
+    def then(self, callback: Any) -> None:
+        """Call `callback(self)`, or resume a continuation, at completion, or now if complete."""
         if self.done:
-            callback(self)
+            _call(callback, self)
         elif self._callback is None:
             self._callback = callback
         elif self._others is None:
@@ -53,52 +72,78 @@ class ReferenceCompletion(Generic[_T]):
         # A callback may refer to this object: in a cycle, neither would ever be deleted.
         self._callback = self._others = None
         if callback is not None:
-            callback(self)
+            _call(callback, self)
         if others is not None:
             for each in others:
-                each(self)
+                _call(each, self)
 
 
-def reference_completed(value: _T) -> ReferenceCompletion[_T]:
+def _call(callback: Any, done: AnyCompletion) -> None:
+    if isinstance(callback, Continuation):
+        continuation = callback
+        continuation.resume(done)
+    else:
+        callback(done)
+
+
+if TYPE_CHECKING:
+
+    class Completion(AnyCompletion, Generic[_T]):
+        """A completion with the type of its value, which only the type checker uses."""
+
+        result: _T
+
+        @property
+        def value(self) -> _T:
+            """See `AnyCompletion`."""
+            ...
+
+        def complete(self, value: _T) -> None:
+            """See `AnyCompletion`."""
+
+        def then(self, callback: "Callable[[Completion[_T]], None] | Continuation") -> None:
+            """See `AnyCompletion`."""
+
+else:
+    Completion = AnyCompletion
+
+
+def completed(value: _T) -> "Completion[_T]":
     """A result that is complete from the start."""
-    done = ReferenceCompletion[_T]()
-    done.complete(value)
+    done: Any = AnyCompletion()
+    done.result, done.done = value, True
     return done
 
 
-def reference_all_of(
-    completions: Sequence[ReferenceCompletion[_T]],
-) -> ReferenceCompletion[list[_T]]:
+class _AllOf(Continuation):
+    """Counts down the completions of a joint one."""
+
+    __slots__ = ("completions", "joint", "left")
+
+    def __init__(self, completions: Sequence["Completion[Any]"]) -> None:
+        self.joint, self.completions = AnyCompletion(), list(completions)
+        self.left = len(completions)
+
+    def resume(self, done: Any) -> None:
+        self.left -= 1
+        if self.joint.done:
+            # It has failed already, and completes only once.
+            pass
+        elif done.error is not None:
+            self.joint.fail(done.error)
+        elif not self.left:
+            self.joint.complete([each.value for each in self.completions])
+
+
+def all_of(completions: Sequence["Completion[_T]"]) -> "Completion[list[_T]]":
     """A result that completes with all values after the last of `completions`, in their order.
 
     It fails with the first error.
     """
-    joint = ReferenceCompletion[list[_T]]()
-    left = len(completions)
-
-    def count_down(completion: ReferenceCompletion[_T]) -> None:
-        nonlocal left
-        left -= 1
-        if joint.done:
-            # It has failed already, and completes only once.
-            return
-        if completion.error is not None:
-            joint.fail(completion.error)
-        elif left == 0:
-            joint.complete([each.value for each in completions])
-
-    if not completions:
+    parts = _AllOf(completions)
+    joint: Any = parts.joint
+    if not parts.left:
         joint.complete([])
-    for completion in completions:
-        completion.then(count_down)
+    for completion in parts.completions:
+        completion.then(parts)
     return joint
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    Completion = ReferenceCompletion
-    completed, all_of = reference_completed, reference_all_of
-else:
-    from sip_node.compiled import completion as compiled
-
-    Completion = compiled.Completion
-    completed, all_of = compiled.completed, compiled.all_of

@@ -14,7 +14,7 @@ from sip_node.chip.fabric.packet_train import QueueTimes
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.op_rows import ReferenceOpRows
 from sip_node.chip.run_recorder import RunRecorder
-from sip_node.chip.step_rows import ReferenceStepRows
+from sip_node.chip.step_rows import StepRows
 
 CHUNK_RECORDS = 1024
 """At most 65,535: the array header of a chunk then has at most three bytes."""
@@ -42,7 +42,7 @@ class ReferenceOpLog:
         self._sink, self._written, self.transferred = sink, written, transferred
         self.printed, self.recorder = printed, recorder
         self._rows = None if recorder is None else ReferenceOpRows(recorder)
-        self.steps = None if recorder is None else ReferenceStepRows(recorder)
+        self.steps = None if recorder is None else StepRows(recorder)
         self._chunk: list[OpRecord] = []
         self._recordings: list[list[OpRecord]] = []
         self._hash = RunningSha256()

@@ -1,12 +1,13 @@
 """The rows of the steps of programs for the records of a run, and the lines of their kernels."""
 
+from inspect import currentframe
 from types import CodeType, FrameType
 
 from runtime.core.run_tables import STEPS
 from sip_node.chip.run_recorder import RunRecorder
 
 
-class ReferenceStepRows:
+class StepRows:
     """Packs the rows of one SIP for `recorder`."""
 
     def __init__(self, recorder: RunRecorder) -> None:
@@ -22,9 +23,14 @@ class ReferenceStepRows:
         self._numbers += 1
         return self._numbers - 1
 
-    def line(self, frame: FrameType | None) -> int:
-        """The text of the innermost line of a kernel, searched from `frame` outwards."""
+    def text(self, text: str) -> int:
+        """The index of a text in the list of texts of the SIP."""
+        return self._recorder.text(text)
+
+    def kernel_line(self) -> int:
+        """The text of the innermost line of a kernel, searched from the caller outwards."""
         known, recorder = self._language, self._recorder
+        frame: FrameType | None = currentframe()
         while frame is not None:
             code = frame.f_code
             found = known.get(id(code))

@@ -1,6 +1,6 @@
 """The event calendar in C: see calendar.pyx."""
 
-from sip_node.compiled.completion cimport Continuation
+from sip_node.chip.completion cimport Continuation
 
 cdef enum:
     # The actor of continuations: `act` resumes the subject.

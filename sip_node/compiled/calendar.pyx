@@ -20,7 +20,7 @@ from heapq import heappush
 from simpy import Environment
 from simpy.core import EmptySchedule, Infinity
 
-from sip_node.compiled.completion cimport Continuation
+from sip_node.chip.completion cimport Continuation
 from sip_node.compiled.int128 cimport int128
 from sip_node.compiled.times cimport NEVER_PS
 

@@ -12,7 +12,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.clocked_routers cimport ClockedRouters
 from sip_node.compiled.cycle_agenda cimport TICK
-from sip_node.compiled.hops cimport Endpoint
+from sip_node.kernel.component cimport Endpoint
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet, train_of
 from sip_node.compiled.router_parts cimport NetworkPart, SourcePart
 from sip_node.compiled.router_state cimport (

@@ -2,7 +2,8 @@
 
 from sip_node.compiled.approach cimport Lookout
 from sip_node.compiled.calendar cimport Calendar, Event
-from sip_node.compiled.hops cimport Endpoint, Hops
+from sip_node.kernel.component cimport Endpoint
+from sip_node.compiled.hops cimport Hops
 from sip_node.compiled.link_egress cimport LinkEgress, LinkEnd
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.compiled.run_block cimport RunBlock

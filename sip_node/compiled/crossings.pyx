@@ -11,7 +11,8 @@ from cpython.mem cimport PyMem_Free, PyMem_Realloc
 
 from sip_node.compiled.approach cimport Lookout
 from sip_node.compiled.calendar cimport Calendar, Event
-from sip_node.compiled.hops cimport Endpoint, Hops, in_c
+from sip_node.kernel.component cimport Endpoint
+from sip_node.compiled.hops cimport Hops, in_c
 from sip_node.compiled.link_egress cimport LinkEgress, LinkEnd
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet, new_packet
 from sip_node.chip.fabric.packet_train cimport new_train, wait_at_link

@@ -6,7 +6,7 @@ from runtime.core.trace import OpRecord
 from runtime.wire.reports import DevicePrint, SlotTransfer
 from sip_node.chip.fabric.packet_train import QueueTimes
 from sip_node.chip.run_recorder import RunRecorder
-from sip_node.compiled.step_rows import StepRows
+from sip_node.chip.step_rows import StepRows
 
 class OpLog:
     last_ps: int

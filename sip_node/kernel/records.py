@@ -1,4 +1,4 @@
-"""The records of a PE's operations, as its engines enter them into the op log."""
+"""The records of a PE's operations, as its parts enter them into the op log."""
 
 from typing import Any
 
@@ -47,3 +47,20 @@ def enter(
         checksum=checksum,
     )
     log.add(record, requested_ps, waited_for, times)
+
+
+def add_arrival(log: Any, engine: str, arrived: Any, end_ps: int, cube: int, pe: int) -> None:
+    """Add the record of the bytes of a transfer, which have arrived."""
+    record = OpRecord(
+        engine=engine,
+        name="arrival",
+        start_ps=arrived.sent_ps,
+        end_ps=end_ps,
+        cube=cube,
+        pe=pe,
+        address=arrived.address,
+        nbytes=arrived.total,
+        flow=arrived.flow,
+        flow_end=True,
+    )
+    log.add(record, times=None if arrived.train is None else arrived.train.times)

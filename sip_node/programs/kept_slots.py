@@ -8,60 +8,67 @@ copied, or released, behind one that is kept waits for that one.
 """
 
 from collections import deque
-from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
-from runtime.core.compiled.choice import IS_COMPILED
+from sip_node.chip.pe.queue_state import QueueState
 from sip_node.chip.pe.queue_table import QueueTable
 from sip_node.chip.pe.tcm import PeTcm
 
 NOT_KEPT = -1
 
 
-class _KeptMessage(Struct):
-    """Slots that follow each other in the ring; `released` when their credits may return."""
+class KeptMessage:
+    """Slots that follow each other in the ring of a queue.
 
-    direction: str
-    slots: int
-    released: bool = False
+    `released` when their credits may return.
+    """
+
+    __slots__ = ("queue", "released", "slots")
+
+    def __init__(self, queue: QueueState, slots: int) -> None:
+        self.queue, self.slots, self.released = queue, slots, False
 
 
-class ReferenceKeptSlots:
+class KeptSlots:
     """The slots that one kernel keeps."""
+
+    __slots__ = ("_behind", "_end", "_first", "_queues", "_used")
 
     def __init__(self, queues: QueueTable, tcm: PeTcm) -> None:
         self._queues = queues
-        self._own_tcm = range(tcm.base, tcm.base + tcm.memory.nbytes)
+        # The addresses of the own TCM: its first byte, and that behind the last one.
+        self._first, self._end = tcm.base, tcm.base + tcm.memory.nbytes
         # By direction, the slots from the oldest one kept on; and by address what a kernel uses.
-        self._behind: dict[str, deque[_KeptMessage]] = {}
-        self._used: dict[int, _KeptMessage] = {}
+        self._behind: dict[str, deque[KeptMessage]] = {}
+        self._used: dict[int, KeptMessage] = {}
 
-    def keep(self, direction: str, nbytes: int) -> int:
-        """Keep the next message of a direction, whose first slot has arrived.
+    def keep(self, queue: QueueState, nbytes: int) -> int:
+        """Keep the next message of a queue, whose first slot has arrived.
 
         Returns the address of its first byte; `NOT_KEPT` if its ring is not in this TCM, or if it
         wraps round the end of the ring.
         """
-        pair, address = self._queues.pair(direction), self._queues.head_address(direction)
-        assert pair.rx_base is not None
-        end = pair.rx_base + pair.n_slots * pair.slot_size
-        if address not in self._own_tcm or address + nbytes > end:
-            return NOT_KEPT
-        self._used[address] = message = _KeptMessage(direction, -(-nbytes // pair.slot_size))
-        self._behind.setdefault(direction, deque()).append(message)
+        first = queue.arrived[0]
+        address, size = first.address, queue.slot_size
+        in_own_tcm = self._first <= address < self._end
+        if not in_own_tcm or address + nbytes > queue.rx_base + queue.n_slots * size:
+            return -1
+        self._used[address] = message = KeptMessage(queue, (nbytes + size - 1) // size)
+        self._behind.setdefault(queue.direction, deque()).append(message)
         return address
 
-    def copied(self, direction: str, address: int) -> None:
+    def copied(self, queue: QueueState, address: int) -> None:
         """A message is copied to `address` instead: its release returns no credit."""
-        self._used[address] = _KeptMessage(direction, 0)
+        self._used[address] = KeptMessage(queue, 0)
 
-    def slot_copied(self, direction: str) -> None:
+    def slot_copied(self, queue: QueueState) -> None:
         """A slot was copied: its credit returns, once those of all slots before it have."""
-        if behind := self._behind.get(direction):
-            behind.append(_KeptMessage(direction, 1, released=True))
+        behind = self._behind.get(queue.direction)
+        if behind:
+            message = KeptMessage(queue, 1)
+            message.released = True
+            behind.append(message)
         else:
-            self._queues.release(direction)
+            self._queues.return_credit(queue)
 
     def release(self, address: int) -> bool:
         """The kernel uses the message at `address` no more; whether there is one."""
@@ -69,21 +76,17 @@ class ReferenceKeptSlots:
         if message is None:
             return False
         message.released = True
-        behind = self._behind.get(message.direction)
-        while behind and behind[0].released:
-            for _ in range(behind.popleft().slots):
-                self._queues.release(message.direction)
+        behind = self._behind.get(message.queue.direction)
+        while behind:
+            oldest = behind[0]
+            if not oldest.released:
+                break
+            behind.popleft()
+            for _ in range(oldest.slots):
+                self._queues.return_credit(oldest.queue)
         return True
 
     def release_all(self) -> None:
         """The kernel has ended."""
         for address in tuple(self._used):
             self.release(address)
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    KeptSlots = ReferenceKeptSlots
-else:
-    from sip_node.compiled import kept_slots as compiled
-
-    KeptSlots = compiled.KeptSlots

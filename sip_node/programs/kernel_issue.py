@@ -54,12 +54,6 @@ class CommandIssuer:
         """The same for a command with virtual addresses, which the MMU translates first."""
         return self._issue(operation, self._translated_ps, start, args)
 
-    def after_command(self, function: Callable[..., None], *args: object) -> None:
-        """Call `function(*args)` after the cost of a command, for an operation of several commands
-        for which the kernel sleeps already.
-        """
-        self.engine.at(self.engine.now_ps + self.issue_ps, function, *args)
-
     def sleep(self, operation: str, time_ps: int) -> None:
         """Block for a time."""
         self._issue(operation, time_ps, completed, (None,))

@@ -11,67 +11,90 @@ after the other, in the order of the calls.
 """
 
 from collections import deque
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
-from msgspec import Struct
-
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.errors import KernelError
 from runtime.core.run_tables import Cause
 from runtime.core.trace import Operand
 from runtime.language.value import Value
-from sip_node.chip.completion import Completion, completed
+from sip_node.chip.completion import Completion, Continuation, completed
 from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.pe.queue_state import QueueState
 from sip_node.chip.pe.slot_trace import SlotTrace
-from sip_node.chip.strided_block import is_packed, item_bytes, nbytes_of, part_of
+from sip_node.chip.strided_block import is_packed, item_bytes
+from sip_node.kernel import events
+from sip_node.programs import slot_targets
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_queues import KernelQueues
 from sip_node.programs.kernel_wait import KernelWait
 
 
-class ReferenceSentMessage(Struct):
+class SentMessage(Continuation):
     """A message of the elements `data` at `block`, of which the first `sent` bytes have left.
 
     `paused` completes when all have, or when a collective has reserved the queues. A message in the
     `background` has the source line of its call; its kernel does not wait for it. It is `starved`
     when a slot of it has waited for a credit.
+
+    It continues at the end of each of its own commands, and stands for the wait of its kernel.
     """
 
-    queue: QueueState
-    block: Operand
-    data: bytes
-    nbytes: int
-    paused: Completion[None]
-    background: str = ""
-    sent: int = 0
-    starved: bool = False
+    __slots__ = (
+        "background",
+        "block",
+        "data",
+        "direction",
+        "item",
+        "line",
+        "nbytes",
+        "needs_credit",
+        "operation",
+        "paused",
+        "queue",
+        "sends",
+        "sent",
+        "since_ps",
+        "slot",
+        "starved",
+    )
 
-    @property
-    def operation(self) -> str:
-        """What the kernel called."""
-        return "send"
+    def __init__(
+        self,
+        queue: QueueState,
+        block: Operand,
+        data: bytes,
+        nbytes: int,
+        paused: Completion[None],
+        background: str = "",
+    ) -> None:
+        self.queue, self.block, self.data, self.nbytes = queue, block, data, nbytes
+        self.paused, self.background = paused, background
+        self.operation, self.line, self.direction = "send", "", self.queue.direction
+        self.sent = self.since_ps = 0
+        self.item = item_bytes(block.dtype)
+        self.starved = self.needs_credit = False
+        self.slot: Operand | None = None
+        self.sends: Sends | None = None
 
     @property
     def cause(self) -> Cause:
         """What it has waited for so far."""
         return Cause.CREDIT if self.starved else Cause.NONE
 
-    @property
-    def direction(self) -> str:
-        """The direction in which it leaves."""
-        return self.queue.pair.direction
+    def resume(self, done: Any) -> None:
+        """The command for a slot is issued, or a credit has come, or the slot has left."""
+        assert self.sends is not None
+        if done is None:
+            self.sends.reserve(self)
+        elif self.needs_credit:
+            self.needs_credit = False
+            self.sends.write(self, done.value)
+        else:
+            self.sends.left(self)
 
 
-if TYPE_CHECKING or not IS_COMPILED:
-    SentMessage = ReferenceSentMessage
-else:
-    from sip_node.compiled.slot_sends import SentMessage
-
-
-class ReferenceSends:
+class Sends:
     """Sends the values of one kernel."""
 
     def __init__(
@@ -85,6 +108,8 @@ class ReferenceSends:
     ) -> None:
         self._issuer, self._wait, self._dma = issuer, wait, dma
         self._queues, self._faults, self._trace = queues, faults, trace
+        self._engine, self._issue_ps, self._call = issuer.engine, issuer.issue_ps, faults.call
+        self._table, self._excluded = queues.table, queues.excluded
         # By direction, the messages in the background; the first of each is on its way.
         self._background: dict[str, deque[SentMessage]] = {}
 
@@ -93,7 +118,8 @@ class ReferenceSends:
         message = self._message(direction, value)
         if before := self._background.get(direction):
             self._wait.begin(self._wait.on_peer("send", direction))
-            self._issuer.wait(before[-1], lambda: before[-1].paused)
+            last = before[len(before) - 1]
+            self._issuer.wait(last, lambda: last.paused)
             self._wait.end()
         while message.sent < message.nbytes:
             # Here and not in an event: the line of the error is that of the program.
@@ -114,7 +140,7 @@ class ReferenceSends:
 
     def _message(self, direction: str, value: Value, background: str = "") -> SentMessage:
         queue, block = self._queues.outgoing(direction), value.operand
-        slot_size, nbytes = queue.pair.slot_size, value.nbytes
+        nbytes, slot_size = value.nbytes, queue.slot_size
         if nbytes > slot_size and not is_packed(block):
             raise self._faults.error(
                 f"send to {direction} of a view with gaps, {nbytes:,} bytes: it must fit "
@@ -124,16 +150,17 @@ class ReferenceSends:
 
     def _append(self, message: SentMessage) -> Completion[None]:
         """The first command of a message in the background is issued."""
-        waiting = self._background.setdefault(message.queue.pair.direction, deque())
+        message.sends = self
+        waiting = self._background.setdefault(message.direction, deque())
         waiting.append(message)
         self._wait.leaving += 1
         if len(waiting) == 1:
-            self._reserve(message)
+            self.reserve(message)
         return completed(None)
 
     def _next(self, message: SentMessage) -> None:
         """A message in the background has left, or has failed: begin the next one."""
-        waiting = self._background[message.queue.pair.direction]
+        waiting = self._background[message.direction]
         waiting.popleft()
         self._wait.leaving -= 1
         if message.sent < message.nbytes:
@@ -141,81 +168,57 @@ class ReferenceSends:
         else:
             message.paused.complete(None)
         if waiting:
-            self._reserve(waiting[0])
+            self.reserve(waiting[0])
 
     def _interrupted(self, message: SentMessage) -> KernelError:
-        direction = message.queue.pair.direction
-        problem = f"send to {direction}: a collective has reserved the queues meanwhile"
+        problem = f"send to {message.direction}: a collective has reserved the queues meanwhile"
         return self._faults.error(problem, message.background)
 
     def _begin(self, message: SentMessage) -> Completion[None]:
+        message.sends = self
         self._issue(message)
         return message.paused
 
     def _issue(self, message: SentMessage) -> None:
         """Issue the command for the next slot."""
+        message.since_ps = self._engine.now_ps
         if not message.background:
-            self._wait.begin(self._wait.on_peer("send", message.queue.pair.direction))
-        self._issuer.after_command(self._reserve, message)
+            self._wait.current = message
+        events.resume_at(self._engine, message.since_ps + self._issue_ps, message)
 
-    def _reserve(self, message: SentMessage) -> None:
-        reserved = message.queue.acquire()
-        message.starved = message.starved or not reserved.done
-        reserved.then(partial(self._write, message))
+    def reserve(self, message: SentMessage) -> None:
+        """Reserve the next slot of a message at the peer, and write it."""
+        address = message.queue.reserve()
+        if address >= 0:
+            self.write(message, address)
+        else:
+            message.needs_credit = message.starved = True
+            message.queue.acquire().then(message)
 
-    def _write(self, message: SentMessage, reserved: Completion[int]) -> None:
-        """Write the next slot of the message, which is reserved at the peer."""
+    def write(self, message: SentMessage, address: int) -> None:
+        """Write the next slot of a message, which is reserved at the peer."""
         if not message.background:
-            self._wait.end()
-        pair, start = message.queue.pair, message.sent
-        size = min(pair.slot_size, message.nbytes - start)
-        source = part_of(message.block, start, size)
-        slot = Operand(reserved.value, source.shape, source.dtype)
-        content = message.data[start : start + nbytes_of(source)]
-        self._dma.push(source, slot, content, pair.packet_bytes, self._faults.call).then(
-            partial(self._left, message, slot)
-        )
+            self._wait.current = None
+        start, content = message.sent, message.data
+        nbytes = min(message.queue.slot_size, message.nbytes - start)
+        source = slot_targets.slot_part(message.block, message.nbytes, message.item, start, nbytes)
+        if nbytes != message.nbytes:
+            content = content[start : start + nbytes]
+        message.slot = slot = Operand(address, source.shape, source.dtype)
+        packet_bytes = message.queue.queue_pair.packet_bytes
+        left = self._dma.push(source, slot, content, packet_bytes, self._call)
+        left.then(message)
 
-    def _left(self, message: SentMessage, slot: Operand, _: Completion[bytes]) -> None:
+    def left(self, message: SentMessage) -> None:
         """The last byte of a slot has left the TCM."""
         if self._trace is not None:
-            self._trace.sent(message.queue.pair, slot)
-        message.sent += message.queue.pair.slot_size
+            assert message.slot is not None
+            self._trace.sent(message.queue.queue_pair, message.slot)
+        message.sent += message.queue.slot_size
         # For every slot anew: a collective may have started on these queues in the meantime.
-        if message.sent < message.nbytes and not self._queues.reserved:
+        if message.sent < message.nbytes and not (self._excluded and self._table.user):
             self._issue(message)
         elif message.background:
             self._next(message)
         else:
             message.paused.complete(None)
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    Sends = ReferenceSends
-else:
-    from sip_node.compiled.slot_sends import SlotSends
-
-    class Sends(SlotSends, ReferenceSends):
-        """The reference, whose slots are in C."""
-
-        def __init__(
-            self,
-            issuer: CommandIssuer,
-            wait: KernelWait,
-            dma: PeDma,
-            queues: KernelQueues,
-            faults: KernelFaults,
-            trace: SlotTrace | None,
-        ) -> None:
-            super().__init__(issuer, wait, dma, queues, faults, trace)
-            self.bind(
-                engine=issuer.engine,
-                issue_ps=issuer.issue_ps,
-                wait=wait,
-                dma=dma,
-                queues=queues,
-                call=faults.call,
-                trace=trace,
-                part_of=part_of,
-                item_bytes=item_bytes,
-            )

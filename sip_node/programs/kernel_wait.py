@@ -6,6 +6,7 @@ compute, the kernel sends nothing to other SIPs, so these may simulate up to tha
 """
 
 from collections.abc import Callable
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -18,6 +19,30 @@ from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kernel_queues import KernelQueues
 from sip_node.programs.kernel_receive import Receives
 from sip_node.programs.program import Program
+
+
+class WaitForPeer(Protocol):
+    """A wait for a peer: a `PeerWait`, or a message that waits for its credits."""
+
+    @property
+    def operation(self) -> str:
+        """What the kernel called."""
+        ...
+
+    @property
+    def direction(self) -> str | None:
+        """The direction of the peer, None for any."""
+        ...
+
+    @property
+    def since_ps(self) -> int:
+        """When it began."""
+        ...
+
+    @property
+    def line(self) -> str:
+        """Its source line, if known."""
+        ...
 
 
 class PeerWait(Struct, frozen=True):
@@ -38,7 +63,7 @@ class KernelWait:
         self._chip, self._coordinates = pe.chip, pe.coordinates
         self._launch, self._program = launch, program
         self._queues, self._receives = queues, receives
-        self.current: PeerWait | None = None
+        self.current: WaitForPeer | None = None
         self._missing: Callable[[], tuple[str, PeCoordinates | None]] | None = None
         # Counted here, since a reference to the sends would be a cycle for each kernel.
         self.leaving = 0
@@ -57,7 +82,7 @@ class KernelWait:
         self._missing = missing
         self.begin(PeerWait("barrier", None, self._chip.engine.now_ps))
 
-    def begin(self, wait: PeerWait | None) -> None:
+    def begin(self, wait: WaitForPeer | None) -> None:
         """The kernel waits from now on; None where it waits for no peer."""
         self.current = wait
 

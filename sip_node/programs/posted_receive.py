@@ -20,14 +20,13 @@ between two of them the PE_CPU issues a command, as it would for a loop over slo
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum, auto
-from typing import TYPE_CHECKING
+from typing import Any
 
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
-from sip_node.chip.completion import Completion
+from sip_node.chip.completion import Completion, Continuation
+from sip_node.chip.pe.queue_state import QueueState, Slot
 from sip_node.programs.kept_slots import NOT_KEPT
 from sip_node.programs.slot_targets import SlotTargets
 
@@ -58,28 +57,70 @@ _FOLLOWING: dict[int, set[ReceiveState]] = {
 }
 
 
-@dataclass(eq=False)
-class ReferenceReceive:
+class ReceiveSteps:
+    """What continues a receive: the receives of a kernel."""
+
+    __slots__ = ()
+
+    def command_issued(self, receive: "Receive") -> None:
+        """The command for the next slot is issued."""
+        raise NotImplementedError(type(self).__name__)
+
+    def slot_copied(self, receive: "Receive", data: bytes) -> None:
+        """The slot that was read is in its targets, which have these bytes."""
+        raise NotImplementedError(type(self).__name__)
+
+
+class Receive(Continuation):
     """One receive of elements of `dtype` into `targets`, physical blocks, from source line `line`.
 
-    `direction` is None for any; once a message has matched, `source` is where it comes from and
-    `parts` are its slots that are still to come. `in_tcm` is true for targets in the
-    PE's own TCM. With `in_place` the message may stay in its slots, from the physical address
-    `kept` on; -1 if it was copied. `done` completes with the packed bytes.
+    `direction` is None for any; once a message has matched, `source` is where it comes from,
+    `queue` its queue, and `parts` are its slots that are still to come. `in_tcm` is true for
+    targets in the PE's own TCM. With `in_place` the message may stay in its slots, from the
+    physical address `kept` on; -1 if it was copied. `done` completes with the packed bytes.
+
+    It continues at the end of each of its own copies and commands, by `steps`: the copy of `slot`,
+    to several targets if it is `divided`.
     """
 
-    direction: str | None
-    dtype: DType
-    targets: Sequence[Operand]
-    line: str
-    in_tcm: bool
-    in_place: bool = False
-    kept: int = NOT_KEPT
-    state: ReceiveState = ReceiveState.POSTED
-    source: str = ""
-    parts: deque[SlotTargets] = field(default_factory=deque)
-    received: list[bytes] = field(default_factory=list)
-    done: Completion[bytes] = field(default_factory=Completion)
+    __slots__ = (
+        "direction",
+        "divided",
+        "done",
+        "dtype",
+        "in_place",
+        "in_tcm",
+        "kept",
+        "line",
+        "parts",
+        "queue",
+        "received",
+        "slot",
+        "source",
+        "state",
+        "steps",
+        "targets",
+    )
+
+    def __init__(
+        self,
+        *,
+        direction: str | None,
+        dtype: DType,
+        targets: Sequence[Operand],
+        line: str,
+        in_tcm: bool,
+        in_place: bool = False,
+    ) -> None:
+        self.direction, self.dtype, self.targets = direction, dtype, targets
+        self.line, self.in_tcm, self.in_place, self.kept = line, in_tcm, in_place, NOT_KEPT
+        self.state, self.source, self.divided = ReceiveState.POSTED, "", False
+        self.parts: deque[SlotTargets] = deque()
+        self.received: list[bytes] = []
+        self.done: Completion[bytes] = Completion()
+        self.queue: QueueState | None = None
+        self.slot: Slot | None = None
+        self.steps: ReceiveSteps | None = None
 
     def enter(self, state: ReceiveState) -> None:
         """Change the state, to one that the table allows."""
@@ -88,20 +129,12 @@ class ReferenceReceive:
         )
         self.state = state
 
-
-if TYPE_CHECKING or not IS_COMPILED:
-    Receive = ReferenceReceive
-else:
-    from sip_node.compiled.slot_receives import ReceivedMessage
-
-    class Receive(ReceivedMessage):
-        """The twin of the reference, with its state."""
-
-        @property
-        def state(self) -> ReceiveState:
-            """See the reference."""
-            return ReceiveState(self.step)
-
-        @state.setter
-        def state(self, state: ReceiveState) -> None:
-            self.step = state
+    def resume(self, done: Any) -> None:
+        """The command for a slot is issued, or its copy has ended."""
+        assert self.steps is not None
+        if done is None:
+            self.steps.command_issued(self)
+        elif self.divided:
+            self.steps.slot_copied(self, b"".join(done.value))
+        else:
+            self.steps.slot_copied(self, done.value)

@@ -20,13 +20,12 @@ never from one another, and the stack of the loop never grows with their number.
 from collections.abc import Callable
 from contextvars import Context, copy_context
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from greenlet import GreenletExit, getcurrent
 
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.program_clock import ProgramClock
-from sip_node.chip.completion import Completion
+from sip_node.chip.completion import AnyCompletion, Completion, Continuation
 from sip_node.chip.failure import ProgramDropped
 from sip_node.programs.program_stacks import ProgramStacks
 
@@ -34,12 +33,22 @@ _T = TypeVar("_T")
 Call = tuple[Callable[..., Completion[Any]], tuple[object, ...]]
 
 
-class ReferenceProgram:
+class Program(Continuation):
     """A greenlet, one of `stacks`, that runs `main()` with the context variables of `context`.
 
     `finished` completes with the value that `main` returns, or fails with what it raises. `clock`
-    measures how long `main` computes.
+    measures how long `main` computes. It continues with the result of what it waits for.
     """
+
+    __slots__ = (
+        "_clock",
+        "_greenlet",
+        "_main",
+        "_stacks",
+        "_to_loop",
+        "_to_program",
+        "finished",
+    )
 
     def __init__(
         self,
@@ -49,12 +58,11 @@ class ReferenceProgram:
         clock: ProgramClock | None = None,
     ) -> None:
         self._main: Callable[[], object] | None = main
-        self._loop = getcurrent()
-        self._stacks = stacks
+        self._stacks, self._clock = stacks, clock
         # Not `context or ...`: a context without variables is false.
-        self._greenlet = self._stacks.take(copy_context() if context is None else context)
+        self._greenlet = stacks.take(copy_context() if context is None else context)
+        self._to_program, self._to_loop = self._greenlet.switch, getcurrent().switch
         self.finished: Completion[object] = Completion()
-        self._clock = clock
 
     @property
     def frame(self) -> FrameType | None:
@@ -63,7 +71,7 @@ class ReferenceProgram:
 
     def start(self) -> None:
         """Run until the program first waits. For the event loop only."""
-        self._enter(self._body)
+        self._enter(self._body, self._to_program)
 
     def call(self, start: Callable[..., Completion[Any]], args: tuple[object, ...]) -> None:
         """Call `start(*args)` for the program, which sleeps, and let it go on with the result.
@@ -72,9 +80,9 @@ class ReferenceProgram:
         """
         completion = _called(start, args)
         if completion.done:
-            self._resume(completion)
+            self.resume(completion)
         else:
-            completion.then(self._resume)
+            completion.then(self)
 
     def wait(self, start: Callable[..., Completion[_T]], *args: object) -> _T:
         """Let the loop call `start(*args)`; sleep until its completion, return its value.
@@ -83,7 +91,7 @@ class ReferenceProgram:
         """
         assert getcurrent() is self._greenlet, "only the program itself can wait"
         try:
-            return self._loop.switch((start, args))
+            return self._to_loop((start, args))
         except GreenletExit as end:
             raise ProgramDropped from end
 
@@ -94,7 +102,7 @@ class ReferenceProgram:
         """
         assert getcurrent() is self._greenlet, "only the program itself can sleep"
         try:
-            return self._loop.switch(None)
+            return self._to_loop(None)
         except GreenletExit as end:
             raise ProgramDropped from end
 
@@ -114,19 +122,19 @@ class ReferenceProgram:
         else:
             self.finished.complete(value)
 
-    def _resume(self, completion: Completion[Any]) -> None:
+    def resume(self, done: Any) -> None:
         """Let the program, which waits, go on with the result of its call."""
-        if completion.error is None:
-            self._enter(completion.value)
+        if done.error is None:
+            self._enter(done.result, self._to_program)
         else:
-            self._enter(completion.error, self._greenlet.throw)
+            self._enter(done.error, self._greenlet.throw)
 
-    def _enter(self, value: Any, switch: Callable[[Any], Call | None] | None = None) -> None:
+    def _enter(self, value: Any, switch: Callable[[Any], Call | None]) -> None:
         """Switch to the program and make its calls, until one does not complete at once."""
         while True:
             if self._clock is not None:
                 self._clock.enter()
-            call: Call | None = (switch or self._greenlet.switch)(value)
+            call = switch(value)
             if self._clock is not None:
                 self._clock.leave()
             # A program that sleeps passes no call, nor does one that has ended.
@@ -134,29 +142,22 @@ class ReferenceProgram:
                 if self.finished.done:
                     self._stacks.give_back(self._greenlet)
                 return
-            completion = _called(*call)
+            start, args = call
+            completion = _called(start, args)
             if not completion.done:
-                completion.then(self._resume)
+                completion.then(self)
                 return
             # Complete already: go on at once, without an event.
             if completion.error is None:
-                switch, value = None, completion.value
+                switch, value = self._to_program, completion.result
             else:
                 switch, value = self._greenlet.throw, completion.error
 
 
-def _called(start: Callable[..., Completion[Any]], args: tuple[object, ...]) -> Completion[Any]:
+def _called(start: Callable[..., Completion[Any]], args: tuple[object, ...]) -> AnyCompletion:
     try:
         return start(*args)
     except Exception as error:  # noqa: BLE001 - raised again where the program called
-        failed: Completion[Any] = Completion()
+        failed = AnyCompletion()
         failed.fail(error)
         return failed
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    Program = ReferenceProgram
-else:
-    from sip_node.compiled import program as compiled
-
-    Program = compiled.Program

@@ -6,14 +6,11 @@ them takes 2. A launch on all PEs of a SIP starts 128 programs.
 
 from collections.abc import Callable
 from contextvars import Context
-from typing import TYPE_CHECKING
 
 from greenlet import getcurrent, greenlet
 
-from runtime.core.compiled.choice import IS_COMPILED
 
-
-class ReferenceProgramStacks:
+class ProgramStacks:
     """The greenlets that run no program at the moment. All have the event loop as their parent."""
 
     def __init__(self) -> None:
@@ -49,15 +46,3 @@ def _serve(loop: greenlet) -> None:
         function()
         # Dropped before the wait: a function refers to its program and to tensors that it captures.
         del function
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    ProgramStacks = ReferenceProgramStacks
-else:
-    from sip_node.compiled import program as compiled
-
-    class ProgramStacks(compiled.ProgramStacks):
-        """The twin, with the body of its greenlets, which is of Python."""
-
-        def __init__(self) -> None:
-            super().__init__(_serve)

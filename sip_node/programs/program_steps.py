@@ -12,11 +12,8 @@ operation enters the log just before its completion resumes the program that wai
 
 from collections.abc import Callable
 from functools import cache
-from inspect import currentframe
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
-from runtime.core.compiled.choice import IS_COMPILED
-from runtime.core.coordinates import PeCoordinates
 from runtime.core.requests import QueuePair
 from runtime.core.run_tables import NONE, PROGRAMS, RANK_PROGRAM, Cause
 from runtime.language.caller import program_call
@@ -26,8 +23,9 @@ from sip_node.pdes.engine import Engine
 _T = TypeVar("_T")
 RANK_THREAD = "rank"
 """`thread` of the rank program."""
-_NO_PE = PeCoordinates(NONE, NONE, NONE)
 _pack = PROGRAMS.packer.pack
+_NO_CAUSE: str = Cause.NONE
+_PEER = Cause.PEER
 
 
 class Blocked(Protocol):
@@ -84,44 +82,59 @@ class ProgramOrigin(NamedTuple):
     line: str = ""
 
 
-class ReferenceProgramSteps:
-    """Records one program, which begins now, in a log with a recorder."""
+class ProgramSteps:
+    """Records one program, which begins now, in a log with a recorder.
 
-    pair_of: Callable[[str], QueuePair] | None
-    """The queue pair of a direction, of a kernel that has queues."""
-    scratch_bytes: Callable[[], int] | None
-    """The bytes of scratch that the kernel uses, once it uses any."""
+    `pair_of` is the queue pair of a direction, of a kernel that has queues, and `scratch_bytes` the
+    bytes of scratch that the kernel uses, once it uses any.
+    """
+
+    __slots__ = (
+        "_begin_ps",
+        "_cube",
+        "_engine",
+        "_log",
+        "_origin",
+        "_pe",
+        "_program",
+        "_recorder",
+        "_rows",
+        "pair_of",
+        "scratch_bytes",
+    )
 
     def __init__(self, engine: Engine, log: OpLog, origin: ProgramOrigin) -> None:
         assert log.recorder is not None, "a run without records has no steps"
         assert log.steps is not None, "a log with a recorder has rows of steps"
         self._engine, self._log, self._origin = engine, log, origin
         self._recorder, self._rows = log.recorder, log.steps
+        self._cube, self._pe = origin.cube, origin.pe
         self._program, self._begin_ps = RANK_PROGRAM, engine.now_ps
         if origin.thread != RANK_THREAD:
             self._program = log.recorder.new_program()
-        self.pair_of = self.scratch_bytes = None
+        self.pair_of: Callable[[str], QueuePair] | None = None
+        self.scratch_bytes: Callable[[], int] | None = None
 
     def step(self, blocked: Blocked, issue_ps: int, sleep: Callable[..., _T], *args: object) -> _T:
         """Call `sleep(*args)`, which blocks the kernel, and record the step.
 
         The commands of the call cost `issue_ps` of it.
         """
-        return self.block(blocked, self._rows.line(currentframe()), issue_ps, sleep, *args)
+        return self._block(blocked, self._rows.kernel_line(), issue_ps, sleep, args)
 
     def rank_step(self, cause: Cause, issue_ps: int, sleep: Callable[..., _T], *args: object) -> _T:
         """The same for the rank program, whose calls are those of its device."""
         line, called = program_call()
         blocked = Issued(called, cause)
-        return self.block(blocked, self._recorder.text(line), issue_ps, sleep, *args)
+        return self._block(blocked, self._rows.text(line), issue_ps, sleep, args)
 
-    def block(
+    def _block(
         self,
         blocked: Blocked,
         line: int,
         issue_ps: int,
         sleep: Callable[..., _T],
-        *args: object,
+        args: tuple[object, ...],
     ) -> _T:
         """Call `sleep(*args)`, and record the step, which a statement in `line` calls."""
         number, begin_ps = self._rows.new_step(), self._engine.now_ps
@@ -137,32 +150,32 @@ class ReferenceProgramSteps:
     def _ended(
         self, number: int, blocked: Blocked, line: int, begin_ps: int, issue_ps: int
     ) -> None:
-        now_ps, text = self._engine.now_ps, self._recorder.text
-        if now_ps == begin_ps:
-            return
-        issued_ps, origin = begin_ps + issue_ps, self._origin
-        cause, released_by = Cause.NONE, NONE
-        if now_ps > issued_ps:
-            cause = blocked.cause
-            if cause != Cause.PEER:
-                released_by = self._log.ended_now(now_ps, origin.cube, origin.pe)
-        direction, peer = blocked.direction or "", _NO_PE
-        if direction and self.pair_of is not None:
-            peer = self.pair_of(direction).peer
-        self._rows.add(
-            number,
-            self._program,
-            text(blocked.operation),
-            line,
-            begin_ps,
-            issued_ps,
-            now_ps,
-            text(cause),
-            released_by,
-            text(direction),
-            *peer,
-            self.scratch_bytes() if self.scratch_bytes is not None else 0,
-        )
+        now_ps, rows = self._engine.now_ps, self._rows
+        if now_ps != begin_ps:
+            issued_ps, cause, released_by = begin_ps + issue_ps, _NO_CAUSE, NONE
+            if now_ps > issued_ps:
+                cause = blocked.cause
+                if cause != _PEER:
+                    released_by = self._log.ended_now(now_ps, self._cube, self._pe)
+            direction, sip, cube, pe = blocked.direction or "", NONE, NONE, NONE
+            if direction and self.pair_of is not None:
+                sip, cube, pe = self.pair_of(direction).peer
+            rows.add(
+                number,
+                self._program,
+                rows.text(blocked.operation),
+                line,
+                begin_ps,
+                issued_ps,
+                now_ps,
+                rows.text(cause),
+                released_by,
+                rows.text(direction),
+                sip,
+                cube,
+                pe,
+                self.scratch_bytes() if self.scratch_bytes is not None else 0,
+            )
 
     def __enter__(self) -> None:
         """The program runs within the block."""
@@ -186,16 +199,3 @@ class ReferenceProgramSteps:
                 self._engine.now_ps,
             ),
         )
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    ProgramSteps = ReferenceProgramSteps
-else:
-    from sip_node.compiled import program_steps as compiled
-
-    class ProgramSteps(compiled.ProgramSteps, ReferenceProgramSteps):
-        """The steps of a program in C; programs begin and end as in the reference."""
-
-        def __init__(self, engine: Engine, log: OpLog, origin: ProgramOrigin) -> None:
-            ReferenceProgramSteps.__init__(self, engine, log, origin)
-            self.bind(engine, log, self._rows, self._program, origin.cube, origin.pe)

@@ -83,8 +83,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="m-cpu-cut-through",
         file=M_CPU,
-        old="self._chip.engine.at(tail_ps, self._received, packet)",
-        new="self._chip.engine.at(self._chip.engine.now_ps, self._received, packet)",
+        old="self.later(tail_ps,",
+        new="self.later(self.engine.now_ps,",
         breaks="An M_CPU forwards a command when its last byte has arrived.",
         noticed_by="l.0.late",
     ),

@@ -4,40 +4,49 @@ MUTANTS = (
     Mutant(
         name="ipcq-without-overhead",
         file="sip_node/chip/pe/ipcq.py",
-        old="tail_ps + self._overhead_ps, handle",
-        new="tail_ps, handle",
+        old="self.later(tail_ps + self._overhead_ps,",
+        new="self.later(tail_ps,",
         breaks="A slot is usable ipcq.overhead_ns after its announcement.",
         noticed_by="a.",
     ),
     Mutant(
         name="ipcq-on-the-head",
         file="sip_node/chip/pe/ipcq.py",
-        old="tail_ps + self._overhead_ps, handle",
-        new="self._context.engine.now_ps + self._overhead_ps, handle",
+        old="self.later(tail_ps + self._overhead_ps,",
+        new="self.later(self.engine.now_ps + self._overhead_ps,",
         breaks="An announcement or credit counts when its last byte has arrived.",
         noticed_by="i.",
     ),
     Mutant(
         name="credit-before-the-copy",
-        file="sip_node/chip/pe/queue_table.py",
+        file="sip_node/programs/kernel_receive.py",
         old=(
-            "        return arrived.popleft() if arrived else None\n"
+            "        joint.then(receive)\n"
             "\n"
-            "    def release(self, direction: str) -> None:\n"
-            '        """The oldest slot taken has been read: return its credit to t'
-            'he sender."""\n'
-            "        queue = self._queues[direction]\n"
-            "        self._notify(queue.pair, Kind.IPCQ_CREDIT, queue.release())\n"
+            "    def slot_copied(self, receive: Receive, data: bytes) -> None:\n"
+            '        """See `ReceiveSteps`."""\n'
+            "        queue = receive.queue\n"
+            "        assert queue is not None\n"
+            "        assert receive.slot is not None\n"
+            "        if self._trace is not None:\n"
+            "            self._trace.received(queue.queue_pair, receive.slot)\n"
+            "        receive.received.append(data)\n"
+            "        # It is empty: its credit returns now and not at the end of the message.\n"
+            "        self._kept.slot_copied(queue)\n"
         ),
         new=(
-            "        queue = self._queues[direction]\n"
-            "        if arrived:\n"
-            "            self._notify(queue.pair, Kind.IPCQ_CREDIT, queue.release())\n"
-            "        return arrived.popleft() if arrived else None\n"
+            "        joint.then(receive)\n"
+            "        self._kept.slot_copied(receive.queue)\n"
             "\n"
-            "    def release(self, direction: str) -> None:\n"
-            '        """The oldest slot taken has been read: return its credit to t'
-            'he sender."""\n'
+            "    def slot_copied(self, receive: Receive, data: bytes) -> None:\n"
+            '        """See `ReceiveSteps`."""\n'
+            "        queue = receive.queue\n"
+            "        assert queue is not None\n"
+            "        assert receive.slot is not None\n"
+            "        if self._trace is not None:\n"
+            "            self._trace.received(queue.queue_pair, receive.slot)\n"
+            "        receive.received.append(data)\n"
+            "        # It is empty: its credit returns now and not at the end of the message.\n"
         ),
         breaks="The credit of a slot leaves when the slot has been copied.",
         noticed_by="i.",
@@ -77,8 +86,8 @@ MUTANTS = (
     Mutant(
         name="send-without-issue",
         file="sip_node/programs/kernel_send.py",
-        old="self._issuer.after_command(self._reserve, message)",
-        new="self._reserve(message)",
+        old="events.resume_at(self._engine, message.since_ps + self._issue_ps, message)",
+        new="self.reserve(message)",
         breaks="The PE_CPU issues a command for each slot of a send.",
         noticed_by="i.",
     ),
@@ -165,8 +174,8 @@ MUTANTS = (
     Mutant(
         name="credits-without-bytes",
         file="sip_node/chip/pe/queue_table.py",
-        old="Packet(notice, 0, pair.credit_bytes)",
-        new="packets.new_packet(notice, 0, 1, True)",
+        old="packets.new_packet(notice, 0, queue.queue_pair.credit_bytes, last=True)",
+        new="packets.new_packet(notice, 0, 1, last=True)",
         breaks="A credit takes the bytes of a credit on its way.",
         noticed_by="i.credit",
     ),

@@ -1,55 +1,49 @@
 """The control port of a CPU (IO_CPU, M_CPU, PE_CPU): sends commands and collects their answers."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
-from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.context import ChipContext
-from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
+from sip_node.chip.fabric import packet as packets
+from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.host.commands import CommandDone, Gathering
+from sip_node.kernel.outlet import Outlet
+
+_CONTROL = Kind.CONTROL
 
 
-class _ForwardedCommand(Struct):
+class ForwardedCommand:
     """A command that other CPUs carry out parts of, and the packet that it came with."""
 
-    command: Packet
-    answers: Gathering
+    __slots__ = ("answers", "command")
+
+    def __init__(self, command: Packet, answers: Gathering) -> None:
+        self.command, self.answers = command, answers
 
 
-class ReferenceCpuPort:
+class CpuPort:
     """The port of the CPU at `node`."""
 
     def __init__(self, chip: ChipContext, node: int) -> None:
-        self._engine, self._fabric = chip.engine, chip.fabric
+        self._engine, self._outlet = chip.engine, Outlet(chip.fabric, node)
         self._sip, self._node = chip.sip, node
         self._control_bytes = chip.topology.control_bytes
-        self._forwarded: dict[int, _ForwardedCommand] = {}
+        self._forwarded: dict[int, ForwardedCommand] = {}
         self._tags = 0
 
     def send(self, node: int, body: object, nbytes: int, tag: int = 0) -> None:
         """Send `body` as a packet of `nbytes`, at least the size of a control packet."""
         size = max(nbytes, self._control_bytes)
         now_ps = self._engine.now_ps
-        command = FabricTransfer(
-            kind=Kind.CONTROL,
-            source_sip=self._sip,
-            source_node=self._node,
-            sip=self._sip,
-            node=node,
-            tag=tag,
-            total=size,
-            sent_ps=now_ps,
-            body=body,
-        )
-        self._fabric.send(Packet(command, 0, size), self._node, now_ps)
+        command = packets.new_transfer(_CONTROL, self._sip, self._node, self._sip, node)
+        command.body, command.tag = body, tag
+        command.total, command.sent_ps = size, now_ps
+        self._outlet.send(packets.new_packet(command, 0, size, last=True), now_ps)
 
     def forward(self, command: Packet, parts: Sequence[tuple[int, object, int]]) -> None:
         """Send every part, `(node, body, bytes)`; answer `command` when all have been answered."""
         # A tag of our own: several commands are forwarded at once, and answers name only the tag.
         self._tags += 1
-        self._forwarded[self._tags] = _ForwardedCommand(command, Gathering(len(parts)))
+        self._forwarded[self._tags] = ForwardedCommand(command, Gathering(len(parts)))
         for node, body, nbytes in parts:
             self.send(node, body, nbytes, self._tags)
 
@@ -68,24 +62,3 @@ class ReferenceCpuPort:
         if all_done is not None:
             del self._forwarded[tag]
             self.answer(forwarded.command, all_done)
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    CpuPort = ReferenceCpuPort
-else:
-    from sip_node.compiled.control_port import ControlPort
-
-    class CpuPort(ControlPort, ReferenceCpuPort):
-        """The reference, whose transfers are made in C."""
-
-        def __init__(self, chip: ChipContext, node: int) -> None:
-            super().__init__(chip, node)
-            self.bind(
-                engine=chip.engine,
-                fabric=chip.fabric,
-                sip=chip.sip,
-                node=node,
-                control_bytes=chip.topology.control_bytes,
-                kind=Kind.CONTROL,
-                done=CommandDone,
-            )

@@ -1,46 +1,51 @@
 """The M_CPU of a cube: forwards commands to its PEs, and counts them at a barrier."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
-from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.barrier import BarrierSignal, LaunchBarrier
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.host.commands import CommandDone, CubeCommand
 from sip_node.chip.host.cpu_port import CpuPort
+from sip_node.kernel.component import Component
+
+_ARRIVED = 0
 
 
-class ReferenceMCpu:
+class MCpu(Component):
     """One M_CPU.
 
     Its overhead is part of the route: the fabric adds it when a packet enters the node.
     """
 
+    __slots__ = ("_chip", "_cube", "_pes", "_port")
+
     def __init__(self, chip: ChipContext, node: int) -> None:
-        self._chip, self._node = chip, node
-        self._port = CpuPort(chip, node)
+        self.join(chip.engine)
+        graph, cube = chip.graph, chip.graph.nodes[node].cube
+        self._chip, self._cube, self._port = chip, cube, CpuPort(chip, node)
+        self._pes: list[int] = [graph.pe(cube, pe) for pe in range(chip.topology.pes_per_cube)]
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Take a command of the IO_CPU or an answer of a PE, when its last byte has arrived."""
-        self._chip.engine.at(tail_ps, self._received, packet)
+        self.later(tail_ps, _ARRIVED, packet)
 
-    def _received(self, packet: Packet) -> None:
+    def proceed(self, step: int, subject: Any) -> None:  # noqa: ARG002 - it has one step
+        """A packet has arrived."""
+        packet: Packet = subject
         body = packet.transfer.body
         if isinstance(body, CommandDone):
             self._port.answered(packet)
-            return
-        if isinstance(body, BarrierSignal):
+        elif isinstance(body, BarrierSignal):
             self._signalled(body)
-            return
-        assert isinstance(body, CubeCommand)
-        graph = self._chip.graph
-        cube = graph.nodes[self._node].cube
-        parts = [(graph.pe(cube, pe), order, nbytes) for pe, order, nbytes in body.orders]
-        self._port.forward(packet, parts)
+        else:
+            assert isinstance(body, CubeCommand)
+            parts = [(self._pes[pe], order, nbytes) for pe, order, nbytes in body.orders]
+            self._port.forward(packet, parts)
 
     def _signalled(self, signal: BarrierSignal) -> None:
         """A PE of this cube or another M_CPU has sent a signal of a barrier."""
-        barrier, cube = signal.barrier, self._chip.graph.nodes[self._node].cube
+        barrier, cube = signal.barrier, self._cube
         match signal.step:
             case "pe arrived":
                 if not barrier.arrived(cube):
@@ -74,18 +79,3 @@ class ReferenceMCpu:
 
     def _m_cpu(self, cube: int) -> int:
         return self._chip.graph.m_cpu(cube)
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    MCpu = ReferenceMCpu
-else:
-    from sip_node.compiled.control_port import CommandSpread
-
-    class MCpu(CommandSpread, ReferenceMCpu):
-        """The reference, whose commands and answers are handled in C."""
-
-        def __init__(self, chip: ChipContext, node: int) -> None:
-            super().__init__(chip, node)
-            graph, cube = chip.graph, chip.graph.nodes[node].cube
-            pes = range(chip.topology.pes_per_cube)
-            self.bind(chip.engine, self._port, [graph.pe(cube, pe) for pe in pes], BarrierSignal)

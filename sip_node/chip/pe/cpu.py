@@ -7,15 +7,14 @@ the kernels of the compute stream, and compete with them for engines.
 """
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.requests import HardwareThread, PeDmaMsg
 from runtime.core.run_tables import Cause
 from runtime.core.trace import OpRecord
 from runtime.wire.reports import BlockedPe
 from sip_node.chip.barrier import BarrierSignal, LaunchBarrier
-from sip_node.chip.completion import Completion
+from sip_node.chip.completion import AnyCompletion, Completion, Continuation
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.failure import ProgramRaised
@@ -27,6 +26,7 @@ from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.pe.ipcq import PeIpcq
 from sip_node.chip.pe.mmu import PeMmu
 from sip_node.chip.strided_block import bytes_at
+from sip_node.kernel.component import Component
 
 RECORDED_AS: dict[HardwareThread, str] = {
     "kernels": "pe_cpu",
@@ -35,13 +35,45 @@ RECORDED_AS: dict[HardwareThread, str] = {
 }
 """The component of each thread in the op log: their runs overlap, so they need a row each."""
 
+# What an event goes on with.
+_ARRIVED, _BEGINS = range(2)
 
-class ReferencePeCpu:
+
+class KernelRun(Continuation):
+    """A kernel from the start time of its launch to its end, at which it continues."""
+
+    __slots__ = ("command", "cpu", "launch", "received_ps", "start_ps")
+
+    def __init__(
+        self, cpu: "PeCpu", command: Packet, launch: PeLaunch, start_ps: int, received_ps: int
+    ) -> None:
+        self.cpu, self.command, self.launch = cpu, command, launch
+        self.start_ps, self.received_ps = start_ps, received_ps
+
+    def resume(self, done: Any) -> None:
+        """The kernel has ended."""
+        self.cpu.ended(self, done.error)
+
+
+class PeCpu(Component):
     """The CPU of one PE."""
+
+    __slots__ = (
+        "_barriers",
+        "_chip",
+        "_context",
+        "_dma",
+        "_ipcq",
+        "_mmu",
+        "_pe",
+        "_port",
+        "_running",
+    )
 
     def __init__(
         self, chip: ChipContext, context: PeContext, dma: PeDma, mmu: PeMmu, ipcq: PeIpcq
     ) -> None:
+        self.join(chip.engine)
         self._chip, self._context = chip, context
         self._dma, self._mmu, self._ipcq = dma, mmu, ipcq
         self._port = CpuPort(chip, context.node)
@@ -54,31 +86,38 @@ class ReferencePeCpu:
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Carry out a command of the M_CPU when its last byte arrives, at `tail_ps`."""
         # Only data is cut through.
-        self._context.engine.at(tail_ps, self._received, packet)
+        self.later(tail_ps, _ARRIVED, packet)
 
-    def _received(self, packet: Packet) -> None:
-        order = packet.transfer.body
-        match order:
-            case PeLaunch():
-                self._reserve_queues(order, order.name)
-                # All PEs of the launch start at its stamp. A command that contention has delayed
-                # for longer than the margin starts at once.
-                now_ps = self._context.engine.now_ps
-                start_ps = max(order.start_ps, now_ps)
-                self._context.engine.at(start_ps, self._begin, packet, order, now_ps)
-            case PeMap():
-                self._mmu.map(order.run)
-                self._port.answer(packet, CommandDone())
-            case PeInstall():
-                self._install(order)
-                self._port.answer(packet, CommandDone())
-            case PeDmaMsg():
-                self._transfer(packet, order)
-            case BarrierSignal():
-                del order.barrier.waiting[self._pe]
-                self._barriers.pop(order.barrier).complete(None)
-            case _:
-                raise AssertionError(f"{order!r} is no command for a PE")
+    def proceed(self, step: int, subject: Any) -> None:
+        """A command has arrived, or the launch of a (packet, time of arrival) begins."""
+        if step == _BEGINS:
+            packet, received_ps = subject
+            self._begin(packet, packet.transfer.body, received_ps)
+            return
+        self._carry_out(subject)
+
+    def _carry_out(self, packet: Packet) -> None:
+        """A command has arrived."""
+        order: Any = packet.transfer.body
+        if isinstance(order, PeLaunch):
+            self._reserve_queues(order, order.name)
+            # All PEs of the launch start at its stamp. A command that contention has delayed
+            # for longer than the margin starts at once.
+            now_ps = self.engine.now_ps
+            start_ps = max(order.start_ps, now_ps)
+            self.later(start_ps, _BEGINS, (packet, now_ps))
+        elif isinstance(order, PeMap):
+            self._mmu.map(order.run)
+            self._port.answer(packet, CommandDone())
+        elif isinstance(order, PeInstall):
+            self._install(order)
+            self._port.answer(packet, CommandDone())
+        elif isinstance(order, PeDmaMsg):
+            self._transfer(packet, order)
+        else:
+            assert isinstance(order, BarrierSignal), f"{order!r} is no command for a PE"
+            del order.barrier.waiting[self._pe]
+            self._barriers.pop(order.barrier).complete(None)
 
     @property
     def running(self) -> int:
@@ -106,7 +145,8 @@ class ReferencePeCpu:
 
     def enter_barrier(self, barrier: LaunchBarrier) -> Completion[None]:
         """A kernel has called the barrier of its launch; completes when all its PEs have."""
-        done = self._barriers[barrier] = Completion[None]()
+        done: Any = AnyCompletion()
+        self._barriers[barrier] = done
         barrier.waiting[self._pe] = None
         m_cpu = self._chip.graph.m_cpu(self._context.coordinates.cube)
         signal = BarrierSignal(barrier, "pe arrived")
@@ -155,41 +195,35 @@ class ReferencePeCpu:
 
     def _begin(self, packet: Packet, launch: PeLaunch, received_ps: int) -> None:
         """The start time of a launch has come: start it, or post it if it is a send."""
-        now_ps = self._context.engine.now_ps
+        run = KernelRun(self, packet, launch, self.engine.now_ps, received_ps)
         if launch.transfer is not None and launch.transfer.end == "send":
-            start = partial(self._start, packet, launch, now_ps, received_ps)
-            self._ipcq.sends.post(launch.call, launch.transfer, start)
+            self._ipcq.sends.post(launch.call, launch.transfer, partial(self._start, run))
         else:
-            self._start(packet, launch, now_ps, received_ps)
+            self._start(run)
 
-    def _start(self, packet: Packet, launch: PeLaunch, start_ps: int, received_ps: int) -> None:
-        kernel = self._chip.start_kernel(self._context.coordinates, launch)
-        self._running[_slot(launch)] = kernel
-        kernel.finished.then(partial(self._ended, packet, launch, start_ps, received_ps))
+    def _start(self, run: "KernelRun") -> None:
+        kernel = self._chip.start_kernel(self._context.coordinates, run.launch)
+        self._running[_slot(run.launch)] = kernel
+        kernel.finished.then(run)
 
-    def _ended(
-        self,
-        packet: Packet,
-        launch: PeLaunch,
-        start_ps: int,
-        received_ps: int,
-        finished: Completion[object],
-    ) -> None:
+    def ended(self, run: "KernelRun", error: BaseException | None) -> None:
+        """A kernel has ended: record it, and answer its command."""
+        launch = run.launch
         self._running.pop(_slot(launch)).close()
         self._reserve_queues(launch, "")
         if launch.transfer is None:
             self._chip.send_bounds.ended(self._pe, launch.thread)
         else:
             self._chip.send_bounds.transferred(launch.call)
-        if finished.error is not None:
-            self._failed(finished.error)
+        if error is not None:
+            self._failed(error)
         if launch.transfer is not None and launch.transfer.end == "send":
             self._ipcq.sends.ended()
-        now_ps, (cube, pe) = self._context.engine.now_ps, self._pe
+        now_ps, (cube, pe) = self.engine.now_ps, self._pe
         name = f"kernel {launch.name}"
-        record = OpRecord(RECORDED_AS[launch.thread], name, start_ps, now_ps, cube, pe)
-        self._context.record(record, received_ps, Cause.LAUNCH)
-        self._port.answer(packet, CommandDone(start_ps, now_ps))
+        record = OpRecord(RECORDED_AS[launch.thread], name, run.start_ps, now_ps, cube, pe)
+        self._context.record(record, run.received_ps, Cause.LAUNCH)
+        self._port.answer(run.command, CommandDone(run.start_ps, now_ps))
 
     def _failed(self, error: BaseException) -> None:
         """Raise, out of the event loop, what a kernel has raised."""
@@ -199,27 +233,3 @@ class ReferencePeCpu:
 def _slot(launch: PeLaunch) -> tuple[HardwareThread, str]:
     """What at most one running kernel of a PE has: its thread, or its message."""
     return launch.thread, launch.call if launch.transfer is not None else ""
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    PeCpu = ReferencePeCpu
-else:
-    from sip_node.compiled.kernel_runs import KernelRuns
-
-    class PeCpu(KernelRuns, ReferencePeCpu):
-        """The reference; kernels of the compute thread start and end in C."""
-
-        def __init__(
-            self, chip: ChipContext, context: PeContext, dma: PeDma, mmu: PeMmu, ipcq: PeIpcq
-        ) -> None:
-            super().__init__(chip, context, dma, mmu, ipcq)
-            self.bind(
-                engine=chip.engine,
-                port=self._port,
-                log=chip.log,
-                launch=PeLaunch,
-                start_kernel=chip.start_kernel,
-                send_bounds=chip.send_bounds,
-                coordinates=context.coordinates,
-                running=self._running,
-            )

@@ -11,27 +11,32 @@ same two PEs, and several tables may hold queues between them.
 
 from bisect import bisect_right, insort
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.errors import InvariantError, IpcqInstallError
 from runtime.core.requests import QueuePair
 from runtime.core.simtime import ps_from_ns
-from runtime.core.trace import OpRecord
 from runtime.model.addresses import AddressMap
 from runtime.wire.reports import QueuePointers
-from sip_node.chip.fabric.packet import ELEMENTS, Kind, Packet
+from sip_node.chip.fabric.packet import ELEMENTS, FabricTransfer, Kind, Packet
+from sip_node.chip.pe import queue_state as queue_states
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.posted_sends import PostedSends
-from sip_node.chip.pe.queue_state import QueueState, Slot
+from sip_node.chip.pe.queue_state import QueueState
 from sip_node.chip.pe.queue_table import QueueTable
+from sip_node.kernel import records
+from sip_node.kernel.component import Component
 
+_PROCESSED = 0
+_CREDIT, _READY = Kind.IPCQ_CREDIT, Kind.IPCQ_READY
 _NO_QUEUES = ""
 """The name of the empty table, which a kernel without queues uses."""
 
 
-class ReferenceRingsByAddress:
+class RingsByAddress:
     """Rings that do not overlap, by address."""
+
+    __slots__ = ("_bases", "_queues")
 
     def __init__(self) -> None:
         self._bases: list[int] = []
@@ -40,10 +45,12 @@ class ReferenceRingsByAddress:
     def add(self, base: int, queue: QueueState) -> QueueState | None:
         """Add the ring of a queue; returns a queue whose ring it overlaps, which is not added."""
         # Rings do not overlap, so only the last one that begins before our end can reach into us.
-        last = base + queue.pair.ring_bytes - 1
-        before = self._last_from(last)
-        if before is not None and before + self._queues[before].pair.ring_bytes > base:
-            return self._queues[before]
+        end = base + queue.n_slots * queue.slot_size
+        before = self._last_from(end - 1)
+        if before >= 0:
+            other = self._queues[before]
+            if before + other.n_slots * other.slot_size > base:
+                return other
         insort(self._bases, base)
         self._queues[base] = queue
         return None
@@ -51,28 +58,36 @@ class ReferenceRingsByAddress:
     def owner(self, address: int) -> QueueState | None:
         """The queue whose ring holds `address`."""
         base = self._last_from(address)
-        if base is None:
+        if base < 0:
             return None
         queue = self._queues[base]
-        return queue if address < base + queue.pair.ring_bytes else None
+        return queue if address < base + queue.n_slots * queue.slot_size else None
 
-    def _last_from(self, address: int) -> int | None:
-        """The base of the last ring that begins at or before `address`."""
+    def _last_from(self, address: int) -> int:
+        """The base of the last ring that begins at or before `address`; -1 without one."""
         after = bisect_right(self._bases, address)
-        return self._bases[after - 1] if after else None
+        return self._bases[after - 1] if after else -1
 
 
-if TYPE_CHECKING or not IS_COMPILED:
-    RingsByAddress = ReferenceRingsByAddress
-else:
-    from sip_node.compiled.ipcq import RingsByAddress
-
-
-class ReferencePeIpcq:
+class PeIpcq(Component):
     """The queue tables of one PE."""
 
+    __slots__ = (
+        "_at_cube",
+        "_at_pe",
+        "_context",
+        "_log",
+        "_overhead_ps",
+        "_receive_rings",
+        "_send_rings",
+        "_tables",
+        "sends",
+    )
+
     def __init__(self, context: PeContext) -> None:
-        self._context = context
+        self.join(context.engine)
+        self._context, self._log = context, context.log
+        self._at_cube, self._at_pe = context.coordinates.cube, context.coordinates.pe
         self._overhead_ps = ps_from_ns(context.topology.pe.ipcq.overhead_ns)
         self._tables = {_NO_QUEUES: QueueTable(_NO_QUEUES, (), context)}
         self._receive_rings, self._send_rings = RingsByAddress(), RingsByAddress()
@@ -102,15 +117,20 @@ class ReferencePeIpcq:
         """Take an arrival in one of our rings, a credit for the ring of a peer, or the notice of a
         peer that it has posted a receive.
         """
-        match packet.transfer.kind:
-            case Kind.IPCQ_CREDIT:
-                handle = self._credited
-            case Kind.IPCQ_READY:
-                handle = self.sends.ready
-            case _:
-                handle = self._arrived
         # Counters change when the whole packet is here and the IPCQ has processed it.
-        self._context.engine.at(tail_ps + self._overhead_ps, handle, packet)
+        self.later(tail_ps + self._overhead_ps, _PROCESSED, packet)
+
+    def proceed(self, step: int, subject: Any) -> None:  # noqa: ARG002 - it has one step
+        """A packet is processed."""
+        packet: Packet = subject
+        transfer = packet.transfer
+        kind = transfer.kind
+        if kind == _CREDIT:
+            self._owner(self._send_rings, transfer.address).credit()
+        elif kind == _READY:
+            self.sends.ready(packet)
+        else:
+            self._arrived(transfer)
 
     @property
     def at_rest(self) -> bool:
@@ -141,32 +161,15 @@ class ReferencePeIpcq:
             f"receive rings of {theirs} and {mine} overlap at {overlap:#x}",
         )
 
-    def _arrived(self, packet: Packet) -> None:
-        slot = packet.transfer
+    def _arrived(self, slot: FabricTransfer) -> None:
         queue = self._owner(self._receive_rings, slot.address)
-        at = self._context.coordinates
-        record = OpRecord(
-            engine="pe_ipcq",
-            name="arrival",
-            start_ps=slot.sent_ps,
-            end_ps=self._context.engine.now_ps,
-            cube=at.cube,
-            pe=at.pe,
-            address=slot.address,
-            nbytes=slot.total,
-            flow=slot.flow,
-            flow_end=True,
-        )
-        times = None if slot.train is None else slot.train.times
-        self._context.record(record, times=times)
-        base, size = queue.pair.rx_base, queue.pair.slot_size
-        assert base is not None
+        now_ps = self.engine.now_ps
+        records.add_arrival(self._log, "pe_ipcq", slot, now_ps, self._at_cube, self._at_pe)
+        base, size = queue.rx_base, queue.slot_size
         # The last packet of a slot names an address inside of it, and the arrival repeats that.
         address = base + (slot.address - base) // size * size
-        queue.fill(Slot(address, slot.total, ELEMENTS[slot.element], slot.call))
-
-    def _credited(self, packet: Packet) -> None:
-        self._owner(self._send_rings, packet.transfer.address).credit()
+        element = ELEMENTS[slot.element]
+        queue.fill(queue_states.new_slot(address, slot.total, element, slot.call))
 
     def _owner(self, rings: RingsByAddress, address: int) -> QueueState:
         queue = rings.owner(address)
@@ -176,23 +179,3 @@ class ReferencePeIpcq:
                 f"address {address:#x} belongs to none of its rings",
             )
         return queue
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    PeIpcq = ReferencePeIpcq
-else:
-    from sip_node.compiled.ipcq import IpcqArrivals
-
-    class PeIpcq(IpcqArrivals, ReferencePeIpcq):
-        """The reference, whose arrivals are in C."""
-
-        def __init__(self, context: PeContext) -> None:
-            super().__init__(context)
-            self.bind(
-                engine=context.engine,
-                context=context,
-                owner=self._owner,
-                ready=self.sends.ready,
-                kinds=(Kind.IPCQ_ARRIVAL, Kind.IPCQ_CREDIT),
-                elements=ELEMENTS,
-            )

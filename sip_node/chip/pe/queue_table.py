@@ -1,20 +1,22 @@
 """A queue table of a PE: the queue pairs of one algorithm of one process group, by direction."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.errors import InvariantError
 from runtime.core.requests import QueuePair, Transfer
 from runtime.model.addresses import AddressMap
 from runtime.wire.reports import QueuePointers
-from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
+from sip_node.chip.fabric import packet as packets
+from sip_node.chip.fabric.packet import Kind
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.queue_state import QueueState, Slot
 from sip_node.chip.pe.slot_trace import decoded
+from sip_node.kernel.outlet import Outlet
+
+_CREDIT, _READY = Kind.IPCQ_CREDIT, Kind.IPCQ_READY
 
 
-class ReferenceQueueTable:
+class QueueTable:
     """The queues of table `name` of one PE, by direction.
 
     `listener`, if there is one, receives the direction of every slot that has become full, except
@@ -24,7 +26,9 @@ class ReferenceQueueTable:
     """
 
     def __init__(self, name: str, pairs: Sequence[QueuePair], context: PeContext) -> None:
-        self.name, self._context = name, context
+        self.name, self._context, self._engine = name, context, context.engine
+        self._outlet = Outlet(context.fabric, context.node)
+        self._sip, self._node = context.coordinates.sip, context.node
         # Sorted, so that the order of the directions does not depend on that of their installation.
         self._queues = {
             pair.direction: QueueState(name, pair, self._announce)
@@ -64,19 +68,9 @@ class ReferenceQueueTable:
         """The number of slots of a direction that are full and were not taken."""
         return len(self._queues[direction].arrived)
 
-    def head_address(self, direction: str) -> int:
-        """The address of the oldest full slot of a direction that was not taken."""
-        return self._queues[direction].arrived[0].address
-
-    def take(self, direction: str) -> Slot | None:
-        """The oldest full slot of a direction, or None; the caller keeps it until `release`."""
-        arrived = self._queues[direction].arrived
-        return arrived.popleft() if arrived else None
-
-    def release(self, direction: str) -> None:
-        """The oldest slot taken has been read: return its credit to the sender."""
-        queue = self._queues[direction]
-        self._notify(queue.pair, Kind.IPCQ_CREDIT, queue.release())
+    def return_credit(self, queue: QueueState) -> None:
+        """The oldest slot taken from a queue has been read: return its credit to the sender."""
+        self._notify(queue, _CREDIT, queue.release(), "")
 
     def post(self, call: str, listener: Callable[[str], None]) -> None:
         """Post the receive of the message `call`: `listener` receives the direction of its slots,
@@ -86,9 +80,8 @@ class ReferenceQueueTable:
 
     def ready(self, call: str, transfer: Transfer) -> None:
         """Notify the sender of the message `call` that its receive is posted here."""
-        pair = self._queues[transfer.direction].pair
-        assert pair.rx_base is not None
-        self._notify(pair, Kind.IPCQ_READY, pair.rx_base, f"{call}: {transfer.part}")
+        queue = self._queues[transfer.direction]
+        self._notify(queue, _READY, queue.rx_base, f"{call}: {transfer.part}")
 
     def begin_message(self, direction: str, call: str) -> bool:
         """Whether the next slot belongs to the message `call` and no other one is being received.
@@ -149,33 +142,29 @@ class ReferenceQueueTable:
                 )
                 raise InvariantError(f"{where} {direction}", law)
 
-    def _notify(self, pair: QueuePair, kind: Kind, address: int, call: str = "") -> None:
-        """Send a control packet to the peer of a pair."""
-        context = self._context
-        sip, node = context.locate_pe(pair.peer)
+    def _notify(self, queue: QueueState, kind: Kind, address: int, call: str) -> None:
+        """Send a control packet to the peer of a queue."""
+        now_ps = self._engine.now_ps
+        if queue.peer_node < 0:
+            queue.peer_sip, queue.peer_node = self._context.locate_pe(queue.queue_pair.peer)
         # A packet like any other: it takes time, and competes for links with data.
-        notice = FabricTransfer(
-            kind=kind,
-            source_sip=context.coordinates.sip,
-            source_node=context.node,
-            sip=sip,
-            node=node,
-            address=address,
-            sent_ps=context.engine.now_ps,
-            call=call,
-        )
-        packet = Packet(notice, 0, pair.credit_bytes)
-        context.fabric.send(packet, context.node, context.engine.now_ps)
+        notice = packets.new_transfer(kind, self._sip, self._node, queue.peer_sip, queue.peer_node)
+        notice.address, notice.call, notice.sent_ps = address, call, now_ps
+        packet = packets.new_packet(notice, 0, queue.queue_pair.credit_bytes, last=True)
+        self._outlet.send(packet, now_ps)
 
     def _announce(self, direction: str) -> None:
         listener = self._receiving.get(direction)
         if listener is None:
             listener = self.listener
             if self._posted:
-                head = self._queues[direction].arrived[0]
+                head = self._head(direction)
                 listener = self._posted.get(head.call, listener)
         if listener is not None:
             listener(direction)
+
+    def _head(self, direction: str) -> Slot:
+        return self._queues[direction].arrived[0]
 
     def _never_received(self, queue: QueueState) -> str:
         count, call = len(queue.arrived), queue.arrived[0].call
@@ -187,16 +176,3 @@ class ReferenceQueueTable:
     @property
     def _last_call(self) -> str:
         return f"; the last call here was {self.call}" if self.call else ""
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    QueueTable = ReferenceQueueTable
-else:
-    from sip_node.compiled.queue_table import QueuesByDirection
-
-    class QueueTable(QueuesByDirection, ReferenceQueueTable):
-        """The reference, which announces slots and returns credits in C."""
-
-        def __init__(self, name: str, pairs: Sequence[QueuePair], context: PeContext) -> None:
-            super().__init__(name, pairs, context)
-            self.bind(context.engine, context, Kind.IPCQ_CREDIT)

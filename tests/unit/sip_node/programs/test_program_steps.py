@@ -1,4 +1,4 @@
-"""The steps of a program, and the lines of its kernel, in both cores."""
+"""The steps of a program, and the lines of its kernel."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -8,17 +8,11 @@ import pytest
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.run_tables import PROGRAMS, STEPS, Cause
 from runtime.core.trace import OpRecord
-from sip_node.chip.op_log import OpLog, ReferenceOpLog
+from sip_node.chip.op_log import OpLog
 from sip_node.pdes.engine import Engine
-from sip_node.programs.program_steps import (
-    Issued,
-    ProgramOrigin,
-    ProgramSteps,
-    ReferenceProgramSteps,
-)
+from sip_node.programs.program_steps import Issued, ProgramOrigin, ProgramSteps
 from tests.support.recorded import Recorded
 
-CORES = {"core": (OpLog, ProgramSteps), "reference": (ReferenceOpLog, ReferenceProgramSteps)}
 LANGUAGE = """
 def load(steps, *rest):
     return inner(steps, *rest)
@@ -36,11 +30,11 @@ class Pair(NamedTuple):
 class Recording:
     """A program on PE 3 of cube 2 of a SIP with a clock that tests set."""
 
-    def __init__(self, log: Any, steps: Any) -> None:
+    def __init__(self) -> None:
         self.recorded, self.engine = Recorded(), Engine()
-        self.log = log(None, recorder=self.recorded.recorder)
+        self.log = OpLog(None, recorder=self.recorded.recorder)
         origin = ProgramOrigin("add", "kernels", cube=2, pe=3, command=7, line="bench.py:5")
-        self.steps = steps(self.engine, self.log, origin)
+        self.steps = ProgramSteps(self.engine, self.log, origin)
 
     def sleep(self, until_ps: int, value: object = None) -> object:
         self.engine.now_ps = until_ps
@@ -52,9 +46,9 @@ class Recording:
         return self.recorded.rows(STEPS)
 
 
-@pytest.fixture(params=CORES.values(), ids=CORES.keys())
-def recording(request: pytest.FixtureRequest) -> Recording:
-    return Recording(*request.param)
+@pytest.fixture
+def recording() -> Recording:
+    return Recording()
 
 
 def language(module: str) -> Callable[..., object]:

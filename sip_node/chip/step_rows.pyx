@@ -1,5 +1,4 @@
-"""The rows of the steps of programs for the records of a run, in C; see `sip_node.chip.step_rows`.
-"""
+"""The rows of the steps of programs for the records of a run, in C; step_rows.py is interpreted."""
 
 from cpython.ref cimport PyObject
 
@@ -27,14 +26,14 @@ cdef class CodeLines:
 
 
 cdef class StepRows(PackedRows):
-    """The twin of `ReferenceStepRows`."""
+    """See step_rows.py."""
 
     def __init__(self, recorder):
         self.start(recorder, STEPS, sizeof(StepRow), ROWS)
         self.codes = {}
 
     cdef int kernel_line(self) except -1:
-        """The text of the innermost line of a kernel; see `ReferenceStepRows.line`."""
+        """The text of the innermost line of a kernel; see step_rows.py."""
         cdef PyFrameObject *frame = PyEval_GetFrame()
         cdef PyFrameObject *outer
         cdef PyObject *code
@@ -66,6 +65,25 @@ cdef class StepRows(PackedRows):
                 frame = outer
         finally:
             Py_DECREF(<PyObject *> frame)
+
+    cdef long long new_step(self) except -1:
+        """See step_rows.py."""
+        self.numbers += 1
+        return self.numbers - 1
+
+    cdef int add(
+        self, long long step, int program, int operation, int line, long long begin_ps,
+        long long issued_ps, long long end_ps, int cause, long long released_by, int direction,
+        int peer_sip, int peer_cube, int peer_pe, int scratch_bytes
+    ) except -1:
+        """See step_rows.py."""
+        cdef StepRow *row = <StepRow *> self.new_row()
+        row.step, row.program, row.operation, row.line = step, program, operation, line
+        row.begin_ps, row.issued_ps, row.end_ps = begin_ps, issued_ps, end_ps
+        row.cause, row.released_by, row.direction = cause, released_by, direction
+        row.peer_sip, row.peer_cube, row.peer_pe = peer_sip, peer_cube, peer_pe
+        row.scratch_bytes = scratch_bytes
+        return 0
 
     cdef CodeLines lines_of(self, PyFrameObject *frame, PyObject *code):
         cdef CodeLines lines

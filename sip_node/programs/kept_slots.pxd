@@ -1,0 +1,27 @@
+"""The C types of kept_slots.py."""
+
+cimport cython
+
+from sip_node.chip.pe.queue_state cimport QueueState, Slot
+from sip_node.chip.pe.queue_table cimport QueueTable
+
+
+cdef class KeptMessage:
+    cdef QueueState queue
+    cdef long long slots
+    cdef bint released
+
+
+cdef class KeptSlots:
+    cdef QueueTable _queues
+    cdef long long _first
+    cdef long long _end
+    cdef dict _behind
+    cdef dict _used
+
+    @cython.locals(first=Slot)
+    cdef long long keep(self, QueueState queue, long long nbytes) except -2
+    cdef int copied(self, QueueState queue, long long address) except -1
+    cdef int slot_copied(self, QueueState queue) except -1
+    @cython.locals(message=KeptMessage, oldest=KeptMessage, _=cython.longlong)
+    cpdef bint release(self, long long address) except -1

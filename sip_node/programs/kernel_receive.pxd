@@ -1,0 +1,49 @@
+"""The C types of kernel_receive.py."""
+
+cimport cython
+
+from sip_node.chip.completion cimport AnyCompletion
+from sip_node.chip.pe.queue_state cimport QueueState, Slot
+from sip_node.chip.pe.queue_table cimport QueueTable
+from sip_node.compiled.calendar cimport Calendar
+from sip_node.kernel cimport events
+from sip_node.programs.kept_slots cimport KeptSlots
+from sip_node.programs.slot_targets cimport SlotTargets
+from sip_node.programs.posted_receive cimport Receive, ReceiveSteps
+
+
+cdef class Receives(ReceiveSteps):
+    cdef Calendar _engine
+    cdef object _dma
+    cdef QueueTable _queues
+    cdef object _read_tcm
+    cdef object _transfer
+    cdef long long _issue_ps
+    cdef object _faults
+    cdef object _trace
+    cdef str _call
+    cdef list _posted
+    cdef dict _matched
+    cdef KeptSlots _kept
+    cdef Py_ssize_t _turn
+
+    @cython.locals(receive=Receive)
+    cpdef _slot_filled(self, str direction)
+    @cython.locals(receive=Receive)
+    cdef _match(self)
+    cdef str _full_direction(self, Receive receive)
+    cdef bint _has_message(self, str direction) except -1
+    cdef _begin(self, Receive receive)
+    @cython.locals(queue=QueueState, slot=Slot, targets=SlotTargets)
+    cdef _keep_slots(self, Receive receive)
+    @cython.locals(
+        slot=Slot, targets=SlotTargets, address=cython.longlong, joint=AnyCompletion
+    )
+    cdef _read_slot(self, Receive receive)
+    @cython.locals(queue=QueueState, received=list)
+    cdef int slot_copied(self, Receive receive, object data) except -1
+    cdef _complete(self, Receive receive, object data)
+    cdef _refuse_gaps(self, Receive receive, long long nbytes)
+    cdef _fail(self, Receive receive, object problem)
+    cdef object _mismatch(self, Receive receive, Slot slot, long long expected)
+    cdef bint _is_expected(self, Receive receive, Slot slot, long long nbytes) except -1

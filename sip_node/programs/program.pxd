@@ -1,0 +1,24 @@
+"""The C types of program.py."""
+
+cimport cython
+
+from sip_node.chip.completion cimport AnyCompletion, Continuation
+
+
+cdef class Program(Continuation):
+    cdef readonly AnyCompletion finished
+    cdef object _main
+    cdef object _stacks
+    cdef object _clock
+    cdef object _greenlet
+    # The switches to the program and to the event loop.
+    cdef object _to_program
+    cdef object _to_loop
+
+    @cython.locals(completion=AnyCompletion)
+    cpdef call(self, object start, tuple args)
+    @cython.locals(completion=AnyCompletion, call=tuple)
+    cdef _enter(self, object value, object switch)
+
+
+cdef AnyCompletion _called(object start, tuple args)

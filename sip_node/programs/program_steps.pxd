@@ -1,0 +1,29 @@
+"""The C types of program_steps.py."""
+
+cimport cython
+
+from sip_node.chip.step_rows cimport StepRows
+from sip_node.compiled.calendar cimport Calendar
+from sip_node.compiled.op_log cimport OpLog as LogInC
+
+
+cdef class ProgramSteps:
+    cdef public object pair_of
+    cdef public object scratch_bytes
+    cdef Calendar _engine
+    cdef LogInC _log
+    cdef object _origin
+    cdef object _recorder
+    cdef StepRows _rows
+    cdef int _program
+    cdef int _cube
+    cdef int _pe
+    cdef long long _begin_ps
+
+    cdef object _block(
+        self, object blocked, int line, long long issue_ps, object sleep, tuple args
+    )
+    @cython.locals(rows=StepRows, released_by=cython.longlong)
+    cdef int _ended(
+        self, long long number, object blocked, int line, long long begin_ps, long long issue_ps
+    ) except -1
