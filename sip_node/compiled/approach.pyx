@@ -18,7 +18,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from runtime.core.errors import InvariantError
 from sip_node.chip.fabric.packet cimport Packet
 from sip_node.compiled.link_egress cimport LinkEgress
-from sip_node.compiled.sender cimport Sender
+from sip_node.pdes.sender cimport Sender
 from sip_node.compiled.server cimport FifoServer, Service
 from sip_node.compiled.times cimport NEVER_PS, later_ps
 
@@ -49,12 +49,12 @@ cdef class Approach:
         if sender is None:
             sender = self.senders[sip] = Sender(NEVER_PS)
         packet.approach = self
-        return (<Sender> sender).depart(packet.entrance_ps)
+        return (<Sender> sender).departed(packet.entrance_ps)
 
     cdef int reserve(self, Packet packet, long long head_ps, long long tail_ps) except -1:
         """That packet has reserved the link: its head is at the IO NoC at `head_ps`."""
         cdef Coming *coming
-        (<Sender> self.senders[packet.transfer.sip]).enter(packet.entrance_ps)
+        (<Sender> self.senders[packet.transfer.sip]).entered(packet.entrance_ps)
         if self.size == self.capacity:
             self.grow()
         coming = &self.coming[self.size]
@@ -103,9 +103,9 @@ cdef class Lookout:
         cdef list found = []
         for approach in self.listed:
             for sip, sender in approach.senders.items():
-                if sender.size:
+                if sender.in_flight_ps:
                     found.append(
-                        (sip, max(sender.earliest_ps(base_ps), approach.gate_ps(base_ps)))
+                        (sip, max(sender.earliest_send_ps(base_ps), approach.gate_ps(base_ps)))
                     )
         return found
 

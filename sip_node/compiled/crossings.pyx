@@ -16,7 +16,7 @@ from sip_node.compiled.link_egress cimport LinkEgress, LinkEnd
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet, new_packet
 from sip_node.chip.fabric.packet_train cimport new_train, wait_at_link
 from sip_node.compiled.run_block cimport RunBlock
-from sip_node.compiled.sender cimport Sender
+from sip_node.pdes.sender cimport Sender
 from sip_node.compiled.server cimport FifoServer, Service
 
 cdef enum:
@@ -211,7 +211,7 @@ cdef class Crossings(Endpoint):
         if packet.approach is not None:
             self.lookout.cross(packet, &foreseen)
             return egress.pass_foreseen(packet, tail_ps, &foreseen)
-        (<Sender> self.senders[sip]).enter(packet.entrance_ps)
+        (<Sender> self.senders[sip]).entered(packet.entrance_ps)
         if egress.ahead is None:
             egress.pass_on(packet, tail_ps)
             return 0
@@ -225,7 +225,7 @@ cdef class Crossings(Endpoint):
         if sender is None:
             self.send_bounds.departed(sip, entrance_ps)
         else:
-            (<Sender> sender).depart(entrance_ps)
+            (<Sender> sender).departed(entrance_ps)
         return 0
 
     cdef int come(self, Packet packet, long long tail_ps, long long source) except -1:

@@ -17,7 +17,6 @@ from sip_node.chip.pe.data_landing import DataLanding, ReferenceDataLanding
 from sip_node.chip.pe.read_window import ReadWindow, ReferenceReadWindow
 from sip_node.chip.ucie_ports import ReferenceUciePorts, UciePorts
 from sip_node.pdes.engine import Engine, ReferenceEngine
-from sip_node.pdes.sender import ReferenceSender, Sender
 
 
 class LateServer(Server):
@@ -39,7 +38,6 @@ class Core(NamedTuple):
 
     engine: type[ReferenceEngine]
     fabric: type[ReferenceFabric]
-    sender: type[ReferenceSender]
     server: type[ReferenceServer]
     replacement: type[ReferenceServer]
     ports: type[ReferenceUciePorts]
@@ -58,7 +56,6 @@ class Core(NamedTuple):
 REFERENCE = Core(
     engine=ReferenceEngine,
     fabric=ReferenceFabric,
-    sender=ReferenceSender,
     server=ReferenceServer,
     replacement=LateReference,
     ports=ReferenceUciePorts,
@@ -76,7 +73,6 @@ REFERENCE = Core(
 COMPILED = Core(
     engine=Engine,
     fabric=Fabric,
-    sender=Sender,
     server=Server,
     replacement=LateServer,
     ports=UciePorts,

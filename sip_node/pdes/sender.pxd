@@ -1,0 +1,16 @@
+"""The C types of sender.py."""
+
+cimport cython
+
+from sip_node.compiled cimport times
+
+
+cdef class Sender:
+    cdef list in_flight_ps
+    cdef long long _path_ps
+    cdef long long _quiet_ps
+
+    cpdef int departed(self, long long entrance_ps) except -1
+    cpdef int entered(self, long long entrance_ps) except -1
+    @cython.locals(earliest_ps=cython.longlong, entrance_ps=cython.longlong)
+    cpdef long long earliest_send_ps(self, long long base_ps) except -1
