@@ -1,7 +1,7 @@
 """The port of a memory in C: see memory_port.pyx."""
 
 from sip_node.compiled.calendar cimport Calendar
-from sip_node.compiled.memory cimport Memory
+from sip_node.chip.memory.memory cimport Memory
 from sip_node.compiled.memory_packets cimport TransferStore
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.compiled.ports cimport Outlet

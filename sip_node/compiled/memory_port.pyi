@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from sip_node.compiled.memory import Memory
+from sip_node.chip.memory.memory import Memory
 from sip_node.compiled.memory_packets import TransferStore
 
 class MemoryPort(TransferStore):

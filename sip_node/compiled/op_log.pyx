@@ -6,7 +6,6 @@ enter its fields; an `OpRecord` is made of them only where a recording collects 
 
 from runtime.core.sha256 import RunningSha256
 from runtime.core.trace import Operand, OpRecord
-from sip_node.compiled.memory cimport Memory
 from sip_node.compiled.op_rows cimport OpRows
 from sip_node.compiled.op_rows import waited_for
 from sip_node.compiled.operation cimport Operation
@@ -133,7 +132,9 @@ cdef class OpLog:
         self.flush()
         total = self.hash.copy()
         for memory in memories:
-            (<Memory?> memory).add_to(total)
+            for offset, content in memory.contents():
+                total.update(f"{memory.name}@{offset}".encode())
+                total.update(content)
         return total.hexdigest()
 
     cdef int encode(

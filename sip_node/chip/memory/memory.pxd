@@ -15,7 +15,6 @@ cdef class Memory:
     cpdef int write_rows(
         self, long long offset, object rows, long long begin, object data
     ) except -1
-    cdef int add_to(self, object digest) except -1
     cdef char *page(self, long long number, bint made) except? NULL
     cdef int fetch(self, long long offset, char *to, long long nbytes) except -1
     cdef int store(self, long long offset, const char *data, long long nbytes) except -1

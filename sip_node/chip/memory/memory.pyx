@@ -1,4 +1,4 @@
-"""The bytes of one modelled memory, in C; see `sip_node.chip.memory.memory`.
+"""The bytes of one modelled memory, in C. Its version in Python, `memory.py`, has the rules.
 
 A row of a strided block is one copy, as is each of its parts where it crosses into another page.
 """
@@ -10,20 +10,19 @@ from libc.string cimport memcmp, memcpy, memset
 
 from sip_node.compiled.strided_rows cimport Rows, pass_row, rows_from, start_of
 
-cdef enum:
-    # As in the reference: the digest covers whole pages.
+cpdef enum:
+    # The digest covers whole pages.
     PAGE_BYTES = 1 << 16
 
 
 cdef class Memory:
-    """The twin of `ReferenceMemory`."""
+    """A memory of `nbytes`, with the page of the last access at hand."""
 
     def __init__(self, str name, long long nbytes, *, bint data):
         self.name, self.nbytes, self.keeps_data = name, nbytes, data
         self.pages, self.last_number = {}, -1
 
     cpdef bytes read(self, long long offset, long long nbytes):
-        """See `ReferenceMemory.read`."""
         cdef bytes found
         self.check("read", offset, nbytes)
         if not self.keeps_data:
@@ -33,7 +32,6 @@ cdef class Memory:
         return found
 
     cpdef int write(self, long long offset, object data) except -1:
-        """See `ReferenceMemory.write`."""
         cdef Py_buffer view
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
@@ -44,7 +42,6 @@ cdef class Memory:
         return 0
 
     cpdef bytes read_rows(self, long long offset, object rows, long long begin, long long nbytes):
-        """See `ReferenceMemory.read_rows`."""
         cdef bytes found
         cdef char *to
         cdef long long start, count
@@ -65,7 +62,6 @@ cdef class Memory:
     cpdef int write_rows(
         self, long long offset, object rows, long long begin, object data
     ) except -1:
-        """See `ReferenceMemory.write_rows`."""
         cdef Py_buffer view
         cdef long long start, count, done = 0
         cdef Rows left = rows_from(rows, begin)
@@ -82,18 +78,9 @@ cdef class Memory:
         return 0
 
     def contents(self):
-        """See `ReferenceMemory.contents`."""
         for number in sorted(self.pages):
             if not is_zero(self.pages[number]):
                 yield number * PAGE_BYTES, bytes(self.pages[number])
-
-    cdef int add_to(self, object digest) except -1:
-        """Add the name, the offset and the bytes of every page that is not all zero to a hash."""
-        for number in sorted(self.pages):
-            if not is_zero(self.pages[number]):
-                digest.update(f"{self.name}@{number * PAGE_BYTES}".encode())
-                digest.update(self.pages[number])
-        return 0
 
     cdef int check(self, str access, long long offset, long long nbytes) except -1:
         if not 0 <= offset <= self.nbytes - nbytes:
