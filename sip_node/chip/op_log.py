@@ -77,6 +77,29 @@ class ReferenceOpLog:
         if len(self._chunk) >= CHUNK_RECORDS:
             self.flush()
 
+    def add_crossing(
+        self,
+        *,
+        engine: str,
+        name: str,
+        start_ps: int,
+        end_ps: int,
+        address: int,
+        nbytes: int,
+        requested_ps: int,
+        times: QueueTimes | None,
+    ) -> None:
+        """Append the crossing of a transfer to another SIP, which waits for the link only."""
+        record = OpRecord(
+            engine=engine,
+            name=name,
+            start_ps=start_ps,
+            end_ps=end_ps,
+            address=address,
+            nbytes=nbytes,
+        )
+        self.add(record, requested_ps, Cause.LINK, times)
+
     def ended_now(self, now_ps: int, cube: int, pe: int) -> int:
         """The index of the latest record if it is of this PE and ends now; else -1."""
         latest = self._latest

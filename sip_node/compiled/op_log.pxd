@@ -34,6 +34,10 @@ cdef class OpLog:
         self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,
         tuple inputs, object flow, object axis, QueueTimes times
     ) except -1
+    cpdef int add_crossing(
+        self, str engine, str name, long long start_ps, long long end_ps, long long address,
+        long long nbytes, long long requested_ps, QueueTimes times
+    ) except -1
     cdef int encode(
         self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,
         tuple inputs, object flow, object axis

@@ -30,6 +30,18 @@ class OpLog:
         cause: str = "",
         times: QueueTimes | None = None,
     ) -> None: ...
+    def add_crossing(
+        self,
+        *,
+        engine: str,
+        name: str,
+        start_ps: int,
+        end_ps: int,
+        address: int,
+        nbytes: int,
+        requested_ps: int,
+        times: QueueTimes | None,
+    ) -> None: ...
     def begin_recording(self) -> list[OpRecord]: ...
     def waits(self, records: list[OpRecord]) -> list[tuple[int, int, QueueTimes | None]]: ...
     def end_recording(self, records: list[OpRecord]) -> None: ...

@@ -5,10 +5,10 @@ enter its fields; an `OpRecord` is made of them only where a recording collects 
 """
 
 from runtime.core.sha256 import RunningSha256
-from runtime.core.trace import Operand, OpRecord
+from runtime.core.trace import IO_CHIPLET, NO_PE, Operand, OpRecord
 from sip_node.compiled.op_rows cimport OpRows
 from sip_node.compiled.op_rows import waited_for
-from sip_node.compiled.operation cimport Operation
+from sip_node.compiled.operation cimport FOR_LINK, Operation
 from sip_node.compiled.packed_bytes cimport PackedBytes
 from sip_node.chip.fabric.packet_train cimport QueueTimes
 from sip_node.compiled.step_rows cimport StepRows
@@ -85,6 +85,18 @@ cdef class OpLog:
             )
         self.pass_on_full()
         return 0
+
+    cpdef int add_crossing(
+        self, str engine, str name, long long start_ps, long long end_ps, long long address,
+        long long nbytes, long long requested_ps, QueueTimes times
+    ) except -1:
+        """See `ReferenceOpLog.add_crossing`."""
+        cdef Operation about
+        about.start_ps, about.end_ps = start_ps, end_ps
+        about.address, about.nbytes = address, nbytes
+        about.cube, about.pe, about.checksum, about.flow_end = IO_CHIPLET, NO_PE, 0, False
+        about.requested_ps, about.waited_for = requested_ps, FOR_LINK
+        return self.enter(engine, name, &about, (), "", (), (), None, None, times)
 
     cpdef long long ended_now(self, long long now_ps, int cube, int pe) except -2:
         """See `ReferenceOpLog.ended_now`."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from sip_node.chip.arriving_transfers import ArrivingTransfers, ReferenceArrivingTransfers
 from sip_node.chip.fabric.egress_stream import EgressStream, ReferenceEgressStream
 from sip_node.chip.fabric.fabric import Fabric, ReferenceFabric
 from sip_node.chip.fabric.packet_switch import PacketSwitch, ReferencePacketSwitch
@@ -11,11 +10,8 @@ from sip_node.chip.fabric.server import ReferenceServer, Server
 from sip_node.chip.memory.memory_packets import MemoryPackets, ReferenceMemoryPackets
 from sip_node.chip.memory.port_turns import PortTurns, ReferencePortTurns
 from sip_node.chip.memory.transaction_queue import ReferenceTransactionQueue, TransactionQueue
-from sip_node.chip.packet_rules import PacketRules, ReferencePacketRules
-from sip_node.chip.packet_runs import PacketRuns, ReferencePacketRuns
 from sip_node.chip.pe.data_landing import DataLanding, ReferenceDataLanding
 from sip_node.chip.pe.read_window import ReadWindow, ReferenceReadWindow
-from sip_node.chip.ucie_ports import ReferenceUciePorts, UciePorts
 from sip_node.pdes.engine import Engine, ReferenceEngine
 
 
@@ -40,10 +36,6 @@ class Core(NamedTuple):
     fabric: type[ReferenceFabric]
     server: type[ReferenceServer]
     replacement: type[ReferenceServer]
-    ports: type[ReferenceUciePorts]
-    runs: type[ReferencePacketRuns]
-    arrivals: type[ReferenceArrivingTransfers]
-    packet_rules: type[ReferencePacketRules]
     data_landing: Callable[..., Any]
     egress_stream: Callable[..., Any]
     memory_packets: Callable[..., Any]
@@ -58,10 +50,6 @@ REFERENCE = Core(
     fabric=ReferenceFabric,
     server=ReferenceServer,
     replacement=LateReference,
-    ports=ReferenceUciePorts,
-    runs=ReferencePacketRuns,
-    arrivals=ReferenceArrivingTransfers,
-    packet_rules=ReferencePacketRules,
     data_landing=ReferenceDataLanding,
     egress_stream=ReferenceEgressStream,
     memory_packets=ReferenceMemoryPackets,
@@ -75,10 +63,6 @@ COMPILED = Core(
     fabric=Fabric,
     server=Server,
     replacement=LateServer,
-    ports=UciePorts,
-    runs=PacketRuns,
-    arrivals=ArrivingTransfers,
-    packet_rules=PacketRules,
     data_landing=DataLanding,
     egress_stream=EgressStream,
     memory_packets=MemoryPackets,
