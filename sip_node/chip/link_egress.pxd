@@ -2,9 +2,9 @@
 
 cimport cython
 
-cimport sip_node.compiled.op_log as op_logs
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.chip.fabric.packet_train cimport PacketTrain, QueueTimes
+from sip_node.chip.op_log cimport OpLog
 from sip_node.compiled.calendar cimport Calendar
 from sip_node.compiled.server cimport FifoServer, Service
 from sip_node.kernel cimport packet_ports
@@ -35,7 +35,7 @@ cdef class LinkEgress:
     # The port as it is after the last crossing that was foreseen; see approach.pyx.
     cdef FifoServer ahead
     cdef LinkEnd end
-    cdef op_logs.OpLog _log
+    cdef OpLog _log
     cdef long long _source
     cdef dict _begun
 

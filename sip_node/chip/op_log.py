@@ -1,27 +1,25 @@
 """The op log of one SIP: records in the order of their completion, and the digest over them."""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.run_tables import NONE, Cause
 from runtime.core.sha256 import RunningSha256
 from runtime.core.trace import OpRecord
 from runtime.wire.reports import DevicePrint, SlotTransfer
 from sip_node.chip.fabric.packet_train import QueueTimes
 from sip_node.chip.memory.memory import Memory
-from sip_node.chip.op_rows import ReferenceOpRows
+from sip_node.chip.op_rows import OpRows
 from sip_node.chip.run_recorder import RunRecorder
-from sip_node.chip.step_rows import ReferenceStepRows
+from sip_node.chip.step_rows import StepRows
 
 CHUNK_RECORDS = 1024
 """At most 65,535: the array header of a chunk then has at most three bytes."""
 _encoder = msgspec.msgpack.Encoder()
 
 
-class ReferenceOpLog:
+class OpLog:
     """Collects records, and keeps a running hash of all of them. `sink` takes them in chunks, each
     the MessagePack array of its records.
 
@@ -41,8 +39,8 @@ class ReferenceOpLog:
     ) -> None:
         self._sink, self._written, self.transferred = sink, written, transferred
         self.printed, self.recorder = printed, recorder
-        self._rows = None if recorder is None else ReferenceOpRows(recorder)
-        self.steps = None if recorder is None else ReferenceStepRows(recorder)
+        self._rows = None if recorder is None else OpRows(recorder)
+        self.steps = None if recorder is None else StepRows(recorder)
         self._chunk: list[OpRecord] = []
         self._recordings: list[list[OpRecord]] = []
         self._hash = RunningSha256()
@@ -61,6 +59,8 @@ class ReferenceOpLog:
         It was requested at `requested_ps`, without which it started at once, and has waited for
         `cause` since. Its packets have queued for `times`, in a run with records.
         """
+        if type(record) is not OpRecord:
+            raise TypeError(f"{record!r} is no op record")
         if self._rows is not None:
             self._rows.add(
                 record, record.start_ps if requested_ps is None else requested_ps, cause, times
@@ -155,9 +155,3 @@ class ReferenceOpLog:
 def _array_header_bytes(length: int) -> int:
     """The bytes of MessagePack before the elements of an array."""
     return 1 if length < 16 else 3
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    OpLog = ReferenceOpLog
-else:
-    from sip_node.compiled.op_log import OpLog  # noqa: F401 - the name of this module

@@ -6,7 +6,7 @@ from runtime.core.run_tables import STEPS
 from sip_node.chip.run_recorder import RunRecorder
 
 
-class ReferenceStepRows:
+class StepRows:
     """Packs the rows of one SIP for `recorder`."""
 
     def __init__(self, recorder: RunRecorder) -> None:

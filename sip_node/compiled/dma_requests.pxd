@@ -3,7 +3,7 @@
 from sip_node.compiled.calendar cimport Actor, Calendar
 from sip_node.compiled.egress_stream cimport EgressStream
 from sip_node.chip.memory.memory cimport Memory
-from sip_node.compiled.op_log cimport OpLog
+from sip_node.chip.op_log cimport OpLog
 from sip_node.chip.fabric.packet_train cimport QueueTimes
 from sip_node.compiled.read_window cimport ReadWindow
 from sip_node.chip.fabric.packet cimport FabricTransfer

@@ -2,7 +2,7 @@
 
 from sip_node.compiled.calendar cimport Calendar
 from sip_node.compiled.hops cimport Endpoint
-from sip_node.compiled.op_log cimport OpLog
+from sip_node.chip.op_log cimport OpLog
 from sip_node.compiled.queue_state cimport QueueState
 from sip_node.chip.fabric.packet cimport FabricTransfer
 

@@ -3,7 +3,7 @@
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.hops cimport Endpoint
-from sip_node.compiled.op_log cimport OpLog
+from sip_node.chip.op_log cimport OpLog
 from sip_node.compiled.operation cimport FOR_NOTHING, Operation
 from sip_node.compiled.queue_state cimport QueueState, new_slot
 

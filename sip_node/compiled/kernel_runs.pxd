@@ -5,7 +5,7 @@ from sip_node.compiled.calendar cimport Calendar
 from sip_node.compiled.completion cimport Continuation
 from sip_node.compiled.control_port cimport ControlPort
 from sip_node.compiled.hops cimport Endpoint
-from sip_node.compiled.op_log cimport OpLog
+from sip_node.chip.op_log cimport OpLog
 
 
 cdef class KernelRun(Continuation):

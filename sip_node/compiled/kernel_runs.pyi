@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+from sip_node.chip.op_log import OpLog
 from sip_node.compiled.calendar import Calendar
 from sip_node.compiled.control_port import ControlPort
 from sip_node.compiled.hops import Endpoint
-from sip_node.compiled.op_log import OpLog
 
 class KernelRuns(Endpoint):
     def bind(

@@ -8,7 +8,7 @@ from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.completion cimport Completion, Continuation
 from sip_node.compiled.control_port cimport ControlPort
 from sip_node.compiled.hops cimport Endpoint
-from sip_node.compiled.op_log cimport OpLog
+from sip_node.chip.op_log cimport OpLog
 from sip_node.compiled.operation cimport FOR_LAUNCH, Operation
 from sip_node.chip.fabric.packet cimport Packet
 

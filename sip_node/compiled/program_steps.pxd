@@ -1,8 +1,8 @@
 """The steps of programs in C: see program_steps.pyx."""
 
 from sip_node.compiled.calendar cimport Calendar
-from sip_node.compiled.op_log cimport OpLog
-from sip_node.compiled.step_rows cimport StepRows
+from sip_node.chip.op_log cimport OpLog
+from sip_node.chip.step_rows cimport StepRows
 
 
 cdef class ProgramSteps:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sip_node.compiled.step_rows import StepRows
+from sip_node.chip.step_rows import StepRows
 
 class ProgramSteps:
     pair_of: Any

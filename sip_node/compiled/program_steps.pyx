@@ -2,8 +2,8 @@
 
 from runtime.core.run_tables import Cause
 from sip_node.compiled.calendar cimport Calendar
-from sip_node.compiled.op_log cimport OpLog
-from sip_node.compiled.step_rows cimport StepRow, StepRows
+from sip_node.chip.op_log cimport OpLog
+from sip_node.chip.step_rows cimport StepRow, StepRows
 
 cdef object NO_CAUSE = Cause.NONE
 cdef object PEER = Cause.PEER

@@ -8,7 +8,7 @@ import pytest
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.run_tables import PROGRAMS, STEPS, Cause
 from runtime.core.trace import OpRecord
-from sip_node.chip.op_log import OpLog, ReferenceOpLog
+from sip_node.chip.op_log import OpLog
 from sip_node.pdes.engine import Engine
 from sip_node.programs.program_steps import (
     Issued,
@@ -18,7 +18,7 @@ from sip_node.programs.program_steps import (
 )
 from tests.support.recorded import Recorded
 
-CORES = {"core": (OpLog, ProgramSteps), "reference": (ReferenceOpLog, ReferenceProgramSteps)}
+CORES = {"core": ProgramSteps, "reference": ReferenceProgramSteps}
 LANGUAGE = """
 def load(steps, *rest):
     return inner(steps, *rest)
@@ -36,9 +36,9 @@ class Pair(NamedTuple):
 class Recording:
     """A program on PE 3 of cube 2 of a SIP with a clock that tests set."""
 
-    def __init__(self, log: Any, steps: Any) -> None:
+    def __init__(self, steps: Any) -> None:
         self.recorded, self.engine = Recorded(), Engine()
-        self.log = log(None, recorder=self.recorded.recorder)
+        self.log = OpLog(None, recorder=self.recorded.recorder)
         origin = ProgramOrigin("add", "kernels", cube=2, pe=3, command=7, line="bench.py:5")
         self.steps = steps(self.engine, self.log, origin)
 
@@ -54,7 +54,7 @@ class Recording:
 
 @pytest.fixture(params=CORES.values(), ids=CORES.keys())
 def recording(request: pytest.FixtureRequest) -> Recording:
-    return Recording(*request.param)
+    return Recording(request.param)
 
 
 def language(module: str) -> Callable[..., object]:

@@ -1,5 +1,9 @@
-"""The rows of the steps of programs for the records of a run, in C; see `sip_node.chip.step_rows`.
+"""The rows of the steps of programs for the records of a run, in C.
+
+Their version in Python is `step_rows.py`.
 """
+
+from types import FrameType
 
 from cpython.ref cimport PyObject
 
@@ -27,15 +31,41 @@ cdef class CodeLines:
 
 
 cdef class StepRows(PackedRows):
-    """The twin of `ReferenceStepRows`."""
+    """Packs the rows of one SIP."""
 
     def __init__(self, recorder):
         self.start(recorder, STEPS, sizeof(StepRow), ROWS)
         self.codes = {}
 
+    cpdef long long new_step(self) except -1:
+        self.numbers += 1
+        return self.numbers - 1
+
+    cpdef int line(self, object frame) except -1:
+        if frame is None:
+            return self.recorder.unknown_line()
+        if type(frame) is not FrameType:
+            raise TypeError(f"{frame!r} is no frame")
+        return self.line_from(<PyFrameObject *> frame)
+
+    cpdef int add(
+        self, long long step, int program, int operation, int line, long long begin_ps,
+        long long issued_ps, long long end_ps, int cause, long long released_by, int direction,
+        int peer_sip, int peer_cube, int peer_pe, int scratch_bytes
+    ) except -1:
+        cdef StepRow *row = <StepRow *> self.new_row()
+        row.step, row.program, row.operation, row.line = step, program, operation, line
+        row.begin_ps, row.issued_ps, row.end_ps = begin_ps, issued_ps, end_ps
+        row.cause, row.released_by, row.direction = cause, released_by, direction
+        row.peer_sip, row.peer_cube, row.peer_pe = peer_sip, peer_cube, peer_pe
+        row.scratch_bytes = scratch_bytes
+        return 0
+
     cdef int kernel_line(self) except -1:
-        """The text of the innermost line of a kernel; see `ReferenceStepRows.line`."""
-        cdef PyFrameObject *frame = PyEval_GetFrame()
+        """`line` from the frame of Python that is executed."""
+        return self.line_from(PyEval_GetFrame())
+
+    cdef int line_from(self, PyFrameObject *frame) except -1:
         cdef PyFrameObject *outer
         cdef PyObject *code
         cdef CodeLines lines

@@ -1,22 +1,23 @@
-"""The op log of one SIP in C; see `sip_node.chip.op_log`.
+"""The op log of one SIP in C. Its version in Python, `op_log.py`, has the rules.
 
-A record is encoded when it is added: its bytes are hashed, and are what a sink gets. The twins
+A record is encoded when it is added: its bytes are hashed, and are what a sink gets. Classes in C
 enter its fields; an `OpRecord` is made of them only where a recording collects them.
 """
 
 from runtime.core.sha256 import RunningSha256
 from runtime.core.trace import IO_CHIPLET, NO_PE, Operand, OpRecord
-from sip_node.compiled.op_rows cimport OpRows
-from sip_node.compiled.op_rows import waited_for
+from sip_node.chip.op_rows cimport OpRows
+from sip_node.chip.op_rows import waited_for
 from sip_node.compiled.operation cimport FOR_LINK, Operation
 from sip_node.compiled.packed_bytes cimport PackedBytes
 from sip_node.chip.fabric.packet_train cimport QueueTimes
-from sip_node.compiled.step_rows cimport StepRows
+from sip_node.chip.step_rows cimport StepRows
 from sip_node.compiled.struct_fields cimport field_at, offset_of
 
-cdef enum:
-    # As in the reference.
+cpdef enum:
     CHUNK_RECORDS = 1024
+
+cdef enum:
     HASHED_BYTES = 1 << 16
 
 cdef object operand_type = Operand
@@ -29,7 +30,7 @@ cdef Py_ssize_t[16] FIELDS = [offset_of(OpRecord, name) for name in OpRecord.__s
 
 
 cdef class OpLog:
-    """The twin of `ReferenceOpLog`."""
+    """Collects records as bytes, and keeps a running hash of them."""
 
     def __init__(self, sink, written=None, transferred=None, printed=None, recorder=None):
         self.sink, self.written, self.transferred = sink, written, transferred
@@ -40,7 +41,6 @@ cdef class OpLog:
         self.recordings = []
 
     def add(self, record not None, requested_ps=None, cause="", QueueTimes times=None):
-        """See `ReferenceOpLog.add`."""
         cdef Operation about
         cdef Py_ssize_t *at = FIELDS
         if type(record) is not OpRecord:
@@ -90,7 +90,6 @@ cdef class OpLog:
         self, str engine, str name, long long start_ps, long long end_ps, long long address,
         long long nbytes, long long requested_ps, QueueTimes times
     ) except -1:
-        """See `ReferenceOpLog.add_crossing`."""
         cdef Operation about
         about.start_ps, about.end_ps = start_ps, end_ps
         about.address, about.nbytes = address, nbytes
@@ -99,7 +98,6 @@ cdef class OpLog:
         return self.enter(engine, name, &about, (), "", (), (), None, None, times)
 
     cpdef long long ended_now(self, long long now_ps, int cube, int pe) except -2:
-        """See `ReferenceOpLog.ended_now`."""
         if (
             not self.count or self.latest_end_ps != now_ps
             or self.latest_cube != cube or self.latest_pe != pe
@@ -108,7 +106,6 @@ cdef class OpLog:
         return self.count - 1
 
     def begin_recording(self):
-        """See `ReferenceOpLog.begin_recording`."""
         records = []
         self.recordings.append((records, []))
         return records
@@ -121,16 +118,13 @@ cdef class OpLog:
         raise ValueError("records of no recording")
 
     def end_recording(self, records):
-        """See `ReferenceOpLog.end_recording`."""
         self.recordings = [each for each in self.recordings if each[0] is not records]
 
     def add_written(self, data):
-        """See `ReferenceOpLog.add_written`."""
         if self.written is not None:
             self.written(data)
 
     def flush(self):
-        """See `ReferenceOpLog.flush`."""
         self.hash_encoded()
         if self.rows is not None:
             self.rows.pass_on()
@@ -140,7 +134,6 @@ cdef class OpLog:
             self.hashed = self.in_chunk = 0
 
     def digest(self, memories):
-        """See `ReferenceOpLog.digest`."""
         self.flush()
         total = self.hash.copy()
         for memory in memories:

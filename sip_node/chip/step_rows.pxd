@@ -58,3 +58,11 @@ cdef class StepRows(PackedRows):
     cdef CodeLines lines_of(self, PyFrameObject *frame, PyObject *code)
     cdef int line_at(self, CodeLines lines, PyFrameObject *frame) except -1
     cdef int kernel_line(self) except -1
+    cdef int line_from(self, PyFrameObject *frame) except -1
+    cpdef long long new_step(self) except -1
+    cpdef int line(self, object frame) except -1
+    cpdef int add(
+        self, long long step, int program, int operation, int line, long long begin_ps,
+        long long issued_ps, long long end_ps, int cause, long long released_by, int direction,
+        int peer_sip, int peer_cube, int peer_pe, int scratch_bytes
+    ) except -1

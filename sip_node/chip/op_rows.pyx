@@ -1,4 +1,5 @@
-"""The rows of operations for the records of a run, in C; see `sip_node.chip.op_rows`."""
+"""The rows of operations for the records of a run, in C. Their version in Python is `op_rows.py`.
+"""
 
 from runtime.core.run_tables import OPS, Cause
 from runtime.core.trace import Operand
@@ -27,7 +28,7 @@ def waited_for(cause):
 
 
 cdef class OpRows(PackedRows):
-    """The twin of `ReferenceOpRows`."""
+    """Packs the rows of one SIP."""
 
     def __init__(self, recorder):
         cdef int index

@@ -1,10 +1,10 @@
 """The op log of one SIP in C: see op_log.pyx."""
 
-from sip_node.compiled.op_rows cimport OpRows
+from sip_node.chip.op_rows cimport OpRows
 from sip_node.compiled.operation cimport Operation
 from sip_node.compiled.packed_bytes cimport PackedBytes
 from sip_node.chip.fabric.packet_train cimport QueueTimes
-from sip_node.compiled.step_rows cimport StepRows
+from sip_node.chip.step_rows cimport StepRows
 
 
 cdef class OpLog:
