@@ -6,7 +6,7 @@ from runtime.core.simtime import NEVER_PS
 from sip_node.kernel.arrival_queue import ArrivalQueue
 
 keys = st.lists(
-    st.tuples(st.integers(0, NEVER_PS - 1), st.integers(0, 3), st.integers(0, 5)),
+    st.tuples(st.sampled_from([0, 1, NEVER_PS - 1]), st.integers(0, 3), st.integers(0, 5)),
     unique=True,
     max_size=40,
 )
