@@ -99,7 +99,7 @@ cdef class Lookout:
         cdef list found = []
         for approach in self.listed:
             for sip, sender in approach.senders.items():
-                if sender.in_flight_ps:
+                if sender.in_flight_ps.size:
                     found.append(
                         (sip, max(sender.earliest_send_ps(base_ps), approach.gate_ps(base_ps)))
                     )

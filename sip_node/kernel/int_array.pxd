@@ -10,4 +10,6 @@ cdef class IntArray:
     cdef Py_ssize_t capacity
 
     cpdef Py_ssize_t first_from(self, long long value) noexcept
+    cpdef int append(self, long long value) except -1
+    cpdef bint remove(self, long long value) noexcept
     cpdef int replace(self, Py_ssize_t first, Py_ssize_t last, long long value) except -1

@@ -20,6 +20,21 @@ cdef class IntArray:
                 high = middle
         return low
 
+    cpdef int append(self, long long value) except -1:
+        return self.replace(self.size, self.size, value)
+
+    cpdef bint remove(self, long long value) noexcept:
+        cdef Py_ssize_t index = 0
+        while index < self.size and self.values[index] != value:
+            index += 1
+        if index == self.size:
+            return False
+        self.size -= 1
+        memmove(
+            &self.values[index], &self.values[index + 1], (self.size - index) * sizeof(long long)
+        )
+        return True
+
     cpdef int replace(self, Py_ssize_t first, Py_ssize_t last, long long value) except -1:
         cdef Py_ssize_t size = self.size + 1 - (last - first)
         cdef void *grown

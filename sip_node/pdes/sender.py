@@ -9,6 +9,7 @@ way are the largest gain in parallelism that an LP has (measured: 1.7 to 8 times
 from runtime.core.errors import InvariantError
 from runtime.core.simtime import format_ps
 from sip_node.compiled import times
+from sip_node.kernel.int_array import IntArray
 
 
 class Sender:
@@ -33,7 +34,7 @@ class Sender:
     def __init__(self, path_ps: int) -> None:
         self._path_ps = path_ps
         self._quiet_ps = 0
-        self.in_flight_ps: list[int] = []
+        self.in_flight_ps = IntArray()
 
     def quiet_until(self, time_ps: int) -> None:
         """No decision to send before `time_ps`; a later time that was declared before stays."""
@@ -49,13 +50,11 @@ class Sender:
         Raises `InvariantError` if no message departed with this time.
         """
         # Messages may overtake each other, and two may have the same time: remove one. They enter
-        # nearly in the order of their departures, so it is at the front of the list.
-        try:
-            self.in_flight_ps.remove(entrance_ps)
-        except ValueError:
+        # nearly in the order of their departures, so it is at the front of the array.
+        if not self.in_flight_ps.remove(entrance_ps):
             raise InvariantError(
                 "sender", f"no message departed for the channel at {format_ps(entrance_ps)}"
-            ) from None
+            )
 
     def earliest_send_ps(self, base_ps: int) -> int:
         """No message of this component is posted earlier.
@@ -64,6 +63,6 @@ class Sender:
         """
         # The next decision comes at `base_ps` at the earliest, then the message takes the path.
         earliest_ps = times.later_ps(max(base_ps, self._quiet_ps), self._path_ps)
-        for entrance_ps in self.in_flight_ps:
-            earliest_ps = min(earliest_ps, max(base_ps, entrance_ps))
+        for index in range(self.in_flight_ps.size):
+            earliest_ps = min(earliest_ps, max(base_ps, self.in_flight_ps.values[index]))
         return earliest_ps

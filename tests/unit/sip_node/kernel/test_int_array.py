@@ -34,3 +34,18 @@ def test_one_integer_replaces_several(values: list[int], data: st.DataObject) ->
     assert array.size == len(values)
     for each in range(-2, 101):
         assert array.first_from(each) == sum(value < each for value in values)
+
+
+@given(st.lists(st.integers(0, 5), max_size=40), st.lists(st.integers(0, 5), max_size=40))
+def test_integers_are_removed_one_at_a_time(values: list[int], removed: list[int]) -> None:
+    array, values = IntArray(), sorted(values)
+    for value in values:
+        array.append(value)
+    for value in removed:
+        assert array.remove(value) == (value in values)
+        if value in values:
+            values.remove(value)
+        assert array.size == len(values)
+    # The others keep their order.
+    for value in range(7):
+        assert array.first_from(value) == sum(each < value for each in values)
