@@ -8,8 +8,8 @@ all LPs of a run share. The fields of `PacketRun` follow each other, as those of
     X or none        a word, 0 for none; 1, then X
     X[]              a word, the number of entries; then the entries
 
-So a program in C packs and checks a block without an object for each number: the compiled core has
-a twin of this module. The structs decide what is valid; here they are read by reflection.
+So a program in C packs and checks a block without an object for each number, as `run_block.pyx`
+of the LP does. The structs decide what is valid; here they are read by reflection.
 """
 
 from functools import cache
@@ -72,7 +72,7 @@ def run_of(message: Message) -> PacketRun:
 
 
 def word_limits() -> dict[str, Any]:
-    """(least, most) for the fields of a block that are words, in their order: for the twin in C."""
+    """(least, most) for the fields of a block that are words, in their order, for programs in C."""
     header = _limits(TransferHeader)
     return {
         "number": [_limits(PacketRun)["number"]],

@@ -5,29 +5,29 @@ has the number of its transfer; so a transfer is one object here as well, whose 
 its last packet.
 """
 
-from collections.abc import Iterator, Mapping
-from operator import add
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from collections.abc import Mapping
+from typing import NoReturn, Protocol
 
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.errors import ProtocolError
 from runtime.wire.frames import Message
-from runtime.wire.packet_blocks import run_of
-from runtime.wire.packets import CARRIERS, PacketRun, TransferHeader
-from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
-from sip_node.chip.packet_runs import MANY_PACKETS
-from sip_node.chip.strided_block import StridedBlock
+from runtime.wire.packets import CARRIERS, PacketKind
+from sip_node.chip.fabric import packet as packets
+from sip_node.chip.fabric.packet import FabricTransfer, Kind
+from sip_node.chip.run_block import RunBlock, run_of
+
+MANY_PACKETS = CARRIERS | {PacketKind.READ, PacketKind.LINK_CREDIT}
+"""Kinds of transfers with several packets; of LINK_CREDIT these are the credits of one step."""
 
 
 class ReceivingEnd(Protocol):
     """Where packets of another LP enter a SIP."""
 
-    def arrive_run(self, source: int, transfer: FabricTransfer, run: PacketRun) -> str:
+    def arrive_run(self, source: int, transfer: FabricTransfer, run: RunBlock) -> str:
         """The packets of a run come; returns the rule of the link that one of them breaks."""
         ...
 
 
-class ReferencePartialTransfer:
+class PartialTransfer:
     """A transfer of which some packets have come, and the bytes in them."""
 
     __slots__ = ("nbytes", "transfer")
@@ -37,17 +37,15 @@ class ReferencePartialTransfer:
         self.nbytes = 0
 
 
-class ReferenceArrivingTransfers:
+class ArrivingTransfers:
     """The transfers that other LPs send to the SIPs of this one, from first to last message.
 
     `lp_of` gives the LP of a SIP. What breaks a rule is a `ProtocolError` of the sending LP.
     """
 
-    _partial = ReferencePartialTransfer
-
     def __init__(self, lp_of: Mapping[int, int]) -> None:
         self._lp_of = lp_of
-        self._begun: dict[tuple[int, int, int], ReferencePartialTransfer] = {}
+        self._begun: dict[tuple[int, int, int], PartialTransfer] = {}
         self._next: dict[tuple[int, int], int] = {}
 
     def check_at_rest(self) -> None:
@@ -67,16 +65,16 @@ class ReferenceArrivingTransfers:
         if fault:
             raise ProtocolError(self._peer(message.source), fault)
 
-    def transfer(self, message: Message, run: PacketRun) -> FabricTransfer:
+    def transfer(self, message: Message, run: RunBlock) -> FabricTransfer:
         """The transfer that the run of a message belongs to; with its last packet, its payload."""
         source, target, number = key = message.source, message.target, run.number
         begun = self._begun.get(key)
-        if run.header is not None:
+        if run.begins:
             due = self._next.get((source, target), 0)
             if number != due:
                 self._refuse(message, number, f"begins, the next to begin is number {due}")
             self._next[source, target] = due + 1
-            begun = self._begun[key] = self._partial(transfer_of(run.header))
+            begun = self._begun[key] = PartialTransfer(_transfer_of(run))
         elif begun is None:
             self._refuse(message, number, "continues, but has not begun or has ended")
         fault = _fault(begun, run, len(message.payload))
@@ -95,7 +93,7 @@ class ReferenceArrivingTransfers:
         return f"LP {self._lp_of[source]}"
 
 
-def _fault(begun: ReferencePartialTransfer, run: PacketRun, payload_bytes: int) -> str:
+def _fault(begun: PartialTransfer, run: RunBlock, payload_bytes: int) -> str:
     """The rule that the next run of a transfer breaks, or nothing; counts its bytes."""
     fault = _packet_fault(begun, run)
     total = begun.transfer.total
@@ -106,30 +104,24 @@ def _fault(begun: ReferencePartialTransfer, run: PacketRun, payload_bytes: int) 
     return fault and f"({_described(begun.transfer)}) {fault}"
 
 
-def _packet_fault(begun: ReferencePartialTransfer, run: PacketRun) -> str:
-    kind, total = begun.transfer.kind, begun.transfer.total
-    begun.nbytes += sum(run.sizes)
+def _packet_fault(begun: PartialTransfer, run: RunBlock) -> str:
+    kind, total, end = begun.transfer.kind, begun.transfer.total, 0
+    # A READ requests what it does not carry.
+    is_read = kind is Kind.READ
+    for index in range(run.packets):
+        size = run.size(index)
+        begun.nbytes += size
+        end = max(end, run.begin(index) + (1 if is_read else size))
     if kind in CARRIERS:
-        if max(map(add, run.begins, run.sizes)) > total:
+        if end > total:
             return "has a packet beyond its end"
         if begun.nbytes > total or (run.ends and begun.nbytes < total):
             return f"has packets of {begun.nbytes:,} B"
-    elif kind is Kind.READ and max(run.begins) >= total:
+    elif is_read and end > total:
         return "has a packet beyond its end"
-    elif kind not in MANY_PACKETS and not (run.ends and len(run.sizes) == 1):
+    elif kind not in MANY_PACKETS and not (run.ends and run.packets == 1):
         return "has more than one packet"
     return ""
-
-
-def packets_of(transfer: FabricTransfer, run: PacketRun) -> Iterator[tuple[int, int, int, Packet]]:
-    """(time of the head, number, time of the tail, packet) for every packet of a run."""
-    to_come = len(run.seqs)
-    for head_ps, seq, tail_ps, begin, size in zip(
-        run.heads_ps, run.seqs, run.tails_ps, run.begins, run.sizes, strict=True
-    ):
-        to_come -= 1
-        last = run.ends and not to_come
-        yield head_ps, seq, head_ps + tail_ps, Packet(transfer, begin, size, last)
 
 
 def _name(source: int, target: int, number: int) -> str:
@@ -140,38 +132,11 @@ def _described(transfer: FabricTransfer) -> str:
     return f"{transfer.kind.name} of {transfer.total:,} B"
 
 
-def transfer_of(header: TransferHeader) -> FabricTransfer:
-    """The transfer that a header describes, without its payload."""
-    flow, rows = header.flow, header.rows
-    return FabricTransfer(
-        kind=Kind(header.kind),
-        source_sip=header.source_sip,
-        source_node=header.source_node,
-        sip=header.sip,
-        node=header.node,
-        address=header.address,
-        tag=header.tag,
-        total=header.total,
-        sent_ps=header.sent_ps,
-        flow=None if flow is None else (flow.source_sip, flow.target_sip, flow.number),
-        rows=None
-        if rows is None
-        else StridedBlock(rows.row_bytes, rows.pitch, rows.plane_rows, rows.plane_pitch),
-        element=header.element,
-        call=header.call,
-    )
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    ArrivingTransfers = ReferenceArrivingTransfers
-else:
-    from sip_node.compiled.arriving_transfers import Arrivals, Partial
-
-    class ArrivingTransfers(Arrivals, ReferenceArrivingTransfers):
-        """The reference, which receives messages in C."""
-
-        _partial = Partial
-
-        def __init__(self, lp_of: Mapping[int, int]) -> None:
-            ReferenceArrivingTransfers.__init__(self, lp_of)
-            self.bind(self._begun, self._next)
+def _transfer_of(run: RunBlock) -> FabricTransfer:
+    """The transfer that a run begins, without its payload."""
+    transfer = packets.new_transfer(run.kind, run.source_sip, run.source_node, run.sip, run.node)
+    transfer.address, transfer.tag = run.address, run.tag
+    transfer.total, transfer.sent_ps = run.total, run.sent_ps
+    transfer.flow, transfer.rows = run.flow, run.rows
+    transfer.element, transfer.call = run.element, run.call
+    return transfer

@@ -26,9 +26,7 @@ from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.stalled import StalledPacket
 from sip_node.chip.link_credits import LinkCredits, LinkNetwork
-from sip_node.chip.link_egress import LinkEgress
-from sip_node.chip.ucie_ports import ReferenceUciePorts
-from sip_node.pdes.inbox import Inbox
+from sip_node.chip.ucie_ports import UciePorts
 
 
 class _EgressPacket(NamedTuple):
@@ -38,10 +36,8 @@ class _EgressPacket(NamedTuple):
     tail_ps: int
 
 
-class CreditedPorts(ReferenceUciePorts):
+class CreditedPorts(UciePorts):
     """The ports of a SIP with `noc.flow_control: credits`."""
-
-    _link_egress, _inbox_of = LinkEgress, Inbox[Packet]
 
     def __init__(self, chip: ChipContext) -> None:
         super().__init__(chip)
@@ -133,7 +129,7 @@ class CreditedPorts(ReferenceUciePorts):
         while queue and self._credits.has_room(network, queue[0].packet.size):
             packet, tail_ps = queue.popleft()
             self._credits.sent(network, packet.size)
-            left_ps = self._cross(packet, tail_ps)
+            left_ps = self.cross(packet, tail_ps)
             self._chip.engine.at(left_ps, self._crossed, packet)
 
     def _crossed(self, packet: Packet) -> None:

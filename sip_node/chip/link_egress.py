@@ -1,30 +1,28 @@
 """The sending end of the UCIe link from a SIP to a neighbour: its port, its latency, its order."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
-
-from runtime.core.compiled.choice import IS_COMPILED
-from runtime.core.run_tables import Cause
-from runtime.core.trace import OpRecord
-from sip_node.chip.fabric.packet import FabricTransfer, Packet
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.op_log import OpLog
+from sip_node.kernel import packet_ports
 from sip_node.pdes.engine import Engine
 
+_NAMES = {kind: kind.name.lower() for kind in Kind}
+"""The names of records; that of an Enum is a function in Python."""
 
-class LinkEnd(Protocol):
+
+class LinkEnd:
     """The other end of a link: a SIP of this LP, or the messages to another LP."""
 
-    def arrive(self, head_ps: int, source: int, seq: int, tail_ps: int, packet: Packet) -> None:
+    def arrive(self, head_ps: int, source: int, seq: int, tail_ps: int, packet: Packet) -> None:  # noqa: ARG002
         """Take a packet whose head arrives there at `head_ps`, its tail at `tail_ps`.
 
         It comes from SIP `source`, and is the `seq`th on the link.
         """
-        ...
+        raise AssertionError("a packet crosses a link that leads nowhere")
 
 
-class _OpenRecord:
+class OpenRecord:
     """A transfer of which some packets have crossed.
 
     The first one came to the port at `requested_ps`. In a run with records, `train` are its packets
@@ -38,7 +36,7 @@ class _OpenRecord:
         self.nbytes = 0
 
 
-class ReferenceLinkEgress:
+class LinkEgress:
     """Serialises the packets of SIP `source` to one neighbour.
 
     `latency_ps` is the time from the departure of a head to its arrival at the IO NoC of the
@@ -48,78 +46,75 @@ class ReferenceLinkEgress:
     def __init__(
         self, engine: Engine, log: OpLog, source: int, port: Server, latency_ps: int
     ) -> None:
-        self._engine, self._log, self._source = engine, log, source
+        self.engine, self._log, self._source = engine, log, source
         self.port, self.latency_ps = port, latency_ps
-        self._arrive: Callable[[int, int, int, int, Packet], None] = _unconnected
-        # Of the transfers with packets to come: the start of the first one, and their bytes.
-        self._begun: dict[FabricTransfer, _OpenRecord] = {}
+        self.fifo = packet_ports.fifo_of(port)
+        self.end = LinkEnd()
+        # Of the transfers with packets to come.
+        self._begun: dict[FabricTransfer, OpenRecord] = {}
         self.sent = 0
 
     def connect(self, end: LinkEnd) -> None:
         """Give all that crosses to `end`."""
-        self._arrive = end.arrive
+        self.end = end
 
     def cross(self, packet: Packet, tail_ps: int) -> int:
         """Send a packet whose head is here now; returns the time when its tail has left."""
-        # Cut-through: the head leaves when the port is free, the tail follows at its bandwidth.
-        start_ps, left_ps = self.port.reserve(self._engine.now_ps, tail_ps, packet.size)
-        self._record(packet, start_ps, left_ps)
-        self._send(packet, start_ps, left_ps)
-        return left_ps
+        service = self.serve(packet, tail_ps)
+        self.depart(packet, service.start_ps, service.tail_ps)
+        return service.tail_ps
 
     def notify(self, packet: Packet) -> None:
         """Send a packet that occupies no bandwidth."""
-        now_ps = self._engine.now_ps
-        self._send(packet, now_ps, now_ps)
+        self.depart(packet, self.engine.now_ps, self.engine.now_ps)
+
+    def serve(self, packet: Packet, tail_ps: int) -> packet_ports.PortService:
+        """Reserve the port for a packet whose head is here now."""
+        # Cut-through: the head leaves when the port is free, the tail follows at its bandwidth.
+        service = packet_ports.served(
+            self.fifo, self.port, self.engine.now_ps, tail_ps, packet.size
+        )
+        self._record(packet, service.start_ps, service.tail_ps)
+        return service
+
+    def depart(self, packet: Packet, head_ps: int, tail_ps: int) -> None:
+        """Give a packet that leaves the port, with its number, to the other end."""
+        # Part of the total order of arrivals: (time, source, seq).
+        seq, latency_ps = self.sent, self.latency_ps
+        self.sent = seq + 1
+        self.end.arrive(head_ps + latency_ps, self._source, seq, tail_ps + latency_ps, packet)
 
     def _record(self, packet: Packet, start_ps: int, left_ps: int) -> None:
         """Add the record of a transfer to the op log with its last packet."""
         transfer = packet.transfer
-        begun = self._begun.pop(transfer, None)
+        begun = self._begun.get(transfer)
         if begun is None:
             train = None if packet.train is None else PacketTrain(QueueTimes())
-            begun = _OpenRecord(start_ps, self._engine.now_ps, train)
+            begun = OpenRecord(start_ps, self.engine.now_ps, train)
+            if not packet.last:
+                self._begun[transfer] = begun
+        elif packet.last:
+            del self._begun[transfer]
         begun.nbytes += packet.size
         if begun.train is not None:
             self._note(begun.train, packet, start_ps, left_ps)
-        if not packet.last:
-            self._begun[transfer] = begun
-            return
-        self._log.add(
-            OpRecord(
+        if packet.last:
+            self._log.add_crossing(
                 engine=self.port.name,
-                name=transfer.kind.name.lower(),
+                name=_NAMES[transfer.kind],
                 start_ps=begun.start_ps,
                 end_ps=left_ps,
                 address=transfer.address,
                 nbytes=begun.nbytes,
-            ),
-            begun.requested_ps,
-            Cause.LINK,
-            None if begun.train is None else begun.train.times,
-        )
+                requested_ps=begun.requested_ps,
+                times=None if begun.train is None else begun.train.times,
+            )
 
     def _note(self, train: PacketTrain, packet: Packet, start_ps: int, left_ps: int) -> None:
         """Add what a packet has queued here to what it has queued in this SIP before."""
-        waited_ps = train.at_link(0, self._engine.now_ps, start_ps, left_ps)
+        waited_ps = train.at_link(0, self.engine.now_ps, start_ps, left_ps)
         if waited_ps:
             packet.queued(waited_ps, self.port.name)
         assert packet.train is not None, "a packet enters a SIP with a train, or starts with one"
         train.times.at_links(packet.link_ps, packet.longest_link)
         train.times.at_memory(packet.train.times.memory_ps)
-
-    def _send(self, packet: Packet, head_ps: int, tail_ps: int) -> None:
-        # Part of the total order of arrivals: (time, source, seq).
-        seq, latency_ps = self.sent, self.latency_ps
-        self.sent = seq + 1
-        self._arrive(head_ps + latency_ps, self._source, seq, tail_ps + latency_ps, packet)
-
-
-def _unconnected(*_crossing: object) -> None:
-    raise AssertionError("a packet crosses a link that leads nowhere")
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    LinkEgress = ReferenceLinkEgress
-else:
-    from sip_node.compiled.link_egress import LinkEgress  # noqa: F401 - the name of this module

@@ -1,18 +1,16 @@
 """The op log of one SIP: records in the order of their completion, and the digest over them."""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.run_tables import NONE, Cause
 from runtime.core.sha256 import RunningSha256
 from runtime.core.trace import OpRecord
 from runtime.wire.reports import DevicePrint, SlotTransfer
 from sip_node.chip.fabric.packet_train import QueueTimes
 from sip_node.chip.memory.memory import Memory
-from sip_node.chip.op_rows import ReferenceOpRows
+from sip_node.chip.op_rows import OpRows
 from sip_node.chip.run_recorder import RunRecorder
 from sip_node.chip.step_rows import StepRows
 
@@ -21,7 +19,7 @@ CHUNK_RECORDS = 1024
 _encoder = msgspec.msgpack.Encoder()
 
 
-class ReferenceOpLog:
+class OpLog:
     """Collects records, and keeps a running hash of all of them. `sink` takes them in chunks, each
     the MessagePack array of its records.
 
@@ -41,7 +39,7 @@ class ReferenceOpLog:
     ) -> None:
         self._sink, self._written, self.transferred = sink, written, transferred
         self.printed, self.recorder = printed, recorder
-        self._rows = None if recorder is None else ReferenceOpRows(recorder)
+        self._rows = None if recorder is None else OpRows(recorder)
         self.steps = None if recorder is None else StepRows(recorder)
         self._chunk: list[OpRecord] = []
         self._recordings: list[list[OpRecord]] = []
@@ -61,6 +59,8 @@ class ReferenceOpLog:
         It was requested at `requested_ps`, without which it started at once, and has waited for
         `cause` since. Its packets have queued for `times`, in a run with records.
         """
+        if type(record) is not OpRecord:
+            raise TypeError(f"{record!r} is no op record")
         if self._rows is not None:
             self._rows.add(
                 record, record.start_ps if requested_ps is None else requested_ps, cause, times
@@ -76,6 +76,29 @@ class ReferenceOpLog:
         # Long runs have more records than fit into memory.
         if len(self._chunk) >= CHUNK_RECORDS:
             self.flush()
+
+    def add_crossing(
+        self,
+        *,
+        engine: str,
+        name: str,
+        start_ps: int,
+        end_ps: int,
+        address: int,
+        nbytes: int,
+        requested_ps: int,
+        times: QueueTimes | None,
+    ) -> None:
+        """Append the crossing of a transfer to another SIP, which waits for the link only."""
+        record = OpRecord(
+            engine=engine,
+            name=name,
+            start_ps=start_ps,
+            end_ps=end_ps,
+            address=address,
+            nbytes=nbytes,
+        )
+        self.add(record, requested_ps, Cause.LINK, times)
 
     def ended_now(self, now_ps: int, cube: int, pe: int) -> int:
         """The index of the latest record if it is of this PE and ends now; else -1."""
@@ -132,9 +155,3 @@ class ReferenceOpLog:
 def _array_header_bytes(length: int) -> int:
     """The bytes of MessagePack before the elements of an array."""
     return 1 if length < 16 else 3
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    OpLog = ReferenceOpLog
-else:
-    from sip_node.compiled.op_log import OpLog  # noqa: F401 - the name of this module

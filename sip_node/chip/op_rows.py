@@ -13,7 +13,7 @@ ROWS = 256
 """Rows that are packed before they are passed on."""
 
 
-class ReferenceOpRows:
+class OpRows:
     """Packs the rows of one SIP for `recorder`."""
 
     def __init__(self, recorder: RunRecorder) -> None:

@@ -4,24 +4,22 @@ The decoder of the wire calls these rules for the header of every transfer, so a
 breaks one is the fault of the LP which sent it, and never reaches the chip.
 """
 
-from typing import TYPE_CHECKING
-
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.model.addresses import AddressMap
 from runtime.model.graph import ChipGraph
 from runtime.wire.frames import Message
-from runtime.wire.packet_blocks import run_of
-from runtime.wire.packets import PacketKind, TransferHeader
 from sip_node.chip.context import ChipSpec
+from sip_node.chip.fabric.packet import Kind
+from sip_node.chip.run_block import RunBlock, run_of
+from sip_node.chip.strided_block import StridedBlock
 
-_TO_MEMORY = frozenset({PacketKind.WRITE, PacketKind.READ, PacketKind.IPCQ_DATA})
+_TO_MEMORY = frozenset({Kind.WRITE, Kind.READ, Kind.IPCQ_DATA})
 """Kinds which access a memory; the others are replies and credits."""
 _RECEIVERS = ("pe", "host")
 """Kinds of nodes which receive replies and credits: they issue the requests."""
 _SENDERS = (*_RECEIVERS, "hbm_ctrl", "sram")
 
 
-class ReferencePacketRules:
+class PacketRules:
     """The rules of one run; all SIPs have the same nodes."""
 
     def __init__(self, spec: ChipSpec) -> None:
@@ -42,51 +40,49 @@ class ReferencePacketRules:
             run = run_of(message)
         except ValueError as error:
             return str(error)
-        return "" if run.header is None else self._header_fault(run.header)
+        return self._header_fault(run) if run.begins else ""
 
-    def _header_fault(self, header: TransferHeader) -> str:
-        sips = (header.source_sip, header.sip)
-        flow = header.flow
-        if flow is not None:
-            sips += (flow.source_sip, flow.target_sip)
-        if max(sips) >= self._sips:
-            return f"SIP {max(sips)} in a run with {self._sips} SIPs"
-        if header.kind is PacketKind.LINK_CREDIT:
-            return self._credit_fault(header)
-        return self._node_fault(header)
+    def _header_fault(self, run: RunBlock) -> str:
+        sip = max(run.source_sip, run.sip)
+        if run.flow is not None:
+            sip = max(sip, run.flow[0], run.flow[1])
+        if sip >= self._sips:
+            return f"SIP {sip} in a run with {self._sips} SIPs"
+        if run.kind == Kind.LINK_CREDIT:
+            return self._credit_fault(run)
+        return self._node_fault(run)
 
-    def _node_fault(self, header: TransferHeader) -> str:
-        if header.source_node not in self._senders:
-            return f"field source_node: node {header.source_node} sends nothing to other SIPs"
+    def _node_fault(self, run: RunBlock) -> str:
+        if run.source_node not in self._senders:
+            return f"field source_node: node {run.source_node} sends nothing to other SIPs"
         # An access outside of a memory would fail inside the memory, on the receiver.
-        if header.kind in _TO_MEMORY:
-            return self._access_fault(header)
-        if header.node not in self._receivers:
-            return f"field node: node {header.node} receives no {header.kind.name}"
+        if run.kind in _TO_MEMORY:
+            return self._access_fault(run)
+        if run.node not in self._receivers:
+            return f"field node: node {run.node} receives no {run.kind.name}"
         return ""
 
-    def _credit_fault(self, header: TransferHeader) -> str:
+    def _credit_fault(self, run: RunBlock) -> str:
         if not self._has_credits:
             return "field kind: LINK_CREDIT in a run without noc.flow_control credits"
-        for field, node in (("source_node", header.source_node), ("node", header.node)):
+        for field, node in (("source_node", run.source_node), ("node", run.node)):
             if node != self._io_noc:
                 return f"field {field}: node {node} is not the IO NoC, where links have credits"
         return ""
 
-    def _access_fault(self, header: TransferHeader) -> str:
-        memory = self._memories.get(header.node)
+    def _access_fault(self, run: RunBlock) -> str:
+        memory = self._memories.get(run.node)
         if memory is None:
-            return f"field node: {header.node} is no memory"
+            return f"field node: {run.node} is no memory"
         base, sip_bytes, nbytes = memory
-        offset = header.address - base - header.sip * sip_bytes
-        if not 0 <= offset <= nbytes - _extent(header):
-            return f"field address: {header.address:#x} is not in the memory of node {header.node}"
+        offset = run.address - base - run.sip * sip_bytes
+        if not 0 <= offset <= nbytes - _extent(run.total, run.rows):
+            return f"field address: {run.address:#x} is not in the memory of node {run.node}"
         return ""
 
 
-def _extent(header: TransferHeader) -> int:
+def _extent(nbytes: int, rows: StridedBlock | None) -> int:
     """Bytes from the address of a transfer to the last byte of memory which it accesses."""
-    nbytes, rows = header.total, header.rows
     if rows is None or not nbytes:
         return nbytes
     row, column = divmod(nbytes - 1, rows.row_bytes)
@@ -118,23 +114,3 @@ def _memories(spec: ChipSpec) -> dict[int, tuple[int, int, int]]:
             found[graph.hbm(cube, pe)] = (hbm, sip_bytes, topology.hbm_slice_bytes)
             found[graph.pe(cube, pe)] = (tcm, sip_bytes, topology.tcm_bytes)
     return found
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    PacketRules = ReferencePacketRules
-else:
-    from sip_node.compiled.packet_rules import Rules
-
-    class PacketRules(Rules, ReferencePacketRules):
-        """The reference, which finds in C that a message breaks no rule."""
-
-        def __init__(self, spec: ChipSpec) -> None:
-            ReferencePacketRules.__init__(self, spec)
-            self.bind(
-                self._sips,
-                (PacketKind.LINK_CREDIT, self._io_noc if self._has_credits else -1),
-                self._memories,
-                self._senders,
-                self._receivers,
-                _TO_MEMORY,
-            )

@@ -16,7 +16,7 @@ from msgspec import Struct
 from runtime.core.requests import HardwareThread, KernelLaunchMsg
 from runtime.core.simtime import NEVER_PS
 from sip_node.chip.command_bounds import AnswerLink, CommandBounds, Until
-from sip_node.pdes.channel import later_ps
+from sip_node.compiled.times import later_ps
 from sip_node.pdes.sender import Sender
 
 Pe = tuple[int, int]

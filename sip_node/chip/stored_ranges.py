@@ -9,13 +9,12 @@ The PEs of a product store tile by tile, so the rows of a large matrix have hund
 ranges until it is complete. They are kept page by page, where an insertion moves few of them.
 """
 
-from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.trace import Operand
 from sip_node.chip.strided_block import layout_of
+from sip_node.kernel.int_array import IntArray
 
 Writer = PeCoordinates | str
 """A PE, or the text of a program of a grid on a PE."""
@@ -30,28 +29,44 @@ class StoreConflict(NamedTuple):
 
 
 PAGE_BYTES = 1 << 16
+_PAGE_BYTES = PAGE_BYTES
+"""In C, a variable of the module that is no object."""
 
 
-class ReferenceStoredRanges:
-    """The byte ranges of one launch with their writers.
+class StoredRanges:
+    """The byte ranges of one launch with their writers, which have numbers here.
 
     Kernels store block behind block, so a page has few ranges as a rule.
     """
 
+    __slots__ = ("_last_number", "_last_page", "_numbers", "_pages", "_writers")
+
     def __init__(self) -> None:
-        self._pages: dict[int, ReferencePageRanges] = {}
+        self._pages: dict[int, PageRanges] = {}
+        # The page of the last store: rows follow each other.
+        self._last_number, self._last_page = -1, PageRanges()
+        self._writers: list[Writer] = []
+        self._numbers: dict[Writer, int] = {}
 
     def add(self, block: Operand, writer: Writer) -> StoreConflict | None:
         """Record a store to a physical block; the first bytes of another PE, if there are any.
 
         Nothing more is recorded of a block with a conflict.
         """
+        if writer not in self._numbers:
+            self._numbers[writer] = len(self._writers)
+            self._writers.append(writer)
+        writer_number, address = self._numbers[writer], block.address
         nbytes, rows = layout_of(block)
         if rows is None:
-            return self._add(block.address, block.address + nbytes, writer)
-        for row in range(nbytes // rows.row_bytes):
-            start = block.address + rows.row_offset(row)
-            conflict = self._add(start, start + rows.row_bytes, writer)
+            return self._store(address, address + nbytes, writer_number)
+        row_bytes, pitch, plane_rows, plane_pitch = rows
+        for row in range(nbytes // row_bytes):
+            # `rows.row_offset`, without a call for each row.
+            start = address + row * pitch
+            if plane_rows:
+                start = address + row // plane_rows * plane_pitch + row % plane_rows * pitch
+            conflict = self._store(start, start + row_bytes, writer_number)
             if conflict is not None:
                 return conflict
         return None
@@ -59,80 +74,85 @@ class ReferenceStoredRanges:
     def clear(self) -> None:
         """Forget all stores: those to come are ordered behind them."""
         self._pages.clear()
+        self._last_number = -1
 
-    def _add(self, start: int, stop: int, writer: Writer) -> StoreConflict | None:
-        while start < stop:
-            number = start // PAGE_BYTES
-            end = min(stop, (number + 1) * PAGE_BYTES)
-            page = self._pages.get(number)
-            if page is None:
-                page = self._pages[number] = ReferencePageRanges()
-            conflict = page.add(start, end, writer)
-            if conflict is not None:
-                return self._joined(conflict, stop)
-            start = end
+    def _store(self, start: int, stop: int, writer: int) -> StoreConflict | None:
+        """Record a store page by page."""
+        begin = start
+        while begin < stop:
+            end = min(stop, (begin // _PAGE_BYTES + 1) * _PAGE_BYTES)
+            page = self._page(begin // _PAGE_BYTES)
+            index = page.conflict(begin, end, writer)
+            if index >= 0:
+                return self._conflict(page, index, begin, stop)
+            page.add(begin, end, writer)
+            begin = end
         return None
 
-    def _joined(self, conflict: StoreConflict, stop: int) -> StoreConflict:
-        """A conflict with what follows it in the next pages; the store ends at `stop`."""
-        while conflict.stop < stop and not conflict.stop % PAGE_BYTES:
-            page = self._pages.get(conflict.stop // PAGE_BYTES)
-            further = page.first_in(conflict.stop, stop) if page else None
-            if further is None or further[::2] != (conflict.stop, conflict.writer):
+    def _page(self, number: int) -> "PageRanges":
+        if number != self._last_number:
+            if number not in self._pages:
+                self._pages[number] = PageRanges()
+            self._last_number, self._last_page = number, self._pages[number]
+        return self._last_page
+
+    def _conflict(self, page: "PageRanges", index: int, start: int, stop: int) -> StoreConflict:
+        """The conflict of a store from `start` to `stop` with range `index` of a page.
+
+        It includes what follows it in the next pages.
+        """
+        begin, owner = max(start, page.starts.values[index]), page.writers.values[index]
+        end = min(stop, page.stops.values[index])
+        while end < stop and end % _PAGE_BYTES == 0 and end // _PAGE_BYTES in self._pages:
+            page = self._pages[end // _PAGE_BYTES]
+            # No PE has the number -1, so this finds the first range.
+            further = page.conflict(end, stop, -1)
+            if further < 0 or page.starts.values[further] > end:
                 break
-            conflict = conflict._replace(stop=further.stop)
-        return conflict
+            if page.writers.values[further] != owner:
+                break
+            end = min(stop, page.stops.values[further])
+        return StoreConflict(begin, end, self._writers[owner])
 
 
-class ReferencePageRanges:
+class PageRanges:
     """The ranges of a page: sorted, disjoint, and merged where one writer's touch.
 
-    A store costs two binary searches.
+    Ranges of one index in the three arrays belong together. A store costs two binary searches.
     """
 
+    __slots__ = ("starts", "stops", "writers")
+
     def __init__(self) -> None:
-        self._starts: list[int] = []
-        self._stops: list[int] = []
-        self._writers: list[Writer] = []
+        self.starts, self.stops, self.writers = IntArray(), IntArray(), IntArray()
 
-    def first_in(self, start: int, stop: int) -> StoreConflict | None:
-        """The part of [start, stop) that the first range in it covers."""
-        index = bisect_right(self._stops, start)
-        if index == len(self._starts) or self._starts[index] >= stop:
-            return None
-        begin, end = max(start, self._starts[index]), min(stop, self._stops[index])
-        return StoreConflict(begin, end, self._writers[index])
+    def conflict(self, start: int, stop: int, writer: int) -> int:
+        """The index of the first range of another writer that overlaps a store; -1 without one."""
+        index = self.stops.first_from(start)
+        while index < self.starts.size and self.starts.values[index] < stop:
+            if self.writers.values[index] != writer and self.stops.values[index] > start:
+                return index
+            index += 1
+        return -1
 
-    def add(self, start: int, stop: int, writer: Writer) -> StoreConflict | None:
-        """Record a store; the first bytes of another PE, if there are any."""
+    def add(self, start: int, stop: int, writer: int) -> None:
+        """Record a store without a conflict."""
         # The ranges [first, last) overlap or touch the new one.
-        first = bisect_left(self._stops, start)
-        last = bisect_right(self._starts, stop, first)
-        for index in range(first, last):
-            if self._writers[index] != writer:
-                begin, end = max(start, self._starts[index]), min(stop, self._stops[index])
-                if begin < end:
-                    return StoreConflict(begin, end, self._writers[index])
+        first = last = self.stops.first_from(start)
+        while last < self.starts.size and self.starts.values[last] <= stop:
+            last += 1
         # Without an overlap only the outermost ranges can be those of other PEs: they touch.
-        if first < last and self._writers[first] != writer and self._stops[first] == start:
+        if (
+            first < last
+            and self.writers.values[first] != writer
+            and self.stops.values[first] == start
+        ):
             first += 1
-        if first < last and self._writers[last - 1] != writer:
+        if first < last and self.writers.values[last - 1] != writer:
             last -= 1
         if first < last:
-            start, stop = min(start, self._starts[first]), max(stop, self._stops[last - 1])
-        self._starts[first:last] = [start]
-        self._stops[first:last] = [stop]
-        self._writers[first:last] = [writer]
-        return None
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    StoredRanges = ReferenceStoredRanges
-else:
-    from sip_node.compiled import stored_ranges
-
-    class StoredRanges(stored_ranges.StoredRanges):
-        """The ranges in C; see `ReferenceStoredRanges`."""
-
-        def __init__(self) -> None:
-            super().__init__(layout_of, StoreConflict)
+            start = min(start, self.starts.values[first])
+            stop = max(stop, self.stops.values[last - 1])
+        self.starts.replace(first, last, start)
+        self.stops.replace(first, last, stop)
+        self.writers.replace(first, last, writer)

@@ -1,23 +1,25 @@
 """The UCIe ports of a SIP: the boundary between its fabric and the neighbouring SIPs."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.simtime import ps_from_ns
-from runtime.wire.packets import PacketRun
-from sip_node.chip.arriving_transfers import packets_of
 from sip_node.chip.command_bounds import AnswerLink
 from sip_node.chip.context import ChipContext
+from sip_node.chip.fabric import packet as packets
 from sip_node.chip.fabric.packet import FabricTransfer, Packet
 from sip_node.chip.fabric.packet_train import PORT, PacketTrain, QueueTimes
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fabric.stalled import StalledPacket
-from sip_node.chip.link_egress import LinkEgress, LinkEnd, ReferenceLinkEgress
-from sip_node.pdes.inbox import Inbox, ReferenceInbox
+from sip_node.chip.link_egress import LinkEgress, LinkEnd
+from sip_node.chip.run_block import RunBlock
+from sip_node.compiled import approach
+from sip_node.kernel import crossing_events, packet_ports
+from sip_node.kernel.component import Endpoint
+from sip_node.pdes.engine import NORMAL
+from sip_node.pdes.inbox import Inbox
 
 
-class ReferenceUciePorts:
+class UciePorts(Endpoint):
     """The endpoint at the IO NoC for packets to other SIPs, and the origin of packets from them.
 
     A packet whose head is at the IO NoC reserves the link of the next hop and enters the inbox of
@@ -26,10 +28,11 @@ class ReferenceUciePorts:
     that port is served here, at the receiver, in the total order of arrivals.
     """
 
-    _link_egress, _inbox_of = ReferenceLinkEgress, ReferenceInbox[Packet]
-
     def __init__(self, chip: ChipContext) -> None:
-        self._chip = chip
+        self._chip, self.engine, self._sip = chip, chip.engine, chip.sip
+        self._fabric, self._io_noc = chip.fabric, chip.graph.io_noc
+        self._hops = packet_ports.hops_of(chip.fabric)
+        self._send_bounds, self._senders = chip.send_bounds, chip.send_bounds.in_flight
         sips, ports = chip.sips, chip.components.links
         links = {other: sips.link(chip.sip, other) for other in sips.neighbours(chip.sip)}
         noc_ps = ps_from_ns(chip.topology.sip.io_chiplet.noc.overhead_ns)
@@ -38,7 +41,7 @@ class ReferenceUciePorts:
         port = ports["ucie"]
         up = port("ucie.switch", bw_gbs)
         self._egresses = {
-            other: self._link_egress(
+            other: LinkEgress(
                 chip.engine,
                 chip.log,
                 chip.sip,
@@ -53,6 +56,12 @@ class ReferenceUciePorts:
             for target in range(sips.sips)
         ]
         self._switch_port = ports["switch"]("switch.out", bw_gbs) if switched else None
+        self._switch_fifo = (
+            None if self._switch_port is None else packet_ports.fifo_of(self._switch_port)
+        )
+        self._number = crossing_events.enlist(chip.engine, self)
+        # Where crossings are foreseen.
+        self._lookout = None
         # In a run with records: of the transfers with packets to come, those in this SIP.
         self._trains: dict[FabricTransfer, PacketTrain] | None = None
         if chip.loads is not None:
@@ -60,7 +69,7 @@ class ReferenceUciePorts:
             for each in (*self.ports, self._switch_port):
                 if each is not None:
                     chip.loads.watch("port", each)
-        self._inbox = self._inbox_of(chip.engine, self.receive)
+        self._inbox = PortInbox(self)
 
     @property
     def ports(self) -> tuple[Server, ...]:
@@ -82,10 +91,15 @@ class ReferenceUciePorts:
         self._chip.fabric.attach(self._chip.graph.io_noc, self)
 
     def foresee(self) -> None:
-        """Let packets that are certain to leave enter their messages before they cross.
-
-        Only the compiled ports do.
-        """
+        """Let packets that are certain to leave enter their messages before they cross."""
+        chip = self._chip
+        self._lookout = approach.watch(chip.fabric, self._egress_to)
+        if self._lookout is not None:
+            chip.send_bounds.look_out(
+                self._lookout,
+                lambda pe: approach.last_link(chip.fabric, chip.graph.pe(*pe)),
+                _answer_links(chip),
+            )
 
     def connect(self, ends: Mapping[int, LinkEnd]) -> None:
         """Connect the link to each neighbour with its other end."""
@@ -94,31 +108,35 @@ class ReferenceUciePorts:
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """A packet for another SIP is at the IO NoC."""
-        self._cross(packet, tail_ps)
+        self.cross(packet, tail_ps)
 
-    def _cross(self, packet: Packet, tail_ps: int) -> int:
+    def cross(self, packet: Packet, tail_ps: int) -> int:
         """Send a packet over its next link; returns the time when its tail has left."""
         sip = packet.transfer.sip
-        self._chip.send_bounds.entered(sip, packet.entrance_ps)
+        if not approach.is_foreseen(packet):
+            sender = self._senders[sip]
+            sender.entered(packet.entrance_ps)
         egress = self._egress_to[sip]
         assert egress is not None, "the packet is for another SIP"
-        return egress.cross(packet, tail_ps)
+        return approach.cross(self._lookout, egress, packet, tail_ps)
 
     @property
     def end(self) -> LinkEnd:
         """The end of the links from the neighbours of this LP."""
-        return self
+        return PortEnd(self)
 
-    def arrive_run(self, source: int, transfer: FabricTransfer, run: PacketRun) -> str:
+    def arrive_run(self, source: int, transfer: FabricTransfer, run: RunBlock) -> str:
         """Packets of a transfer come from a neighbour on another LP.
 
         Returns the rule of the link that one of them breaks, or nothing.
         """
-        for head_ps, seq, tail_ps, packet in packets_of(transfer, run):
+        for index in range(run.packets):
+            last = run.ends and index == run.packets - 1
+            packet = packets.new_packet(transfer, run.begin(index), run.size(index), last)
             fault = self.fault(packet, source)
             if fault:
                 return fault
-            self.arrive(head_ps, source, seq, tail_ps, packet)
+            self.arrive(run.head_ps(index), source, run.seq(index), run.tail_ps(index), packet)
         return ""
 
     def fault(self, packet: Packet, source: int) -> str:  # noqa: ARG002 - what credits limit
@@ -130,30 +148,43 @@ class ReferenceUciePorts:
 
         A packet for another SIP leaves again then.
         """
-        if packet.transfer.sip != self._chip.sip:
+        sip = packet.transfer.sip
+        if sip != self._sip:
             # From now on this LP has a bound for it; before, only the promise of its channel had.
-            self._chip.send_bounds.departed(packet.transfer.sip, head_ps)
+            sender = self._senders.get(sip)
+            if sender is None:
+                self._send_bounds.departed(sip, head_ps)
+            else:
+                sender.departed(head_ps)
         self._inbox.put(head_ps, source, seq, tail_ps, packet)
 
     def receive(self, packet: Packet, tail_ps: int, source: int) -> None:
         """The head of a packet is at our IO NoC, or at the port of the switch that leads here."""
-        engine = self._chip.engine
-        packet.entrance_ps, packet.came_from = engine.now_ps, source
+        now_ps = self.engine.now_ps
+        packet.entrance_ps, packet.came_from = now_ps, source
         if self._trains is not None:
             self._enter_train(packet, self._trains)
-        port = self._switch_port
-        if port is None:
+        if self._switch_port is None:
             self._enter(packet, tail_ps)
-            return
-        start_ps, tail_ps = port.reserve(engine.now_ps, tail_ps, packet.size)
+        else:
+            self._pass_switch(packet, self._switch_port, tail_ps)
+
+    def _pass_switch(self, packet: Packet, port: Server, tail_ps: int) -> None:
+        now_ps = self.engine.now_ps
+        service = packet_ports.served(self._switch_fifo, port, now_ps, tail_ps, packet.size)
         if packet.train is not None:
-            waited_ps = packet.train.at_link(PORT, engine.now_ps, start_ps, tail_ps)
+            waited_ps = packet.train.at_link(PORT, now_ps, service.start_ps, service.tail_ps)
             if waited_ps:
                 packet.queued(waited_ps, port.name)
-        engine.at(start_ps, self._enter, packet, tail_ps)
+        crossing_events.schedule(
+            self.engine, self._number, service.start_ps, NORMAL, service.tail_ps, packet
+        )
 
-    @staticmethod
-    def _enter_train(packet: Packet, trains: dict[FabricTransfer, PacketTrain]) -> None:
+    def act(self, event: crossing_events.ActorEvent, subject: Packet) -> None:
+        """A packet has passed the port of the switch."""
+        self._enter(subject, event.tail_ps)
+
+    def _enter_train(self, packet: Packet, trains: dict[FabricTransfer, PacketTrain]) -> None:
         """What a packet queues from now on belongs to this SIP."""
         transfer = packet.transfer
         train = trains.pop(transfer, None)
@@ -174,10 +205,33 @@ class ReferenceUciePorts:
         """At the end of a run nothing waits here: every packet has crossed when it came."""
 
     def _enter(self, packet: Packet, tail_ps: int) -> None:
-        if packet.transfer.sip == self._chip.sip:
-            self._chip.fabric.send(packet, self._chip.graph.io_noc, tail_ps)
+        if packet.transfer.sip == self._sip:
+            packet_ports.send(self._hops, self._fabric, packet, self._io_noc, tail_ps)
         else:
             self.accept(packet, tail_ps)
+
+
+class PortEnd(LinkEnd):
+    """The end of the links from the neighbours of one LP."""
+
+    def __init__(self, ports: UciePorts) -> None:
+        self._ports = ports
+
+    def arrive(self, head_ps: int, source: int, seq: int, tail_ps: int, packet: Packet) -> None:
+        """See `LinkEnd.arrive`."""
+        self._ports.arrive(head_ps, source, seq, tail_ps, packet)
+
+
+class PortInbox(Inbox):
+    """The inbox of ports."""
+
+    def __init__(self, ports: UciePorts) -> None:
+        super().__init__(ports.engine)
+        self._ports = ports
+
+    def receive(self, packet: Packet, tail_ps: int, source: int) -> None:
+        """See `Inbox.receive`."""
+        self._ports.receive(packet, tail_ps, source)
 
 
 def _answer_links(chip: ChipContext) -> dict[int, AnswerLink]:
@@ -185,7 +239,8 @@ def _answer_links(chip: ChipContext) -> dict[int, AnswerLink]:
     graph, links = chip.graph, dict[int, AnswerLink]()
     for cube in range(chip.topology.cubes):
         stages = chip.routes.route(graph.m_cpu(cube), graph.io_cpu).stages
-        last = chip.routes.route(graph.m_cpu(cube), graph.io_noc).stages[-1].link
+        *_, to_noc = chip.routes.route(graph.m_cpu(cube), graph.io_noc).stages
+        last = to_noc.link
         server = chip.fabric.servers[last]
         # A class of `impl:` need not be a FIFO.
         if type(server) is not Server or last not in {stage.link for stage in stages}:
@@ -198,43 +253,3 @@ def _answer_links(chip: ChipContext) -> dict[int, AnswerLink]:
             after_ps += stage.pre_ps
         links[cube] = AnswerLink(server, after_ps)
     return links
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    UciePorts = ReferenceUciePorts
-else:
-    from sip_node.compiled.crossings import Crossings
-
-    class UciePorts(Crossings, ReferenceUciePorts):
-        """The reference, through which packets pass in C."""
-
-        _link_egress, _inbox_of = LinkEgress, Inbox
-
-        def __init__(self, chip: ChipContext) -> None:
-            ReferenceUciePorts.__init__(self, chip)
-            self.bind(
-                chip.engine,
-                chip.fabric,
-                chip.graph.io_noc,
-                chip.sip,
-                chip.send_bounds,
-                self._egress_to,
-                self._switch_port,
-                self._inbox,
-                self._trains,
-            )
-
-        def foresee(self) -> None:
-            """See `ReferenceUciePorts.foresee`."""
-            chip = self._chip
-            lookout = Crossings.foresee(self)
-            if lookout is not None:
-                approach = chip.fabric.approach
-                chip.send_bounds.look_out(
-                    lookout, lambda pe: approach(chip.graph.pe(*pe)), _answer_links(chip)
-                )
-
-        @property
-        def end(self) -> LinkEnd:
-            """The inbox, which other links in C reach without a call of Python."""
-            return self._inbox

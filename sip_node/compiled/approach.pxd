@@ -41,3 +41,14 @@ cdef class Lookout:
     cdef Approach approach(self, int link, FifoServer server, long long pre_ps, long long post_ps)
     cdef int foresee_next(self, Approach approach) except -1
     cdef int cross(self, Packet packet, Service *foreseen) except -1
+
+
+cdef Lookout watch(object fabric, list egress_to)
+cdef object last_link(object fabric, int node)
+# `link` is a LinkEgress, whose declaration depends on this one.
+cdef long long cross(Lookout lookout, object link, Packet packet, long long tail_ps) except -1
+
+
+cdef inline bint is_foreseen(Packet packet) noexcept:
+    """Whether the time of a packet at its UCIe port is known before it is there."""
+    return packet.approach is not None

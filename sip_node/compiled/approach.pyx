@@ -17,10 +17,10 @@ from cpython.mem cimport PyMem_Free, PyMem_Realloc
 
 from runtime.core.errors import InvariantError
 from sip_node.chip.fabric.packet cimport Packet
-from sip_node.compiled.link_egress cimport LinkEgress
-from sip_node.compiled.sender cimport Sender
+from sip_node.chip.link_egress cimport LinkEgress
+from sip_node.pdes.sender cimport Sender
 from sip_node.chip.fabric.server cimport FifoServer
-from sip_node.compiled.service cimport Service
+from sip_node.compiled.service cimport Service, serve_into
 from sip_node.compiled.times cimport NEVER_PS, later_ps
 
 cdef enum:
@@ -50,12 +50,12 @@ cdef class Approach:
         if sender is None:
             sender = self.senders[sip] = Sender(NEVER_PS)
         packet.approach = self
-        return (<Sender> sender).depart(packet.entrance_ps)
+        return (<Sender> sender).departed(packet.entrance_ps)
 
     cdef int reserve(self, Packet packet, long long head_ps, long long tail_ps) except -1:
         """That packet has reserved the link: its head is at the IO NoC at `head_ps`."""
         cdef Coming *coming
-        (<Sender> self.senders[packet.transfer.sip]).enter(packet.entrance_ps)
+        (<Sender> self.senders[packet.transfer.sip]).entered(packet.entrance_ps)
         if self.size == self.capacity:
             self.grow()
         coming = &self.coming[self.size]
@@ -90,10 +90,6 @@ cdef class Lookout:
     def __init__(self):
         self.approaches, self.listed, self.egress_to = {}, [], None
 
-    def watch(self, list egress_to not None):
-        """Foresee the crossings to each target with an egress; None for the others."""
-        self.egress_to = egress_to
-
     def bounds(self, long long base_ps):
         """(target, time) for all packets on their way to a last link.
 
@@ -104,9 +100,9 @@ cdef class Lookout:
         cdef list found = []
         for approach in self.listed:
             for sip, sender in approach.senders.items():
-                if sender.size:
+                if sender.in_flight_ps.size:
                     found.append(
-                        (sip, max(sender.earliest_ps(base_ps), approach.gate_ps(base_ps)))
+                        (sip, max(sender.earliest_send_ps(base_ps), approach.gate_ps(base_ps)))
                     )
         return found
 
@@ -141,10 +137,10 @@ cdef class Lookout:
         cdef Coming *coming = &approach.coming[approach.next]
         cdef Packet packet = <Packet> approach.packets[approach.next]
         approach.next += 1
-        (<LinkEgress> self.egress_to[packet.transfer.sip]).foresee(
-            packet, coming.head_ps, coming.tail_ps, &coming.service
+        return foresee(
+            <LinkEgress> self.egress_to[packet.transfer.sip], packet, coming.head_ps,
+            coming.tail_ps, &coming.service,
         )
-        return 0
 
     cdef int cross(self, Packet packet, Service *foreseen) except -1:
         """The head of a packet is at the IO NoC now: its service, as it was foreseen."""
@@ -159,6 +155,74 @@ cdef class Lookout:
         approach.packets[approach.first] = packet.approach = None
         approach.first += 1
         return 0
+
+
+cdef Lookout watch(object fabric, list egress_to):
+    """Foresee the crossings of a fabric by the links to the next SIP, by target.
+
+    Returns None where nothing is foreseen.
+    """
+    cdef LinkEgress egress
+    cdef Lookout lookout = getattr(fabric, "lookout", None)
+    cdef dict ahead = {}
+    cdef list egresses = [each for each in egress_to if each is not None]
+    if lookout is None:
+        return None
+    for egress in egresses:
+        if egress.fifo is None:
+            return None
+        if egress.end.takes_early:
+            ahead[egress.port] = egress.fifo.copied()
+    for egress in egresses:
+        # Egresses to a switch share a port, and all that pass it have to be foreseen.
+        egress.ahead = ahead.get(egress.port)
+    lookout.egress_to = [
+        None if each is None or (<LinkEgress> each).ahead is None else each for each in egress_to
+    ]
+    return lookout
+
+
+cdef object last_link(object fabric, int node):
+    """The last link of packets from a node to the UCIe ports, None where nothing is foreseen."""
+    return fabric.approach(node)
+
+
+cdef int foresee(
+    LinkEgress egress, Packet packet, long long head_ps, long long tail_ps, Service *service
+) except -1:
+    """A packet will be at the port at `head_ps`, after all that were foreseen before it.
+
+    Returns its service, and lets it enter its message.
+    """
+    serve_into(egress.ahead, head_ps, tail_ps, packet.size, service)
+    if egress.end.takes_early:
+        return egress.depart(packet, service.start_ps, service.tail_ps)
+    return 0
+
+
+cdef long long cross(Lookout lookout, object link, Packet packet, long long tail_ps) except -1:
+    """Send a packet whose head is at the IO NoC now; returns the time when its tail has left.
+
+    Raises `InvariantError` where it was foreseen, and wrongly.
+    """
+    cdef Service foreseen, service
+    cdef LinkEgress egress = <LinkEgress> link
+    if packet.approach is not None:
+        lookout.cross(packet, &foreseen)
+    elif egress.ahead is None:
+        return egress.cross(packet, tail_ps)
+    else:
+        foresee(egress, packet, egress.engine.now_ps, tail_ps, &foreseen)
+    service = egress.serve(packet, tail_ps)
+    if service.start_ps != foreseen.start_ps or service.tail_ps != foreseen.tail_ps:
+        raise InvariantError(
+            egress.port.name,
+            f"a packet leaves at {service.start_ps} ps, it was foreseen for "
+            f"{foreseen.start_ps} ps",
+        )
+    if not egress.end.takes_early:
+        egress.depart(packet, service.start_ps, service.tail_ps)
+    return service.tail_ps
 
 
 cdef inline bint earlier(Approach one, Approach other) noexcept:

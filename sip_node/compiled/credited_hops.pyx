@@ -22,7 +22,7 @@ from sip_node.compiled.router_state cimport (
     Worm,
     cycle_of,
 )
-from sip_node.compiled.sender cimport Sender
+from sip_node.pdes.sender cimport Sender
 
 cdef enum:
     NORMAL = 1
@@ -157,7 +157,7 @@ cdef class CreditedHops(ClockedRouters):
             if sender is None:
                 self.send_bounds.departed(transfer.sip, packet.entrance_ps)
             else:
-                (<Sender> sender).depart(packet.entrance_ps)
+                (<Sender> sender).departed(packet.entrance_ps)
         event.actor, event.step, event.context = self.number, BEFORE, <void *> path
         return self.enter(path, event, packet)
 

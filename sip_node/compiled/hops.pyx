@@ -14,7 +14,7 @@ from sip_node.compiled.calendar cimport Actor, Calendar, Event
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet, train_of
 from sip_node.chip.fabric.packet_train cimport FIRST_STAGES, PacketTrain, new_train, wait_behind
 from sip_node.compiled.prefetch cimport prefetch
-from sip_node.compiled.sender cimport Sender
+from sip_node.pdes.sender cimport Sender
 from sip_node.chip.fabric.server cimport FifoServer
 
 cdef enum:
@@ -83,7 +83,7 @@ cdef class Hops(Actor):
                 if sender is None:
                     self.send_bounds.departed(sip, packet.entrance_ps)
                 else:
-                    (<Sender> sender).depart(packet.entrance_ps)
+                    (<Sender> sender).departed(packet.entrance_ps)
         event.actor, event.step = self.number, 0
         # Borrowed: `routes` keeps every route as long as this object.
         event.context = <void *> route

@@ -6,7 +6,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.list cimport PyList_GET_ITEM
 
 from sip_node.compiled.checksum cimport crc32_of
-from sip_node.compiled.memory cimport Memory
+from sip_node.chip.memory.memory cimport Memory
 from sip_node.chip.strided_block import layout_of
 from sip_node.chip.memory.memory_packets cimport MemoryPackets
 from sip_node.chip.memory.memory_port cimport MemoryPort

@@ -1,7 +1,7 @@
 """Stages that serve one token at a time, in C: see serial_stage.pyx."""
 
 from sip_node.compiled.calendar cimport Calendar
-from sip_node.compiled.op_log cimport OpLog
+from sip_node.chip.op_log cimport OpLog
 from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.compiled.service cimport Service
 from sip_node.compiled.tile_token cimport Stage, Token

@@ -1,7 +1,7 @@
 """The steps that a fast-forward skips: see skipped_steps.pyx."""
 
 from sip_node.chip.pe.dma cimport DmaRequest
-from sip_node.compiled.op_log cimport OpLog
+from sip_node.chip.op_log cimport OpLog
 from sip_node.compiled.operation cimport Operation
 from sip_node.chip.fabric.packet_train cimport QueueTimes
 from sip_node.compiled.product_tiles cimport ProductTiles

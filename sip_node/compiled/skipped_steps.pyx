@@ -9,7 +9,7 @@ from runtime.core.trace import Operand
 from sip_node.chip.fabric.packet cimport FabricTransfer
 from sip_node.compiled.checksum cimport crc32_of
 from sip_node.chip.pe.dma cimport DmaRequest
-from sip_node.compiled.op_log cimport OpLog
+from sip_node.chip.op_log cimport OpLog
 from sip_node.compiled.operation cimport Operation
 from sip_node.compiled.pipeline cimport Pipeline
 from sip_node.compiled.product_tiles cimport ProductTiles

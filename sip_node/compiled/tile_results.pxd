@@ -1,7 +1,7 @@
 """The stages that store results and write them to memory, in C: see tile_results.pyx."""
 
 from sip_node.chip.pe.dma cimport DmaRequest, PeDma
-from sip_node.compiled.memory cimport Memory
+from sip_node.chip.memory.memory cimport Memory
 from sip_node.compiled.serial_stage cimport PortStage
 from sip_node.compiled.tile_stages cimport Slots
 from sip_node.compiled.tile_token cimport OutputTile, Stage, Token

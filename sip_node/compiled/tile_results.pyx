@@ -8,7 +8,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from runtime.core.trace import Operand
 from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.compiled.checksum cimport crc32_of
-from sip_node.compiled.op_log cimport OpLog
+from sip_node.chip.op_log cimport OpLog
 from sip_node.compiled.operation cimport FOR_ENGINE, Operation
 from sip_node.compiled.service cimport Service
 from sip_node.compiled.tile_token cimport StepShape

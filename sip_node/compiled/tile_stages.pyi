@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime.core.coordinates import PeCoordinates
+from sip_node.chip.op_log import OpLog
 from sip_node.compiled.calendar import Calendar
-from sip_node.compiled.op_log import OpLog
 from sip_node.compiled.tile_product import TileProducts
 from sip_node.compiled.tile_token import Stage
 

@@ -7,7 +7,7 @@ engine, stands anywhere in its route. Records are built by position: by keyword 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 
 from sip_node.compiled.calendar cimport Calendar, Event
-from sip_node.compiled.op_log cimport OpLog
+from sip_node.chip.op_log cimport OpLog
 from sip_node.compiled.operation cimport FOR_ENGINE, FOR_OPERAND, Operation
 from sip_node.compiled.service cimport Service
 from sip_node.compiled.tile_data cimport TileData

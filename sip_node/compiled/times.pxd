@@ -14,5 +14,5 @@ cdef extern from *:
 
 
 cdef inline long long later_ps(long long time_ps, long long delay_ps) noexcept nogil:
-    """`sip_node.pdes.channel.later_ps`: `time_ps + delay_ps`; never stays never."""
+    """`time_ps + delay_ps`; never stays never."""
     return NEVER_PS if time_ps >= NEVER_PS - delay_ps else time_ps + delay_ps

@@ -2,7 +2,7 @@
 
 from sip_node.chip.fabric.packet cimport FabricTransfer
 from sip_node.chip.fabric.packet_train cimport QueueTimes
-from sip_node.compiled.op_log cimport OpLog
+from sip_node.chip.op_log cimport OpLog
 from sip_node.compiled.operation cimport FOR_CHANNEL, FOR_ENGINE, FOR_NOTHING, Operation
 
 

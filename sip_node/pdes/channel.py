@@ -13,13 +13,9 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from runtime.core.errors import CausalityError, ConfigError, ProtocolError
-from runtime.core.simtime import NEVER_PS, format_ps
+from runtime.core.simtime import format_ps
 from runtime.wire.frames import Frame, Message
-
-
-def later_ps(time_ps: int, delay_ps: int) -> int:
-    """`time_ps + delay_ps`; never stays never."""
-    return min(time_ps + delay_ps, NEVER_PS)
+from sip_node.compiled.times import later_ps
 
 
 def _promise_of(promises_ps: Sequence[int], remaining_hops: int) -> int:

@@ -1,31 +1,33 @@
 """The inbox of a SIP: packets from other SIPs, of this LP and of others, in one total order."""
 
 from collections.abc import Callable
-from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Any
 
-from runtime.core.compiled.choice import IS_COMPILED
+from sip_node.compiled.calendar import Actor
+from sip_node.kernel import crossing_events
+from sip_node.kernel.arrival_queue import ArrivalQueue
 from sip_node.pdes.engine import ARRIVALS_FIRST, Engine
 
-P = TypeVar("P")
 
-
-class ReferenceInbox(Generic[P]):
+class Inbox(Actor):
     """Keeps packets by `(time_ps, source, seq)`: `seq` counts the packets from one source.
 
     All packets of one time are received in one event, before any local event of that time. So
-    their order does not depend on which of them crossed a process boundary. `receive` is called
-    with a packet, the time of its tail, and its source.
+    their order does not depend on which of them crossed a process boundary. `receiver` is called
+    with a packet, the time of its tail, and its source; a derived class may have its own `receive`.
     """
 
-    def __init__(self, engine: Engine, receive: Callable[[P, int, int], None]) -> None:
-        self._engine, self._receive = engine, receive
-        self._packets: list[tuple[int, int, int, int, P]] = []
+    def __init__(
+        self, engine: Engine, receiver: Callable[[Any, int, int], object] | None = None
+    ) -> None:
+        self._engine, self._receiver = engine, receiver
+        self._number = crossing_events.enlist(engine, self)
+        self._packets = ArrivalQueue()
         # Times for which an event is scheduled; only tested, never iterated.
         self._due: set[int] = set()
         self.received = 0
 
-    def put(self, time_ps: int, source: int, seq: int, tail_ps: int, packet: P) -> None:
+    def put(self, time_ps: int, source: int, seq: int, tail_ps: int, packet: Any) -> None:
         """Add a packet whose head comes at `time_ps`, its tail at `tail_ps`.
 
         The time must lie in the future, so that its event still comes first.
@@ -33,23 +35,22 @@ class ReferenceInbox(Generic[P]):
         assert time_ps > self._engine.now_ps, (
             f"a packet for {time_ps} ps came at {self._engine.now_ps} ps"
         )
-        # (time, source, seq) is unique, so the packets themselves are never compared.
-        heappush(self._packets, (time_ps, source, seq, tail_ps, packet))
+        self._packets.put(time_ps, source, seq, tail_ps, packet)
         if time_ps not in self._due:
             self._due.add(time_ps)
-            self._engine.at(time_ps, self._empty, priority=ARRIVALS_FIRST)
+            crossing_events.schedule(self._engine, self._number, time_ps, ARRIVALS_FIRST, 0, None)
 
-    def _empty(self) -> None:
-        now_ps = self._engine.now_ps
+    def act(self, event: crossing_events.ActorEvent, subject: None) -> None:  # noqa: ARG002
+        """Receive all packets of this time."""
+        now_ps, packets = self._engine.now_ps, self._packets
         # A packet for this time that comes later finds no event: `put` refuses it.
         self._due.discard(now_ps)
-        while self._packets and self._packets[0][0] == now_ps:
-            _, source, _, tail_ps, packet = heappop(self._packets)
+        while packets.first_ps() == now_ps:
+            packet = packets.pop()
             self.received += 1
-            self._receive(packet, tail_ps, source)
+            self.receive(packet, packets.tail_ps, packets.source)
 
-
-if TYPE_CHECKING or not IS_COMPILED:
-    Inbox = ReferenceInbox
-else:
-    from sip_node.compiled.crossings import Inbox  # noqa: F401 - the name of this module
+    def receive(self, packet: Any, tail_ps: int, source: int) -> None:
+        """The head of a packet is here."""
+        assert self._receiver is not None, "an inbox with a receiver, or of a derived class"
+        self._receiver(packet, tail_ps, source)

@@ -6,15 +6,13 @@ and a message from the far corner of a chip first has to reach the port. Bounds 
 way are the largest gain in parallelism that an LP has (measured: 1.7 to 8 times).
 """
 
-from typing import TYPE_CHECKING
-
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.errors import InvariantError
 from runtime.core.simtime import format_ps
-from sip_node.pdes.channel import later_ps
+from sip_node.compiled import times
+from sip_node.kernel.int_array import IntArray
 
 
-class ReferenceSender:
+class Sender:
     """One component that may send off the LP through one channel. Its obligations:
 
     - *Path.* From the event in which the component decides to send, to the event that posts the
@@ -27,15 +25,16 @@ class ReferenceSender:
       decreases.
 
     All three are called from events only. A component that breaks an obligation causes a
-    `CausalityError` in `Sync.post`.
+    `CausalityError` in `Sync.post`. `in_flight_ps` are the entrance times of the messages in
+    flight.
     """
 
-    __slots__ = ("_in_flight_ps", "_path_ps", "_quiet_ps")
+    __slots__ = ("_path_ps", "_quiet_ps", "in_flight_ps")
 
     def __init__(self, path_ps: int) -> None:
         self._path_ps = path_ps
         self._quiet_ps = 0
-        self._in_flight_ps: list[int] = []
+        self.in_flight_ps = IntArray()
 
     def quiet_until(self, time_ps: int) -> None:
         """No decision to send before `time_ps`; a later time that was declared before stays."""
@@ -43,7 +42,7 @@ class ReferenceSender:
 
     def departed(self, entrance_ps: int) -> None:
         """A message is in flight and reaches the channel's entrance not before `entrance_ps`."""
-        self._in_flight_ps.append(entrance_ps)
+        self.in_flight_ps.append(entrance_ps)
 
     def entered(self, entrance_ps: int) -> None:
         """The message that departed with `entrance_ps` has been posted.
@@ -51,13 +50,11 @@ class ReferenceSender:
         Raises `InvariantError` if no message departed with this time.
         """
         # Messages may overtake each other, and two may have the same time: remove one. They enter
-        # nearly in the order of their departures, so it is at the front of the list.
-        try:
-            self._in_flight_ps.remove(entrance_ps)
-        except ValueError:
+        # nearly in the order of their departures, so it is at the front of the array.
+        if not self.in_flight_ps.remove(entrance_ps):
             raise InvariantError(
                 "sender", f"no message departed for the channel at {format_ps(entrance_ps)}"
-            ) from None
+            )
 
     def earliest_send_ps(self, base_ps: int) -> int:
         """No message of this component is posted earlier.
@@ -65,11 +62,7 @@ class ReferenceSender:
         That holds if no event is executed before `base_ps`.
         """
         # The next decision comes at `base_ps` at the earliest, then the message takes the path.
-        fresh_ps = later_ps(max(base_ps, self._quiet_ps), self._path_ps)
-        return min([fresh_ps, *(max(base_ps, entrance_ps) for entrance_ps in self._in_flight_ps)])
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    Sender = ReferenceSender
-else:
-    from sip_node.compiled.sender import Sender  # noqa: F401 - the name of this module
+        earliest_ps = times.later_ps(max(base_ps, self._quiet_ps), self._path_ps)
+        for index in range(self.in_flight_ps.size):
+            earliest_ps = min(earliest_ps, max(base_ps, self.in_flight_ps.values[index]))
+        return earliest_ps

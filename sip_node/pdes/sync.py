@@ -29,7 +29,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from runtime.core.errors import InvariantError, ProtocolError
 from runtime.core.simtime import NEVER_PS
 from runtime.wire.frames import Frame, Message, PairCount, SilenceReport
-from sip_node.pdes.channel import InChannel, OutChannel, later_ps
+from sip_node.compiled.times import later_ps
+from sip_node.pdes.channel import InChannel, OutChannel
 from sip_node.pdes.promises import EarliestOutput, ForwardingPaths, SendBound
 
 NULL_HOPS = 2

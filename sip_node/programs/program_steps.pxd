@@ -4,7 +4,7 @@ cimport cython
 
 from sip_node.chip.step_rows cimport StepRows
 from sip_node.compiled.calendar cimport Calendar
-from sip_node.compiled.op_log cimport OpLog as LogInC
+from sip_node.chip.op_log cimport OpLog as LogInC
 
 
 cdef class ProgramSteps:

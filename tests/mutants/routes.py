@@ -44,16 +44,19 @@ MUTANTS = (
     Mutant(
         name="credits-store-and-forward",
         file="sip_node/chip/credited_ports.py",
-        old="self._cross(packet, tail_ps)",
-        new="self._cross(packet, tail_ps + 1_000)",
+        old="self.cross(packet, tail_ps)",
+        new="self.cross(packet, tail_ps + 1_000)",
         breaks="With credits, the tail of a packet crosses no later than the link requires.",
         noticed_by="r.link.credits.",
     ),
     Mutant(
         name="credits-of-a-slow-crossing",
         file="sip_node/chip/link_egress.py",
-        old="self._send(packet, now_ps, now_ps)",
-        new="self._send(packet, now_ps + 8 * self.latency_ps, now_ps + 8 * self.latency_ps)",
+        old="self.depart(packet, self.engine.now_ps, self.engine.now_ps)",
+        new=(
+            "late_ps = self.engine.now_ps + 8 * self.latency_ps\n"
+            "        self.depart(packet, late_ps, late_ps)"
+        ),
         breaks="A credit takes the latency of a crossing.",
         noticed_by="r.link.credits.stream",
     ),

@@ -1,30 +1,19 @@
-"""Packets from SIP to SIP: the compiled core and the reference give one order of everything."""
+"""Packets from SIP to SIP: both modes of the texts give one order of everything."""
 
 import pytest
 
 from runtime.core.compiled.choice import IS_COMPILED
-from sip_node.chip.chip import chip_spec
-from sip_node.chip.context import ChipSpec
 from sip_node.chip.fabric.packet import Packet
-from sip_node.chip.packet_runs import ReferencePacketRuns
-from tests.support.cores import COMPILED, REFERENCE
-from tests.support.random_crossings import RandomCrossings
-from tests.support.topologies import small
-
-pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="the compiled core does not run")
+from sip_node.chip.packet_runs import PacketRuns
+from tests.support.both_modes import printed
+from tests.support.random_crossings import RandomCrossings, systems
 
 SYSTEMS = 60
+ENTRY_FIELDS = 8
+"""Fields of an entry about a packet: SIP, time, tail, entrance, neighbour, tag, begin, last."""
 
 
-def spec_of(sips: int, fabric: str, topology: str) -> ChipSpec:
-    return chip_spec(
-        small(
-            system__sips__count=sips, system__sips__fabric=fabric, system__sips__topology=topology
-        ),
-        data=False,
-    )
-
-
+@pytest.mark.skipif(not IS_COMPILED, reason="the compiled core does not run")
 @pytest.mark.parametrize(
     ("sips", "fabric", "topology"),
     [
@@ -35,24 +24,44 @@ def spec_of(sips: int, fabric: str, topology: str) -> ChipSpec:
         (4, "switch", "ring_1d"),
     ],
 )
-def test_both_cores_give_the_same_order_between_sips(sips: int, fabric: str, topology: str) -> None:
-    spec = spec_of(sips, fabric, topology)
-    packets = 0
+def test_both_modes_give_the_same_order_between_sips(sips: int, fabric: str, topology: str) -> None:
+    interpreted, compiled = printed(
+        "tests.support.random_crossings", SYSTEMS, sips, fabric, topology
+    )
+    assert len(compiled) == SYSTEMS
+    for seed, (expected, found) in enumerate(zip(interpreted, compiled, strict=True)):
+        assert expected == found, f"system {seed}"
+    assert sum(int(line.split()[0]) for line in compiled) > 20 * SYSTEMS
+
+
+@pytest.mark.parametrize(("sips", "fabric"), [(3, "direct"), (4, "switch")])
+def test_every_packet_of_a_transfer_arrives_once_and_the_last_one_last(
+    sips: int, fabric: str
+) -> None:
+    spec, transfers = systems(sips, fabric, "ring_1d"), 0
     for seed in range(SYSTEMS):
-        compiled = RandomCrossings(COMPILED, spec, seed)
-        assert compiled.run() == RandomCrossings(REFERENCE, spec, seed).run(), f"system {seed}"
-        packets += sum(ports.received for ports in compiled.ports)
-    assert packets > 20 * SYSTEMS
+        log = RandomCrossings(spec, seed).run()
+        if any(entry[:1] == ("beyond time",) for entry in log):
+            continue
+        arrived: dict[object, list[tuple[object, object]]] = {}
+        for entry in log:
+            if len(entry) == ENTRY_FIELDS and isinstance(entry[0], int):
+                arrived.setdefault(entry[5], []).append((entry[6], entry[7]))
+        for packets in arrived.values():
+            begins = [begin for begin, _ in packets]
+            assert begins == sorted(set(begins))
+            assert [last for _, last in packets] == [False] * (len(packets) - 1) + [True]
+        transfers += len(arrived)
+    assert transfers > 5 * SYSTEMS
 
 
 def test_a_packet_that_comes_late_is_seen() -> None:
-    class Late(ReferencePacketRuns):
+    class Late(PacketRuns):
         def arrive(self, head_ps: int, source: int, seq: int, tail_ps: int, packet: Packet) -> None:
             super().arrive(head_ps + 1, source, seq, tail_ps + 1, packet)
 
-    wrong = REFERENCE._replace(runs=Late)
-    spec = spec_of(3, "direct", "ring_1d")
+    spec = systems(3, "direct", "ring_1d")
     assert any(
-        RandomCrossings(wrong, spec, seed).run() != RandomCrossings(COMPILED, spec, seed).run()
+        RandomCrossings(spec, seed, Late).run() != RandomCrossings(spec, seed).run()
         for seed in range(5)
     )

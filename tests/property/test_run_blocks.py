@@ -1,138 +1,36 @@
-"""Messages between LPs, valid and mutated: both cores accept the same ones, with one result."""
-
-from random import Random
+"""Messages between LPs, valid and mutated: both modes accept the same ones, with one result."""
 
 import pytest
-from msgspec.structs import replace
 
 from runtime.core.compiled.choice import IS_COMPILED
-from runtime.core.errors import ProtocolError
-from runtime.core.simtime import NEVER_PS
 from runtime.wire.frames import Message
-from runtime.wire.packet_blocks import pack
-from runtime.wire.packets import CARRIERS, PacketKind, PacketRun, TransferFlow, TransferRows
-from sip_node.chip.chip import chip_spec
-from tests.support.cores import COMPILED, REFERENCE, Core
-from tests.support.packets import transfer_header
-from tests.support.random_crossings import RandomCrossings
-from tests.support.topologies import small
+from sip_node.chip.packet_rules import PacketRules
+from tests.support.both_modes import printed
+from tests.support.random_messages import SPEC, outcome
 
-pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="the compiled core does not run")
-
-SPEC = chip_spec(small(system__sips__count=2), data=False)
-GRAPH, BASE = SPEC.graph, SPEC.addresses.pe_hbm_addr(1, 0, 0, 0)
 SEEDS = 150
-WORD = 8
 
 
-class Traffic:
-    """Messages from SIP 0 to SIP 1, most of which are as they should be."""
-
-    def __init__(self, seed: int) -> None:
-        self.rng = Random(seed)
-        self.number = self.seq = 0
-        # Number of a transfer that goes on -> its total, and the bytes to come.
-        self.open: dict[int, tuple[int, int]] = {}
-
-    def messages(self) -> list[Message]:
-        return [self.mutated(self.message()) for _ in range(12)]
-
-    def message(self) -> Message:
-        rng = self.rng
-        begins = not self.open or rng.random() < 0.6
-        number = self.number if begins else rng.choice(sorted(self.open))
-        kind = rng.choice(sorted(PacketKind))
-        total = rng.choice((0, 64, 256)) if kind in CARRIERS else 64
-        total, left = (total or 64, total or 64) if begins else self.open[number]
-        self.number += begins
-        packets = rng.choice((1, 2, 4)) if kind in CARRIERS or not begins else 1
-        size = left // packets
-        ends = kind not in CARRIERS or rng.random() < 0.6 or size < 8
-        sizes = [size] * packets if ends else [size // 2] * packets
-        self.open.pop(number, None)
-        if not ends:
-            self.open[number] = total, left - sum(sizes)
-        seqs = tuple(range(self.seq, self.seq + packets))
-        self.seq += packets
-        begun = total - left
-        run = PacketRun(
-            number=number,
-            header=self.header(kind, total) if begins else None,
-            ends=ends,
-            heads_ps=tuple(1007 + 10 * seq for seq in seqs),
-            tails_ps=tuple(rng.randrange(9) for _ in seqs),
-            seqs=seqs,
-            begins=tuple(begun + sum(sizes[:index]) for index in range(packets)),
-            sizes=tuple(sizes),
-        )
-        payload = bytes(total) if ends and kind in CARRIERS and rng.random() < 0.5 else b""
-        return Message(run.heads_ps[0], 0, 1, seqs[0], pack(run), payload)
-
-    def header(self, kind: PacketKind, total: int):
-        rng = self.rng
-        access = kind in (PacketKind.WRITE, PacketKind.READ, PacketKind.IPCQ_DATA)
-        return transfer_header(
-            kind=kind,
-            source_node=GRAPH.pe(0, 0),
-            node=GRAPH.hbm(0, 0) if access else GRAPH.pe(0, 0),
-            address=BASE + rng.choice((0, 64, SPEC.topology.hbm_slice_bytes - 256)),
-            total=total,
-            flow=rng.choice((None, TransferFlow(0, 1, 3))),
-            rows=rng.choice((None, TransferRows(16, 32, 0, 0), TransferRows(8, 8, 2, 64))),
-            element=rng.randrange(10),
-            call=rng.choice(("", "all_reduce #1", "\u00e9" * 5)),
-        )
-
-    def mutated(self, message: Message) -> Message:
-        rng, body = self.rng, bytearray(message.body)
-        change = rng.random()
-        at = rng.randrange(len(body))
-        if change < 0.15:
-            body[at] = rng.randrange(256)
-        elif change < 0.3:
-            word = at // WORD * WORD
-            value = rng.choice((-1, 0, 1, 2, 1 << 20, 1 << 51, NEVER_PS, (1 << 63) - 1))
-            body[word : word + WORD] = value.to_bytes(WORD, "little", signed=True)
-        elif change < 0.35:
-            del body[at:]
-        elif change < 0.4:
-            body += bytes(rng.choice((1, 8, 40)))
-        elif change < 0.45:
-            return replace(message, payload=bytes(rng.choice((1, 64))))
-        return replace(message, body=bytes(body))
+@pytest.mark.skipif(not IS_COMPILED, reason="the compiled core does not run")
+def test_both_modes_accept_and_refuse_the_same_messages() -> None:
+    interpreted, compiled = printed("tests.support.random_messages", SEEDS)
+    assert len(compiled) == SEEDS
+    for seed, (expected, found) in enumerate(zip(interpreted, compiled, strict=True)):
+        assert expected == found, f"seed {seed}"
 
 
-def outcome(core: Core, seed: int) -> list[object]:
-    """What the rules refuse, what does not continue its transfer, and what then arrives."""
-    world, rules = RandomCrossings(core, SPEC, seed), core.packet_rules(SPEC)
-    arriving = core.arrivals({0: 0, 1: 1})
-    for message in Traffic(seed).messages():
-        fault = rules.fault(message)
-        world.log.append((fault,))
-        if not fault:
-            try:
-                arriving.receive(message, world.ports[1])
-            except ProtocolError as error:
-                world.log.append((str(error),))
-    return list(world.run())
-
-
-def test_both_cores_accept_and_refuse_the_same_messages() -> None:
-    found: list[object] = []
-    for seed in range(SEEDS):
-        compiled = outcome(COMPILED, seed)
-        assert compiled == outcome(REFERENCE, seed), f"seed {seed}"
-        found += compiled
+def test_the_messages_are_valid_and_break_many_rules() -> None:
+    found = [entry for seed in range(SEEDS) for entry in outcome(seed)]
     refused = {entry[0] for entry in found if isinstance(entry, tuple) and len(entry) == 1}
     assert len(refused) > SEEDS // 3, "few kinds of faults were tried"
     assert found.count(("",)) > 5 * SEEDS, "few messages were valid"
 
 
-def test_a_rule_that_one_core_lacks_is_seen() -> None:
-    class Lenient(REFERENCE.packet_rules):  # type: ignore[name-defined]
-        def fault(self, message: Message) -> str:
-            fault = super().fault(message)
-            return "" if "is not in the memory" in fault else fault
+def test_a_rule_that_one_mode_lacks_is_seen() -> None:
+    rules = PacketRules(SPEC)
 
-    lenient = REFERENCE._replace(packet_rules=Lenient)
-    assert any(outcome(lenient, seed) != outcome(COMPILED, seed) for seed in range(40))
+    def lenient(message: Message) -> str:
+        fault = rules.fault(message)
+        return "" if "is not in the memory" in fault else fault
+
+    assert any(outcome(seed, lenient) != outcome(seed) for seed in range(40))

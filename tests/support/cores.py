@@ -2,14 +2,9 @@
 
 from typing import NamedTuple
 
-from sip_node.chip.arriving_transfers import ArrivingTransfers, ReferenceArrivingTransfers
 from sip_node.chip.fabric.fabric import Fabric, ReferenceFabric
 from sip_node.chip.fabric.server import Server
-from sip_node.chip.packet_rules import PacketRules, ReferencePacketRules
-from sip_node.chip.packet_runs import PacketRuns, ReferencePacketRuns
-from sip_node.chip.ucie_ports import ReferenceUciePorts, UciePorts
 from sip_node.pdes.engine import Engine, ReferenceEngine
-from sip_node.pdes.sender import ReferenceSender, Sender
 
 
 class LateServer(Server):
@@ -24,29 +19,14 @@ class Core(NamedTuple):
 
     engine: type[ReferenceEngine]
     fabric: type[ReferenceFabric]
-    sender: type[ReferenceSender]
-    ports: type[ReferenceUciePorts]
-    runs: type[ReferencePacketRuns]
-    arrivals: type[ReferenceArrivingTransfers]
-    packet_rules: type[ReferencePacketRules]
 
 
 REFERENCE = Core(
     engine=ReferenceEngine,
     fabric=ReferenceFabric,
-    sender=ReferenceSender,
-    ports=ReferenceUciePorts,
-    runs=ReferencePacketRuns,
-    arrivals=ReferenceArrivingTransfers,
-    packet_rules=ReferencePacketRules,
 )
 COMPILED = Core(
     engine=Engine,
     fabric=Fabric,
-    sender=Sender,
-    ports=UciePorts,
-    runs=PacketRuns,
-    arrivals=ArrivingTransfers,
-    packet_rules=PacketRules,
 )
 """The core that `KERNBENCH_CORE` chooses: tests that compare it need `IS_COMPILED`."""

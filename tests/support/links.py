@@ -20,7 +20,7 @@ class Crossing(NamedTuple):
     packet: Packet
 
 
-class CalledEnd:
+class CalledEnd(LinkEnd):
     """The end of a link that calls a function with all that arrives."""
 
     def __init__(self, function: Callable[[int, int, int, int, Packet], None]) -> None:

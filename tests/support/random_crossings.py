@@ -1,24 +1,31 @@
-"""Random traffic between SIPs on one engine, for the comparison of two cores packet by packet.
+"""Random traffic between SIPs on one engine, for the comparison of both modes packet by packet.
 
 Some links lead to the inbox of their SIP, the others by messages, as between LPs. Every decision is
-drawn in the event that makes it, so two cores that differ once differ in all that follows.
+drawn in the event that makes it, so two modes that differ once differ in all that follows. As a
+program it prints what happens in a number of systems, one line for each, with its packets.
 """
 
+import sys
 from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 from runtime.core.simtime import NEVER_PS
+from sip_node.chip.arriving_transfers import ArrivingTransfers
+from sip_node.chip.chip import chip_spec
 from sip_node.chip.command_bounds import CommandBounds
 from sip_node.chip.context import ChipSpec
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.op_log import OpLog
-from sip_node.chip.packet_runs import ReferencePacketRuns
+from sip_node.chip.packet_runs import PacketRuns
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.chip.strided_block import StridedBlock
-from tests.support.cores import Core, LateServer
+from sip_node.chip.ucie_ports import UciePorts
+from sip_node.pdes.engine import Engine
+from tests.support.cores import LateServer
 from tests.support.extreme_times import EXTREME_PS, ORIGINS_PS
+from tests.support.topologies import small
 
 UNIT_PS = 1000
 SIZES = (1, 64, 256, 4096)
@@ -27,18 +34,18 @@ SIZES = (1, 64, 256, 4096)
 class RandomCrossings:
     """SIPs without chips: a packet that enters a SIP ends there."""
 
-    def __init__(self, core: Core, spec: ChipSpec, seed: int) -> None:
+    def __init__(self, spec: ChipSpec, seed: int, runs: type[PacketRuns] = PacketRuns) -> None:
         self.rng = rng = Random(seed)
         self.log: list[tuple[object, ...]] = []
-        self._core, self.engine, self.budget = core, core.engine(), rng.randint(10, 60)
+        self._runs, self.engine, self.budget = runs, Engine(), rng.randint(10, 60)
         self.sips = spec.sips.sips
         servers = {kind: rng.choice((Server, LateServer)) for kind in ("ucie", "switch")}
         self.op_logs = [OpLog(None) for _ in range(self.sips)]
         self.records = [log.begin_recording() for log in self.op_logs]
         self.bounds = [SendBounds({}, CommandBounds(), answers=True) for _ in range(self.sips)]
-        self.ports = [core.ports(self._context(spec, sip, servers)) for sip in range(self.sips)]
-        self.runs: list[tuple[int, ReferencePacketRuns]] = []
-        self.arriving = core.arrivals(dict.fromkeys(range(self.sips), 0))
+        self.ports = [UciePorts(self._context(spec, sip, servers)) for sip in range(self.sips)]
+        self.runs: list[tuple[int, PacketRuns]] = []
+        self.arriving = ArrivingTransfers(dict.fromkeys(range(self.sips), 0))
         for sip, ports in enumerate(self.ports):
             ports.connect({other: self._end(sip, other) for other in spec.sips.neighbours(sip)})
         self.engine.at(rng.choice(ORIGINS_PS), self._begin_some, rng.randint(1, 6))
@@ -100,7 +107,7 @@ class RandomCrossings:
     def _end(self, sip: int, other: int) -> Any:
         if self.rng.random() < 0.5:
             return self.ports[other].end
-        self.runs.append((other, self._core.runs(sip, other)))
+        self.runs.append((other, self._runs(sip, other)))
         return self.runs[-1][1]
 
     def _begin_some(self, count: int) -> None:
@@ -138,3 +145,25 @@ class RandomCrossings:
             tail_ps = head_ps + rng.randint(0, 3) * UNIT_PS
             self.engine.at(head_ps, self.ports[source].accept, packet, tail_ps)
             begin += size
+
+
+def systems(sips: int, fabric: str, topology: str) -> ChipSpec:
+    """SIPs that are connected in one way."""
+    return chip_spec(
+        small(
+            system__sips__count=sips, system__sips__fabric=fabric, system__sips__topology=topology
+        ),
+        data=False,
+    )
+
+
+def main(count: int, sips: int, fabric: str, topology: str) -> None:
+    spec = systems(sips, fabric, topology)
+    for seed in range(count):
+        system = RandomCrossings(spec, seed)
+        log = system.run()
+        print(sum(ports.received for ports in system.ports), log)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4])

@@ -18,7 +18,7 @@ from runtime.model.graph import Link
 from runtime.model.routing import Route, Stage
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.server import Server
-from sip_node.pdes.sender import ReferenceSender
+from sip_node.pdes.sender import Sender
 from tests.support.cores import Core, LateServer
 from tests.support.extreme_times import EXTREME_PS, ORIGINS_PS
 
@@ -37,8 +37,7 @@ class Machine:
     def __init__(self, core: Core, seed: int) -> None:
         self.rng = rng = Random(seed)
         self.log: list[tuple[object, ...]] = []
-        self.in_flight: dict[int, ReferenceSender] = {}
-        self._core = core
+        self.in_flight: dict[int, Sender] = {}
         self.engine = core.engine()
         self.budget, self.packets = rng.randint(20, 120), 0
         self.store = simpy.Store(self.engine)
@@ -88,7 +87,7 @@ class Machine:
     def departed(self, target: int, entrance_ps: int) -> None:
         """As `SendBounds`: a packet to another SIP departs."""
         if target not in self.in_flight:
-            self.in_flight[target] = self._core.sender(self.rng.choice(EXTREME_PS))
+            self.in_flight[target] = Sender(self.rng.choice(EXTREME_PS))
         self.in_flight[target].departed(entrance_ps)
 
     def arrived(self, node: int, packet: Packet, tail_ps: int) -> None:

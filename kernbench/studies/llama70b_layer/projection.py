@@ -34,7 +34,7 @@ Prepare = Callable[[tl.Value], TokenBlock]
 """The operand of the products, from the elements of a block of tokens."""
 
 
-class Memory(NamedTuple):
+class ProjectionMemory(NamedTuple):
     """Where a projection has its operand, its weight, its exchange of sums and its result."""
 
     x: tl.Pointer
@@ -69,7 +69,7 @@ def project(
 
         return tl.fused(chain, sums, added)
 
-    _run(shape, Memory(x, weight, exchange, out), TokenBlock, epilogue)
+    _run(shape, ProjectionMemory(x, weight, exchange, out), TokenBlock, epilogue)
 
 
 def project_rotated(  # noqa: PLR0917 - the arguments of a launch are positional
@@ -108,7 +108,7 @@ def project_rotated(  # noqa: PLR0917 - the arguments of a launch are positional
             tl.fused(chain, *operands, out=half_of_result)
         return result.reshape(panels, rows, columns)
 
-    _run(shape, Memory(x, weight, exchange, out), _normalised(gain, shape), epilogue)
+    _run(shape, ProjectionMemory(x, weight, exchange, out), _normalised(gain, shape), epilogue)
 
 
 def project_gated(
@@ -133,7 +133,7 @@ def project_gated(
         result = tl.fused(chain, *_halves(pairs), _norm(squares, shape))
         return result.reshape(panels, rows, columns // 2)
 
-    _run(shape, Memory(x, weight, exchange, out), _normalised(gain, shape), epilogue)
+    _run(shape, ProjectionMemory(x, weight, exchange, out), _normalised(gain, shape), epilogue)
 
 
 def _norm(squares: tl.Value | None, shape: Projection) -> tl.Value:
@@ -205,7 +205,7 @@ class _Blocks:
         return self._buffers[(self._token // self._shape.block - 1) % self._shape.operands]
 
 
-def _run(shape: Projection, memory: Memory, prepare: Prepare, epilogue: Epilogue) -> None:
+def _run(shape: Projection, memory: ProjectionMemory, prepare: Prepare, epilogue: Epilogue) -> None:
     blocks = _Blocks(memory.x, shape)
     panels = WeightPanels(memory.weight, shape)
     sums = CubeSums(memory.exchange, memory.out, epilogue, shape)

@@ -26,6 +26,9 @@ cdef class PacketTrain:
     cdef long long port_ps
 
     cdef int reach(self, int stage) except -1
+    cpdef long long at_link(
+        self, int stage, long long head_ps, long long start_ps, long long tail_ps
+    ) except -1
     cpdef long long at_router(
         self, int hop, long long packet, long long waited_ps
     ) except -1

@@ -54,8 +54,9 @@ cdef class PacketTrain:
             PyMem_Free(self.links)
         PyMem_Free(self.channels)
 
-    def at_link(self, int stage, long long head_ps, long long start_ps, long long tail_ps):
-        """See the version in Python."""
+    cpdef long long at_link(
+        self, int stage, long long head_ps, long long start_ps, long long tail_ps
+    ) except -1:
         return wait_at_link(self, stage, head_ps, start_ps, tail_ps)
 
     cdef int reach(self, int stage) except -1:

@@ -4,17 +4,15 @@ The first write to a page allocates it, so a slice of several GB takes only what
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.strided_block import StridedBlock
 
 PAGE_BYTES = 1 << 16
 
 
-class ReferenceMemory:
+class Memory:
     """A memory of `nbytes`. In a run without data it keeps nothing and reads return nothing."""
 
     def __init__(self, name: str, nbytes: int, *, data: bool) -> None:
@@ -129,9 +127,3 @@ def _grid(
 ) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
     """Whole rows inside a page, as a view of the page itself."""
     return np.ndarray((count, rows.row_bytes), np.uint8, page, offset % PAGE_BYTES, (rows.pitch, 1))
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    Memory = ReferenceMemory
-else:
-    from sip_node.compiled.memory import Memory  # noqa: F401 - the name of this module

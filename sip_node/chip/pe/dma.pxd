@@ -11,7 +11,7 @@ from sip_node.chip.fabric.packet_train cimport PacketTrain, QueueTimes
 from sip_node.chip.pe.data_landing cimport DataLanding
 from sip_node.chip.pe.read_window cimport ReadWindow
 from sip_node.kernel.component cimport Component
-from sip_node.compiled.op_log cimport OpLog
+from sip_node.chip.op_log cimport OpLog
 
 cdef object _READ, _WRITE, _SLOT
 cdef int READ_BEGINS, ROWS_BEGIN, WRITE_BEGINS, FINISHED

@@ -1,6 +1,7 @@
 import hashlib
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +9,7 @@ from runtime.core.trace import OpRecord
 from runtime.wire.codec import decode_records
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.op_log import CHUNK_RECORDS, OpLog
+from tests.support.op_records import op_records
 
 RECORDS = [
     OpRecord(engine="pe_dma", name=f"load {index}", start_ps=index, end_ps=index + 5, address=index)
@@ -94,3 +96,14 @@ def test_the_log_has_the_latest_end_of_its_operations() -> None:
     for end_ps in (5, 9, 7):
         log.add(OpRecord(engine="pe_dma", name="load", start_ps=0, end_ps=end_ps))
     assert log.last_ps == 9
+
+
+@given(st.lists(op_records(), max_size=3))
+def test_a_record_has_the_bytes_that_msgspec_makes_of_it(added: list[OpRecord]) -> None:
+    expected = b"".join(msgspec.msgpack.encode(record) for record in added)
+    assert digest_of(added) == hashlib.sha256(expected).hexdigest()
+
+
+def test_what_is_no_record_is_refused() -> None:
+    with pytest.raises(TypeError, match="7 is no op record"):
+        OpLog(None).add(7)  # type: ignore[arg-type]

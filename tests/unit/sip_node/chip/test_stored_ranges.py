@@ -1,5 +1,8 @@
 """The ranges of one launch, against a model that keeps the writer of every byte."""
 
+from itertools import product
+from operator import mul
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +11,7 @@ from runtime.core.coordinates import PeCoordinates
 from runtime.core.trace import Operand
 from sip_node.chip.stored_ranges import (
     PAGE_BYTES,
-    ReferencePageRanges,
+    PageRanges,
     StoreConflict,
     StoredRanges,
 )
@@ -25,12 +28,20 @@ def rows(address: int, count: int, width: int, pitch: int) -> Operand:
 
 
 addresses = st.integers(0, 40) | st.integers(PAGE_BYTES - 20, PAGE_BYTES + 20)
-blocks = st.builds(packed, addresses, st.integers(1, 12)) | st.builds(
-    lambda address, count, width, gap: rows(address, count, width, width + gap),
-    addresses,
-    st.integers(1, 4),
-    st.integers(1, 4),
-    st.integers(0, 5),
+blocks = (
+    st.builds(packed, addresses, st.integers(1, 12))
+    | st.builds(
+        lambda address, count, width, gap: rows(address, count, width, width + gap),
+        addresses,
+        st.integers(1, 4),
+        st.integers(1, 4),
+        st.integers(0, 5),
+    )
+    | st.builds(
+        lambda address, gap: Operand(address, (2, 2, 3), "i8", (20 + gap, 4, 1)),
+        addresses,
+        st.integers(0, 5),
+    )
 )
 stores = st.lists(st.tuples(blocks, st.sampled_from([FIRST, SECOND])), max_size=20)
 
@@ -38,8 +49,8 @@ stores = st.lists(st.tuples(blocks, st.sampled_from([FIRST, SECOND])), max_size=
 def bytes_of(block: Operand) -> list[int]:
     if not block.strides:
         return list(range(block.address, block.address + block.shape[0]))
-    (count, width), pitch = block.shape, block.strides[0]
-    return [block.address + row * pitch + byte for row in range(count) for byte in range(width)]
+    places = product(*map(range, block.shape))
+    return [block.address + sum(map(mul, place, block.strides)) for place in places]
 
 
 @given(stores)
@@ -80,11 +91,15 @@ def test_columns_of_one_matrix_that_pes_share_do_not_overlap() -> None:
 
 
 def test_blocks_behind_each_other_are_one_range_of_a_page() -> None:
-    page = ReferencePageRanges()
+    page = PageRanges()
     for start in range(0, 1000, 10):
-        page.add(start, start + 10, FIRST)
-    assert vars(page)["_starts"] == [0]
-    assert vars(page)["_stops"] == [1000]
+        page.add(start, start + 10, 0)
+    assert page.starts.size == 1
+    found = [page.conflict(start, start + 1, 1) for start in (0, 999, 1000)]
+    assert found == [0, 0, -1]
+    for start in (1020, 1010):
+        page.add(start, start + 10, 0)
+    assert page.starts.size == 2
 
 
 def test_a_conflict_across_pages_is_one() -> None:
@@ -103,3 +118,11 @@ def test_a_conflict_at_the_end_of_a_page_ends_there_unless_it_goes_on(shift: int
     assert ranges.add(packed(end, 10), SECOND) is None
     conflict = ranges.add(packed(end - 5, 10), SECOND)
     assert conflict == StoreConflict(end - 5, end, FIRST)
+
+
+def test_a_conflict_ends_at_a_page_behind_which_the_first_bytes_are_free() -> None:
+    ranges = StoredRanges()
+    assert ranges.add(packed(PAGE_BYTES - 10, 10), FIRST) is None
+    assert ranges.add(packed(PAGE_BYTES + 5, 10), FIRST) is None
+    conflict = ranges.add(packed(PAGE_BYTES - 5, 20), SECOND)
+    assert conflict == StoreConflict(PAGE_BYTES - 5, PAGE_BYTES, FIRST)

@@ -19,7 +19,7 @@ def deliver(keys: list[Key]) -> list[Key]:
         assert (engine.now_ps, source, tail_ps) == (packet[0], packet[1], packet[0] + 7)
         order.append(packet)
 
-    inbox = Inbox[Key](engine, receive)
+    inbox = Inbox(engine, receive)
     for time_ps, source, seq in keys:
         inbox.put(time_ps, source, seq, time_ps + 7, (time_ps, source, seq))
     engine.run_before(NEVER_PS)
@@ -44,7 +44,7 @@ def test_the_order_of_putting_does_not_matter() -> None:
 
 def test_all_of_one_time_come_in_one_event_before_local_ones() -> None:
     engine, order = Engine(), list[str]()
-    inbox = Inbox[str](engine, lambda packet, _tail_ps, source: order.append(f"{packet} {source}"))
+    inbox = Inbox(engine, lambda packet, _tail_ps, source: order.append(f"{packet} {source}"))
     engine.at(5, order.append, "local")
     for source in (2, 1):
         inbox.put(5, source, 0, 6, "from")
@@ -54,7 +54,7 @@ def test_all_of_one_time_come_in_one_event_before_local_ones() -> None:
 
 def test_a_packet_cannot_come_for_the_present() -> None:
     engine = Engine()
-    inbox = Inbox[str](engine, print)
+    inbox = Inbox(engine, print)
     engine.at(5, inbox.put, 5, 1, 0, 6, "late")
     with pytest.raises(AssertionError, match="a packet for 5 ps came at 5 ps"):
         engine.run_before(NEVER_PS)
@@ -69,7 +69,7 @@ def test_packets_put_while_one_is_handed_over_wait_for_their_time() -> None:
             time_ps = engine.now_ps + 10
             inbox.put(time_ps, 1, number + 1, time_ps, number + 1)
 
-    inbox = Inbox[int](engine, receive)
+    inbox = Inbox(engine, receive)
     inbox.put(1, 1, 0, 1, 0)
     engine.run_before(NEVER_PS)
     assert times == [1, 11, 21, 31]

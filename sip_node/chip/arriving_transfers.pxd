@@ -1,0 +1,35 @@
+"""The C types of arriving_transfers.py."""
+
+cimport cython
+
+from sip_node.chip.fabric cimport packet as packets
+from sip_node.chip.fabric.packet cimport FabricTransfer
+from sip_node.chip.run_block cimport RunBlock
+
+
+cdef class PartialTransfer:
+    cdef FabricTransfer transfer
+    cdef long long nbytes
+
+
+cdef class ArrivingTransfers:
+    cdef object _lp_of
+    cdef dict _begun
+    cdef dict _next
+
+    @cython.locals(begun=PartialTransfer)
+    cpdef check_at_rest(self)
+    @cython.locals(run=RunBlock)
+    cpdef receive(self, object message, object end)
+    @cython.locals(begun=PartialTransfer)
+    cpdef FabricTransfer transfer(self, object message, RunBlock run)
+
+
+cdef str _fault(PartialTransfer begun, RunBlock run, Py_ssize_t payload_bytes)
+@cython.locals(
+    total=cython.longlong, end=cython.longlong, is_read=cython.bint, index=cython.Py_ssize_t,
+    size=cython.longlong,
+)
+cdef str _packet_fault(PartialTransfer begun, RunBlock run)
+@cython.locals(transfer=FabricTransfer)
+cdef FabricTransfer _transfer_of(RunBlock run)

@@ -1,0 +1,52 @@
+"""The C types of link_egress.py."""
+
+cimport cython
+
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
+from sip_node.chip.fabric.packet_train cimport PacketTrain, QueueTimes
+from sip_node.chip.op_log cimport OpLog
+from sip_node.compiled.calendar cimport Calendar
+from sip_node.chip.fabric.server cimport FifoServer
+from sip_node.compiled.service cimport Service
+from sip_node.kernel cimport packet_ports
+
+
+cdef class LinkEnd:
+    # Whether it takes packets before they cross: it only makes messages of them.
+    cdef bint takes_early
+
+    cpdef arrive(
+        self, long long head_ps, long long source, long long seq, long long tail_ps, Packet packet
+    )
+
+
+cdef class OpenRecord:
+    cdef long long start_ps
+    cdef long long requested_ps
+    cdef long long nbytes
+    cdef PacketTrain train
+
+
+cdef class LinkEgress:
+    cdef readonly object port
+    cdef readonly long long latency_ps
+    cdef readonly long long sent
+    cdef Calendar engine
+    cdef FifoServer fifo
+    # The port as it is after the last crossing that was foreseen; see approach.pyx.
+    cdef FifoServer ahead
+    cdef LinkEnd end
+    cdef OpLog _log
+    cdef long long _source
+    cdef dict _begun
+
+    cpdef long long cross(self, Packet packet, long long tail_ps) except -1
+    cpdef int notify(self, Packet packet) except -1
+    cdef Service serve(self, Packet packet, long long tail_ps) except *
+    cdef int depart(self, Packet packet, long long head_ps, long long tail_ps) except -1
+    @cython.locals(begun=OpenRecord, train=PacketTrain)
+    cdef int _record(self, Packet packet, long long start_ps, long long left_ps) except -1
+    @cython.locals(waited_ps=cython.longlong)
+    cdef int _note(
+        self, PacketTrain train, Packet packet, long long start_ps, long long left_ps
+    ) except -1

@@ -1,0 +1,69 @@
+"""The C types of ucie_ports.py."""
+
+cimport cython
+
+from sip_node.chip.fabric cimport packet as packets
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
+from sip_node.chip.fabric.packet_train cimport PacketTrain
+from sip_node.chip.link_egress cimport LinkEgress, LinkEnd
+from sip_node.chip.run_block cimport RunBlock
+from sip_node.compiled cimport approach
+from sip_node.compiled.calendar cimport Calendar, Event
+from sip_node.compiled.hops cimport Hops
+from sip_node.chip.fabric.server cimport FifoServer
+from sip_node.kernel cimport crossing_events, packet_ports
+from sip_node.kernel.component cimport Endpoint
+from sip_node.pdes.inbox cimport Inbox
+from sip_node.pdes.sender cimport Sender
+
+
+cdef class UciePorts(Endpoint):
+    cdef readonly Calendar engine
+    cdef readonly object _chip
+    cdef readonly dict _egresses
+    cdef long long _sip
+    cdef int _io_noc
+    cdef int _number
+    cdef object _fabric
+    cdef Hops _hops
+    cdef object _send_bounds
+    cdef dict _senders
+    cdef list _egress_to
+    cdef object _switch_port
+    cdef FifoServer _switch_fifo
+    cdef dict _trains
+    cdef approach.Lookout _lookout
+    cdef PortInbox _inbox
+
+    cpdef void accept(self, Packet packet, long long tail_ps) except *
+    @cython.locals(egress=LinkEgress, sender=Sender)
+    cpdef long long cross(self, Packet packet, long long tail_ps) except -1
+    @cython.locals(index=cython.Py_ssize_t, last=cython.bint, packet=Packet, fault=str)
+    cpdef str arrive_run(self, long long source, FabricTransfer transfer, RunBlock run)
+    cpdef str fault(self, Packet packet, long long source)
+    @cython.locals(sip=cython.longlong, sender=Sender)
+    cpdef int arrive(
+        self, long long head_ps, long long source, long long seq, long long tail_ps, Packet packet
+    ) except -1
+    @cython.locals(now_ps=cython.longlong)
+    cpdef receive(self, Packet packet, long long tail_ps, long long source)
+    @cython.locals(now_ps=cython.longlong, waited_ps=cython.longlong)
+    cdef int _pass_switch(self, Packet packet, object port, long long tail_ps) except -1
+    cdef int act(self, Event event, object subject) except -1
+    @cython.locals(train=PacketTrain)
+    cdef int _enter_train(self, Packet packet, dict trains) except -1
+    cdef int _enter(self, Packet packet, long long tail_ps) except -1
+
+
+cdef class PortEnd(LinkEnd):
+    cdef UciePorts _ports
+
+    cpdef arrive(
+        self, long long head_ps, long long source, long long seq, long long tail_ps, Packet packet
+    )
+
+
+cdef class PortInbox(Inbox):
+    cdef UciePorts _ports
+
+    cpdef receive(self, object packet, long long tail_ps, long long source)

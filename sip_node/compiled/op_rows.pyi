@@ -1,9 +1,0 @@
-"""The rows of operations for the records of a run, in C, as Python sees it."""
-
-from typing import Any
-
-def waited_for(cause: str) -> int: ...
-
-class OpRows:
-    def __init__(self, recorder: Any) -> None: ...
-    def flush(self) -> None: ...
