@@ -7,8 +7,6 @@ from sip_node.chip.fabric.packet_train cimport PacketTrain, QueueTimes
 from sip_node.chip.op_log cimport OpLog
 from sip_node.compiled.calendar cimport Calendar
 from sip_node.chip.fabric.server cimport FifoServer
-from sip_node.compiled.service cimport Service
-from sip_node.kernel cimport packet_ports
 
 
 cdef class LinkEnd:
@@ -28,11 +26,10 @@ cdef class OpenRecord:
 
 
 cdef class LinkEgress:
-    cdef readonly object port
+    cdef readonly FifoServer port
     cdef readonly long long latency_ps
     cdef readonly long long sent
     cdef Calendar engine
-    cdef FifoServer fifo
     # The port as it is after the last crossing that was foreseen; see approach.pyx.
     cdef FifoServer ahead
     cdef LinkEnd end
@@ -40,9 +37,13 @@ cdef class LinkEgress:
     cdef long long _source
     cdef dict _begun
 
+    # hot
+    @cython.locals(start_ps=cython.longlong)
     cpdef long long cross(self, Packet packet, long long tail_ps) except -1
     cpdef int notify(self, Packet packet) except -1
-    cdef Service serve(self, Packet packet, long long tail_ps) except *
+    # hot
+    @cython.locals(start_ps=cython.longlong)
+    cdef long long serve(self, Packet packet, long long tail_ps) except -1
     cdef int depart(self, Packet packet, long long head_ps, long long tail_ps) except -1
     @cython.locals(begun=OpenRecord, train=PacketTrain)
     cdef int _record(self, Packet packet, long long start_ps, long long left_ps) except -1

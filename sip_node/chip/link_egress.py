@@ -4,7 +4,6 @@ from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.op_log import OpLog
-from sip_node.kernel import packet_ports
 from sip_node.pdes.engine import Engine
 
 _NAMES = {kind: kind.name.lower() for kind in Kind}
@@ -48,7 +47,6 @@ class LinkEgress:
     ) -> None:
         self.engine, self._log, self._source = engine, log, source
         self.port, self.latency_ps = port, latency_ps
-        self.fifo = packet_ports.fifo_of(port)
         self.end = LinkEnd()
         # Of the transfers with packets to come.
         self._begun: dict[FabricTransfer, OpenRecord] = {}
@@ -60,22 +58,20 @@ class LinkEgress:
 
     def cross(self, packet: Packet, tail_ps: int) -> int:
         """Send a packet whose head is here now; returns the time when its tail has left."""
-        service = self.serve(packet, tail_ps)
-        self.depart(packet, service.start_ps, service.tail_ps)
-        return service.tail_ps
+        start_ps = self.serve(packet, tail_ps)
+        self.depart(packet, start_ps, self.port.tail_ps)
+        return self.port.tail_ps
 
     def notify(self, packet: Packet) -> None:
         """Send a packet that occupies no bandwidth."""
         self.depart(packet, self.engine.now_ps, self.engine.now_ps)
 
-    def serve(self, packet: Packet, tail_ps: int) -> packet_ports.PortService:
-        """Reserve the port for a packet whose head is here now."""
+    def serve(self, packet: Packet, tail_ps: int) -> int:
+        """The start of a packet at the port, whose head is here now; its tail is the port's."""
         # Cut-through: the head leaves when the port is free, the tail follows at its bandwidth.
-        service = packet_ports.served(
-            self.fifo, self.port, self.engine.now_ps, tail_ps, packet.size
-        )
-        self._record(packet, service.start_ps, service.tail_ps)
-        return service
+        start_ps = self.port.serve(self.engine.now_ps, tail_ps, packet.size)
+        self._record(packet, start_ps, self.port.tail_ps)
+        return start_ps
 
     def depart(self, packet: Packet, head_ps: int, tail_ps: int) -> None:
         """Give a packet that leaves the port, with its number, to the other end."""

@@ -6,9 +6,8 @@ width; the coordinator gives the bins of all SIPs one width.
 
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.run_tables import LINKS
 from sip_node.chip.run_recorder import RunRecorder
 from sip_node.chip.time_bins import LEAST_SHIFT, TimeBins
@@ -29,7 +28,7 @@ class LoadedServer(Protocol):
         ...
 
 
-class ReferenceLinkLoads:
+class LinkLoads:
     """The loads of the SIP of `recorder`."""
 
     def __init__(self, recorder: RunRecorder) -> None:
@@ -66,9 +65,3 @@ class ReferenceLinkLoads:
                 pack(link, kind_text, number << scale, *load) for number, *load in bins.rows()
             )
         self._recorder.add(LINKS, b"".join(rows))
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    LinkLoads = ReferenceLinkLoads
-else:
-    from sip_node.compiled.link_loads import LinkLoads  # noqa: F401 - the name of this module

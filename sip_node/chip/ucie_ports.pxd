@@ -9,10 +9,10 @@ from sip_node.chip.link_egress cimport LinkEgress, LinkEnd
 from sip_node.chip.run_block cimport RunBlock
 from sip_node.compiled cimport approach
 from sip_node.compiled.calendar cimport Calendar, Event
-from sip_node.compiled.hops cimport Hops
 from sip_node.chip.fabric.server cimport FifoServer
-from sip_node.kernel cimport crossing_events, packet_ports
+from sip_node.kernel cimport crossing_events
 from sip_node.kernel.component cimport Endpoint
+from sip_node.kernel.outlet cimport Outlet
 from sip_node.pdes.inbox cimport Inbox
 from sip_node.pdes.sender cimport Sender
 
@@ -22,15 +22,12 @@ cdef class UciePorts(Endpoint):
     cdef readonly object _chip
     cdef readonly dict _egresses
     cdef long long _sip
-    cdef int _io_noc
     cdef int _number
-    cdef object _fabric
-    cdef Hops _hops
+    cdef Outlet _outlet
     cdef object _send_bounds
     cdef dict _senders
     cdef list _egress_to
-    cdef object _switch_port
-    cdef FifoServer _switch_fifo
+    cdef FifoServer _switch_port
     cdef dict _trains
     cdef approach.Lookout _lookout
     cdef PortInbox _inbox
@@ -47,8 +44,8 @@ cdef class UciePorts(Endpoint):
     ) except -1
     @cython.locals(now_ps=cython.longlong)
     cpdef receive(self, Packet packet, long long tail_ps, long long source)
-    @cython.locals(now_ps=cython.longlong, waited_ps=cython.longlong)
-    cdef int _pass_switch(self, Packet packet, object port, long long tail_ps) except -1
+    @cython.locals(now_ps=cython.longlong, waited_ps=cython.longlong, start_ps=cython.longlong)
+    cdef int _pass_switch(self, Packet packet, FifoServer port, long long tail_ps) except -1
     cdef int act(self, Event event, object subject) except -1
     @cython.locals(train=PacketTrain)
     cdef int _enter_train(self, Packet packet, dict trains) except -1

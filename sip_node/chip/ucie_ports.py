@@ -13,8 +13,9 @@ from sip_node.chip.fabric.stalled import StalledPacket
 from sip_node.chip.link_egress import LinkEgress, LinkEnd
 from sip_node.chip.run_block import RunBlock
 from sip_node.compiled import approach
-from sip_node.kernel import crossing_events, packet_ports
+from sip_node.kernel import crossing_events
 from sip_node.kernel.component import Endpoint
+from sip_node.kernel.outlet import Outlet
 from sip_node.pdes.engine import NORMAL
 from sip_node.pdes.inbox import Inbox
 
@@ -30,8 +31,7 @@ class UciePorts(Endpoint):
 
     def __init__(self, chip: ChipContext) -> None:
         self._chip, self.engine, self._sip = chip, chip.engine, chip.sip
-        self._fabric, self._io_noc = chip.fabric, chip.graph.io_noc
-        self._hops = packet_ports.hops_of(chip.fabric)
+        self._outlet = Outlet(chip.fabric, chip.graph.io_noc)
         self._send_bounds, self._senders = chip.send_bounds, chip.send_bounds.in_flight
         sips, ports = chip.sips, chip.components.links
         links = {other: sips.link(chip.sip, other) for other in sips.neighbours(chip.sip)}
@@ -56,9 +56,6 @@ class UciePorts(Endpoint):
             for target in range(sips.sips)
         ]
         self._switch_port = ports["switch"]("switch.out", bw_gbs) if switched else None
-        self._switch_fifo = (
-            None if self._switch_port is None else packet_ports.fifo_of(self._switch_port)
-        )
         self._number = crossing_events.enlist(chip.engine, self)
         # Where crossings are foreseen.
         self._lookout = None
@@ -171,14 +168,12 @@ class UciePorts(Endpoint):
 
     def _pass_switch(self, packet: Packet, port: Server, tail_ps: int) -> None:
         now_ps = self.engine.now_ps
-        service = packet_ports.served(self._switch_fifo, port, now_ps, tail_ps, packet.size)
+        start_ps = port.serve(now_ps, tail_ps, packet.size)
         if packet.train is not None:
-            waited_ps = packet.train.at_link(PORT, now_ps, service.start_ps, service.tail_ps)
+            waited_ps = packet.train.at_link(PORT, now_ps, start_ps, port.tail_ps)
             if waited_ps:
                 packet.queued(waited_ps, port.name)
-        crossing_events.schedule(
-            self.engine, self._number, service.start_ps, NORMAL, service.tail_ps, packet
-        )
+        crossing_events.schedule(self.engine, self._number, start_ps, NORMAL, port.tail_ps, packet)
 
     def act(self, event: crossing_events.ActorEvent, subject: Packet) -> None:
         """A packet has passed the port of the switch."""
@@ -206,7 +201,7 @@ class UciePorts(Endpoint):
 
     def _enter(self, packet: Packet, tail_ps: int) -> None:
         if packet.transfer.sip == self._sip:
-            packet_ports.send(self._hops, self._fabric, packet, self._io_noc, tail_ps)
+            self._outlet.send(packet, tail_ps)
         else:
             self.accept(packet, tail_ps)
 

@@ -169,10 +169,10 @@ cdef Lookout watch(object fabric, list egress_to):
     if lookout is None:
         return None
     for egress in egresses:
-        if egress.fifo is None:
+        if egress.port.is_replaced:
             return None
         if egress.end.takes_early:
-            ahead[egress.port] = egress.fifo.copied()
+            ahead[egress.port] = egress.port.copied()
     for egress in egresses:
         # Egresses to a switch share a port, and all that pass it have to be foreseen.
         egress.ahead = ahead.get(egress.port)
@@ -205,7 +205,8 @@ cdef long long cross(Lookout lookout, object link, Packet packet, long long tail
 
     Raises `InvariantError` where it was foreseen, and wrongly.
     """
-    cdef Service foreseen, service
+    cdef Service foreseen
+    cdef long long start_ps, left_ps
     cdef LinkEgress egress = <LinkEgress> link
     if packet.approach is not None:
         lookout.cross(packet, &foreseen)
@@ -213,16 +214,17 @@ cdef long long cross(Lookout lookout, object link, Packet packet, long long tail
         return egress.cross(packet, tail_ps)
     else:
         foresee(egress, packet, egress.engine.now_ps, tail_ps, &foreseen)
-    service = egress.serve(packet, tail_ps)
-    if service.start_ps != foreseen.start_ps or service.tail_ps != foreseen.tail_ps:
+    start_ps = egress.serve(packet, tail_ps)
+    left_ps = egress.port.tail_ps
+    if start_ps != foreseen.start_ps or left_ps != foreseen.tail_ps:
         raise InvariantError(
             egress.port.name,
-            f"a packet leaves at {service.start_ps} ps, it was foreseen for "
+            f"a packet leaves at {start_ps} ps, it was foreseen for "
             f"{foreseen.start_ps} ps",
         )
     if not egress.end.takes_early:
-        egress.depart(packet, service.start_ps, service.tail_ps)
-    return service.tail_ps
+        egress.depart(packet, start_ps, left_ps)
+    return left_ps
 
 
 cdef inline bint earlier(Approach one, Approach other) noexcept:

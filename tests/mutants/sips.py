@@ -36,8 +36,8 @@ MUTANTS = (
     Mutant(
         name="sip-port-store-and-forward",
         file="sip_node/chip/link_egress.py",
-        old="self.fifo, self.port, self.engine.now_ps, tail_ps, packet.size",
-        new="self.fifo, self.port, tail_ps, tail_ps, packet.size",
+        old="self.port.serve(self.engine.now_ps, tail_ps, packet.size)",
+        new="self.port.serve(tail_ps, tail_ps, packet.size)",
         breaks="Switching between SIPs is cut-through.",
         noticed_by="a.",
     ),
@@ -68,16 +68,16 @@ MUTANTS = (
     Mutant(
         name="switch-output-without-queue",
         file="sip_node/chip/ucie_ports.py",
-        old="self._number, service.start_ps, NORMAL, service.tail_ps, packet",
-        new="self._number, self.engine.now_ps, NORMAL, service.tail_ps, packet",
+        old="self._number, start_ps, NORMAL, port.tail_ps, packet",
+        new="self._number, self.engine.now_ps, NORMAL, port.tail_ps, packet",
         breaks="Packets from several SIPs queue at the port of the switch to their target.",
         noticed_by="n.head",
     ),
     Mutant(
         name="switch-output-shared-by-nobody",
         file="sip_node/chip/ucie_ports.py",
-        old="served(self._switch_fifo, port, now_ps, tail_ps, packet.size)",
-        new="served(self._switch_fifo, port, now_ps, tail_ps, 0)",
+        old="port.serve(now_ps, tail_ps, packet.size)",
+        new="port.serve(now_ps, tail_ps, 0)",
         breaks="The port of the switch has the bandwidth of UCIe.",
         noticed_by="n.meet.switch",
     ),
@@ -102,12 +102,12 @@ MUTANTS = (
     Mutant(
         name="forwarding-around-the-ports",
         file="sip_node/chip/link_egress.py",
-        old="self.fifo, self.port, self.engine.now_ps, tail_ps, packet.size",
+        old="self.port.serve(self.engine.now_ps, tail_ps, packet.size)",
         new=(
-            "None,\n            self.port\n"
+            "(\n            self.port\n"
             "            if packet.transfer.source_sip == self._source\n"
-            "            else type(self.port)(self.port.name, 128),\n"
-            "            self.engine.now_ps, tail_ps, packet.size"
+            "            else type(self.port)(self.port.name, 128)\n"
+            "        ).serve(self.engine.now_ps, tail_ps, packet.size)"
         ),
         breaks="Packets that a SIP forwards share its links with its own.",
         noticed_by="n.meet.forward",

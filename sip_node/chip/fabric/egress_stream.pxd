@@ -25,6 +25,7 @@ cdef class EgressStream(Component):
     cdef object _left
 
     cpdef void start(self, FabricTransfer transfer, long long packet_bytes) except *
+    # hot
     cdef void _reserve(self, Departure departure) except *
     @cython.locals(
         departure=Departure, transfer=FabricTransfer, begin=cython.longlong,

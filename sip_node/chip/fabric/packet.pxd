@@ -43,13 +43,16 @@ cdef class Packet:
     cdef public long long longest_ps
     cdef public str longest_link
 
+    # hot
     cpdef int queued(self, long long waited_ps, str link) except -1
 
 
+# hot
 @cython.locals(transfer=FabricTransfer)
 cpdef FabricTransfer new_transfer(
     object kind, int source_sip, int source_node, int sip, int node
 )
+# hot
 @cython.locals(packet=Packet)
 cpdef Packet new_packet(FabricTransfer transfer, long long begin, long long size, bint last)
 cpdef PacketTrain train_of(FabricTransfer transfer)

@@ -23,11 +23,13 @@ cdef class FifoServer:
     cdef object _bw_gbs
     cdef public object name
 
+    # hot
     @cython.final
     @cython.locals(start_ps=cython.longlong)
     cdef long long serve(self, long long head_ps, long long tail_ps, long long nbytes) except -1
     @cython.final
     cdef FifoServer copied(self)
+    # hot
     @cython.final
     @cython.locals(duration_ps=cython.longlong)
     cdef long long _duration_ps(self, long long nbytes) except -1

@@ -66,6 +66,7 @@ class FifoServer:
             if self._numerator:
                 duration_ps = exact.ceil_ratio(nbytes, self._numerator, self._denominator)
             else:
+                # By Python: integers of any size.
                 duration_ps = exact.long_ceil_ratio(nbytes, self.byte_ps)
             if duration_ps > exact.NEVER_PS:
                 raise self._too_long(nbytes)
@@ -85,6 +86,7 @@ class FifoServer:
     def serve(self, head_ps: int, tail_ps: int, nbytes: int) -> int:
         """The start of a message, by `reserve`; its tail is in `tail_ps` then. For texts alone."""
         if self.is_replaced:
+            # By Python: the method of a class of the user.
             start_ps, self.tail_ps = self.reserve(head_ps, tail_ps, nbytes)
             return start_ps
         start_ps = self.free_ps

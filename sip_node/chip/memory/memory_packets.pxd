@@ -77,9 +77,11 @@ cdef class MemoryPackets(Component):
     cpdef void writes(self, Packet packet, Storing storing, long long done_ps) except *
     @cython.locals(answer=Answer, access=ReadAccess)
     cdef void _read(self, Packet request) except *
+    # hot
     cdef void _submit_piece(self, ReadAccess access) except *
     @cython.locals(size=cython.longlong, piece=LeavingPiece)
     cpdef void reads(
         self, ReadAccess access, long long first_ps, long long start_ps, long long done_ps
     ) except *
+    # hot
     cdef void _send(self, LeavingPiece piece) except *

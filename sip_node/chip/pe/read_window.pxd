@@ -31,6 +31,7 @@ cdef class ReadWindow(Component):
     cpdef void landed(self, long long time_ps) except *
     @cython.locals(request=OpenRead)
     cdef void _fill(self) except *
+    # hot
     @cython.locals(begin=cython.longlong)
     cdef bint _send(self, OpenRead reading) except -1
     cdef void _wake(self) except *

@@ -6,10 +6,12 @@ import pytest
 
 from runtime.core.run_tables import LEAST_BIN_PS, LINKS, MOST_BINS
 from sip_node.chip.fabric.server import Server
-from sip_node.chip.link_loads import LinkLoads, ReferenceLinkLoads
+from sip_node.chip.link_loads import LinkLoads
 from sip_node.chip.run_recorder import RunRecorder
+from tests.support.interpreted import interpreted
 
-both = pytest.mark.parametrize("kind", [LinkLoads, ReferenceLinkLoads], ids=["core", "reference"])
+Interpreted = interpreted("sip_node.chip.link_loads").LinkLoads
+both = pytest.mark.parametrize("kind", [LinkLoads, Interpreted], ids=["core", "interpreted"])
 GBS = 1000.0
 """A byte a picosecond."""
 Row = tuple[str, str, int, int, int, int, int]

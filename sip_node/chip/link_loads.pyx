@@ -1,4 +1,4 @@
-"""The loads of the servers of one SIP over time, in C; see `sip_node.chip.link_loads`."""
+"""The loads of the servers of one SIP over time, in C; link_loads.py has what it reports."""
 
 from runtime.core.run_tables import LINKS
 from sip_node.chip.fabric.server cimport FifoServer
@@ -10,14 +10,14 @@ cdef enum:
 
 
 cdef class LinkLoads(PackedRows):
-    """The twin of `ReferenceLinkLoads`."""
+    """The loads of the SIP of `recorder`."""
 
     def __init__(self, recorder):
         self.start(recorder, LINKS, sizeof(LinkRow), ROWS)
         self.watched, self.batch = [], ServiceBatch()
 
     def watch(self, kind, *servers):
-        """See the reference."""
+        """See the version in Python."""
         cdef TimeBins bins
         for server in servers:
             bins = TimeBins.__new__(TimeBins, self.batch)
@@ -28,7 +28,7 @@ cdef class LinkLoads(PackedRows):
             self.watched.append((kind, server, bins))
 
     def watch_channels(self, kind, channels):
-        """See the reference."""
+        """See the version in Python."""
         for channel in channels:
             if isinstance(channel, FifoServer) or (
                 hasattr(channel, "bins") and hasattr(channel, "name")
@@ -36,7 +36,7 @@ cdef class LinkLoads(PackedRows):
                 self.watch(kind, channel)
 
     def report(self):
-        """See the reference."""
+        """See the version in Python."""
         cdef TimeBins bins
         cdef dict loads = {}, of_kind
         cdef int link, kind_text
