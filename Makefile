@@ -8,8 +8,9 @@ TESTS  := $(VENV)/.tests
 LINT   := $(VENV)/.lint
 # The compiled core is built once, and again when a source of it changes.
 BUILT  := $(VENV)/.core
-ROOMS  := coordinator/compiled runtime/core/compiled sip_node/compiled
-CORE   := hatch_build.py $(foreach room,$(ROOMS),$(wildcard $(room)/*.pyx $(room)/*.pxd)) runtime/core/compiled/sources.py
+TYPES  := $(shell find coordinator runtime/core sip_node -name '*.pxd')
+CORE   := hatch_build.py runtime/core/compiled/sources.py $(TYPES) $(wildcard $(TYPES:.pxd=.py)) \
+	$(shell find coordinator runtime/core sip_node -name '*.pyx')
 # Of the packages, what is imported is compiled to bytecode, when it is first imported: half of the
 # CPU time of an installation is bytecode that nothing runs. Many containers forbid Python to write
 # it; then each process of each run would compile all that it imports, for a second.

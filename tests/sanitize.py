@@ -34,6 +34,7 @@ TESTS = (
     "tests/property/test_cores_on_random_programs.py",
     "tests/property/test_run_blocks.py",
     "tests/property/test_fast_forward.py",
+    "tests/unit/sip_node/chip",
     "tests/unit/sip_node/compiled",
     "tests/unit/sip_node/pdes",
 )
