@@ -49,7 +49,7 @@ class ArrivingTransfers:
         self._next: dict[tuple[int, int], int] = {}
 
     def check_at_rest(self) -> None:
-        """At the end of a run every transfer has ended."""
+        """Check after a run that every transfer has ended."""
         for source, target, number in sorted(self._begun):
             begun = self._begun[source, target, number]
             raise ProtocolError(

@@ -134,7 +134,7 @@ class ChipModel:
         return min(times_ps)
 
     def check_at_rest(self) -> None:
-        """At the end of a run that has finished, every transfer from other LPs has ended.
+        """Check that every transfer from other LPs has ended, after a run that has finished.
 
         Raises `ProtocolError`.
         """

@@ -110,7 +110,7 @@ class CreditedPorts(UciePorts):
         return f"sip {sip} ingress from sip {before} ({self._credits.name(network)})"
 
     def check_at_rest(self) -> None:
-        """At the end of a run no packet waits here, and every credit has come back.
+        """Check after a run that no packet waits here, and that every credit is back.
 
         Raises `InvariantError`.
         """

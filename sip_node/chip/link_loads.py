@@ -24,7 +24,7 @@ class LoadedServer(Protocol):
 
     @property
     def name(self) -> str:
-        """As in all messages."""
+        """The name that all messages have."""
         ...
 
 

@@ -111,7 +111,7 @@ cdef class OpLog:
         return records
 
     def waits(self, records):
-        """Of each record of a recording, the arguments of `add` behind it; the cause by number."""
+        """The arguments of `add` behind each record of a recording; the cause by number."""
         for each, waits in self.recordings:
             if each is records:
                 return waits

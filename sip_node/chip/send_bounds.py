@@ -85,7 +85,7 @@ class SendBounds:
         self._command_of: dict[tuple[Pe, HardwareThread], int] = {}
         self._transfers: dict[str, _PostedTransfer] = {}
         self.in_flight: dict[int, Sender] = {}
-        """By target, the packets to it that are in flight; compiled parts note them here."""
+        """The packets in flight to each target, by target; compiled parts note them here."""
         self._lookout: Lookout | None = None
         self._approach: Callable[[Pe], Approach | None] = lambda _: None
 

@@ -30,7 +30,7 @@ class StoreConflict(NamedTuple):
 
 PAGE_BYTES = 1 << 16
 _PAGE_BYTES = PAGE_BYTES
-"""In C, a variable of the module that is no object."""
+"""A constant; in C a variable of the module that is no object."""
 
 
 class StoredRanges:

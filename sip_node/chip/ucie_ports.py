@@ -197,7 +197,7 @@ class UciePorts(Endpoint):
                 yield StalledPacket(f"{where} {buffer}", packet, f"{where} {waits_for}")
 
     def check_at_rest(self) -> None:
-        """At the end of a run nothing waits here: every packet has crossed when it came."""
+        """Check after a run that nothing waits: here every packet crosses when it comes."""
 
     def _enter(self, packet: Packet, tail_ps: int) -> None:
         if packet.transfer.sip == self._sip:
@@ -230,7 +230,7 @@ class PortInbox(Inbox):
 
 
 def _answer_links(chip: ChipContext) -> dict[int, AnswerLink]:
-    """By cube, the last link that its answers share with its packets to other SIPs, if they do."""
+    """The last link that answers of a cube share with its packets to other SIPs, by cube."""
     graph, links = chip.graph, dict[int, AnswerLink]()
     for cube in range(chip.topology.cubes):
         stages = chip.routes.route(graph.m_cpu(cube), graph.io_cpu).stages

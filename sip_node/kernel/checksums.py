@@ -4,5 +4,5 @@ from zlib import crc32
 
 
 def checksum_of(data: bytes) -> int:
-    """As `zlib.crc32`."""
+    """The checksum of `zlib.crc32`."""
     return crc32(data)

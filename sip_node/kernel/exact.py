@@ -5,7 +5,7 @@ from fractions import Fraction
 from runtime.core.simtime import NEVER_PS
 
 BEYOND_PS = NEVER_PS + 1
-"""In place of a duration that is longer than any run."""
+"""Stands for a duration that is longer than any run."""
 
 
 def ceil_ratio(number: int, numerator: int, denominator: int) -> int:

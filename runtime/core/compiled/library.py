@@ -64,7 +64,7 @@ def path_entries(folder: Path = _FOLDER) -> list[str]:
 
 
 def prefer_compiled_modules() -> None:
-    """From now on, this process imports each compiled module from the library."""
+    """Let this process import each compiled module from the library, from now on."""
     [library] = path_entries()
     sys.meta_path.insert(0, CompiledModules(modules(ROOT), library))
 

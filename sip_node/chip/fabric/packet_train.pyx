@@ -85,7 +85,7 @@ cdef class PacketTrain:
     cpdef int at_channels(
         self, object needs, long long arrived_ps, long long start_ps, long long end_ps
     ) except -1:
-        """Of a memory with any number of channels."""
+        """The access to a memory with any number of channels."""
         while needs >> MOST_CHANNELS:
             needs = needs & LOWEST | needs >> MOST_CHANNELS
         return self.wait_at_channels(needs, arrived_ps, start_ps, end_ps)
@@ -93,7 +93,7 @@ cdef class PacketTrain:
     cdef int wait_at_channels(
         self, unsigned long long needs, long long arrived_ps, long long start_ps, long long end_ps
     ) except -1:
-        """Of a memory with channels for the bits of a word."""
+        """The access to a memory with channels for the bits of a word."""
         cdef long long own_ps = arrived_ps, waited_ps
         cdef int channel, count = 0
         while count < MOST_CHANNELS and needs >> count:

@@ -85,7 +85,7 @@ class Sram:
 
 
 def _read_latency_ps(topology: Topology) -> int:
-    """From the service of a read to its first byte."""
+    """The time from the service of a read to its first byte."""
     if topology.hbm.model == "banks":
         banks = topology.hbm.banks
         return ps_from_ns(banks.t_cl_ns) + ps_from_ns(banks.controller_ns)

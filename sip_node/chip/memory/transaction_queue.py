@@ -26,7 +26,7 @@ from sip_node.chip.memory.access import Access, MessageKey
 from sip_node.pdes.engine import Engine
 
 MOST_CHANNELS = 64
-"""Of a memory whose queue is a compiled one."""
+"""The channels of a memory whose queue is a compiled one, at most."""
 
 MANY_MESSAGES = 256
 """Messages that the queue remembers before it drops those without a packet."""
@@ -46,7 +46,7 @@ class MemoryChannels(Protocol):
 
     @property
     def channels(self) -> Sequence[MemoryChannel]:
-        """In the order of the shares."""
+        """The channels, in the order of the shares."""
         ...
 
     def shares_of(self, access: Access) -> Sequence[Any]:

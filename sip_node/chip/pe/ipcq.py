@@ -145,7 +145,7 @@ class PeIpcq(Component):
         )
 
     def check_idle(self) -> None:
-        """At the end of a run every credit is back and every slot that arrived was taken."""
+        """Check after a run that every credit is back, and that every slot was taken."""
         for table in self._tables.values():
             table.check_idle()
         self.sends.check_idle()

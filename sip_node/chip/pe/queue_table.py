@@ -125,7 +125,7 @@ class QueueTable:
             )
 
     def check_idle(self) -> None:
-        """At the end of a run every slot that arrived was taken and every credit is back."""
+        """Check after a run that every slot was taken, and that every credit is back."""
         where = f"ipcq of {self._context.coordinates}, {self.name}"
         # All arrivals first: a slot that was never received explains the credit that is missing.
         for direction, queue in self._queues.items():
