@@ -10,6 +10,7 @@ from tests.chaos.disturbed_run import POLL_S, DisturbedRun, digest_of
 from tests.chaos.outcome import Outcome
 from tests.chaos.programs import CONNECTED, Program, Undisturbed
 from tests.support.foreign_frames import FRAMES, send_as_a_stranger
+from tests.support.runs import without_progress
 
 KINDS = tuple(FRAMES)
 _LIMIT_S = 120.0
@@ -43,7 +44,8 @@ def send_foreign_frames(
     for lp in range(program.lps):
         named = run.stderr.count(_WARNING.format(lp=lp))
         outcome.require(named == 1, f"LP {lp} names them {named} times")
-    lines = [line for line in run.stderr.splitlines() if ": note: " not in line]
+    errors = without_progress(run.stderr).splitlines()
+    lines = [line for line in errors if ": note: " not in line]
     outcome.require(len(lines) == program.lps, f"{len(lines)} lines for {program.lps} LPs")
     return outcome
 

@@ -14,10 +14,10 @@ from coordinator.directory import RunDirectory
 from kernbench.cli.simulation import run
 from runtime.core.errors import UsageError
 from runtime.core.output import OutputError
+from tests.support.runs import without_progress
 from tests.support.sessions import ROOT, fake_launcher, plan
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
-PROGRESS = " events/s  blocked "
 NO_SPACE = "No space left on device"
 SIPS = ("--sips", "1", "--no-data", "--max-bytes", "256")
 
@@ -32,9 +32,7 @@ def shell(command: str, where: Path) -> tuple[int, str, str]:
         text=True,
         check=False,
     )
-    # A run of more than a few seconds prints its progress to standard error.
-    errors = [line for line in done.stderr.splitlines(keepends=True) if PROGRESS not in line]
-    return done.returncode, done.stdout, "".join(errors)
+    return done.returncode, done.stdout, without_progress(done.stderr)
 
 
 def test_the_table_and_the_digest_are_printed_when_no_file_can_be_written(tmp_path: Path):

@@ -14,6 +14,7 @@ from typing import IO, Any
 from kernbench.cli.main import main
 
 ROOT = Path(__file__).parents[2]
+_PROGRESS = " events/s  blocked "
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,11 @@ class Run:
     @property
     def report(self) -> dict[str, Any]:
         return json.loads((self.directory / "run.json").read_text())
+
+
+def without_progress(errors: str) -> str:
+    """Standard error of a run without its progress, of which a slow machine prints lines."""
+    return "".join(line for line in errors.splitlines(keepends=True) if _PROGRESS not in line)
 
 
 def kernbench(where: Path, *words: str) -> Run:
