@@ -8,15 +8,15 @@ lanes of a timeline follow. The records themselves are read once more when they 
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from heapq import merge
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from msgspec import Struct
 
-from runtime.core.compiled.choice import IS_COMPILED
+from coordinator.record_index import RecordIndex
 from runtime.core.errors import ProtocolError
 from runtime.core.trace import OpRecord
 from runtime.wire.codec import check_list, decode_records, encode_records
@@ -43,6 +43,10 @@ class Track(Struct, frozen=True, order=True, gc=False):
     engine: str
 
 
+Lane = tuple[Track, int]
+"""A thread of a timeline: a component, and which of its lanes."""
+
+
 class Span(Struct, frozen=True, gc=False):
     """Position, times and component of a record of the merged log."""
 
@@ -57,8 +61,8 @@ class Span(Struct, frozen=True, gc=False):
 class SipLog:
     """The log of a SIP: `firsts` are the indices of the first records of its chunks.
 
-    Of each record: its times, the number of its component in `OpLogs.tracks`, and, for a twin in C,
-    the byte of its chunk at which it begins.
+    Of each record: its times, the number of its component in `OpLogs.tracks`, and, with the
+    compiled core, the byte of its chunk at which it begins.
     """
 
     chunks: list[bytes] = field(default_factory=list[bytes])
@@ -71,35 +75,6 @@ class SipLog:
     def order(self) -> "array[int]":
         """The indices of the records by start; records that start together in their order."""
         return array("L", sorted(range(len(self.starts_ps)), key=self.starts_ps.__getitem__))
-
-
-class ReferenceRecordIndex:
-    """Reads the times and the component of the records of a chunk.
-
-    `track(sip, cube, pe, engine)` gives the number of a component.
-    """
-
-    def __init__(self, track: Callable[[int, int, int, str], int]) -> None:
-        self._track = track
-
-    def read(self, sip: int, chunk: bytes) -> tuple[bytes, bytes, bytes, bytes]:
-        """Of the records of a chunk the start times, the end times, the numbers of the components,
-        and the places in the chunk, which the reference does not need.
-
-        Raises `ValueError` for what is no chunk, and for times that do not fit into 64 bits; a twin
-        also for a chunk in another form than that of `encode_records`.
-        """
-        track = self._track
-        try:
-            records = decode_records(chunk, f"SIP {sip}")
-            return (
-                array("q", [record.start_ps for record in records]).tobytes(),
-                array("q", [record.end_ps for record in records]).tobytes(),
-                array("I", [track(sip, r.cube, r.pe, r.engine) for r in records]).tobytes(),
-                b"",
-            )
-        except (ProtocolError, OverflowError) as error:
-            raise ValueError(str(error)) from error
 
 
 class OpLogs:
@@ -202,9 +177,3 @@ class OpLogs:
             number = self._number_of_track[key] = len(self.tracks)
             self.tracks.append(Track(*key))
         return number
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    RecordIndex = ReferenceRecordIndex
-else:
-    from coordinator.compiled.record_index import RecordIndex

@@ -4,17 +4,14 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
-from coordinator.op_logs import LoggedOp, OpLogs, Span, Track
+from coordinator.op_logs import Lane, LoggedOp, OpLogs, Span, Track
 from coordinator.report.trace_event import PS_PER_US, TraceEvent
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.trace import Operand, OpRecord
 
-Lane = tuple[Track, int]
 _encode = msgspec.json.Encoder().encode
 
 
@@ -52,7 +49,7 @@ class _OpLine(Struct, frozen=True, gc=False):
     checksum: int
 
 
-class ReferenceLogText:
+class LogText:
     """The text of the operations of `logs`.
 
     Slices of one thread of a trace must nest; operations that overlap on one component therefore
@@ -173,9 +170,3 @@ def _input(operand: Operand | float) -> str:
 @lru_cache(maxsize=4096)
 def _block(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> str:
     return f"{dtype}{list(shape)}" + (f" strides {list(strides)}" if strides else "")
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    LogText = ReferenceLogText
-else:
-    from coordinator.compiled.log_text import LogText  # noqa: F401 - the name of this module

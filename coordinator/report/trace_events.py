@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from coordinator.report.log_text import Lane
+from coordinator.op_logs import Lane
 from coordinator.report.trace_event import PS_PER_US, TraceEvent
 from runtime.core.program_ranges import ProgramRange
 from runtime.core.trace import OpRecord

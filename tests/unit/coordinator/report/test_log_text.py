@@ -1,4 +1,4 @@
-"""The text of operations in C is that of its reference."""
+"""The text of operations in C is that of the interpreter."""
 
 import random
 from array import array
@@ -8,24 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.op_logs import OpLogs
-from coordinator.report.log_text import ReferenceLogText
+from coordinator.report.log_text import LogText
 from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.trace import Operand, OpRecord
 from runtime.wire.codec import encode_records
+from tests.support.interpreted import interpreted
 from tests.support.op_records import op_records
 
 if not IS_COMPILED:
-    pytest.skip("the reference runs in this process", allow_module_level=True)
+    pytest.skip("the interpreter runs in this process", allow_module_level=True)
 
-from coordinator.compiled.log_text import LogText
-
+Interpreted = interpreted("coordinator.report.log_text").LogText
 # Times at which the text of a float changes its form, and beyond which a float is not exact.
 TIMES = [0, 1, 9, 10, 999_999, 1_000_000, 1_234_500, 10**15 - 1, 10**15, 10**15 + 1, 2**53 + 1]
 times = st.sampled_from(TIMES) | st.integers(0, 2**62)
 logs = st.dictionaries(st.integers(0, 3), st.lists(op_records(times), max_size=4), max_size=3)
 
 
-def text(made: LogText | ReferenceLogText) -> tuple[object, bytes, bytes]:
+def text(made: LogText) -> tuple[object, bytes, bytes]:
     # Thread ids in another order than the lanes.
     tids = [len(made.lanes) - lane for lane in range(len(made.lanes))]
     pieces = list(made.pieces(array("I", tids)))
@@ -37,9 +37,9 @@ def text(made: LogText | ReferenceLogText) -> tuple[object, bytes, bytes]:
 
 
 @given(logs)
-def test_lines_slices_and_lanes_are_those_of_the_reference(by_sip) -> None:
+def test_lines_slices_and_lanes_are_those_of_the_interpreter(by_sip) -> None:
     stored = OpLogs.of(by_sip)
-    assert text(LogText(stored)) == text(ReferenceLogText(stored))
+    assert text(LogText(stored)) == text(Interpreted(stored))
 
 
 def test_a_log_of_several_pieces_and_chunks_is_whole() -> None:
@@ -66,7 +66,7 @@ def test_a_log_of_several_pieces_and_chunks_is_whole() -> None:
             stored.add(sip, encode_records(records[first : first + 700]), "LP 0")
     stored.index()
     made = text(LogText(stored))
-    assert made == text(ReferenceLogText(stored))
+    assert made == text(Interpreted(stored))
     assert made[1].count(b"\n") == 9_000
     assert len(set(made[0])) == len(made[0]) > 18, "operations of a component overlap"
 
@@ -83,4 +83,4 @@ def test_a_flow_is_found_by_its_numbers_however_they_are_encoded() -> None:
     stored.index()
     _, _, slices = text(LogText(stored))
     assert slices.count(b'"bind_id":"0x1"') == 2
-    assert text(LogText(stored)) == text(ReferenceLogText(stored))
+    assert text(LogText(stored)) == text(Interpreted(stored))

@@ -1,4 +1,4 @@
-"""Reads the times and the component of every record of an op log; see `coordinator.op_logs`."""
+"""Reads the times and the component of every record of an op log; see record_index.py."""
 
 from coordinator.compiled.op_records cimport PackedRecord, take_record
 from coordinator.compiled.packed_values cimport Cursor, as_integer, take_length
@@ -7,7 +7,7 @@ from libc.limits cimport INT_MAX
 
 
 cdef class RecordIndex:
-    """The twin of `ReferenceRecordIndex`."""
+    """See record_index.py."""
 
     cdef object track
     # By engine, cube and PE, the number of a component of the SIP `sip`.
@@ -19,7 +19,7 @@ cdef class RecordIndex:
         self.track, self.numbers, self.engines, self.sip = track, {}, {}, None
 
     def read(self, sip, bytes chunk not None):
-        """See `ReferenceRecordIndex.read`."""
+        """See record_index.py."""
         cdef const unsigned char *start = <const unsigned char *> PyBytes_AS_STRING(chunk)
         cdef Cursor cursor
         cdef PackedRecord record

@@ -1,22 +1,23 @@
-"""What C reads of the chunks of an op log is what its reference reads, or it refuses the chunk."""
+"""What C reads of a chunk of an op log is what the interpreter reads, or it refuses the chunk."""
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.op_logs import OpLogs, ReferenceRecordIndex, Track
+from coordinator.op_logs import OpLogs, Track
+from coordinator.record_index import RecordIndex
 from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.errors import ProtocolError
 from runtime.core.trace import OpRecord
 from runtime.wire.codec import encode_records
+from tests.support.interpreted import interpreted
 from tests.support.op_records import op_records
 
 if not IS_COMPILED:
-    pytest.skip("the reference runs in this process", allow_module_level=True)
+    pytest.skip("the interpreter runs in this process", allow_module_level=True)
 
-from coordinator.compiled.record_index import RecordIndex
-
+Interpreted = interpreted("coordinator.record_index").RecordIndex
 chunks = st.lists(op_records(), max_size=20).map(encode_records)
 
 
@@ -29,12 +30,12 @@ class _Tracks(list[Track]):
 
 
 @given(st.lists(chunks, max_size=3))
-def test_times_and_components_are_those_of_the_reference(of_sips: list[bytes]) -> None:
+def test_times_and_components_are_those_of_the_interpreter(of_sips: list[bytes]) -> None:
     expected_tracks, tracks = _Tracks(), _Tracks()
-    reference, index = ReferenceRecordIndex(expected_tracks.number), RecordIndex(tracks.number)
+    by_python, index = Interpreted(expected_tracks.number), RecordIndex(tracks.number)
     for sip, chunk in enumerate([*of_sips, *of_sips]):
         *read, offsets = index.read(sip, chunk)
-        assert tuple(read) == reference.read(sip, chunk)[:3]
+        assert tuple(read) == by_python.read(sip, chunk)[:3]
         assert memoryview(offsets).cast("I").tolist() == _offsets(chunk)
     assert tracks == expected_tracks
 
@@ -49,7 +50,7 @@ def _offsets(chunk: bytes) -> list[int]:
 
 
 @given(chunks, st.data())
-def test_bytes_that_are_changed_are_refused_or_read_as_by_the_reference(
+def test_bytes_that_are_changed_are_refused_or_read_as_by_the_interpreter(
     chunk: bytes, data: st.DataObject
 ) -> None:
     place = data.draw(st.integers(0, len(chunk) - 1))
@@ -62,7 +63,7 @@ def test_bytes_that_are_changed_are_refused_or_read_as_by_the_reference(
         read = index.read(0, changed)
     except ValueError:
         return
-    assert read[:3] == ReferenceRecordIndex(_Tracks().number).read(0, changed)[:3]
+    assert read[:3] == Interpreted(_Tracks().number).read(0, changed)[:3]
 
 
 def test_a_chunk_in_another_form_of_messagepack_is_read_as_well() -> None:

@@ -1,4 +1,4 @@
-"""The text of the operations of a run in C; see `coordinator.report.log_text`.
+"""The text of the operations of a run in C; see log_text.py.
 
 Other threads of Python run while the text of a piece is made.
 """
@@ -27,7 +27,7 @@ cdef object encode = msgspec.json.Encoder().encode
 
 
 cdef class LogText:
-    """The twin of `ReferenceLogText`."""
+    """See log_text.py."""
 
     cdef TotalOrder order
     cdef dict flows
@@ -38,11 +38,11 @@ cdef class LogText:
 
     @property
     def lanes(self):
-        """See `ReferenceLogText.lanes`."""
+        """See log_text.py."""
         return self.order.lanes
 
     def pieces(self, array tid_of_lane):
-        """See `ReferenceLogText.pieces`."""
+        """See log_text.py."""
         cdef Py_ssize_t first = 0, end
         cdef JsonText lines = JsonText(), slices = JsonText()
         while first < self.order.count:
