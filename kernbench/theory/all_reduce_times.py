@@ -127,7 +127,7 @@ def _doubled_ps(costs: KernelCosts, distances: list[int], nbytes: int) -> int:
             time_ps += costs.store_command_ps + issue_ps + costs.forwarded_ps(distance, half)
         else:
             # Likewise of what bit 1 has brought; then two messages, one behind the other.
-            left_ps = max(costs.dma_ps + costs.tcm_ps(half // 2), issue_ps)
+            left_ps = max(costs.left_ps(half // 2), issue_ps)
             arrived_ps = left_ps + costs.forwarded_ps(distance, half // 2)
             time_ps += costs.store_command_ps + 2 * issue_ps + arrived_ps
     # The messages over bit 0 are stored one after the other. All that is left is to release them,

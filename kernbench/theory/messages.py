@@ -23,7 +23,8 @@ class MessageTimes:
         costs = self._costs
         # The port of the TCM takes whole picoseconds for each packet.
         left_ps = serialised_ps(nbytes, self._packet_bytes, costs.file.number(TCM_GBS))
-        return costs.load_ps(nbytes) + costs.issue_ps + costs.dma_ps + left_ps
+        sent_ps = costs.issue_ps + costs.commands.write_start_ps
+        return costs.load_ps(nbytes) + sent_ps + left_ps
 
     def receive_ps(self, nbytes: int) -> int:
         """A receive whose send is posted: notice, load, slot, copy to memory."""
