@@ -203,7 +203,7 @@ class LateLaunch:
 def submission_ps(file: TopologyFile, *, copies: bool) -> int:
     """The time of the host for a command; a copy has a time of its own only where that is given."""
     launch, copy = "host.launch_overhead_ns", "host.copy_overhead_ns"
-    return file.ps(copy if copies and file[copy] is not None else launch)
+    return file.ps(copy if copies and file.get(copy, None) is not None else launch, 0)
 
 
 def _packet_ps(routes: LaunchRoutes, route: Route, nbytes: int) -> int:
