@@ -62,6 +62,21 @@ class MemoryTurns:
             for place, pe in enumerate(order, start=1)
         }
 
+    def writes_end_ps(
+        self, read_ps: int, starts_ps: Mapping[int, int], penalty_ps: int
+    ) -> dict[int, int]:
+        """The ends of writes of a packet each behind a read of one by PE 0 that starts at
+        `read_ps`, in the order of their arrivals; `penalty_ps` is the change of direction.
+        """
+        arrivals_ps = {pe: start_ps + self.writes_from_ps(pe) for pe, start_ps in starts_ps.items()}
+        served_ps, ends_ps = read_ps + self.requested_ps(0) + self.packet_ps, dict[int, int]()
+        for pe in sorted(arrivals_ps, key=arrivals_ps.__getitem__):
+            # A slice that is idle has changed its direction before a late write arrives.
+            turn_ps = 0 if ends_ps else penalty_ps
+            served_ps = max(served_ps + turn_ps, arrivals_ps[pe]) + self.packet_ps
+            ends_ps[pe] = served_ps + self.acknowledged_ps(pe)
+        return ends_ps
+
     def _read(self, pe: int) -> TransferForm:
         return self._access.read(*pe_and_slice((0, pe), OWNER), self._file["packet_bytes"])
 
