@@ -8,7 +8,7 @@ in one piece.
 from kernbench.theory.alpha_beta import AlphaBeta
 from kernbench.theory.memory_access import MemoryAccess, pe_and_slice
 from kernbench.theory.routes import TCM_GBS, Route
-from kernbench.theory.servers import transfer_ps
+from kernbench.theory.servers import serialised_ps, transfer_ps
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.vector_engine import Elements, VectorEngine
 
@@ -84,7 +84,9 @@ class KernelCosts:
 
     def left_ps(self, nbytes: int) -> int:
         """The same without the issue of the command: from the DMA channel on."""
-        return self.commands.write_start_ps + self.tcm_ps(nbytes)
+        port_gbs = self.file.number(TCM_GBS)
+        # The port takes whole picoseconds for each packet.
+        return self.commands.write_start_ps + serialised_ps(nbytes, self._packet_bytes, port_gbs)
 
     def copy_ps(self, nbytes: int) -> int:
         """A slot from its ring to the scratch buffer: twice through the one port of the TCM."""
