@@ -12,7 +12,7 @@ from kernbench import BenchOutcome, Column, DPPolicy, Table, TableRow, bench, tl
 from kernbench.benches.flags import check_least
 from kernbench.theory.contention import Contention, TimeBounds
 from kernbench.theory.kernel_costs import KernelCosts
-from kernbench.theory.remote_access import RemoteAccess
+from kernbench.theory.memory_access import MemoryAccess
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.errors import UsageError
 from runtime.torch.rank_state import running_rank
@@ -180,7 +180,7 @@ def _contended(sip: _MeasuredSip, nbytes: int) -> Iterator[Measurement]:
 
 def _by_distance(sip: _MeasuredSip, nbytes: int) -> Iterator[Measurement]:
     """PE 0 loads from its own slice, from those of its cube, and from those of other cubes."""
-    theory, pes = RemoteAccess(sip.file), sip.pes
+    theory, pes = MemoryAccess(sip.file), sip.pes
     width = sip.file["sip.cube_mesh.w"]
     near = {pes - 1: "last PE of the cube", 1 % pes: "next PE", 0: "own slice"}
     for owner, where in sorted(near.items()):
@@ -199,7 +199,7 @@ def _engines(sip: _MeasuredSip, nbytes: int) -> Iterator[Measurement]:
     """The same bytes from PE 0 of cube 0 to PE 0 of cube 1, by DMA at either end and by IPCQ."""
     if sip.file["sip.cube_mesh.w"] < 2:
         return
-    theory, near, far = RemoteAccess(sip.file), (0, 0), (1, 0)
+    theory, near, far = MemoryAccess(sip.file), (0, 0), (1, 0)
     own_ps = theory.load_ps(near, near, nbytes)
     time_ps = theory.load_ps(near, far, nbytes)
     yield _exact("DMA load, next cube", sip.load_ps((sip.pes,), nbytes), nbytes, time_ps)

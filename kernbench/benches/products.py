@@ -10,7 +10,8 @@ from math import prod
 
 import numpy as np
 
-from kernbench import Column, TableRow, tl, torch
+from kernbench import Column, PeRoofline, TableRow, tl, torch
+from kernbench.theory.gemm import GemmShape, streamed_bytes
 from runtime.core.dtypes import (
     DType,
     bfloat16,
@@ -87,12 +88,14 @@ class BenchProduct:
 
         The engine reads a streamed operand once for each row or column of tiles of the other one.
         """
-        tile = torch.ahbm.get_device_properties().gemm_tile
-        # The engine computes tile by tile of the result, and keeps no streamed operand.
-        reads_of_a = 1 if self.loads[0] else tl.cdiv(self.n, tile.n)
-        reads_of_b = 1 if self.loads[1] else tl.cdiv(self.m, tile.m)
-        read = (self.m * self.k * reads_of_a + self.k * self.n * reads_of_b) * self.dtype.itemsize
-        return read + self.m * self.n * self.result.itemsize
+        tile = GemmShape(*torch.ahbm.get_device_properties().gemm_tile)
+        whole = self.m * self.k * self.dtype.itemsize, self.k * self.n * self.dtype.itemsize
+        streamed = streamed_bytes(GemmShape(self.m, self.k, self.n), tile, self.dtype.itemsize)
+        read = (
+            loaded if once else again
+            for once, loaded, again in zip(self.loads, whole, streamed, strict=True)
+        )
+        return sum(read) + self.m * self.n * self.result.itemsize
 
     def row(
         self, labels: tuple[str | int, ...], time_ps: int, *, count: int = 1, pes: int = 1
@@ -100,16 +103,15 @@ class BenchProduct:
         """The row for `count` such products on each of `pes` PEs in `time_ps`; see `METRICS`."""
         properties = torch.ahbm.get_device_properties()
         peak_tflops = properties.peak_gemm_tflops_per_pe
+        macs, nbytes = count * self.operations // 2, count * self.nbytes
+        roofline = PeRoofline.of(properties, macs=macs, hbm_bytes=nbytes)
         # 1 TFLOPS is one operation a picosecond.
-        compute_ps = count * self.operations / peak_tflops
-        memory_ps = count * self.nbytes / properties.hbm_gbs_per_pe * 1000
         tflops = pes * count * self.operations / time_ps
-        bound = "compute" if compute_ps >= memory_ps else "memory"
         metrics = (
             tflops,
             100 * tflops / (pes * peak_tflops),
-            max(compute_ps, memory_ps) / 1000,
-            bound,
+            roofline.bound_ns,
+            "compute" if roofline.gemm_ns >= roofline.hbm_ns else "memory",
         )
         return TableRow(labels, time_ps, metrics)
 

@@ -1,12 +1,15 @@
 """The transfers of `probe`: from the host or from PE 0 of cube 0 of SIP 0 to various memories."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from kernbench.probe.routes import RouteEnd, TimedRoutes
-from kernbench.theory.servers import PacketWindow, Serialiser
-from kernbench.theory.transfers import Leg, TimedHop, TransferForm
+from kernbench.theory.least_latencies import with_least_latencies
+from kernbench.theory.memory_access import MemoryAccess
+from kernbench.theory.route_times import RouteTimes
+from kernbench.theory.routes import EndKind, RouteEnd
+from kernbench.theory.topology_file import TopologyFile
+from kernbench.theory.transfers import TransferForm
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, PeDmaMsg, Request
 from runtime.model.addresses import AddressMap
@@ -17,9 +20,11 @@ MemoryKind = Literal["HBM", "TCM", "SRAM"]
 SUFFIXES: Mapping[MemoryKind, str] = {"HBM": "", "TCM": "-tcm", "SRAM": "-sram"}
 """End of the name of a case, by the memory that it accesses."""
 PE_MEMORIES: tuple[MemoryKind, ...] = ("HBM", "TCM")
+_ENDS: Mapping[MemoryKind, EndKind] = {"HBM": "hbm", "TCM": "pe", "SRAM": "sram"}
 BOTH: tuple[Direction, ...] = ("write", "read")
 ORIGIN = PeCoordinates(0, 0, 0)
 """The PE whose DMA is probed."""
+_PE = RouteEnd("pe", *ORIGIN)
 
 NAMES: Mapping[str, str] = {
     "h2d-write": "host",
@@ -57,6 +62,16 @@ class ProbeCase:
         return NAMES[self.name] == "host"
 
     @property
+    def origin(self) -> RouteEnd:
+        """Where the transfer is started: at the host, or at the DMA of `ORIGIN`."""
+        return RouteEnd("host") if self.by_host else _PE
+
+    @property
+    def end(self) -> RouteEnd:
+        """The memory, as an end of routes."""
+        return RouteEnd(_ENDS[self.kind], *self.target)
+
+    @property
     def memory(self) -> str:
         """The memory in short: `sip1.cube0.pe0 HBM`."""
         sip = f"sip{self.target.sip}." if self.target.sip else ""
@@ -69,7 +84,9 @@ class ProbeCases:
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
-        self.routes = TimedRoutes(topology)
+        file = TopologyFile(topology.values())
+        self.access = MemoryAccess(with_least_latencies(file))
+        self._plan, self._times = self.access.plan, RouteTimes(file)
         self._addresses = AddressMap(topology)
         found: dict[str, tuple[MemoryKind, PeCoordinates]] = {}
         self.left_out: dict[str, str] = {}
@@ -105,53 +122,8 @@ class ProbeCases:
 
     def closed_form(self, case: ProbeCase, direction: Direction, nbytes: int) -> TransferForm:
         """Legs of a write: data, acknowledgement. Legs of a read: request, data."""
-        packet_bytes, control_bytes = self.topology.packet_bytes, self.topology.control_bytes
-        here, own, start = self._origin(case)
-        there, memory = self._memory(case)
-        out = (*start, *self.routes.hops(here, there))
-        back = self.routes.hops(there, here)
-        first = (self.routes.hbm_read(case.target),) if case.kind == "HBM" else ()
-        # The control packet of the other leg ends at an interface, not in a memory.
-        if direction == "write":
-            data = Leg("data", out, nbytes, packet_bytes, source=own, sink=memory)
-            return TransferForm((data, Leg("ack", back, control_bytes, control_bytes)))
-        request = Leg("request", out, control_bytes, control_bytes)
-        answer = (*first, *back)
-        # The overhead of the DMA comes once, before the first request.
-        latency_ps = request.drain_ps + sum(
-            hop.overhead_ps + hop.wire_ps for hop in (*out[len(start) :], *answer)
-        )
-        data = Leg(
-            name="data",
-            hops=answer,
-            nbytes=nbytes,
-            packet_bytes=packet_bytes,
-            source=memory,
-            sink=own,
-            # The host requests any number of bytes at once.
-            window=None
-            if case.by_host
-            else PacketWindow(self.topology.pe.dma.outstanding, latency_ps),
-        )
-        return TransferForm((request, data))
-
-    def _origin(self, case: ProbeCase) -> tuple[RouteEnd, Serialiser | None, tuple[TimedHop, ...]]:
-        """Where a transfer starts: the node, the memory there, and the hop before the route."""
-        routes = self.routes
-        if case.by_host:
-            return (ORIGIN.sip, routes.graph.host), None, ()
-        node = routes.graph.pe(ORIGIN.cube, ORIGIN.pe)
-        return (ORIGIN.sip, node), routes.tcm(ORIGIN), (routes.dma(ORIGIN),)
-
-    def _memory(self, case: ProbeCase) -> tuple[RouteEnd, Serialiser | None]:
-        graph, (sip, cube, pe) = self.routes.graph, case.target
-        match case.kind:
-            case "HBM":
-                return (sip, graph.hbm(cube, pe)), self.routes.hbm(case.target)
-            case "TCM":
-                return (sip, graph.pe(cube, pe)), self.routes.tcm(case.target)
-            case "SRAM":
-                return (sip, graph.sram(cube)), None
+        transfer = self.access.write if direction == "write" else self.access.read
+        return transfer(case.origin, case.end, nbytes)
 
     def _address(self, case: ProbeCase) -> int:
         sip, cube, pe = case.target
@@ -169,8 +141,7 @@ class ProbeCases:
         for kind in PE_MEMORIES:
             near_name, far_name = (f"dma-{end}{SUFFIXES[kind]}" for end in ("near", "far"))
             if others:
-                graph = self.routes.graph
-                near, far = self._extremes(others, graph.hbm if kind == "HBM" else graph.pe)
+                near, far = self._extremes(others, _ENDS[kind])
                 found |= {near_name: (kind, near), far_name: (kind, far)}
             else:
                 self._leave_out("a cube has one PE", near_name, far_name)
@@ -181,11 +152,11 @@ class ProbeCases:
         if not others:
             self._leave_out("a SIP has one cube", "dma-cube-best", "dma-cube-worst")
             return
-        best, worst = self._extremes(others, self.routes.graph.hbm)
+        best, worst = self._extremes(others, "hbm")
         found |= {"dma-cube-best": ("HBM", best), "dma-cube-worst": ("HBM", worst)}
 
     def _in_other_sips(self, found: dict[str, tuple[MemoryKind, PeCoordinates]]) -> None:
-        paths = {sip: self.routes.sips.path(ORIGIN.sip, sip) for sip in range(self.topology.sips)}
+        paths = {sip: self._plan.sip_path(ORIGIN.sip, sip) for sip in range(self.topology.sips)}
         for hops in (1, 2):
             at_distance = [sip for sip, path in paths.items() if len(path) == hops + 1]
             if at_distance:
@@ -197,17 +168,17 @@ class ProbeCases:
                 self._leave_out(reason, f"dma-sip-{hops}")
 
     def _extremes(
-        self, targets: Iterable[PeCoordinates], node: Callable[[int, int], int]
+        self, targets: Iterable[PeCoordinates], kind: EndKind
     ) -> tuple[PeCoordinates, PeCoordinates]:
         """The targets with the least and the greatest round-trip latency; of equals the first."""
-        route, here = self.routes.routes.route, self.routes.graph.pe(ORIGIN.cube, ORIGIN.pe)
+        latency_ps, route = self._times.latency_ps, self._plan.route
 
-        def latency_ps(target: PeCoordinates) -> int:
-            there = node(target.cube, target.pe)
-            return route(here, there).latency_ps + route(there, here).latency_ps
+        def round_trip_ps(target: PeCoordinates) -> int:
+            end = RouteEnd(kind, *target)
+            return latency_ps(route(_PE, end)) + latency_ps(route(end, _PE))
 
         # In both directions, since a request and its data may take different routes.
-        latencies = {target: latency_ps(target) for target in targets}
+        latencies = {target: round_trip_ps(target) for target in targets}
         return min(latencies, key=latencies.__getitem__), max(latencies, key=latencies.__getitem__)
 
     def _leave_out(self, reason: str, *names: str) -> None:

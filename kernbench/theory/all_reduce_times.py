@@ -118,6 +118,8 @@ def _halved_ps(costs: KernelCosts, distances: list[int], nbytes: int) -> int:
 def _doubled_ps(costs: KernelCosts, distances: list[int], nbytes: int) -> int:
     """All-gather, and the stores."""
     time_ps, issue_ps = 0, costs.issue_ps
+    # Between the two messages over bit 0.
+    left_ps = max(costs.left_ps(nbytes // 4), issue_ps)
     for bit, distance in reversed(list(enumerate(distances))):
         half = nbytes >> bit + 1
         if bit > 1:
@@ -127,13 +129,12 @@ def _doubled_ps(costs: KernelCosts, distances: list[int], nbytes: int) -> int:
             time_ps += costs.store_command_ps + issue_ps + costs.forwarded_ps(distance, half)
         else:
             # Likewise of what bit 1 has brought; then two messages, one behind the other.
-            left_ps = max(costs.dma_ps + costs.tcm_ps(half // 2), issue_ps)
             arrived_ps = left_ps + costs.forwarded_ps(distance, half // 2)
             time_ps += costs.store_command_ps + 2 * issue_ps + arrived_ps
     # The messages over bit 0 are stored one after the other. All that is left is to release them,
     # and what bit 1 has brought.
     pieces = min(len(distances), 2)
-    delay_ps = (pieces - 1) * (costs.store_command_ps - issue_ps)
+    delay_ps = (pieces - 1) * max(costs.store_command_ps - left_ps, 0)
     releases_ps = (1 if pieces == 1 else 3) * issue_ps
     return time_ps + delay_ps + costs.store_ps(nbytes // 2 // pieces) + releases_ps
 

@@ -7,8 +7,7 @@ engine computes for each score the maximum, the difference, the exponential and 
 from fractions import Fraction
 from typing import NamedTuple
 
-from kernbench.theory.bandwidths import peak_macs_per_cycle
-from kernbench.theory.roofline import compute_bound_ps, cycles_ps
+from kernbench.theory.bandwidths import gemm_bound_ps
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.vector_engine import VectorEngine
 
@@ -28,9 +27,5 @@ class ScoreTimes(NamedTuple):
 def score_times(file: TopologyFile, scores: int, depth: int) -> ScoreTimes:
     """The times of `scores` scores on one PE."""
     vector = VectorEngine(file)
-    clock_ghz = file.number("pe.gemm.clock_ghz")
     cycles = Fraction(scores * vector.cycles(*FUNCTIONS), vector.lanes)
-    return ScoreTimes(
-        compute_bound_ps(2 * scores * depth, peak_macs_per_cycle(file), clock_ghz),
-        cycles_ps(cycles, file.number("pe.math.clock_ghz")),
-    )
+    return ScoreTimes(gemm_bound_ps(file, 2 * scores * depth), vector.engine_ps(cycles))

@@ -1,7 +1,9 @@
 """Bandwidths and peak rates that follow from several numbers of the topology file, exact."""
 
 from fractions import Fraction
+from math import prod
 
+from kernbench.theory.roofline import compute_bound_ps
 from kernbench.theory.topology_file import TopologyFile
 
 
@@ -37,11 +39,22 @@ def own_read_gbs(file: TopologyFile) -> Fraction:
     return min(own_memory_gbs(file), file.number("xbar.to_hbm_bw_gbs"))
 
 
+def gemm_bound_ps(file: TopologyFile, macs: int, pes: int = 1) -> Fraction:
+    """The time of multiply-accumulate operations at the peak of the GEMM engines of `pes` PEs."""
+    clock_ghz = file.number("pe.gemm.clock_ghz")
+    return compute_bound_ps(macs, peak_macs_per_cycle(file) * pes, clock_ghz)
+
+
 def peak_macs_per_cycle(file: TopologyFile) -> int:
     """Multiply-accumulate operations of the GEMM engine per cycle at its peak.
 
     A systolic array does one in each of its cells.
     """
-    if file["pe.gemm.model"] == "systolic_os":
-        return file["pe.gemm.rows"] * file["pe.gemm.cols"]
-    return file["pe.gemm.macs_per_cycle"]
+    engine = file["pe.gemm"]
+    array = engine["rows"], engine["cols"]
+    return peak_macs_of(engine["model"], engine["macs_per_cycle"], array)
+
+
+def peak_macs_of(model: str, macs_per_cycle: int, array: tuple[int, int]) -> int:
+    """The same for an engine of the model, whose array has rows and columns."""
+    return prod(array) if model == "systolic_os" else macs_per_cycle

@@ -27,9 +27,8 @@ class BarrierTimes(LaunchRoutes):
 
     def releases_ps(self, last: PeOfSip) -> dict[PeOfSip, int]:
         """From the call of the last PE to the end of the barrier on each PE."""
-        control_ps, file = self.times.control_ps, self.file
-        issue_ps = file.ps("pe.cpu.overhead_ns") + file.ps("pe.scheduler.overhead_ns")
-        complete_ps = issue_ps + control_ps(self.collect(last[1]))
+        control_ps = self.times.control_ps
+        complete_ps = self.times.commands.issue_ps + control_ps(self.collect(last[1]))
         if last[0] != self._first:
             complete_ps += control_ps(self.between_m_cpus(last[0], self._first))
         found: dict[PeOfSip, int] = {}

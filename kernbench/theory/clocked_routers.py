@@ -18,6 +18,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import ceil
 
+from kernbench.theory.route_times import RouteTimes
 from kernbench.theory.routes import IO, ROUTER_NS, KeyedHop
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.simtime import PS_PER_NS
@@ -44,7 +45,7 @@ class ClockedRoutes:
     """The closed forms for one topology file."""
 
     def __init__(self, file: TopologyFile) -> None:
-        self._file = file
+        self._file, self._times = file, RouteTimes(file)
         self.period_ps = ceil(PS_PER_NS / file.number("noc.clock_ghz"))
 
     def alone_cycles(self, route: Iterable[KeyedHop], flits: int) -> int:
@@ -74,18 +75,19 @@ class ClockedRoutes:
         stages, delay_ps, gbs = 0, 0, ""
         hops = list(route)
         for index, hop in enumerate(hops):
-            delay_ps += round(self._file.number(hop.mm) * self._file.number("ns_per_mm") * 1000)
+            overhead_ps, wire_ps = self._times.delays_ps(hop)
+            delay_ps += wire_ps
             gbs = hop.gbs or gbs
             is_router = hop.overhead_ns in (ROUTER_NS, *_FIXED_NS)
             if not is_router:
-                delay_ps += self._file.ps(hop.overhead_ns) if hop.overhead_ns != "0" else 0
+                delay_ps += overhead_ps
             if is_router or index == len(hops) - 1:
                 found.append(ClockedLink(stages, self._cycles(delay_ps), self._flit_cycles(gbs)))
                 delay_ps, gbs = 0, ""
                 stages = (
                     self._file["noc.router_stages"]
                     if hop.overhead_ns == ROUTER_NS
-                    else self._cycles(self._file.ps(hop.overhead_ns))
+                    else self._cycles(overhead_ps)
                 )
         return found
 

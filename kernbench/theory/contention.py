@@ -14,10 +14,10 @@ from fractions import Fraction
 
 from kernbench.theory.bandwidths import own_read_gbs, slice_gbs
 from kernbench.theory.floor_plan import FloorPlan
+from kernbench.theory.route_times import RouteTimes
 from kernbench.theory.routes import MESH_GBS, PE_GBS, TCM_GBS, UCIE_GBS, XBAR_GBS
 from kernbench.theory.servers import transfer_ps
 from kernbench.theory.topology_file import TopologyFile
-from kernbench.theory.transfers import RouteTimes
 
 
 @dataclass(frozen=True)

@@ -8,22 +8,20 @@ from fractions import Fraction
 from math import ceil
 
 from kernbench.theory.bandwidths import channel_gbs
-from kernbench.theory.floor_plan import FloorPlan
-from kernbench.theory.hbm import read_latency_ps
-from kernbench.theory.kernel_costs import KernelCosts
-from kernbench.theory.routes import TCM_GBS
+from kernbench.theory.memory_access import MemoryAccess, pe_and_slice
+from kernbench.theory.routes import TCM_GBS, RouteEnd
 from kernbench.theory.servers import transfer_ps
 from kernbench.theory.topology_file import TopologyFile
-from kernbench.theory.transfers import RouteTimes
+
+_PE = 0, 0
 
 
 class DmaTimes:
     """The times of one topology file."""
 
     def __init__(self, file: TopologyFile) -> None:
-        self._file, self._times = file, RouteTimes(file)
-        self._there, self._back = FloorPlan(file).own_slice()
-        self.overhead_ps = file.ps("pe.dma.overhead_ns")
+        self._file, self._access = file, MemoryAccess(file)
+        self._read_start_ps = self._access.commands.read_start_ps
         self._row_ps = file.ps("pe.dma.gather_row_ns")
         self._packet_bytes: int = file["packet_bytes"]
 
@@ -39,16 +37,15 @@ class DmaTimes:
 
     def read_ps(self, nbytes: int) -> int:
         """A read without the overhead of the DMA."""
-        return self._times.read_ps(self._there, self._back, nbytes, TCM_GBS)
+        return self.load_ps(nbytes) - self._read_start_ps
 
     def load_ps(self, nbytes: int) -> int:
         """A load from the channel of the DMA to the last byte in TCM."""
-        return self.overhead_ps + self.read_ps(nbytes)
+        return self._access.dma_ps(_PE, _PE, nbytes)
 
     def store_ps(self, nbytes: int) -> int:
         """A store from the channel of the DMA to its acknowledgement."""
-        sent_ps = self._times.bulk_ps(self._there, nbytes, TCM_GBS)
-        return self.overhead_ps + sent_ps + self._times.control_ps(self._back)
+        return self._access.write(*pe_and_slice(_PE, _PE), nbytes).total_ps
 
     def gather_ps(self, rows: int, row_bytes: int) -> int:
         """A gather of rows of a packet or less, whose descriptors take longer than their service.
@@ -81,10 +78,10 @@ class DmaTimes:
         one packet after the other; it takes the short message at the end of the packet that it
         serves then, before the next one of the long message.
         """
-        first_ps, packet_ps = long_start_ps + self.overhead_ps, self.packet_ps
+        first_ps, packet_ps = long_start_ps + self._read_start_ps, self.packet_ps
         trip_ps = self.read_ps(self._packet_bytes)
         # Packet k of the long read lands at first + trip + k S.
-        landed = max(self._whole(short_start_ps + self.overhead_ps - first_ps - trip_ps), 0)
+        landed = max(self._whole(short_start_ps - long_start_ps - trip_ps), 0)
         leaves_ps = first_ps + trip_ps + (landed + 1) * packet_ps
         # The slice begins a packet every S, the first one when the READ that left first arrives.
         served = self._whole(leaves_ps - first_ps)
@@ -98,27 +95,24 @@ class DmaTimes:
         reserves the port when its predecessor begins: the write comes behind the packet that
         follows the packet in service.
         """
-        plan = FloorPlan(self._file)
-        there, back = plan.between_pes((0, source), (0, 0)), plan.between_pes((0, 0), (0, source))
+        ends = RouteEnd("pe", 0, 0, source), RouteEnd("pe", 0, 0, 0)
+        written, answered = self._access.write(*ends, self._packet_bytes).legs
         port_ps = transfer_ps(self._packet_bytes, self._file.number(TCM_GBS))
-        began_ps = store_ps + self.overhead_ps
-        head_ps = write_ps + self.overhead_ps + self._times.latency_ps(there)
-        found = (head_ps - began_ps) // port_ps
-        return began_ps + (found + 3) * port_ps + self._times.control_ps(back)
+        began_ps = store_ps + self._access.commands.write_start_ps
+        found = (write_ps + written.latency_ps - began_ps) // port_ps
+        return began_ps + (found + 3) * port_ps + answered.total_ps
 
     def planes_ps(self, bursts_on_a_channel: int) -> int:
         """A load command of one packet with a number of whole bursts on its busiest channel."""
-        file, costs = self._file, KernelCosts(self._file, self._packet_bytes)
-        nbytes = bursts_on_a_channel * file["hbm.burst_bytes"]
-        first_ps = self._times.latency_ps(self._back) + read_latency_ps(file)
-        request_ps = self._times.control_ps(self._there)
-        issued_ps = costs.issue_ps + file.ps("pe.mmu.overhead_ns") + self.overhead_ps
-        return issued_ps + request_ps + first_ps + transfer_ps(nbytes, channel_gbs(file))
+        nbytes = bursts_on_a_channel * self._file["hbm.burst_bytes"]
+        latency_ps = self._access.read(*pe_and_slice(_PE, _PE), nbytes).latency_ps
+        issued_ps = self._access.commands.translated_ps
+        return issued_ps + latency_ps + transfer_ps(nbytes, channel_gbs(self._file))
 
     def _first_row_ps(self, rows: int) -> int:
         """From the channel of the DMA to the first READ of a gather, whose list is of int32."""
         list_ps = transfer_ps(4 * rows, self._file.number(TCM_GBS))
-        return self.overhead_ps + list_ps + self._row_ps
+        return self._read_start_ps + list_ps + self._row_ps
 
     def _whole(self, time_ps: int) -> int:
         """Times of a packet that cover a time."""

@@ -32,8 +32,17 @@ def last_ends_ps(flows: Sequence[FlowArrivals], service_ps: int) -> list[int]:
         for index, flow in enumerate(flows)
         for number in range(flow.packets)
     )
-    ends, free_ps = [0] * len(flows), 0
-    for head_ps, index in arrivals:
-        free_ps = max(head_ps, free_ps) + service_ps
-        ends[index] = free_ps
+    served_ps, ends = waits_ps([head_ps for head_ps, _ in arrivals], service_ps), [0] * len(flows)
+    for (head_ps, index), wait_ps in zip(arrivals, served_ps, strict=True):
+        ends[index] = head_ps + wait_ps + service_ps
     return ends
+
+
+def waits_ps(arrivals_ps: Sequence[int], service_ps: int) -> list[int]:
+    """The wait of each arrival at a server, by the recursion of this module."""
+    waits, free_ps = list[int](), 0
+    for arrival_ps in arrivals_ps:
+        start_ps = max(arrival_ps, free_ps)
+        waits.append(start_ps - arrival_ps)
+        free_ps = start_ps + service_ps
+    return waits

@@ -1,15 +1,19 @@
 """Routes derived from the floor plan in the topology file, independently of the simulator.
 
-The rules are those of `docs/model.md`: columns before rows; around the hole in the router grid by
-the shorter side; components at the nearest router, ties to the lowest row, then column; from cube
-to cube by the UCIe ports of the sides that face each other.
+The rules are those of `docs/model.md`: columns before rows; around the hole in the router grid by a
+shortest path; components at the nearest router, ties to the lowest row, then column; from cube to
+cube by the UCIe ports of the sides that face each other; between SIPs by the paths of `sip_grid`.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
 
 from kernbench.theory.routes import (
     HOST_TO_IO,
     IO_TO_HOST,
+    M_CPU_GBS,
     MESH_GBS,
     PE_GBS,
     ROUTER_NS,
@@ -21,11 +25,15 @@ from kernbench.theory.routes import (
     XBAR_TO_ROUTER,
     KeyedHop,
     Route,
+    RouteEnd,
     cube_to_io,
+    in_sip,
+    into,
     io_to_cube,
     through_switch,
     to_next_cube,
 )
+from kernbench.theory.sip_grid import SipGrid
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.simtime import exact
 
@@ -36,6 +44,8 @@ Stem = tuple[Cell, str]
 
 OPPOSITE = {"N": "S", "S": "N", "W": "E", "E": "W"}
 HALF = Fraction(1, 2)
+_IO_CHAIN = ("host", "pcie_ep", "io_cpu", "io_noc")
+_IO_NOC = RouteEnd("io_noc")
 
 
 class CubeFloorPlan:
@@ -46,12 +56,14 @@ class CubeFloorPlan:
         self._rows, self._cols = file["cube.noc.rows"], file["cube.noc.cols"]
         self._pitch_x = file.number("cube.size_mm.w") / self._cols
         self._pitch_y = file.number("cube.size_mm.h") / self._rows
+        self._hop_mm = str(self._pitch_x), str(self._pitch_y)
         x0, y0, x1, y1 = map(exact, file["cube.noc.hbm_hole_mm"])
         # A router is missing where the centre of its cell is inside the hole.
         self._hole_rows = [row for row in range(self._rows) if y0 < self._centre((row, 0))[1] < y1]
         self._hole_cols = [col for col in range(self._cols) if x0 < self._centre((0, col))[0] < x1]
         # Routes begin and end at few positions: the router of each is searched once.
         self._stems: dict[tuple[float, ...], Stem] = {}
+        self._away: dict[Cell, dict[Cell, int]] = {}
 
     def pe(self, pe: int) -> Stem:
         """The router of PE `pe`. PEs are numbered corner by corner."""
@@ -71,33 +83,32 @@ class CubeFloorPlan:
         """The router of the UCIe port on a side: `N`, `E`, `S` or `W`."""
         return self._stem(self._file["cube.ucie_pos_mm"][side])
 
-    def mesh(self, source: Cell, target: Cell) -> Route:
-        """The hops between two routers; around the hole where it lies straight between them."""
-        (row, col), (to_row, to_col) = source, target
-        across, down = abs(to_col - col), abs(to_row - row)
-        # Both ends in rows of the hole, on opposite sides: the route leaves these rows and returns,
-        # which adds hops down and none across. The second case is the same for columns.
-        if _blocked(self._hole_rows, self._hole_cols, (row, to_row), (col, to_col)):
-            down = _detour(self._hole_rows, self._rows, row, to_row)
-        elif _blocked(self._hole_cols, self._hole_rows, (col, to_col), (row, to_row)):
-            across = _detour(self._hole_cols, self._cols, col, to_col)
-        hop_x, hop_y = (
-            KeyedHop(str(pitch), ROUTER_NS, MESH_GBS) for pitch in (self._pitch_x, self._pitch_y)
+    def mesh(self, source: Cell, target: Cell, cube: int = 0) -> Route:
+        """The hops between two routers of a cube, from each router of the path to the next one."""
+        return tuple(
+            KeyedHop(self._hop_mm[here[1] == to[1]], ROUTER_NS, MESH_GBS, router_name(cube, to))
+            for here, to in pairwise(self.path(source, target))
         )
-        return (hop_x,) * across + (hop_y,) * down
 
     def path(self, source: Cell, target: Cell) -> list[Cell]:
         """The routers of a shortest path; where several steps shorten it, one along a row."""
-        away = {target: 0}
-        ring = [target]
-        while ring:
-            ring = [cell for before in ring for cell in self._beside(before) if cell not in away]
-            away |= dict.fromkeys(ring, 1 + max(away.values()))
-        found = [source]
-        while found[-1] != target:
-            nearer = away[found[-1]] - 1
-            found.append(next(cell for cell in self._beside(found[-1]) if away[cell] == nearer))
-        return found
+        away = self._distances(target)
+        path = [source]
+        while path[-1] != target:
+            nearer = away[path[-1]] - 1
+            path.append(next(cell for cell in self._beside(path[-1]) if away[cell] == nearer))
+        return path
+
+    def _distances(self, target: Cell) -> dict[Cell, int]:
+        """The hops from each router to a target."""
+        if target not in self._away:
+            away, ring = {target: 0}, [target]
+            while ring:
+                beside = {cell for near in ring for cell in self._beside(near) if cell not in away}
+                away |= dict.fromkeys(beside, 1 + away[ring[0]])
+                ring = sorted(beside)
+            self._away[target] = away
+        return self._away[target]
 
     def _beside(self, cell: Cell) -> list[Cell]:
         """The routers beside one: W, E, N, S."""
@@ -138,101 +149,177 @@ class FloorPlan:
     """The routes of a whole system. SIPs and cubes are numbered, PEs are numbered in their cube."""
 
     def __init__(self, file: TopologyFile) -> None:
+        self._file = file
         self.cube = CubeFloorPlan(file)
         self._columns, self._rows = file["sip.cube_mesh.w"], file["sip.cube_mesh.h"]
         self._edge: str = file["sip.io_chiplet.edge"]
-        self._next_sip = TO_NEXT_SIP if file["system.sips.fabric"] == "direct" else through_switch()
+        self._routes = dict[tuple[RouteEnd, RouteEnd], Route]()
+        self.is_switched: bool = file["system.sips.fabric"] == "switch"
+
+    def route(self, source: RouteEnd, target: RouteEnd) -> Route:
+        """The route between two components of any two SIPs."""
+        if (source, target) not in self._routes:
+            route = self._over(source, target, self.sip_path(source.sip, target.sip))
+            self._routes[source, target] = route
+        return self._routes[source, target]
+
+    def sip_path(self, source: int, target: int) -> Sequence[int]:
+        """The SIPs of a route, both ends included; through a switch every SIP is a neighbour."""
+        if source == target:
+            return [source]
+        return [source, target] if self.is_switched else self._sips.path(source, target)
+
+    def neighbours(self, sip: int) -> list[int]:
+        """The SIPs to which a SIP has a link, or one over the switch."""
+        sips = range(self._file["system.sips.count"])
+        return [other for other in sips if len(self.sip_path(sip, other)) == 2]
 
     def own_slice(self) -> tuple[Route, Route]:
         """From a PE to its own HBM slice, and back: over their common crossbar."""
-        return TO_XBAR + XBAR_TO_HBM, TO_XBAR + XBAR_TO_PE
+        pe, hbm = RouteEnd("pe", 0, 0, 0), RouteEnd("hbm", 0, 0, 0)
+        return self.route(pe, hbm), self.route(hbm, pe)
 
-    def between(self, source: tuple[int, Stem], target: tuple[int, Stem], sips: int = 0) -> Route:
-        """From router to router, without the stems; each end is (cube, stem).
+    def between_pes(self, source: tuple[int, int], target: tuple[int, int], sips: int = 0) -> Route:
+        """From PE to PE, each given as (cube, PE); over `sips` links between SIPs in a row."""
+        ends = RouteEnd("pe", 0, *source), RouteEnd("pe", sips, *target)
+        return self._over(*ends, range(sips + 1))
 
-        `sips` is the number of links between SIPs on the route.
-        """
-        (cube, (cell, _)), (to_cube, (to_cell, _)) = source, target
-        if sips:
-            return self.out(cube, cell) + self._next_sip * sips + self.into(to_cube, to_cell)
-        (column, row), (to_column, to_row) = self._coordinates(cube), self._coordinates(to_cube)
+    @cached_property
+    def _sips(self) -> SipGrid:
+        return SipGrid.of(self._file)
+
+    def _over(self, source: RouteEnd, target: RouteEnd, sips: Sequence[int]) -> Route:
+        """The route over these SIPs."""
+        if len(sips) == 1:
+            return in_sip(sips[0], self._inside(source, target))
+        route = in_sip(sips[0], self._inside(source, _IO_NOC))
+        for sip, neighbour in pairwise(sips):
+            route += self.crossing(sip, neighbour)
+        return route + in_sip(sips[-1], self._inside(_IO_NOC, target))
+
+    def crossing(self, sip: int, neighbour: int) -> Route:
+        """From the IO NoC of a SIP to that of its neighbour."""
+        out, enter = f"io.ucie.sip{neighbour}", f"io.ucie.sip{sip}"
+        if self.is_switched:
+            first, to_switch, *rest = into(through_switch(), out, "switch", enter, "io.io_noc")
+            return *in_sip(sip, (first,)), to_switch, *in_sip(neighbour, tuple(rest))
+        first, *rest = into(TO_NEXT_SIP, out, enter, "io.io_noc")
+        return *in_sip(sip, (first,)), *in_sip(neighbour, tuple(rest))
+
+    def _inside(self, source: RouteEnd, target: RouteEnd) -> Route:
+        """The route between two components of SIP 0."""
+        if source.cube < 0 and target.cube < 0:
+            return _io_chain(source.kind, target.kind)
+        if source.cube < 0:
+            cell, _, stem = self._stem(target)
+            return _io_chain(source.kind, "io_noc") + self._from_noc(target.cube, cell) + stem
+        if target.cube < 0:
+            cell, stem, _ = self._stem(source)
+            return stem + self._to_noc(source.cube, cell) + _io_chain("io_noc", target.kind)
+        if (source.cube, source.pe) == (target.cube, target.pe):
+            pe = f"cube{source.cube}.pe{source.pe}"
+            if (source.kind, target.kind) == ("pe", "hbm"):
+                return into(TO_XBAR + XBAR_TO_HBM, f"{pe}.xbar", target.name)
+            if (source.kind, target.kind) == ("hbm", "pe"):
+                return into(TO_XBAR + XBAR_TO_PE, f"{pe}.xbar", target.name)
+        (cell, stem_out, _), (to_cell, _, stem_in) = self._stem(source), self._stem(target)
+        (column, row), (to_column, to_row) = map(self._coordinates, (source.cube, target.cube))
         # Dimension order between cubes, as between routers: columns before rows.
         sides = ["E" if to_column > column else "W"] * abs(to_column - column)
         sides += ["S" if to_row > row else "N"] * abs(to_row - row)
-        return self._cross(cell, sides, to_cell)
+        return stem_out + self._cross(source.cube, cell, sides, to_cell) + stem_in
 
-    def between_pes(self, source: tuple[int, int], target: tuple[int, int], sips: int = 0) -> Route:
-        """From PE to PE, each given as (cube, PE); over `sips` links between SIPs."""
-        (cube, pe), (to_cube, to_pe) = source, target
-        stem, to_stem = self.cube.pe(pe), self.cube.pe(to_pe)
-        between = self.between((cube, stem), (to_cube, to_stem), sips)
-        return pe_stem(stem)[0] + between + pe_stem(to_stem)[1]
+    def _stem(self, end: RouteEnd) -> tuple[Cell, Route, Route]:
+        """The router of a component, the hops from the component to it, and those back."""
+        name = end.name
+        match end.kind:
+            case "hbm":
+                # The crossbar is beside the router, and has a port of its own there.
+                cell, _ = self.cube.pe(end.pe)
+                xbar, router = f"cube{end.cube}.pe{end.pe}.xbar", router_name(end.cube, cell)
+                out = into(TO_XBAR + XBAR_TO_ROUTER, xbar, router)
+                return cell, out, into(TO_XBAR + XBAR_TO_HBM, xbar, name)
+            case "sram":
+                (cell, mm), gbs, overhead_ns = self.cube.sram(), SRAM_GBS, "cube.sram.overhead_ns"
+            case "m_cpu":
+                (cell, mm), gbs, overhead_ns = (
+                    self.cube.m_cpu(),
+                    M_CPU_GBS,
+                    "cube.m_cpu.overhead_ns",
+                )
+            case _:
+                (cell, mm), gbs, overhead_ns = self.cube.pe(end.pe), PE_GBS, "0"
+        out = KeyedHop(mm, ROUTER_NS, gbs, router_name(end.cube, cell))
+        return cell, (out,), (KeyedHop(mm, overhead_ns, gbs, name),)
 
-    def from_host(self, cube: int, cell: Cell) -> Route:
-        """From the host to a router of a cube."""
-        return HOST_TO_IO + self.into(cube, cell)
-
-    def to_host(self, cube: int, cell: Cell) -> Route:
-        """From a router of a cube to the host."""
-        return self.out(cube, cell) + IO_TO_HOST
-
-    def into(self, cube: int, cell: Cell) -> Route:
+    def _from_noc(self, cube: int, cell: Cell) -> Route:
         """From the IO NoC to a router, straight along the column or row of its cube."""
-        entry, mm = self.cube.port(self._edge)
-        return io_to_cube(mm) + self._cross(entry, [OPPOSITE[self._edge]] * self._depth(cube), cell)
+        (entry, mm), first = self.cube.port(self._edge), self._at_edge(cube)
+        crossing = into(
+            io_to_cube(mm),
+            self._io_port(cube),
+            f"cube{first}.ucie.{self._edge}",
+            router_name(first, entry),
+        )
+        inwards = [OPPOSITE[self._edge]] * self._depth(cube)
+        return crossing + self._cross(first, entry, inwards, cell)
 
-    def out(self, cube: int, cell: Cell) -> Route:
+    def _to_noc(self, cube: int, cell: Cell) -> Route:
         """From a router to the IO NoC."""
-        exit_cell, mm = self.cube.port(self._edge)
-        return self._cross(cell, [self._edge] * self._depth(cube), exit_cell) + cube_to_io(mm)
+        (leave, mm), last = self.cube.port(self._edge), self._at_edge(cube)
+        port = f"cube{last}.ucie.{self._edge}"
+        crossing = into(cube_to_io(mm), port, self._io_port(cube), "io.io_noc")
+        return self._cross(cube, cell, [self._edge] * self._depth(cube), leave) + crossing
 
-    def _cross(self, cell: Cell, sides: list[str], target: Cell) -> Route:
+    def _cross(self, cube: int, cell: Cell, sides: list[str], target: Cell) -> Route:
         """From a router out of its cube by `sides[0]`, out of the next one by `sides[1]`, etc."""
         route: Route = ()
         for side in sides:
             (leave, out_mm), (enter, in_mm) = self.cube.port(side), self.cube.port(OPPOSITE[side])
-            route += self.cube.mesh(cell, leave) + to_next_cube(out_mm, in_mm)
+            beside = cube + {"E": 1, "W": -1, "S": self._columns, "N": -self._columns}[side]
             # The next cube starts at the router of the port on the opposite side.
-            cell = enter
-        return route + self.cube.mesh(cell, target)
+            route += self.cube.mesh(cell, leave, cube) + into(
+                to_next_cube(out_mm, in_mm),
+                f"cube{cube}.ucie.{side}",
+                f"cube{beside}.ucie.{OPPOSITE[side]}",
+                router_name(beside, enter),
+            )
+            cube, cell = beside, enter
+        return route + self.cube.mesh(cell, target, cube)
 
     def _coordinates(self, cube: int) -> tuple[int, int]:
         """Column and row of a cube."""
         return cube % self._columns, cube // self._columns
 
+    def _at_edge(self, cube: int) -> int:
+        """The cube beside the IO chiplet in the column or row of a cube."""
+        column, row = self._coordinates(cube)
+        edges = {
+            "N": (column, 0),
+            "S": (column, self._rows - 1),
+            "W": (0, row),
+            "E": (self._columns - 1, row),
+        }
+        column, row = edges[self._edge]
+        return row * self._columns + column
+
+    def _io_port(self, cube: int) -> str:
+        """The port of the IO chiplet in the column or row of a cube."""
+        column, row = self._coordinates(cube)
+        return f"io.ucie.mesh{column if self._edge in 'NS' else row}"
+
     def _depth(self, cube: int) -> int:
         """Number of cubes between `cube` and the IO chiplet."""
-        column, row = self._coordinates(cube)
-        last_column, last_row = self._columns - 1, self._rows - 1
-        depths = {"N": row, "S": last_row - row, "W": column, "E": last_column - column}
-        return depths[self._edge]
+        (column, row), (to_column, to_row) = map(self._coordinates, (cube, self._at_edge(cube)))
+        return abs(to_column - column) + abs(to_row - row)
 
 
-def pe_stem(stem: Stem) -> tuple[Route, Route]:
-    """From a PE to its router, and from the router to the PE."""
-    return (KeyedHop(stem[1], ROUTER_NS, PE_GBS),), (KeyedHop(stem[1], "0", PE_GBS),)
+def router_name(cube: int, cell: Cell) -> str:
+    """The name of a router of a cube."""
+    return f"cube{cube}.router.r{cell[0]}c{cell[1]}"
 
 
-def sram_stem(stem: Stem) -> tuple[Route, Route]:
-    """From an SRAM to its router, and from the router to the SRAM."""
-    into = KeyedHop(stem[1], "cube.sram.overhead_ns", SRAM_GBS)
-    return (KeyedHop(stem[1], ROUTER_NS, SRAM_GBS),), (into,)
-
-
-def slice_stem() -> tuple[Route, Route]:
-    """From an HBM slice to its router, and back; the crossbar is beside the router."""
-    return TO_XBAR + XBAR_TO_ROUTER, TO_XBAR + XBAR_TO_HBM
-
-
-def _blocked(rows: list[int], cols: list[int], row_ends: Cell, col_ends: Cell) -> bool:
-    """Whether both ends lie in rows of the hole, on opposite sides of it."""
-    if not rows or not cols:
-        return False
-    in_hole_rows = all(row in rows for row in row_ends)
-    return in_hole_rows and min(col_ends) < cols[0] and max(col_ends) > cols[-1]
-
-
-def _detour(hole: list[int], size: int, start: int, end: int) -> int:
-    """Hops to the edge before or behind the hole and back: the fewer ones that lie on the grid."""
-    edges = [edge for edge in (hole[0] - 1, hole[-1] + 1) if 0 <= edge < size]
-    return min(abs(edge - start) + abs(edge - end) for edge in edges)
+def _io_chain(source: str, target: str) -> Route:
+    """Between two of host, PCIe endpoint, IO_CPU and IO NoC."""
+    begin, end = map(_IO_CHAIN.index, (source, target))
+    return HOST_TO_IO[begin:end] if begin <= end else IO_TO_HOST[3 - begin : 3 - end]

@@ -68,7 +68,7 @@ class GemmNumbers:
 
     def tile_ps(self) -> int:
         """One step: ceil(m k n / macs_per_cycle) cycles, also for a partial tile."""
-        cycles = ceil(Fraction(self.tile.macs, self.macs_per_cycle))
+        cycles = tiled_cycles(self.tile, self.tile, self.macs_per_cycle)
         return ceil(roofline.cycles_ps(cycles, self.clock_ghz))
 
     def fetch_ps(self, itemsize: int) -> int:
@@ -122,11 +122,45 @@ def streamed_bytes(product: GemmShape, tile: GemmShape, itemsize: int) -> tuple[
     return reads_of_a * a_bytes, reads_of_b * b_bytes
 
 
-def systolic_cycles(product: GemmShape, rows: int, cols: int) -> int:
-    """ceil(M/R) ceil(N/C) (K + R + C - 2): an output-stationary array of R rows and C columns.
+def tiled_cycles(product: GemmShape, tile: GemmShape, macs_per_cycle: int) -> int:
+    """Cycles of all steps in an engine of the model `macs`: a partial tile takes those of a full
+    one.
+    """
+    return steps(product, tile) * ceil(Fraction(tile.macs, macs_per_cycle))
+
+
+def step_ps(file: TopologyFile, size: GemmShape, *, last: bool) -> int:
+    """The time of a step on a tile of this size, `last` for the last one of an output tile."""
+    numbers = GemmNumbers.of(file)
+    if file["pe.gemm.model"] == "macs":
+        return numbers.tile_ps()
+    rows, cols = file["pe.gemm.rows"], file["pe.gemm.cols"]
+    # The wave front of a step leaves the array during the next one along K.
+    drain = rows + cols - 2 if last else 0
+    cycles = array_passes(size, size, rows, cols) * (size.k + drain)
+    return ceil(roofline.cycles_ps(cycles, numbers.clock_ghz))
+
+
+def array_passes(product: GemmShape, tile: GemmShape, rows: int, cols: int) -> int:
+    """Passes of an output-stationary array of R rows and C columns: one for each R x C outputs of
+    a tile.
+    """
+    return _passes(product.m, tile.m, rows) * _passes(product.n, tile.n, cols)
+
+
+def _passes(length: int, tile: int, array: int) -> int:
+    """Passes along one side."""
+    # The array starts anew for each tile: tiles that the array does not divide leave cells idle.
+    full, rest = divmod(length, tile)
+    return full * ceil(tile / array) + ceil(rest / array)
+
+
+def systolic_cycles(product: GemmShape, rows: int, cols: int, tile: GemmShape | None = None) -> int:
+    """ceil(M/R) ceil(N/C) (K + R + C - 2): an output-stationary array of R rows and C columns, to
+    which the outputs of a `tile` come together, by default all.
 
     The farthest cell receives its first operands R - 1 + C - 1 cycles after the nearest cell, and
     its last operands K - 1 cycles later: in cycle K + R + C - 3, if the first has number 0. So K +
     R + C - 2 cycles have passed.
     """
-    return ceil(product.m / rows) * ceil(product.n / cols) * (product.k + rows + cols - 2)
+    return array_passes(product, tile or product, rows, cols) * (product.k + rows + cols - 2)

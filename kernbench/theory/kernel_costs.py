@@ -6,29 +6,28 @@ in one piece.
 """
 
 from kernbench.theory.alpha_beta import AlphaBeta
-from kernbench.theory.floor_plan import FloorPlan
+from kernbench.theory.memory_access import MemoryAccess, pe_and_slice
 from kernbench.theory.routes import TCM_GBS, Route
-from kernbench.theory.servers import transfer_ps
+from kernbench.theory.servers import serialised_ps, transfer_ps
 from kernbench.theory.topology_file import TopologyFile
-from kernbench.theory.transfers import RouteTimes
 from kernbench.theory.vector_engine import Elements, VectorEngine
 
 ITEM_BYTES = 4
 """An element is int32: each sum is exact modulo 2^32."""
+_PE = 0, 0
 
 
 class KernelCosts:
     """The command times of one topology file, with slots written in packets of `packet_bytes`."""
 
     def __init__(self, file: TopologyFile, packet_bytes: int) -> None:
-        self.file, self.times, self._plan = file, RouteTimes(file), FloorPlan(file)
+        self.file, self._access = file, MemoryAccess(file)
+        self.times, self._plan = self._access.times, self._access.plan
         self.vector = VectorEngine(file)
         self._packet_bytes = packet_bytes
         self.cubes, self.pes = file.cubes, file.pes_per_cube
-        self.issue_ps = file.ps("pe.cpu.overhead_ns") + file.ps("pe.scheduler.overhead_ns")
-        self.dma_ps, self.ipcq_ps = file.ps("pe.dma.overhead_ns"), file.ps("pe.ipcq.overhead_ns")
-        self._access_ps = self.issue_ps + file.ps("pe.mmu.overhead_ns") + self.dma_ps
-        self._to_slice, self._from_slice = self._plan.own_slice()
+        self.commands = self._access.commands
+        self.issue_ps, self.ipcq_ps = self.commands.issue_ps, self.commands.ipcq_ps
 
     def to_sip(self, hops: int = 1) -> Route:
         """From PE 0 of the last cube to the same PE of the SIP `hops` links away."""
@@ -45,7 +44,8 @@ class KernelCosts:
 
     def alpha_ps(self, route: Route) -> int:
         """alpha: issue, DMA, all overheads and wires of the route, and the IPCQ of the receiver."""
-        return self.issue_ps + self.dma_ps + self.times.latency_ps(route) + self.ipcq_ps
+        sent_ps = self.issue_ps + self.commands.write_start_ps
+        return sent_ps + self.times.latency_ps(route) + self.ipcq_ps
 
     def alpha_beta(self, route: Route) -> AlphaBeta:
         """Alpha and B of a route; B is the least bandwidth on it.
@@ -80,17 +80,21 @@ class KernelCosts:
     def send_ps(self, nbytes: int) -> int:
         """From a command that sends until the next command: until the slot has left the TCM."""
         # The command completes when the slot has been read from the TCM; the link is not awaited.
-        return self.issue_ps + self.dma_ps + self.tcm_ps(nbytes)
+        return self.issue_ps + self.left_ps(nbytes)
+
+    def left_ps(self, nbytes: int) -> int:
+        """The same without the issue of the command: from the DMA channel on."""
+        port_gbs = self.file.number(TCM_GBS)
+        # The port takes whole picoseconds for each packet.
+        return self.commands.write_start_ps + serialised_ps(nbytes, self._packet_bytes, port_gbs)
 
     def copy_ps(self, nbytes: int) -> int:
         """A slot from its ring to the scratch buffer: twice through the one port of the TCM."""
-        return self.dma_ps + 2 * self.tcm_ps(nbytes)
+        return self.commands.read_start_ps + 2 * self.tcm_ps(nbytes)
 
     def kept_ps(self, nbytes: int) -> int:
         """A slot from its ring straight to the own slice: DMA, data, acknowledgement."""
-        # From the ring in TCM: the port of the TCM is one of the servers.
-        ack_ps = self.times.control_ps(self._from_slice)
-        return self.dma_ps + self.times.bulk_ps(self._to_slice, nbytes, TCM_GBS) + ack_ps
+        return self._access.copy(*pe_and_slice(_PE, _PE), nbytes).total_ps
 
     def add_ps(self, nbytes: int) -> int:
         """Addition of two operands of `nbytes`: fetch, compute and store overlap."""
@@ -106,18 +110,16 @@ class KernelCosts:
 
     def load_ps(self, nbytes: int) -> int:
         """Load from the own slice: command, MMU, DMA, request, data."""
-        read_ps = self.times.read_ps(self._to_slice, self._from_slice, nbytes, TCM_GBS)
-        return self._access_ps + read_ps
+        return self._access.load_ps(_PE, _PE, nbytes)
 
     def store_ps(self, nbytes: int) -> int:
         """Store to the own slice: command, MMU, DMA, data, acknowledgement."""
-        ack_ps = self.times.control_ps(self._from_slice)
-        return self._access_ps + self.times.bulk_ps(self._to_slice, nbytes, TCM_GBS) + ack_ps
+        return self._access.store_ps(_PE, _PE, nbytes)
 
     @property
     def store_command_ps(self) -> int:
         """From a command that stores in the background until the next command: issue, MMU."""
-        return self._access_ps - self.dma_ps
+        return self.commands.translated_ps
 
     def tcm_ps(self, nbytes: int) -> int:
         """`nbytes` once through the port of the TCM."""

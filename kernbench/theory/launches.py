@@ -11,25 +11,25 @@ host that needs longer for a command than a period is the bottleneck: N x overhe
 
 from collections.abc import Sequence
 
-from kernbench.theory.floor_plan import FloorPlan, Stem, pe_stem
+from kernbench.theory.floor_plan import FloorPlan
+from kernbench.theory.route_times import RouteTimes
 from kernbench.theory.routes import (
     HOST_TO_IO,
     IO_TO_HOST,
     M_CPU_GBS,
     MESH_GBS,
     PE_GBS,
-    ROUTER_NS,
     UCIE_GBS,
-    KeyedHop,
     Route,
+    RouteEnd,
 )
 from kernbench.theory.servers import transfer_ps
 from kernbench.theory.topology_file import TopologyFile
-from kernbench.theory.transfers import RouteTimes
 
 HEADER_BYTES, ARGUMENT_BYTES = 64, 8
 IO_NOC_GBS = "sip.io_chiplet.noc.bw_gbs"
 MARGIN_NS = "sip.io_chiplet.io_cpu.launch_margin_ns"
+_IO_CPU = RouteEnd("io_cpu")
 
 PeOfSip = tuple[int, int]
 """Cube and PE."""
@@ -41,33 +41,26 @@ class LaunchRoutes:
     def __init__(self, file: TopologyFile, arguments: int = 0) -> None:
         self.file, self.times, self._plan = file, RouteTimes(file), FloorPlan(file)
         self.nbytes = max(HEADER_BYTES + ARGUMENT_BYTES * arguments, file["control_bytes"])
-        self._m_cpu = self._plan.cube.m_cpu()
-        self._m_cpu_out, self._m_cpu_in = _m_cpu_stem(self._m_cpu)
 
     def down(self, cube: int) -> Route:
         """From the IO_CPU to the M_CPU of a cube."""
-        return HOST_TO_IO[2:] + self._plan.into(cube, self._m_cpu[0]) + self._m_cpu_in
+        return self._plan.route(_IO_CPU, RouteEnd("m_cpu", 0, cube))
 
     def up(self, cube: int) -> Route:
         """From the M_CPU of a cube to the IO_CPU."""
-        return self._m_cpu_out + self._plan.out(cube, self._m_cpu[0]) + IO_TO_HOST[:1]
+        return self._plan.route(RouteEnd("m_cpu", 0, cube), _IO_CPU)
 
     def spread(self, pe: int) -> Route:
         """From an M_CPU to a PE of its cube."""
-        router = self._plan.cube.pe(pe)
-        mesh = self._plan.cube.mesh(self._m_cpu[0], router[0])
-        return self._m_cpu_out + mesh + pe_stem(router)[1]
+        return self._plan.route(RouteEnd("m_cpu", 0, 0), RouteEnd("pe", 0, 0, pe))
 
     def between_m_cpus(self, cube: int, other: int) -> Route:
         """From the M_CPU of a cube to that of another one."""
-        route = self._plan.between((cube, self._m_cpu), (other, self._m_cpu))
-        return self._m_cpu_out + route + self._m_cpu_in
+        return self._plan.route(RouteEnd("m_cpu", 0, cube), RouteEnd("m_cpu", 0, other))
 
     def collect(self, pe: int) -> Route:
         """From a PE to the M_CPU of its cube."""
-        router = self._plan.cube.pe(pe)
-        mesh = self._plan.cube.mesh(router[0], self._m_cpu[0])
-        return pe_stem(router)[0] + mesh + self._m_cpu_in
+        return self._plan.route(RouteEnd("pe", 0, 0, pe), RouteEnd("m_cpu", 0, 0))
 
     @property
     def to_io_ps(self) -> int:
@@ -207,11 +200,11 @@ class LateLaunch:
         return starts_ps
 
 
+def submission_ps(file: TopologyFile, *, copies: bool) -> int:
+    """The time of the host for a command; a copy has a time of its own only where that is given."""
+    launch, copy = "host.launch_overhead_ns", "host.copy_overhead_ns"
+    return file.ps(copy if copies and file.get(copy, None) is not None else launch, 0)
+
+
 def _packet_ps(routes: LaunchRoutes, route: Route, nbytes: int) -> int:
     return routes.times.latency_ps(route) + transfer_ps(nbytes, routes.times.narrowest_gbs(route))
-
-
-def _m_cpu_stem(stem: Stem) -> tuple[Route, Route]:
-    """From an M_CPU to its router, and from the router to the M_CPU."""
-    into = KeyedHop(stem[1], "cube.m_cpu.overhead_ns", M_CPU_GBS)
-    return (KeyedHop(stem[1], ROUTER_NS, M_CPU_GBS),), (into,)

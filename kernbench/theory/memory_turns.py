@@ -12,11 +12,10 @@ A packet that arrives while another one is served waits for that one only.
 from collections.abc import Mapping
 
 from kernbench.theory.bandwidths import slice_gbs
-from kernbench.theory.hbm import read_latency_ps
-from kernbench.theory.remote_access import CubePe, RemoteAccess
+from kernbench.theory.memory_access import CubePe, MemoryAccess, pe_and_slice
 from kernbench.theory.servers import transfer_ps
 from kernbench.theory.topology_file import TopologyFile
-from kernbench.theory.transfers import RouteTimes
+from kernbench.theory.transfers import TransferForm
 
 OWNER: CubePe = (0, 0)
 """The PE whose slice is accessed."""
@@ -26,8 +25,7 @@ class MemoryTurns:
     """Accesses of PEs of cube 0 to the slice of PE 0; each PE starts its access at some time."""
 
     def __init__(self, file: TopologyFile) -> None:
-        self._file, self._times = file, RouteTimes(file)
-        self._access = RemoteAccess(file)
+        self._file, self._access = file, MemoryAccess(file)
         self.packet_ps = self.service_ps(file["packet_bytes"])
 
     def service_ps(self, nbytes: int) -> int:
@@ -36,23 +34,23 @@ class MemoryTurns:
 
     def requested_ps(self, pe: int) -> int:
         """From the start of a read until its request arrives."""
-        there, _ = self._access.routes((0, pe), OWNER)
-        return self._file.ps("pe.dma.overhead_ns") + self._times.control_ps(there)
+        request, _ = self._read(pe).legs
+        return request.total_ps
 
     def writes_from_ps(self, pe: int) -> int:
         """From the start of a write until its head arrives."""
-        there, _ = self._access.routes((0, pe), OWNER)
-        return self._file.ps("pe.dma.overhead_ns") + self._times.latency_ps(there)
+        data, _ = self._write(pe).legs
+        return data.latency_ps
 
     def returned_ps(self, pe: int) -> int:
         """From the service of the last byte of a read until its end."""
-        _, back = self._access.routes((0, pe), OWNER)
-        return read_latency_ps(self._file) + self._times.latency_ps(back)
+        _, data = self._read(pe).legs
+        return data.latency_ps
 
     def acknowledged_ps(self, pe: int) -> int:
         """From the service of the last byte of a write until its end."""
-        _, back = self._access.routes((0, pe), OWNER)
-        return self._times.control_ps(back)
+        _, answer = self._write(pe).legs
+        return answer.total_ps
 
     def reads_end_ps(self, starts_ps: Mapping[int, int], packets: int) -> dict[int, int]:
         """The ends of reads of as many packets each, by PE; `starts_ps` are their starts."""
@@ -63,3 +61,24 @@ class MemoryTurns:
             pe: first_ps + (before + place) * self.packet_ps + self.returned_ps(pe)
             for place, pe in enumerate(order, start=1)
         }
+
+    def writes_end_ps(
+        self, read_ps: int, starts_ps: Mapping[int, int], penalty_ps: int
+    ) -> dict[int, int]:
+        """The ends of writes of a packet each behind a read of one by PE 0 that starts at
+        `read_ps`, in the order of their arrivals; `penalty_ps` is the change of direction.
+        """
+        arrivals_ps = {pe: start_ps + self.writes_from_ps(pe) for pe, start_ps in starts_ps.items()}
+        served_ps, ends_ps = read_ps + self.requested_ps(0) + self.packet_ps, dict[int, int]()
+        for pe in sorted(arrivals_ps, key=arrivals_ps.__getitem__):
+            # A slice that is idle has changed its direction before a late write arrives.
+            turn_ps = 0 if ends_ps else penalty_ps
+            served_ps = max(served_ps + turn_ps, arrivals_ps[pe]) + self.packet_ps
+            ends_ps[pe] = served_ps + self.acknowledged_ps(pe)
+        return ends_ps
+
+    def _read(self, pe: int) -> TransferForm:
+        return self._access.read(*pe_and_slice((0, pe), OWNER), self._file["packet_bytes"])
+
+    def _write(self, pe: int) -> TransferForm:
+        return self._access.write(*pe_and_slice((0, pe), OWNER), self._file["packet_bytes"])

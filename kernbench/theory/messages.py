@@ -2,8 +2,6 @@
 
 from kernbench.theory.floor_plan import FloorPlan
 from kernbench.theory.kernel_costs import KernelCosts
-from kernbench.theory.routes import TCM_GBS
-from kernbench.theory.servers import serialised_ps
 from kernbench.theory.topology_file import TopologyFile
 
 
@@ -15,15 +13,12 @@ class MessageTimes:
 
     def __init__(self, file: TopologyFile, packet_bytes: int) -> None:
         plan = FloorPlan(file)
-        self._costs, self._packet_bytes = KernelCosts(file, packet_bytes), packet_bytes
+        self._costs = KernelCosts(file, packet_bytes)
         self._route = plan.between_pes((0, 0), (0, 0), 1)
 
     def send_ps(self, nbytes: int) -> int:
         """A send whose receive is posted: load, then until the slot has left the TCM."""
-        costs = self._costs
-        # The port of the TCM takes whole picoseconds for each packet.
-        left_ps = serialised_ps(nbytes, self._packet_bytes, costs.file.number(TCM_GBS))
-        return costs.load_ps(nbytes) + costs.issue_ps + costs.dma_ps + left_ps
+        return self._costs.load_ps(nbytes) + self._costs.send_ps(nbytes)
 
     def receive_ps(self, nbytes: int) -> int:
         """A receive whose send is posted: notice, load, slot, copy to memory."""

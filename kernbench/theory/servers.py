@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
+from kernbench.theory.roofline import bytes_ps
 from runtime.core.simtime import PS_PER_NS
 
 
@@ -62,7 +63,7 @@ class Serialiser:
 
 def transfer_ps(nbytes: int, gbs: Fraction) -> int:
     """Time of `nbytes` at a bandwidth, rounded up to the picosecond as in the simulator."""
-    return ceil(nbytes * PS_PER_NS / gbs)
+    return ceil(bytes_ps(nbytes, gbs))
 
 
 def packets(nbytes: int, packet_bytes: int) -> list[int]:

@@ -22,11 +22,14 @@ class SipGrid:
 
     @classmethod
     def of(cls, file: TopologyFile) -> "SipGrid":
-        """The SIPs of a topology file: a ring, or a grid without wrap-around of given size."""
+        """The SIPs of a topology file: a ring, or a grid of given size or of equal sides."""
         sips = file["system.sips"]
         if sips["topology"] == "ring_1d":
             return cls(sips["count"])
-        return cls(sips["w"], sips["h"], wraps=False)
+        columns, rows = sips.get("w"), sips.get("h")
+        if columns is None or rows is None:
+            columns = rows = isqrt(sips["count"])
+        return cls(columns, rows, wraps=sips["topology"] != "mesh_2d_no_wrap")
 
     @property
     def links(self) -> list[SipLink]:

@@ -28,12 +28,24 @@ class TopologyFile:
     def __getitem__(self, key_path: str) -> Any:
         return value_at(self.content, key_path)
 
+    def get(self, key_path: str, default: Any) -> Any:
+        """The value of a key that a file may leave out."""
+        try:
+            return self[key_path]
+        except KeyError:
+            return default
+
     def number(self, key_path: str) -> Fraction:
         """The exact value at a key path. A literal number, such as `"2.5"`, stands for itself."""
         return Fraction(key_path) if key_path[0].isdigit() else exact(self[key_path])
 
-    def ps(self, key_path: str) -> int:
-        """A time given in nanoseconds, rounded to the nearest picosecond as the simulator does."""
+    def ps(self, key_path: str, default_ns: int | None = None) -> int:
+        """A time given in nanoseconds, rounded to the nearest picosecond as the simulator does.
+
+        A key that a file may leave out has a default.
+        """
+        if default_ns is not None and self.get(key_path, None) is None:
+            return default_ns * PS_PER_NS
         return round(self.number(key_path) * PS_PER_NS)
 
     def with_values(self, values: dict[str, Any]) -> "TopologyFile":

@@ -33,7 +33,7 @@ from kernbench.theory.bandwidths import slice_gbs
 from kernbench.theory.collective_forms import MESSAGE_BYTES
 from kernbench.theory.floor_plan import FloorPlan
 from kernbench.theory.kernel_costs import KernelCosts
-from kernbench.theory.roofline import bytes_ps, cycles_ps
+from kernbench.theory.roofline import bytes_ps
 from kernbench.theory.routes import PE_GBS, TCM_GBS, UCIE_GBS
 from kernbench.theory.topology_file import TopologyFile
 
@@ -106,7 +106,7 @@ class TreeAllReduceTimes:
         # A lane adds one element of up to four bytes in a cycle.
         vectors = nbytes / self._item_bytes / vector.lanes
         cycles = vector.cycles("add") * vectors
-        return Fraction(cycles_ps(cycles, self._file.number("pe.math.clock_ghz")))
+        return vector.engine_ps(cycles)
 
     def _way_ps(self, position: Position, message_bytes: int) -> Fraction:
         time_ps, here = Fraction(0), position

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
-from kernbench.theory.roofline import bytes_ps, cycles_ps
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.vector_engine import Elements, VectorEngine
 
@@ -49,9 +48,7 @@ class ChainTimes:
 
     def __init__(self, file: TopologyFile, item_bytes: int = 4) -> None:
         self._engine = VectorEngine(file)
-        self._fill: int = file["pe.math.pipeline_cycles"]
-        self._clock_ghz = file.number("pe.math.clock_ghz")
-        self._port_gbs = file.number("pe.fetch_store.bw_gbs")
+        self._port_ps, self._cycles_ps = self._engine.port_ps, self._engine.engine_ps
         # An element of 8 bytes takes two lanes, and so do all elements of its chain.
         self._elements = Fraction(self._engine.lanes, max(1, item_bytes // 4))
 
@@ -69,7 +66,7 @@ class ChainTimes:
         cycles = sum(
             self._cycles(function) * self._vectors(count) for function, count in each.stream
         )
-        return ceil(cycles_ps(self._fill + cycles, self._clock_ghz))
+        return ceil(self._engine.computed_ps(cycles, 1))
 
     def fetched_ps(self, each: PassWork) -> int:
         """The time of the bytes of a pass at the fetch port."""
@@ -79,7 +76,7 @@ class ChainTimes:
         """When the last result of a pass is computed, and when it is stored."""
         last = max(self._vectors(count) for _, count in each.stream)
         last = max([last, *(self._vectors(block.count) for block in each.fetched)])
-        fill_ps = self._cycles_ps(self._fill)
+        fill_ps = self._engine.computed_ps(0, 0)
         computed_ps = stored_ps = first_ps = Fraction(0)
         for vector in range(1, last + 1):
             fetched_ps = self._port_ps(self._until(each.fetched, vector))
@@ -118,9 +115,3 @@ class ChainTimes:
         return sum(
             min(block.nbytes, ceil(vectors * self._elements * block.item_bytes)) for block in blocks
         )
-
-    def _cycles_ps(self, cycles: int) -> Fraction:
-        return Fraction(cycles_ps(cycles, self._clock_ghz))
-
-    def _port_ps(self, nbytes: int) -> Fraction:
-        return Fraction(bytes_ps(nbytes, self._port_gbs))

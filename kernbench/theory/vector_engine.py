@@ -25,6 +25,7 @@ from fractions import Fraction
 from math import ceil, log2
 
 from kernbench.theory.roofline import bytes_ps, cycles_ps
+from kernbench.theory.routes import FETCH_GBS
 from kernbench.theory.topology_file import TopologyFile
 
 REDUCTIONS = ("sum", "max", "min", "argmax", "argmin")
@@ -52,7 +53,7 @@ class VectorEngine:
     def __init__(self, file: TopologyFile) -> None:
         self._file = file
         self.lanes: int = file["pe.math.lanes"]
-        self._port_gbs = file.number("pe.fetch_store.bw_gbs")
+        self._port_gbs = file.number(FETCH_GBS)
         self._clock_ghz = file.number("pe.math.clock_ghz")
         self._fill_cycles: int = file["pe.math.pipeline_cycles"]
 
@@ -62,8 +63,16 @@ class VectorEngine:
 
     def computed_ps(self, cycles: int, vectors: int, extra_cycles: int = 0) -> Fraction:
         """E: `vectors` vectors of `cycles` each in the engine, and `extra_cycles` behind them."""
-        total = self._fill_cycles + cycles * vectors + extra_cycles
-        return cycles_ps(total, self._clock_ghz)
+        return self.engine_ps(self._fill_cycles + cycles * vectors + extra_cycles)
+
+    def engine_ps(self, cycles: Fraction | int) -> Fraction:
+        """Time of cycles of the engine."""
+        return cycles_ps(cycles, self._clock_ghz)
+
+    def vector_ps(self, cycles: int, operands: int) -> Fraction:
+        """One of many vectors of `cycles`, at the slower of the fetch port and the engine."""
+        fetched_ps = self.port_ps(operands * self.lanes * _LANE_BYTES)
+        return max(self.engine_ps(cycles), fetched_ps)
 
     def tree_cycles(self) -> int:
         """Cycles of the tree that combines the lanes."""
@@ -91,7 +100,7 @@ class VectorEngine:
         """T of a reduction: all vectors, the tree, the result."""
         count = self.vectors(operand.count, operand.item_bytes), operand.item_bytes
         reduced_ps = self._reduced_ps(self.cycles(function), operand, count, self.tree_cycles())
-        return reduced_ps + ceil(self._port_ps(result.nbytes))
+        return reduced_ps + ceil(self.port_ps(result.nbytes))
 
     def running_sum_ps(self, operand: Elements, result: Elements) -> int:
         """T of a running sum."""
@@ -125,13 +134,13 @@ class VectorEngine:
         stream: tuple[int, int],
     ) -> int:
         count, widest = stream
-        last_ps = self._port_ps(result.nbytes - self._until(result, count - 1, widest))
+        last_ps = self.port_ps(result.nbytes - self._until(result, count - 1, widest))
         paths: list[Fraction] = []
         for first in range(1, count + 1):
             fetched_ps = self._fetched_ps(operands, first, widest)
             # With `first` given, the time is linear in the vector after which the store port is
             # the slowest: that is the first or the last.
-            stored_ps = self._port_ps(result.nbytes - self._until(result, first - 1, widest))
+            stored_ps = self.port_ps(result.nbytes - self._until(result, first - 1, widest))
             paths += [
                 fetched_ps + self.computed_ps(cycles, count - first + 1) + last_ps,
                 fetched_ps + self.computed_ps(cycles, 1) + stored_ps,
@@ -151,7 +160,7 @@ class VectorEngine:
         )
 
     def _fetched_ps(self, operands: Iterable[Elements], vectors: int, widest: int) -> Fraction:
-        return self._port_ps(sum(self._until(each, vectors, widest) for each in operands))
+        return self.port_ps(sum(self._until(each, vectors, widest) for each in operands))
 
     def _until(self, block: Elements, vectors: int, widest: int) -> int:
         """Bytes of a block in the first `vectors` vectors."""
@@ -159,5 +168,6 @@ class VectorEngine:
         elements = Fraction(vectors * self.lanes, lanes_each)
         return min(block.nbytes, ceil(elements * block.item_bytes))
 
-    def _port_ps(self, nbytes: int) -> Fraction:
+    def port_ps(self, nbytes: int) -> Fraction:
+        """Time of bytes at the fetch port or at the store port."""
         return bytes_ps(nbytes, self._port_gbs)

@@ -8,11 +8,9 @@ import numpy as np
 import yaml
 
 from kernbench import torch
-from kernbench.theory.floor_plan import FloorPlan, Stem, pe_stem, slice_stem, sram_stem
-from kernbench.theory.hbm import read_latency_ps
-from kernbench.theory.routes import SRAM_GBS, TCM_GBS, Route
+from kernbench.theory.memory_access import MemoryAccess
+from kernbench.theory.routes import SRAM_GBS, TCM_GBS, RouteEnd
 from kernbench.theory.topology_file import TopologyFile
-from kernbench.theory.transfers import RouteTimes
 from runtime.core import dtypes
 from runtime.core.config_file import default_file, read_text
 from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, PeDmaMsg, Request
@@ -47,6 +45,15 @@ class Bank:
     cube: int
     pe: int = -1
 
+    @property
+    def end(self) -> RouteEnd:
+        """The end of the routes to it."""
+        match self.kind:
+            case "hbm" | "sram":
+                return RouteEnd(self.kind, self.sip, self.cube, self.pe)
+            case _:
+                return RouteEnd("pe", self.sip, self.cube, self.pe)
+
     def __str__(self) -> str:
         owner = "" if self.pe < 0 else f".pe{self.pe}"
         return f"{self.kind} of sip{self.sip}.cube{self.cube}{owner}"
@@ -65,9 +72,9 @@ class Accesses:
     """Accesses on one topology, each in a fresh system."""
 
     def __init__(self, file: TopologyFile) -> None:
-        self.file, self.times, self.plan = file, RouteTimes(file), FloorPlan(file)
+        self.file, self._access = file, MemoryAccess(file)
+        self.times = self._access.times
         self.sips = int(file["system.sips.count"])
-        self._dma_ps = file.ps("pe.dma.overhead_ns")
         self._addresses = AddressMap(parse_topology(file.text, "topology", self.sips))
 
     def draw_bank(self, rng: Random, pe: PeOfSip) -> Bank:
@@ -86,34 +93,24 @@ class Accesses:
         """A write or read by the host of SIP 0, to a memory of SIP 0."""
         address = self._address(bank)
         request = MemoryReadMsg(address, nbytes) if reads else MemoryWriteMsg(address, nbytes, b"")
-        (cube, (cell, _)), (stem_out, stem_in) = self._router_of(bank), self._stem(bank)
-        there = self.plan.from_host(cube, cell) + stem_in
-        back = stem_out + self.plan.to_host(cube, cell)
         return TimedAccess(
             f"host {VERBS[reads]} {nbytes} B, {bank}",
-            self._exchange_ps(there, back, nbytes, bank, reads=reads),
+            self._expected_ps(RouteEnd("host"), bank, nbytes, reads=reads),
             self._record_ps(request, "host"),
         )
 
     def dma(self, pe: PeOfSip, bank: Bank, nbytes: int, *, reads: bool) -> TimedAccess:
         """A read or write by the DMA of a PE of SIP 0, to any memory."""
         request = PeDmaMsg(*pe, "read" if reads else "write", self._address(bank), nbytes)
-        there, back = self._dma_routes(pe, bank)
-        if reads:
-            exchange_ps = self.times.read_ps(there, back, nbytes, *_ports(bank, TCM_GBS))
-        else:
-            exchange_ps = self._exchange_ps(there, back, nbytes, bank, TCM_GBS, reads=False)
         return TimedAccess(
             f"cube{pe[0]}.pe{pe[1]} {VERBS[reads]} {nbytes} B, {bank}",
-            self._dma_ps + exchange_ps,
+            self._expected_ps(RouteEnd("pe", 0, *pe), bank, nbytes, reads=reads),
             self._record_ps(request, "pe_dma"),
         )
 
     def dma_latency_ps(self, pe: PeOfSip, bank: Bank) -> int:
         """Time of a read without its bytes: DMA, request, and the route of the first byte back."""
-        there, back = self._dma_routes(pe, bank)
-        memory_ps = read_latency_ps(self.file) if bank.kind == "hbm" else 0
-        return self._dma_ps + self.times.control_ps(there) + memory_ps + self.times.latency_ps(back)
+        return self._access.read(RouteEnd("pe", 0, *pe), bank.end, 1).latency_ps
 
     def sends(self, nbytes: int, kind: str, packet_bytes: int) -> Iterator[TimedAccess]:
         """One message over each kind of queue pair: to the cubes east and south, the next SIP."""
@@ -187,54 +184,19 @@ class Accesses:
         self, source: CubeOfSystem, target: CubeOfSystem, nbytes: int, kind: str, packet_bytes: int
     ) -> int:
         """Closed form of a slot: its route to the ring, then that of the announcement to the PE."""
-        pe = self.plan.cube.pe(0)
-        bank = Bank(kind, target[0], target[1], -1 if kind == "sram" else 0)
-        (stem_out, stem_in), router = self._stem(bank), self._router_of(bank)
-        between = self.plan.between((source[1], pe), router, abs(target[0] - source[0]))
-        route = pe_stem(pe)[0] + between + stem_in
+        plan, bank = self._access.plan, Bank(kind, *target, -1 if kind == "sram" else 0)
+        route = plan.route(RouteEnd("pe", *source, 0), bank.end)
         if kind == "tcm":
             write_ps = self.times.ring_write_ps(route, nbytes, packet_bytes, TCM_GBS)
             return write_ps + self.times.announcement_ps(())
         write_ps = self.times.ring_write_ps(route, nbytes, packet_bytes, SRAM_GBS)
-        to_pe = stem_out + self.plan.between(router, (target[1], pe)) + pe_stem(pe)[1]
+        to_pe = plan.route(bank.end, RouteEnd("pe", *target, 0))
         return write_ps + self.times.announcement_ps(to_pe)
 
-    def _dma_routes(self, pe: PeOfSip, bank: Bank) -> tuple[Route, Route]:
-        """From a PE to a memory, and back."""
-        if bank == Bank("hbm", 0, *pe):
-            return self.plan.own_slice()
-        cube, stem = pe[0], self.plan.cube.pe(pe[1])
-        (out, into), (bank_out, bank_in) = pe_stem(stem), self._stem(bank)
-        here, router, sips = (cube, stem), self._router_of(bank), self._links_to(bank.sip)
-        there = out + self.plan.between(here, router, sips) + bank_in
-        back = bank_out + self.plan.between(router, here, sips) + into
-        return there, back
-
-    def _links_to(self, sip: int) -> int:
-        """Links between SIP 0 and a SIP: the shorter direction of the ring; one with a switch."""
-        if self.file["system.sips.fabric"] == "switch":
-            return min(sip, 1)
-        return min(sip, self.sips - sip)
-
-    def _exchange_ps(
-        self, there: Route, back: Route, nbytes: int, bank: Bank, *ports: str, reads: bool
-    ) -> int:
+    def _expected_ps(self, by: RouteEnd, bank: Bank, nbytes: int, *, reads: bool) -> int:
         """A request and its data, or data and their acknowledgement."""
-        ports = _ports(bank, *ports)
-        if reads:
-            return self.times.control_ps(there) + self.times.bulk_ps(back, nbytes, *ports)
-        return self.times.bulk_ps(there, nbytes, *ports) + self.times.control_ps(back)
-
-    def _router_of(self, bank: Bank) -> tuple[int, Stem]:
-        cube = self.plan.cube
-        return bank.cube, cube.sram() if bank.kind == "sram" else cube.pe(bank.pe)
-
-    def _stem(self, bank: Bank) -> tuple[Route, Route]:
-        """From a memory to its router, and back."""
-        if bank.kind == "hbm":
-            return slice_stem()
-        cube = self.plan.cube
-        return sram_stem(cube.sram()) if bank.kind == "sram" else pe_stem(cube.pe(bank.pe))
+        transfer = self._access.read if reads else self._access.write
+        return transfer(by, bank.end, nbytes).total_ps
 
     def _address(self, bank: Bank) -> int:
         if bank.kind == "hbm":
@@ -252,11 +214,6 @@ class Accesses:
         world = simulate(program, self.sips, topology=self.file.text, data=False, remote_dma=True)
         [(_, record)] = world.of(engine)
         return record.end_ps - record.start_ps
-
-
-def _ports(bank: Bank, *ports: str) -> tuple[str, ...]:
-    """Keys of the memory ports of a transfer; of a bank in a TCM, its port as well."""
-    return (*ports, TCM_GBS) if bank.kind == "tcm" else ports
 
 
 def _message(nbytes: int) -> Value:

@@ -8,7 +8,6 @@ from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
-from kernbench.theory.floor_plan import FloorPlan
 from kernbench.theory.gemm import (
     GemmNumbers,
     GemmShape,
@@ -16,11 +15,11 @@ from kernbench.theory.gemm import (
     steps,
     streamed_bytes,
     systolic_cycles,
+    tiled_cycles,
 )
-from kernbench.theory.hbm import read_latency_ps
+from kernbench.theory.memory_access import MemoryAccess, pe_and_slice
 from kernbench.theory.roofline import binding
 from kernbench.theory.topology_file import TopologyFile
-from kernbench.theory.transfers import RouteTimes
 from kernbench.validate.check import Check, Relation
 from kernbench.validate.gemm_runs import STAGINGS, GemmCase, GemmMeasurement, measure
 from runtime.core.dtypes import bfloat16, float8e4nv, float16, float32, int8, int32
@@ -190,12 +189,10 @@ def _at_most_one(check_id: str, text: str, formula: str, share: float) -> Check:
 def _with_free_pipeline(file: TopologyFile) -> TopologyFile:
     """Enough buffers and a port wide enough that only memory and engine limit a step."""
     file = file.with_values({"cube.hbm_ctrl.switch_penalty_ns": 0.0})
-    memory_gbs, times = GemmNumbers.of(file).memory_gbs, RouteTimes(file)
+    memory_gbs = GemmNumbers.of(file).memory_gbs
     fetch_gbs = max(file["pe.fetch_store.bw_gbs"], 2 * float(memory_gbs))
     numbers = GemmNumbers.of(file.with_values({"pe.fetch_store.bw_gbs": fetch_gbs}))
-    request, answer = FloorPlan(file).own_slice()
-    waits_ps = file.ps("pe.dma.overhead_ns") + read_latency_ps(file)
-    latency_ps = waits_ps + times.control_ps(request) + times.latency_ps(answer)
+    latency_ps = MemoryAccess(file).read(*pe_and_slice((0, 0), (0, 0)), 1).latency_ps
     tile_bytes = sum(streamed_bytes(numbers.tile, numbers.tile, FED_DTYPE.itemsize))
     transfer_ps = numbers.memory_bound_ps(tile_bytes, 0)
     # Little's law: a buffer is occupied from the request of a tile to the end of its fetch.
@@ -227,7 +224,7 @@ def _fed(file: TopologyFile, ratio: float) -> Check:
     numbers = GemmNumbers.of(file)
     case = GemmCase(_whole(file, 8), FED_DTYPE, FED_DTYPE)
     memory_ps, count = _memory_bound_ps(case, numbers), steps(case.shape, numbers.tile)
-    cycles = count * ceil(Fraction(numbers.tile.macs, numbers.macs_per_cycle))
+    cycles = tiled_cycles(case.shape, numbers.tile, numbers.macs_per_cycle)
     clock_ghz = round(float(cycles * PS_PER_NS / (memory_ps * Fraction(ratio))), 6)
     file = file.with_values({"pe.gemm.clock_ghz": clock_ghz})
     compute_ps = count * GemmNumbers.of(file).tile_ps()

@@ -24,7 +24,8 @@ def grids(file: TopologyFile) -> list[Check]:
 
 def _checks(file: TopologyFile) -> Iterator[Check]:
     pes = [(cube, pe) for cube in range(file.cubes) for pe in range(file.pes_per_cube)]
-    costs, begin_ps = KernelCosts(file, file["packet_bytes"]), file.ps("pe.cpu.program_ns")
+    costs = KernelCosts(file, file["packet_bytes"])
+    begin_ps = costs.commands.program_ps
     program_ps = begin_ps + costs.fill_ps(ELEMENTS * ITEM_BYTES)
     lengths = {
         "one": (1,),

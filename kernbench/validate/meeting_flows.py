@@ -4,21 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernbench.theory.fifo import FlowArrivals, last_ends_ps
-from kernbench.theory.floor_plan import FloorPlan, pe_stem, sram_stem
+from kernbench.theory.floor_plan import FloorPlan
+from kernbench.theory.route_times import RouteTimes
 from kernbench.theory.routes import (
     MESH_GBS,
     PE_GBS,
     SRAM_GBS,
     TCM_GBS,
-    TO_NEXT_SIP,
     UCIE_GBS,
     Route,
-    through_switch,
-    to_next_cube,
+    RouteEnd,
+    split_behind,
 )
 from kernbench.theory.servers import transfer_ps
 from kernbench.theory.topology_file import TopologyFile
-from kernbench.theory.transfers import RouteTimes
 from kernbench.validate.check import Check
 from runtime.core.requests import PeDmaMsg
 from runtime.model.addresses import AddressMap
@@ -38,6 +37,8 @@ _SHAPES = {"ring_1d": "forward", "mesh_2d_no_wrap": "grid"}
 
 Source = tuple[int, int, int]
 """SIP, cube and PE."""
+Entry = tuple[str, int]
+"""A component, and its SIP."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class _FlowRuns:
         """
         size = self.file["packet_bytes"]
         started_ps, ended_ps = self.run(flows)
-        dma_ps = self.file.ps("pe.dma.overhead_ns")
+        dma_ps = self.times.commands.write_start_ps
         arrivals = [
             FlowArrivals(
                 start_ps + dma_ps + self.times.latency_ps(flow.before),
@@ -100,10 +101,6 @@ class _FlowRuns:
             )
         ]
 
-    def to_tcm(self, sip: int, cube: int, flow: int) -> int:
-        """The address of a flow in the TCM of PE 0 of a cube."""
-        return self.addresses.pe_tcm_addr(sip, cube, 0, flow * LONG * self.file["packet_bytes"])
-
     def target(self, flow: int) -> int:
         """The cube that a flow is sent to: flows in turn to cubes with links of their own to the IO
         NoC, so that they share no link behind that between SIPs.
@@ -111,15 +108,24 @@ class _FlowRuns:
         cubes = beside(self.file)
         return cubes[flow % len(cubes)]
 
-    def out(self, cube: int, pe: int) -> Route:
-        """From a PE to the IO NoC."""
-        stem = self.plan.cube.pe(pe)
-        return pe_stem(stem)[0] + self.plan.out(cube, stem[0])
-
-    def into(self, cube: int, pe: int) -> Route:
-        """From the IO NoC to a PE."""
-        stem = self.plan.cube.pe(pe)
-        return self.plan.into(cube, stem[0]) + pe_stem(stem)[1]
+    def flow(
+        self, name: str, ends: tuple[RouteEnd, RouteEnd], number: int, entry: Entry, packets: int
+    ) -> MeetingFlow:
+        """Flow `number`, from one TCM to another; `entry` is the component before the common
+        link.
+        """
+        source, target = ends
+        before, after = split_behind(self.plan.route(source, target), *entry)
+        offset = number * LONG * self.file["packet_bytes"]
+        return MeetingFlow(
+            name=name,
+            source=(source.sip, source.cube, source.pe),
+            address=self.addresses.pe_tcm_addr(target.sip, target.cube, target.pe, offset),
+            before=before,
+            after=after,
+            back=self.plan.route(target, source),
+            packets=packets,
+        )
 
     def run(self, flows: Sequence[MeetingFlow]) -> tuple[list[int], list[int]]:
         """Start and end of each flow."""
@@ -191,7 +197,7 @@ def _held(net: _FlowRuns, out: MeetingFlow, into: MeetingFlow) -> Check:
     file, times = net.file, net.times
     [start_ps, other_ps], [end_ps, _] = net.run([out, into])
     service_ps = transfer_ps(file["packet_bytes"], file.number(TCM_GBS))
-    dma_ps, last = file.ps("pe.dma.overhead_ns"), into.before[-1:]
+    dma_ps, last = times.commands.write_start_ps, into.before[-1:]
     # Both use the last hop into the PE: `last` has the delays behind that link.
     held_ps = other_ps + dma_ps + times.latency_ps(into.before[:-1]) + service_ps
     written_ps = start_ps + dma_ps + times.latency_ps(out.after) + service_ps
@@ -213,19 +219,19 @@ def _sram(file: TopologyFile) -> list[Check]:
         return []
     narrow_gbs = min(file[SRAM_GBS], file[MESH_GBS] / 2, file[PE_GBS] / 2, file[TCM_GBS] / 2)
     net = _FlowRuns(file.with_values({SRAM_GBS: narrow_gbs}))
-    cube = net.plan.cube
-    (sram, _), stem = cube.sram(), sram_stem(cube.sram())
+    sram = RouteEnd("sram", 0, 0)
     flows: list[MeetingFlow] = []
     for pe in range(2):
-        (cell, _), (out, into) = cube.pe(pe), pe_stem(cube.pe(pe))
+        source = RouteEnd("pe", 0, 0, pe)
+        route = net.plan.route(source, sram)
         flows.append(
             MeetingFlow(
                 name=f"pe{pe}",
                 source=(0, 0, pe),
                 address=net.addresses.cube_sram_addr(0, 0, pe * LONG * file["packet_bytes"]),
-                before=out + cube.mesh(cell, sram),
-                after=stem[1],
-                back=stem[0] + cube.mesh(sram, cell) + into,
+                before=route[:-1],
+                after=route[-1:],
+                back=net.plan.route(sram, source),
                 packets=LONG,
             )
         )
@@ -236,19 +242,9 @@ def _sram(file: TopologyFile) -> list[Check]:
 def _switch_output(file: TopologyFile, packets: int) -> list[Check]:
     """Three SIPs write to a fourth one through a switch: their packets arrive together."""
     net = _FlowRuns(_between_sips(file, "switch"))
-    up, down = through_switch()[:2], through_switch()[2:]
     flows = [
-        MeetingFlow(
-            name=f"sip{sip}",
-            source=(sip, 0, 0),
-            address=net.to_tcm(0, target, sip),
-            before=net.out(0, 0) + up,
-            after=down + net.into(target, 0),
-            back=net.plan.between_pes((target, 0), (0, 0), 1),
-            packets=packets,
-        )
+        net.flow(f"sip{sip}", (_pe(sip, 0), _pe(0, net.target(sip))), sip, ("switch", 0), packets)
         for sip in range(1, SIPS)
-        for target in [net.target(sip)]
     ]
     text = f"{len(flows)} SIPs write {_packets(packets)} each to one through a switch"
     return net.checks(f"switch.out.{packets}", text, flows, UCIE_GBS)
@@ -261,17 +257,8 @@ def _switch_input(file: TopologyFile, packets: int) -> list[Check]:
     if len(cubes) < 2:
         return []
     net = _FlowRuns(file)
-    into_port, port = through_switch()[:1], through_switch()[1:]
     flows = [
-        MeetingFlow(
-            name=f"cube{cube}",
-            source=(0, cube, 0),
-            address=net.to_tcm(sip, 0, 0),
-            before=net.out(cube, 0) + into_port,
-            after=port + net.into(0, 0),
-            back=net.plan.between_pes((0, 0), (cube, 0), 1),
-            packets=packets,
-        )
+        net.flow(f"cube{cube}", (_pe(0, cube), _pe(sip, 0)), 0, (f"io.ucie.sip{sip}", 0), packets)
         for sip, cube in enumerate(cubes, start=1)
     ]
     text = f"two cubes write {_packets(packets)} each to two SIPs through one port to a switch"
@@ -287,24 +274,21 @@ def _forwarded(file: TopologyFile, packets: int, shape: str) -> list[Check]:
     """
     net, checks = _FlowRuns(_between_sips(file, "direct", shape)), list[Check]()
     last = 2 if shape == "ring_1d" else SIPS - 1
-    into_port, port = TO_NEXT_SIP[:1], TO_NEXT_SIP[1:]
     by_distance = sorted(
-        range(net.file.cubes), key=lambda cube: net.times.latency_ps(net.out(cube, 0))
+        range(net.file.cubes),
+        key=lambda cube: net.times.latency_ps(net.plan.route(_pe(0, cube), RouteEnd("io_noc"))),
     )
     near, far = by_distance[0], by_distance[-1]
     for name, cube in (("near", near), ("far", far)):
         flows = [
-            MeetingFlow(
-                name=f"sip{sip}",
-                source=(sip, source, 0),
-                address=net.to_tcm(last, target, sip),
-                before=net.out(source, 0) + TO_NEXT_SIP * (1 - sip) + into_port,
-                after=port + net.into(target, 0),
-                back=net.plan.between_pes((target, 0), (source, 0), 2 - sip),
-                packets=packets,
+            net.flow(
+                f"sip{sip}",
+                (_pe(sip, source), _pe(last, net.target(sip))),
+                sip,
+                (f"io.ucie.sip{last}", 1),
+                packets,
             )
             for sip, source in ((0, near), (1, cube))
-            for target in [net.target(sip)]
         ]
         text = f"a SIP writes {_packets(packets)} and forwards as many, its own from a {name} cube"
         checks += net.checks(f"{_SHAPES[shape]}.{name}.{packets}", text, flows, UCIE_GBS)
@@ -315,19 +299,8 @@ def _corner(file: TopologyFile, packets: int) -> list[Check]:
     """Cubes 0 and 1 of 2 x 2 write to cube 3, columns before rows: both over the link from 1."""
     gbs = min(file[key] for key in (UCIE_GBS, MESH_GBS, PE_GBS, TCM_GBS))
     net = _FlowRuns(file.with_values({"sip.cube_mesh": {"w": 2, "h": 2}, UCIE_GBS: gbs}))
-    cube, stem = net.plan.cube, net.plan.cube.pe(0)
-    leave, (enter, in_mm) = cube.port("S"), cube.port("N")
-    crossing = to_next_cube(leave[1], in_mm)
     flows = [
-        MeetingFlow(
-            name=f"cube{source}",
-            source=(0, source, 0),
-            address=net.to_tcm(0, 3, source),
-            before=pe_stem(stem)[0] + net.plan.between((source, stem), (1, leave)) + crossing[:1],
-            after=crossing[1:] + cube.mesh(enter, stem[0]) + pe_stem(stem)[1],
-            back=net.plan.between_pes((3, 0), (source, 0)),
-            packets=packets,
-        )
+        net.flow(f"cube{source}", (_pe(0, source), _pe(0, 3)), source, ("cube1.ucie.S", 0), packets)
         for source in (0, 1)
     ]
     text = f"two cubes write {_packets(packets)} each to a third one, the first past the second"
@@ -353,3 +326,7 @@ def beside(file: TopologyFile) -> tuple[int, ...]:
 
 def _packets(count: int) -> str:
     return "a packet" if count == 1 else f"{count} packets"
+
+
+def _pe(sip: int, cube: int) -> RouteEnd:
+    return RouteEnd("pe", sip, cube, 0)

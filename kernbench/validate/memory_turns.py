@@ -139,17 +139,14 @@ def _penalty(file: TopologyFile) -> Iterator[Check]:
     records = _records(
         system, [system.read_slice((0, 0), 0, packet), to_slice(1, packet), to_slice(2, packet)]
     )
-    arrived_ps = {pe: records[pe].start_ps + turns.writes_from_ps(pe) for pe in (1, 2)}
-    served_ps = records[0].start_ps + turns.requested_ps(0) + turns.packet_ps + penalty_ps
-    for name, pe in zip(
-        ("turn", "run"), sorted(arrived_ps, key=arrived_ps.__getitem__), strict=True
-    ):
-        served_ps += turns.packet_ps
+    starts_ps = {pe: records[pe].start_ps for pe in (1, 2)}
+    ends_ps = turns.writes_end_ps(records[0].start_ps, starts_ps, penalty_ps)
+    for name, (pe, end_ps) in zip(("turn", "run"), ends_ps.items(), strict=True):
         yield _exact(
             f"h.penalty.{name}",
             f"{'first' if name == 'turn' else 'second'} write after a read of the same channels",
             "a + S + penalty + writes x S",
-            served_ps + turns.acknowledged_ps(pe) - records[pe].start_ps,
+            end_ps - records[pe].start_ps,
             _span_ps(records[pe]),
         )
     yield Check(

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil
 
 from kernbench import tl, torch
-from kernbench.theory.gemm import GemmNumbers, GemmShape
+from kernbench.theory.gemm import GemmNumbers, GemmShape, step_ps
 from kernbench.theory.kernel_costs import KernelCosts
-from kernbench.theory.roofline import cycles_ps
 from kernbench.theory.tile_pipeline import PipelineTimes, StagedGemm, staged_times
 from kernbench.theory.topology_file import TopologyFile
+from kernbench.theory.vector_engine import VectorEngine
 from kernbench.validate.check import Check
 from runtime.core.dtypes import DType, float16, float32, int8, int32
 from runtime.core.rng import Random, seeded
@@ -87,7 +86,7 @@ def _streamed(file: TopologyFile) -> Check:
         id="j.pipeline.dma",
         text="a step whose operand is one packet in the own slice: engine waits for the DMA",
         formula="a load without issue and translation",
-        expected=load_ps - costs.issue_ps - file.ps("pe.mmu.overhead_ns"),
+        expected=load_ps - costs.commands.translated_ps,
         measured=world.done.sips[0].counters["gemm_stall_dma_ps"],
         unit="ps",
     )
@@ -115,8 +114,9 @@ def _drawn(file: TopologyFile, rng: Random, index: int) -> PipelineCase:
     )
     numbers = GemmNumbers.of(file)
     fetch_ps = numbers.fetch_ps(types[0].itemsize)
-    step_ps = _step_ps(file, tile, last=False)
-    clock_ghz = round(step_ps / fetch_ps * rng.choice((0.25, 0.5, 1, 2, 4)), 3)
+    clock_ghz = round(
+        step_ps(file, tile, last=False) / fetch_ps * rng.choice((0.25, 0.5, 1, 2, 4)), 3
+    )
     shape = GemmShape(*(_length(rng, side) for side in tile))
     return PipelineCase(
         file=file.with_values({"pe.gemm.clock_ghz": clock_ghz}),
@@ -133,30 +133,18 @@ def _length(rng: Random, side: int) -> int:
     return whole - rng.choice((0, rng.randint(1, side - 1)))
 
 
-def _step_ps(file: TopologyFile, size: GemmShape, *, last: bool) -> int:
-    """The time of a step of the engine, by its model."""
-    if file["pe.gemm.model"] == "macs":
-        return GemmNumbers.of(file).tile_ps()
-    rows, cols = file["pe.gemm.rows"], file["pe.gemm.cols"]
-    skew = rows + cols - 2 if last else 0
-    cycles = ceil(size.m / rows) * ceil(size.n / cols) * (size.k + skew)
-    return ceil(cycles_ps(cycles, file.number("pe.gemm.clock_ghz")))
-
-
 def _expected(case: PipelineCase) -> PipelineTimes:
-    file = case.file
-    number = file.number
+    file, engine = case.file, VectorEngine(case.file)
+    epilogues = ["add"] * case.has_bias + [case.activation] * (case.activation is not None)
 
     def epilogue_ps(elements: int) -> int:
-        cycles = number("pe.math.pipeline_cycles") + ceil(elements / number("pe.math.lanes"))
-        one_ps = ceil(cycles_ps(cycles, number("pe.math.clock_ghz")))
-        return one_ps * (case.has_bias + (case.activation is not None))
+        return sum(engine.epilogue_ps(str(name), elements) for name in epilogues)
 
     gemm = StagedGemm(
         shape=case.shape,
         itemsize=case.types[0].itemsize,
         result_itemsize=case.types[1].itemsize,
-        step_ps=lambda size, last: _step_ps(file, size, last=last),
+        step_ps=lambda size, last: step_ps(file, size, last=last),
         epilogue_ps=epilogue_ps,
         has_start=case.has_start,
         has_bias=case.has_bias,

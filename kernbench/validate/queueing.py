@@ -6,9 +6,14 @@ picosecond. The mean wait of an M/D/1 queue at load rho, in service times, is rh
 link is busy (Poisson arrivals see time averages).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kernbench.theory.fifo import waits_ps
+from kernbench.theory.floor_plan import FloorPlan
+from kernbench.theory.route_times import RouteTimes
+from kernbench.theory.routes import PE_GBS, RouteEnd
+from kernbench.theory.servers import transfer_ps
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import Check
 from kernbench.validate.transfers import BareFabric
@@ -54,7 +59,10 @@ class LoadedLink:
         [stage] = self._net.routes.route(self._pe, self._router).stages
         server = self._net.fabric.servers[stage.link]
         assert server is not None
-        self._server, self.past_ps = server, stage.post_ps
+        # What a packet takes is derived, and not read from the link that is checked.
+        hop = FloorPlan(file).route(RouteEnd("pe", 0, 0, 0), RouteEnd("sram", 0, 0))[:1]
+        self._service_ps = transfer_ps(NBYTES, file.number(PE_GBS))
+        self._server, self.past_ps = server, RouteTimes(file).latency_ps(hop)
         self._times: Iterator[int] = iter(())
         self._waits_ps: list[int] = []
         self._area = self._inside = self._changed_ps = 0
@@ -64,7 +72,7 @@ class LoadedLink:
 
         Given their number, the arrival times of a Poisson process are uniformly distributed.
         """
-        service_ps = self._server.serialisation_ps(NBYTES)
+        service_ps = self._service_ps
         span_ps = round(arrivals * service_ps / load)
         rng = seeded(seed, arrivals)
         # Integer times can coincide; the engine keeps the order of equal ones.
@@ -113,7 +121,7 @@ def waiting(
 ) -> list[Check]:
     """Group d at one load: each wait, the mean wait in service times, the share that waits."""
     seen = LoadedLink(file).run(load, arrivals, seed)
-    expected_ps = lindley_ps(seen.arrivals_ps, seen.service_ps)
+    expected_ps = waits_ps(seen.arrivals_ps, seen.service_ps)
     pairs = zip(expected_ps, seen.waits_ps, strict=True)
     text = f"{arrivals:,} packets arrive at random at a link, load {load}"
     return [
@@ -144,16 +152,6 @@ def waiting(
             unit="",
         ),
     ]
-
-
-def lindley_ps(arrivals_ps: Sequence[int], service_ps: int) -> list[int]:
-    """The wait of each arrival at a FIFO server: Lindley's recursion."""
-    waits, free_ps = list[int](), 0
-    for arrival_ps in arrivals_ps:
-        start_ps = max(arrival_ps, free_ps)
-        waits.append(start_ps - arrival_ps)
-        free_ps = start_ps + service_ps
-    return waits
 
 
 def little(file: TopologyFile, seed: int) -> list[Check]:

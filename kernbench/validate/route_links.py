@@ -10,11 +10,11 @@ from itertools import pairwise, permutations
 from typing import Any
 
 from kernbench.theory.floor_plan import FloorPlan
+from kernbench.theory.route_times import RouteTimes
 from kernbench.theory.routes import TO_NEXT_SIP
 from kernbench.theory.servers import transfer_ps
 from kernbench.theory.sip_grid import SipGrid
 from kernbench.theory.topology_file import TopologyFile
-from kernbench.theory.transfers import RouteTimes
 from kernbench.validate.check import Check
 from runtime.core.requests import PeDmaMsg
 from runtime.model.addresses import AddressMap

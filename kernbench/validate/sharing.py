@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from kernbench.theory.bandwidths import own_read_gbs, slice_gbs
-from kernbench.theory.floor_plan import FloorPlan, pe_stem, sram_stem
-from kernbench.theory.routes import MESH_GBS, PE_GBS, SRAM_GBS, TCM_GBS, XBAR_GBS
+from kernbench.theory.floor_plan import FloorPlan
+from kernbench.theory.route_times import RouteTimes
+from kernbench.theory.routes import MESH_GBS, PE_GBS, SRAM_GBS, TCM_GBS, XBAR_GBS, RouteEnd
 from kernbench.theory.servers import transfer_ps
 from kernbench.theory.topology_file import TopologyFile
-from kernbench.theory.transfers import RouteTimes
 from kernbench.validate.check import Check
 from kernbench.validate.transfers import FLOW_BYTES, TOLERANCE, BareFabric, OneSip
 
@@ -44,11 +44,10 @@ def _one_sink(file: TopologyFile) -> Iterator[Check]:
     # Packets queue only at the SRAM link then, and leave it one after the other without gaps.
     narrowest = min(file[SRAM_GBS], file[MESH_GBS], file[PE_GBS])
     file = file.with_values({SRAM_GBS: narrowest})
-    times, plan = RouteTimes(file), FloorPlan(file).cube
-    sram, packet_ps = plan.sram(), transfer_ps(FLOW_BYTES, file.number(SRAM_GBS))
+    times, plan, sram = RouteTimes(file), FloorPlan(file), RouteEnd("sram", 0, 0)
+    packet_ps = transfer_ps(FLOW_BYTES, file.number(SRAM_GBS))
     for flows in (flows for flows in FLOWS if flows <= file.pes_per_cube):
-        pes = [plan.pe(pe) for pe in range(flows)]
-        routes = [pe_stem(pe)[0] + plan.mesh(pe[0], sram[0]) + sram_stem(sram)[1] for pe in pes]
+        routes = [plan.route(RouteEnd("pe", 0, 0, pe), sram) for pe in range(flows)]
         yield Check(
             id=f"c.sink.{flows}",
             text=f"{flows} PEs send {FLOW_BYTES >> 10} KiB each to the SRAM of their cube",

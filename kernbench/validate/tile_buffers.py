@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from kernbench import tl, torch
 from kernbench.theory.gemm import GemmNumbers, GemmShape
-from kernbench.theory.remote_access import RemoteAccess
+from kernbench.theory.memory_access import MemoryAccess
 from kernbench.theory.tile_buffers import TileBufferTimes
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import Check
@@ -106,7 +106,7 @@ def _near_behind_far(file: TopologyFile) -> Check:
         id="j.buffers.order",
         text="a step from the next cube, then one from the own slice: until the first fetch",
         formula="two tiles from the next cube",
-        expected=RemoteAccess(file).dma_ps((0, 0), (1, 0), 2 * file["packet_bytes"]),
+        expected=MemoryAccess(file).dma_ps((0, 0), (1, 0), 2 * file["packet_bytes"]),
         measured=fetched_ps - first_ps,
         unit="ps",
     )

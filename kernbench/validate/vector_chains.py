@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from kernbench.theory.commands import FixedTimes
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.vector_chains import ChainTimes, PassWork
 from kernbench.theory.vector_engine import Elements
@@ -89,7 +90,7 @@ def chains_in_flight(file: TopologyFile) -> list[Check]:
             id=f"v.flight.{name}",
             text=f"{count} chains of {size:,} elements in flight",
             formula=f"issue + the first one + {count - 1} x ({formula})",
-            expected=_issue_ps(file) + times.chain_ps([work]) + (count - 1) * each_ps,
+            expected=FixedTimes(file).issue_ps + times.chain_ps([work]) + (count - 1) * each_ps,
             measured=took_ps,
             unit="ps",
         )
@@ -293,6 +294,7 @@ def _totals(wide: Shape) -> ChainCase:
 
 def _checks(file: TopologyFile, prefix: str, title: str) -> list[Check]:
     lanes: int = file["pe.math.lanes"]
+    issue_ps = FixedTimes(file).issue_ps
     # Parts of a vector at the end, and rows that do not end with a vector.
     cases = _cases(3 * lanes + lanes // 2 + 1)
     measured = _measured_ps(file, [case.kernel for case in cases])
@@ -301,16 +303,12 @@ def _checks(file: TopologyFile, prefix: str, title: str) -> list[Check]:
             id=f"{prefix}.{case.id}",
             text=f"{title}{case.id} of {ROWS} rows, passes: {len(case.passes)}",
             formula="issue + vectors through fetch, engine, store; a tree and a tail a pass",
-            expected=_issue_ps(file) + ChainTimes(file, case.item_bytes).chain_ps(case.passes),
+            expected=issue_ps + ChainTimes(file, case.item_bytes).chain_ps(case.passes),
             measured=took_ps,
             unit="ps",
         )
         for case, took_ps in zip(cases, measured, strict=True)
     ]
-
-
-def _issue_ps(file: TopologyFile) -> int:
-    return file.ps("pe.cpu.overhead_ns") + file.ps("pe.scheduler.overhead_ns")
 
 
 def _measured_ps(file: TopologyFile, kernels: Sequence[Callable[[], None]]) -> list[int]:

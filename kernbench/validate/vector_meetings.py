@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from kernbench.theory.servers import transfer_ps
+from kernbench.theory.gemm import GemmNumbers
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.vector_engine import Elements, VectorEngine
 from kernbench.validate.check import Check
@@ -72,9 +72,8 @@ class _Meetings:
     def __init__(self, file: TopologyFile) -> None:
         self._file, self._engine = file, VectorEngine(file)
         self._tile_ps = self._port_ps(M * K * float16.itemsize)
-        # Both tiles of a step, which have one size.
-        self._fetch_ps = 2 * self._tile_ps
-        self._step_ps = M * K * N // 4096 * 1000
+        numbers = GemmNumbers.of(file)
+        self._fetch_ps, self._step_ps = numbers.fetch_ps(float16.itemsize), numbers.tile_ps()
         self._sums = Elements(M * N)
 
     def checks(self) -> list[Check]:
@@ -213,7 +212,7 @@ class _Meetings:
         return ceil(self._engine.computed_ps(self._engine.cycles(function), vectors))
 
     def _port_ps(self, nbytes: int) -> int:
-        return transfer_ps(nbytes, self._file.number("pe.fetch_store.bw_gbs"))
+        return ceil(self._engine.port_ps(nbytes))
 
     def _check(self, name: str, text: str, formula: str, expected: int, measured: int) -> Check:
         return Check(

@@ -10,6 +10,7 @@ from itertools import islice, repeat
 from math import prod
 from typing import Any
 
+from kernbench.theory.commands import FixedTimes
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.vector_engine import REDUCTIONS, Elements, VectorEngine
 from kernbench.validate.check import Check
@@ -244,7 +245,7 @@ def _checks(
     room = file["pe.tcm.kernel_scratch_mb"] << 20
     kept = [case for case in cases if case.nbytes + 64 * (len(case.operands) + 1) <= room]
     engine = VectorEngine(file)
-    issue_ps = file.ps("pe.cpu.overhead_ns") + file.ps("pe.scheduler.overhead_ns")
+    issue_ps = FixedTimes(file).issue_ps
     measured = _measured_ps(file, kept)
     return [
         Check(

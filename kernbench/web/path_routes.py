@@ -1,17 +1,18 @@
 """The links that the data of a piece of the critical path passes, for the map of the page."""
 
+from dataclasses import replace
 from itertools import pairwise
 
-from kernbench.probe.routes import TimedRoutes
 from kernbench.run_records import RecordedRun
-from kernbench.why.machine_times import node_of
+from kernbench.theory.floor_plan import FloorPlan
+from kernbench.theory.routes import RouteEnd
+from kernbench.theory.topology_file import TopologyFile
 from kernbench.why.piece import PathPiece
 from kernbench.why.work import (
     HostCopyWork,
     LaunchReportWork,
     LaunchWork,
     PathWork,
-    RoutePlace,
     TransferWork,
     Work,
 )
@@ -26,9 +27,9 @@ class PathRoutes:
 
     def __init__(self, records: RecordedRun) -> None:
         self.routes: list[tuple[SipLinks, ...]] = []
-        self._work, self._timed = PathWork(records), TimedRoutes(records.topology)
-        self._switched = records.topology.system.sips.fabric == "switch"
-        self._numbers: dict[tuple[RoutePlace, RoutePlace], int] = {}
+        self._work = PathWork(records)
+        self._plan = FloorPlan(TopologyFile(records.topology.values()))
+        self._numbers: dict[tuple[RouteEnd, RouteEnd], int] = {}
 
     def of(self, piece: PathPiece) -> int:
         """The number of the route of a piece, `NO_ROUTE` for one that stays at its place."""
@@ -40,35 +41,35 @@ class PathRoutes:
             self.routes.append(tuple(self._links(*ends)))
         return self._numbers[ends]
 
-    def _links(self, source: RoutePlace, target: RoutePlace) -> list[SipLinks]:
-        graph = self._timed.graph
-        begin, end = node_of(graph, source), node_of(graph, target)
+    def _links(self, source: RouteEnd, target: RouteEnd) -> list[SipLinks]:
         if source.sip == target.sip:
-            return [(source.sip, self._inside(begin, end))]
-        found = [(source.sip, self._inside(begin, graph.io_noc))]
-        for sip, neighbour in pairwise(self._timed.sips.path(source.sip, target.sip)):
-            stops = ("switch",) if self._switched else ()
+            return [(source.sip, self._inside(source, target))]
+        noc = RouteEnd("io_noc")
+        found = [(source.sip, self._inside(source, noc))]
+        for sip, neighbour in pairwise(self._plan.sip_path(source.sip, target.sip)):
+            stops = ("switch",) if self._plan.is_switched else ()
             passed = pairwise((f"SIP {sip}", *stops, f"SIP {neighbour}"))
             found.append((sip, tuple(f"{near} -> {far}" for near, far in passed)))
-        return [*found, (target.sip, self._inside(graph.io_noc, end))]
+        return [*found, (target.sip, self._inside(noc, target))]
 
-    def _inside(self, begin: int, end: int) -> tuple[str, ...]:
-        graph = self._timed.graph
-        nodes = self._timed.routes.route(begin, end).nodes
-        return tuple(graph.link_names[graph.link(*each).index] for each in pairwise(nodes))
+    def _inside(self, source: RouteEnd, target: RouteEnd) -> tuple[str, ...]:
+        """The links of a route in a SIP, whose names are those of SIP 0."""
+        route = self._plan.route(replace(source, sip=0), replace(target, sip=0))
+        nodes = (source.name, *(hop.node for hop in route))
+        return tuple(f"{near}->{far}" for near, far in pairwise(nodes))
 
 
-def _ends(work: Work | None, piece: PathPiece) -> tuple[RoutePlace, RoutePlace] | None:
-    host, io_cpu = RoutePlace("host", piece.sip), RoutePlace("io_cpu", piece.sip)
+def _ends(work: Work | None, piece: PathPiece) -> tuple[RouteEnd, RouteEnd] | None:
+    host, io_cpu = RouteEnd("host", piece.sip), RouteEnd("io_cpu", piece.sip)
     match work:
         case TransferWork():
             return work.source, work.target
         case HostCopyWork():
             return (work.memory, host) if work.is_read else (host, work.memory)
         case LaunchWork():
-            return io_cpu, RoutePlace("pe", piece.sip, piece.cube, piece.pe)
+            return io_cpu, RouteEnd("pe", piece.sip, piece.cube, piece.pe)
         case LaunchReportWork():
             cube, pe = work.pe
-            return RoutePlace("pe", piece.sip, cube, pe), host if work.to_host else io_cpu
+            return RouteEnd("pe", piece.sip, cube, pe), host if work.to_host else io_cpu
         case _:
             return None

@@ -5,48 +5,36 @@ step of a product), of its command, or of the queue in which it waited. Equal wo
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from kernbench.run_records import RecordedRun
+from kernbench.theory.routes import RouteEnd
 from kernbench.why.parts import HOST_KINDS
 from kernbench.why.piece import PathPiece, PieceKind
 from runtime.core.run_tables import COMMANDS, NONE, OPS, PROGRAMS, Cause
 from runtime.model.addresses import AddressMap, PhysAddr
 
-
-@dataclass(frozen=True, slots=True)
-class RoutePlace:
-    """An end of a route: `host`, `io_cpu`, `m_cpu`, `pe`, `hbm` or `sram` of a SIP."""
-
-    kind: str
-    sip: int
-    cube: int = NONE
-    pe: int = NONE
+TransferKind = Literal["read", "write", "slot", "credit", "command"]
 
 
 @dataclass(frozen=True, slots=True)
 class TransferWork:
-    """Bytes from `source` to `target`; of a read, behind a request from
-    `target`.
-
-    `overheads` are the keys of the fixed times besides those of the route. With `answered`, an
-    acknowledgement returns.
+    """Bytes from `source` to `target`: of a read behind a request, of a write before an answer; a
+    slot or a credit of a queue; a command of the host.
     """
 
-    source: RoutePlace
-    target: RoutePlace
+    kind: TransferKind
+    source: RouteEnd
+    target: RouteEnd
     nbytes: int
-    overheads: tuple[str, ...] = ()
-    requested: bool = False
-    answered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LocalWork:
-    """Bytes at a port of a PE, after fixed times; `gbs` is the key of the bandwidth."""
+    """Bytes at a port of a PE: sent by its DMA, copied inside TCM, or to and from registers."""
 
+    kind: Literal["sent", "copied", "fetched"]
     nbytes: int
-    gbs: str
-    overheads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +50,17 @@ class ProductStepWork:
 
 
 @dataclass(frozen=True, slots=True)
-class OverheadsWork:
-    """Fixed times alone, by their keys."""
+class IssueWork:
+    """The issue of a command, `translated` if it has an address."""
 
-    keys: tuple[str, ...]
+    translated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionWork:
+    """The time of the host for a command, `copies` if it moves data."""
+
+    copies: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +86,7 @@ class HostCopyWork:
     data waited at the IO_CPU for another command.
     """
 
-    memory: RoutePlace
+    memory: RouteEnd
     nbytes: int
     is_read: bool
     is_held: bool
@@ -113,13 +108,9 @@ class QueueWork:
     link: str
 
 
-PeWork = LocalWork | VectorsWork | ProductStepWork | OverheadsWork
-Work = (
-    PeWork | TransferWork | LaunchWork | LaunchReportWork | HostCopyWork | ConfigureWork | QueueWork
-)
-DMA, IPCQ, MMU = "pe.dma.overhead_ns", "pe.ipcq.overhead_ns", "pe.mmu.overhead_ns"
-ISSUE = ("pe.cpu.overhead_ns", "pe.scheduler.overhead_ns")
-TCM_GBS, PORT_GBS = "pe.tcm.bw_gbs", "pe.fetch_store.bw_gbs"
+PeWork = LocalWork | VectorsWork | ProductStepWork | IssueWork
+HostWork = SubmissionWork | LaunchWork | LaunchReportWork | ConfigureWork
+Work = PeWork | HostWork | TransferWork | HostCopyWork | QueueWork
 _CREDIT_BYTES = 16
 _READS, _WRITES = ("load", "gather"), ("store",)
 
@@ -141,7 +132,7 @@ class PathWork:
             return self._of_operation(piece)
         if piece.kind is PieceKind.ISSUE:
             translated = piece.what.removeprefix("issue ").startswith((*_READS, *_WRITES))
-            return OverheadsWork((*ISSUE, MMU) if translated else ISSUE)
+            return IssueWork(translated)
         if piece.command != NONE:
             return self._of_command(piece)
         return None
@@ -151,23 +142,23 @@ class PathWork:
         name, engine = ops.text("name")[piece.op], ops.text("engine")[piece.op]
         nbytes, here = (
             int(ops["nbytes"][piece.op]),
-            RoutePlace("pe", piece.sip, piece.cube, piece.pe),
+            RouteEnd("pe", piece.sip, piece.cube, piece.pe),
         )
         written = int(ops["address"][piece.op])
         found: Work | None = None
         if piece.what.startswith("slot "):
-            found = TransferWork(here, self._owner(written), nbytes, (DMA, IPCQ))
+            found = TransferWork("slot", here, self._owner(written), nbytes)
         elif piece.cause == Cause.CREDIT:
-            found = TransferWork(self._owner(written), here, _CREDIT_BYTES, (IPCQ,))
+            found = TransferWork("credit", self._owner(written), here, _CREDIT_BYTES)
         elif engine == "pe_dma" and name in _READS:
             source = self._owner(int(ops["read_address"][piece.op]))
-            found = TransferWork(source, here, nbytes, (DMA,), requested=True)
+            found = TransferWork("read", source, here, nbytes)
         elif engine == "pe_dma" and name in _WRITES:
-            found = TransferWork(here, self._owner(written), nbytes, (DMA,), answered=True)
+            found = TransferWork("write", here, self._owner(written), nbytes)
         elif engine == "pe_dma":
-            found = LocalWork(nbytes, TCM_GBS, (DMA,))
+            found = LocalWork("sent" if name == "ipcq_send" else "copied", nbytes)
         elif engine == "pe_fetch_store":
-            found = LocalWork(nbytes, PORT_GBS)
+            found = LocalWork("fetched", nbytes)
         elif engine == "pe_math":
             found = VectorsWork(name)
         elif engine == "pe_gemm":
@@ -182,10 +173,9 @@ class PathWork:
         to_host = piece.end_ps == commands["end_ps"][row]
         match what:
             case "submission":
-                copies = kind in HOST_KINDS
-                return OverheadsWork((f"host.{'copy' if copies else 'launch'}_overhead_ns",))
+                return SubmissionWork(kind in HOST_KINDS)
             case "way":
-                return TransferWork(RoutePlace("host", sip), RoutePlace("io_cpu", sip), 1)
+                return TransferWork("command", RouteEnd("host", sip), RouteEnd("io_cpu", sip), 1)
             case "launch":
                 return LaunchWork(self._pes(sip, piece.command))
             case "report":
@@ -220,8 +210,11 @@ class PathWork:
         cubes, pes = programs["cube"][chosen].tolist(), programs["pe"][chosen].tolist()
         return tuple(zip(cubes, pes, strict=True))
 
-    def _owner(self, address: int) -> RoutePlace:
+    def _owner(self, address: int) -> RouteEnd:
         """The memory, or the PE of the TCM, in which an address lies."""
         at = PhysAddr.decode(address, self._addresses)
-        kind = at.resource if at.resource in ("hbm", "sram") else "pe"
-        return RoutePlace(kind, at.sip, at.cube, at.pe)
+        match at.resource:
+            case "hbm" | "sram":
+                return RouteEnd(at.resource, at.sip, at.cube, at.pe)
+            case _:
+                return RouteEnd("pe", at.sip, at.cube, at.pe)

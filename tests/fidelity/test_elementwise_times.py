@@ -60,5 +60,5 @@ def test_a_sum_on_128_pes_is_that_of_one_pe_with_a_128th_of_the_elements() -> No
     assert len(spans) == 128
     # Between the start of the first DMA request and the end of the last one: without the issue and
     # the translation of the first command.
-    before_ps = COSTS.issue_ps + COSTS.file.ps("pe.mmu.overhead_ns")
+    before_ps = COSTS.commands.translated_ps
     assert set(spans.values()) == {addition_ps(elements // 128) - before_ps}

@@ -4,6 +4,7 @@ The routes with fixed lengths belong to the topology file that ships with kernbe
 """
 
 from kernbench.theory.bandwidths import channel_gbs
+from kernbench.theory.route_times import RouteTimes
 from kernbench.theory.routes import (
     HOST_TO_IO,
     IO_TO_HOST,
@@ -25,7 +26,6 @@ from kernbench.theory.routes import (
 )
 from kernbench.theory.servers import packets, transfer_ps
 from kernbench.theory.topology_file import TopologyFile
-from kernbench.theory.transfers import RouteTimes
 
 PITCH_MM = "2"
 """Pitch of the routers, and length of the wire between a router and a UCIe port."""
@@ -44,9 +44,26 @@ def mesh(hops: int) -> Route:
     return (KeyedHop(PITCH_MM, ROUTER_NS, MESH_GBS),) * hops
 
 
-def route_times(text: str) -> RouteTimes:
+class HandWrittenRoutes(RouteTimes):
+    """The times of routes that a test writes down."""
+
+    def bulk_ps(self, route: Route, nbytes: int) -> int:
+        """Data from or to a memory until the last byte has arrived, through no port of a TCM.
+
+        On a route that ends or starts in an HBM slice, the pseudo channels are the last or the
+        first server, and data that leave a slice wait for its latency first.
+        """
+        memory, hops = self.slice(), self.hops(route)
+        if route[-1:] == XBAR_TO_HBM:
+            return self.data(hops, nbytes, sink=memory).total_ps
+        if route[:1] == TO_XBAR:
+            return self.data((self.first_byte(), *hops), nbytes, memory).total_ps
+        return self.data(hops, nbytes).total_ps
+
+
+def route_times(text: str) -> HandWrittenRoutes:
     """The closed forms on the topology file `text`."""
-    return RouteTimes(TopologyFile.of(text))
+    return HandWrittenRoutes(TopologyFile.of(text))
 
 
 def ring_write_to_hbm_ps(times: RouteTimes, route: Route, nbytes: int, packet_bytes: int) -> int:
@@ -65,7 +82,7 @@ def ring_write_to_hbm_ps(times: RouteTimes, route: Route, nbytes: int, packet_by
         rounds, channel = divmod(index, channels)
         start_ps = channel * interval_ps + rounds * max(channels * interval_ps, burst_ps)
         ends_ps.append(start_ps + transfer_ps(size, burst_gbs))
-    return file.ps("pe.dma.overhead_ns") + times.latency_ps(route) + max(ends_ps)
+    return times.commands.write_start_ps + times.latency_ps(route) + max(ends_ps)
 
 
 __all__ = [

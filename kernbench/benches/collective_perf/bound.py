@@ -13,15 +13,13 @@ from fractions import Fraction
 from math import ceil
 
 from kernbench.benches.collective_perf.collective import PerfCase
+from kernbench.theory.floor_plan import FloorPlan
 from kernbench.theory.kernel_costs import ITEM_BYTES, KernelCosts
-from kernbench.theory.launches import LaunchTimes
+from kernbench.theory.launches import LaunchTimes, submission_ps
+from kernbench.theory.least_latencies import least_router_ns, with_least_latencies
 from kernbench.theory.roofline import bytes_ps
+from kernbench.theory.routes import UCIE_GBS, RouteEnd
 from kernbench.theory.topology_file import TopologyFile
-from runtime.core.config_file import from_values, with_values
-from runtime.core.simtime import exact
-from runtime.model.graph import ChipGraph
-from runtime.model.routing import ChipRoutes
-from runtime.model.sip_fabric import SipFabric, crossing_ps
 from runtime.model.topology import Topology
 
 Pe = tuple[int, int]
@@ -42,6 +40,18 @@ class TimeBound:
         return max(self.path_ps, self.links_ps)
 
 
+@dataclass(frozen=True)
+class _LaunchParts:
+    """Parts of a launch: on the way from and to the host, and from stamp to start with the report;
+    the routes to the IO NoC and back of the nearest PE, and of the farthest beyond its report.
+    """
+
+    host_ps: int
+    each_ps: int
+    inside_ps: int
+    longest_ps: int
+
+
 def mean(bounds: Sequence[TimeBound]) -> TimeBound:
     """A bound of the mean time of the ranks that have these bounds."""
     count = len(bounds)
@@ -58,16 +68,13 @@ class CollectiveBounds:
     """
 
     def __init__(self, topology: Topology, cubes: Sequence[int], pes: int, iters: int = 1) -> None:
-        topology = _with_least_latencies(topology)
-        self._graph, self._fabric = ChipGraph(topology), SipFabric(topology)
-        self._routes = ChipRoutes(self._graph)
+        file = TopologyFile(topology.values())
+        self._file = with_least_latencies(file, router_ns=least_router_ns(file))
+        self._plan, self._sips = FloorPlan(self._file), topology.sips
         self._spread, self._iters = (cubes, pes), iters
-        self._file = TopologyFile(topology.values())
         self._commands = KernelCosts(self._file, self._file["packet_bytes"])
         # The route out of a chip ends in its own IO NoC; a crossing ends in that of the next SIP.
-        self._crossing_ps = (
-            crossing_ps(topology) + self._graph.nodes[self._graph.io_noc].overhead_ps
-        )
+        self._crossing_ps = self._commands.times.latency_ps(self._plan.crossing(0, 1))
 
     def of(self, case: PerfCase, *, apart: bool = False) -> tuple[TimeBound, ...]:
         """The bound of each rank if all start together; 0 for a single rank.
@@ -81,27 +88,34 @@ class CollectiveBounds:
         cubes, count = case.spread(*self._spread)
         pes = [(cube, pe) for cube in cubes for pe in range(count)]
         apart = apart or case.collective.rooted
-        launch = LaunchTimes(self._file, pes)
-        return tuple(
-            self._of_rank(case, rank, pes, launch, apart=apart) for rank in range(case.ranks)
+        launch = self._launch(pes)
+        return tuple(self._of_rank(case, rank, launch, apart=apart) for rank in range(case.ranks))
+
+    def _launch(self, pes: Sequence[Pe]) -> "_LaunchParts":
+        """The times of a launch on `pes`, which are those of every rank."""
+        times = LaunchTimes(self._file, pes)
+        reports_ps = [times.report_of_ps(pe) for pe in pes]
+        inside_ps = [self._inside_ps(pe) for pe in pes]
+        return _LaunchParts(
+            # The way to the IO_CPU of all launches but the first is hidden, as are the answers.
+            host_ps=submission_ps(self._file, copies=False) + times.to_io_ps + times.answer_ps,
+            each_ps=times.stamp_ps + min(reports_ps),
+            inside_ps=min(inside_ps),
+            longest_ps=max(map(sum, zip(inside_ps, reports_ps, strict=True))) - min(reports_ps),
         )
 
     def _of_rank(
-        self, case: PerfCase, rank: int, pes: Sequence[Pe], launch: LaunchTimes, *, apart: bool
+        self, case: PerfCase, rank: int, launch: "_LaunchParts", *, apart: bool
     ) -> TimeBound:
-        # The way to the IO_CPU of all launches but the first is hidden, and so are the answers.
-        host_ps = self._file.ps("host.launch_overhead_ns") + launch.to_io_ps + launch.answer_ps
-        report_ps = min(map(launch.report_of_ps, pes))
-        each_ps, on_links_ps = launch.stamp_ps + report_ps, self._on_links_ps(case, rank)
+        on_links_ps = self._on_links_ps(case, rank)
         if apart:
             kernel_ps, links_ps = self._alone_ps(case, rank), on_links_ps
         else:
-            longest_ps = max(self._inside_ps(pe) + launch.report_of_ps(pe) for pe in pes)
-            kernel_ps = self._path_ps(case, rank) + longest_ps - report_ps
+            kernel_ps = self._path_ps(case, rank) + launch.longest_ps
             # The bytes of one call may move while another one is launched.
-            first_ps = host_ps + each_ps + self._first_ps(pes)
+            first_ps = launch.host_ps + launch.each_ps + self._first_ps(launch.inside_ps)
             links_ps = first_ps // self._iters + on_links_ps
-        launch_ps = host_ps // self._iters + each_ps
+        launch_ps = launch.host_ps // self._iters + launch.each_ps
         return TimeBound(launch_ps, launch_ps + kernel_ps, links_ps)
 
     def _alone_ps(self, case: PerfCase, rank: int) -> int:
@@ -116,21 +130,20 @@ class CollectiveBounds:
         costs, crossings_ps = self._commands, self._hops(case, rank) * self._crossing_ps
         # The bytes of two ranks are added at one of them, or between them.
         added_ps = costs.copy_ps(1) + costs.add_ps(ITEM_BYTES) if case.collective.reduces else 0
-        sent_ps = costs.load_ps(1) + costs.issue_ps + costs.dma_ps
+        sent_ps = costs.load_ps(1) + costs.issue_ps + costs.commands.write_start_ps
         return sent_ps + crossings_ps + costs.ipcq_ps + added_ps + costs.kept_ps(1)
 
-    def _first_ps(self, pes: Sequence[Pe]) -> int:
+    def _first_ps(self, inside_ps: int) -> int:
         """A kernel until its first byte is on a link, and from its last one there to its end."""
         costs = self._commands
-        inside_ps = min(map(self._inside_ps, pes)) + self._crossing_ps
-        sent_ps = costs.load_ps(1) + costs.issue_ps + costs.dma_ps
-        return sent_ps + inside_ps + costs.ipcq_ps + costs.kept_ps(1)
+        sent_ps = costs.load_ps(1) + costs.issue_ps + costs.commands.write_start_ps
+        return sent_ps + inside_ps + self._crossing_ps + costs.ipcq_ps + costs.kept_ps(1)
 
     def _on_links_ps(self, case: PerfCase, rank: int) -> int:
         """The bytes that must cross links, at two cuts: around the SIP, and through all links."""
         if not self._hops(case, rank):
             return 0
-        all_gbs = sum(map(self._into_gbs, range(self._fabric.sips)), Fraction(0))
+        all_gbs = sum(map(self._into_gbs, range(self._sips)), Fraction(0))
         return ceil(
             max(
                 bytes_ps(_of_a_rank(case), self._into_gbs(rank)),
@@ -140,10 +153,9 @@ class CollectiveBounds:
 
     def _into_gbs(self, sip: int) -> Fraction:
         """The bandwidth of all links into a SIP; it sends at the same rate."""
-        # Links are stored for each direction, and both have the same bandwidth.
-        links = [exact(link.bw_gbs) for link in self._fabric.links if link.source == sip]
         # To a switch a SIP has one port, which carries the bytes for all its neighbours.
-        return max(links) if self._fabric.is_switched else sum(links, Fraction(0))
+        links = 1 if self._plan.is_switched else len(self._plan.neighbours(sip))
+        return links * self._file.number(UCIE_GBS)
 
     def _in_all(self, case: PerfCase) -> int:
         """Bytes that links carry, counted once for every link that they cross."""
@@ -180,26 +192,13 @@ class CollectiveBounds:
                 return max(self._distance(other, rank) for other in range(case.ranks))
 
     def _distance(self, rank: int, other: int) -> int:
-        return len(self._fabric.path(rank, other)) - 1
+        return len(self._plan.sip_path(rank, other)) - 1
 
     def _inside_ps(self, pe: Pe) -> int:
         """Latency from a PE to the IO NoC and back."""
-        io_noc, node = self._graph.io_noc, self._graph.pe(*pe)
-        route = self._routes.route
-        return route(node, io_noc).latency_ps + route(io_noc, node).latency_ps
-
-
-def _with_least_latencies(topology: Topology) -> Topology:
-    """The system whose calendars have the least latencies of its memories and routers."""
-    values: dict[str, float] = {}
-    if topology.hbm.model == "banks":
-        # A read of an open row activates none.
-        values["hbm.banks.t_rcd_ns"] = 0.0
-    if topology.noc.flow_control == "credits":
-        stages_ns = topology.noc.router_stages / topology.noc.clock_ghz
-        key = "cube.noc.router_overhead_ns"
-        values[key] = min(stages_ns, topology.cube.noc.router_overhead_ns)
-    return from_values(with_values(topology.values(), values), "the bound", Topology)
+        ends = RouteEnd("pe", 0, *pe), RouteEnd("io_noc")
+        routes = self._plan.route(*ends), self._plan.route(*ends[::-1])
+        return sum(map(self._commands.times.latency_ps, routes))
 
 
 def _of_a_rank(case: PerfCase) -> Fraction:

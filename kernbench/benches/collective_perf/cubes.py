@@ -1,7 +1,9 @@
 """The cubes of a SIP by their distance from the IO chiplet, where the links to other SIPs are."""
 
-from runtime.model.graph import ChipGraph
-from runtime.model.routing import ChipRoutes
+from kernbench.theory.floor_plan import FloorPlan
+from kernbench.theory.route_times import RouteTimes
+from kernbench.theory.routes import RouteEnd
+from kernbench.theory.topology_file import TopologyFile
 from runtime.model.topology import Topology
 
 
@@ -11,14 +13,11 @@ def nearest_cubes(topology: Topology) -> tuple[int, ...]:
     The distance is the time of an empty packet from the IO NoC to the nearest PE of the cube and
     back.
     """
-    graph = ChipGraph(topology)
-    routes = ChipRoutes(graph)
+    file = TopologyFile(topology.values())
+    latency_ps, route, noc = RouteTimes(file).latency_ps, FloorPlan(file).route, RouteEnd("io_noc")
 
     def distance_ps(cube: int) -> int:
-        pes = (graph.pe(cube, pe) for pe in range(topology.pes_per_cube))
-        return min(
-            routes.route(graph.io_noc, pe).latency_ps + routes.route(pe, graph.io_noc).latency_ps
-            for pe in pes
-        )
+        pes = (RouteEnd("pe", 0, cube, pe) for pe in range(topology.pes_per_cube))
+        return min(latency_ps(route(noc, pe)) + latency_ps(route(pe, noc)) for pe in pes)
 
     return tuple(sorted(range(topology.cubes), key=distance_ps))

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from kernbench import tl
 from kernbench.studies.llama70b_layer.shape import ITEM_BYTES, LayerShape
-from kernbench.theory.bandwidths import own_read_gbs, peak_macs_per_cycle
-from kernbench.theory.roofline import bytes_ps, compute_bound_ps, cycles_ps
+from kernbench.theory.bandwidths import gemm_bound_ps, own_read_gbs
+from kernbench.theory.roofline import bytes_ps
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.vector_engine import VectorEngine
 from runtime.core.dtypes import float32
@@ -43,8 +43,7 @@ def layer_ps(file: TopologyFile, shape: LayerShape, sips: int) -> Fraction:
     before = shape.context - shape.tokens
     pairs = shape.tokens * before + shape.tokens * (shape.tokens + 1) // 2
     macs = shape.tokens * shape.weights + 2 * shape.heads * shape.depth * pairs
-    clock_ghz = file.number("pe.gemm.clock_ghz")
-    products_ps = compute_bound_ps(macs, peak_macs_per_cycle(file), clock_ghz)
+    products_ps = gemm_bound_ps(file, macs)
     weights_ps = bytes_ps(shape.weights * ITEM_BYTES, own_read_gbs(file))
     return max(products_ps, weights_ps) / (sips * file.cubes * file.pes_per_cube)
 
@@ -52,7 +51,7 @@ def layer_ps(file: TopologyFile, shape: LayerShape, sips: int) -> Fraction:
 def layer_work(file: TopologyFile, shape: LayerShape, time_ps: Fraction, heads: int) -> LayerWork:
     """The work of each PE of a layer that takes `time_ps`, with `heads` heads for each rank."""
     engine = VectorEngine(file)
-    vector_ps = cycles_ps(engine.cycles("sqrt"), file.number("pe.math.clock_ghz"))
+    vector_ps = engine.engine_ps(engine.cycles("sqrt"))
     return LayerWork(
         vectors=ceil(time_ps / vector_ps),
         lanes=engine.lanes,

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from kernbench.benches.collective_perf.bound import CollectiveBounds
 from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase
 from kernbench.studies.llama70b_layer.shape import ITEM_BYTES, LayerShape
-from kernbench.theory.bandwidths import own_read_gbs, peak_macs_per_cycle
-from kernbench.theory.roofline import bytes_ps, compute_bound_ps
+from kernbench.theory.bandwidths import gemm_bound_ps, own_read_gbs
+from kernbench.theory.roofline import bytes_ps
 from kernbench.theory.topology_file import TopologyFile
 from runtime.model.topology import parse_topology
 
@@ -50,8 +50,7 @@ def part_bounds(topology: str, shape: LayerShape, ranks: int) -> tuple[PartBound
 def _roofline(file: TopologyFile, macs: int, elements: int) -> PartBound:
     pes = file.cubes * file.pes_per_cube
     memory_ps = bytes_ps(elements * ITEM_BYTES, own_read_gbs(file) * pes)
-    clock_ghz = file.number("pe.gemm.clock_ghz")
-    gemm_ps = compute_bound_ps(macs, peak_macs_per_cycle(file) * pes, clock_ghz)
+    gemm_ps = gemm_bound_ps(file, macs, pes)
     return PartBound(ceil(max(memory_ps, gemm_ps)), "memory" if memory_ps > gemm_ps else "GEMM")
 
 

@@ -148,18 +148,18 @@ class AllReduceTheory:
 
     def _iteration_costs(self) -> IterationCosts:
         costs, link = self._costs, self.ring_link
-        translation_ps = self._file.ps("pe.mmu.overhead_ns")
-        access_ps = costs.issue_ps + translation_ps
+        access_ps = costs.commands.translated_ps
         packet_bytes = self._file["packet_bytes"]
         # A credit is a message without a command and a DMA.
-        credit_ps = link.message_ps(self._queue.credit_bytes) - costs.issue_ps - costs.dma_ps
+        credit_ps = link.message_ps(self._queue.credit_bytes) - costs.issue_ps
+        credit_ps -= costs.commands.write_start_ps
         return IterationCosts(
             command_ps=costs.issue_ps,
             access_ps=access_ps,
             alpha_ps=Fraction(link.alpha_ps - costs.issue_ps),
             credit_ps=credit_ps,
             link_ps=link.bytes_ps,
-            left_ps=lambda nbytes: costs.dma_ps + costs.tcm_ps(nbytes),
+            left_ps=costs.left_ps,
             add_ps=costs.add_ps,
             load_ps=lambda nbytes: costs.load_ps(nbytes) - access_ps,
             store_ps=lambda nbytes: costs.store_ps(nbytes) - access_ps,

@@ -15,13 +15,19 @@ time and by stalls.
 """
 
 from fractions import Fraction
-from math import ceil, floor, prod
+from math import floor
 
 from msgspec import Struct
 
 from kernbench.studies.milestone_1h_gemm.shapes import DTYPE, ProductShape, Staging
-from kernbench.theory.bandwidths import own_memory_gbs
-from kernbench.theory.gemm import GemmShape, streamed_bytes
+from kernbench.theory.bandwidths import own_memory_gbs, peak_macs_of
+from kernbench.theory.gemm import (
+    GemmShape,
+    array_passes,
+    streamed_bytes,
+    systolic_cycles,
+    tiled_cycles,
+)
 from kernbench.theory.roofline import bytes_ps, compute_bound_ps, cycles_ps, memory_bound_ps
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.simtime import exact
@@ -78,11 +84,8 @@ class GemmHardware(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def peak_macs_per_cycle(self) -> int:
         """Peak of the GEMM engine: its lanes, or one multiplication a cycle in each array cell."""
-        return (
-            self.array_rows * self.array_cols
-            if self.gemm_model == "systolic_os"
-            else self.macs_per_cycle
-        )
+        array = self.array_rows, self.array_cols
+        return peak_macs_of(self.gemm_model, self.macs_per_cycle, array)
 
     @property
     def peak_tflops(self) -> float:
@@ -159,39 +162,31 @@ def padding_utilisation(hardware: GemmHardware, plan: TilePlan) -> float:
         return (
             plan.m
             * plan.n
-            / (_array_passes(hardware, plan) * hardware.array_rows * hardware.array_cols)
+            / (
+                array_passes(*_shapes(plan), hardware.array_rows, hardware.array_cols)
+                * hardware.array_rows
+                * hardware.array_cols
+            )
         )
     return plan.padding_utilisation
 
 
 def _computing(hardware: GemmHardware, plan: TilePlan) -> Fraction:
     """Picoseconds of the GEMM engine."""
+    product, tile = _shapes(plan)
     if hardware.gemm_model == "systolic_os":
-        # A pass takes the depth, and R + C - 2 cycles for the diagonal wave front to leave
-        # the array (A. Samajdar et al., "SCALE-Sim", ISPASS 2020).
-        cycles = _array_passes(hardware, plan) * (
-            plan.k + hardware.array_rows + hardware.array_cols - 2
-        )
+        cycles = systolic_cycles(product, hardware.array_rows, hardware.array_cols, tile)
     else:
-        cycles = plan.tiles * ceil(Fraction(prod(plan.tile), hardware.macs_per_cycle))
+        cycles = tiled_cycles(product, tile, hardware.macs_per_cycle)
     return cycles_ps(cycles, exact(hardware.clock_ghz))
+
+
+def _shapes(plan: TilePlan) -> tuple[GemmShape, GemmShape]:
+    """The product, and its tile."""
+    return GemmShape(plan.m, plan.k, plan.n), GemmShape(*plan.tile)
 
 
 def _memory(hardware: GemmHardware, read: int, written: int) -> Fraction:
     """Picoseconds of the memory and of the links to it, one for each direction."""
     shared_gbs, link_gbs = exact(hardware.memory_gbs), exact(hardware.link_gbs)
     return memory_bound_ps(read, written, shared_gbs, link_gbs)
-
-
-def _array_passes(hardware: GemmHardware, plan: TilePlan) -> int:
-    """Passes of an output-stationary array: one for each R x C outputs of a tile."""
-    return _passes(plan.m, plan.tile.m, hardware.array_rows) * _passes(
-        plan.n, plan.tile.n, hardware.array_cols
-    )
-
-
-def _passes(length: int, tile: int, array: int) -> int:
-    """Passes along one side."""
-    # The array starts anew for each tile: tiles that the array does not divide leave cells idle.
-    full, rest = divmod(length, tile)
-    return full * ceil(tile / array) + ceil(rest / array)

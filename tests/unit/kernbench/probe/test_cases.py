@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 
 from kernbench.probe.cases import NAMES, ORIGIN, ProbeCase, ProbeCases
 from kernbench.probe.measure import SWEEP_BYTES, ProbeRow, ProbeTransfer, measure
+from kernbench.theory.routes import RouteEnd
 from runtime.core.coordinates import PeCoordinates
+from runtime.model.graph import ChipGraph
+from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import parse_topology
 from tests.support.closed_form import (
     CUBE_TO_IO,
@@ -143,9 +146,7 @@ def test_the_route_to_another_sip_is_the_one_written_out_by_hand() -> None:
     between = mesh(3) + CUBE_TO_IO + TO_NEXT_SIP + IO_TO_CUBE + mesh(3)
     there = PE_TO_ROUTER + between + TO_XBAR + XBAR_TO_HBM
     back = TO_XBAR + XBAR_TO_ROUTER + between + ROUTER_TO_PE
-    expected_ps = (
-        form.file.ps("pe.dma.overhead_ns") + form.bulk_ps(there, nbytes) + form.control_ps(back)
-    )
+    expected_ps = form.commands.write_start_ps + form.bulk_ps(there, nbytes) + form.control_ps(back)
     assert row(text, "dma-sip-1", nbytes, sips=2, operation="write").form.total_ps == expected_ps
 
 
@@ -205,16 +206,13 @@ def test_best_and_worst_are_the_ends_of_all_simulated_transfers() -> None:
 
 @pytest.mark.parametrize("fabric", ["direct", "switch"])
 def test_the_hops_between_two_sips_add_up_to_the_latency_of_their_link(fabric: str) -> None:
-    cases = ProbeCases(
-        parse_topology(variant_text(**ONE_CUBE, system__sips__fabric=fabric), "topology.yaml", 2)
+    topology = parse_topology(
+        variant_text(**ONE_CUBE, system__sips__fabric=fabric), "topology.yaml", 2
     )
-    noc = cases.routes.graph.io_noc
-    hops = cases.routes.hops((0, noc), (1, noc))
-    noc_ps = cases.routes.graph.nodes[noc].overhead_ps
-    assert (
-        sum(hop.overhead_ps + hop.wire_ps for hop in hops)
-        == cases.routes.sips.link(0, 1).latency_ps + noc_ps
-    )
+    hops = ProbeCases(topology).access.hops(RouteEnd("io_noc", 0), RouteEnd("io_noc", 1))
+    graph = ChipGraph(topology)
+    noc_ps = graph.nodes[graph.io_noc].overhead_ps
+    assert sum(hop.latency_ps for hop in hops) == SipFabric(topology).link(0, 1).latency_ps + noc_ps
     assert sum(hop.link is not None for hop in hops) == (1 if fabric == "direct" else 2)
 
 

@@ -1,6 +1,6 @@
 """Flows that meet at a server, by hand."""
 
-from kernbench.theory.fifo import FlowArrivals, last_ends_ps
+from kernbench.theory.fifo import FlowArrivals, last_ends_ps, waits_ps
 
 
 def test_a_packet_alone_takes_the_service_time():
@@ -23,3 +23,11 @@ def test_flows_of_many_packets_alternate():
 
 def test_a_server_is_idle_where_nothing_waits():
     assert last_ends_ps([FlowArrivals(0, 3, 100)], 30) == [230]
+
+
+def test_a_packet_waits_for_what_is_left_of_the_packets_before_it():
+    assert waits_ps([0, 4, 5, 40], 10) == [0, 6, 15, 0]
+
+
+def test_packets_that_arrive_together_wait_for_each_other():
+    assert waits_ps([7, 7, 7], 10) == [0, 10, 20]

@@ -1,6 +1,6 @@
 """The closed forms of launches, by hand on the file that ships."""
 
-from kernbench.theory.launches import LateLaunch, LaunchTimes
+from kernbench.theory.launches import LateLaunch, LaunchTimes, submission_ps
 from kernbench.theory.topology_file import TopologyFile
 from tests.support.topologies import default_text
 
@@ -57,3 +57,12 @@ def test_commands_behind_a_large_one_follow_each_other_at_the_rate_of_the_first_
     # 64 B at 64 GB/s from the M_CPU; PE 6 is a router and 2 mm farther than PE 4.
     first, second = late.on_pes(0, [4, 6])
     assert second - first == 1_000 + 1_000 + 20
+
+
+def test_a_copy_takes_the_time_of_a_launch_unless_it_has_its_own():
+    slow = FILE.with_values({"host.launch_overhead_ns": 7.0, "host.copy_overhead_ns": None})
+    assert [submission_ps(slow, copies=copies) for copies in (False, True)] == [7000, 7000]
+    own = slow.with_values({"host.copy_overhead_ns": 0.0})
+    assert [submission_ps(own, copies=copies) for copies in (False, True)] == [7000, 0]
+    silent = TopologyFile({**FILE.content, "host": {"overhead_ns": 0.0}})
+    assert submission_ps(silent, copies=True) == 0

@@ -39,3 +39,10 @@ def test_the_peak_is_that_of_the_model_of_the_engine() -> None:
     macs, array = (file.with_values({"pe.gemm.model": model}) for model in ("macs", "systolic_os"))
     assert bandwidths.peak_macs_per_cycle(macs) == 1000
     assert bandwidths.peak_macs_per_cycle(array) == 24 * 12
+
+
+def test_a_key_that_is_left_out_has_its_default():
+    file = TopologyFile.of("host: {overhead_ns: 0.5, copy_overhead_ns: null}")
+    assert file.ps("host.overhead_ns", 3) == 500
+    assert file.ps("host.launch_overhead_ns", 3) == file.ps("host.copy_overhead_ns", 3) == 3000
+    assert file.get("pe.dma.channels", 8) == 8

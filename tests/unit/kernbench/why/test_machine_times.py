@@ -5,14 +5,14 @@ from fractions import Fraction
 import pytest
 
 from kernbench.probe.cases import ProbeCases
+from kernbench.theory.routes import RouteEnd
 from kernbench.why.machine_times import MachineTimes, WorkTime
 from kernbench.why.work import (
     HostCopyWork,
+    IssueWork,
     LaunchReportWork,
     LaunchWork,
-    OverheadsWork,
     QueueWork,
-    RoutePlace,
     TransferWork,
     VectorsWork,
 )
@@ -21,8 +21,7 @@ from runtime.model.topology import Topology, parse_topology
 
 TEXT = default_file("topology.yaml").read_text()
 TOPOLOGY = parse_topology(TEXT, "topology.yaml", 2)
-PE = RoutePlace("pe", 0, 0, 0)
-DMA = ("pe.dma.overhead_ns",)
+PE = RouteEnd("pe", 0, 0, 0)
 
 
 def with_number(key: str, value: float) -> MachineTimes:
@@ -45,27 +44,26 @@ def alone_ps(time: WorkTime) -> Fraction:
 @pytest.mark.parametrize("nbytes", [256, 4096, 65536, 1 << 20])
 @pytest.mark.parametrize(
     ("name", "memory"),
-    [("dma-own", RoutePlace("hbm", 0, 0, 0)), ("dma-sram", RoutePlace("sram", 0, 0, -1))],
+    [("dma-own", RouteEnd("hbm", 0, 0, 0)), ("dma-sram", RouteEnd("sram", 0, 0, -1))],
 )
-def test_a_transfer_takes_the_time_of_probe(name: str, memory: RoutePlace, nbytes: int):
+def test_a_transfer_takes_the_time_of_probe(name: str, memory: RouteEnd, nbytes: int):
     times = MachineTimes(TOPOLOGY)
-    read = times.of(TransferWork(memory, PE, nbytes, DMA, requested=True))
-    write = times.of(TransferWork(PE, memory, nbytes, DMA, answered=True))
+    read = times.of(TransferWork("read", memory, PE, nbytes))
+    write = times.of(TransferWork("write", PE, memory, nbytes))
     assert alone_ps(read) == closed_form_ps(TOPOLOGY, name, "read", nbytes)
     assert alone_ps(write) == closed_form_ps(TOPOLOGY, name, "write", nbytes)
 
 
 def test_a_transfer_to_the_next_sip_takes_the_time_of_probe():
-    there = RoutePlace("hbm", 1, 0, 0)
-    write = MachineTimes(TOPOLOGY).of(TransferWork(PE, there, 4096, DMA, answered=True))
+    there = RouteEnd("hbm", 1, 0, 0)
+    write = MachineTimes(TOPOLOGY).of(TransferWork("write", PE, there, 4096))
     assert alone_ps(write) == closed_form_ps(TOPOLOGY, "dma-sip-1", "write", 4096)
 
 
 def test_a_queue_changes_with_the_bandwidth_of_its_link():
-    link = "cube0.ucie_e->cube1.ucie_w"
+    link = "cube0.ucie.E->cube1.ucie.W"
     before, after = MachineTimes(TOPOLOGY), with_number("cube.noc.link_bw_gbs", 512)
-    names = [name for name in before.link_names if "router" in name or ".r" in name]
-    work = QueueWork(names[0])
+    work = QueueWork("cube0.router.r0c0->cube0.router.r0c1")
     assert after.of(work).bytes_ps * 2 == before.of(work).bytes_ps
     assert with_number("ucie.bw_gbs", 256).of(QueueWork(link)).bytes_ps == Fraction(1000, 256)
 
@@ -87,9 +85,7 @@ def rate(fixed_ps: int, vector_ps: int) -> WorkTime:
 
 def test_issue_and_vectors_have_the_numbers_of_the_file():
     times = MachineTimes(TOPOLOGY)
-    assert (
-        times.of(OverheadsWork(("pe.cpu.overhead_ns", "pe.scheduler.overhead_ns"))).fixed_ps == 3000
-    )
+    assert times.of(IssueWork(translated=False)).fixed_ps == 3000
     # exp: 8 cycles at 1 GHz for 128 lanes; add: two operands of 512 B at 512 GB/s, 2 ns.
     assert times.of(VectorsWork("exp")) == rate(4000, 8000)
     assert times.of(VectorsWork("add")) == rate(4000, 2000)
@@ -168,7 +164,7 @@ def test_a_copy_behind_another_takes_the_longer_of_its_data_and_its_own_way(
 
 
 def test_the_data_of_a_held_copy_comes_at_the_rate_of_the_host():
-    memory = RoutePlace("hbm", 0, 0, 0)
+    memory = RouteEnd("hbm", 0, 0, 0)
     copy = HostCopyWork(memory=memory, nbytes=65_536, is_read=False, is_held=True, to_host=False)
     times = MachineTimes(TOPOLOGY).of(copy)
     # 64 GB/s of PCIe, behind which everything has 128.
