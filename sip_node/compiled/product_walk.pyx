@@ -19,7 +19,7 @@ from sip_node.compiled.state_walk import NotClosed
 from sip_node.compiled.step_tokens cimport TokenSource
 from sip_node.compiled.tile_loads cimport TileRead
 from sip_node.compiled.tile_results cimport StoreStage, TileWriteRequest
-from sip_node.compiled.tile_stages cimport FetchStage, GemmStage, Slots
+from sip_node.compiled.tile_stages cimport FetchStage, GemmStage
 from sip_node.compiled.tile_token cimport OutputTile, Token
 from sip_node.compiled.times cimport NEVER_PS
 from sip_node.compiled.transfer_walk cimport TransferWalk
@@ -77,7 +77,7 @@ cdef class ProductWalk(TransferWalk):
                 self.memory(memory)
         return self.events()
 
-    cdef int slots(self, Slots slots) except -1:
+    cdef int slots(self, FreeList slots) except -1:
         cdef int index
         self.same(slots.filled)
         for index in range(slots.filled):

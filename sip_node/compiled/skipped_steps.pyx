@@ -18,7 +18,7 @@ from sip_node.compiled.step_tokens cimport TokenSource
 from sip_node.compiled.streamed_matrix cimport StreamedTile
 from sip_node.compiled.tile_data cimport TileData
 from sip_node.compiled.tile_loads cimport TileRead
-from sip_node.compiled.tile_stages cimport Slots
+from sip_node.chip.pe.tile_buffers cimport FreeList
 from sip_node.compiled.tile_token cimport OutputTile, Token
 
 cdef enum:
@@ -80,7 +80,7 @@ cdef class SkippedSteps(ProductTiles):
     def begin(self, ProductWalk walk not None):
         """Where the product is now, at the state that `walk` has read."""
         cdef TokenSource source = self.pipeline.source
-        cdef Slots buffers = self.pipeline.fetch.buffers
+        cdef FreeList buffers = self.pipeline.fetch.buffers
         cdef PeriodBegin begin = PeriodBegin.__new__(PeriodBegin)
         cdef int slot, count = buffers.count
         cdef Token token

@@ -1,7 +1,7 @@
 """The tokens of products, in C: see step_tokens.pyx."""
 
 from sip_node.compiled.calendar cimport Calendar
-from sip_node.compiled.tile_stages cimport Slots
+from sip_node.chip.pe.tile_buffers cimport FreeList
 from sip_node.compiled.tile_token cimport Token
 
 
@@ -23,7 +23,7 @@ cdef class TokenSource:
     cdef list tiles_b
     # By rows and columns of a step: the shapes of all depths.
     cdef dict shapes_of
-    cdef Slots buffers
+    cdef FreeList buffers
     cdef long long submitted_ps
     cdef long long index
     # The place of the next step.
@@ -47,7 +47,7 @@ cdef class TokenSource:
 
 
 cdef class TokenQueue:
-    cdef Slots buffers
+    cdef FreeList buffers
     cdef object waiting
 
     cdef int issue(self) except -1

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from sip_node.compiled.tile_stages import Slots
+from sip_node.chip.pe.tile_buffers import FreeList
 from sip_node.compiled.tile_token import Token
 
 class TokenSource:
@@ -18,11 +18,11 @@ class TokenSource:
         output_of: Callable[[Any, Any], Any],
         routes: tuple[tuple[Any, ...], tuple[Any, ...]],
         submitted_ps: int,
-        buffers: Slots,
+        buffers: FreeList,
     ) -> None: ...
     def __iter__(self) -> Iterator[Token]: ...
     def __next__(self) -> Token: ...
 
 class TokenQueue:
-    def __init__(self, buffers: Slots) -> None: ...
+    def __init__(self, buffers: FreeList) -> None: ...
     def add(self, tokens: TokenSource) -> None: ...

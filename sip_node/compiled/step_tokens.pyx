@@ -8,7 +8,7 @@ from collections import deque
 
 from sip_node.compiled.streamed_matrix cimport StreamedMatrix
 from sip_node.compiled.staged_matrix cimport StagedMatrix
-from sip_node.compiled.tile_stages cimport Slots
+from sip_node.chip.pe.tile_buffers cimport FreeList
 from sip_node.compiled.tile_token cimport Token
 
 
@@ -16,7 +16,7 @@ cdef class TokenSource:
     """The twin of `ReferenceStepTokens`; `tile_type` is the class of a step's tile."""
 
     def __init__(self, tile_type, *, gemm, plan, shapes, tuple sources not None, output_of, routes,
-                 long long submitted_ps, Slots buffers not None):
+                 long long submitted_ps, FreeList buffers not None):
         self.tile_type = tile_type
         self.gemm, self.shapes, self.sources, self.output_of = gemm, shapes, sources, output_of
         self.source_a, self.source_b = sources
@@ -65,7 +65,7 @@ cdef class TokenSource:
             self.tiles_b, self.depth * len(self.columns) + self.column, self.source_b, depth,
             columns,
         )
-        token.buffer = self.buffers.reserve()
+        token.buffer = self.buffers.take()
         self.index += 1
         self.go_on(depths)
         return token
@@ -135,7 +135,7 @@ cdef class TokenSource:
 cdef class TokenQueue:
     """The twin of `ReferenceTokenQueue`."""
 
-    def __init__(self, Slots buffers not None):
+    def __init__(self, FreeList buffers not None):
         self.buffers, self.waiting = buffers, deque()
         buffers.when_freed(self.go_on)
 

@@ -3,7 +3,7 @@
 from sip_node.chip.pe.dma cimport DmaRequest, PeDma
 from sip_node.chip.memory.memory cimport Memory
 from sip_node.compiled.serial_stage cimport PortStage
-from sip_node.compiled.tile_stages cimport Slots
+from sip_node.chip.pe.tile_buffers cimport FreeList
 from sip_node.compiled.tile_token cimport OutputTile, Stage, Token
 
 
@@ -16,8 +16,8 @@ cdef class StoreStage(PortStage):
     # Of a TCM whose `write` is not replaced, else None.
     cdef Memory memory
     cdef long long memory_base
-    cdef Slots accumulators
-    cdef Slots results
+    cdef FreeList accumulators
+    cdef FreeList results
     # Of the token that the port serves: where its tile goes, its bytes, the begin of the store.
     cdef object target
     cdef long long nbytes
@@ -44,6 +44,6 @@ cdef class WriteStage(Stage):
     # The DMA engine where its `write` is that in C, else None.
     cdef PeDma dma
     cdef object write_pieces
-    cdef Slots results
+    cdef FreeList results
 
     cdef int written(self, Token token) except -1

@@ -55,7 +55,7 @@ cdef class StoreStage(PortStage):
         if self.target is None:
             if not self.results.filled:
                 return False
-            output.buffer = self.results.reserve()
+            output.buffer = self.results.take()
             self.target = output.stored = self.block(output, token.gemm.dtype.name)
         return True
 
@@ -92,7 +92,7 @@ cdef class StoreStage(PortStage):
         self.records += 1
         self.is_busy = False
         # All of the tile is in TCM, so another output tile may sum in its accumulator.
-        self.accumulators.release(output.accumulator)
+        self.accumulators.free(output.accumulator)
         token.go_on()
         return self.begin()
 
@@ -145,5 +145,5 @@ cdef class WriteStage(Stage):
 
     cdef int written(self, Token token) except -1:
         """The memory has acknowledged all of a result."""
-        self.results.release((<OutputTile> token.output).buffer)
+        self.results.free((<OutputTile> token.output).buffer)
         return token.go_on()

@@ -1,5 +1,6 @@
 """The stages of a product's steps in C: see tile_stages.pyx."""
 
+from sip_node.chip.pe.tile_buffers cimport FreeList
 from sip_node.compiled.serial_stage cimport PortStage, SerialStage
 from sip_node.compiled.service cimport Service
 from sip_node.compiled.tile_data cimport TileData
@@ -11,25 +12,12 @@ cdef enum:
     MOST_FETCHES = 4
 
 
-cdef class Slots:
-    cdef int count
-    cdef int first
-    cdef int filled
-    # The free slots from `first` on, as a ring; and of each slot whether it is free.
-    cdef int *order
-    cdef char *is_free
-    cdef list callbacks
-
-    cdef int reserve(self) except -1
-    cdef int release(self, int index) except -1
-
-
 cdef class FetchStage(PortStage):
     cdef object registers
     cdef list addresses
-    cdef Slots sets
-    cdef Slots accumulators
-    cdef Slots buffers
+    cdef FreeList sets
+    cdef FreeList accumulators
+    cdef FreeList buffers
     # The fetches of the token that the port serves, in their order.
     cdef Service fetched[MOST_FETCHES]
     cdef int fetches
@@ -54,8 +42,8 @@ cdef class GemmStage(SerialStage):
     cdef public long long stall_fetch_ps
     cdef public long long stall_store_ps
     cdef object registers
-    cdef Slots sets
-    cdef Slots accumulators
+    cdef FreeList sets
+    cdef FreeList accumulators
     cdef TileProducts products
 
     cdef int request(self, Token token, long long now_ps) except -1

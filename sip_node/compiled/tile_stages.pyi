@@ -1,23 +1,13 @@
 """The stages of a product's steps in C, as Python sees them."""
 
-from collections.abc import Callable
 from typing import Any
 
 from runtime.core.coordinates import PeCoordinates
 from sip_node.chip.op_log import OpLog
+from sip_node.chip.pe.tile_buffers import FreeList
 from sip_node.compiled.calendar import Calendar
 from sip_node.compiled.tile_product import TileProducts
 from sip_node.compiled.tile_token import Stage
-
-class Slots:
-    def __init__(self, count: int) -> None: ...
-    @property
-    def available(self) -> bool: ...
-    @property
-    def unused(self) -> bool: ...
-    def when_freed(self, callback: Callable[[], None]) -> None: ...
-    def take(self) -> int: ...
-    def free(self, index: int) -> None: ...
 
 class FetchStage(Stage):
     server: Any
@@ -29,7 +19,7 @@ class FetchStage(Stage):
         log: OpLog,
         at: PeCoordinates,
         registers: Any,
-        buffers: Slots,
+        buffers: FreeList,
     ) -> None: ...
 
 class GemmStage(Stage):

@@ -4,8 +4,7 @@ A token goes from stage to stage by their method `accept`, so a stage in Python,
 engine, stands anywhere in its route. Records are built by position: by keyword takes twice as long.
 """
 
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
-
+from sip_node.chip.pe.tile_buffers cimport FreeList
 from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.chip.op_log cimport OpLog
 from sip_node.compiled.operation cimport FOR_ENGINE, FOR_OPERAND, Operation
@@ -17,70 +16,11 @@ cdef enum:
     NORMAL = 1
 
 
-cdef class Slots:
-    """The twin of `ReferenceFreeList`."""
-
-    def __cinit__(self, int count):
-        cdef int index
-        self.count = self.filled = count
-        self.order = <int *> PyMem_Malloc(max(1, count) * sizeof(int))
-        self.is_free = <char *> PyMem_Malloc(max(1, count))
-        if not self.order or not self.is_free:
-            raise MemoryError
-        for index in range(count):
-            self.order[index], self.is_free[index] = index, 1
-        self.callbacks = []
-
-    def __dealloc__(self):
-        PyMem_Free(self.order)
-        PyMem_Free(self.is_free)
-
-    @property
-    def available(self):
-        """Whether a slot is free."""
-        return self.filled > 0
-
-    @property
-    def unused(self):
-        """Whether all slots are free."""
-        return self.filled == self.count
-
-    def when_freed(self, callback):
-        """Call `callback` whenever a slot is freed."""
-        self.callbacks.append(callback)
-
-    def take(self):
-        """Reserve a free slot; returns its index."""
-        return self.reserve()
-
-    def free(self, int index):
-        """Release a slot."""
-        self.release(index)
-
-    cdef int reserve(self) except -1:
-        cdef int index = self.order[self.first]
-        if not self.filled:
-            raise IndexError("no slot is free")
-        self.first = (self.first + 1) % self.count
-        self.filled -= 1
-        self.is_free[index] = 0
-        return index
-
-    cdef int release(self, int index) except -1:
-        assert 0 <= index < self.count and not self.is_free[index], f"slot {index} is free already"
-        self.order[(self.first + self.filled) % self.count] = index
-        self.filled += 1
-        self.is_free[index] = 1
-        for callback in self.callbacks:
-            callback()
-        return 0
-
-
 cdef class FetchStage(PortStage):
     """The twin of `ReferenceFetchPort`."""
 
     def __init__(self, Calendar engine not None, server, OpLog log not None, at, registers,
-                 Slots buffers):
+                 FreeList buffers):
         self.join(engine, log, at)
         self.server, self.registers, self.buffers = server, registers, buffers
         self.sets, self.accumulators = registers.sets, registers.accumulators
@@ -118,7 +58,7 @@ cdef class FetchStage(PortStage):
         self.is_busy = True
         token.open_ps, token.turn_ps, token.fetch_ps = self.open_ps, self.turn_ps, now_ps
         self.open_ps = self.turn_ps = -1
-        token.registers = self.sets.reserve()
+        token.registers = self.sets.take()
         self.fetches = 0
         if token.first and output.start is not None:
             self.fetch(output.start)
@@ -154,7 +94,7 @@ cdef class FetchStage(PortStage):
         token.fetched_ps = self.calendar.now_ps
         token.go_on()
         # The operands are in registers, so the next DMA may overwrite their buffers in TCM.
-        self.buffers.release(token.buffer)
+        self.buffers.free(token.buffer)
         return self.begin()
 
     cdef int record(self, Token token, TileData tile, long long address) except -1:
@@ -249,7 +189,7 @@ cdef class GemmStage(SerialStage):
         self.macs += shape.macs
         self.is_busy = False
         # Free the set before the token goes on: the fetch of a later step may begin in this event.
-        self.sets.release(token.registers)
+        self.sets.free(token.registers)
         token.go_on()
         return self.begin()
 

@@ -1,0 +1,17 @@
+"""The C types of tile_buffers.py."""
+
+cimport cython
+
+
+cdef class FreeList:
+    cdef readonly int count
+    cdef readonly int filled
+    cdef int first
+    cdef list order
+    cdef list _is_free
+    cdef list _when_freed
+
+    # hot
+    cpdef int take(self) except -1
+    @cython.locals(is_taken=cython.bint)
+    cpdef void free(self, int index) except *
