@@ -5,7 +5,7 @@ from typing import Any
 from runtime.core.run_tables import Cause
 from runtime.core.trace import OpRecord
 
-FOR_CHANNEL, FOR_ENGINE = Cause.CHANNEL, Cause.ENGINE
+FOR_CHANNEL, FOR_ENGINE, FOR_OPERAND = Cause.CHANNEL, Cause.ENGINE, Cause.OPERAND
 """What an operation has waited for since its request."""
 
 
@@ -47,6 +47,41 @@ def enter(
         checksum=checksum,
     )
     log.add(record, requested_ps, waited_for, times)
+
+
+def enter_tile(
+    log: Any,
+    engine: str,
+    name: str,
+    start_ps: int,
+    end_ps: int,
+    cube: int,
+    pe: int,
+    address: int,
+    nbytes: int,
+    checksum: int,
+    requested_ps: int,
+    waited_for: Any,
+    shape: tuple[int, ...],
+    dtype: str,
+    inputs: tuple[Any, ...],
+) -> None:
+    """Enter the record of an operation of a PE, which has written a tile to registers."""
+    record = OpRecord(
+        engine=engine,
+        name=name,
+        start_ps=start_ps,
+        end_ps=end_ps,
+        cube=cube,
+        pe=pe,
+        address=address,
+        nbytes=nbytes,
+        shape=shape,
+        dtype=dtype,
+        inputs=inputs,
+        checksum=checksum,
+    )
+    log.add(record, requested_ps, waited_for)
 
 
 def add_arrival(log: Any, engine: str, arrived: Any, end_ps: int, cube: int, pe: int) -> None:
