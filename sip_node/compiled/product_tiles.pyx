@@ -40,7 +40,7 @@ cdef class ProductTiles:
         cdef StepTokens source = self.pipeline.source
         cdef Py_ssize_t depth = index % self.depths, wide = len(source.columns)
         cdef Py_ssize_t column = index // self.depths % wide, row = index // self.depths // wide
-        found = source.tile_b(depth, column) if is_b else source.tile_a(row, depth)
+        found = source.b.at(depth, column) if is_b else source.a.at(row, depth)
         if isinstance(found, StreamedTile) and (<StreamedTile> found).sip < 0:
             if (<StreamedTile> found).inputs is None:
                 raise NotClosed("a tile of several blocks")

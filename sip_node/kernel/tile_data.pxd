@@ -35,12 +35,8 @@ cdef class TileSums:
 
 
 cdef class WideTiles:
-    cdef Py_ssize_t m
-    cdef Py_ssize_t k
-    cdef Py_ssize_t n
-    cdef object a
-    cdef object b
-    cdef object product
+    cdef Py_ssize_t m, k, n
+    cdef object a, b, product
     cdef double *a_elements
     cdef double *b_elements
     cdef double *products

@@ -19,14 +19,10 @@ cdef class FetchPort(SerialStage):
     cdef public long long records
     cdef object _registers
     cdef list _addresses
-    cdef FreeList _sets
-    cdef FreeList _accumulators
-    cdef FreeList buffers
+    cdef FreeList _sets, _accumulators, buffers
     cdef int fetches
-    cdef IntArray starts_ps
-    cdef IntArray ends_ps
-    cdef long long open_ps
-    cdef long long turn_ps
+    cdef IntArray starts_ps, ends_ps
+    cdef long long open_ps, turn_ps
 
     @cython.locals(
         now_ps=cython.longlong, token=TileToken, output=OutputTile, start=TileData
@@ -45,14 +41,9 @@ cdef class FetchPort(SerialStage):
 cdef class StorePort(SerialStage):
     cdef public FifoServer server
     cdef public long long records
-    cdef object _buffers
-    cdef object _tcm
-    cdef object _memory
-    cdef FreeList _accumulators
-    cdef FreeList _results
-    cdef object _target
-    cdef long long _nbytes
-    cdef long long start_ps
+    cdef object _buffers, _tcm, _memory, _target
+    cdef FreeList _accumulators, _results
+    cdef long long _nbytes, start_ps
 
     @cython.locals(now_ps=cython.longlong, token=TileToken)
     cpdef void begin(self) except *

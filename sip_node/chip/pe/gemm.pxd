@@ -16,28 +16,22 @@ cpdef tuple stall_before(TileToken token, long long idle_since_ps, long long now
 
 
 cdef class PeGemm(SerialStage):
-    cdef public long long free_ps
-    cdef public long long busy_ps
+    cdef public long long free_ps, busy_ps, tiles
     cdef public object macs
-    cdef public long long tiles
-    cdef public long long stall_dma_ps
-    cdef public long long stall_fetch_ps
-    cdef public long long stall_store_ps
-    cdef long long start_ps
-    cdef long long requested_ps
+    cdef public long long stall_dma_ps, stall_fetch_ps, stall_store_ps
+    cdef long long start_ps, requested_ps
     cdef int waited_for
-    cdef object _registers
-    cdef FreeList _sets
-    cdef FreeList _accumulators
+    cdef object _registers, _step_ps
+    cdef FreeList _sets, _accumulators
     cdef bint _is_replaced
-    cdef readonly object _model
-    cdef readonly object _clock
-    cdef readonly object _full_cycles
-    cdef object _step_ps
+    cdef readonly object _model, _clock, _full_cycles
 
     @cython.locals(now_ps=cython.longlong, token=TileToken)
     cpdef void begin(self) except *
-    @cython.locals(idle_since_ps=cython.longlong, stall=tuple)
+    @cython.locals(
+        idle_since_ps=cython.longlong, dma_ps=cython.longlong, fetch_ps=cython.longlong,
+        store_ps=cython.longlong,
+    )
     cdef void _count_stall(self, TileToken token, long long now_ps) except *
     @cython.locals(output=OutputTile, shape=StepShape, a=TileData, b=TileData)
     cdef void end(self, TileToken token) except *

@@ -30,20 +30,16 @@ cdef class StreamedTile:
     cdef tuple inputs
     cdef long long address
     cdef object rows
-    cdef int sip
-    cdef int node
+    cdef int sip, node
     cdef Streamed matrix
 
 
 cdef class Streamed:
     cdef object _ref
     cdef tuple _tile
-    cdef dict _forms
-    cdef dict _tiles
-    cdef long long _base
-    cdef long long _elements
-    cdef int sip
-    cdef int node
+    cdef dict _forms, _tiles
+    cdef long long _base, _elements
+    cdef int sip, node
 
     @cython.locals(form=TileForm)
     cpdef StreamedTile at(self, tuple rows, tuple columns)

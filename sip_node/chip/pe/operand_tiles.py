@@ -55,8 +55,6 @@ class TileForm:
     are the blocks of the buffers that they are loaded to, None before the first one.
     """
 
-    __slots__ = ("dtype", "element", "gaps", "nbytes", "rows", "shape", "targets")
-
     def __init__(self, shape: tuple[int, int], dtype: DType) -> None:
         self.shape, self.dtype, self.element = shape, dtype, dtype.name
         self.nbytes = shape[0] * shape[1] * dtype.itemsize
@@ -72,8 +70,6 @@ class StreamedTile:
     it has not been located, with the layout `rows`. `matrix` is the matrix if all of it is one
     block.
     """
-
-    __slots__ = ("address", "form", "inputs", "matrix", "node", "pieces", "rows", "sip")
 
     def __init__(
         self,

@@ -17,6 +17,24 @@ if TYPE_CHECKING:
     from sip_node.chip.pe.operand_tiles import Source
 
 
+class TileGrid:
+    """The tiles of an operand by the indices of their spans, made when they are needed."""
+
+    __slots__ = ("_columns", "_rows", "_source", "_tiles")
+
+    def __init__(self, source: "Source", rows: list[Span], columns: list[Span]) -> None:
+        self._source, self._rows, self._columns = source, rows, columns
+        self._tiles: list[Any] = [None] * (len(rows) * len(columns))
+
+    def at(self, row: int, column: int) -> Any:
+        """One tile."""
+        index = row * len(self._columns) + column
+        tile = self._tiles[index]
+        if tile is None:
+            tile = self._tiles[index] = self._source.at(self._rows[row], self._columns[column])
+        return tile
+
+
 class StepTokens:
     """An iterator over the tokens of `gemm`, in the order of `plan`.
 
@@ -39,13 +57,11 @@ class StepTokens:
         buffers: FreeList,
     ) -> None:
         self.gemm, self._shapes, self.output_of = gemm, shapes, output_of
-        self._source_a, self._source_b = sources
         self._steps, self._whole = routes
         self.submitted_ps, self._buffers = submitted_ps, buffers
         self.rows, self.depths, self.columns = plan.spans
-        # In row-major order, None until the first step that needs them.
-        self._tiles_a: list[Any] = [None] * (len(self.rows) * len(self.depths))
-        self._tiles_b: list[Any] = [None] * (len(self.depths) * len(self.columns))
+        self.a = TileGrid(sources[0], self.rows, self.depths)
+        self.b = TileGrid(sources[1], self.depths, self.columns)
         # By rows and columns of a step: the shapes of all depths.
         self._shapes_of: dict[tuple[int, int], list[StepShape]] = {}
         self.index = self._row = self._depth = self._column = 0
@@ -68,9 +84,8 @@ class StepTokens:
         row, depth, column = self._row, self._depth, self._column
         if row == len(self.rows):
             return None
-        token = TileToken.__new__(TileToken)
-        token.rows, token.depth = self.rows[row], self.depths[depth]
-        token.columns = self.columns[column]
+        token = TileToken()
+        self._place(token, row, depth, column)
         token.first, token.last = depth == 0, depth == len(self.depths) - 1
         if token.first:
             self._begin_output(token.rows, token.columns)
@@ -80,33 +95,10 @@ class StepTokens:
         token.gemm, token.output = self.gemm, self.output
         token.shape = self._output_shapes[depth]
         token.route = self._whole if token.last else self._steps
-        token.tile_a, token.tile_b = self.tile_a(row, depth), self.tile_b(depth, column)
-        token.a = token.b = None
-        token.index, token.buffer, token.loading = self.index, self._buffers.take(), 2
-        token.registers = token.passed = 0
-        token.submitted_ps = self.submitted_ps
-        token.arrived_ps = token.ready_ps = token.open_ps = 0
-        token.turn_ps = token.fetch_ps = token.fetched_ps = 0
+        token.submitted_ps, token.index = self.submitted_ps, self.index
+        token.buffer = self._buffers.take()
         self.go_to(self.index + 1)
         return token
-
-    def tile_a(self, row: int, depth: int) -> Any:
-        """A tile of the first operand."""
-        index = row * len(self.depths) + depth
-        tile = self._tiles_a[index]
-        if tile is None:
-            tile = self._source_a.at(self.rows[row], self.depths[depth])
-            self._tiles_a[index] = tile
-        return tile
-
-    def tile_b(self, depth: int, column: int) -> Any:
-        """A tile of the second operand."""
-        index = depth * len(self.columns) + column
-        tile = self._tiles_b[index]
-        if tile is None:
-            tile = self._source_b.at(self.depths[depth], self.columns[column])
-            self._tiles_b[index] = tile
-        return tile
 
     def _begin_output(self, rows: Span, columns: Span) -> None:
         self.output = self.output_of(rows, columns)
@@ -132,10 +124,12 @@ class StepTokens:
         """Make a token in flight that of the step `token.index`, which has the same shape."""
         depths, columns = len(self.depths), len(self.columns)
         depth, output = token.index % depths, token.index // depths
-        row, column = output // columns, output % columns
+        self._place(token, output // columns, depth, output % columns)
+
+    def _place(self, token: TileToken, row: int, depth: int, column: int) -> None:
         token.rows, token.depth = self.rows[row], self.depths[depth]
         token.columns = self.columns[column]
-        token.tile_a, token.tile_b = self.tile_a(row, depth), self.tile_b(depth, column)
+        token.tile_a, token.tile_b = self.a.at(row, depth), self.b.at(depth, column)
 
 
 class TokenQueue:

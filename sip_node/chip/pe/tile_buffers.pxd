@@ -4,12 +4,9 @@ cimport cython
 
 
 cdef class FreeList:
-    cdef readonly int count
-    cdef readonly int filled
+    cdef readonly int count, filled
     cdef int first
-    cdef list order
-    cdef list _is_free
-    cdef list _when_freed
+    cdef list order, _is_free, _when_freed
 
     # hot
     cpdef int take(self) except -1

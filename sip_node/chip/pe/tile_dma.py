@@ -1,7 +1,7 @@
 """The two DMA stages of a tile: memory to the scheduler's buffers in TCM, and results back."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -66,11 +66,8 @@ class TileLoad(TileStage):
         if self._pe_dma is not None and streamed.inputs is not None:
             self._read(token, streamed, block, operand)
             return
-        done = partial(self._joined, token, streamed.form, block, operand)
-        if len(streamed.pieces) == 1:
-            self._dma.read(streamed.pieces[0], block[0]).then(done)
-        else:
-            _read_pieces(self._dma, streamed.pieces, block[0], done)
+        reading = _read_pieces(self._dma, streamed.pieces, block[0])
+        reading.then(partial(self._joined, token, streamed.form, block, operand))
 
     def _read(
         self, token: TileToken, tile: StreamedTile, block: tuple[Operand], operand: int
@@ -117,9 +114,9 @@ class TileLoad(TileStage):
         form: TileForm,
         block: tuple[Operand],
         operand: int,
-        read: Completion[bytes],
+        pieces: Completion[list[bytes]],
     ) -> None:
-        content = read.value
+        content = b"".join(pieces.value)
         tile = tiles.loaded_tile(block, form.dtype, form.nbytes, content, crc32(content))
         self.loaded(token, tile, operand)
 
@@ -209,22 +206,11 @@ def _write_pieces(
     return all_of(writes)
 
 
-def _read_pieces(
-    dma: PeDma,
-    pieces: Sequence[Operand],
-    block: Operand,
-    done: Callable[[Completion[bytes]], None],
-) -> None:
+def _read_pieces(dma: PeDma, pieces: Sequence[Operand], block: Operand) -> Completion[list[bytes]]:
     """Read physical blocks one behind the other to a block in TCM."""
     reads, offset = list[Completion[bytes]](), 0
     for piece in pieces:
         nbytes = nbytes_of(piece)
         reads.append(dma.read(piece, part_of(block, offset, nbytes)))
         offset += nbytes
-    all_of(reads).then(partial(_join, done))
-
-
-def _join(loaded: Callable[[Completion[bytes]], None], pieces: Completion[list[bytes]]) -> None:
-    whole: Completion[bytes] = Completion()
-    whole.complete(b"".join(pieces.value))
-    loaded(whole)
+    return all_of(reads)

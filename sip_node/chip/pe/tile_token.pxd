@@ -23,8 +23,7 @@ cdef class ForeignStage(TileStage):
 cdef class SerialStage(TileStage):
     cdef readonly Calendar engine
     cdef OpLog _log
-    cdef int _cube
-    cdef int _pe
+    cdef int _cube, _pe
     cdef object waiting
     cdef bint is_busy
     cdef StageEvents events
@@ -43,56 +42,34 @@ cdef class StageEvents(Component):
 
 
 cdef class OutputTile(TileSums):
-    cdef readonly TileData start
-    cdef readonly TileData bias
-    cdef readonly object target
-    cdef list memory
-    cdef readonly object accumulator
-    cdef readonly long long address
-    cdef readonly int bias_row
-    cdef int buffer
-    cdef object stored
-    cdef bytes content
+    cdef public TileData start, bias
+    cdef public object target, stored, accumulator
+    cdef public list memory
+    cdef public long long address
+    cdef public int bias_row, buffer
+    cdef public bytes content
 
     cpdef object registers(self, str dtype)
-    cdef void take_accumulator(self, object registers) except *
+    cpdef void take_accumulator(self, object registers) except *
 
 
 cdef class StepShape:
-    cdef readonly object size
-    cdef readonly long long step_ps
-    cdef readonly object macs
+    cdef readonly object size, macs
+    cdef readonly long long step_ps, output_bytes
     cdef readonly str accumulator
-    cdef readonly long long output_bytes
     cdef readonly dict inputs
 
 
 cdef class TileToken:
-    cdef readonly object gemm
-    cdef readonly StepShape shape
-    cdef readonly OutputTile output
-    cdef public tuple route
-    cdef readonly tuple rows
-    cdef readonly tuple depth
-    cdef readonly tuple columns
-    cdef readonly bint first
-    cdef readonly bint last
-    cdef object tile_a
-    cdef object tile_b
-    cdef readonly TileData a
-    cdef readonly TileData b
-    cdef readonly int loading
-    cdef readonly int buffer
-    cdef readonly int registers
-    cdef int passed
-    cdef readonly long long index
-    cdef public long long submitted_ps
-    cdef long long arrived_ps
-    cdef public long long ready_ps
-    cdef public long long open_ps
-    cdef public long long turn_ps
-    cdef public long long fetch_ps
-    cdef public long long fetched_ps
+    cdef public object gemm, tile_a, tile_b
+    cdef public StepShape shape
+    cdef public OutputTile output
+    cdef public tuple route, rows, depth, columns
+    cdef public bint first, last
+    cdef public TileData a, b
+    cdef public int loading, buffer, registers, passed
+    cdef public long long index, submitted_ps, arrived_ps
+    cdef public long long ready_ps, open_ps, turn_ps, fetch_ps, fetched_ps
 
     @cython.locals(stage=TileStage)
     cpdef void advance(self) except *

@@ -101,19 +101,6 @@ class OutputTile(TileSums):
     block `stored`, and written to `memory`.
     """
 
-    __slots__ = (
-        "accumulator",
-        "address",
-        "bias",
-        "bias_row",
-        "buffer",
-        "content",
-        "memory",
-        "start",
-        "stored",
-        "target",
-    )
-
     def __init__(
         self,
         shape: tuple[int, int],
@@ -148,8 +135,6 @@ class StepShape:
     accumulator, None for a sum that begins with it.
     """
 
-    __slots__ = ("accumulator", "inputs", "macs", "output_bytes", "size", "step_ps")
-
     def __init__(
         self, *, size: TileSize, step_ps: int, macs: int, accumulator: str, output_bytes: int
     ) -> None:
@@ -173,34 +158,6 @@ class TileToken:
 
     `StepTokens` makes it.
     """
-
-    __slots__ = (
-        "a",
-        "arrived_ps",
-        "b",
-        "buffer",
-        "columns",
-        "depth",
-        "fetch_ps",
-        "fetched_ps",
-        "first",
-        "gemm",
-        "index",
-        "last",
-        "loading",
-        "open_ps",
-        "output",
-        "passed",
-        "ready_ps",
-        "registers",
-        "route",
-        "rows",
-        "shape",
-        "submitted_ps",
-        "tile_a",
-        "tile_b",
-        "turn_ps",
-    )
 
     def __init__(self) -> None:
         self.gemm: Gemm
