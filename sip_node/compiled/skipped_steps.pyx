@@ -247,7 +247,7 @@ cdef class SkippedSteps(ProductTiles):
         cdef TileToken token
         cdef int index
         outputs = set()
-        self.pipeline.source.go_to(self.pipeline.source.index + steps)
+        self.pipeline.source.index += steps
         for token in walk.tokens:
             if token.gemm is self.pipeline.source.gemm:
                 self.rename_token(token, outputs)
@@ -270,7 +270,7 @@ cdef class SkippedSteps(ProductTiles):
     cdef int rename_token(self, TileToken token, set outputs) except -1:
         cdef long long number = token.index // self.depths
         cdef OutputTile output = <OutputTile> token.output, computed
-        self.pipeline.source.relabel(token)
+        self.pipeline.source.place(token)
         if token.a is not None:
             token.a = self.loaded(token.index, False, token.buffer)
         if token.b is not None:

@@ -28,7 +28,6 @@ cdef class FetchPort(SerialStage):
         now_ps=cython.longlong, token=TileToken, output=OutputTile, start=TileData
     )
     cpdef void begin(self) except *
-    cdef bint _take_accumulator(self, OutputTile output, TileData start) except -1
     # hot
     @cython.locals(start_ps=cython.longlong)
     cdef void _fetch(self, TileData tile, long long now_ps) except *

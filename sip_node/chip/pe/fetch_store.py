@@ -7,7 +7,7 @@ from runtime.language.gemm import finish
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.pe.tcm import direct_memory
 from sip_node.chip.pe.tile_buffers import RegisterFile, TileBuffers
-from sip_node.chip.pe.tile_token import OutputTile, SerialStage, TileToken
+from sip_node.chip.pe.tile_token import SerialStage, TileToken
 from sip_node.kernel import checksums, records
 from sip_node.kernel.int_array import IntArray
 from sip_node.kernel.tile_data import TileData
@@ -75,16 +75,21 @@ class FetchPort(SerialStage):
         # The first token waits for its accumulator and holds up the others: steps never overtake,
         # since those of one output tile must be summed in order.
         token = self.waiting[0]
-        output, start = token.output, token.output.start
-        if token.first and start is not None and not self._take_accumulator(output, start):
-            return
+        output = token.output
+        start = output.start if token.first else None
+        if start is not None:
+            # A sum with an initial value needs its accumulator before that value is fetched.
+            if not self._accumulators.filled:
+                return
+            output.take_accumulator(self._registers)
+            output.data = start.data
         self.waiting.popleft()
         self.is_busy = True
         token.open_ps, token.turn_ps, token.fetch_ps = self.open_ps, self.turn_ps, now_ps
         self.open_ps = self.turn_ps = _NOT_YET_PS
         token.registers = self._sets.take()
         self.fetches = 0
-        if token.first and start is not None:
+        if start is not None:
             self._fetch(start, now_ps)
         self._fetch(token.a, now_ps)
         self._fetch(token.b, now_ps)
@@ -93,14 +98,6 @@ class FetchPort(SerialStage):
             output.bias_row = self._registers.biases.take()
             self._fetch(output.bias, now_ps)
         self.ends_at(self.server.tail_ps, token)
-
-    def _take_accumulator(self, output: OutputTile, start: TileData) -> bool:
-        """A sum with an initial value needs its accumulator before that value is fetched."""
-        if not self._accumulators.filled:
-            return False
-        output.take_accumulator(self._registers)
-        output.data = start.data
-        return True
 
     def _fetch(self, tile: TileData | None, now_ps: int) -> None:
         assert tile is not None

@@ -22,25 +22,19 @@ cdef class StepTokens:
     cdef TileGrid a, b
     cdef dict _shapes_of
     cdef FreeList _buffers
-    cdef long long submitted_ps, index
-    cdef Py_ssize_t _row, _depth, _column
+    cdef long long submitted_ps, index, _count
     cdef OutputTile output
     cdef list _output_shapes
     cdef public Calendar calendar
 
-    @cython.locals(token=TileToken)
+    @cython.locals(token=TileToken, depth=cython.longlong)
     cdef TileToken following(self)
-    cdef void _begin_output(self, tuple rows, tuple columns) except *
-    @cython.locals(depths=cython.longlong, columns=cython.longlong, output=cython.longlong)
-    cdef void go_to(self, long long index) except *
     @cython.locals(
         depths=cython.longlong, columns=cython.longlong, depth=cython.longlong,
-        output=cython.longlong,
+        output=cython.longlong, row=cython.longlong, column=cython.longlong,
     )
-    cdef void relabel(self, TileToken token) except *
-    cdef void _place(
-        self, TileToken token, Py_ssize_t row, Py_ssize_t depth, Py_ssize_t column
-    ) except *
+    cdef void place(self, TileToken token) except *
+    cdef void _begin_output(self, tuple rows, tuple columns) except *
 
 
 cdef class TokenQueue:

@@ -64,7 +64,7 @@ class StepTokens:
         self.b = TileGrid(sources[1], self.depths, self.columns)
         # By rows and columns of a step: the shapes of all depths.
         self._shapes_of: dict[tuple[int, int], list[StepShape]] = {}
-        self.index = self._row = self._depth = self._column = 0
+        self.index, self._count = 0, plan.tiles
         self.output: OutputTile | None = None
         self._output_shapes: list[StepShape] = []
         self.calendar: Any = None
@@ -81,24 +81,32 @@ class StepTokens:
 
     def following(self) -> TileToken | None:
         """The token of the next step, None after the last one."""
-        row, depth, column = self._row, self._depth, self._column
-        if row == len(self.rows):
+        if self.index == self._count:
             return None
         token = TileToken()
-        self._place(token, row, depth, column)
+        token.gemm, token.submitted_ps, token.index = self.gemm, self.submitted_ps, self.index
+        depth = self.index % len(self.depths)
         token.first, token.last = depth == 0, depth == len(self.depths) - 1
+        self.place(token)
         if token.first:
             self._begin_output(token.rows, token.columns)
             if self.calendar is not None:
                 self.calendar.mark()
         assert self.output is not None
-        token.gemm, token.output = self.gemm, self.output
-        token.shape = self._output_shapes[depth]
+        token.output, token.shape = self.output, self._output_shapes[depth]
         token.route = self._whole if token.last else self._steps
-        token.submitted_ps, token.index = self.submitted_ps, self.index
         token.buffer = self._buffers.take()
-        self.go_to(self.index + 1)
+        self.index += 1
         return token
+
+    def place(self, token: TileToken) -> None:
+        """Give a token the spans and the tiles of the step `token.index`."""
+        depths, columns = len(self.depths), len(self.columns)
+        depth, output = token.index % depths, token.index // depths
+        row, column = output // columns, output % columns
+        token.rows, token.depth = self.rows[row], self.depths[depth]
+        token.columns = self.columns[column]
+        token.tile_a, token.tile_b = self.a.at(row, depth), self.b.at(depth, column)
 
     def _begin_output(self, rows: Span, columns: Span) -> None:
         self.output = self.output_of(rows, columns)
@@ -112,24 +120,6 @@ class StepTokens:
             ]
             self._shapes_of[height, width] = shapes
         self._output_shapes = shapes
-
-    def go_to(self, index: int) -> None:
-        """Make `index` the number of the next step."""
-        depths, columns = len(self.depths), len(self.columns)
-        output = index // depths
-        self.index, self._depth = index, index % depths
-        self._row, self._column = output // columns, output % columns
-
-    def relabel(self, token: TileToken) -> None:
-        """Make a token in flight that of the step `token.index`, which has the same shape."""
-        depths, columns = len(self.depths), len(self.columns)
-        depth, output = token.index % depths, token.index // depths
-        self._place(token, output // columns, depth, output % columns)
-
-    def _place(self, token: TileToken, row: int, depth: int, column: int) -> None:
-        token.rows, token.depth = self.rows[row], self.depths[depth]
-        token.columns = self.columns[column]
-        token.tile_a, token.tile_b = self.a.at(row, depth), self.b.at(depth, column)
 
 
 class TokenQueue:

@@ -42,8 +42,6 @@ cdef class TileLoad(TileStage):
     cdef tuple target(self, TileForm form, int buffer, int operand)
     # hot
     cdef void loaded(self, TileToken token, TileData tile, int operand) except *
-    # hot
-    cdef void _take(self, TileToken token, TileData tile, int operand) except *
     @cython.locals(first=TileToken)
     cdef void _pass_on(self, TileToken token) except *
 

@@ -53,13 +53,11 @@ class TileLoad(TileStage):
         self.loading.append(token)
         self._load(token, token.tile_a, 0)
         self._load(token, token.tile_b, 1)
-        if not token.loading:
-            # Both are staged, so they are ready at once.
-            self._pass_on(token)
 
     def _load(self, token: TileToken, tile: TileData | StreamedTile, operand: int) -> None:
         if isinstance(tile, TileData):
-            self._take(token, tile, operand)
+            # Staged, so it is ready at once.
+            self.loaded(token, tile, operand)
             return
         streamed = tile
         block = self.target(streamed.form, token.buffer, operand)
@@ -122,16 +120,13 @@ class TileLoad(TileStage):
 
     def loaded(self, token: TileToken, tile: TileData, operand: int) -> None:
         """An operand of a token is in TCM."""
-        self._take(token, tile, operand)
-        if not token.loading:
-            self._pass_on(token)
-
-    def _take(self, token: TileToken, tile: TileData, operand: int) -> None:
         if operand:
             token.b = tile
         else:
             token.a = tile
         token.loading -= 1
+        if not token.loading:
+            self._pass_on(token)
 
     def _pass_on(self, token: TileToken) -> None:
         """The operands of a token are in TCM: it leaves behind those before it."""
