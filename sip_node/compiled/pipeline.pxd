@@ -2,20 +2,20 @@
 
 from sip_node.chip.pe.dma cimport PeDma
 from sip_node.compiled.hops cimport Hops
-from sip_node.compiled.step_tokens cimport TokenSource
-from sip_node.compiled.tile_loads cimport LoadStage
-from sip_node.compiled.tile_results cimport StoreStage
-from sip_node.compiled.tile_stages cimport FetchStage, GemmStage
+from sip_node.chip.pe.step_tokens cimport StepTokens
+from sip_node.chip.pe.tile_dma cimport TileLoad
+from sip_node.chip.pe.fetch_store cimport FetchPort, StorePort
+from sip_node.chip.pe.gemm cimport PeGemm
 
 
 cdef class Pipeline:
     cdef readonly object composite
-    cdef readonly TokenSource source
+    cdef readonly StepTokens source
     cdef readonly PeDma dma
-    cdef readonly LoadStage load
-    cdef readonly FetchStage fetch
-    cdef readonly GemmStage gemm
-    cdef readonly StoreStage store
+    cdef readonly TileLoad load
+    cdef readonly FetchPort fetch
+    cdef readonly PeGemm gemm
+    cdef readonly StorePort store
     cdef readonly Hops fabric
     cdef readonly list memories
     cdef list slots

@@ -9,24 +9,23 @@ from sip_node.compiled.memory_queue cimport AccessQueue, StripedChannels
 from sip_node.chip.pe.read_window cimport ReadWindow
 from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.compiled.state_walk import NotClosed
-from sip_node.compiled.step_tokens cimport TokenSource
-from sip_node.compiled.tile_loads cimport LoadStage
-from sip_node.compiled.tile_results cimport StoreStage
-from sip_node.compiled.tile_stages cimport FetchStage, GemmStage
+from sip_node.chip.pe.step_tokens cimport StepTokens
+from sip_node.chip.pe.tile_dma cimport TileLoad
+from sip_node.chip.pe.fetch_store cimport FetchPort, StorePort
+from sip_node.chip.pe.gemm cimport PeGemm
 
 
 cdef class Pipeline:
     """The parts that the steps of a product pass, at the PE with this DMA engine."""
 
-    def __init__(self, composite, TokenSource source not None, PeDma dma not None,
-                 LoadStage load not None, FetchStage fetch not None, GemmStage gemm not None,
-                 StoreStage store not None, buffers, Hops fabric not None, memory_nodes):
+    def __init__(self, composite, StepTokens source not None, PeDma dma not None,
+                 TileLoad load not None, FetchPort fetch not None, PeGemm gemm not None,
+                 StorePort store not None, buffers, Hops fabric not None, memory_nodes):
         cdef MemoryPackets memory
         cdef Route route
         self.composite, self.source, self.dma, self.load = composite, source, dma, load
         self.fetch, self.gemm, self.store, self.fabric = fetch, gemm, store, fabric
-        registers = fetch.registers
-        self.slots = [buffers.operands, buffers.results, registers.sets, registers.accumulators]
+        self.slots = [buffers.operands, buffers.results, fetch._sets, fetch._accumulators]
         self.servers = [dma.tcm.server, fetch.server, store.server]
         self.memories = []
         for node in memory_nodes:
@@ -61,8 +60,8 @@ cdef class Pipeline:
         cdef PeDma dma = self.dma
         cdef MemoryPackets memory
         parts = {
-            dma.number: dma, self.fetch.number: self.fetch, self.gemm.number: self.gemm,
-            self.store.number: self.store,
+            dma.number: dma, self.fetch.events.number: self.fetch,
+            self.gemm.events.number: self.gemm, self.store.events.number: self.store,
             (<ReadWindow> dma.window).number: dma.window,
             (<EgressStream> dma.stream).number: dma.stream, self.fabric.number: self.fabric,
         }

@@ -2,8 +2,8 @@
 
 from sip_node.chip.memory.memory_packets cimport MemoryPackets
 from sip_node.compiled.pipeline cimport Pipeline
-from sip_node.compiled.streamed_matrix cimport StreamedTile
-from sip_node.compiled.tile_data cimport TileData
+from sip_node.chip.pe.operand_tiles cimport StreamedTile
+from sip_node.kernel.tile_data cimport TileData
 
 
 cdef class ProductTiles:

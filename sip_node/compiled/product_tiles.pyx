@@ -13,9 +13,10 @@ from sip_node.chip.memory.memory_port cimport MemoryPort
 from sip_node.compiled.memory_queue cimport AccessQueue, StripedChannels
 from sip_node.compiled.pipeline cimport Pipeline
 from sip_node.compiled.state_walk import NotClosed
-from sip_node.compiled.step_tokens cimport TokenSource
-from sip_node.compiled.streamed_matrix cimport StreamedTile, TileForm
-from sip_node.compiled.tile_data cimport TileData, loaded_tile
+from sip_node.chip.pe.step_tokens cimport StepTokens
+from sip_node.chip.pe.operand_tiles cimport StreamedTile, TileForm
+from sip_node.chip.pe.tile_token cimport OutputTile
+from sip_node.kernel.tile_data cimport TileData, loaded_tile
 
 cdef enum:
     # The bytes of tiles that are kept to be used again.
@@ -36,30 +37,23 @@ cdef class ProductTiles:
 
     cdef object tile(self, long long index, bint is_b):
         """A tile of an operand, of a step."""
-        cdef TokenSource source = self.pipeline.source
+        cdef StepTokens source = self.pipeline.source
         cdef Py_ssize_t depth = index % self.depths, wide = len(source.columns)
         cdef Py_ssize_t column = index // self.depths % wide, row = index // self.depths // wide
-        if is_b:
-            found = source.tile(
-                source.tiles_b, depth * wide + column, source.source_b, source.depths[depth],
-                source.columns[column],
-            )
-        else:
-            found = source.tile(
-                source.tiles_a, row * self.depths + depth, source.source_a, source.rows[row],
-                source.depths[depth],
-            )
-        if isinstance(found, StreamedTile) and not (<StreamedTile> found).is_located:
+        found = source.b.at(depth, column) if is_b else source.a.at(row, depth)
+        if isinstance(found, StreamedTile) and (<StreamedTile> found).sip < 0:
             if (<StreamedTile> found).inputs is None:
                 raise NotClosed("a tile of several blocks")
-            self.pipeline.load.locate_tile(<StreamedTile> found)
+            self.pipeline.load.locate(<StreamedTile> found)
         return found
 
     cdef object block_made(self, long long output):
         """The block in memory of an output tile."""
-        cdef TokenSource source = self.pipeline.source
+        cdef StepTokens source = self.pipeline.source
         cdef Py_ssize_t wide = len(source.columns)
-        blocks = source.output_of(source.rows[output // wide], source.columns[output % wide]).memory
+        blocks = (<OutputTile> source.output_of(
+            source.rows[output // wide], source.columns[output % wide]
+        )).memory
         if len(blocks) != 1:
             raise NotClosed("an output tile of several blocks")
         return blocks[0]
@@ -93,11 +87,9 @@ cdef class ProductTiles:
         if found is not None:
             return <TileData> found
         form = (<StreamedTile> tile).form
-        if form.buffers is None:
-            form.buffers = self.pipeline.load.buffers_for(form)
         content = self.content(<StreamedTile> tile)
         kept = loaded_tile(
-            form.buffers, self.pipeline.load.target(form.buffers, 0, is_b), content,
+            self.pipeline.load.target(form, 0, is_b), form.dtype, form.nbytes, content,
             crc32_of(PyBytes_AS_STRING(content), PyBytes_GET_SIZE(content)),
         )
         if self.kept_bytes < MOST_KEPT_BYTES:
@@ -113,8 +105,8 @@ cdef class ProductTiles:
         if not isinstance(tile, StreamedTile):
             return read
         form = (<StreamedTile> tile).form
-        inputs = self.pipeline.load.target(form.buffers, buffer, is_b)
-        return loaded_tile(form.buffers, inputs, read.content, read.checksum)
+        inputs = self.pipeline.load.target(form, buffer, is_b)
+        return loaded_tile(inputs, form.dtype, form.nbytes, read.content, read.checksum)
 
     cdef int write(self, long long output, bytes content) except -1:
         """Write an output tile to memory."""
@@ -133,7 +125,7 @@ cdef class ProductTiles:
 
     cdef long long steps_alike(self, long long first, long long period) except -1:
         """The number of steps that repeat with a period, from step `first` on."""
-        cdef TokenSource source = self.pipeline.source
+        cdef StepTokens source = self.pipeline.source
         cdef Py_ssize_t rows = len(source.rows), columns = len(source.columns)
         cdef Py_ssize_t depths = self.depths, row, column, depth
         numbers = {}
@@ -164,7 +156,7 @@ cdef class ProductTiles:
         tile = self.tile(index, is_b)
         if isinstance(tile, StreamedTile):
             return self.kind_of_block((<StreamedTile> tile).inputs[0])
-        return tile.block.shape, tile.nbytes
+        return tile.shape, tile.nbytes
 
     cdef object kind_of_block(self, object block):
         """Equal for blocks that a memory serves alike."""

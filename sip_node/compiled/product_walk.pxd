@@ -4,8 +4,8 @@ from sip_node.compiled.calendar cimport Calendar, Event, Key
 from sip_node.chip.pe.dma cimport DmaRequest
 from sip_node.compiled.hops cimport Hops
 from sip_node.compiled.pipeline cimport Pipeline
-from sip_node.compiled.tile_stages cimport Slots
-from sip_node.compiled.tile_token cimport OutputTile, Token
+from sip_node.chip.pe.tile_buffers cimport FreeList
+from sip_node.chip.pe.tile_token cimport OutputTile, TileToken
 from sip_node.compiled.transfer_walk cimport TransferWalk
 
 
@@ -20,9 +20,9 @@ cdef class ProductWalk(TransferWalk):
     cdef dict parts
 
     cdef int walk(self) except -1
-    cdef int slots(self, Slots slots) except -1
+    cdef int slots(self, FreeList slots) except -1
     cdef int stages(self, Pipeline pipeline) except -1
-    cdef int token(self, Token token) except -1
+    cdef int token(self, TileToken token) except -1
     cdef int output(self, OutputTile output) except -1
     cdef int engine(self, Pipeline pipeline) except -1
     cdef int request(self, DmaRequest request, key, Pipeline pipeline) except -1

@@ -16,11 +16,11 @@ from sip_node.compiled.pipeline cimport Pipeline
 from sip_node.chip.pe.read_window cimport OpenRead, ReadWindow
 from sip_node.compiled.state_vector cimport COUNT, TIME, StateVector
 from sip_node.compiled.state_walk import NotClosed
-from sip_node.compiled.step_tokens cimport TokenSource
-from sip_node.compiled.tile_loads cimport TileRead
-from sip_node.compiled.tile_results cimport StoreStage, TileWriteRequest
-from sip_node.compiled.tile_stages cimport FetchStage, GemmStage, Slots
-from sip_node.compiled.tile_token cimport OutputTile, Token
+from sip_node.chip.pe.step_tokens cimport StepTokens
+from sip_node.chip.pe.tile_dma cimport TileRead, TileWriteRequest
+from sip_node.chip.pe.fetch_store cimport FetchPort, StorePort
+from sip_node.chip.pe.gemm cimport PeGemm
+from sip_node.chip.pe.tile_token cimport OutputTile, TileToken
 from sip_node.compiled.times cimport NEVER_PS
 from sip_node.compiled.transfer_walk cimport TransferWalk
 
@@ -77,7 +77,7 @@ cdef class ProductWalk(TransferWalk):
                 self.memory(memory)
         return self.events()
 
-    cdef int slots(self, Slots slots) except -1:
+    cdef int slots(self, FreeList slots) except -1:
         cdef int index
         self.same(slots.filled)
         for index in range(slots.filled):
@@ -86,10 +86,10 @@ cdef class ProductWalk(TransferWalk):
 
     cdef int stages(self, Pipeline pipeline) except -1:
         """The stages of a product, and the tokens that wait there."""
-        cdef FetchStage fetch = pipeline.fetch
-        cdef GemmStage gemm = pipeline.gemm
-        cdef StoreStage store = pipeline.store
-        cdef TokenSource source = pipeline.source
+        cdef FetchPort fetch = pipeline.fetch
+        cdef PeGemm gemm = pipeline.gemm
+        cdef StorePort store = pipeline.store
+        cdef StepTokens source = pipeline.source
         for server in pipeline.servers:
             self.server(server)
         for slots in pipeline.slots:
@@ -97,9 +97,9 @@ cdef class ProductWalk(TransferWalk):
         for tokens in (pipeline.load.loading, fetch.waiting, gemm.waiting, store.waiting):
             self.same(len(tokens))
             for token in tokens:
-                if (<Token> token).gemm is not source.gemm:
+                if (<TileToken> token).gemm is not source.gemm:
                     raise NotClosed("another product in the stages")
-                self.token(<Token> token)
+                self.token(<TileToken> token)
         self.same(fetch.is_busy | gemm.is_busy << 1 | store.is_busy << 2)
         if source.output is None or gemm.free_ps < source.submitted_ps:
             raise NotClosed("a product that has not begun")
@@ -124,7 +124,7 @@ cdef class ProductWalk(TransferWalk):
         # The output tile of the next step.
         return self.output(source.output)
 
-    cdef int token(self, Token token) except -1:
+    cdef int token(self, TileToken token) except -1:
         if not self.enters(token):
             return 0
         self.tokens.append(token)
@@ -195,11 +195,11 @@ cdef class ProductWalk(TransferWalk):
         return 0
 
     cdef int request(self, DmaRequest request, key, Pipeline pipeline) except -1:
-        cdef Token token
+        cdef TileToken token
         self.enters(request)
         if isinstance(request, TileRead):
             token = (<TileRead> request).token
-            self.same((<TileRead> request).is_b)
+            self.same((<TileRead> request).operand)
             self.token(token)
         elif isinstance(request, TileWriteRequest):
             # Of its token only the buffer is used once more.
@@ -281,8 +281,9 @@ cdef class ProductWalk(TransferWalk):
         """What an event of a part continues with."""
         cdef PeDma dma
         cdef Departure departure
-        cdef FetchStage fetch
-        cdef StoreStage store
+        cdef FetchPort fetch
+        cdef PeGemm gemm
+        cdef StorePort store
         cdef LeavingPiece piece
         cdef int index
         if isinstance(part, Hops):
@@ -290,19 +291,20 @@ cdef class ProductWalk(TransferWalk):
             self.same(<size_t> event.context)
             event.tail_ps = self.value(event.tail_ps, TIME)
             self.packet(<Packet> subject)
-        elif isinstance(part, GemmStage):
-            event.tail_ps = self.value(event.tail_ps, TIME)
-            self.token(<Token> subject)
-        elif isinstance(part, StoreStage):
-            store = <StoreStage> part
+        elif isinstance(part, PeGemm):
+            gemm = <PeGemm> part
+            gemm.start_ps = self.value(gemm.start_ps, TIME)
+            self.token(<TileToken> subject)
+        elif isinstance(part, StorePort):
+            store = <StorePort> part
             store.start_ps = self.value(store.start_ps, TIME)
-            self.token(<Token> subject)
-        elif isinstance(part, FetchStage):
-            fetch = <FetchStage> part
-            self.token(<Token> subject)
+            self.token(<TileToken> subject)
+        elif isinstance(part, FetchPort):
+            fetch = <FetchPort> part
+            self.token(<TileToken> subject)
             for index in range(fetch.fetches):
-                fetch.fetched[index].start_ps = self.value(fetch.fetched[index].start_ps, TIME)
-                fetch.fetched[index].tail_ps = self.value(fetch.fetched[index].tail_ps, TIME)
+                fetch.starts_ps.values[index] = self.value(fetch.starts_ps.values[index], TIME)
+                fetch.ends_ps.values[index] = self.value(fetch.ends_ps.values[index], TIME)
         elif isinstance(part, PeDma):
             self.same(event.step)
             self.enters(subject)

@@ -5,8 +5,8 @@ from sip_node.chip.op_log cimport OpLog
 from sip_node.compiled.operation cimport Operation
 from sip_node.chip.fabric.packet_train cimport QueueTimes
 from sip_node.compiled.product_tiles cimport ProductTiles
-from sip_node.compiled.streamed_matrix cimport StreamedTile
-from sip_node.compiled.tile_token cimport OutputTile, Token
+from sip_node.chip.pe.operand_tiles cimport StreamedTile
+from sip_node.chip.pe.tile_token cimport OutputTile, TileToken
 
 
 cdef class RecordOfStep:
@@ -50,8 +50,6 @@ cdef class SkippedSteps(ProductTiles):
     cdef object rounded
     cdef readonly long long period
     cdef PeriodBegin begun
-    # The token of the steps that are computed.
-    cdef Token step
     # The buffers by the address of each of the pair, and the output tiles by that of their block.
     cdef dict buffers
     cdef dict output_at
@@ -65,7 +63,7 @@ cdef class SkippedSteps(ProductTiles):
     cdef int emit(
         self, RecordOfStep step, long long steps, long long moved_ps, bint is_last
     ) except -1
-    cdef int rename_token(self, Token token, set outputs) except -1
+    cdef int rename_token(self, TileToken token, set outputs) except -1
     cdef StreamedTile tile_of(self, DmaRequest request)
     cdef int rename_request(
         self, DmaRequest request, long long outputs, bint is_written

@@ -14,12 +14,12 @@ from sip_node.compiled.operation cimport Operation
 from sip_node.compiled.pipeline cimport Pipeline
 from sip_node.compiled.product_tiles cimport ProductTiles
 from sip_node.compiled.product_walk cimport ProductWalk
-from sip_node.compiled.step_tokens cimport TokenSource
-from sip_node.compiled.streamed_matrix cimport StreamedTile
-from sip_node.compiled.tile_data cimport TileData
-from sip_node.compiled.tile_loads cimport TileRead
-from sip_node.compiled.tile_stages cimport Slots
-from sip_node.compiled.tile_token cimport OutputTile, Token
+from sip_node.chip.pe.step_tokens cimport StepTokens
+from sip_node.chip.pe.operand_tiles cimport StreamedTile
+from sip_node.kernel.tile_data cimport TileData
+from sip_node.chip.pe.tile_dma cimport TileRead
+from sip_node.chip.pe.tile_buffers cimport FreeList
+from sip_node.chip.pe.tile_token cimport OutputTile, TileToken
 
 cdef enum:
     # `Kind` of transfers; see `sip_node.chip.fabric.packet`.
@@ -54,7 +54,7 @@ cdef class SkippedSteps(ProductTiles):
     def __init__(self, Pipeline pipeline not None, OpLog log not None, finish):
         super().__init__(pipeline)
         self.rounded = finish
-        self.log, self.sums, self.stored, self.step = log, {}, {}, Token.__new__(Token)
+        self.log, self.sums, self.stored = log, {}, {}
         self.output_at = {block.address: output for output, block in enumerate(self.blocks)}
         self.buffers = {
             address: (slot, bool(is_b))
@@ -75,15 +75,15 @@ cdef class SkippedSteps(ProductTiles):
     @property
     def pe(self):
         """(cube, pe), as in its records."""
-        return self.pipeline.gemm.cube, self.pipeline.gemm.pe
+        return self.pipeline.gemm._cube, self.pipeline.gemm._pe
 
     def begin(self, ProductWalk walk not None):
         """Where the product is now, at the state that `walk` has read."""
-        cdef TokenSource source = self.pipeline.source
-        cdef Slots buffers = self.pipeline.fetch.buffers
+        cdef StepTokens source = self.pipeline.source
+        cdef FreeList buffers = self.pipeline.fetch.buffers
         cdef PeriodBegin begin = PeriodBegin.__new__(PeriodBegin)
         cdef int slot, count = buffers.count
-        cdef Token token
+        cdef TileToken token
         begin.index = begin.fetched = begin.computed = begin.oldest = source.index
         begin.loading = {}
         stored = None
@@ -156,7 +156,7 @@ cdef class SkippedSteps(ProductTiles):
 
     cdef OutputTile output(self, long long number):
         """The sums of an output tile."""
-        cdef TokenSource source
+        cdef StepTokens source
         found = self.sums.get(number)
         if found is None:
             source = self.pipeline.source
@@ -169,10 +169,7 @@ cdef class SkippedSteps(ProductTiles):
     cdef unsigned int compute(self, long long index) except? 0xffffffff:
         """Add the products of a step to the sums of its output tile; returns their checksum."""
         cdef OutputTile output = self.output(index // self.depths)
-        # As the engine does it, with a token that goes nowhere.
-        self.step.a, self.step.b = self.read(index, False), self.read(index, True)
-        self.step.first = index % self.depths == 0
-        self.pipeline.gemm.compute(self.step, output)
+        output.add(self.read(index, False), self.read(index, True))
         return output.checksum()
 
     cdef int finish(self, long long number) except -1:
@@ -232,7 +229,7 @@ cdef class SkippedSteps(ProductTiles):
         """Take the sums and the results that are in flight, as `walk` has read them."""
         cdef OutputTile output, copied
         cdef DmaRequest request
-        cdef Token token
+        cdef TileToken token
         for token in walk.tokens:
             number = token.index // self.depths
             if token.gemm is not self.pipeline.source.gemm or number in self.sums:
@@ -247,10 +244,10 @@ cdef class SkippedSteps(ProductTiles):
         """Make what is in flight that of `steps` later, after `walk` has moved its state."""
         cdef DmaRequest request
         cdef FabricTransfer transfer
-        cdef Token token
+        cdef TileToken token
         cdef int index
         outputs = set()
-        self.pipeline.source.go_to(self.pipeline.source.index + steps)
+        self.pipeline.source.index += steps
         for token in walk.tokens:
             if token.gemm is self.pipeline.source.gemm:
                 self.rename_token(token, outputs)
@@ -270,10 +267,10 @@ cdef class SkippedSteps(ProductTiles):
         self.sums.clear()
         self.stored.clear()
 
-    cdef int rename_token(self, Token token, set outputs) except -1:
+    cdef int rename_token(self, TileToken token, set outputs) except -1:
         cdef long long number = token.index // self.depths
         cdef OutputTile output = <OutputTile> token.output, computed
-        self.pipeline.source.relabel(token)
+        self.pipeline.source.place(token)
         if token.a is not None:
             token.a = self.loaded(token.index, False, token.buffer)
         if token.b is not None:
@@ -290,7 +287,7 @@ cdef class SkippedSteps(ProductTiles):
     cdef StreamedTile tile_of(self, DmaRequest request):
         """The tile that a request reads."""
         cdef TileRead read = <TileRead> request
-        return <StreamedTile> self.tile(read.token.index, read.is_b)
+        return <StreamedTile> self.tile(read.token.index, read.operand)
 
     cdef int rename_request(
         self, DmaRequest request, long long outputs, bint is_written

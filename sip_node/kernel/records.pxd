@@ -3,7 +3,9 @@
 from sip_node.chip.fabric.packet cimport FabricTransfer
 from sip_node.chip.fabric.packet_train cimport QueueTimes
 from sip_node.chip.op_log cimport OpLog
-from sip_node.compiled.operation cimport FOR_CHANNEL, FOR_ENGINE, FOR_NOTHING, Operation
+from sip_node.compiled.operation cimport (
+    FOR_CHANNEL, FOR_ENGINE, FOR_NOTHING, FOR_OPERAND, Operation,
+)
 
 
 cdef inline int enter(
@@ -19,6 +21,19 @@ cdef inline int enter(
     return log.enter(
         engine, name, &about, target.shape, target.dtype, target.strides, inputs, flow, None, times
     )
+
+
+cdef inline int enter_tile(
+    OpLog log, str engine, str name, long long start_ps, long long end_ps, int cube, int pe,
+    long long address, long long nbytes, unsigned int checksum, long long requested_ps,
+    int waited_for, tuple shape, str dtype, tuple inputs,
+) except -1:
+    cdef Operation about
+    about.start_ps, about.end_ps, about.requested_ps = start_ps, end_ps, requested_ps
+    about.cube, about.pe, about.flow_end = cube, pe, False
+    about.address, about.nbytes, about.checksum = address, nbytes, checksum
+    about.waited_for = waited_for
+    return log.enter(engine, name, &about, shape, dtype, (), inputs, None, None, None)
 
 
 cdef inline int add_arrival(

@@ -3,9 +3,9 @@
 from typing import Any
 
 from runtime.core.run_tables import Cause
-from runtime.core.trace import OpRecord
+from runtime.core.trace import Operand, OpRecord
 
-FOR_CHANNEL, FOR_ENGINE = Cause.CHANNEL, Cause.ENGINE
+FOR_CHANNEL, FOR_ENGINE, FOR_OPERAND = Cause.CHANNEL, Cause.ENGINE, Cause.OPERAND
 """What an operation has waited for since its request."""
 
 
@@ -47,6 +47,44 @@ def enter(
         checksum=checksum,
     )
     log.add(record, requested_ps, waited_for, times)
+
+
+def enter_tile(
+    log: Any,
+    engine: str,
+    name: str,
+    start_ps: int,
+    end_ps: int,
+    cube: int,
+    pe: int,
+    address: int,
+    nbytes: int,
+    checksum: int,
+    requested_ps: int,
+    waited_for: Any,
+    shape: tuple[int, ...],
+    dtype: str,
+    inputs: tuple[Any, ...],
+) -> None:
+    """As `enter`, for a block without gaps and bytes that have crossed no fabric."""
+    target = Operand(address, shape, dtype)
+    enter(
+        log,
+        engine,
+        name,
+        start_ps,
+        end_ps,
+        cube,
+        pe,
+        nbytes,
+        checksum,
+        requested_ps,
+        waited_for,
+        target,
+        inputs,
+        None,
+        None,
+    )
 
 
 def add_arrival(log: Any, engine: str, arrived: Any, end_ps: int, cube: int, pe: int) -> None:

@@ -113,7 +113,7 @@ class WaitsForData(PeGemm):
 
     def accept(self, token: TileToken) -> None:
         more_ps = int(token.a.data is not None)
-        self._engine.at(self._engine.now_ps + more_ps, super().accept, token)
+        self.engine.at(self.engine.now_ps + more_ps, super().accept, token)
 
 
 class NarrowFetch(PeFetchStore):

@@ -146,18 +146,17 @@ MUTANTS = (
     Mutant(
         name="tile-result-buffer-free-at-once",
         file="sip_node/chip/pe/tile_dma.py",
-        old="_write_pieces(self._dma, output.memory, block, content).then("
-        "partial(self._written, token))",
-        new="self._written(token, _write_pieces(self._dma, output.memory, block, content))",
+        old="        self._pe_dma.write_to(request)\n",
+        new="        self._dma.write(output.stored, output.memory[0], output.content)\n"
+        "        self.written(token)\n",
         breaks="The buffer of a result is free when the memory has acknowledged it.",
         noticed_by="j.buffers",
     ),
     Mutant(
         name="tile-loads-leave-out-of-order",
         file="sip_node/chip/pe/tile_dma.py",
-        old="        while loading and not loading[0].loading:\n"
-        "            loading.popleft().advance()",
-        new="        loading.remove(token)\n        token.advance()",
+        old="        while self.loading:\n",
+        new="        self.loading.remove(token)\n        token.advance()\n        while False:\n",
         breaks="Steps leave the DMA in the order in which they came.",
         noticed_by="j.buffers",
     ),

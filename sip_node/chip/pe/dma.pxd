@@ -76,6 +76,7 @@ cdef class PeDma(Component):
     @cython.locals(request=DmaRequest)
     cpdef void proceed(self, int step, object subject) except *
     cdef DmaRequest _request(self, str name, tuple inputs, object target)
+    cdef void _complement(self, DmaRequest request, str name) except *
     @cython.locals(transfer=FabricTransfer)
     cdef FabricTransfer _transfer(
         self, object kind, object block, object data, DmaRequest request

@@ -192,19 +192,18 @@ class PeDma(Component):
     ) -> None:
         """Read a block whose memory and layout the caller has found, as `read` does.
 
-        The caller has set the inputs, the target and the bytes of the request.
+        The caller has set the inputs, the target and the total of a request without more.
         """
-        request.name, request.data, request.packet_bytes = "load", b"", self._packet_bytes
-        request.tag = self.tags + 1
+        self._complement(request, "load")
+        request.data = b""
         request.reading = reading = packets.new_transfer(_READ, self.sip, self.node, sip, node)
         reading.address, reading.rows, reading.total = address, rows, request.total
         reading.tag = request.tag
         self._enqueue(request)
 
     def write_to(self, request: DmaRequest) -> None:
-        """Write the bytes of a request to its target, as `write` does."""
-        request.name, request.packet_bytes = "store", self._packet_bytes
-        request.tag = self.tags + 1
+        """Write the bytes of a request with inputs and target, as `write` does."""
+        self._complement(request, "store")
         request.writing = self._transfer(_WRITE, request.target, request.data, request)
         self._enqueue(request)
 
@@ -260,6 +259,12 @@ class PeDma(Component):
     def _request(self, name: str, inputs: tuple[Operand, ...], target: Operand) -> DmaRequest:
         # A block that no descriptor holds raises before it is counted.
         return DmaRequest(name, inputs, target, self._packet_bytes, self.tags + 1)
+
+    def _complement(self, request: DmaRequest, name: str) -> None:
+        """Set what the caller has not set of a request that no one waits for by `done`."""
+        request.name, request.packet_bytes, request.tag = name, self._packet_bytes, self.tags + 1
+        request.reading = request.writing = request.rows = request.times = None
+        request.start_ps = request.requested_ps = request.checksum = 0
 
     def _transfer(
         self, kind: Kind, block: Operand, data: bytes, request: DmaRequest | None

@@ -1,21 +1,23 @@
 """Moves tiles between TCM and registers: one port of the TCM for each direction."""
 
-from collections import deque
 from typing import TYPE_CHECKING
-from zlib import crc32
 
-from runtime.core.compiled.choice import IS_COMPILED
-from runtime.core.run_tables import Cause
-from runtime.core.trace import Operand, OpRecord
+from runtime.core.trace import Operand
 from runtime.language.gemm import finish
 from sip_node.chip.fabric.server import Server
-from sip_node.chip.pe.context import PeContext
-from sip_node.chip.pe.operand_tiles import TileData
 from sip_node.chip.pe.tcm import direct_memory
 from sip_node.chip.pe.tile_buffers import RegisterFile, TileBuffers
-from sip_node.chip.pe.tile_token import OutputTile, TileToken
-from sip_node.chip.pe.vector_record import vector_record
-from sip_node.chip.strided_block import nbytes_of
+from sip_node.chip.pe.tile_token import SerialStage, TileToken
+from sip_node.kernel import checksums, records
+from sip_node.kernel.int_array import IntArray
+from sip_node.kernel.tile_data import TileData
+
+if TYPE_CHECKING:
+    from sip_node.chip.pe.context import PeContext
+
+_MOST_FETCHES = 4
+"""An initial value, both operands, a row of bias."""
+_NOT_YET_PS = -1
 
 
 class PeFetchStore:
@@ -24,7 +26,7 @@ class PeFetchStore:
     So a fetch, a store and a DMA proceed at the same time, each at the bandwidth of its own port.
     """
 
-    def __init__(self, context: PeContext, registers: RegisterFile, buffers: TileBuffers) -> None:
+    def __init__(self, context: "PeContext", registers: RegisterFile, buffers: TileBuffers) -> None:
         self.fetch = FetchPort(context, registers, buffers)
         self.store = StorePort(context, registers, buffers)
 
@@ -34,219 +36,201 @@ class PeFetchStore:
         return self.fetch.server, self.store.server
 
 
-class ReferenceFetchPort:
+class FetchPort(SerialStage):
     """Fetches the operands of one token after the other, as soon as a register set is free."""
 
-    def __init__(self, context: PeContext, registers: RegisterFile, buffers: TileBuffers) -> None:
-        self._engine, self._record, self._at = context.engine, context.record, context.coordinates
-        self._registers, self._buffers = registers, buffers
+    def __init__(self, context: "PeContext", registers: RegisterFile, buffers: TileBuffers) -> None:
+        super().__init__(context)
         self.server = _server(context, "fetch")
+        self._registers, self.buffers = registers, buffers.operands
         self._sets, self._accumulators = registers.sets, registers.accumulators
         self._addresses = [
             (registers.a(index), registers.b(index)) for index in range(registers.SETS)
         ]
-        self._waiting: deque[TileToken] = deque()
-        self._busy = False
-        self._open_ps: int | None = 0
-        self._turn_ps: int | None = None
+        # Of the token that the port serves: the number of its fetches, and their times in turn.
+        self.fetches = 0
+        self.starts_ps, self.ends_ps = IntArray(), IntArray()
+        for _ in range(_MOST_FETCHES):
+            self.starts_ps.append(0)
+            self.ends_ps.append(0)
+        self.open_ps, self.turn_ps = 0, _NOT_YET_PS
         self.records = 0
-        registers.sets.when_freed(self._begin)
-        registers.accumulators.when_freed(self._begin)
+        registers.sets.when_freed(self.begin)
+        registers.accumulators.when_freed(self.begin)
 
-    def accept(self, token: TileToken) -> None:
-        """Take a token whose operands are in TCM."""
-        token.arrived_ps = self._engine.now_ps
-        self._waiting.append(token)
-        self._begin()
-
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """Begin the next fetch if port, register set, operands and accumulator are there.
 
         Called whenever one of them may have become available; it notes since when each was.
         """
-        if self._busy or not self._sets.available:
+        if self.is_busy or not self._sets.filled:
             return
-        now_ps = self._engine.now_ps
-        if self._open_ps is None:
-            self._open_ps = now_ps
-        if not self._waiting:
+        now_ps = self.engine.now_ps
+        if self.open_ps < 0:
+            self.open_ps = now_ps
+        if not self.waiting:
             return
-        if self._turn_ps is None:
-            self._turn_ps = now_ps
+        if self.turn_ps < 0:
+            self.turn_ps = now_ps
         # The first token waits for its accumulator and holds up the others: steps never overtake,
         # since those of one output tile must be summed in order.
-        token = self._waiting[0]
-        output, tile = token.output, token.tile
-        begins = tile.first and output.start is not None
-        if begins and not self._take_accumulator(output):
-            return
-        self._waiting.popleft()
-        self._busy = True
-        token.open_ps, token.turn_ps, token.fetch_ps = self._open_ps, self._turn_ps, now_ps
-        self._open_ps = self._turn_ps = None
+        token = self.waiting[0]
+        output = token.output
+        start = output.start if token.first else None
+        if start is not None:
+            # A sum with an initial value needs its accumulator before that value is fetched.
+            if not self._accumulators.filled:
+                return
+            output.take_accumulator(self._registers)
+            output.data = start.data
+        self.waiting.popleft()
+        self.is_busy = True
+        token.open_ps, token.turn_ps, token.fetch_ps = self.open_ps, self.turn_ps, now_ps
+        self.open_ps = self.turn_ps = _NOT_YET_PS
         token.registers = self._sets.take()
-        address_a, address_b = self._addresses[token.registers]
-        records = list[OpRecord]()
-        if begins and output.start is not None:
-            records.append(self._reserve(output.start, output.address, now_ps))
-        records += (
-            self._reserve(token.a, address_a, now_ps),
-            self._reserve(token.b, address_b, now_ps),
-        )
-        if tile.last and output.bias is not None:
+        self.fetches = 0
+        if start is not None:
+            self._fetch(start, now_ps)
+        self._fetch(token.a, now_ps)
+        self._fetch(token.b, now_ps)
+        if token.last and output.bias is not None:
             # With the last step, which is when the epilogue needs it: the row is occupied briefly.
             output.bias_row = self._registers.biases.take()
-            address = self._registers.bias(output.bias_row)
-            records.append(self._reserve(output.bias, address, now_ps))
-        self._engine.at(records[-1].end_ps, self._end, token, records)
+            self._fetch(output.bias, now_ps)
+        self.ends_at(self.server.tail_ps, token)
 
-    def _take_accumulator(self, output: OutputTile) -> bool:
-        """A sum with an initial value needs its accumulator before that value is fetched."""
-        assert output.start is not None
-        if not self._accumulators.available:
-            return False
-        output.take_accumulator(self._registers)
-        output.data = output.start.data
-        return True
+    def _fetch(self, tile: TileData | None, now_ps: int) -> None:
+        assert tile is not None
+        # The head and the tail are both here.
+        start_ps = self.server.serve(now_ps, now_ps, tile.nbytes)
+        self.starts_ps.values[self.fetches] = start_ps
+        self.ends_ps.values[self.fetches] = self.server.tail_ps
+        self.fetches += 1
 
-    def _reserve(self, tile: TileData, address: int, now_ps: int) -> OpRecord:
-        block, at, nbytes = tile.block, self._at, tile.nbytes
-        start_ps, end_ps = self.server.reserve(now_ps, now_ps, nbytes)
-        return OpRecord(
-            engine="pe_fetch_store",
-            name="fetch",
-            start_ps=start_ps,
-            end_ps=end_ps,
-            cube=at.cube,
-            pe=at.pe,
-            address=address,
-            nbytes=nbytes,
-            shape=block.shape,
-            dtype=block.dtype,
-            inputs=(block,),
-            checksum=tile.checksum,
-        )
-
-    def _end(self, token: TileToken, records: list[OpRecord]) -> None:
-        for record in records:
-            self._record(record, token.arrived_ps, Cause.ENGINE)
-        self.records += len(records)
-        self._busy = False
-        token.fetched_ps = self._engine.now_ps
+    def end(self, token: TileToken) -> None:
+        """The tiles of a token are in registers."""
+        output, (a, b) = token.output, self._addresses[token.registers]
+        recorded = 0
+        if token.first and output.start is not None:
+            self._record(0, token, output.start, output.address)
+            recorded = 1
+        self._record(recorded, token, token.a, a)
+        self._record(recorded + 1, token, token.b, b)
+        if recorded + 2 < self.fetches:
+            self._record(recorded + 2, token, output.bias, self._registers.bias(output.bias_row))
+        self.records += self.fetches
+        self.fetches = 0
+        self.is_busy = False
+        token.fetched_ps = self.engine.now_ps
         token.advance()
         # The operands are in registers, so the next DMA may overwrite their buffers in TCM.
-        self._buffers.operands.free(token.buffer)
-        self._begin()
+        self.buffers.free(token.buffer)
+        self.begin()
+
+    def _record(self, index: int, token: TileToken, tile: TileData | None, address: int) -> None:
+        assert tile is not None
+        records.enter_tile(
+            self._log,
+            "pe_fetch_store",
+            "fetch",
+            self.starts_ps.values[index],
+            self.ends_ps.values[index],
+            self._cube,
+            self._pe,
+            address,
+            tile.nbytes,
+            tile.checksum,
+            token.arrived_ps,
+            records.FOR_ENGINE,
+            tile.shape,
+            tile.element,
+            tile.inputs,
+        )
 
 
-if TYPE_CHECKING or not IS_COMPILED:
-    FetchPort = ReferenceFetchPort
-else:
-    from sip_node.compiled.tile_stages import FetchStage
-
-    class FetchPort(FetchStage):
-        """The port in C; see `ReferenceFetchPort`."""
-
-        def __init__(
-            self, context: PeContext, registers: RegisterFile, buffers: TileBuffers
-        ) -> None:
-            at, server = context.coordinates, _server(context, "fetch")
-            super().__init__(context.engine, server, context.log, at, registers, buffers.operands)
-
-
-class ReferenceStorePort:
+class StorePort(SerialStage):
     """Stores complete output tiles, rounded once to the type of the result."""
 
-    def __init__(self, context: PeContext, registers: RegisterFile, buffers: TileBuffers) -> None:
-        self._context, self._engine = context, context.engine
-        self._registers, self._buffers = registers, buffers
+    def __init__(self, context: "PeContext", registers: RegisterFile, buffers: TileBuffers) -> None:
+        super().__init__(context)
         self.server = _server(context, "store")
-        self._waiting: deque[TileToken] = deque()
-        self._busy = False
+        self._accumulators, self._results = registers.accumulators, buffers.results
+        self._buffers = buffers
+        self._tcm, self._memory = context.tcm, direct_memory(context.tcm)
+        # Of the token that the port serves.
+        self._target: Operand | None = None
+        self._nbytes = self.start_ps = 0
         self.records = 0
-        buffers.results.when_freed(self._begin)
+        buffers.results.when_freed(self.begin)
 
-    def accept(self, token: TileToken) -> None:
-        """Take a token whose output tile is complete."""
-        token.arrived_ps = self._engine.now_ps
-        self._waiting.append(token)
-        self._begin()
-
-    def _begin(self) -> None:
-        if self._busy or not self._waiting:
+    def begin(self) -> None:
+        """Begin the next store if the port and a buffer are free."""
+        if self.is_busy or not self.waiting:
             return
-        token, now_ps = self._waiting[0], self._engine.now_ps
-        target = self._target(token)
-        if target is None:
+        token, now_ps = self.waiting[0], self.engine.now_ps
+        if not self._find_target(token):
             return
-        self._waiting.popleft()
-        self._busy = True
+        self.waiting.popleft()
+        self.is_busy = True
+        height, width = token.output.shape
+        self._nbytes = height * width * token.gemm.dtype.itemsize
         # The head and the tail are both here: registers deliver a tile at any rate.
-        start_ps, end_ps = self.server.reserve(now_ps, now_ps, nbytes_of(target))
-        self._engine.at(end_ps, self._end, token, target, start_ps)
+        self.start_ps = self.server.serve(now_ps, now_ps, self._nbytes)
+        self.ends_at(self.server.tail_ps, token)
 
-    def _target(self, token: TileToken) -> Operand | None:
-        """Part of a value, or a buffer; None while no buffer is free."""
+    def _find_target(self, token: TileToken) -> bool:
+        """Part of a value, or a buffer; returns False while no buffer is free."""
         output = token.output
-        if output.target is not None:
-            return output.target
-        if not self._buffers.results.available:
-            return None
-        output.buffer = self._buffers.results.take()
-        return Operand(self._buffers.result(output.buffer), output.shape, token.gemm.dtype.name)
+        self._target = output.target
+        if self._target is None:
+            if not self._results.filled:
+                return False
+            output.buffer = self._results.take()
+            output.stored = self._target = Operand(
+                self._buffers.result(output.buffer), output.shape, token.gemm.dtype.name
+            )
+        return True
 
-    def _end(self, token: TileToken, target: Operand, start_ps: int) -> None:
-        output, gemm = token.output, token.gemm
-        source = output.registers(gemm.accumulator.name)
+    def end(self, token: TileToken) -> None:
+        """A tile is in TCM."""
+        output, target = token.output, self._target
+        assert target is not None
         content = b""
         if output.data is not None:
-            output.data = finish(output.data, None, None, gemm.dtype)
+            output.data = finish(output.data, None, None, token.gemm.dtype)
             content = output.data.tobytes()
-            self._context.tcm.write(target, content)
-        record = vector_record(
-            self._context.coordinates,
+            if self._memory is not None and not target.strides:
+                self._memory.write(target.address - self._tcm.base, content)
+            else:
+                self._tcm.write(target, content)
+        output.content = content
+        records.enter(
+            self._log,
+            "pe_fetch_store",
             "store",
-            (start_ps, self._engine.now_ps),
-            (source,),
+            self.start_ps,
+            self.engine.now_ps,
+            self._cube,
+            self._pe,
+            self._nbytes,
+            checksums.checksum_of(content),
+            token.arrived_ps,
+            records.FOR_ENGINE,
             target,
-            crc32(content),
-            engine="pe_fetch_store",
+            (output.registers(token.shape.accumulator),),
+            None,
+            None,
         )
-        self._context.record(record, token.arrived_ps, Cause.ENGINE)
         self.records += 1
-        self._busy = False
+        self.is_busy = False
         # All of the tile is in TCM, so another output tile may sum in its accumulator.
         assert output.accumulator is not None
-        self._registers.accumulators.free(output.accumulator)
+        self._accumulators.free(output.accumulator)
         token.advance()
-        self._begin()
+        self.begin()
 
 
-if TYPE_CHECKING or not IS_COMPILED:
-    StorePort = ReferenceStorePort
-else:
-    from sip_node.compiled.tile_results import StoreStage
-
-    class StorePort(StoreStage):
-        """The port in C; see `ReferenceStorePort`."""
-
-        def __init__(
-            self, context: PeContext, registers: RegisterFile, buffers: TileBuffers
-        ) -> None:
-            super().__init__(
-                engine=context.engine,
-                server=_server(context, "store"),
-                log=context.log,
-                at=context.coordinates,
-                registers=registers,
-                buffers=buffers,
-                tcm=context.tcm,
-                memory=direct_memory(context.tcm),
-                finish=finish,
-            )
-
-
-def _server(context: PeContext, port: str) -> Server:
+def _server(context: "PeContext", port: str) -> Server:
     """The calendar of a port."""
     bw_gbs = context.topology.pe.fetch_store.bw_gbs
     return Server(f"{context.coordinates}: pe_fetch_store {port}", bw_gbs)

@@ -8,37 +8,26 @@ for characterizing scalability of DNN accelerators using SCALE-Sim", ISPASS 2020
 output tile follow each other without a gap in the array, so only its last step pays for the skew.
 """
 
-from collections import deque
 from functools import cache
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from runtime.core.compiled.choice import IS_COMPILED
-from runtime.core.coordinates import PeCoordinates
-from runtime.core.run_tables import Cause
-from runtime.core.trace import Operand, OpRecord
-from runtime.language.gemm import accumulate as accumulate_tile
+from runtime.core.trace import Operand
+from runtime.language.gemm import accumulate
 from runtime.language.value import Array
 from runtime.model.tiles import Tile, TileSize
-from sip_node.chip.op_log import OpLog
 from sip_node.chip.pe.clock import Clock
-from sip_node.chip.pe.context import PeContext
-from sip_node.chip.pe.operand_tiles import checksum_of
 from sip_node.chip.pe.tile_buffers import RegisterFile
-from sip_node.chip.pe.tile_token import TileToken
-from sip_node.pdes.engine import Engine
+from sip_node.chip.pe.tile_token import SerialStage, TileToken
+from sip_node.kernel import records
+
+if TYPE_CHECKING:
+    from sip_node.chip.pe.context import PeContext
 
 
-class Stall(NamedTuple):
-    """Idle time of the engine before a step, by cause."""
-
-    dma_ps: int
-    fetch_ps: int
-    store_ps: int
-
-
-def stall_before(token: TileToken, idle_since_ps: int, now_ps: int) -> Stall:
-    """Attribute the idle time [idle_since_ps, now_ps) before the step of `token` to its causes.
+def stall_before(token: TileToken, idle_since_ps: int, now_ps: int) -> tuple[int, int, int]:
+    """Attribute the idle time [idle_since_ps, now_ps) before the step of `token` to its causes:
+    DMA, fetch and store.
 
     The times that a token carries, in the order in which they happen:
 
@@ -65,172 +54,123 @@ def stall_before(token: TileToken, idle_since_ps: int, now_ps: int) -> Stall:
     # Before the product was submitted nothing was late.
     late_ps = token.ready_ps - max(token.open_ps, token.submitted_ps)
     dma_ps = min(idle_ps - store_ps, max(late_ps, 0))
-    return Stall(dma_ps, idle_ps - store_ps - dma_ps, store_ps)
+    return dma_ps, idle_ps - store_ps - dma_ps, store_ps
 
 
-class ReferenceGemmSteps:
-    """The steps of an engine, one at a time, with their records and the idle time before them."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        log: OpLog,
-        at: PeCoordinates,
-        registers: RegisterFile,
-        products: None = None,  # noqa: ARG002 - what the twin adds steps by
-    ) -> None:
-        self._engine, self._record, self._at = engine, log.add, at
-        self._registers = registers
-        self._sets, self._accumulators = registers.sets, registers.accumulators
-        self._waiting: deque[TileToken] = deque()
-        self._busy = False
-        # Of the step in the engine: since when it has waited, and for what.
-        self._requested_ps, self._cause = 0, Cause.NONE
-        self.free_ps = 0
-        self.busy_ps = 0
-        self.tiles = 0
-        self.macs = 0
-        self.stall_dma_ps = 0
-        self.stall_fetch_ps = 0
-        self.stall_store_ps = 0
-        registers.accumulators.when_freed(self._begin)
-
-    def accept(self, token: TileToken) -> None:
-        """Take a token whose operands are in registers."""
-        token.arrived_ps = self._engine.now_ps
-        self._waiting.append(token)
-        self._begin()
-
-    def accumulated(self, sums: Array | None, a: Array, b: Array) -> Array:
-        """The sums in an accumulator after a step, None for zeros."""
-        raise NotImplementedError
-
-    def operands(self, token: TileToken, begins: bool) -> tuple[Operand, ...]:  # noqa: FBT001
-        """What a step reads: its operands in registers, and the sums unless they begin with it."""
-        raise NotImplementedError
-
-    def _begin(self) -> None:
-        if self._busy or not self._waiting:
-            return
-        token = self._waiting[0]
-        if token.output.accumulator is None:
-            # The first step of an output tile reserves the accumulator, the others add to it.
-            if not self._accumulators.available:
-                return
-            token.output.take_accumulator(self._registers)
-        self._waiting.popleft()
-        self._busy = True
-        now_ps = self._engine.now_ps
-        self._count_stall(token, now_ps)
-        self._requested_ps, self._cause = token.arrived_ps, Cause.ENGINE
-        if token.arrived_ps == now_ps:
-            # The engine has waited for the operands, since it was free for this product.
-            self._requested_ps = max(self.free_ps, token.submitted_ps)
-            self._cause = Cause.OPERAND
-        step_ps = token.shape.step_ps
-        self.busy_ps += step_ps
-        self.free_ps = now_ps + step_ps
-        self._engine.at(self.free_ps, self._end, token, now_ps)
-
-    def _count_stall(self, token: TileToken, now_ps: int) -> None:
-        # An engine without work does not stall: count from the submission of this product on.
-        idle_since_ps = max(self.free_ps, token.submitted_ps)
-        if idle_since_ps == now_ps:
-            return
-        stall = stall_before(token, idle_since_ps, now_ps)
-        self.stall_dma_ps += stall.dma_ps
-        self.stall_fetch_ps += stall.fetch_ps
-        self.stall_store_ps += stall.store_ps
-
-    def _end(self, token: TileToken, start_ps: int) -> None:
-        output, shape, at = token.output, token.shape, self._at
-        a, b = token.a.data, token.b.data
-        if a is not None and b is not None:
-            output.data = self.accumulated(output.data, a, b)
-        record = OpRecord(
-            engine="pe_gemm",
-            name="gemm",
-            start_ps=start_ps,
-            end_ps=self.free_ps,
-            cube=at.cube,
-            pe=at.pe,
-            address=output.address,
-            nbytes=shape.output_bytes,
-            shape=output.shape,
-            dtype=shape.accumulator,
-            inputs=self._inputs(token),
-            checksum=checksum_of(output.data),
-        )
-        self._record(record, self._requested_ps, self._cause)
-        self.tiles += 1
-        self.macs += token.shape.macs
-        self._busy = False
-        # Free the set before the token goes on: the fetch of a later step may begin in this event.
-        self._sets.free(token.registers)
-        token.advance()
-        self._begin()
-
-    def _inputs(self, token: TileToken) -> tuple[Operand, ...]:
-        output, shape = token.output, token.shape
-        begins = token.tile.first and output.start is None
-        key = (token.registers, -1 if begins else output.address)
-        inputs = shape.inputs.get(key)
-        if inputs is None:
-            inputs = shape.inputs[key] = self.operands(token, begins)
-        return inputs
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    GemmSteps = ReferenceGemmSteps
-    accumulate = accumulate_tile
-    _PRODUCTS = None
-else:
-    from sip_node.compiled.tile_product import TileProducts
-    from sip_node.compiled.tile_stages import GemmStage as GemmSteps
-
-    _PRODUCTS = TileProducts(accumulate_tile)
-    accumulate = _PRODUCTS.accumulate
-
-
-class PeGemm(GemmSteps):
+class PeGemm(SerialStage):
     """The engine. `busy_ps` is the time of all steps that have begun, `free_ps` their last end.
 
     `stall_dma_ps`, `stall_fetch_ps` and `stall_store_ps` add up the idle times in which a product
     was submitted and no step ran.
     """
 
-    def __init__(self, context: PeContext, registers: RegisterFile) -> None:
-        # A class that computes steps in another way does so in Python.
-        overrides = type(self).accumulated is not PeGemm.accumulated
-        super().__init__(
-            context.engine,
-            context.log,
-            context.coordinates,
-            registers,
-            None if overrides else _PRODUCTS,
-        )
+    def __init__(self, context: "PeContext", registers: RegisterFile) -> None:
+        super().__init__(context)
         topology = context.topology
-        self._engine, self._registers = context.engine, registers
+        self._registers = registers
+        self._sets, self._accumulators = registers.sets, registers.accumulators
         self._model, self._clock = topology.pe.gemm, Clock(topology.pe.gemm.clock_ghz)
         self._full_cycles = -(-prod(topology.tile) // self._model.macs_per_cycle)
         self._step_ps = cache(self._cycles_ps)
+        # By a class that computes steps in another way.
+        self._is_replaced = type(self).accumulated is not PeGemm.accumulated
+        # Of the step in the engine: its begin, and since when it has waited, and for what.
+        self.start_ps = self.requested_ps = 0
+        self.waited_for: Any = records.FOR_ENGINE
+        self.free_ps = self.busy_ps = self.tiles = self.macs = 0
+        self.stall_dma_ps = self.stall_fetch_ps = self.stall_store_ps = 0
+        registers.accumulators.when_freed(self.begin)
 
     def step_ps(self, tile: Tile) -> int:
         """The duration of a step of this size, which is, or is not, the last of its output tile."""
         return self._step_ps(tile.size, tile.last)
 
     def accumulated(self, sums: Array | None, a: Array, b: Array) -> Array:
-        """See `ReferenceGemmSteps`."""
+        """The sums in an accumulator after a step, None for zeros."""
         return accumulate(sums, a, b)
 
-    def operands(self, token: TileToken, begins: bool) -> tuple[Operand, ...]:  # noqa: FBT001
-        """See `ReferenceGemmSteps`."""
-        size, registers, dtype = token.shape.size, self._registers, token.gemm.a.dtype.name
-        operands = (
-            Operand(registers.a(token.registers), (size.m, size.k), dtype),
-            Operand(registers.b(token.registers), (size.k, size.n), dtype),
+    def begin(self) -> None:
+        """Begin the next step if the engine and an accumulator are free."""
+        if self.is_busy or not self.waiting:
+            return
+        token, now_ps = self.waiting[0], self.engine.now_ps
+        if token.output.accumulator is None:
+            # The first step of an output tile reserves the accumulator, the others add to it.
+            if not self._accumulators.filled:
+                return
+            token.output.take_accumulator(self._registers)
+        self.waiting.popleft()
+        self.is_busy = True
+        self._count_stall(token, now_ps)
+        self.requested_ps, self.waited_for = token.arrived_ps, records.FOR_ENGINE
+        if token.arrived_ps == now_ps:
+            # The engine has waited for the operands, since it was free for this product.
+            self.requested_ps = max(self.free_ps, token.submitted_ps)
+            self.waited_for = records.FOR_OPERAND
+        self.busy_ps += token.shape.step_ps
+        self.start_ps, self.free_ps = now_ps, now_ps + token.shape.step_ps
+        self.ends_at(self.free_ps, token)
+
+    def _count_stall(self, token: TileToken, now_ps: int) -> None:
+        # An engine without work does not stall: count from the submission of this product on.
+        idle_since_ps = max(self.free_ps, token.submitted_ps)
+        if idle_since_ps == now_ps:
+            return
+        dma_ps, fetch_ps, store_ps = stall_before(token, idle_since_ps, now_ps)
+        self.stall_dma_ps += dma_ps
+        self.stall_fetch_ps += fetch_ps
+        self.stall_store_ps += store_ps
+
+    def end(self, token: TileToken) -> None:
+        """A step is done."""
+        output, shape, a, b = token.output, token.shape, token.a, token.b
+        assert a is not None
+        assert b is not None
+        if not self._is_replaced:
+            output.add(a, b)
+        elif a.data is not None and b.data is not None:
+            output.data = self.accumulated(output.data, a.data, b.data)
+        records.enter_tile(
+            self._log,
+            "pe_gemm",
+            "gemm",
+            self.start_ps,
+            self.free_ps,
+            self._cube,
+            self._pe,
+            output.address,
+            shape.output_bytes,
+            output.checksum(),
+            self.requested_ps,
+            self.waited_for,
+            output.shape,
+            shape.accumulator,
+            self._inputs(token),
         )
-        return operands if begins else (*operands, token.output.registers(token.shape.accumulator))
+        self.tiles += 1
+        self.macs += shape.macs
+        self.is_busy = False
+        # Free the set before the token goes on: the fetch of a later step may begin in this event.
+        self._sets.free(token.registers)
+        token.advance()
+        self.begin()
+
+    def _inputs(self, token: TileToken) -> tuple[Operand, ...]:
+        """The operands in registers, and the sums where they begin before this step."""
+        output, shape = token.output, token.shape
+        begins = token.first and output.start is None
+        key = (token.registers, None if begins else output.accumulator)
+        inputs = shape.inputs.get(key)
+        if inputs is None:
+            size, registers, dtype = shape.size, self._registers, token.gemm.a.dtype.name
+            inputs = (
+                Operand(registers.a(token.registers), (size.m, size.k), dtype),
+                Operand(registers.b(token.registers), (size.k, size.n), dtype),
+            )
+            if not begins:
+                inputs = (*inputs, output.registers(shape.accumulator))
+            shape.inputs[key] = inputs
+        return inputs
 
     def _cycles_ps(self, size: TileSize, last: bool) -> int:  # noqa: FBT001 - the key of a cache
         model = self._model

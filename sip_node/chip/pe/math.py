@@ -259,7 +259,7 @@ class PeMath:
             bias = output.bias
             inputs = (
                 accumulator,
-                Operand(self._registers.bias(output.bias_row), bias.block.shape, bias.block.dtype),
+                Operand(self._registers.bias(output.bias_row), bias.shape, bias.element),
             )
             output.data = _epilogue_elements("add", (output.data, bias.data), sums)
             self._epilogue("add", inputs, accumulator, output.data)

@@ -5,108 +5,165 @@ a buffer in TCM first, by as many DMA requests as it has physical blocks.
 """
 
 from collections.abc import Callable
-from math import prod
-from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-import numpy as np
-from msgspec import Struct
-
-from runtime.core.compiled.choice import IS_COMPILED
+import sip_node.kernel.tile_data as tiles
 from runtime.core.dtypes import DType
+from runtime.core.errors import PageFaultError
 from runtime.core.trace import Operand
-from runtime.language.value import Array, Pointer, Ref, Value, row_major
+from runtime.language.value import Array, Pointer, Ref, Value
 from runtime.model.tiles import Span, blocked_offset
-from sip_node.chip.strided_block import layout_of
+from sip_node.chip.strided_block import StridedBlock, layout_of
+from sip_node.kernel.tile_data import TileData
 
 Blocks = Callable[[Pointer, tuple[int, ...], tuple[int, ...]], list[Operand]]
 """(pointer, shape, strides) of virtual memory -> physical blocks, in the order of the elements."""
 
 
-class ReferenceTileData(Struct, frozen=True, gc=False):
-    """A block in TCM and its elements; `data` is None in a run without data."""
-
-    block: Operand
-    nbytes: int
-    data: Array | None
-    checksum: int
-
-
-class ReferenceStreamedTile(NamedTuple):
-    """A tile in memory; `pieces` are its physical blocks in the order of its elements."""
-
-    shape: tuple[int, int]
-    dtype: DType
-    nbytes: int
-    pieces: list[Operand]
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    TileData = ReferenceTileData
-    StreamedTile = ReferenceStreamedTile
-else:
-    from sip_node.compiled.streamed_matrix import StreamedTile  # noqa: F401 - a name of this module
-    from sip_node.compiled.tile_data import TileData
-
-NOT_LOADED = TileData(Operand(0, (0,), ""), 0, None, 0)
-"""An operand that is not in TCM yet."""
-
-
-class ReferenceStaged:
+class Staged:
     """A value in TCM. A tile is cut once: steps of other rows and columns use it again."""
 
     def __init__(self, value: Value) -> None:
         self._value = value
-        self._tiles: dict[tuple[Span, Span], ReferenceTileData] = {}
+        self._tiles: dict[tuple[Span, Span], TileData] = {}
 
-    def at(self, rows: Span, columns: Span) -> ReferenceTileData:
+    def at(self, rows: Span, columns: Span) -> TileData:
         """One tile."""
         tile = self._tiles.get((rows, columns))
         if tile is None:
             tile = self._tiles[rows, columns] = self._cut(rows, columns)
         return tile
 
-    def _cut(self, rows: Span, columns: Span) -> ReferenceTileData:
-        part = self._value[slice(*rows), slice(*columns)]
-        data = None if part.data is None else np.array(part.data, order="C")
-        return ReferenceTileData(_block(part), part.nbytes, data, checksum_of(data))
+    def _cut(self, rows: Span, columns: Span) -> TileData:
+        value, row, column = self._value, rows[0], columns[0]
+        height, width, item = rows[1] - row, columns[1] - column, value.dtype.itemsize
+        row_stride, column_stride = value.strides
+        address = value.address + (row * row_stride + column * column_stride) * item
+        # An axis of length 1 has no stride that matters: normalise it, so that equal blocks are
+        # equal.
+        strides = (width if height == 1 else row_stride, 1 if width == 1 else column_stride)
+        block = Operand(
+            address, (height, width), value.dtype.name, () if strides == (width, 1) else strides
+        )
+        return tiles.cut_tile(block, value.dtype, height * width * item, value.data, row, column)
 
 
-class ReferenceStreamed:
-    """A matrix in memory. `tile` is the tile size, in which a blocked matrix is stored as well."""
+class TileForm:
+    """What tiles of one size of a matrix in memory have in common.
+
+    `gaps` and `rows` are the strides and the layout of tiles with gaps, else () and None. `targets`
+    are the blocks of the buffers that they are loaded to, None before the first one.
+    """
+
+    def __init__(self, shape: tuple[int, int], dtype: DType) -> None:
+        self.shape, self.dtype, self.element = shape, dtype, dtype.name
+        self.nbytes = shape[0] * shape[1] * dtype.itemsize
+        self.gaps: tuple[int, ...] = ()
+        self.rows: StridedBlock | None = None
+        self.targets: list[tuple[Operand] | None] | None = None
+
+
+class StreamedTile:
+    """A tile in memory; `pieces` are its physical blocks in the order of its elements.
+
+    That of a tile of one piece is `inputs`, at `address` in the memory at (`sip`, `node`), -1 where
+    it has not been located, with the layout `rows`. `matrix` is the matrix if all of it is one
+    block.
+    """
+
+    def __init__(
+        self,
+        form: TileForm,
+        pieces: list[Operand],
+        rows: StridedBlock | None,
+        matrix: "Streamed | None",
+    ) -> None:
+        self.form, self.pieces, self.rows, self.matrix = form, pieces, rows, matrix
+        self.inputs = (pieces[0],) if len(pieces) == 1 else None
+        self.address = pieces[0].address
+        self.sip = self.node = -1
+
+
+class Streamed:
+    """A matrix in memory. `tile` is the tile size, in which a blocked matrix is stored as well.
+
+    It is translated with the product: its mapping is that of its submission. A matrix whose bytes
+    are one physical block is translated once, and its tiles are made when they are needed: each is
+    at an offset from its first element. Its memory is (`sip`, `node`), -1 until it is located.
+    """
 
     def __init__(self, ref: Ref, tile: tuple[int, int], blocks: Blocks) -> None:
-        rows, columns = ref.shape
-        self._tiles: dict[tuple[int, int], ReferenceStreamedTile] = {}
-        for row in range(0, rows, tile[0]):
-            for column in range(0, columns, tile[1]):
-                shape = (min(tile[0], rows - row), min(tile[1], columns - column))
-                # Translated once, with the product: its mapping is that of its submission.
-                pieces = blocks(*_tile_of(ref, tile, row, column, shape))
-                nbytes = prod(shape) * ref.dtype.itemsize
-                self._tiles[row, column] = ReferenceStreamedTile(shape, ref.dtype, nbytes, pieces)
+        self._ref, self._tile = ref, tile
+        # By whether a tile is less high, and less wide, than a full one.
+        self._forms: dict[tuple[bool, bool], TileForm] = {}
+        self.sip = self.node = -1
+        (rows, columns), (row_stride, column_stride) = ref.shape, ref.strides
+        self._elements = rows * columns
+        if not ref.blocked:
+            # From the first to the last one.
+            self._elements = (rows - 1) * row_stride + (columns - 1) * column_stride + 1
+        self._base = -1
+        if ref.blocked or (row_stride >= 0 and column_stride >= 0):
+            self._base = self._whole(blocks)
+        self._tiles: dict[tuple[int, int], StreamedTile] = {}
+        if self._base < 0:
+            for row in range(0, rows, tile[0]):
+                for column in range(0, columns, tile[1]):
+                    self._tiles[row, column] = self._translated(row, column, blocks)
 
-    def at(self, rows: Span, columns: Span) -> ReferenceStreamedTile:
+    def at(self, rows: Span, columns: Span) -> StreamedTile:
         """One tile."""
-        return self._tiles[rows[0], columns[0]]
+        row, column = rows[0], columns[0]
+        if self._base < 0:
+            return self._tiles[row, column]
+        form = self._form(row, column)
+        address = self._base + self._offset(row, column) * self._ref.dtype.itemsize
+        block = Operand(address, form.shape, form.element, form.gaps)
+        return StreamedTile(form, [block], form.rows, self)
 
     def blocks(self) -> list[Operand]:
-        """The physical blocks of all tiles."""
-        return [piece for tile in self._tiles.values() for piece in tile.pieces]
+        """The physical blocks of all tiles, or one that has all of them."""
+        if self._base < 0:
+            return [piece for tile in self._tiles.values() for piece in tile.pieces]
+        return [Operand(self._base, (self._elements,), self._ref.dtype.name)]
 
+    def _whole(self, blocks: Blocks) -> int:
+        """The address of the first element, -1 if not all up to the last one are one block."""
+        try:
+            pieces = blocks(self._ref.pointer, (self._elements,), (1,))
+        except PageFaultError:
+            # Bytes between the rows need not be mapped.
+            return -1
+        return pieces[0].address if len(pieces) == 1 else -1
 
-if TYPE_CHECKING or not IS_COMPILED:
-    Staged = ReferenceStaged
-    Streamed = ReferenceStreamed
-else:
-    from sip_node.compiled.staged_matrix import StagedMatrix as Staged
-    from sip_node.compiled.streamed_matrix import StreamedMatrix
+    def _translated(self, row: int, column: int, blocks: Blocks) -> StreamedTile:
+        form, ref = self._form(row, column), self._ref
+        strides = (form.shape[1], 1) if ref.blocked else ref.strides
+        pieces = blocks(ref.pointer + self._offset(row, column), form.shape, strides)
+        rows = layout_of(pieces[0]).rows if len(pieces) == 1 else None
+        return StreamedTile(form, pieces, rows, None)
 
-    class Streamed(StreamedMatrix):
-        """The matrix in C; see `ReferenceStreamed`."""
+    def _offset(self, row: int, column: int) -> int:
+        """The offset of a tile, in elements."""
+        ref = self._ref
+        if ref.blocked:
+            return blocked_offset(ref.shape, self._tile, row, column)
+        return row * ref.strides[0] + column * ref.strides[1]
 
-        def __init__(self, ref: Ref, tile: tuple[int, int], blocks: Blocks) -> None:
-            super().__init__(ref, tile, blocks, layout_of)
+    def _form(self, row: int, column: int) -> TileForm:
+        ref, (full_height, full_width) = self._ref, self._tile
+        height = min(full_height, ref.shape[0] - row)
+        width = min(full_width, ref.shape[1] - column)
+        form = self._forms.get((height < full_height, width < full_width))
+        if form is None:
+            form = TileForm((height, width), ref.dtype)
+            self._forms[height < full_height, width < full_width] = form
+            # The op log writes row-major strides as (), and those of a tile that has no gaps.
+            if not ref.blocked and ref.strides != (width, 1):
+                form.rows = layout_of(Operand(0, form.shape, form.element, ref.strides)).rows
+                if form.rows is not None:
+                    form.gaps = ref.strides
+        return form
 
 
 Source = Staged | Streamed
@@ -119,23 +176,3 @@ def checksum_of(data: Array | None) -> int:
     # Types that numpy does not have, such as bfloat16, have no buffer.
     plain = data.dtype.isbuiltin == 1 and data.flags.c_contiguous
     return crc32(data.data if plain else data.tobytes())
-
-
-def _block(value: Value) -> Operand:
-    """The block of a value in the form of the op log."""
-    packed = row_major(value.shape)
-    # An axis of length 1 has no stride that matters: normalise it, so that equal blocks are equal.
-    needed = zip(value.shape, value.strides, packed, strict=True)
-    strides = tuple(natural if length == 1 else stride for length, stride, natural in needed)
-    return Operand(
-        value.address, value.shape, value.dtype.name, () if strides == packed else strides
-    )
-
-
-def _tile_of(
-    ref: Ref, tile: tuple[int, int], row: int, column: int, shape: tuple[int, int]
-) -> tuple[Pointer, tuple[int, int], tuple[int, ...]]:
-    """Pointer, shape and strides of the tile at (row, column)."""
-    if ref.blocked:
-        return ref.pointer + blocked_offset(ref.shape, tile, row, column), shape, row_major(shape)
-    return ref.pointer + row * ref.strides[0] + column * ref.strides[1], shape, ref.strides

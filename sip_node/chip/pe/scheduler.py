@@ -53,7 +53,7 @@ from sip_node.chip.pe.operand_tiles import Blocks, Source, Staged, Streamed
 from sip_node.chip.pe.step_tokens import StepTokens, TokenQueue
 from sip_node.chip.pe.tile_buffers import RegisterFile, TileBuffers
 from sip_node.chip.pe.tile_dma import TileLoad, TileWrite
-from sip_node.chip.pe.tile_token import OutputTile, StepShape, TileStage, TileToken
+from sip_node.chip.pe.tile_token import OutputTile, StepShape, TileStage, TileToken, stage_of
 
 
 class Composite:
@@ -123,7 +123,7 @@ class Composite:
             shapes=self._shapes,
             sources=self._sources,
             output_of=self._output,
-            routes=(steps, (*steps, *results, self)),
+            routes=(steps, (*steps, *results, stage_of(self))),
             submitted_ps=self._submitted_ps,
             buffers=buffers.operands,
         )
@@ -259,11 +259,12 @@ class PeScheduler:
         """The stages of every step, and those that the last step of an output tile adds."""
         results = list[TileStage]()
         if gemm.bias is not None or gemm.activation is not None:
-            results.append(self._math)
+            results.append(stage_of(self._math))
         results.append(self._fetch_store.store)
         if gemm.out is not None:
             results.append(self._write)
-        return (self._load, self._fetch_store.fetch, self._gemm), tuple(results)
+        steps = (self._load, self._fetch_store.fetch, stage_of(self._gemm))
+        return steps, tuple(results)
 
 
 def _byte_ps(topology: Topology) -> Fraction:
@@ -292,7 +293,6 @@ def _step_shape(tile: Tile, step_ps: int, gemm: Gemm) -> StepShape:
         macs=prod(size),
         accumulator=accumulator.name,
         output_bytes=size.m * size.n * accumulator.itemsize,
-        inputs={},
     )
 
 

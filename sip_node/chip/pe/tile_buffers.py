@@ -4,53 +4,62 @@ Double buffering is a free list of two: a stage fills one slot while the next st
 other. A stage that finds no free slot waits, which is the back-pressure of the pipeline.
 """
 
-from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.model.tile_layout import BufferLayout, RegisterLayout
 from runtime.model.tiles import TileSize
 
 
-class ReferenceFreeList:
-    """`count` slots, by index from 0. The slot that has been free for longest is taken first.
+class FreeList:
+    """`count` slots, by index from 0, `filled` of them free. The slot that has been free for
+    longest is taken first.
 
     So slots are used in turn even where one is free all the time, as the hardware's pointers do.
     """
 
-    __slots__ = ("_count", "_when_freed", "available", "take")
+    __slots__ = ("_is_free", "_when_freed", "count", "filled", "first", "order")
 
     def __init__(self, count: int) -> None:
-        self._count = count
+        self.count = self.filled = count
+        # A ring, in which the free slots follow each other from index `first` on.
+        self.order = list(range(count))
+        self.first = 0
+        self._is_free = [True] * count
         self._when_freed: list[Callable[[], None]] = []
-        self.available = deque(range(count))
-        """The free slots, in the order in which they are taken."""
-        # The method of the queue itself: every step of a product takes three slots.
-        self.take = self.available.popleft
-        """Reserve a free slot; returns its index."""
+
+    @property
+    def available(self) -> bool:
+        """Whether a slot is free."""
+        return self.filled > 0
 
     @property
     def unused(self) -> bool:
         """Whether all slots are free."""
-        return len(self.available) == self._count
+        return self.filled == self.count
 
     def when_freed(self, callback: Callable[[], None]) -> None:
         """Call `callback` whenever a slot is freed."""
         self._when_freed.append(callback)
 
+    def take(self) -> int:
+        """Reserve a free slot; returns its index."""
+        if not self.filled:
+            raise IndexError("no slot is free")
+        index = self.order[self.first]
+        self.first = (self.first + 1) % self.count
+        self.filled -= 1
+        self._is_free[index] = False
+        return index
+
     def free(self, index: int) -> None:
         """Release a slot."""
-        assert index not in self.available, f"slot {index} is free already"
-        self.available.append(index)
+        is_taken = 0 <= index < self.count and not self._is_free[index]
+        assert is_taken, f"slot {index} is free already"
+        self.order[(self.first + self.filled) % self.count] = index
+        self.filled += 1
+        self._is_free[index] = True
         for callback in self._when_freed:
             callback()
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    FreeList = ReferenceFreeList
-else:
-    from sip_node.compiled.tile_stages import Slots as FreeList
 
 
 class RegisterFile(RegisterLayout):

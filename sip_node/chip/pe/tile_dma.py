@@ -1,77 +1,129 @@
 """The two DMA stages of a tile: memory to the scheduler's buffers in TCM, and results back."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-import numpy as np
-
-from runtime.core.compiled.choice import IS_COMPILED
+import sip_node.kernel.tile_data as tiles
 from runtime.core.trace import Operand
 from sip_node.chip.completion import Completion, all_of
-from sip_node.chip.pe.dma import PeDma
-from sip_node.chip.pe.operand_tiles import Staged, StreamedTile, TileData
+from sip_node.chip.pe.dma import DmaRequest, PeDma
+from sip_node.chip.pe.operand_tiles import StreamedTile, TileForm
 from sip_node.chip.pe.tile_buffers import TileBuffers
-from sip_node.chip.pe.tile_token import TileToken
+from sip_node.chip.pe.tile_token import TileStage, TileToken
 from sip_node.chip.strided_block import nbytes_of, part_of
-from sip_node.pdes.engine import Engine
+from sip_node.kernel.tile_data import TileData
 
-_Loaded = Callable[[TileToken, StreamedTile, Operand, Completion[bytes]], None]
+if TYPE_CHECKING:
+    from sip_node.pdes.engine import Engine
 
 
-class ReferenceTileLoad:
+class TileRead(DmaRequest):
+    """The request for a tile of one piece, operand 0 or 1 of `token`, which is read to `block`."""
+
+    __slots__ = ("block", "form", "operand", "stage", "token")
+
+    def complete(self) -> None:
+        """The bytes of the tile are in TCM."""
+        tile = tiles.loaded_tile(self.block, self.form.dtype, self.total, self.data, self.checksum)
+        self.stage.loaded(self.token, tile, self.operand)
+
+
+class TileLoad(TileStage):
     """Loads the operands of tokens to TCM. Tokens leave in the order in which they came.
 
-    The requests of several tokens are outstanding at once, and may complete in any order.
+    The requests of several tokens are outstanding at once, and may complete in any order. What the
+    READ of a tile and its records have is found once: all output tiles of its row or column read
+    it.
     """
 
-    def __init__(self, engine: Engine, dma: PeDma, buffers: TileBuffers) -> None:
-        self._engine, self._dma, self._buffers = engine, dma, buffers
-        self._loading: deque[TileToken] = deque()
+    def __init__(self, engine: "Engine", dma: PeDma, buffers: TileBuffers) -> None:
+        self._engine, self._dma = engine, dma
+        # None for a class of the user with another `read`.
+        self._pe_dma = dma if is_own(dma, "read") else None
+        self.addresses = [(buffers.a(index), buffers.b(index)) for index in range(buffers.count)]
+        self.loading: deque[TileToken] = deque()
+        # By shape and type: for each buffer and operand the block, alone as records have it.
+        self._targets: dict[tuple[tuple[int, ...], str], list[Any]] = {}
 
     def accept(self, token: TileToken) -> None:
         """Take a token that has a buffer for each operand."""
-        self._loading.append(token)
-        tile, (a, b) = token.tile, token.sources
-        if isinstance(a, Staged):
-            token.a = a.at(tile.rows, tile.depth)
-            token.loading -= 1
-        else:
-            address = self._buffers.a(token.buffer)
-            self._load(token, a.at(tile.rows, tile.depth), address, self._loaded_a)
-        if isinstance(b, Staged):
-            token.b = b.at(tile.depth, tile.columns)
-            token.loading -= 1
-        else:
-            address = self._buffers.b(token.buffer)
-            self._load(token, b.at(tile.depth, tile.columns), address, self._loaded_b)
-        if not token.loading:
-            # Both are staged, so they are ready at once.
-            self._pass_on(token)
+        self.loading.append(token)
+        self._load(token, token.tile_a, 0)
+        self._load(token, token.tile_b, 1)
 
-    def _load(self, token: TileToken, tile: StreamedTile, address: int, loaded: _Loaded) -> None:
-        """Read a tile to a buffer."""
-        block = Operand(address, tile.shape, tile.dtype.name)
-        done = partial(loaded, token, tile, block)
-        if len(tile.pieces) == 1:
-            self._dma.read(tile.pieces[0], block).then(done)
-        else:
-            _read_pieces(self._dma, tile.pieces, block, done)
+    def _load(self, token: TileToken, tile: TileData | StreamedTile, operand: int) -> None:
+        if isinstance(tile, TileData):
+            # Staged, so it is ready at once.
+            self.loaded(token, tile, operand)
+            return
+        streamed = tile
+        block = self.target(streamed.form, token.buffer, operand)
+        if self._pe_dma is not None and streamed.inputs is not None:
+            self._read(token, streamed, block, operand)
+            return
+        reading = _read_pieces(self._dma, streamed.pieces, block[0])
+        reading.then(partial(self._joined, token, streamed.form, block, operand))
 
-    def _loaded_a(
-        self, token: TileToken, tile: StreamedTile, block: Operand, read: Completion[bytes]
+    def _read(
+        self, token: TileToken, tile: StreamedTile, block: tuple[Operand], operand: int
     ) -> None:
-        token.a = _data(tile, block, read.value)
-        token.loading -= 1
-        if not token.loading:
-            self._pass_on(token)
+        """Read a tile of one piece."""
+        assert self._pe_dma is not None
+        assert tile.inputs is not None
+        if tile.sip < 0:
+            self.locate(tile)
+        request = TileRead.__new__(TileRead)
+        request.stage, request.token, request.operand = self, token, operand
+        request.form, request.block = tile.form, block
+        request.inputs, request.target, request.total = tile.inputs, block[0], tile.form.nbytes
+        self._pe_dma.read_from(request, tile.sip, tile.node, tile.address, tile.rows)
 
-    def _loaded_b(
-        self, token: TileToken, tile: StreamedTile, block: Operand, read: Completion[bytes]
+    def locate(self, tile: StreamedTile) -> None:
+        """Find the memory of a tile, or of all tiles of a matrix that is one block."""
+        assert self._pe_dma is not None
+        matrix = tile.matrix
+        if matrix is None:
+            tile.sip, tile.node = self._pe_dma.locate(tile.address)
+            return
+        if matrix.sip < 0:
+            matrix.sip, matrix.node = self._pe_dma.locate(tile.address)
+        tile.sip, tile.node = matrix.sip, matrix.node
+
+    def target(self, form: TileForm, buffer: int, operand: int) -> tuple[Operand]:
+        """The block of a buffer, alone in a tuple."""
+        targets = form.targets
+        if targets is None:
+            targets = form.targets = self._targets.setdefault(
+                (form.shape, form.element), [None] * (2 * len(self.addresses))
+            )
+        index = 2 * buffer + operand
+        target = targets[index]
+        if target is None:
+            address = self.addresses[buffer][operand]
+            target = targets[index] = (Operand(address, form.shape, form.element),)
+        return target
+
+    def _joined(
+        self,
+        token: TileToken,
+        form: TileForm,
+        block: tuple[Operand],
+        operand: int,
+        pieces: Completion[list[bytes]],
     ) -> None:
-        token.b = _data(tile, block, read.value)
+        content = b"".join(pieces.value)
+        tile = tiles.loaded_tile(block, form.dtype, form.nbytes, content, crc32(content))
+        self.loaded(token, tile, operand)
+
+    def loaded(self, token: TileToken, tile: TileData, operand: int) -> None:
+        """An operand of a token is in TCM."""
+        if operand:
+            token.b = tile
+        else:
+            token.a = tile
         token.loading -= 1
         if not token.loading:
             self._pass_on(token)
@@ -80,35 +132,60 @@ class ReferenceTileLoad:
         """The operands of a token are in TCM: it leaves behind those before it."""
         token.ready_ps = self._engine.now_ps
         # In order: a token whose data is late holds back those behind it that are complete.
-        loading = self._loading
-        while loading and not loading[0].loading:
-            loading.popleft().advance()
+        while self.loading:
+            first = self.loading[0]
+            if first.loading:
+                return
+            self.loading.popleft()
+            first.advance()
 
 
-class ReferenceTileWrite:
+class TileWriteRequest(DmaRequest):
+    """The request that writes the result of `token`, of one piece."""
+
+    __slots__ = ("stage", "token")
+
+    def complete(self) -> None:
+        """The memory has acknowledged it."""
+        self.stage.written(self.token)
+
+
+class TileWrite(TileStage):
     """Writes results from the scheduler's buffers to memory.
 
     A token leaves, and its buffer is free, when the memory has acknowledged all of the tile.
     """
 
     def __init__(self, dma: PeDma, buffers: TileBuffers) -> None:
-        self._dma, self._buffers = dma, buffers
+        self._dma, self._results = dma, buffers.results
+        # None for a class of the user with another `write`.
+        self._pe_dma = dma if is_own(dma, "write") else None
 
     def accept(self, token: TileToken) -> None:
         """Take a token whose result is in a buffer."""
         output = token.output
-        content = b"" if output.data is None else output.data.tobytes()
-        block = Operand(self._buffers.result(output.buffer), output.shape, token.gemm.dtype.name)
-        _write_pieces(self._dma, output.memory, block, content).then(partial(self._written, token))
+        assert output.stored is not None
+        if self._pe_dma is None or len(output.memory) != 1:
+            writing = _write_pieces(self._dma, output.memory, output.stored, output.content)
+            writing.then(partial(self._acknowledged, token))
+            return
+        request = TileWriteRequest.__new__(TileWriteRequest)
+        request.stage, request.token, request.data = self, token, output.content
+        request.inputs, request.target = (output.stored,), output.memory[0]
+        self._pe_dma.write_to(request)
 
-    def _written(self, token: TileToken, _acknowledged: Completion[list[bytes]]) -> None:
-        self._buffers.results.free(token.output.buffer)
+    def _acknowledged(self, token: TileToken, _pieces: Completion[list[bytes]]) -> None:
+        self.written(token)
+
+    def written(self, token: TileToken) -> None:
+        """The memory has acknowledged all of a result."""
+        self._results.free(token.output.buffer)
         token.advance()
 
 
-def _data(tile: StreamedTile, block: Operand, content: bytes) -> TileData:
-    data = np.ndarray(tile.shape, tile.dtype.numpy, content) if content else None
-    return TileData(block, tile.nbytes, data, crc32(content))
+def is_own(dma: Any, method: str) -> bool:
+    """Whether a method of a DMA engine is that of `PeDma`."""
+    return isinstance(dma, PeDma) and getattr(type(dma), method) is getattr(PeDma, method)
 
 
 def _write_pieces(
@@ -124,44 +201,11 @@ def _write_pieces(
     return all_of(writes)
 
 
-def _read_pieces(
-    dma: PeDma,
-    pieces: Sequence[Operand],
-    block: Operand,
-    done: Callable[[Completion[bytes]], None],
-) -> None:
+def _read_pieces(dma: PeDma, pieces: Sequence[Operand], block: Operand) -> Completion[list[bytes]]:
     """Read physical blocks one behind the other to a block in TCM."""
     reads, offset = list[Completion[bytes]](), 0
     for piece in pieces:
         nbytes = nbytes_of(piece)
         reads.append(dma.read(piece, part_of(block, offset, nbytes)))
         offset += nbytes
-    all_of(reads).then(partial(_join, done))
-
-
-def _join(loaded: Callable[[Completion[bytes]], None], pieces: Completion[list[bytes]]) -> None:
-    whole: Completion[bytes] = Completion()
-    whole.complete(b"".join(pieces.value))
-    loaded(whole)
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    TileLoad = ReferenceTileLoad
-    TileWrite = ReferenceTileWrite
-else:
-    from sip_node.compiled.tile_loads import LoadStage
-    from sip_node.compiled.tile_results import WriteStage
-
-    class TileLoad(LoadStage):
-        """The stage in C; see `ReferenceTileLoad`."""
-
-        def __init__(self, engine: Engine, dma: PeDma, buffers: TileBuffers) -> None:
-            addresses = [(buffers.a(each), buffers.b(each)) for each in range(buffers.count)]
-            pieces = partial(_read_pieces, dma)
-            super().__init__(engine, dma, addresses, _data, pieces)
-
-    class TileWrite(WriteStage):
-        """The stage in C; see `ReferenceTileWrite`."""
-
-        def __init__(self, dma: PeDma, buffers: TileBuffers) -> None:
-            super().__init__(dma, buffers, partial(_write_pieces, dma))
+    return all_of(reads)

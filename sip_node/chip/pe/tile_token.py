@@ -1,118 +1,191 @@
 """One step of a matrix product on its route through the engines of a PE."""
 
-from typing import TYPE_CHECKING, Protocol
+from collections import deque
+from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.trace import Operand
 from runtime.language.gemm import Gemm
-from runtime.language.value import Array
-from runtime.model.tiles import Tile, TileSize
-from sip_node.chip.pe.operand_tiles import NOT_LOADED, Source, TileData
+from runtime.model.tiles import Span, Tile, TileSize
 from sip_node.chip.pe.tile_buffers import RegisterFile
+from sip_node.kernel.component import Component
+from sip_node.kernel.tile_data import TileData, TileSums
+
+if TYPE_CHECKING:
+    from sip_node.chip.pe.context import PeContext
+    from sip_node.chip.pe.operand_tiles import StreamedTile
 
 
-class TileStage(Protocol):
+class TileStage:
     """An engine that tokens pass."""
+
+    __slots__ = ()
 
     def accept(self, token: "TileToken") -> None:
         """Take a token; call `token.advance()` when the work on it is done."""
-        ...
+        raise NotImplementedError(type(self).__name__)
 
 
-class ReferenceOutputTile(Struct):
+class ForeignStage(TileStage):
+    """An engine of a class that is none, with an `accept` of its own."""
+
+    __slots__ = ("_stage",)
+
+    def __init__(self, stage: Any) -> None:
+        self._stage = stage
+
+    def accept(self, token: "TileToken") -> None:
+        """Pass a token on."""
+        self._stage.accept(token)
+
+
+def stage_of(engine: Any) -> TileStage:
+    """An engine as a stage of a route."""
+    return engine if isinstance(engine, TileStage) else ForeignStage(engine)
+
+
+class SerialStage(TileStage):
+    """A stage that serves one token at a time, in their order.
+
+    A derived class defines `begin`, which is called whenever the first of `waiting` may be served,
+    and `end`, which is called at the time that `begin` has given to `ends_at`. It is busy between.
+    """
+
+    def __init__(self, context: "PeContext") -> None:
+        at = context.coordinates
+        self.engine, self._log, self._cube, self._pe = context.engine, context.log, at.cube, at.pe
+        self.waiting: deque[TileToken] = deque()
+        self.is_busy = False
+        self.events = StageEvents(self)
+
+    def accept(self, token: "TileToken") -> None:
+        """Take a token."""
+        token.arrived_ps = self.engine.now_ps
+        self.waiting.append(token)
+        self.begin()
+
+    def ends_at(self, time_ps: int, token: "TileToken") -> None:
+        """Call `end` at a time."""
+        self.events.later(time_ps, 0, token)
+
+    def begin(self) -> None:
+        """Serve the next token, if there is one and all that it needs is free."""
+        raise NotImplementedError(type(self).__name__)
+
+    def end(self, token: "TileToken") -> None:
+        """The work on a token is done."""
+        raise NotImplementedError(type(self).__name__)
+
+
+class StageEvents(Component):
+    """The ends of the work of a stage."""
+
+    __slots__ = ("_stage",)
+
+    def __init__(self, stage: SerialStage) -> None:
+        self.join(stage.engine)
+        self._stage = stage
+
+    def proceed(self, step: int, subject: Any) -> None:  # noqa: ARG002 - there is one
+        """End the work on a token."""
+        token: TileToken = subject
+        self._stage.end(token)
+
+
+class OutputTile(TileSums):
     """One tile of the result. The steps of its depth add to the same accumulator.
 
     `accumulator` is None until the tile has one. `start` is the initial value of the sum, None for
     zeros; `bias` is fetched with the last step, into row `bias_row` of the registers. `data` is the
-    sum, and in the end the result. It is stored to `target`, a part of a value in TCM. Where that
-    is None it is stored to the scheduler's result buffer `buffer`, and written to `memory`.
+    sum, and in the end the result, with the bytes `content`. It is stored to `target`, a part of a
+    value in TCM. Where that is None it is stored to the scheduler's result buffer `buffer`, the
+    block `stored`, and written to `memory`.
     """
 
-    shape: tuple[int, int]
-    start: TileData | None
-    bias: TileData | None
-    target: Operand | None
-    memory: list[Operand]
-    accumulator: int | None = None
-    address: int = 0
-    bias_row: int = 0
-    buffer: int = 0
-    data: Array | None = None
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        start: TileData | None,
+        bias: TileData | None,
+        target: Operand | None,
+        memory: list[Operand],
+    ) -> None:
+        super().__init__(shape)
+        self.start, self.bias, self.target, self.memory = start, bias, target, memory
+        self.accumulator: int | None = None
+        self.address = self.bias_row = self.buffer = 0
+        self.stored: Operand | None = None
+        self.content = b""
 
     def take_accumulator(self, registers: RegisterFile) -> None:
         """Reserve a free accumulator."""
-        self.accumulator = registers.accumulators.take()
-        self.address = registers.accumulator(self.accumulator)
+        self.accumulator = index = registers.accumulators.take()
+        self.address = registers.accumulator(index)
 
     def registers(self, dtype: str) -> Operand:
         """The accumulator as an operand."""
         return Operand(self.address, self.shape, dtype)
 
 
-class ReferenceStepShape(Struct):
+class StepShape:
     """What the steps of a product have in common that have one size and are, or are not, the last
     ones of an output tile.
 
     `step_ps` is the time that each takes in the GEMM engine. The accumulator has `output_bytes`, of
-    elements of type `accumulator`. `inputs` is what a step reads, by its register set and the
-    address of its accumulator (-1 for a sum that begins with it).
+    elements of type `accumulator`. `inputs` is what a step reads, by its register set and its
+    accumulator, None for a sum that begins with it.
     """
 
-    size: TileSize
-    step_ps: int
-    macs: int
-    accumulator: str
-    output_bytes: int
-    inputs: dict[tuple[int, int], tuple[Operand, ...]]
+    def __init__(
+        self, *, size: TileSize, step_ps: int, macs: int, accumulator: str, output_bytes: int
+    ) -> None:
+        self.size, self.step_ps, self.macs = size, step_ps, macs
+        self.accumulator, self.output_bytes = accumulator, output_bytes
+        self.inputs: dict[tuple[int, int | None], tuple[Operand, ...]] = {}
 
 
-class ReferenceTileToken(Struct):
+class TileToken:
     """A step. It carries its route: a stage that has done its work calls `advance`.
 
-    `a` and `b` are its operands once they are in TCM, `loading` is the number of those that are
-    not. `buffer` is the index of the scheduler's buffers for them, `registers` that of the
-    register set that they are fetched to.
+    `tile_a` and `tile_b` are its operands. `a` and `b` are these once they are in TCM, `loading` is
+    the number of those that are not. `buffer` is the index of the scheduler's buffers for them,
+    `registers` that of the register set that they are fetched to. `index` is the number of the step
+    in its product.
 
-    The times are for the stalls of the GEMM engine (`stall_before` draws them): the submission of
-    the product, operands in TCM, fetch port and register set free for this step, its turn there
-    but for an accumulator, begin of its fetch, end of its fetch. It came to its present stage at
+    The times are for the stalls of the GEMM engine, which draws them: the submission of the
+    product, operands in TCM, fetch port and register set free for this step, its turn there but for
+    an accumulator, begin of its fetch, end of its fetch. It came to its present stage at
     `arrived_ps`.
+
+    `StepTokens` makes it.
     """
 
-    gemm: Gemm
-    tile: Tile
-    shape: "StepShape"
-    sources: tuple[Source, Source]
-    output: "OutputTile"
-    route: tuple[TileStage, ...]
-    submitted_ps: int
-    buffer: int
-    arrived_ps: int = 0
-    passed: int = 0
-    a: TileData = NOT_LOADED
-    b: TileData = NOT_LOADED
-    loading: int = 2
-    registers: int = 0
-    ready_ps: int = 0
-    open_ps: int = 0
-    turn_ps: int = 0
-    fetch_ps: int = 0
-    fetched_ps: int = 0
+    def __init__(self) -> None:
+        self.gemm: Gemm
+        self.shape: StepShape
+        self.output: OutputTile
+        self.route: tuple[TileStage, ...] = ()
+        self.rows: Span = (0, 0)
+        self.depth: Span = (0, 0)
+        self.columns: Span = (0, 0)
+        self.first = self.last = False
+        self.tile_a: TileData | StreamedTile
+        self.tile_b: TileData | StreamedTile
+        self.a: TileData | None = None
+        self.b: TileData | None = None
+        self.loading = 2
+        self.index = self.buffer = self.registers = self.passed = 0
+        self.submitted_ps = self.arrived_ps = self.ready_ps = self.open_ps = 0
+        self.turn_ps = self.fetch_ps = self.fetched_ps = 0
+
+    @property
+    def tile(self) -> Tile:
+        """The step as a `Tile`."""
+        return Tile(self.rows, self.depth, self.columns, self.first, self.last)
 
     def advance(self) -> None:
         """Go to the next stage of the route, if there is one."""
         passed = self.passed
         if passed < len(self.route):
             self.passed = passed + 1
-            self.route[passed].accept(self)
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    TileToken = ReferenceTileToken
-    OutputTile = ReferenceOutputTile
-    StepShape = ReferenceStepShape
-else:
-    from sip_node.compiled.tile_token import OutputTile, StepShape
-    from sip_node.compiled.tile_token import Token as TileToken
+            stage = self.route[passed]
+            stage.accept(self)

@@ -1,6 +1,5 @@
 """The matrix engine: the duration of a step, and the causes of idle time before it."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ from runtime.language.value import Value
 from runtime.model.placement import ONE_PE
 from runtime.model.tiles import Tile
 from runtime.model.topology import parse_topology
-from sip_node.chip.pe.gemm import Stall, stall_before
+from sip_node.chip.pe.gemm import stall_before
+from sip_node.chip.pe.tile_token import TileToken
 from sip_node.local_run import simulate
 from tests.support.products import ONE_PE as ONE_PE_CHIP
 from tests.support.products import Product, measure
@@ -59,32 +59,35 @@ def test_systolic_os_goes_over_a_tile_larger_than_its_array_in_passes(
     )
 
 
-def token(**times_ps: int) -> Any:
+def token(**times_ps: int) -> TileToken:
     """A token with the times that decide about stalls; the engine is free from 100 ps on."""
     times = {"submitted": 0, "open": 100, "ready": 0, "turn": 100, "fetch": 100, "fetched": 100}
-    return SimpleNamespace(**{f"{name}_ps": time for name, time in (times | times_ps).items()})
+    made = TileToken()
+    for name, time_ps in (times | times_ps).items():
+        setattr(made, f"{name}_ps", time_ps)
+    return made
 
 
 @pytest.mark.parametrize(
     ("times", "stall"),
     [
         # Operands 30 ps late, fetched in 20 ps.
-        ({"ready": 130, "turn": 130, "fetch": 130, "fetched": 150}, Stall(30, 20, 0)),
+        ({"ready": 130, "turn": 130, "fetch": 130, "fetched": 150}, (30, 20, 0)),
         # Operands in time, fetched in 50 ps.
-        ({"fetched": 150}, Stall(0, 50, 0)),
+        ({"fetched": 150}, (0, 50, 0)),
         # In registers before the engine was free: only an accumulator can be missing.
-        ({"open": 20, "turn": 20, "fetch": 20, "fetched": 40}, Stall(0, 0, 50)),
+        ({"open": 20, "turn": 20, "fetch": 20, "fetched": 40}, (0, 0, 50)),
         # The fetch itself waited 40 ps for an accumulator.
-        ({"fetch": 140, "fetched": 150}, Stall(0, 10, 40)),
+        ({"fetch": 140, "fetched": 150}, (0, 10, 40)),
         # Operands late before the product was submitted are not late.
         (
             {"submitted": 110, "ready": 120, "turn": 120, "fetch": 120, "fetched": 150},
-            Stall(10, 30, 0),
+            (10, 30, 0),
         ),
     ],
 )
 def test_idle_time_is_attributed_to_the_latest_cause_first(
-    times: dict[str, int], stall: Stall
+    times: dict[str, int], stall: tuple[int, int, int]
 ) -> None:
     late = token(**times)
     assert stall_before(late, max(100, late.submitted_ps), 150) == stall

@@ -1,4 +1,4 @@
-"""A matrix in memory: the physical blocks of its tiles, from both cores."""
+"""A matrix in memory: the physical blocks of its tiles."""
 
 from types import SimpleNamespace
 from typing import Any, cast
@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from runtime.core.dtypes import float16
 from runtime.core.requests import Extent
-from runtime.language.value import Pointer, Ref
+from runtime.language.value import Pointer, Ref, row_major
+from runtime.model.tiles import blocked_offset
 from sip_node.chip.extent_run import ExtentRun
 from sip_node.chip.pe.mmu import PeMmu
-from sip_node.chip.pe.operand_tiles import ReferenceStreamed, Streamed
+from sip_node.chip.pe.operand_tiles import Streamed
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_memory import KernelMemory
 from tests.support.topologies import small
@@ -33,24 +34,25 @@ def memory_of(*cuts: int) -> KernelMemory:
 
 
 @given(LENGTHS, LENGTHS, LENGTHS, LENGTHS, st.integers(0, 3), st.booleans(), st.data())
-def test_the_tiles_of_a_matrix_are_the_blocks_of_the_reference(
+def test_a_tile_has_the_blocks_to_which_it_is_translated_alone(
     rows: int, columns: int, height: int, width: int, gap: int, blocked: bool, data: st.DataObject
 ) -> None:
     pitch = columns + (0 if blocked else gap)
     cuts = data.draw(st.lists(st.integers(1, rows * pitch).map(lambda cut: 2 * cut), max_size=2))
     ref = Ref(Pointer(BASE, float16), (rows, columns), (pitch, 1), blocked)
     blocks = memory_of(*cuts).translate
-    reference, twin = (kind(ref, (height, width), blocks) for kind in (ReferenceStreamed, Streamed))
+    matrix = Streamed(ref, (height, width), blocks)
     for row in range(0, rows, height):
         for column in range(0, columns, width):
-            spans = (
-                (row, min(row + height, rows)),
-                (column, min(column + width, columns)),
-            )
-            expected, found = reference.at(*spans), twin.at(*spans)
-            assert expected.pieces == found.pieces
-            assert (expected.shape, expected.nbytes) == (found.shape, found.nbytes)
-            assert expected.dtype == found.dtype
+            ends = min(row + height, rows), min(column + width, columns)
+            shape, strides = (ends[0] - row, ends[1] - column), ref.strides
+            offset = row * pitch + column
+            if blocked:
+                offset, strides = blocked_offset(ref.shape, (height, width), row, column), None
+            expected = blocks(ref.pointer + offset, shape, strides or row_major(shape))
+            tile = matrix.at((row, ends[0]), (column, ends[1]))
+            assert tile.pieces == expected
+            assert (tile.form.shape, tile.form.nbytes) == (shape, 2 * shape[0] * shape[1])
 
 
 def test_bytes_between_the_rows_of_a_matrix_need_not_be_mapped() -> None:

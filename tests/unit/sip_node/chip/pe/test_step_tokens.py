@@ -1,4 +1,4 @@
-"""The tokens of a product: their order, what they share, and the same from both cores."""
+"""The tokens of a product: their order, and what they share."""
 
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,9 +10,10 @@ from runtime.core.dtypes import float16
 from runtime.language.value import Value
 from runtime.model.tiles import Span, TilePlan, TileSize
 from sip_node.chip.pe.operand_tiles import Staged
-from sip_node.chip.pe.step_tokens import ReferenceStepTokens, StepTokens
+from sip_node.chip.pe.step_tokens import StepTokens
 from sip_node.chip.pe.tile_buffers import FreeList
 from sip_node.chip.pe.tile_dma import TileLoad
+from sip_node.chip.pe.tile_token import OutputTile, StepShape
 from sip_node.pdes.engine import Engine
 
 LENGTHS = st.integers(1, 9)
@@ -23,29 +24,37 @@ def staged(rows: int, columns: int) -> Staged:
     return Staged(Value((rows, columns), float16, None, 4096))
 
 
-def tokens_of(plan: TilePlan, tokens: type[Any], buffers: FreeList, outputs: list[Any]) -> Any:
-    """The tokens of a plan; adds its output tiles to `outputs` as they are made."""
+def shape_of(size: TileSize, *, last: bool) -> StepShape:
+    """A shape with `last` as its time."""
+    return StepShape(size=size, step_ps=int(last), macs=0, accumulator="f32", output_bytes=0)
 
-    def output_of(rows: Span, columns: Span) -> Any:
-        outputs.append(SimpleNamespace(rows=rows, columns=columns))
-        return outputs[-1]
 
-    return tokens(
-        gemm=None,
+def tokens_of(plan: TilePlan, buffers: FreeList, outputs: list[Any]) -> Any:
+    """The tokens of a plan; adds its output tiles, with their spans, to `outputs`."""
+
+    def output_of(rows: Span, columns: Span) -> OutputTile:
+        output = OutputTile((rows[1] - rows[0], columns[1] - columns[0]), None, None, None, [])
+        outputs.append((output, rows, columns))
+        return output
+
+    return StepTokens(
+        gemm=cast("Any", None),
         plan=plan,
-        shapes={(tile.size, tile.last): (tile.size, tile.last) for tile, _ in plan.kinds()},
+        shapes={
+            (tile.size, tile.last): shape_of(tile.size, last=tile.last) for tile, _ in plan.kinds()
+        },
         sources=(staged(plan.m, plan.k), staged(plan.k, plan.n)),
         output_of=output_of,
-        routes=(("step",), ("step", "result")),
+        routes=cast("Any", (("step",), ("step", "result"))),
         submitted_ps=7,
         buffers=buffers,
     )
 
 
-def steps_of(plan: TilePlan, tokens: type[Any]) -> tuple[list[Any], list[Any]]:
+def steps_of(plan: TilePlan) -> tuple[list[Any], list[Any]]:
     """(all tokens of a plan, its output tiles)."""
     outputs: list[Any] = []
-    return list(tokens_of(plan, tokens, FreeList(plan.tiles), outputs)), outputs
+    return list(tokens_of(plan, FreeList(plan.tiles), outputs)), outputs
 
 
 @given(LENGTHS, LENGTHS, LENGTHS, LENGTHS, LENGTHS, LENGTHS)
@@ -53,23 +62,27 @@ def test_a_token_for_each_step_in_the_order_of_the_plan(
     m: int, k: int, n: int, tile_m: int, tile_k: int, tile_n: int
 ) -> None:
     plan = TilePlan(m, k, n, TileSize(tile_m, tile_k, tile_n))
-    tokens, outputs = steps_of(plan, StepTokens)
+    tokens, outputs = steps_of(plan)
     steps = list(plan)
     assert [token.tile for token in tokens] == steps
     assert [token.buffer for token in tokens] == list(range(len(steps)))
-    assert all(token.shape == (token.tile.size, token.tile.last) for token in tokens)
+    assert all(
+        (token.shape.size, token.shape.step_ps) == (token.tile.size, token.tile.last)
+        for token in tokens
+    )
     assert all(("result" in token.route) == token.tile.last for token in tokens)
     assert {(token.submitted_ps, token.loading) for token in tokens} == {(7, 2)}
     # An output tile is made with its first step, and shared by all of its depth.
     assert len(outputs) == plan.output_tiles
+    spans = {id(output): spans for output, *spans in outputs}
     for token in tokens:
-        assert (token.output.rows, token.output.columns) == (token.tile.rows, token.tile.columns)
+        assert spans[id(token.output)] == [token.tile.rows, token.tile.columns]
 
 
 def test_no_buffer_is_taken_after_the_last_step() -> None:
     buffers = FreeList(2)
     plan = TilePlan(2, 2, 2, TileSize(2, 2, 2))
-    tokens = tokens_of(plan, StepTokens, buffers, [])
+    tokens = tokens_of(plan, buffers, [])
     next(tokens)
     assert next(tokens, None) is None
     assert next(tokens, None) is None
@@ -81,7 +94,7 @@ def test_a_step_is_loaded_with_the_tiles_of_its_spans(
     m: int, k: int, n: int, tile_m: int, tile_k: int, tile_n: int
 ) -> None:
     plan = TilePlan(m, k, n, TileSize(tile_m, tile_k, tile_n))
-    tokens, _ = steps_of(plan, StepTokens)
+    tokens, _ = steps_of(plan)
     no_dma, no_buffers = (
         cast("Any", SimpleNamespace(read=None)),
         cast("Any", SimpleNamespace(count=0)),
@@ -92,13 +105,4 @@ def test_a_step_is_loaded_with_the_tiles_of_its_spans(
         load.accept(token)
         rows, depth, columns = token.tile.rows, token.tile.depth, token.tile.columns
         a, b = staged(m, k).at(rows, depth), staged(k, n).at(depth, columns)
-        assert (token.a.block, token.b.block) == (a.block, b.block)
-
-
-def test_both_cores_give_the_tokens_by_one_interface() -> None:
-    plan = TilePlan(5, 3, 4, TileSize(2, 2, 2))
-    reference, _ = steps_of(plan, ReferenceStepTokens)
-    tokens, _ = steps_of(plan, StepTokens)
-    assert [(each.tile, each.buffer, each.route) for each in reference] == [
-        (each.tile, each.buffer, each.route) for each in tokens
-    ]
+        assert (token.a.inputs, token.b.inputs) == (a.inputs, b.inputs)

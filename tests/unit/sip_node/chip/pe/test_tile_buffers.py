@@ -1,4 +1,8 @@
+from collections import deque
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runtime.model.tiles import TileSize
 from sip_node.chip.pe.tile_buffers import FreeList, RegisterFile, TileBuffers
@@ -20,10 +24,33 @@ def test_a_waiter_is_called_when_a_slot_is_freed() -> None:
     assert seen == [0]
 
 
-def test_a_slot_is_freed_once() -> None:
-    slots = FreeList(2)
-    with pytest.raises(AssertionError, match="slot 1 is free already"):
-        slots.free(1)
+@given(st.integers(1, 5), st.lists(st.integers(0, 9), max_size=40))
+def test_the_slot_that_has_been_free_for_longest_is_taken_first(
+    count: int, choices: list[int]
+) -> None:
+    slots, free, taken = FreeList(count), deque(range(count)), list[int]()
+    for choice in choices:
+        # Even numbers take a slot while one is free, odd numbers free one of those taken.
+        if choice % 2 == 0 and free:
+            taken.append(slots.take())
+            assert taken[-1] == free.popleft()
+        elif taken:
+            free.append(taken.pop(choice % len(taken)))
+            slots.free(free[-1])
+        assert (slots.available, slots.unused) == (bool(free), len(free) == count)
+
+
+def test_no_more_slots_are_taken_than_there_are() -> None:
+    slots = FreeList(1)
+    slots.take()
+    with pytest.raises(IndexError, match="no slot is free"):
+        slots.take()
+
+
+@pytest.mark.parametrize("index", [0, 1, -1])
+def test_only_a_slot_that_is_taken_is_freed(index: int) -> None:
+    with pytest.raises(AssertionError, match=f"slot {index} is free already"):
+        FreeList(1).free(index)
 
 
 @pytest.mark.parametrize("kind", ["sets", "accumulators", "biases"])

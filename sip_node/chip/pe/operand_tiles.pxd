@@ -1,0 +1,51 @@
+"""The C types of operand_tiles.py."""
+
+cimport cython
+
+cimport sip_node.kernel.tile_data as tiles
+from sip_node.kernel.tile_data cimport TileData
+
+
+cdef class Staged:
+    cdef object _value
+    cdef dict _tiles
+
+    cpdef TileData at(self, tuple rows, tuple columns)
+    cdef TileData _cut(self, tuple rows, tuple columns)
+
+
+cdef class TileForm:
+    cdef readonly tuple shape
+    cdef readonly object dtype
+    cdef readonly str element
+    cdef readonly long long nbytes
+    cdef tuple gaps
+    cdef object rows
+    cdef list targets
+
+
+cdef class StreamedTile:
+    cdef readonly TileForm form
+    cdef readonly list pieces
+    cdef tuple inputs
+    cdef long long address
+    cdef object rows
+    cdef int sip, node
+    cdef Streamed matrix
+
+
+cdef class Streamed:
+    cdef object _ref
+    cdef tuple _tile
+    cdef dict _forms, _tiles
+    cdef long long _base, _elements
+    cdef int sip, node
+
+    @cython.locals(form=TileForm)
+    cpdef StreamedTile at(self, tuple rows, tuple columns)
+    cdef long long _whole(self, object blocks) except? -2
+    @cython.locals(form=TileForm)
+    cdef StreamedTile _translated(self, long long row, long long column, object blocks)
+    cdef long long _offset(self, long long row, long long column) except? -2
+    @cython.locals(form=TileForm)
+    cdef TileForm _form(self, long long row, long long column)
