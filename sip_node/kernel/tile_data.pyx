@@ -5,11 +5,9 @@ The product of two tiles of float16 or float32 is numpy's, in float64, so its bi
 than the product.
 """
 
-from cpython.buffer cimport (
-    PyBUF_C_CONTIGUOUS, PyBUF_STRIDES, PyBuffer_Release, PyObject_GetBuffer,
-)
+from cpython.buffer cimport PyBUF_C_CONTIGUOUS, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint16_t
 from libc.string cimport memcpy
 from zlib import crc32
@@ -198,42 +196,12 @@ cpdef TileData cut_tile(
     object block, object dtype, long long nbytes, object data, Py_ssize_t row, Py_ssize_t column
 ):
     cdef bytes content = b""
-    cdef Py_ssize_t height, width
-    height, width = block.shape
-    if data is not None and dtype.numpy.isbuiltin == 1:
-        content = elements_of(data, row, column, height, width)
-    elif data is not None:
-        # Types that numpy does not have, such as bfloat16, have no buffer.
+    if data is not None:
+        height, width = block.shape
         content = data[row : row + height, column : column + width].tobytes()
     return loaded_tile(
         (block,), dtype, nbytes, content, crc32_of(PyBytes_AS_STRING(content), len(content))
     )
-
-
-cdef bytes elements_of(
-    object data, Py_ssize_t row, Py_ssize_t column, Py_ssize_t height, Py_ssize_t width
-):
-    """The elements of a part of a matrix in row-major order."""
-    cdef Py_buffer buffer
-    cdef const char *start
-    cdef Py_ssize_t index, each, item
-    cdef bytes content
-    cdef char *to
-    PyObject_GetBuffer(data, &buffer, PyBUF_STRIDES)
-    item = buffer.itemsize
-    content = PyBytes_FromStringAndSize(NULL, height * width * item)
-    to = PyBytes_AS_STRING(content)
-    start = <const char *> buffer.buf + row * buffer.strides[0] + column * buffer.strides[1]
-    for index in range(height):
-        if buffer.strides[1] == item:
-            memcpy(to, start, width * item)
-        else:
-            for each in range(width):
-                memcpy(to + each * item, start + each * buffer.strides[1], item)
-        to += width * item
-        start += buffer.strides[0]
-    PyBuffer_Release(&buffer)
-    return content
 
 
 cdef WideTiles wide_for(Py_ssize_t m, Py_ssize_t k, Py_ssize_t n):
