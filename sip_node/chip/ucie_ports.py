@@ -13,14 +13,14 @@ from sip_node.chip.fabric.stalled import StalledPacket
 from sip_node.chip.link_egress import LinkEgress, LinkEnd
 from sip_node.chip.run_block import RunBlock
 from sip_node.compiled import approach
-from sip_node.kernel import crossing_events
-from sip_node.kernel.component import Endpoint
+from sip_node.kernel.component import Component
 from sip_node.kernel.outlet import Outlet
-from sip_node.pdes.engine import NORMAL
 from sip_node.pdes.inbox import Inbox
 
+_SWITCHED = 0
 
-class UciePorts(Endpoint):
+
+class UciePorts(Component):
     """The endpoint at the IO NoC for packets to other SIPs, and the origin of packets from them.
 
     A packet whose head is at the IO NoC reserves the link of the next hop and enters the inbox of
@@ -30,7 +30,8 @@ class UciePorts(Endpoint):
     """
 
     def __init__(self, chip: ChipContext) -> None:
-        self._chip, self.engine, self._sip = chip, chip.engine, chip.sip
+        self.join(chip.engine)
+        self._chip, self._sip = chip, chip.sip
         self._outlet = Outlet(chip.fabric, chip.graph.io_noc)
         self._send_bounds, self._senders = chip.send_bounds, chip.send_bounds.in_flight
         sips, ports = chip.sips, chip.components.links
@@ -56,7 +57,6 @@ class UciePorts(Endpoint):
             for target in range(sips.sips)
         ]
         self._switch_port = ports["switch"]("switch.out", bw_gbs) if switched else None
-        self._number = crossing_events.enlist(chip.engine, self)
         # Where crossings are foreseen.
         self._lookout = None
         # In a run with records: of the transfers with packets to come, those in this SIP.
@@ -173,11 +173,12 @@ class UciePorts(Endpoint):
             waited_ps = packet.train.at_link(PORT, now_ps, start_ps, port.tail_ps)
             if waited_ps:
                 packet.queued(waited_ps, port.name)
-        crossing_events.schedule(self.engine, self._number, start_ps, NORMAL, port.tail_ps, packet)
+        self.later(start_ps, _SWITCHED, (packet, port.tail_ps))
 
-    def act(self, event: crossing_events.ActorEvent, subject: Packet) -> None:
+    def proceed(self, step: int, subject: tuple[Packet, int]) -> None:  # noqa: ARG002 - it has one
         """A packet has passed the port of the switch."""
-        self._enter(subject, event.tail_ps)
+        packet, tail_ps = subject
+        self._enter(packet, tail_ps)
 
     def _enter_train(self, packet: Packet, trains: dict[FabricTransfer, PacketTrain]) -> None:
         """What a packet queues from now on belongs to this SIP."""
