@@ -8,13 +8,14 @@ import pytest
 from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.pdes.engine import ReferenceEngine
 from tests.support.cores import COMPILED, REFERENCE
+from tests.support.random_accesses import AccessWorld
 from tests.support.random_machines import Machine
 from tests.support.random_transfers import TransferWorld
 from tests.support.two_modes import differing
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="the compiled core does not run")
 
-MACHINES, TRANSFER_WORLDS = 600, 150
+MACHINES, MEMORIES, TRANSFER_WORLDS = 600, 60, 150
 
 
 class NewestFirst(ReferenceEngine):
@@ -36,6 +37,14 @@ def test_both_cores_give_the_same_order_on_random_machines() -> None:
 def test_a_wrong_rule_for_ties_is_seen() -> None:
     wrong = REFERENCE._replace(engine=NewestFirst)
     assert any(Machine(wrong, seed).run() != Machine(COMPILED, seed).run() for seed in range(5))
+
+
+def test_random_accesses_are_served_alike_in_both_modes() -> None:
+    assert differing("tests.support.random_accesses", 0, MEMORIES) == []
+
+
+def test_random_accesses_are_many() -> None:
+    assert sum(len(AccessWorld(seed).run()) for seed in range(MEMORIES)) > 50 * MEMORIES
 
 
 def test_random_transfers_move_alike_in_both_modes() -> None:
