@@ -2,12 +2,12 @@
 
 cimport cython
 
+from sip_node.chip cimport approach
 from sip_node.chip.fabric cimport packet as packets
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.chip.fabric.packet_train cimport PacketTrain
 from sip_node.chip.link_egress cimport LinkEgress, LinkEnd
 from sip_node.chip.run_block cimport RunBlock
-from sip_node.compiled cimport approach
 from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.kernel.component cimport Component
 from sip_node.kernel.outlet cimport Outlet
@@ -25,7 +25,6 @@ cdef class UciePorts(Component):
     cdef list _egress_to
     cdef FifoServer _switch_port
     cdef dict _trains
-    cdef approach.Lookout _lookout
     cdef PortInbox _inbox
 
     cpdef void accept(self, Packet packet, long long tail_ps) except *

@@ -3,16 +3,17 @@
 from collections.abc import Iterator, Mapping
 
 from runtime.core.simtime import ps_from_ns
+from sip_node.chip import approach
 from sip_node.chip.command_bounds import AnswerLink
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric import packet as packets
+from sip_node.chip.fabric.hops import Hops
 from sip_node.chip.fabric.packet import FabricTransfer, Packet
 from sip_node.chip.fabric.packet_train import PORT, PacketTrain, QueueTimes
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fabric.stalled import StalledPacket
 from sip_node.chip.link_egress import LinkEgress, LinkEnd
 from sip_node.chip.run_block import RunBlock
-from sip_node.compiled import approach
 from sip_node.kernel.component import Component
 from sip_node.kernel.outlet import Outlet
 from sip_node.pdes.inbox import Inbox
@@ -57,8 +58,6 @@ class UciePorts(Component):
             for target in range(sips.sips)
         ]
         self._switch_port = ports["switch"]("switch.out", bw_gbs) if switched else None
-        # Where crossings are foreseen.
-        self._lookout = None
         # In a run with records: of the transfers with packets to come, those in this SIP.
         self._trains: dict[FabricTransfer, PacketTrain] | None = None
         if chip.loads is not None:
@@ -89,12 +88,12 @@ class UciePorts(Component):
 
     def foresee(self) -> None:
         """Let packets that are certain to leave enter their messages before they cross."""
-        chip = self._chip
-        self._lookout = approach.watch(chip.fabric, self._egress_to)
-        if self._lookout is not None:
+        chip, fabric = self._chip, self._chip.fabric
+        # With credits, nothing is foreseen.
+        if isinstance(fabric, Hops) and approach.watch(fabric.lookout, self._egress_to):
             chip.send_bounds.look_out(
-                self._lookout,
-                lambda pe: approach.last_link(chip.fabric, chip.graph.pe(*pe)),
+                fabric.lookout,
+                lambda pe: fabric.approach(chip.graph.pe(*pe)),
                 _answer_links(chip),
             )
 
@@ -110,12 +109,12 @@ class UciePorts(Component):
     def cross(self, packet: Packet, tail_ps: int) -> int:
         """Send a packet over its next link; returns the time when its tail has left."""
         sip = packet.transfer.sip
-        if not approach.is_foreseen(packet):
+        if packet.approach is None:
             sender = self._senders[sip]
             sender.entered(packet.entrance_ps)
         egress = self._egress_to[sip]
         assert egress is not None, "the packet is for another SIP"
-        return approach.cross(self._lookout, egress, packet, tail_ps)
+        return approach.cross(egress, packet, tail_ps)
 
     @property
     def end(self) -> LinkEnd:
@@ -211,6 +210,7 @@ class PortEnd(LinkEnd):
     """The end of the links from the neighbours of one LP."""
 
     def __init__(self, ports: UciePorts) -> None:
+        super().__init__(takes_early=False)
         self._ports = ports
 
     def arrive(self, head_ps: int, source: int, seq: int, tail_ps: int, packet: Packet) -> None:

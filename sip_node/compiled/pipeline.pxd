@@ -1,7 +1,7 @@
 """The parts that the steps of a product pass: see pipeline.pyx."""
 
 from sip_node.chip.pe.dma cimport PeDma
-from sip_node.compiled.hops cimport Hops
+from sip_node.chip.fabric.hops cimport Hops
 from sip_node.compiled.step_tokens cimport TokenSource
 from sip_node.compiled.tile_loads cimport LoadStage
 from sip_node.compiled.tile_results cimport StoreStage

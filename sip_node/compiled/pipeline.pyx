@@ -2,7 +2,7 @@
 
 from sip_node.chip.pe.dma cimport PeDma
 from sip_node.chip.fabric.egress_stream cimport EgressStream
-from sip_node.compiled.hops cimport Hops, Route, in_c
+from sip_node.chip.fabric.hops cimport Hops, Route, in_c
 from sip_node.chip.memory.memory_packets cimport MemoryPackets
 from sip_node.chip.memory.memory_port cimport MemoryPort
 from sip_node.chip.memory.hbm cimport PseudoChannels as StripedChannels

@@ -46,7 +46,8 @@ class Striping:
         self.period_bytes = burst_bytes * count
         self._kept: dict[tuple[int, int, StridedBlock | None, int], StripedShares] = {}
         # The shares of the last access without rows, which most accesses repeat.
-        self._offset = self._nbytes = 0
+        self._offset: int = 0
+        self._nbytes: int = 0
         self._shares = StripedShares(())
 
     def shares(
