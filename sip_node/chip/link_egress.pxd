@@ -30,7 +30,7 @@ cdef class LinkEgress:
     cdef readonly long long latency_ps
     cdef readonly long long sent
     cdef Calendar engine
-    # The port as it is after the last crossing that was foreseen; see approach.pyx.
+    # The port as it is after the last crossing that was foreseen; see approach.py.
     cdef FifoServer ahead
     cdef LinkEnd end
     cdef OpLog _log

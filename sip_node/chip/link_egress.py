@@ -2,7 +2,7 @@
 
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
-from sip_node.chip.fabric.server import Server
+from sip_node.chip.fabric.server import FifoServer, Server
 from sip_node.chip.op_log import OpLog
 from sip_node.pdes.engine import Engine
 
@@ -11,7 +11,13 @@ _NAMES = {kind: kind.name.lower() for kind in Kind}
 
 
 class LinkEnd:
-    """The other end of a link: a SIP of this LP, or the messages to another LP."""
+    """The other end of a link: a SIP of this LP, or the messages to another LP.
+
+    `takes_early` is whether it takes packets before they cross: it only makes messages of them.
+    """
+
+    def __init__(self, *, takes_early: bool) -> None:
+        self.takes_early = takes_early
 
     def arrive(self, head_ps: int, source: int, seq: int, tail_ps: int, packet: Packet) -> None:  # noqa: ARG002
         """Take a packet whose head arrives there at `head_ps`, its tail at `tail_ps`.
@@ -47,7 +53,9 @@ class LinkEgress:
     ) -> None:
         self.engine, self._log, self._source = engine, log, source
         self.port, self.latency_ps = port, latency_ps
-        self.end = LinkEnd()
+        self.end = LinkEnd(takes_early=False)
+        # The port as it is after the last crossing that was foreseen; see approach.py.
+        self.ahead: FifoServer | None = None
         # Of the transfers with packets to come.
         self._begun: dict[FabricTransfer, OpenRecord] = {}
         self.sent = 0

@@ -19,7 +19,7 @@ class PacketRuns(LinkEnd):
     """The end of the link from SIP `source` to `target` of another LP: packets become messages."""
 
     def __init__(self, source: int, target: int) -> None:
-        self.takes_early = True
+        super().__init__(takes_early=True)
         self.source, self._target = source, target
         self._transfers = 0
         # Of the transfers that have begun and not ended.

@@ -8,41 +8,18 @@ has a bound here from the time at which it is put into the inbox; before that th
 channel bound it.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Collection, Mapping
 
 from msgspec import Struct
 
 from runtime.core.requests import HardwareThread, KernelLaunchMsg
 from runtime.core.simtime import NEVER_PS
+from sip_node.chip.approach import Approach, Lookout
 from sip_node.chip.command_bounds import AnswerLink, CommandBounds, Until
 from sip_node.compiled.times import later_ps
 from sip_node.pdes.sender import Sender
 
 Pe = tuple[int, int]
-
-
-class Approach(Protocol):
-    """The last link of routes to the UCIe ports."""
-
-    def earliest_ps(self, base_ps: int) -> int:
-        """No packet that has not reserved the link is at the ports earlier."""
-        ...
-
-
-class Lookout(Protocol):
-    """What is certain about the packets in flight to the UCIe ports."""
-
-    def bounds(self, base_ps: int) -> Iterable[tuple[int, int]]:
-        """(target, time) for the packets that have not reserved their last link."""
-        ...
-
-    def foresee(self, before_ps: int) -> int:
-        """Let the packets that are at the ports before `before_ps` enter their messages.
-
-        Returns when the first of the others that have reserved their last link is there.
-        """
-        ...
 
 
 class _PostedTransfer(Struct):

@@ -2,34 +2,29 @@
 
 cimport cython
 
+from sip_node.chip cimport approach
 from sip_node.chip.fabric cimport packet as packets
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.chip.fabric.packet_train cimport PacketTrain
 from sip_node.chip.link_egress cimport LinkEgress, LinkEnd
 from sip_node.chip.run_block cimport RunBlock
-from sip_node.compiled cimport approach
-from sip_node.compiled.calendar cimport Calendar, Event
 from sip_node.chip.fabric.server cimport FifoServer
-from sip_node.kernel cimport crossing_events
-from sip_node.kernel.component cimport Endpoint
+from sip_node.kernel.component cimport Component
 from sip_node.kernel.outlet cimport Outlet
 from sip_node.pdes.inbox cimport Inbox
 from sip_node.pdes.sender cimport Sender
 
 
-cdef class UciePorts(Endpoint):
-    cdef readonly Calendar engine
+cdef class UciePorts(Component):
     cdef readonly object _chip
     cdef readonly dict _egresses
     cdef long long _sip
-    cdef int _number
     cdef Outlet _outlet
     cdef object _send_bounds
     cdef dict _senders
     cdef list _egress_to
     cdef FifoServer _switch_port
     cdef dict _trains
-    cdef approach.Lookout _lookout
     cdef PortInbox _inbox
 
     cpdef void accept(self, Packet packet, long long tail_ps) except *
@@ -46,7 +41,7 @@ cdef class UciePorts(Endpoint):
     cpdef receive(self, Packet packet, long long tail_ps, long long source)
     @cython.locals(now_ps=cython.longlong, waited_ps=cython.longlong, start_ps=cython.longlong)
     cdef int _pass_switch(self, Packet packet, FifoServer port, long long tail_ps) except -1
-    cdef int act(self, Event event, object subject) except -1
+    cpdef void proceed(self, int step, object subject) except *
     @cython.locals(train=PacketTrain)
     cdef int _enter_train(self, Packet packet, dict trains) except -1
     cdef int _enter(self, Packet packet, long long tail_ps) except -1

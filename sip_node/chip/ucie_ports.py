@@ -3,24 +3,25 @@
 from collections.abc import Iterator, Mapping
 
 from runtime.core.simtime import ps_from_ns
+from sip_node.chip import approach
 from sip_node.chip.command_bounds import AnswerLink
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric import packet as packets
+from sip_node.chip.fabric.hops import Hops
 from sip_node.chip.fabric.packet import FabricTransfer, Packet
 from sip_node.chip.fabric.packet_train import PORT, PacketTrain, QueueTimes
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fabric.stalled import StalledPacket
 from sip_node.chip.link_egress import LinkEgress, LinkEnd
 from sip_node.chip.run_block import RunBlock
-from sip_node.compiled import approach
-from sip_node.kernel import crossing_events
-from sip_node.kernel.component import Endpoint
+from sip_node.kernel.component import Component
 from sip_node.kernel.outlet import Outlet
-from sip_node.pdes.engine import NORMAL
 from sip_node.pdes.inbox import Inbox
 
+_SWITCHED = 0
 
-class UciePorts(Endpoint):
+
+class UciePorts(Component):
     """The endpoint at the IO NoC for packets to other SIPs, and the origin of packets from them.
 
     A packet whose head is at the IO NoC reserves the link of the next hop and enters the inbox of
@@ -30,7 +31,8 @@ class UciePorts(Endpoint):
     """
 
     def __init__(self, chip: ChipContext) -> None:
-        self._chip, self.engine, self._sip = chip, chip.engine, chip.sip
+        self.join(chip.engine)
+        self._chip, self._sip = chip, chip.sip
         self._outlet = Outlet(chip.fabric, chip.graph.io_noc)
         self._send_bounds, self._senders = chip.send_bounds, chip.send_bounds.in_flight
         sips, ports = chip.sips, chip.components.links
@@ -56,9 +58,6 @@ class UciePorts(Endpoint):
             for target in range(sips.sips)
         ]
         self._switch_port = ports["switch"]("switch.out", bw_gbs) if switched else None
-        self._number = crossing_events.enlist(chip.engine, self)
-        # Where crossings are foreseen.
-        self._lookout = None
         # In a run with records: of the transfers with packets to come, those in this SIP.
         self._trains: dict[FabricTransfer, PacketTrain] | None = None
         if chip.loads is not None:
@@ -89,12 +88,12 @@ class UciePorts(Endpoint):
 
     def foresee(self) -> None:
         """Let packets that are certain to leave enter their messages before they cross."""
-        chip = self._chip
-        self._lookout = approach.watch(chip.fabric, self._egress_to)
-        if self._lookout is not None:
+        chip, fabric = self._chip, self._chip.fabric
+        # With credits, nothing is foreseen.
+        if isinstance(fabric, Hops) and approach.watch(fabric.lookout, self._egress_to):
             chip.send_bounds.look_out(
-                self._lookout,
-                lambda pe: approach.last_link(chip.fabric, chip.graph.pe(*pe)),
+                fabric.lookout,
+                lambda pe: fabric.approach(chip.graph.pe(*pe)),
                 _answer_links(chip),
             )
 
@@ -110,12 +109,12 @@ class UciePorts(Endpoint):
     def cross(self, packet: Packet, tail_ps: int) -> int:
         """Send a packet over its next link; returns the time when its tail has left."""
         sip = packet.transfer.sip
-        if not approach.is_foreseen(packet):
+        if packet.approach is None:
             sender = self._senders[sip]
             sender.entered(packet.entrance_ps)
         egress = self._egress_to[sip]
         assert egress is not None, "the packet is for another SIP"
-        return approach.cross(self._lookout, egress, packet, tail_ps)
+        return approach.cross(egress, packet, tail_ps)
 
     @property
     def end(self) -> LinkEnd:
@@ -173,11 +172,12 @@ class UciePorts(Endpoint):
             waited_ps = packet.train.at_link(PORT, now_ps, start_ps, port.tail_ps)
             if waited_ps:
                 packet.queued(waited_ps, port.name)
-        crossing_events.schedule(self.engine, self._number, start_ps, NORMAL, port.tail_ps, packet)
+        self.later(start_ps, _SWITCHED, (packet, port.tail_ps))
 
-    def act(self, event: crossing_events.ActorEvent, subject: Packet) -> None:
+    def proceed(self, step: int, subject: tuple[Packet, int]) -> None:  # noqa: ARG002 - it has one
         """A packet has passed the port of the switch."""
-        self._enter(subject, event.tail_ps)
+        packet, tail_ps = subject
+        self._enter(packet, tail_ps)
 
     def _enter_train(self, packet: Packet, trains: dict[FabricTransfer, PacketTrain]) -> None:
         """What a packet queues from now on belongs to this SIP."""
@@ -210,6 +210,7 @@ class PortEnd(LinkEnd):
     """The end of the links from the neighbours of one LP."""
 
     def __init__(self, ports: UciePorts) -> None:
+        super().__init__(takes_early=False)
         self._ports = ports
 
     def arrive(self, head_ps: int, source: int, seq: int, tail_ps: int, packet: Packet) -> None:

@@ -3,6 +3,8 @@
 from sip_node.chip.completion cimport Continuation
 
 cdef enum:
+    ARRIVALS_FIRST = -1
+    NORMAL = 1
     # The actor of continuations: `act` resumes the subject.
     RESUME = 1
 

@@ -1,7 +1,4 @@
-"""The base of actors for the interpreter: see calendar.pyx."""
+"""The priorities of events for the interpreter: see calendar.pyx."""
 
-
-class Actor:
-    """An object that events call; see `sip_node.kernel.crossing_events`."""
-
-    __slots__ = ()
+ARRIVALS_FIRST = -1
+"""Before SimPy's URGENT (0): arrivals from other SIPs at t precede every local event at t."""

@@ -6,6 +6,8 @@ from typing import Any
 class EventIds(Iterator[int]):
     def __next__(self) -> int: ...
 
+ARRIVALS_FIRST: int
+
 class Actor: ...
 
 class Calendar:

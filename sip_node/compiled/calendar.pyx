@@ -27,7 +27,6 @@ from sip_node.compiled.times cimport NEVER_PS
 cdef enum:
     # The actor of calls of Python functions: the subject is (function, arguments).
     CALL = 0
-    NORMAL = 1
     FIRST_CAPACITY = 64
     # The priority is in the upper 16 bits of the order, so that one comparison covers it.
     PRIORITY_BIAS = 1 << 15

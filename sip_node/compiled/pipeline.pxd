@@ -1,7 +1,7 @@
 """The parts that the steps of a product pass: see pipeline.pyx."""
 
 from sip_node.chip.pe.dma cimport PeDma
-from sip_node.compiled.hops cimport Hops
+from sip_node.chip.fabric.hops cimport Hops
 from sip_node.chip.pe.step_tokens cimport StepTokens
 from sip_node.chip.pe.tile_dma cimport TileLoad
 from sip_node.chip.pe.fetch_store cimport FetchPort, StorePort

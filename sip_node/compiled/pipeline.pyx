@@ -2,10 +2,11 @@
 
 from sip_node.chip.pe.dma cimport PeDma
 from sip_node.chip.fabric.egress_stream cimport EgressStream
-from sip_node.compiled.hops cimport Hops, Route, in_c
+from sip_node.chip.fabric.hops cimport Hops, Route, in_c
 from sip_node.chip.memory.memory_packets cimport MemoryPackets
 from sip_node.chip.memory.memory_port cimport MemoryPort
-from sip_node.compiled.memory_queue cimport AccessQueue, StripedChannels
+from sip_node.chip.memory.hbm cimport PseudoChannels as StripedChannels
+from sip_node.chip.memory.transaction_queue cimport AccessQueue
 from sip_node.chip.pe.read_window cimport ReadWindow
 from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.compiled.state_walk import NotClosed

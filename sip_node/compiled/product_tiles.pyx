@@ -10,7 +10,8 @@ from sip_node.chip.memory.memory cimport Memory
 from sip_node.chip.strided_block import layout_of
 from sip_node.chip.memory.memory_packets cimport MemoryPackets
 from sip_node.chip.memory.memory_port cimport MemoryPort
-from sip_node.compiled.memory_queue cimport AccessQueue, StripedChannels
+from sip_node.chip.memory.hbm cimport PseudoChannels as StripedChannels
+from sip_node.chip.memory.transaction_queue cimport AccessQueue
 from sip_node.compiled.pipeline cimport Pipeline
 from sip_node.compiled.state_walk import NotClosed
 from sip_node.chip.pe.step_tokens cimport StepTokens

@@ -2,7 +2,7 @@
 
 from sip_node.compiled.calendar cimport Calendar, Event, Key
 from sip_node.chip.pe.dma cimport DmaRequest
-from sip_node.compiled.hops cimport Hops
+from sip_node.chip.fabric.hops cimport Hops
 from sip_node.compiled.pipeline cimport Pipeline
 from sip_node.chip.pe.tile_buffers cimport FreeList
 from sip_node.chip.pe.tile_token cimport OutputTile, TileToken

@@ -10,7 +10,7 @@ from sip_node.compiled.calendar cimport Calendar, Event, Key
 from sip_node.chip.pe.data_landing cimport DataLanding
 from sip_node.chip.pe.dma cimport FINISHED, DmaRequest, PeDma
 from sip_node.chip.fabric.egress_stream cimport Departure, EgressStream
-from sip_node.compiled.hops cimport Hops
+from sip_node.chip.fabric.hops cimport Hops
 from sip_node.chip.memory.memory_packets cimport MemoryPackets, LeavingPiece, ReadAccess
 from sip_node.compiled.pipeline cimport Pipeline
 from sip_node.chip.pe.read_window cimport OpenRead, ReadWindow

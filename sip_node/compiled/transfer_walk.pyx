@@ -9,12 +9,8 @@ from sip_node.chip.memory.memory_packets cimport (
     WriteAccess,
 )
 from sip_node.chip.memory.access cimport Access
-from sip_node.compiled.memory_queue cimport (
-    AccessQueue,
-    MessageQueue,
-    StripedChannels,
-    WaitingAccess,
-)
+from sip_node.chip.memory.hbm cimport PseudoChannels, StripedShares
+from sip_node.chip.memory.transaction_queue cimport AccessQueue, MessageQueue, WaitingAccess
 from sip_node.chip.fabric.packet_train cimport PacketTrain, QueueTimes
 from sip_node.compiled.state_vector cimport FREE, TIME
 from sip_node.compiled.state_walk cimport StateWalk
@@ -101,7 +97,8 @@ cdef class TransferWalk(StateWalk):
         return self.queue(<AccessQueue> memory.service)
 
     cdef int queue(self, AccessQueue queue) except -1:
-        cdef StripedChannels channels = queue.channels
+        cdef PseudoChannels channels = queue.channels
+        cdef StripedShares shares
         cdef MessageQueue message
         cdef WaitingAccess waiting
         cdef int index
@@ -109,14 +106,16 @@ cdef class TransferWalk(StateWalk):
             raise NotClosed("a memory that is held")
         queue.wake_ps = self.value(queue.wake_ps, TIME)
         for index in range(channels.count):
-            self.same(channels.wrote[index])
+            self.same(channels.wrote.values[index])
         self.same(len(queue.waiting))
         for waiting in queue.waiting:
             self.access(waiting.access)
             waiting.place_ps = self.value(waiting.place_ps, TIME)
-            self.same(waiting.needs)
-            for index in range(channels.count):
-                self.same(waiting.nbytes[index])
+            shares = waiting.shares
+            self.same(shares.needed.size)
+            for index in range(shares.needed.size):
+                self.same(shares.needed.values[index])
+                self.same(shares.nbytes.values[index])
         for key, each in queue._messages.items():
             message = <MessageQueue> each
             # Of others only the end of the last packet is left: it gives no place to a new one.

@@ -16,4 +16,5 @@ cdef class Component(Endpoint):
 
     cdef int join(self, Calendar engine) except -1
     cdef int later(self, long long time_ps, int step, object subject) except -1
+    cdef int ahead(self, long long time_ps, int step, object subject) except -1
     cpdef void proceed(self, int step, object subject) except *

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from sip_node.compiled.calendar import ARRIVALS_FIRST
+
 if TYPE_CHECKING:
     from sip_node.chip.fabric.packet import Packet
     from sip_node.pdes.engine import Engine
@@ -33,6 +35,10 @@ class Component(Endpoint):
     def later(self, time_ps: int, step: int, subject: Any) -> None:
         """Go on with a step at a time, behind all events that are at that time already."""
         self.engine.at(time_ps, self.proceed, step, subject)
+
+    def ahead(self, time_ps: int, step: int, subject: Any) -> None:
+        """Go on with a step at a time, ahead of all events that are not inserted by this method."""
+        self.engine.at(time_ps, self.proceed, step, subject, priority=ARRIVALS_FIRST)
 
     def proceed(self, step: int, subject: Any) -> None:
         """Execute an event."""

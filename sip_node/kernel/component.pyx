@@ -1,9 +1,6 @@
 """What the calendar calls, and what packets reach, in C; component.py has what each method does."""
 
-from sip_node.compiled.calendar cimport Actor, Calendar, Event
-
-cdef enum:
-    NORMAL = 1
+from sip_node.compiled.calendar cimport ARRIVALS_FIRST, NORMAL, Actor, Calendar, Event
 
 
 cdef class Endpoint(Actor):
@@ -28,6 +25,11 @@ cdef class Component(Endpoint):
         cdef Event event
         event.actor, event.step = self.number, step
         return self.engine.insert(time_ps, NORMAL, event, subject)
+
+    cdef int ahead(self, long long time_ps, int step, object subject) except -1:
+        cdef Event event
+        event.actor, event.step = self.number, step
+        return self.engine.insert(time_ps, ARRIVALS_FIRST, event, subject)
 
     cpdef void proceed(self, int step, object subject) except *:
         raise NotImplementedError(type(self).__name__)

@@ -6,7 +6,7 @@ when the outlet is constructed, and its method in Python is called then.
 
 from sip_node.chip.fabric.packet cimport Packet
 from sip_node.compiled.credited_hops cimport CreditedHops
-from sip_node.compiled.hops cimport Hops
+from sip_node.chip.fabric.hops cimport Hops
 
 
 cdef class Outlet:

@@ -2,16 +2,13 @@
 
 cimport cython
 
-from sip_node.compiled.calendar cimport Actor, Calendar, Event
-from sip_node.kernel cimport crossing_events
 from sip_node.kernel.arrival_queue cimport ArrivalQueue
+from sip_node.kernel.component cimport Component
 
 
-cdef class Inbox(Actor):
+cdef class Inbox(Component):
     cdef readonly long long received
-    cdef Calendar _engine
     cdef object _receiver
-    cdef int _number
     cdef ArrivalQueue _packets
     cdef set _due
 
@@ -19,5 +16,5 @@ cdef class Inbox(Actor):
         self, long long time_ps, long long source, long long seq, long long tail_ps, object packet
     ) except -1
     @cython.locals(now_ps=cython.longlong, packets=ArrivalQueue)
-    cdef int act(self, Event event, object subject) except -1
+    cpdef void proceed(self, int step, object subject) except *
     cpdef receive(self, object packet, long long tail_ps, long long source)

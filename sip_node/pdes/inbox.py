@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from sip_node.compiled.calendar import Actor
-from sip_node.kernel import crossing_events
 from sip_node.kernel.arrival_queue import ArrivalQueue
-from sip_node.pdes.engine import ARRIVALS_FIRST, Engine
+from sip_node.kernel.component import Component
+from sip_node.pdes.engine import Engine
+
+_RECEIVE = 0
 
 
-class Inbox(Actor):
+class Inbox(Component):
     """Keeps packets by `(time_ps, source, seq)`: `seq` counts the packets from one source.
 
     All packets of one time are received in one event, before any local event of that time. So
@@ -20,8 +21,8 @@ class Inbox(Actor):
     def __init__(
         self, engine: Engine, receiver: Callable[[Any, int, int], object] | None = None
     ) -> None:
-        self._engine, self._receiver = engine, receiver
-        self._number = crossing_events.enlist(engine, self)
+        self.join(engine)
+        self._receiver = receiver
         self._packets = ArrivalQueue()
         # Times for which an event is scheduled; only tested, never iterated.
         self._due: set[int] = set()
@@ -32,17 +33,17 @@ class Inbox(Actor):
 
         The time must lie in the future, so that its event still comes first.
         """
-        assert time_ps > self._engine.now_ps, (
-            f"a packet for {time_ps} ps came at {self._engine.now_ps} ps"
+        assert time_ps > self.engine.now_ps, (
+            f"a packet for {time_ps} ps came at {self.engine.now_ps} ps"
         )
         self._packets.put(time_ps, source, seq, tail_ps, packet)
         if time_ps not in self._due:
             self._due.add(time_ps)
-            crossing_events.schedule(self._engine, self._number, time_ps, ARRIVALS_FIRST, 0, None)
+            self.ahead(time_ps, _RECEIVE, None)
 
-    def act(self, event: crossing_events.ActorEvent, subject: None) -> None:  # noqa: ARG002
+    def proceed(self, step: int, subject: Any) -> None:  # noqa: ARG002 - it has one step
         """Receive all packets of this time."""
-        now_ps, packets = self._engine.now_ps, self._packets
+        now_ps, packets = self.engine.now_ps, self._packets
         # A packet for this time that comes later finds no event: `put` refuses it.
         self._due.discard(now_ps)
         while packets.first_ps() == now_ps:

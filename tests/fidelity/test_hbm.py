@@ -31,7 +31,7 @@ TOPOLOGY = variant()
 class Slice(PseudoChannels):
     """A slice whose accesses reserve their channels at once."""
 
-    def serve(
+    def access(
         self, offset: int, nbytes: int, head_ps: int, tail_ps: int, writes: bool
     ) -> tuple[int, int]:
         """When the last of its channels begins an access, and when its last byte is served."""
@@ -44,19 +44,19 @@ def slice_of(topology: Topology = TOPOLOGY) -> Slice:
 
 def test_consecutive_bursts_reach_the_full_rate_of_the_slice() -> None:
     hbm = slice_of()
-    done_ps = max(hbm.serve(start, BURST, 0, 0, READS)[1] for start in range(0, 1 << 20, BURST))
+    done_ps = max(hbm.access(start, BURST, 0, 0, READS)[1] for start in range(0, 1 << 20, BURST))
     assert done_ps == (1 << 20) * 1000 / SLICE_GBS
 
 
 def test_one_large_access_takes_as_long_as_its_bursts_one_by_one() -> None:
-    assert slice_of().serve(0, 1 << 20, 0, 0, READS) == (0, (1 << 20) * 1000 / SLICE_GBS)
+    assert slice_of().access(0, 1 << 20, 0, 0, READS) == (0, (1 << 20) * 1000 / SLICE_GBS)
 
 
 def test_a_stride_within_one_channel_has_an_eighth_of_the_rate() -> None:
     hbm = slice_of()
     bursts = 64
     done_ps = max(
-        hbm.serve(index * BURST * CHANNELS, BURST, 0, 0, READS)[1] for index in range(bursts)
+        hbm.access(index * BURST * CHANNELS, BURST, 0, 0, READS)[1] for index in range(bursts)
     )
     assert done_ps == bursts * BURST * 1000 / (SLICE_GBS / 8)
 
@@ -65,7 +65,7 @@ def test_a_stride_within_one_channel_has_an_eighth_of_the_rate() -> None:
 def test_a_stride_uses_the_channels_that_it_reaches(stride: int, share: float) -> None:
     hbm, bursts = slice_of(), 64
     done_ps = max(
-        hbm.serve(index * BURST * stride, BURST, 0, 0, READS)[1] for index in range(bursts)
+        hbm.access(index * BURST * stride, BURST, 0, 0, READS)[1] for index in range(bursts)
     )
     assert done_ps == bursts * BURST * 1000 / (SLICE_GBS * share)
 
@@ -111,8 +111,8 @@ def test_rows_take_as_long_as_their_busiest_channel(pitch: int, busiest_bytes: i
 def test_rows_and_other_accesses_queue_for_the_channels_that_they_share() -> None:
     hbm = slice_of()
     hbm.reserve(hbm.shares_of_rows(0, StridedBlock(128, 2048), 0, 4096), 0, 0, READS)
-    assert hbm.serve(BURST, BURST, 0, 0, READS) == (0, BURST_PS)
-    assert hbm.serve(0, BURST, 0, 0, WRITES) == (160_000, 160_000 + BURST_PS)
+    assert hbm.access(BURST, BURST, 0, 0, READS) == (0, BURST_PS)
+    assert hbm.access(0, BURST, 0, 0, WRITES) == (160_000, 160_000 + BURST_PS)
 
 
 @given(st.integers(0, 1 << 20), st.integers(1, 1 << 16))
@@ -129,36 +129,36 @@ def test_the_shares_of_the_channels_are_the_bytes_whose_burst_they_hold(
 
 def test_reads_and_writes_share_a_channel() -> None:
     hbm = slice_of()
-    assert hbm.serve(0, BURST, 0, 0, READS) == (0, BURST_PS)
-    assert hbm.serve(0, BURST, 0, 0, WRITES) == (BURST_PS, 2 * BURST_PS)
+    assert hbm.access(0, BURST, 0, 0, READS) == (0, BURST_PS)
+    assert hbm.access(0, BURST, 0, 0, WRITES) == (BURST_PS, 2 * BURST_PS)
 
 
 def test_accesses_to_different_channels_overlap() -> None:
     hbm = slice_of()
     assert (
-        hbm.serve(0, BURST, 0, 0, READS) == hbm.serve(BURST, BURST, 0, 0, WRITES) == (0, BURST_PS)
+        hbm.access(0, BURST, 0, 0, READS) == hbm.access(BURST, BURST, 0, 0, WRITES) == (0, BURST_PS)
     )
 
 
 def test_a_change_of_direction_costs_the_penalty_and_no_change_costs_nothing() -> None:
     hbm = slice_of(variant(cube__hbm_ctrl__switch_penalty_ns=7.0))
     directions = [READS, READS, WRITES, WRITES, READS]
-    ends = [hbm.serve(0, BURST, 0, 0, writes)[1] for writes in directions]
+    ends = [hbm.access(0, BURST, 0, 0, writes)[1] for writes in directions]
     turns = [0, 0, 1, 1, 2]
     assert ends == [BURST_PS * (index + 1) + 7_000 * turn for index, turn in enumerate(turns)]
 
 
 def test_a_change_of_direction_is_hidden_while_the_channel_is_idle() -> None:
     hbm = slice_of(variant(cube__hbm_ctrl__switch_penalty_ns=7.0))
-    hbm.serve(0, BURST, 0, 0, READS)
-    assert hbm.serve(0, 2 * BURST, 20_000, 20_000, WRITES) == (20_000, 20_000 + BURST_PS)
-    assert hbm.serve(0, 2 * BURST, 30_000, 30_000, READS) == (37_000, 37_000 + BURST_PS)
+    hbm.access(0, BURST, 0, 0, READS)
+    assert hbm.access(0, 2 * BURST, 20_000, 20_000, WRITES) == (20_000, 20_000 + BURST_PS)
+    assert hbm.access(0, 2 * BURST, 30_000, 30_000, READS) == (37_000, 37_000 + BURST_PS)
 
 
 def test_data_that_arrives_slowly_occupies_the_channel_until_its_last_byte() -> None:
     hbm = slice_of()
-    assert hbm.serve(0, BURST, 0, 25_000, WRITES) == (0, 25_000)
-    assert hbm.serve(0, BURST, 0, 0, READS) == (25_000, 25_000 + BURST_PS)
+    assert hbm.access(0, BURST, 0, 25_000, WRITES) == (0, 25_000)
+    assert hbm.access(0, BURST, 0, 0, READS) == (25_000, 25_000 + BURST_PS)
 
 
 EIGHT_PES = variant_text(sip__cube_mesh={"w": 1, "h": 1})

@@ -13,8 +13,8 @@ from runtime.model.topology import Topology
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.host.io_cpu import IoCpu
 from sip_node.chip.memory.hbm import PseudoChannels
+from sip_node.chip.memory.memory_channels import MemoryChannels
 from sip_node.chip.memory.storage import HbmController
-from sip_node.chip.memory.transaction_queue import MemoryChannels
 from tests.support.topologies import default_text, variant_text
 
 pytestmark = [pytest.mark.fidelity, pytest.mark.slow]
@@ -40,10 +40,10 @@ class PairedChannels(PseudoChannels):
     def shares(self, offset: int, nbytes: int) -> list[int]:
         shares = [0] * len(self.channels)
         for burst in range(
-            offset // self._burst_bytes, (offset + nbytes - 1) // self._burst_bytes + 1
+            offset // self.burst_bytes, (offset + nbytes - 1) // self.burst_bytes + 1
         ):
-            begin = max(offset, burst * self._burst_bytes)
-            end = min(offset + nbytes, (burst + 1) * self._burst_bytes)
+            begin = max(offset, burst * self.burst_bytes)
+            end = min(offset + nbytes, (burst + 1) * self.burst_bytes)
             shares[burst // 2 % len(self.channels)] += end - begin
         return shares
 

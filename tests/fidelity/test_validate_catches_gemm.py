@@ -16,8 +16,8 @@ from runtime.model.tiles import TileSize
 from runtime.model.topology import Topology
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.memory.hbm import PseudoChannels
+from sip_node.chip.memory.memory_channels import MemoryChannels
 from sip_node.chip.memory.storage import HbmController
-from sip_node.chip.memory.transaction_queue import MemoryChannels
 from sip_node.chip.pe.fetch_store import PeFetchStore
 from sip_node.chip.pe.gemm import PeGemm
 from sip_node.chip.pe.tile_token import TileToken

@@ -8,12 +8,9 @@ import pytest
 
 from kernbench.benches.gemm_single_pe import gemm_single_pe
 from runtime import DPPolicy, torch
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.wire.frames import Frame
 from tests.support.lps import contents_between_hosts, statistics_of
 from tests.support.topologies import variant_text
-
-foreseen = pytest.mark.skipif(not IS_COMPILED, reason="the reference foresees nothing")
 
 NBYTES = 1 << 20
 
@@ -25,7 +22,6 @@ def all_reduce(rank: int) -> None:
     torch.distributed.all_reduce(torch.zeros(8, NBYTES // 16, dtype=torch.float16, dp=placement))
 
 
-@foreseen
 @pytest.mark.parametrize(
     ("deal", "rounds"), [(((0,), (1,)), 60), (((0, 1), (2, 3)), 80), (((3, 0), (1,), (2,)), 80)]
 )

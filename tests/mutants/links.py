@@ -54,7 +54,7 @@ MUTANTS = (
     ),
     Mutant(
         name="hop-tail-without-port-delay",
-        file="sip_node/chip/fabric/fabric.py",
+        file="sip_node/chip/fabric/hops.py",
         old="tail_ps + pre_ps, packet.size",
         new="tail_ps, packet.size",
         breaks="The delay before a link moves head and tail of a packet.",
@@ -62,23 +62,23 @@ MUTANTS = (
     ),
     Mutant(
         name="hop-tail-without-link-delay",
-        file="sip_node/chip/fabric/fabric.py",
-        old="index + 1, tail_ps + post_ps\n",
-        new="index + 1, tail_ps\n",
+        file="sip_node/chip/fabric/hops.py",
+        old="start_ps + post_ps, tail_ps + post_ps",
+        new="start_ps + post_ps, tail_ps",
         breaks="The delay behind a link moves head and tail of a packet.",
         noticed_by="a.0",
     ),
     Mutant(
         name="directions-share-a-link",
         file="sip_node/chip/fabric/fabric.py",
-        old="        self.sent = 0\n",
+        old="        self.bind(",
         new=(
             "        # The links of a wire are neighbours in the list.\n"
             "        self.servers = [\n"
             "            self.servers[index - index % 2] for index in range(len(sel"
             "f.servers))\n"
             "        ]\n"
-            "        self.sent = 0\n"
+            "        self.bind("
         ),
         breaks="The two directions of a link are two links.",
         noticed_by="e.zero-load",

@@ -19,7 +19,7 @@ from tests.support.oracle_cases import DRAWS, by_the_chip, by_the_oracle, kernel
 COVERED = (
     *(f"runtime/model/{name}.py" for name in ("graph", "routing", "cube_plan", "router_grid")),
     "runtime/core/simtime.py",
-    *(f"sip_node/chip/fabric/{name}.py" for name in ("fabric", "server", "egress_stream")),
+    *(f"sip_node/chip/fabric/{name}.py" for name in ("fabric", "hops", "server", "egress_stream")),
     *(f"sip_node/chip/memory/{name}.py" for name in ("hbm", "memory_packets", "storage")),
     "sip_node/chip/memory/transaction_queue.py",
     "sip_node/kernel/exact.py",

@@ -68,8 +68,8 @@ MUTANTS = (
     Mutant(
         name="switch-output-without-queue",
         file="sip_node/chip/ucie_ports.py",
-        old="self._number, start_ps, NORMAL, port.tail_ps, packet",
-        new="self._number, self.engine.now_ps, NORMAL, port.tail_ps, packet",
+        old="self.later(start_ps, _SWITCHED,",
+        new="self.later(self.engine.now_ps, _SWITCHED,",
         breaks="Packets from several SIPs queue at the port of the switch to their target.",
         noticed_by="n.head",
     ),

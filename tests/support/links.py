@@ -24,6 +24,7 @@ class CalledEnd(LinkEnd):
     """The end of a link that calls a function with all that arrives."""
 
     def __init__(self, function: Callable[[int, int, int, int, Packet], None]) -> None:
+        super().__init__(takes_early=False)
         self._function = function
 
     def arrive(self, head_ps: int, source: int, seq: int, tail_ps: int, packet: Packet) -> None:

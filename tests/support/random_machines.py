@@ -1,25 +1,31 @@
-"""Random machines with random traffic, for the comparison of two cores event by event.
+"""Random machines with random traffic, for the comparison of two modes event by event.
+
+`python -m tests.support.random_machines FIRST COUNT` prints a line for each of `COUNT` seeds.
 
 A machine has links of any bandwidth, routes over them, endpoints, SimPy processes with stores and
 interrupts, and calls at all priorities. Times are small multiples of a unit, so ties are frequent.
-Every decision is drawn in the event that makes it: two cores that differ in the order of two events
+Every decision is drawn in the event that makes it: two modes that differ in the order of two events
 draw different numbers, and all that follows differs.
 """
 
+import sys
 from collections.abc import Generator
 from dataclasses import dataclass
 from random import Random
 from typing import Any
+from zlib import crc32
 
 import simpy
 
 from runtime.core.simtime import NEVER_PS
 from runtime.model.graph import Link
 from runtime.model.routing import Route, Stage
+from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.server import Server
+from sip_node.pdes.engine import Engine
 from sip_node.pdes.sender import Sender
-from tests.support.cores import Core, LateServer
+from tests.support.cores import LateServer
 from tests.support.extreme_times import EXTREME_PS, ORIGINS_PS
 
 NODES, LINKS = 6, 8
@@ -32,18 +38,18 @@ Steps = Generator[simpy.Event, Any, None]
 
 
 class Machine:
-    """One machine on one core; two of the same seed differ only if their cores do."""
+    """One machine; two of the same seed differ only if their modes or engines do."""
 
-    def __init__(self, core: Core, seed: int) -> None:
+    def __init__(self, seed: int, engine: type[Engine] = Engine) -> None:
         self.rng = rng = Random(seed)
         self.log: list[tuple[object, ...]] = []
         self.in_flight: dict[int, Sender] = {}
-        self.engine = core.engine()
+        self.engine = engine()
         self.budget, self.packets = rng.randint(20, 120), 0
         self.store = simpy.Store(self.engine)
         graph: Any = _graph(rng)
         kinds = {"fast": Server, "replaced": LateServer}
-        self.fabric = core.fabric(self.engine, graph, _Routes(rng), 0, self, kinds)
+        self.fabric = Fabric(self.engine, graph, _Routes(rng), 0, self, kinds)
         for node in range(NODES):
             self.fabric.attach(node, _Endpoint(self, node))
         self.processes = [
@@ -225,3 +231,15 @@ class _Routes:
 
     def stages(self, source: int, target: int) -> tuple[Stage, ...]:
         return self._routes[source, target].stages
+
+
+def main(first: int, count: int) -> None:
+    """Print what happens in the machines of some seeds."""
+    for seed in range(first, first + count):
+        machine = Machine(seed)
+        log = repr(machine.run())
+        print(f"machine {seed}: {machine.engine.events} events, {crc32(log.encode()):08x}")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

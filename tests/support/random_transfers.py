@@ -23,7 +23,7 @@ from sip_node.chip.fabric.server import Server
 from sip_node.chip.memory.memory_packets import MemoryPackets, TransferStore
 from sip_node.chip.memory.port_turns import PortTurns
 from sip_node.chip.memory.storage import SramPorts
-from sip_node.chip.memory.transaction_queue import TransactionQueue
+from sip_node.chip.memory.transaction_queue import AccessQueue
 from sip_node.chip.pe.data_landing import DataLanding
 from sip_node.chip.pe.read_window import ReadWindow
 from sip_node.chip.strided_block import StridedBlock
@@ -125,7 +125,7 @@ class TransferWorld:
             {"any": Server},
         )
         self._pes = [_Pe(self, node) for node in range(PES)]
-        queue = TransactionQueue(self.engine, SramPorts("sram", 128))
+        queue = AccessQueue(self.engine, SramPorts("sram", 128))
         self.fabric.attach(MEMORY, _Store(self, MEMORY, queue).packets)
         self.engine.at(self.rng.choice(ORIGINS_PS), self._begin)
 

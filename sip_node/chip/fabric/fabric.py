@@ -11,19 +11,16 @@ Every link is a FIFO server which the head of a packet reserves when it arrives.
 a blocked one waits, flows that share a link share its bandwidth, and without contention a packet
 takes the sum of overheads and wires plus its bytes at the narrowest link. Buffers in routers are
 unlimited: there is no back-pressure, and no route can deadlock.
-
-`ReferenceFabric` is this fabric in Python. `Fabric` moves packets by the compiled twin of `send`
-where that is built.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.simtime import serialisation_ps
 from runtime.model.graph import ChipGraph, Link
-from runtime.model.routing import ChipRoutes, Stage
-from sip_node.chip.fabric.packet import Packet, train_of
+from runtime.model.routing import ChipRoutes
+from sip_node.chip.fabric.hops import Hops
+from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fabric.stalled import StalledPacket
 from sip_node.chip.link_loads import LinkLoads
@@ -67,7 +64,7 @@ class LinkCounters(Protocol):
         ...
 
 
-class ReferenceFabric:
+class Fabric(Hops):
     """Links, routes and endpoints of one SIP."""
 
     def __init__(
@@ -79,17 +76,12 @@ class ReferenceFabric:
         send_bounds: SendBounds,
         links: Mapping[str, type[Server]],
     ) -> None:
-        self._engine, self._routes, self._sip = engine, routes, sip
-        self._send_bounds = send_bounds
-        self._gateway = graph.io_noc
+        self._routes = routes
         self._endpoints: dict[int, EndpointLike] = {}
         self.servers = [
             None if link.bw_gbs is None else link_server(graph, link, links) for link in graph.links
         ]
-        self.sent = 0
-        self.delivered = 0
-        self.records = False
-        """Whether packets have trains, in a run with records."""
+        self.bind(engine, routes, self.servers, self._endpoints, sip, graph.io_noc, send_bounds)
 
     def record(self, loads: LinkLoads) -> None:
         """Record the loads of all links, and what packets queue."""
@@ -131,66 +123,6 @@ class ReferenceFabric:
         return sorted(
             (each for each in self.servers if each is not None), key=lambda each: -each.busy_ps
         )
-
-    def send(self, packet: Packet, origin: int, tail_ps: int) -> None:
-        """Send `packet` from node `origin` now; its tail is there at `tail_ps`."""
-        self.sent += 1
-        if self.records and packet.train is None:
-            packet.train = train_of(packet.transfer)
-        sip, node = packet.transfer.sip, packet.transfer.node
-        if sip == self._sip:
-            self._advance(packet, node, self._routes.route(origin, node).stages, 0, tail_ps)
-            return
-        # To another SIP: the route ends at the IO NoC, where the UCIe ports take over. The head is
-        # there after the latency of the route or later, which bounds the next message of this SIP.
-        route = self._routes.route(origin, self._gateway)
-        packet.entrance_ps = self._engine.now_ps + route.latency_ps
-        self._send_bounds.departed(sip, packet.entrance_ps)
-        self._advance(packet, self._gateway, route.stages, 0, tail_ps)
-
-    def _advance(
-        self, packet: Packet, target: int, stages: tuple[Stage, ...], index: int, tail_ps: int
-    ) -> None:
-        if index == len(stages):
-            self.delivered += 1
-            self._endpoints[target].accept(packet, tail_ps)
-            return
-        stage = stages[index]
-        server = self.servers[stage.link]
-        assert server is not None
-        pre_ps, post_ps = stage.pre_ps, stage.post_ps
-        # One event per hop: the delays before and after the link are merged into it (`Stage`).
-        # The tail keeps its distance to the head, unless the link is slower or busy.
-        head_ps = self._engine.now_ps + pre_ps
-        start_ps, tail_ps = server.reserve(head_ps, tail_ps + pre_ps, packet.size)
-        if packet.train is not None:
-            waited_ps = packet.train.at_link(index, head_ps, start_ps, tail_ps)
-            if waited_ps:
-                packet.queued(waited_ps, server.name)
-        self._engine.at(
-            start_ps + post_ps, self._advance, packet, target, stages, index + 1, tail_ps + post_ps
-        )
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    Fabric = ReferenceFabric
-else:
-    from sip_node.compiled.hops import Hops
-
-    class Fabric(Hops, ReferenceFabric):
-        """The reference, whose `send` and hops are in C."""
-
-        def __init__(self, *args: Any, **named: Any) -> None:
-            super().__init__(*args, **named)
-            self.bind(
-                self._engine,
-                self._routes.stages,
-                self.servers,
-                self._endpoints,
-                self._sip,
-                self._gateway,
-                self._send_bounds,
-            )
 
 
 def link_server(graph: ChipGraph, link: Link, links: Mapping[str, type[Server]]) -> Server:

@@ -36,8 +36,8 @@ cdef class Packet:
     cdef public long long entrance_ps
     cdef public object space
     cdef public object came_from
-    # The approach on which its time at the IO NoC is known; see approach.pyx.
-    cdef object approach
+    # The approach on which its time at the IO NoC is known; see approach.py.
+    cdef readonly object approach
     cdef public PacketTrain train
     cdef public long long link_ps
     cdef public long long longest_ps

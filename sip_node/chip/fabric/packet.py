@@ -10,7 +10,7 @@ into one packet or several, which share its header and its payload.
 """
 
 from enum import IntEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from runtime.core import dtypes
 from runtime.wire.packets import PacketKind
@@ -22,6 +22,9 @@ ELEMENTS = (BYTES, *(dtype.name for dtype in dtypes.ALL))
 
 uint8 and bytes of no particular type have one name, and so the index 0.
 """
+
+if TYPE_CHECKING:
+    from sip_node.chip.approach import Approach
 
 
 class Kind(IntEnum):
@@ -153,10 +156,11 @@ class Packet:
 
     In a run with records, `train` are the packets of its transfer in this SIP. Behind packets of
     other transfers it has queued at links of this SIP for `link_ps`, longest at `longest_link`, for
-    `longest_ps`.
+    `longest_ps`. `approach` is what foresees its crossing to another SIP.
     """
 
     __slots__ = (
+        "approach",
         "begin",
         "came_from",
         "entrance_ps",
@@ -183,6 +187,7 @@ class Packet:
         self.transfer, self.begin, self.size, self.last = transfer, begin, size, last
         self.entrance_ps, self.space, self.came_from = entrance_ps, space, came_from
         self.train: PacketTrain | None = None
+        self.approach: Approach | None = None
         self.link_ps = self.longest_ps = 0
         self.longest_link = ""
 
@@ -240,7 +245,7 @@ def new_packet(transfer: FabricTransfer, begin: int, size: int, last: bool) -> P
     packet = Packet.__new__(Packet)
     packet.transfer, packet.begin, packet.size, packet.last = transfer, begin, size, last
     packet.entrance_ps = packet.link_ps = packet.longest_ps = 0
-    packet.space = packet.came_from = packet.train = None
+    packet.space = packet.came_from = packet.train = packet.approach = None
     packet.longest_link = ""
     return packet
 

@@ -1,5 +1,7 @@
 """The queueing of packets behind packets of other transfers, in C: see packet_train.pyx."""
 
+from sip_node.kernel.int_array cimport IntArray
+
 cdef enum:
     FIRST_STAGES = 12
 
@@ -33,10 +35,7 @@ cdef class PacketTrain:
         self, int hop, long long packet, long long waited_ps
     ) except -1
     cpdef int at_channels(
-        self, object needs, long long arrived_ps, long long start_ps, long long end_ps
-    ) except -1
-    cdef int wait_at_channels(
-        self, unsigned long long needs, long long arrived_ps, long long start_ps, long long end_ps
+        self, IntArray needed, long long arrived_ps, long long start_ps, long long end_ps
     ) except -1
     cpdef int at_port(
         self, long long head_ps, long long start_ps, long long tail_ps

@@ -11,9 +11,10 @@ A train belongs to one SIP. What its packets have queued before they leave a SIP
 with the record of the UCIe port.
 """
 
+from sip_node.kernel.int_array import IntArray
+
 MOST_CHANNELS = 64
 """Channels of a memory behind these share the times of the first ones."""
-_LOWEST = (1 << MOST_CHANNELS) - 1
 PORT = -1
 """Instead of the number of a stage: the port of a switch, before the first link."""
 
@@ -73,20 +74,17 @@ class PacketTrain:
         self._links[hop] = packet
         return 0 if is_next and packet > 1 else waited_ps
 
-    def at_channels(self, needs: int, arrived_ps: int, start_ps: int, end_ps: int) -> None:
+    def at_channels(self, needed: IntArray, arrived_ps: int, start_ps: int, end_ps: int) -> None:
         """An access to channels of a memory, which arrived at `arrived_ps`, begins.
 
-        Bit i of `needs` is channel i. Channels behind the 64th share the times of the first ones.
+        Channels behind the 64th share the times of the first ones.
         """
         own_ps, channels = arrived_ps, self._channels
-        while needs >> MOST_CHANNELS:
-            needs = needs & _LOWEST | needs >> MOST_CHANNELS
-        needed = [each for each in range(needs.bit_length()) if needs >> each & 1]
-        for each in needed:
-            own_ps = max(own_ps, channels.get(each, 0))
+        for each in needed.values:
+            own_ps = max(own_ps, channels.get(each % MOST_CHANNELS, 0))
         waited_ps = max(start_ps - own_ps, 0)
-        for each in needed:
-            channels[each] = end_ps - waited_ps
+        for each in needed.values:
+            channels[each % MOST_CHANNELS] = end_ps - waited_ps
         self.times.at_memory(waited_ps)
 
     def at_port(self, head_ps: int, start_ps: int, tail_ps: int) -> None:

@@ -7,12 +7,12 @@ cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from libc.string cimport memcpy
 
+from sip_node.kernel.int_array cimport IntArray
+
 cdef enum:
-    # Channels whose bits are in one word.
     MOST_CHANNELS = 64
 
 PORT = -1
-LOWEST = (1 << 64) - 1
 
 
 @cython.no_gc
@@ -83,30 +83,19 @@ cdef class PacketTrain:
         return 0 if before == packet - 1 and packet > 1 else waited_ps
 
     cpdef int at_channels(
-        self, object needs, long long arrived_ps, long long start_ps, long long end_ps
+        self, IntArray needed, long long arrived_ps, long long start_ps, long long end_ps
     ) except -1:
-        """The access to a memory with any number of channels."""
-        while needs >> MOST_CHANNELS:
-            needs = needs & LOWEST | needs >> MOST_CHANNELS
-        return self.wait_at_channels(needs, arrived_ps, start_ps, end_ps)
-
-    cdef int wait_at_channels(
-        self, unsigned long long needs, long long arrived_ps, long long start_ps, long long end_ps
-    ) except -1:
-        """The access to a memory with channels for the bits of a word."""
         cdef long long own_ps = arrived_ps, waited_ps
-        cdef int channel, count = 0
-        while count < MOST_CHANNELS and needs >> count:
-            count += 1
-        if count > self.count:
-            self.count = grown(&self.channels, self.count, count)
-        for channel in range(count):
-            if needs >> channel & 1:
-                own_ps = max(own_ps, self.channels[channel])
+        cdef Py_ssize_t index
+        cdef int channel
+        for index in range(needed.size):
+            channel = needed.values[index] % MOST_CHANNELS
+            if channel >= self.count:
+                self.count = grown(&self.channels, self.count, channel + 1)
+            own_ps = max(own_ps, self.channels[channel])
         waited_ps = max(start_ps - own_ps, 0)
-        for channel in range(count):
-            if needs >> channel & 1:
-                self.channels[channel] = end_ps - waited_ps
+        for index in range(needed.size):
+            self.channels[needed.values[index] % MOST_CHANNELS] = end_ps - waited_ps
         return self.times.at_memory(waited_ps)
 
     cpdef int at_port(

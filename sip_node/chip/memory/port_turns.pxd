@@ -5,13 +5,14 @@ cimport cython
 from sip_node.chip.fabric.packet_train cimport PacketTrain
 from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.chip.memory.access cimport Access, AccessService
+from sip_node.kernel.int_array cimport IntArray
 
 cdef int _NEXT
-cdef int _CHANNEL
 
 
 cdef class PortTurns(AccessService):
     cdef FifoServer _port
+    cdef IntArray _channels
     cdef dict _later
 
     @cython.locals(

@@ -10,21 +10,23 @@ from typing import Any
 
 from sip_node.chip.fabric.server import FifoServer
 from sip_node.chip.memory.access import Access, AccessService, MessageKey
+from sip_node.kernel.int_array import IntArray
 from sip_node.pdes.engine import Engine
 
 _NEXT = 0
-_CHANNEL = 1
-"""The port as the one channel of a memory, as a bit."""
 
 
 class PortTurns(AccessService):
     """Serves the packets of the fabric at a port."""
 
-    __slots__ = ("_later", "_port")
+    __slots__ = ("_channels", "_later", "_port")
 
     def __init__(self, engine: Engine, port: FifoServer) -> None:
         self.join(engine)
         self._port = port
+        # The port as the one channel of a memory.
+        self._channels = IntArray()
+        self._channels.append(0)
         # The packets behind a packet that has reserved the port and not begun; None for none.
         self._later: dict[MessageKey, deque[Access] | None] = {}
 
@@ -56,7 +58,7 @@ class PortTurns(AccessService):
             start_ps = port.serve(now_ps, access.tail_ps, access.nbytes)
             end_ps = port.tail_ps
             if train is not None:
-                train.at_channels(_CHANNEL, access.submitted_ps, start_ps, end_ps)
+                train.at_channels(self._channels, access.submitted_ps, start_ps, end_ps)
             if start_ps > now_ps:
                 self._later[access.message] = behind
                 self.later(start_ps, _NEXT, access.message)

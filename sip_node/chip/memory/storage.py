@@ -11,8 +11,9 @@ from sip_node.chip.memory.access import Access
 from sip_node.chip.memory.banks import BankedChannels
 from sip_node.chip.memory.hbm import PseudoChannels
 from sip_node.chip.memory.memory import Memory
+from sip_node.chip.memory.memory_channels import MemoryChannels
 from sip_node.chip.memory.memory_port import MemoryPort
-from sip_node.chip.memory.transaction_queue import MemoryChannels, queue_of
+from sip_node.chip.memory.transaction_queue import AccessQueue
 
 
 class HbmController:
@@ -23,7 +24,7 @@ class HbmController:
         channels = self.memory_channels(where.name, topology)
         if chip.loads is not None:
             chip.loads.watch_channels("memory", channels.channels)
-        self.queue = queue_of(chip.engine, channels)
+        self.queue = AccessQueue(chip.engine, channels)
         memory = Memory(f"{where.name}.hbm", topology.hbm_slice_bytes, data=chip.data)
         base = chip.addresses.pe_hbm_addr(chip.sip, where.cube, where.pe, 0)
         self.port = MemoryPort(chip, node, memory, base, self.queue, _read_latency_ps(topology))
@@ -73,7 +74,7 @@ class Sram:
         ports = SramPorts(where.name, chip.topology.cube.sram_to_router_bw_gbs)
         if chip.loads is not None:
             chip.loads.watch_channels("port", ports.channels)
-        self.queue = queue_of(chip.engine, ports)
+        self.queue = AccessQueue(chip.engine, ports)
         memory = Memory(where.name, chip.topology.sram_bytes, data=chip.data)
         base = chip.addresses.cube_sram_addr(chip.sip, where.cube, 0)
         self.port = MemoryPort(chip, node, memory, base, self.queue)

@@ -14,100 +14,84 @@ with which it shares one reserve before it. So no channel is idle while the next
 waits for it.
 """
 
-from bisect import insort
 from collections import deque
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any
 
-from msgspec import Struct
-
-from runtime.core.compiled.choice import IS_COMPILED
-from sip_node.chip.memory.access import Access, MessageKey
+from sip_node.chip.memory.access import Access, AccessService, MessageKey
+from sip_node.chip.memory.memory_channels import MemoryChannels, Shares, channels_of
+from sip_node.kernel import exact
+from sip_node.kernel.int_array import IntArray
 from sip_node.pdes.engine import Engine
 
-MOST_CHANNELS = 64
-"""The channels of a memory whose queue is a compiled one, at most."""
-
-MANY_MESSAGES = 256
+_MANY_MESSAGES = 256
 """Messages that the queue remembers before it drops those without a packet."""
+_DISPATCH = 0
 
 
-class MemoryChannel(Protocol):
-    """A channel of a memory, which serves one share at a time."""
-
-    free_ps: int
-
-
-class MemoryChannels(Protocol):
-    """The channels of a memory. A share is what an access needs of one of them; false if nothing.
-
-    Shares are opaque to the queue.
-    """
-
-    @property
-    def channels(self) -> Sequence[MemoryChannel]:
-        """The channels, in the order of the shares."""
-        ...
-
-    def shares_of(self, access: Access) -> Sequence[Any]:
-        """The share of every channel in an access."""
-        ...
-
-    def reserve(
-        self,
-        shares: Sequence[Any],
-        head_ps: int,
-        tail_ps: int,
-        writes: bool,  # noqa: FBT001 - the direction of an access, as in `Access`
-    ) -> tuple[int, int, int]:
-        """(begin of the first channel, begin of the last one, end) of shares from `head_ps` on."""
-        ...
-
-
-class _WaitingAccess(NamedTuple):
-    """An access in the queue. Entries are ordered by their first two fields, which are unique.
-
-    Bit i of `needs` is whether it needs channel i.
-    """
-
-    place_ps: int
-    number: int
-    needs: int
-    access: Access
-    shares: Sequence[Any]
-
-
-class _MessageQueue(Struct):
+class MessageQueue:
     """A message, whose last packet that has begun ends at `end_ps`.
 
     `waits` is whether its next packet has a place in the queue; `later` come after that one.
     """
 
-    later: deque[Access]
-    end_ps: int = 0
-    waits: bool = False
+    __slots__ = ("end_ps", "later", "waits")
+
+    later: deque[Access] | None
+    end_ps: int
+    waits: bool
 
 
-class ReferenceTransactionQueue:
+class WaitingAccess:
+    """An access in the queue."""
+
+    __slots__ = ("access", "message", "place_ps", "shares")
+
+    access: Access
+    message: MessageQueue
+    place_ps: int
+    shares: Shares
+
+
+class AccessQueue(AccessService):
     """The accesses to one memory that wait for its channels."""
 
+    __slots__ = (
+        "_begins",
+        "_begun",
+        "_demand",
+        "_is_dispatching",
+        "_messages",
+        "channels",
+        "is_held",
+        "waiting",
+        "wake_ps",
+    )
+
     def __init__(self, engine: Engine, memory: MemoryChannels) -> None:
-        self._engine, self._memory = engine, memory
-        self._channels = memory.channels
-        self._waiting: list[_WaitingAccess] = []
-        self._messages: dict[MessageKey, _MessageQueue] = {}
-        # The number of waiting accesses that need each channel.
-        self._demand = [0] * len(self._channels)
-        self._submitted = self._wake_ps = 0
-        self._is_held = self._is_dispatching = False
+        self.join(engine)
+        self.channels = channels_of(memory)
+        # By place; of equal places, the access that was submitted first is in front.
+        self.waiting: list[WaitingAccess] = []
+        self._messages: dict[MessageKey, MessageQueue] = {}
+        # The number of waiting accesses that need each channel, and the last call of `_begin` that
+        # has begun an access to it.
+        self._demand, self._begun, self._begins = IntArray(), IntArray(), 0
+        for _ in self.channels.channels:
+            self._demand.append(0)
+            self._begun.append(0)
+        self.wake_ps = 0
+        self.is_held = self._is_dispatching = False
 
     def submit(self, access: Access) -> None:
         """Queue an access whose head has arrived."""
-        access.submitted_ps = self._engine.now_ps
+        access.submitted_ps = self.engine.now_ps
         message = self._messages.get(access.message)
         if message is None:
-            message = self._messages[access.message] = _MessageQueue(later=deque())
-        if message.waits:
+            message = self._messages[access.message] = MessageQueue.__new__(MessageQueue)
+            message.later, message.end_ps, message.waits = None, 0, False
+        elif message.waits:
+            if message.later is None:
+                message.later = deque()
             message.later.append(access)
             return
         self._place(access, message)
@@ -117,124 +101,134 @@ class ReferenceTransactionQueue:
 
     def hold(self) -> None:
         """Begin no access until `resume`."""
-        self._is_held = True
+        self.is_held = True
 
     def resume(self) -> None:
         """Serve again after `hold`."""
-        self._is_held = False
+        self.is_held = False
         self._dispatch()
 
-    def _place(self, access: Access, message: _MessageQueue) -> None:
-        """Give an access its place: now, or the end of the packet before it of its message."""
-        shares = self._memory.shares_of(access)
-        needs = 0
-        for index, share in enumerate(shares):
-            if share:
-                needs |= 1 << index
-                self._demand[index] += 1
-        assert needs, f"an access to no bytes: {access}"
-        message.waits = True
-        self._submitted += 1
-        place_ps = max(self._engine.now_ps, message.end_ps)
-        insort(self._waiting, _WaitingAccess(place_ps, self._submitted, needs, access, shares))
-
-    def _wake(self) -> None:
+    def proceed(self, step: int, subject: Any) -> None:  # noqa: ARG002 - it has one step
+        """A channel is free."""
         # An earlier call may have made this one unnecessary.
-        if self._engine.now_ps == self._wake_ps:
-            self._wake_ps = 0
+        if self.engine.now_ps == self.wake_ps:
+            self.wake_ps = 0
             self._dispatch()
+
+    def _place(self, access: Access, message: MessageQueue) -> None:
+        """Give an access its place: now, or the end of the packet before it of its message."""
+        place_ps = max(self.engine.now_ps, message.end_ps)
+        waiting = WaitingAccess.__new__(WaitingAccess)
+        waiting.access, waiting.message, waiting.place_ps = access, message, place_ps
+        waiting.shares = self.channels.split(access)
+        assert waiting.shares.needed.size, f"an access to no bytes: offset {access.offset}"
+        self._count(waiting.shares, 1)
+        message.waits = True
+        # Behind all accesses with the same place, which were submitted before.
+        index = len(self.waiting)
+        while index:
+            before = self.waiting[index - 1]
+            if before.place_ps <= place_ps:
+                break
+            index -= 1
+        self.waiting.insert(index, waiting)
 
     def _dispatch(self) -> None:
         """Begin all accesses that can begin now."""
-        if self._is_held:
+        if self.is_held:
             return
         self._is_dispatching = True
-        while self._waiting and not self._is_held:
-            idle = self._idle()
-            if not idle:
-                break
-            # A channel that is idle and needed is needed by one of them.
+        while self.waiting and not self.is_held:
             index = 0
-            while not self._waiting[index].needs & idle:
-                index += 1
+            waiting = self.waiting[0]
+            if not self._is_ready(waiting.shares):
+                if self._free_ps() > self.engine.now_ps:
+                    break
+                # A channel that is free and needed is needed by one of them.
+                while not self._is_ready(waiting.shares):
+                    index += 1
+                    waiting = self.waiting[index]
             self._begin(index)
         self._is_dispatching = False
-        if self._waiting and not self._is_held:
-            needed = zip(self._channels, self._demand, strict=True)
-            self._wake_at(min(channel.free_ps for channel, demand in needed if demand))
+        if self.waiting and not self.is_held:
+            free_ps = self._free_ps()
+            if not self.wake_ps or free_ps < self.wake_ps:
+                self.wake_ps = free_ps
+                self.later(free_ps, _DISPATCH, None)
 
-    def _idle(self) -> int:
-        """The channels, as bits, that are free while an access needs them."""
-        now_ps, idle = self._engine.now_ps, 0
-        for index, demand in enumerate(self._demand):
-            if demand and self._channels[index].free_ps <= now_ps:
-                idle |= 1 << index
-        return idle
+    def _free_ps(self) -> int:
+        """When the first channel that an access needs is free."""
+        first_ps, demand = exact.NEVER_PS, self._demand
+        for index in range(demand.size):
+            if demand.values[index]:
+                free_ps = self.channels.free_ps(index)
+                if free_ps < first_ps:  # noqa: PLR1730 - faster than min()
+                    first_ps = free_ps
+        return first_ps
+
+    def _is_ready(self, shares: Shares) -> bool:
+        """Whether a channel that an access needs is free."""
+        needed, now_ps = shares.needed, self.engine.now_ps
+        for place in range(needed.size):
+            if self.channels.free_ps(needed.values[place]) <= now_ps:
+                return True
+        return False
 
     def _begin(self, index: int) -> None:
         """Begin an access, after those in front of it that share channels with it."""
-        chosen = [index]
-        needs = self._waiting[index].needs
-        for other in range(index - 1, -1, -1):
-            if self._waiting[other].needs & needs:
-                needs |= self._waiting[other].needs
-                chosen.append(other)
-        # From the back, so that the indices of the others stay valid.
-        for waiting in reversed([self._waiting.pop(each) for each in chosen]):
+        waiting = self.waiting.pop(index)
+        if not index:
+            self._serve(waiting)
+            return
+        self._begins += 1
+        self._note_begun(waiting.shares)
+        chosen = [waiting]
+        for place in range(index - 1, -1, -1):
+            other = self.waiting[place]
+            if self._needs_begun(other.shares):
+                self._note_begun(other.shares)
+                chosen.append(self.waiting.pop(place))
+        for waiting in reversed(chosen):
             self._serve(waiting)
 
-    def _serve(self, waiting: _WaitingAccess) -> None:
-        for index, share in enumerate(waiting.shares):
-            if share:
-                self._demand[index] -= 1
-        access, message = waiting.access, self._messages[waiting.access.message]
-        train = access.train
+    def _needs_begun(self, shares: Shares) -> bool:
+        needed, begun = shares.needed, self._begun
+        for place in range(needed.size):
+            if begun.values[needed.values[place]] == self._begins:
+                return True
+        return False
+
+    def _note_begun(self, shares: Shares) -> None:
+        needed, begun = shares.needed, self._begun
+        for place in range(needed.size):
+            begun.values[needed.values[place]] = self._begins
+
+    def _count(self, shares: Shares, change: int) -> None:
+        """An access that needs these channels is added to those that wait, or removed."""
+        needed, demand = shares.needed, self._demand
+        for place in range(needed.size):
+            demand.values[needed.values[place]] += change
+
+    def _serve(self, waiting: WaitingAccess) -> None:
+        access, message, channels = waiting.access, waiting.message, self.channels
+        self._count(waiting.shares, -1)
+        now_ps, train = self.engine.now_ps, access.train
+        waited_ps = now_ps - access.submitted_ps if train is not None else 0
+        first_ps = channels.serve(waiting.shares, now_ps, access.tail_ps, access.writes, waited_ps)
+        start_ps, end_ps = channels.start_ps, channels.end_ps
         if train is not None:
-            self._note_wait(waiting)
-        first_ps, start_ps, end_ps = self._memory.reserve(
-            waiting.shares, self._engine.now_ps, access.tail_ps, access.writes
-        )
-        if train is not None:
-            train.at_channels(waiting.needs, access.submitted_ps, start_ps, end_ps)
+            train.at_channels(waiting.shares.needed, access.submitted_ps, start_ps, end_ps)
         message.end_ps, message.waits = end_ps, False
         if message.later:
             self._place(message.later.popleft(), message)
-        if len(self._messages) > MANY_MESSAGES + 2 * len(self._waiting):
+        if len(self._messages) > _MANY_MESSAGES + 2 * len(self.waiting):
             self._drop_messages()
         access.begun(first_ps, start_ps, end_ps)
 
-    def _note_wait(self, waiting: _WaitingAccess) -> None:
-        """The load of a channel over time includes the time for which an access waits here."""
-        waited_ps = self._engine.now_ps - waiting.access.submitted_ps
-        for channel, share in zip(self._channels, waiting.shares, strict=True):
-            # A class of the user need not count.
-            bins = getattr(channel, "bins", None) if share else None
-            if bins is not None:
-                bins.waited_ps = waited_ps
-
     def _drop_messages(self) -> None:
         """Drop the messages whose next packet would have the place of a first one."""
-        now_ps = self._engine.now_ps
-        self._messages = {
-            key: message
-            for key, message in self._messages.items()
-            if message.waits or message.end_ps > now_ps
-        }
-
-    def _wake_at(self, time_ps: int) -> None:
-        if not self._wake_ps or time_ps < self._wake_ps:
-            self._wake_ps = time_ps
-            self._engine.at(time_ps, self._wake)
-
-
-def queue_of(engine: Engine, memory: MemoryChannels) -> "TransactionQueue":
-    """The queue of a memory with any number of channels."""
-    # The compiled queue has a bit for each channel in one machine word.
-    many = len(memory.channels) > MOST_CHANNELS
-    return (ReferenceTransactionQueue if many else TransactionQueue)(engine, memory)
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    TransactionQueue = ReferenceTransactionQueue
-else:
-    from sip_node.compiled.memory_queue import AccessQueue as TransactionQueue
+        now_ps, messages = self.engine.now_ps, self._messages
+        self._messages = {}
+        for key, message in messages.items():
+            if message.waits or message.end_ps > now_ps:
+                self._messages[key] = message

@@ -1,6 +1,14 @@
 """What packets queue behind packets of other transfers: their own train does not count."""
 
 from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
+from sip_node.kernel.int_array import IntArray
+
+
+def channels(*indices: int) -> IntArray:
+    array = IntArray()
+    for index in indices:
+        array.append(index)
+    return array
 
 
 def test_a_packet_behind_its_own_train_has_queued_behind_no_other() -> None:
@@ -37,14 +45,25 @@ def test_a_train_keeps_its_times_on_a_route_of_any_length() -> None:
 
 def test_channels_of_a_memory_serve_a_train_side_by_side() -> None:
     train = PacketTrain(QueueTimes())
-    train.at_channels(1, 0, 0, 20)
-    train.at_channels(2, 0, 0, 20)
+    train.at_channels(channels(0), 0, 0, 20)
+    train.at_channels(channels(1), 0, 0, 20)
     assert train.times.memory_ps == 0
     # Its own access before it ends at 20; then another transfer has the channel until 35.
-    train.at_channels(33, 3, 35, 55)
+    train.at_channels(channels(0, 5), 3, 35, 55)
     assert train.times.memory_ps == 15
-    train.at_channels(2, 3, 20, 40)
+    train.at_channels(channels(1), 3, 20, 40)
     assert train.times.memory_ps == 15
+
+
+def test_channels_behind_the_64th_share_the_times_of_the_first_ones() -> None:
+    train = PacketTrain(QueueTimes())
+    train.at_channels(channels(1, 1000), 0, 0, 20)
+    # Channel 65 has the times of channel 1, 40 those of 1000.
+    train.at_channels(channels(65), 0, 20, 40)
+    train.at_channels(channels(40), 0, 20, 40)
+    assert train.times.memory_ps == 0
+    train.at_channels(channels(66), 0, 20, 40)
+    assert train.times.memory_ps == 20
 
 
 def test_the_longest_times_are_kept_with_their_link() -> None:

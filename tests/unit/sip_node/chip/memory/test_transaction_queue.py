@@ -2,13 +2,17 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.memory.access import Access
-from sip_node.chip.memory.transaction_queue import TransactionQueue
+from sip_node.chip.memory.hbm import PseudoChannels
+from sip_node.chip.memory.transaction_queue import AccessQueue
 from sip_node.pdes.engine import Engine
+from tests.support.random_accesses import HalfTheShares
+from tests.support.topologies import variant
 
 NS = 1000
 """A byte takes 1 ns on a channel of 1 GB/s."""
@@ -46,7 +50,7 @@ class Bench:
     def __init__(self, lanes: int) -> None:
         self.engine = Engine()
         self.lanes = Lanes(lanes)
-        self.queue = TransactionQueue(self.engine, self.lanes)
+        self.queue = AccessQueue(self.engine, self.lanes)
         self.served: list[Served] = []
 
     def submit(self, name: str, nbytes: int, mask: int = 1) -> None:
@@ -193,3 +197,47 @@ def test_messages_without_packets_are_dropped() -> None:
         bench.engine.at(index * NS, bench.queue.submit, access)
     bench.run()
     assert len(bench.queue._messages) < 600
+
+
+def bursts_of(
+    queue: AccessQueue, name: int, offset: int, nbytes: int, begins: dict[int, int]
+) -> None:
+    access = Access(
+        message=(0, 0, name),
+        offset=offset,
+        nbytes=nbytes,
+        arrived_ps=0,
+        tail_ps=0,
+        writes=False,
+        begun=lambda _first_ps, start_ps, _end_ps: begins.update({name: start_ps}),
+    )
+    queue.submit(access)
+
+
+def test_channels_whose_numbers_differ_by_64_are_two_channels() -> None:
+    topology = variant(hbm__num_pcs=100)
+    burst = topology.hbm.burst_bytes
+    engine, begins = Engine(), dict[int, int]()
+    channels = PseudoChannels("hbm", topology)
+    queue = AccessQueue(engine, channels)
+    burst_ps = channels.channels[0].serialisation_ps(burst)
+    bursts_of(queue, 0, 2 * burst, burst, begins)
+    # Channels 1 and 2, of which the second one is busy; then 66, and 1.
+    bursts_of(queue, 1, burst, 2 * burst, begins)
+    bursts_of(queue, 2, 66 * burst, burst, begins)
+    bursts_of(queue, 3, burst, burst, begins)
+    engine.run_before(1 << 60)
+    assert begins == {0: 0, 1: burst_ps, 2: 0, 3: burst_ps}
+
+
+def test_methods_of_a_derived_class_are_called() -> None:
+    channels, ends = HalfTheShares("hbm", variant()), list[int]()
+    queue = AccessQueue(Engine(), channels)
+    queue.submit(Access((0, 0, 0), 0, 4096, 0, 0, False, lambda *span: ends.append(span[2])))
+    assert ends == [channels.channels[0].serialisation_ps(4096 // len(channels.channels) // 2)]
+
+
+def test_an_access_to_no_bytes_is_refused() -> None:
+    queue = AccessQueue(Engine(), PseudoChannels("hbm", variant()))
+    with pytest.raises(AssertionError, match="an access to no bytes"):
+        queue.submit(Access((0, 0, 0), 0, 0, 0, 0, False, lambda *_: None))

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.errors import InvariantError
 from runtime.core.simtime import NEVER_PS
 from runtime.wire.frames import Message
@@ -16,8 +15,6 @@ from sip_node.chip.packet_runs import PacketRuns
 from sip_node.pdes.engine import Engine
 from tests.support.packets import lone_packet
 from tests.support.topologies import small
-
-pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="the compiled core does not run")
 
 SIZE = 4096
 Times = list[tuple[int, int, int]]

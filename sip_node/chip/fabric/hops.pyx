@@ -1,4 +1,4 @@
-"""The traversal of routes by packets, in C: one event per packet and link, no Python in between.
+"""The traversal of routes by packets, in C. Its version in Python is `hops.py`.
 
 A route is an array of links, computed when its first packet leaves. The event of a hop holds the
 route, the index of the stage at which the head of the packet is, and the time of its tail. Servers
@@ -9,16 +9,13 @@ two mix in one machine. What a packet contains is read once, when it departs (`d
 from cpython.list cimport PyList_GET_ITEM
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
 
-from sip_node.compiled.approach cimport Approach, Lookout
-from sip_node.compiled.calendar cimport Actor, Calendar, Event
+from sip_node.chip.approach cimport Approach, Lookout
+from sip_node.compiled.calendar cimport NORMAL, Actor, Calendar, Event
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet, train_of
 from sip_node.chip.fabric.packet_train cimport FIRST_STAGES, PacketTrain, new_train, wait_behind
 from sip_node.compiled.prefetch cimport prefetch
 from sip_node.pdes.sender cimport Sender
 from sip_node.chip.fabric.server cimport FifoServer
-
-cdef enum:
-    NORMAL = 1
 
 
 cdef class Route:
@@ -35,16 +32,12 @@ cdef class Route:
 
 
 cdef class Hops(Actor):
-    """The first base of a fabric whose second base is `ReferenceFabric`.
+    """The base of a fabric."""
 
-    It replaces `send` and what follows from it, up to the `accept` of an endpoint.
-    """
-
-    def bind(self, Calendar engine not None, find_stages, list servers not None,
+    def bind(self, Calendar engine not None, routes, list servers not None,
              dict endpoints not None, int sip, int gateway, send_bounds):
-        """Take what the reference holds: its links by index, its endpoints by node."""
         self.calendar, self.number = engine, engine.enlist(self)
-        self.find_stages, self.routes = find_stages, {}
+        self.find_stages, self.routes = routes.stages, {}
         self.endpoints = endpoints
         self.send_bounds, self.senders = send_bounds, send_bounds.in_flight
         self.sip, self.gateway, self.lookout = sip, gateway, Lookout()
@@ -59,7 +52,6 @@ cdef class Hops(Actor):
         PyMem_Free(self.stages)
 
     def send(self, Packet packet not None, int origin, long long tail_ps):
-        """See `ReferenceFabric.send`."""
         self.depart(packet, origin, tail_ps)
 
     cdef int depart(self, Packet packet, int origin, long long tail_ps) except -1:
@@ -73,7 +65,7 @@ cdef class Hops(Actor):
         if sip == self.sip:
             route = self.route(origin, packet.transfer.node)
         else:
-            # To another SIP: see `ReferenceFabric.send` for the bound on its next message.
+            # To another SIP: see hops.py for the bound on its next message.
             route = self.route(origin, self.gateway)
             packet.entrance_ps = self.calendar.now_ps + route.latency_ps
             if route.approach is not None and self.lookout.egress_to[sip] is not None:

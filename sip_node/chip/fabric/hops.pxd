@@ -1,7 +1,7 @@
 """The traversal of routes in C: see hops.pyx."""
 
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
-from sip_node.compiled.approach cimport Approach, Lookout
+from sip_node.chip.approach cimport Approach, Lookout
 from sip_node.compiled.calendar cimport Actor, Calendar, Event
 from sip_node.chip.fabric.packet_train cimport PacketTrain
 from sip_node.chip.fabric.server cimport FifoServer
