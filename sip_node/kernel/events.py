@@ -3,7 +3,11 @@
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from sip_node.kernel.component import Component
     from sip_node.pdes.engine import Engine
+
+_AFTER_ALL = 2
+"""After SimPy's NORMAL (1)."""
 
 
 class Resumable(Protocol):
@@ -20,3 +24,8 @@ def resume_at(engine: "Engine", time_ps: int, continuation: Resumable) -> None:
     It is for objects of one operation: an actor keeps its number in the calendar to the end.
     """
     engine.at(time_ps, continuation.resume, None)
+
+
+def after_all(component: "Component", time_ps: int, step: int, subject: Any) -> None:
+    """Let a component go on with a step at a time, behind all other events of that time."""
+    component.engine.at(time_ps, component.proceed, step, subject, priority=_AFTER_ALL)

@@ -1,13 +1,13 @@
 """A node of the fabric, in C: see outlet.pyx."""
 
-from sip_node.chip.fabric.packet cimport Packet
-from sip_node.compiled.credited_hops cimport CreditedHops
+from sip_node.chip.fabric.credited_fabric cimport CreditedFabric
 from sip_node.chip.fabric.hops cimport Hops
+from sip_node.chip.fabric.packet cimport Packet
 
 
 cdef class Outlet:
     cdef Hops hops
-    cdef CreditedHops credited_hops
+    cdef CreditedFabric credited_fabric
     cdef object in_python
     cdef int node
 

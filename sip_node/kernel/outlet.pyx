@@ -4,9 +4,9 @@ A class of the user may derive from a fabric and override a method. Whether it d
 when the outlet is constructed, and its method in Python is called then.
 """
 
-from sip_node.chip.fabric.packet cimport Packet
-from sip_node.compiled.credited_hops cimport CreditedHops
+from sip_node.chip.fabric.credited_fabric cimport CreditedFabric
 from sip_node.chip.fabric.hops cimport Hops
+from sip_node.chip.fabric.packet cimport Packet
 
 
 cdef class Outlet:
@@ -16,15 +16,15 @@ cdef class Outlet:
         self.node = node
         if isinstance(fabric, Hops) and type(fabric).send is Hops.send:
             self.hops = fabric
-        elif isinstance(fabric, CreditedHops) and type(fabric).send is CreditedHops.send:
-            self.credited_hops = fabric
+        elif isinstance(fabric, CreditedFabric) and type(fabric).send is CreditedFabric.send:
+            self.credited_fabric = fabric
         else:
             self.in_python = fabric
 
     cpdef int send(self, Packet packet, long long tail_ps) except -1:
         if self.hops is not None:
             return self.hops.depart(packet, self.node, tail_ps)
-        if self.credited_hops is not None:
-            return self.credited_hops.depart(packet, self.node, tail_ps)
+        if self.credited_fabric is not None:
+            return self.credited_fabric.depart(packet, self.node, tail_ps)
         self.in_python.send(packet, self.node, tail_ps)
         return 0

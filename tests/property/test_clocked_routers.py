@@ -1,25 +1,47 @@
-"""The order in which routers work in a cycle has no influence on any packet."""
+"""Rules of the clocked routers: which of them decide what a run does, and which do not.
 
+The tests replace methods, so they run interpreted; the compiled core starts another process.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernbench.theory.topology_file import TopologyFile
-from kernbench.validate import mesh_network
 from kernbench.validate.mesh_network import NODES, MeshNetwork, MeshRouter
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.simtime import NEVER_PS
-from sip_node.chip.fabric.credited_fabric import ReferenceCreditedFabric
-from sip_node.chip.fabric.cycle_queue import CycleQueue
+from sip_node.chip.fabric.cycle_queue import Cycle, CycleQueue
+from sip_node.chip.fabric.injection import Injection
 from sip_node.chip.fabric.packet import Packet
+from sip_node.chip.fabric.virtual_channels import VirtualChannel
+from sip_node.kernel import linked_list as lists
+from tests.support.credited_machines import PACKETS, CreditedMachine
 from tests.support.topologies import default_text
 
+pytestmark = pytest.mark.slow
+interpreted = pytest.mark.skipif(IS_COMPILED, reason="compiled methods cannot be replaced")
 FILE = TopologyFile.of(default_text())
+EXECUTE = CycleQueue.proceed
 
 
-class _ReferenceMesh(ReferenceCreditedFabric):
-    restores_order = False
+@pytest.mark.skipif(not IS_COMPILED, reason="the suite runs interpreted already")
+def test_the_rules_of_the_interpreted_routers() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", __file__],
+        env={**os.environ, "KERNBENCH_CORE": "python"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout[-4000:]
 
 
 class _Log:
@@ -42,7 +64,7 @@ def arrivals(router: MeshRouter, packets: list[tuple[int, int, int, int]]) -> li
     return sorted(log.arrivals)
 
 
-PACKETS = st.lists(
+PACKETS_OF_MESH = st.lists(
     st.tuples(
         st.integers(0, 30),
         st.integers(0, NODES - 1),
@@ -61,23 +83,78 @@ ROUTERS = st.builds(
 )
 
 
-@pytest.mark.slow
+def _requests(cycle: Cycle) -> list[Any]:
+    found, item = list[Any](), lists.take(cycle)
+    while item is not None:
+        found.append(item)
+        item = item.next
+    return found
+
+
+def _in_order(order: Callable[[list[Any]], object]) -> Callable[..., None]:
+    """Execute the requests of a cycle in another order."""
+
+    def execute(queue: CycleQueue, step: int, cycle: Cycle) -> None:
+        requests = _requests(cycle)
+        order(requests)
+        for each in requests:
+            lists.put(cycle, each)
+        EXECUTE(queue, step, cycle)
+
+    return execute
+
+
+@interpreted
 @settings(max_examples=6)
-@given(router=ROUTERS, packets=PACKETS, seed=st.integers(0, 99))
+@given(router=ROUTERS, packets=PACKETS_OF_MESH, seed=st.integers(0, 99))
 def test_routers_may_work_in_any_order(
     router: MeshRouter, packets: list[tuple[int, int, int, int]], seed: int
 ) -> None:
-    # On either core; the order in which routers work can be changed in the reference.
     expected = arrivals(router, packets)
     assert len(expected) == len(packets)
-    rng = Random(seed)
-    in_order = CycleQueue._execute
-
-    def shuffled(queue: CycleQueue, cycle: int) -> None:
-        rng.shuffle(queue._requests[cycle])
-        in_order(queue, cycle)
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mesh_network, "_MeshFabric", _ReferenceMesh)
-        patch.setattr(CycleQueue, "_execute", shuffled)
+        patch.setattr(CycleQueue, "proceed", _in_order(Random(seed).shuffle))
         assert arrivals(router, packets) == expected
+
+
+def _place(channel: VirtualChannel) -> int:
+    return channel.place()
+
+
+def _fixed_heads(channel: VirtualChannel, wanted: VirtualChannel) -> int:
+    del wanted
+    return channel.place()
+
+
+def _lowest_channel(injection: Injection, now: int) -> VirtualChannel:
+    return next(vc for vc in injection.network.channels if 0 <= vc.credit() <= now)
+
+
+@interpreted
+@pytest.mark.parametrize(
+    ("owner", "name", "rule"),
+    [
+        (VirtualChannel, "turn_at_input", _place),
+        (VirtualChannel, "turn_at_output", _place),
+        (VirtualChannel, "turn_at", _fixed_heads),
+        (Injection, "_next_channel", _lowest_channel),
+        (CycleQueue, "proceed", _in_order(list[Any].reverse)),
+    ],
+    ids=[
+        "turns of outputs",
+        "turns of inputs",
+        "turns of heads",
+        "turns of channels",
+        "order of routers",
+    ],
+)
+def test_another_rule_for_ties_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, owner: type, name: str, rule: Callable[..., Any]
+) -> None:
+    def is_noticed(seed: int) -> bool:
+        expected = CreditedMachine(seed).run(PACKETS)
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, rule)
+            return CreditedMachine(seed).run(PACKETS) != expected
+
+    assert any(map(is_noticed, range(40)))

@@ -1,6 +1,10 @@
-"""Random machines with credits and random traffic: all that an observer can see of a run."""
+"""Random machines with credits and random traffic: all that an observer can see of a run.
 
-from collections.abc import Callable, Iterator
+`python -m tests.support.credited_machines FIRST COUNT` prints a line for each of COUNT machines.
+"""
+
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from random import Random
@@ -16,14 +20,17 @@ from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import Topology
 from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.command_bounds import CommandBounds
+from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.send_bounds import SendBounds
+from sip_node.pdes.engine import Engine
 from tests.support.extreme_times import ORIGINS_PS
 from tests.support.topologies import variant
 
 ENDPOINTS = ("pe", "hbm_ctrl", "sram", "m_cpu", "host", "io_cpu", "io_noc")
 KINDS = (Kind.READ, Kind.WRITE, Kind.DATA, Kind.ACK)
 SIZES = (0, 16, 64, 200, 256, 1000, 4096)
+PACKETS = 60
 BUILDINGS = 24
 """Chips whose graph and layers differ; every machine has one of them and numbers of its own."""
 
@@ -86,15 +93,16 @@ def machine(draw: Random) -> tuple[Topology, VirtualLayers]:
 
 
 class CreditedMachine:
-    """A fabric of class `fabric` with an endpoint at every component."""
+    """A fabric with an endpoint at every component."""
 
-    def __init__(self, seed: int, fabric: Callable[..., Any], engine: Any) -> None:
+    def __init__(self, seed: int) -> None:
         self._draw = draw = Random(seed)
         topology, layers = machine(draw)
         self._graph = graph = ChipGraph(topology)
         sips, bounds = SipFabric(topology), SendBounds({}, CommandBounds(), answers=False)
-        self.engine, self.sips = engine, topology.sips
-        self.fabric = fabric(engine, graph, ChipRoutes(graph), layers, sips, 0, bounds, {})
+        self.engine, self.sips = Engine(), topology.sips
+        routes = ChipRoutes(graph)
+        self.fabric = CreditedFabric(self.engine, graph, routes, layers, sips, 0, bounds, {})
         self.observed = Observed()
         self._nodes = [node.index for node in graph.nodes if node.kind in ENDPOINTS]
         self._limited: set[int] = set()
@@ -182,3 +190,13 @@ class _Endpoint:
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         self._machine.accept(self._node, packet, tail_ps)
+
+
+def main(first: int, count: int) -> None:
+    """Print all that is observed of each machine."""
+    for seed in range(first, first + count):
+        print(seed, CreditedMachine(seed).run(PACKETS))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

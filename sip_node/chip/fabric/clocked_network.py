@@ -5,15 +5,24 @@ A UCIe crossing is a part of the link between the routers at its ends: its ports
 links between the host and the IO_CPU keep calendars.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import Stage
+from sip_node.chip.fabric.cycle_queue import CycleQueue
+from sip_node.chip.fabric.injection import Injection, Injector
 from sip_node.chip.fabric.noc_clock import NocClock, Pipeline, pipeline
 from sip_node.chip.fabric.router import Router
-from sip_node.chip.fabric.router_elements import RouterElements
-from sip_node.chip.fabric.virtual_channels import OutputPort, VirtualNetwork
+from sip_node.chip.fabric.stalled import ChannelKey, ChannelState, SourceState
+from sip_node.chip.fabric.virtual_channels import (
+    InputPort,
+    OutputPort,
+    VirtualChannel,
+    VirtualNetwork,
+)
 from sip_node.chip.link_loads import LinkLoads
+from sip_node.kernel.component import Component
 
 _ROUTERS = ("io_noc", "router", "xbar")
 _CALENDARS = ("host", "pcie_ep")
@@ -83,12 +92,32 @@ class HopTiming:
         clocked = [self.link(stage) for stage in stages if stage.link not in self._calendars]
         if not clocked:
             return delay_ps
-        nodes = [clocked[0].source, *(link.target for link in clocked)]
-        cycles = sum(link.wire + link.flit - 1 for link in clocked)
-        cycles += sum(sum(self.pipeline(node)) for node in nodes if self.is_router(node))
+        nodes = _nodes(clocked)
+        cycles = sum(link.wire + link.flit - 1 for link in clocked) + sum(self.routing(clocked))
+        for pipeline_ in [self.pipeline(node) for node in nodes if self.is_router(node)]:
+            cycles += pipeline_.allocate + pipeline_.leave
         # A router at an end has an entrance or an exit of its own.
         cycles += sum(self.is_router(node) for node in (nodes[0], nodes[-1]))
         return delay_ps + (cycles + 1) * self.clock.period_ps
+
+    def routing(self, links: Sequence[LinkTiming]) -> tuple[int, ...]:
+        """The cycles for which each router of a path over `links` routes a head."""
+        nodes = _nodes(links)
+        passages = zip((None, *nodes[:-1]), nodes, (*nodes[1:], None), strict=True)
+        return tuple(
+            self._routing_cycles(before, node, after)
+            for before, node, after in passages
+            if self.is_router(node)
+        )
+
+    def _routing_cycles(self, before: int | None, router: int, after: int | None) -> int:
+        """The cycles for which a router routes a head.
+
+        The head comes from node `before` and goes to node `after`; None is a component of the
+        router.
+        """
+        del before, after  # A route takes the same time in all directions.
+        return self.pipeline(router).route
 
     def _clocked(self, stage: Stage) -> LinkTiming:
         link, clock = self._graph.links[stage.link], self.clock
@@ -106,14 +135,25 @@ class HopTiming:
         return self._graph.behind(node) if self._graph.nodes[node].kind == "ucie" else node
 
 
-class ClockedNetwork:
-    """Routers and the virtual networks of links, numbered by class and layer."""
+def _nodes(links: Sequence[LinkTiming]) -> list[int]:
+    return [links[0].source, *(link.target for link in links)]
 
-    def __init__(self, graph: ChipGraph, timing: HopTiming, elements: RouterElements) -> None:
-        self._graph, self._timing, self._elements = graph, timing, elements
+
+class ClockedNetwork:
+    """Routers and the virtual networks of links, numbered by class and layer.
+
+    The last flits of packets leave it by events of `fabric`, on whose engine it has its own.
+    """
+
+    def __init__(self, graph: ChipGraph, timing: HopTiming, fabric: Component) -> None:
+        self._graph, self._timing, self._fabric = graph, timing, fabric
+        self._queue = CycleQueue(fabric.engine, timing.clock.period_ps)
         self._noc = graph.topology.noc
         self._routers: dict[int, Router] = {}
+        self._inputs: dict[int, InputPort] = {}
         self._virtual: dict[tuple[int, int], VirtualNetwork] = {}
+        self._injectors: dict[int, Injector] = {}
+        self._injections: dict[tuple[int, int], Injection] = {}
         self.ports: dict[int, OutputPort] = {}
         """The links that have been used, by index in the graph; then exits and entrances."""
         self.loads: LinkLoads | None = None
@@ -137,6 +177,38 @@ class ClockedNetwork:
         name = f"{self._graph.nodes[node].name}.entrance{number}"
         return self._network(index, name, (None, node), (1, 1), network)
 
+    def injection(self, network: VirtualNetwork) -> Injection:
+        """The queue of a source in front of one of its virtual networks."""
+        port = network.port
+        injector = self._injectors.get(port.index)
+        if injector is None:
+            injector = self._injectors[port.index] = Injector(self._queue, port, self._fabric)
+        key = port.index, network.index
+        if key not in self._injections:
+            self._injections[key] = Injection(injector, network, self._timing.clock)
+        return self._injections[key]
+
+    def channels(self) -> Iterator[ChannelState]:
+        """The state of every virtual channel."""
+        keys = {vc: key for network in self._virtual.values() for vc, key in _keys(network)}
+        for network in self._virtual.values():
+            for vc, key in _keys(network):
+                yield ChannelState(
+                    key=key,
+                    link=network.port.name,
+                    is_exit=not vc.depth,
+                    packet=None if vc.worm is None else vc.worm.packet,
+                    held=None if vc.held is None else keys[vc.held],
+                    needed=() if vc.worm is None else _keys_of(vc.network),
+                )
+
+    def sources(self) -> Iterator[SourceState]:
+        """The packets that wait at each source, by virtual network."""
+        for injection in self._injections.values():
+            first = [] if injection.worm is None else [injection.worm]
+            packets = tuple(worm.packet for worm in (*first, *injection.waiting))
+            yield SourceState(packets, _keys_of(injection.network))
+
     def _local(self, node: int, number: int) -> int:
         return len(self._graph.links) + node * _LOCAL + number
 
@@ -146,7 +218,7 @@ class ClockedNetwork:
             return None
         found = self._routers.get(node)
         if found is None:
-            found = self._routers[node] = self._elements.router(self._timing.pipeline(node))
+            found = self._routers[node] = Router(self._queue, self._timing.pipeline(node))
         return found
 
     def _network(
@@ -163,18 +235,48 @@ class ClockedNetwork:
         (source, target), (wire, flit_cycles) = map(self._router, ends), cycles
         port = self.ports.get(index)
         if port is None:
-            leave = 0 if source is None else source.pipeline.leave
-            delay = leave + wire + flit_cycles - 1
-            port = self._elements.port(name, index, source, flit_cycles, delay)
-            self.ports[index] = port
-            # Of a router's exits and entrances to components, which are no links, nothing.
-            if self.loads is not None and index < len(self._graph.links):
-                self.loads.watch("link", port)
-        # A credit makes a round of a flit's way and its own. A wire of one cycle is the base of
-        # `buffer_flits`; a longer or slower link has room for what its longer round adds, so that
-        # the distance costs time and no bandwidth.
-        longer = 2 * (wire - 1) + flit_cycles - 1
-        depth = self._noc.buffer_flits + -(-longer // flit_cycles)
-        found = self._elements.network(port, network, self._noc.vcs, target, depth, wire)
+            port = self.ports[index] = self._port(index, name, source, cycles)
+        exit_to = self._fabric if target is None else None
+        found = VirtualNetwork(self._queue, port, network, self._noc.vcs, exit_to)
+        if target is not None:
+            # A credit makes a round of a flit's way and its own. A wire of one cycle is the base of
+            # `buffer_flits`; a longer or slower link has room for what its longer round adds, so
+            # that the distance costs time and no bandwidth.
+            longer = 2 * (wire - 1) + flit_cycles - 1
+            depth = self._noc.buffer_flits + -(-longer // flit_cycles)
+            self._connect(found, target, depth, wire)
         self._virtual[index, network] = found
         return found
+
+    def _port(
+        self, index: int, name: str, source: Router | None, cycles: tuple[int, int]
+    ) -> OutputPort:
+        """An output of a router, or of a component, and the link behind it."""
+        wire, flit_cycles = cycles
+        delay = (0 if source is None else source.leave) + wire + flit_cycles - 1
+        port = OutputPort(name, index, flit_cycles, delay, self._timing.clock)
+        if source is not None:
+            source.add_output(port)
+        # Of a router's exits and entrances to components, which are no links, nothing.
+        if self.loads is not None and index < len(self._graph.links):
+            self.loads.watch("link", port)
+        return port
+
+    def _connect(self, network: VirtualNetwork, target: Router, depth: int, wire: int) -> None:
+        """Give the channels of a network buffers at a router, to which a credit has a `wire`."""
+        index, channels, credit_cycles = network.port.index, network.channels, target.leave + wire
+        entrance = self._inputs.get(index)
+        if entrance is None:
+            entrance = self._inputs[index] = target.input(index)
+        for number, channel in enumerate(channels):
+            place = network.index * len(channels) + number
+            channel.connect(target, entrance, place, depth, credit_cycles)
+
+
+def _keys(network: VirtualNetwork) -> Iterator[tuple[VirtualChannel, ChannelKey]]:
+    for number, vc in enumerate(network.channels):
+        yield vc, (network.port.index, network.index, number)
+
+
+def _keys_of(network: VirtualNetwork) -> tuple[ChannelKey, ...]:
+    return tuple(key for _, key in _keys(network))

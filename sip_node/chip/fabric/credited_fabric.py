@@ -6,10 +6,10 @@ source: packets wait there without a limit.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from runtime.core.compiled.choice import IS_COMPILED
+import sip_node.chip.fabric.packet as packets
+import sip_node.chip.fabric.worm as worms
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes, Stage
 from runtime.model.sip_fabric import SipFabric
@@ -17,18 +17,26 @@ from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.fabric.clocked_network import ClockedNetwork
 from sip_node.chip.fabric.credited_paths import CreditedPaths, PathKey
 from sip_node.chip.fabric.fabric import EndpointLike, LinkCounters, link_server
-from sip_node.chip.fabric.packet import FabricTransfer, Packet, train_of
-from sip_node.chip.fabric.router_elements import RouterElements
-from sip_node.chip.fabric.server import Server
+from sip_node.chip.fabric.injection import Injection
+from sip_node.chip.fabric.packet import FabricTransfer, Packet
+from sip_node.chip.fabric.server import FifoServer, Server
 from sip_node.chip.fabric.stalled import StalledPacket, network_name, stalled_packets
 from sip_node.chip.fabric.virtual_channels import VirtualNetwork
-from sip_node.chip.fabric.worm import PacketPath, PathPlan, Worm
+from sip_node.chip.fabric.worm import Departures, PacketPath, Worm
 from sip_node.chip.link_loads import LinkLoads
 from sip_node.chip.send_bounds import SendBounds
-from sip_node.pdes.engine import Engine
+from sip_node.kernel.component import Component
+from sip_node.pdes.sender import Sender
+
+if TYPE_CHECKING:
+    from sip_node.pdes.engine import Engine
+
+# Steps of a packet, beside those of `worms`: it is at a link with a calendar before the routers, or
+# behind them.
+_BEFORE, _BEHIND = 2, 3
 
 
-class ReferenceCreditedFabric:
+class CreditedFabric(Component):
     """Routers, links, routes and endpoints of one SIP."""
 
     restores_order = True
@@ -36,7 +44,7 @@ class ReferenceCreditedFabric:
 
     def __init__(  # noqa: PLR0917 - the parts of a chip, as for `Fabric`
         self,
-        engine: Engine,
+        engine: "Engine",
         graph: ChipGraph,
         routes: ChipRoutes,
         layers: VirtualLayers,
@@ -45,12 +53,12 @@ class ReferenceCreditedFabric:
         send_bounds: SendBounds,
         links: Mapping[str, type[Server]],
     ) -> None:
-        self._engine, self._graph, self._layers = engine, graph, layers
-        self._sip, self._send_bounds = sip, send_bounds
+        self.join(engine)
+        self._graph, self._layers = graph, layers
+        self._sip, self._send_bounds, self._senders = sip, send_bounds, send_bounds.in_flight
         self._routes = CreditedPaths(graph, routes, layers, sips, sip)
         self._clock = self._routes.timing.clock
-        self._elements = self._construct_elements()
-        self._network = ClockedNetwork(graph, self._routes.timing, self._elements)
+        self._network = ClockedNetwork(graph, self._routes.timing, self)
         self._servers = {
             link.index: link_server(graph, link, links)
             for link in graph.links
@@ -60,8 +68,8 @@ class ReferenceCreditedFabric:
         self._path_of: dict[tuple[int, int, int, int, int], PacketPath] = {}
         self._endpoints: dict[int, EndpointLike] = {}
         self._capacity_flits: dict[int, int] = {}
-        self._left: dict[int, Callable[[Packet], None]] = {}
-        self._waiting_bytes: dict[int, int] = {}
+        self._departures: dict[int, Departures] = {}
+        self._keeps_order = self.restores_order
         self.sent = self.delivered = 0
         self.records = False
         """Whether packets have trains, in a run with records."""
@@ -90,12 +98,11 @@ class ReferenceCreditedFabric:
         if capacity_bytes is not None:
             self._capacity_flits[node] = self._clock.flits(capacity_bytes)
         if left is not None:
-            self._left[node] = left
-            self._waiting_bytes[node] = 0
+            self._departures[node] = Departures(left)
 
     def waiting_bytes(self, node: int) -> int:
         """The bytes that `node`, attached with `left`, has sent and that have not left it yet."""
-        return self._waiting_bytes[node]
+        return self._departures[node].nbytes
 
     @property
     def servers(self) -> list[LinkCounters | None]:
@@ -123,145 +130,130 @@ class ReferenceCreditedFabric:
 
     def stalled(self) -> Iterator[StalledPacket]:
         """The packets that stand still at the end of a run, and what they wait for."""
-        channels, sources = self._elements.channels(), self._elements.sources()
+        channels, sources = self._network.channels(), self._network.sources()
         return stalled_packets(channels, sources, self._layers.count)
 
     def space_of(self, packet: Packet) -> str:
         """The name of the room that a packet holds at its endpoint."""
-        assert packet.space is not None, "the packet is at an endpoint with a limit"
-        space = cast("VirtualNetwork", packet.space)
+        space = packet.space
+        assert isinstance(space, VirtualNetwork), "the packet is at an endpoint with a limit"
         return network_name(space.port.name, space.index, self._layers.count)
 
     def send(self, packet: Packet, origin: int, tail_ps: int) -> None:
         """Send `packet` from node `origin` now; its tail is there at `tail_ps`."""
+        self.depart(packet, origin, tail_ps)
+
+    def depart(self, packet: Packet, origin: int, tail_ps: int) -> None:
+        """`send` for classes in C."""
+        transfer = packet.transfer
         self.sent += 1
         if self.records and packet.train is None:
-            packet.train = train_of(packet.transfer)
-        if origin in self._left:
-            self._waiting_bytes[origin] += packet.size
-        transfer = packet.transfer
+            packet.train = packets.train_of(transfer)
         key = (origin, transfer.node, transfer.sip, transfer.source_sip, transfer.kind)
-        path = self._path_of.get(key)
+        path: PacketPath | None = self._path_of.get(key)
         if path is None:
             path = self._path_of[key] = self._path(transfer, origin)
+        if path.departures is not None:
+            path.departures.nbytes += packet.size
         if transfer.sip != self._sip:
-            packet.entrance_ps = self._engine.now_ps + path.latency_ps
-            self._send_bounds.departed(transfer.sip, packet.entrance_ps)
-        self._enter(packet, path, 0, tail_ps)
+            packet.entrance_ps = self.engine.now_ps + path.latency_ps
+            self._note_departure(packet)
+        self._enter(worms.new_worm(packet, path, self._clock.flits(packet.size), tail_ps))
+
+    def _note_departure(self, packet: Packet) -> None:
+        """Note that a packet is on its way to another SIP."""
+        sender: Sender | None = self._senders.get(packet.transfer.sip)
+        if sender is None:
+            self._send_bounds.departed(packet.transfer.sip, packet.entrance_ps)
+        else:
+            sender.departed(packet.entrance_ps)
 
     def release(self, packet: Packet) -> None:
         """The endpoint has room again for as many bytes as `packet` has."""
-        network, packet.space = packet.space, None
-        assert isinstance(network, VirtualNetwork)
+        network: Any = packet.space
+        packet.space = None
         # The credits take a cycle back to the router.
-        cycle = self._clock.cycle(self._engine.now_ps) + 1
+        cycle = self._clock.cycle(self.engine.now_ps) + 1
         network.give_back(self._clock.flits(packet.size), cycle)
-
-    def _construct_elements(self) -> RouterElements:
-        return RouterElements(self._engine, self._clock)
 
     def _path(self, transfer: FabricTransfer, origin: int) -> PacketPath:
         key = self._routes.key(transfer, origin)
         found = self._paths.get(key)
         if found is None:
-            plan = self._routes.plan(key, self._network)
-            if plan.networks and key.target in self._capacity_flits:
-                plan.networks[-1].limit(self._capacity_flits[key.target])
-            found = self._paths[key] = self._construct_path(plan, origin)
+            plan, departures = self._routes.plan(key, self._network), self._departures.get(origin)
+            injection = None
+            if plan.networks:
+                injection = self._network.injection(plan.networks[0])
+                if key.target in self._capacity_flits:
+                    last = plan.networks[len(plan.networks) - 1]
+                    last.limit(self._capacity_flits[key.target])
+            found = self._paths[key] = PacketPath(plan, injection, departures)
         return found
 
-    def _construct_path(self, plan: PathPlan, origin: int) -> PacketPath:
-        injection = None
-        if plan.networks:
-            plan.networks[-1].eject = self._ejected
-            injection = self._elements.injection(plan.networks[0])
-            if origin in self._left:
-                injection.arbiter.left = partial(self._has_left, origin)
-        return PacketPath(plan, injection)
-
-    def _enter(self, packet: Packet, path: PacketPath, index: int, tail_ps: int) -> None:
-        """Pass the links with calendars, then wait at the source of the first clocked link."""
-        now_ps = self._engine.now_ps
-        if index < len(path.before):
-            start_ps, tail_ps = self._reserve(path.before[index], packet, tail_ps)
-            self._engine.at(start_ps, self._enter, packet, path, index + 1, tail_ps)
-        elif path.injection is None:
-            self._deliver(packet, path, tail_ps)
+    def proceed(self, step: int, subject: Any) -> None:
+        """Execute an event of a packet."""
+        worm: Worm = subject
+        if step == worms.EJECTED:
+            self._arrived(worm)
+        elif step == worms.LEFT:
+            departures = worm.path.departures
+            assert departures is not None, "its source is notified"
+            departures.left(worm.packet)
+        elif step == _BEFORE:
+            self._enter(worm)
         else:
-            flits = self._clock.flits(packet.size)
-            path.injection.put(Worm(packet, path, flits, now_ps, max(now_ps, tail_ps)))
+            self._leave(worm)
 
-    def _reserve(self, stage: Stage, packet: Packet, tail_ps: int) -> tuple[int, int]:
-        """(arrival of the head at the next link, of the tail) over a link with a calendar."""
-        start_ps, tail_ps = self._servers[stage.link].reserve(
-            self._engine.now_ps + stage.pre_ps, tail_ps + stage.pre_ps, packet.size
-        )
-        return start_ps + stage.post_ps, tail_ps + stage.post_ps
+    def _enter(self, worm: Worm) -> None:
+        """Pass the links with calendars, then wait at the source of the first clocked link."""
+        path = worm.path
+        if worm.hop < len(path.before):
+            self._pass(worm, path.before[worm.hop], _BEFORE)
+        elif path.injection is None:
+            self._deliver(worm)
+        else:
+            worm.hop, worm.head_ps = 0, self.engine.now_ps
+            worm.tail_ps = max(worm.head_ps, worm.tail_ps)
+            worm.number = path.sent
+            path.sent += 1
+            injection: Injection = path.injection
+            injection.put(worm)
 
-    def _has_left(self, origin: int, worm: Worm, now: int) -> None:
-        """The last flit of a packet is on its first link at the end of cycle `now`."""
-        self._waiting_bytes[origin] -= worm.packet.size
-        self._engine.at((now + 1) * self._clock.period_ps, self._left[origin], worm.packet)
-
-    def _ejected(self, worm: Worm, cycle: int) -> None:
-        """The last flit of a packet is at its endpoint in `cycle`, complete at the end of it."""
-        network = worm.networks[-1]
-        if network.space is not None:
-            worm.packet.space = network
-        self._engine.at((cycle + 1) * self._clock.period_ps, self._arrived, worm)
+    def _pass(self, worm: Worm, stage: Stage, step: int) -> None:
+        """Pass a link with a calendar; the next event is when the head is at the end of it."""
+        server: FifoServer = self._servers[stage.link]
+        head_ps, tail_ps = self.engine.now_ps + stage.pre_ps, worm.tail_ps + stage.pre_ps
+        start_ps = server.serve(head_ps, tail_ps, worm.nbytes)
+        worm.hop += 1
+        worm.tail_ps = server.tail_ps + stage.post_ps
+        self.later(start_ps + stage.post_ps, step, worm)
 
     def _arrived(self, worm: Worm) -> None:
         """A packet is complete at its target, whose interface delivers packets in order."""
-        path = worm.path
-        if not self.restores_order:
-            self._leave(worm.packet, path, 0, self._engine.now_ps)
+        path, now_ps = worm.path, self.engine.now_ps
+        worm.hop = 0
+        if self._keeps_order and worm.number != path.due:
+            path.held[worm.number] = worm
             return
-        path.held[worm.number] = worm
-        while path.due in path.held:
-            packet = path.held.pop(path.due).packet
+        path.due += 1
+        worm.tail_ps = now_ps
+        self._leave(worm)
+        while self._keeps_order and path.due in path.held:
+            worm = path.held.pop(path.due)
             path.due += 1
-            self._leave(packet, path, 0, self._engine.now_ps)
+            worm.tail_ps = now_ps
+            self._leave(worm)
 
-    def _leave(self, packet: Packet, path: PacketPath, index: int, tail_ps: int) -> None:
+    def _leave(self, worm: Worm) -> None:
         """Pass the links with calendars behind the routers."""
-        if index == len(path.after):
-            self._deliver(packet, path, tail_ps)
-            return
-        start_ps, tail_ps = self._reserve(path.after[index], packet, tail_ps)
-        self._engine.at(start_ps, self._leave, packet, path, index + 1, tail_ps)
+        if worm.hop < len(worm.path.after):
+            self._pass(worm, worm.path.after[worm.hop], _BEHIND)
+        else:
+            self._deliver(worm)
 
-    def _deliver(self, packet: Packet, path: PacketPath, tail_ps: int) -> None:
+    def _deliver(self, worm: Worm) -> None:
+        path = worm.path
+        if path.endpoint is None:
+            path.endpoint = self._endpoints[path.target]
         self.delivered += 1
-        self._endpoints[path.target].accept(packet, tail_ps)
-
-
-if TYPE_CHECKING or not IS_COMPILED:
-    CreditedFabric = ReferenceCreditedFabric
-else:
-    from sip_node.chip.fabric.router_elements import CompiledElements
-    from sip_node.compiled.credited_hops import CreditedHops
-    from sip_node.compiled.credited_hops import PacketPath as CompiledPath
-
-    class CreditedFabric(CreditedHops, ReferenceCreditedFabric):
-        """The reference, whose routers and packets on their way are in C."""
-
-        def __init__(self, *args: Any) -> None:
-            ReferenceCreditedFabric.__init__(self, *args)
-            self.serve(
-                self._sip,
-                self._path,
-                self._endpoints,
-                self._servers,
-                self._left,
-                self._waiting_bytes,
-                self._send_bounds,
-                self.restores_order,
-            )
-
-        def _construct_elements(self) -> RouterElements:
-            self.bind(self._engine, self._clock)
-            return CompiledElements(self)
-
-        def _construct_path(self, plan: PathPlan, origin: int) -> PacketPath:
-            source = self._elements.injection(plan.networks[0]) if plan.networks else None
-            return CompiledPath(plan, source, origin if origin in self._left else -1)
+        path.endpoint.accept(worm.packet, worm.tail_ps)

@@ -62,7 +62,12 @@ class CreditedPaths:
         clocked = [index for index, each in enumerate(stages) if not timing.has_calendar(each.link)]
         if not clocked:
             return PathPlan(
-                target=key.target, latency_ps=latency_ps, before=stages, networks=(), after=()
+                target=key.target,
+                latency_ps=latency_ps,
+                before=stages,
+                networks=(),
+                routing=(),
+                after=(),
             )
         first, end = clocked[0], clocked[-1] + 1
         layers = self._layers_of(route)
@@ -81,6 +86,8 @@ class CreditedPaths:
             latency_ps=latency_ps,
             before=stages[:first],
             networks=tuple(networks),
+            # The first link is that of the source.
+            routing=(0, *timing.routing([timing.link(stage) for stage in stages[first:end]])),
             after=stages[end:],
         )
 

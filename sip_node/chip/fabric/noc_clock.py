@@ -47,11 +47,11 @@ class NocClock:
 
     def cycle(self, time_ps: int) -> int:
         """The first cycle that begins at `time_ps` or later."""
-        return -(-time_ps // self.period_ps)
+        return (time_ps + self.period_ps - 1) // self.period_ps
 
     def flits(self, nbytes: int) -> int:
         """The flits of a packet; a packet without bytes has a head as well."""
-        return max(1, -(-nbytes // self.flit_bytes))
+        return max(1, (nbytes + self.flit_bytes - 1) // self.flit_bytes)
 
     def delay_cycles(self, delay_ps: int) -> int:
         """The cycles of a delay, at least one: a flit is in a register at each end of a wire."""

@@ -22,165 +22,229 @@ when a choice has been accepted, and one that has not is lost for the cycle.
 There are no random numbers: turns are pointers.
 """
 
-from sip_node.chip.fabric.cycle_queue import CycleQueue
+from sip_node.chip.fabric.cycle_queue import Arbiter, CycleQueue
 from sip_node.chip.fabric.noc_clock import Pipeline
-from sip_node.chip.fabric.virtual_channels import HELD, TURNS, InputVc, OutputPort, OutputVc
+from sip_node.chip.fabric.virtual_channels import InputPort, OutputPort, VirtualChannel
+from sip_node.kernel import linked_list as lists
+from sip_node.kernel.linked_list import LinkedList
 
 
-class Router:
-    """One router. `requests` are the channels with a request in the present cycle."""
+class Router(Arbiter):
+    """One router: it requests the switch `allocate` cycles after it has given a head a channel."""
+
+    __slots__ = (
+        "_heads",
+        "_inputs",
+        "_lost",
+        "_requested",
+        "_switched",
+        "allocate",
+        "inputs",
+        "leave",
+        "outputs",
+    )
 
     def __init__(self, queue: CycleQueue, pipeline: Pipeline) -> None:
-        self._queue, self.pipeline = queue, pipeline
-        self.requests: list[InputVc] = []
+        super().__init__(queue)
+        self.allocate, self.leave = pipeline.allocate, pipeline.leave
+        self.inputs: list[InputPort] = []
+        self.outputs = 0
+        # Of one cycle: heads; the channels that they request; inputs with requests of the switch;
+        # outputs with requests of these inputs; the losers.
+        self._heads, self._requested = LinkedList(), list[VirtualChannel]()
+        self._inputs, self._switched, self._lost = LinkedList(), LinkedList(), LinkedList()
+
+    def input(self, index: int) -> InputPort:
+        """A further input."""
+        entrance = InputPort(index)
+        for _ in range(self.outputs):
+            entrance.next_channels.append(0)
+        self.inputs.append(entrance)
+        return entrance
+
+    def add_output(self, port: OutputPort) -> None:
+        """A port is a further output."""
+        port.number = self.outputs
+        self.outputs += 1
+        for entrance in self.inputs:
+            entrance.next_channels.append(0)
 
     def arbitrate(self, now: int) -> None:
         """Allocate channels, then the switch."""
-        requests, self.requests = self.requests, []
-        if len(requests) == 1:
-            channel = requests[0]
-            # The common case: no competition.
-            if channel.vc is None:
-                vc = self._wanted(channel, now)
-                if vc is not None and self._give(vc, channel, now):
-                    self._traverse(channel, now)
-            elif channel.network.port.free_at > now:
-                self._queue.add(channel, channel.network.port.free_at)
-            else:
-                self._traverse(channel, now)
+        if not lists.has_one(self.requests):
+            self._compete(now)
             return
-        heads = [channel for channel in requests if channel.vc is None]
-        if heads:
-            requests = [channel for channel in requests if channel.vc is not None]
-            requests += self._with_channels(heads, now)
-        for channel in self._winners(requests, now):
+        # The common case: no competition.
+        channel: VirtualChannel = lists.take(self.requests)
+        if channel.held is None:
+            vc = self._wanted(channel, now)
+            if vc is not None and self._give(vc, channel, now):
+                self._traverse(channel, now)
+        elif channel.network.port.free_at > now:
+            self.queue.add(channel, channel.network.port.free_at)
+        else:
             self._traverse(channel, now)
 
-    def _with_channels(self, heads: list[InputVc], now: int) -> list[InputVc]:
-        """Give channels to heads: those that request the switch in the same cycle."""
-        # In a fixed order, for it decides who takes the space of a receiver first.
-        heads.sort(key=_place)
-        nominees: dict[OutputVc, InputVc] = {}
-        for channel in heads:
+    def _compete(self, now: int) -> None:
+        """The same for several channels with a request."""
+        item = lists.take(self.requests)
+        while item is not None:
+            channel: VirtualChannel = item
+            item = lists.following(channel)
+            if channel.held is None:
+                self._insert(channel)
+            else:
+                self._request_switch(channel, now)
+        if lists.is_empty(self._heads):
+            pass
+        elif lists.has_one(self._heads):
+            head: VirtualChannel = lists.take(self._heads)
+            vc = self._wanted(head, now)
+            if vc is not None and self._give(vc, head, now):
+                self._request_switch(head, now)
+        else:
+            self._give_channels(now)
+        self._allocate_switch(now)
+
+    def _insert(self, head: VirtualChannel) -> None:
+        """Put a head in the order of inputs and of channels there.
+
+        A fixed order, for it decides which takes the space of a receiver first.
+        """
+        heads = self._heads
+        before, item = None, lists.first(heads)
+        while item is not None:
+            other: VirtualChannel = item
+            if head.place() < other.place():
+                break
+            before, item = other, lists.following(other)
+        lists.insert(heads, before, head)
+
+    def _give_channels(self, now: int) -> None:
+        """Give channels to heads; some of them request the switch in the same cycle."""
+        item, requested = lists.take(self._heads), self._requested
+        while item is not None:
+            channel: VirtualChannel = item
+            item = lists.following(channel)
             vc = self._wanted(channel, now)
             if vc is None:
                 continue
-            rival = nominees.setdefault(vc, channel)
-            if rival is not channel:
-                lost = channel
-                if vc.turn(channel) < vc.turn(rival):
-                    nominees[vc], lost = channel, rival
-                self._queue.add(lost, now + 1)
-        return [channel for vc, channel in nominees.items() if self._give(vc, channel, now)]
+            rival = vc.nominee
+            if rival is None:
+                vc.nominee = channel
+                requested.append(vc)
+            elif channel.turn_at(vc) < rival.turn_at(vc):
+                vc.nominee = channel
+                self.queue.add(rival, now + 1)
+            else:
+                self.queue.add(channel, now + 1)
+        for index in range(len(requested)):
+            vc = requested[index]
+            channel, vc.nominee = vc.nominee, None
+            if self._give(vc, channel, now):
+                self._request_switch(channel, now)
+        del requested[:]
 
-    def _wanted(self, channel: InputVc, now: int) -> OutputVc | None:
+    def _wanted(self, channel: VirtualChannel, now: int) -> VirtualChannel | None:
         """The channel for which a head requests; without a free one, it waits."""
         network = channel.network
-        vcs = network.vcs
-        count = len(vcs)
-        first = channel.last_vc + 1 if channel.last_network is network else 0
-        for turn in range(first, first + count):
-            vc = vcs[turn % count]
-            if vc.free_at <= now:
-                return vc
-        network.waiting.append(channel)
-        return None
+        first = network.first
+        if channel.last_network is network:
+            first = channel.last_held.following
+        vc = first
+        while vc.free_at > now:
+            vc = vc.following
+            if vc is first:
+                lists.put(network.waiting, channel)
+                return None
+        return vc
 
-    def _give(self, vc: OutputVc, channel: InputVc, now: int) -> bool:
+    def _give(self, vc: VirtualChannel, channel: VirtualChannel, now: int) -> bool:
         """Give a head a free channel; whether it requests the switch in the same cycle."""
         network = channel.network
-        if network.space is not None and not network.admits(channel, now):
-            network.waiting.append(channel)
+        if network.is_limited and not network.admits(channel, now):
+            lists.put(network.waiting, channel)
             return False
-        vc.free_at = HELD
-        vc.pointer, channel.port.next_head = channel.port.index + 1, channel.index + 1
-        channel.last_network, channel.last_vc = network, vc.number
-        return channel.allocated(vc, now)
+        vc.give_to(channel)
+        cycle = channel.earliest(now + self.allocate)
+        if cycle > now:
+            self.queue.add(channel, cycle)
+        return cycle == now
 
-    def _winners(self, requests: list[InputVc], now: int) -> list[InputVc]:
-        """Allocate the switch; the others request it again."""
-        nominees: dict[int, InputVc] = {}
-        lost: list[InputVc] = []
-        for channel in requests:
-            port, entrance = channel.network.port, channel.port.index
-            if port.free_at > now:
-                self._queue.add(channel, port.free_at)
-                continue
-            rival = nominees.setdefault(entrance, channel)
-            if rival is not channel:
-                worse = channel
-                if _turn(channel) < _turn(rival):
-                    nominees[entrance], worse = channel, rival
-                lost.append(worse)
-        granted: dict[OutputPort, InputVc] = {}
-        for channel in nominees.values():
+    def _request_switch(self, channel: VirtualChannel, now: int) -> None:
+        """Become the nominee of an input; the others, but for the first in turn, have lost."""
+        entrance, port = channel.port, channel.network.port
+        rival = entrance.nominee
+        if port.free_at > now:
+            self.queue.add(channel, port.free_at)
+        elif rival is None:
+            entrance.nominee = channel
+            lists.put(self._inputs, entrance)
+        elif channel.turn_at_input() < rival.turn_at_input():
+            entrance.nominee = channel
+            lists.put(self._lost, rival)
+        else:
+            lists.put(self._lost, channel)
+
+    def _allocate_switch(self, now: int) -> None:
+        """The nominees of inputs compete for outputs; the winners traverse, the others wait."""
+        item = lists.take(self._inputs)
+        while item is not None:
+            entrance: InputPort = item
+            item = lists.following(entrance)
+            channel, entrance.nominee = entrance.nominee, None
             port = channel.network.port
-            rival = granted.setdefault(port, channel)
-            if rival is not channel:
-                worse = channel
-                if _turn_of_input(channel) < _turn_of_input(rival):
-                    granted[port], worse = channel, rival
-                lost.append(worse)
-        for channel in lost:
+            rival = port.nominee
+            if rival is None:
+                port.nominee = channel
+                lists.put(self._switched, port)
+            elif channel.turn_at_output() < rival.turn_at_output():
+                port.nominee = channel
+                lists.put(self._lost, rival)
+            else:
+                lists.put(self._lost, channel)
+        item = lists.take(self._lost)
+        while item is not None:
             # The link of an output that no input has requested stays free.
-            self._queue.add(channel, now + 1)
-        return list(granted.values())
+            channel = item
+            item = lists.following(channel)
+            self.queue.add(channel, now + 1)
+        item = lists.take(self._switched)
+        while item is not None:
+            port = item
+            item = lists.following(port)
+            channel, port.nominee = port.nominee, None
+            self._traverse(channel, now)
 
-    def _traverse(self, channel: InputVc, now: int) -> None:
+    def _traverse(self, channel: VirtualChannel, now: int) -> None:
         """A flit of `channel` has won the switch."""
-        network, vc = channel.network, channel.vc
-        assert vc is not None
-        port, entrance = network.port, channel.port
-        entrance.next_vc[port] = channel.index + 1
+        network, vc, worm, entrance = channel.network, channel.held, channel.worm, channel.port
+        assert vc is not None, "it has requested the switch"
+        assert worm is not None, "it has a flit"
+        port = network.port
+        entrance.next_channels.values[port.number] = channel.index + 1
         entrance.pointer = port.index + 1
         port.pointer = entrance.index + 1
         port.free_at = now + port.flit_cycles
         port.flits += 1
-        worm, hop = channel.packets[0]
-        arrived = channel.taken(now)
+        waited = now - channel.take(now) - channel.routing - self.allocate
+        is_head = channel.left == worm.flits
         if worm.packet.train is not None:
-            is_head = channel.left == worm.flits
-            port.record(worm, hop, now, now - arrived - channel.least_cycles if is_head else None)
-        target = vc.target
-        if target is not None:
-            vc.credits.popleft()
-        if channel.left == worm.flits:
-            port.nbytes += worm.packet.size
-            port.queued_cycles += now - arrived - channel.least_cycles
-            if target is not None:
-                target.head(worm, hop + 1, now + port.delay)
-        elif target is not None:
-            target.body(now + port.delay)
+            port.record(worm, now, waited if is_head else -1)
+        if is_head:
+            port.nbytes += worm.nbytes
+            port.queued_cycles += waited
+            if vc.depth:
+                vc.head(worm, now + port.delay)
+        elif vc.depth:
+            vc.body(now + port.delay)
         channel.left -= 1
         if channel.left:
             channel.wake(now + 1)
-            return
-        if target is None:
-            assert network.eject is not None
-            network.eject(worm, now + port.delay)
-        vc.free_at = now + 1
-        if network.waiting:
-            network.retry(now + 1)
-        channel.vc = None
-        channel.packets.popleft()
-        if channel.packets:
-            channel.begin(max(now + 1, channel.ready[0]))
-
-
-def _place(channel: InputVc) -> tuple[int, int]:
-    """The place of a channel among those of all inputs of its router."""
-    return channel.port.index, channel.index
-
-
-def _turn(channel: InputVc) -> tuple[int, int]:
-    """How long after the output that its input served last, and after the channel for it."""
-    entrance, port = channel.port, channel.network.port
-    return (
-        (port.index - entrance.pointer) % TURNS,
-        (channel.index - entrance.next_vc.get(port, 0)) % TURNS,
-    )
-
-
-def _turn_of_input(channel: InputVc) -> int:
-    """How long after the input that its output served last."""
-    return (channel.port.index - channel.network.port.pointer) % TURNS
+        else:
+            if not vc.depth:
+                network.eject(worm, now + port.delay)
+            vc.free_at = now + 1
+            if not lists.is_empty(network.waiting):
+                network.retry(now + 1)
+            channel.end(now)

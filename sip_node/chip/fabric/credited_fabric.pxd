@@ -1,0 +1,58 @@
+"""The C types of credited_fabric.py."""
+
+cimport cython
+
+cimport sip_node.chip.fabric.packet as packets
+cimport sip_node.chip.fabric.worm as worms
+from sip_node.chip.fabric.injection cimport Injection
+from sip_node.chip.fabric.noc_clock cimport NocClock
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
+from sip_node.chip.fabric.server cimport FifoServer
+from sip_node.chip.fabric.virtual_channels cimport VirtualNetwork
+from sip_node.chip.fabric.worm cimport Departures, PacketPath, Worm
+from sip_node.kernel.component cimport Component, Endpoint
+from sip_node.pdes.sender cimport Sender
+
+cdef int _BEFORE, _BEHIND
+
+
+cdef class CreditedFabric(Component):
+    cdef public long long sent
+    cdef public long long delivered
+    cdef public bint records
+    cdef object _graph
+    cdef object _layers
+    cdef object _routes
+    cdef object _network
+    cdef object _send_bounds
+    cdef dict _senders
+    cdef dict _servers
+    cdef dict _paths
+    cdef dict _path_of
+    cdef dict _endpoints
+    cdef dict _capacity_flits
+    cdef dict _departures
+    cdef NocClock _clock
+    cdef long long _sip
+    cdef bint _keeps_order
+
+    @cython.locals(transfer=FabricTransfer, path=PacketPath)
+    cdef int depart(self, Packet packet, int origin, long long tail_ps) except -1
+    @cython.locals(sender=Sender)
+    cdef int _note_departure(self, Packet packet) except -1
+    @cython.locals(network=VirtualNetwork, cycle=cython.longlong)
+    cpdef void release(self, Packet packet) except *
+    @cython.locals(worm=Worm)
+    cpdef void proceed(self, int step, object subject) except *
+    @cython.locals(path=PacketPath, injection=Injection)
+    cdef int _enter(self, Worm worm) except -1
+    @cython.locals(
+        server=FifoServer, head_ps=cython.longlong, tail_ps=cython.longlong,
+        start_ps=cython.longlong,
+    )
+    cdef int _pass(self, Worm worm, object stage, int step) except -1
+    @cython.locals(path=PacketPath, now_ps=cython.longlong)
+    cdef void _arrived(self, Worm worm) except *
+    cdef int _leave(self, Worm worm) except -1
+    @cython.locals(path=PacketPath)
+    cdef int _deliver(self, Worm worm) except -1

@@ -1,0 +1,71 @@
+"""Lists of objects that are in one list at most, in which nothing is allocated.
+
+The objects have an owner of their own, which outlives their lists.
+"""
+
+from typing import Any
+
+
+class Linked:
+    """An object of a list."""
+
+    __slots__ = ("next",)
+
+    def __init__(self) -> None:
+        self.next: Any = None
+
+
+class LinkedList:
+    """Linked objects in order."""
+
+    __slots__ = ("first", "last")
+
+    def __init__(self) -> None:
+        self.first: Any = None
+        self.last: Any = None
+
+
+def put(items: LinkedList, item: Linked) -> None:
+    """Put an object behind the others."""
+    item.next = None
+    if items.first is None:
+        items.first = item
+    else:
+        items.last.next = item
+    items.last = item
+
+
+def insert(items: LinkedList, before: Linked | None, item: Linked) -> None:
+    """Put an object behind the object `before`, or in front of all."""
+    if before is None:
+        item.next, items.first = items.first, item
+    else:
+        item.next, before.next = before.next, item
+    if item.next is None:
+        items.last = item
+
+
+def is_empty(items: LinkedList) -> bool:
+    """Whether the list has no object."""
+    return items.first is None
+
+
+def has_one(items: LinkedList) -> bool:
+    """Whether a list that is not empty has one object."""
+    return items.first is items.last
+
+
+def first(items: LinkedList) -> Any:
+    """The first object, or None."""
+    return items.first
+
+
+def take(items: LinkedList) -> Any:
+    """The first object, or None; the list is empty then, and the objects keep their order."""
+    found, items.first = items.first, None
+    return found
+
+
+def following(item: Linked) -> Any:
+    """The next object of the list, or None."""
+    return item.next
