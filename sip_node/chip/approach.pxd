@@ -5,7 +5,7 @@ cimport cython
 from sip_node.chip.fabric.packet cimport Packet
 from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.chip.link_egress cimport LinkEgress
-from sip_node.compiled cimport times
+from sip_node.kernel cimport exact
 from sip_node.pdes.sender cimport Sender
 
 cdef int _MANY_CROSSED

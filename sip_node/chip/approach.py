@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from runtime.core.errors import InvariantError
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.fabric.server import FifoServer
-from sip_node.compiled import times
+from sip_node.kernel import exact
 from sip_node.pdes.sender import Sender
 
 if TYPE_CHECKING:
@@ -81,15 +81,15 @@ class Approach:
 
         That holds if no event is executed before `base_ps`.
         """
-        ready_ps = times.later_ps(base_ps, self._pre_ps)
-        return times.later_ps(max(ready_ps, self.server.free_ps), self._post_ps)
+        ready_ps = exact.later_ps(base_ps, self._pre_ps)
+        return exact.later_ps(max(ready_ps, self.server.free_ps), self._post_ps)
 
     def depart(self, packet: Packet) -> None:
         """A packet for another SIP is on its way to the link."""
         sip = packet.transfer.sip
         sender = self.senders.get(sip)
         if sender is None:
-            sender = self.senders[sip] = Sender(times.NEVER_PS)
+            sender = self.senders[sip] = Sender(exact.NEVER_PS)
         packet.approach = self
         sender.departed(packet.entrance_ps)
 
@@ -157,7 +157,7 @@ class Lookout:
         while True:
             approach = self._first()
             if approach is None:
-                return times.NEVER_PS
+                return exact.NEVER_PS
             coming = approach.coming[approach.foreseen]
             if coming.head_ps >= before_ps:
                 return coming.head_ps

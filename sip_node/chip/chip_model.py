@@ -11,7 +11,7 @@ from sip_node.chip.link_egress import LinkEnd
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.packet_runs import PacketRuns
 from sip_node.chip.partition import Egress, Partition
-from sip_node.compiled.times import later_ps
+from sip_node.kernel.exact import later_ps
 from sip_node.pdes.engine import Engine
 from sip_node.pdes.promises import SendBound
 from sip_node.pdes.sync import Sync

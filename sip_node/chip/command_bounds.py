@@ -29,7 +29,7 @@ from msgspec import Struct, field
 
 from runtime.core.requests import KernelLaunchMsg, MemoryReadMsg, MemoryWriteMsg, Request
 from runtime.core.simtime import NEVER_PS
-from sip_node.compiled.times import later_ps
+from sip_node.kernel.exact import later_ps
 
 Until = Callable[[], int]
 """Returns a time before which a kernel does not go on; a later call may return a later time."""

@@ -41,8 +41,7 @@ if TYPE_CHECKING or IS_COMPILED:
         SkippedSteps,
         emit_periods,
     )
-    from sip_node.compiled.state_vector import StateVector
-    from sip_node.compiled.state_walk import NotClosed
+    from sip_node.compiled.state_walk import NotClosed, StateVector
 
 LEAST_STEPS = 64
 """Shorter products end before a period has passed twice."""
@@ -319,18 +318,8 @@ def _pipeline(product: _Submitted) -> "Pipeline":
     parts, (reads, writes) = product.parts, product.composite.blocks()
     if _overlap(reads, writes):
         raise NotClosed("steps read what steps before them have written")
-    return Pipeline(
-        composite=product.composite,
-        source=product.source,
-        dma=parts.dma,
-        load=parts.load,
-        fetch=parts.fetch,
-        gemm=parts.gemm,
-        store=parts.store,
-        buffers=parts.buffers,
-        fabric=parts.fabric,
-        memory_nodes=sorted({parts.locate(each.address)[1] for each in (*reads, *writes)}),
-    )
+    nodes = sorted({parts.locate(each.address)[1] for each in (*reads, *writes)})
+    return Pipeline(product.composite, product.source, parts, nodes)
 
 
 def _overlap(reads: list[Operand], writes: list[Operand]) -> bool:

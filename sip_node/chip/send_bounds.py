@@ -16,7 +16,7 @@ from runtime.core.requests import HardwareThread, KernelLaunchMsg
 from runtime.core.simtime import NEVER_PS
 from sip_node.chip.approach import Approach, Lookout
 from sip_node.chip.command_bounds import AnswerLink, CommandBounds, Until
-from sip_node.compiled.times import later_ps
+from sip_node.kernel.exact import later_ps
 from sip_node.pdes.sender import Sender
 
 Pe = tuple[int, int]

@@ -21,8 +21,7 @@ from simpy import Environment
 from simpy.core import EmptySchedule, Infinity
 
 from sip_node.chip.completion cimport Continuation
-from sip_node.compiled.int128 cimport int128
-from sip_node.compiled.times cimport NEVER_PS
+from sip_node.kernel.exact cimport NEVER_PS, int128
 
 cdef enum:
     # The actor of calls of Python functions: the subject is (function, arguments).

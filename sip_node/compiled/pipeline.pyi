@@ -6,16 +6,5 @@ from typing import Any
 class Pipeline:
     source: Any
     def __init__(
-        self,
-        *,
-        composite: Any,
-        source: Any,
-        dma: Any,
-        load: Any,
-        fetch: Any,
-        gemm: Any,
-        store: Any,
-        buffers: Any,
-        fabric: Any,
-        memory_nodes: Sequence[int],
+        self, composite: Any, source: Any, parts: Any, memory_nodes: Sequence[int]
     ) -> None: ...

@@ -2,8 +2,7 @@
 
 from sip_node.chip.time_bins import TimeBins
 from sip_node.compiled.pipeline import Pipeline
-from sip_node.compiled.state_vector import StateVector
-from sip_node.compiled.state_walk import StateWalk
+from sip_node.compiled.state_walk import StateVector, StateWalk
 
 class ProductWalk(StateWalk):
     foreign_ps: int

@@ -14,14 +14,14 @@ from sip_node.chip.fabric.hops cimport Hops
 from sip_node.chip.memory.memory_packets cimport MemoryPackets, LeavingPiece, ReadAccess
 from sip_node.compiled.pipeline cimport Pipeline
 from sip_node.chip.pe.read_window cimport OpenRead, ReadWindow
-from sip_node.compiled.state_vector cimport COUNT, TIME, StateVector
+from sip_node.compiled.state_walk cimport COUNT, TIME, StateVector
 from sip_node.compiled.state_walk import NotClosed
 from sip_node.chip.pe.step_tokens cimport StepTokens
 from sip_node.chip.pe.tile_dma cimport TileRead, TileWriteRequest
 from sip_node.chip.pe.fetch_store cimport FetchPort, StorePort
 from sip_node.chip.pe.gemm cimport PeGemm
 from sip_node.chip.pe.tile_token cimport OutputTile, TileToken
-from sip_node.compiled.times cimport NEVER_PS
+from sip_node.kernel.exact cimport NEVER_PS
 from sip_node.compiled.transfer_walk cimport TransferWalk
 
 cdef enum:
@@ -54,7 +54,7 @@ cdef class ProductWalk(TransferWalk):
         self.walk()
         self.calendar.ids.following += periods * self.ids
         self.calendar.now_ps += periods * (second.now_ps - first.now_ps)
-        assert self.place == second.size, "the state has changed since it was read"
+        assert self.place == second.values.size, "the state has changed since it was read"
 
     def bins(self):
         """The loads of the servers of all products over time, in a run with records."""

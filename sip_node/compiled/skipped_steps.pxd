@@ -4,7 +4,7 @@ from sip_node.chip.pe.dma cimport DmaRequest
 from sip_node.chip.op_log cimport OpLog
 from sip_node.compiled.operation cimport Operation
 from sip_node.chip.fabric.packet_train cimport QueueTimes
-from sip_node.compiled.product_tiles cimport ProductTiles
+from sip_node.compiled.pipeline cimport ProductTiles
 from sip_node.chip.pe.operand_tiles cimport StreamedTile
 from sip_node.chip.pe.tile_token cimport OutputTile, TileToken
 

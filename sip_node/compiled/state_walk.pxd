@@ -1,7 +1,28 @@
-"""A walk over the state of objects: see state_walk.pyx."""
+"""The state of objects as integers, and a walk over it: see state_walk.pyx."""
 
 from sip_node.chip.fabric.server cimport FifoServer
-from sip_node.compiled.state_vector cimport Kind, StateVector
+from sip_node.kernel.int_array cimport IntArray
+
+
+cdef enum Kind:
+    # Equal in two states that recur: an index, a flag, a size.
+    SAME
+    # A time: equal relative to the time of the state.
+    TIME
+    # The time at which a server is free: as TIME, or in the past and unchanged.
+    FREE
+    # A sum, which decides nothing that is simulated.
+    COUNT
+
+
+cdef class StateVector:
+    cdef readonly long long now_ps
+    # The id of the next event.
+    cdef readonly long long ids
+    cdef IntArray values
+    cdef IntArray kinds
+
+    cdef int append(self, long long value, Kind kind) except -1
 
 
 cdef class StateWalk:

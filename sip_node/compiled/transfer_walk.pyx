@@ -12,8 +12,7 @@ from sip_node.chip.memory.access cimport Access
 from sip_node.chip.memory.hbm cimport PseudoChannels, StripedShares
 from sip_node.chip.memory.transaction_queue cimport AccessQueue, MessageQueue, WaitingAccess
 from sip_node.chip.fabric.packet_train cimport PacketTrain, QueueTimes
-from sip_node.compiled.state_vector cimport FREE, TIME
-from sip_node.compiled.state_walk cimport StateWalk
+from sip_node.compiled.state_walk cimport FREE, TIME, StateWalk
 from sip_node.compiled.state_walk import NotClosed
 
 cdef enum:

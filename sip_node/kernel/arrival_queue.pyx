@@ -5,7 +5,7 @@ The packets are in a binary heap.
 
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 
-from sip_node.compiled.times cimport NEVER_PS
+from sip_node.kernel.exact cimport NEVER_PS
 
 cdef enum:
     FIRST_CAPACITY = 16

@@ -1,9 +1,4 @@
-"""The CRC-32 of the bytes of an operation, in C."""
+"""The CRC-32 of the bytes of an operation, in C: see checksums.pyx."""
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-
-from sip_node.compiled.checksum cimport crc32_of
-
-
-cdef inline unsigned int checksum_of(bytes data) noexcept:
-    return crc32_of(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+cdef unsigned int crc32_of(const void *content, size_t nbytes) noexcept nogil
+cpdef unsigned int checksum_of(bytes data) except? 0

@@ -8,6 +8,11 @@ BEYOND_PS = NEVER_PS + 1
 """Stands for a duration that is longer than any run."""
 
 
+def later_ps(time_ps: int, delay_ps: int) -> int:
+    """`time_ps + delay_ps`; never stays never."""
+    return min(time_ps + delay_ps, NEVER_PS)
+
+
 def ceil_ratio(number: int, numerator: int, denominator: int) -> int:
     """`number * numerator / denominator`, rounded up, at most `BEYOND_PS`; none is negative."""
     ratio = -(-number * numerator // denominator)

@@ -8,18 +8,28 @@ from sip_node.compiled.operation cimport (
 )
 
 
+cdef inline int enter_block(
+    OpLog log, str engine, str name, long long start_ps, long long end_ps, int cube, int pe,
+    long long address, long long nbytes, unsigned int checksum, long long requested_ps,
+    int waited_for, tuple shape, str dtype, tuple strides, tuple inputs, object flow,
+    QueueTimes times,
+) except -1:
+    cdef Operation about
+    about.start_ps, about.end_ps, about.requested_ps = start_ps, end_ps, requested_ps
+    about.cube, about.pe, about.flow_end = cube, pe, False
+    about.address, about.nbytes, about.checksum = address, nbytes, checksum
+    about.waited_for = waited_for
+    return log.enter(engine, name, &about, shape, dtype, strides, inputs, flow, None, times)
+
+
 cdef inline int enter(
     OpLog log, str engine, str name, long long start_ps, long long end_ps, int cube, int pe,
     long long nbytes, unsigned int checksum, long long requested_ps, int waited_for,
     object target, tuple inputs, object flow, QueueTimes times,
 ) except -1:
-    cdef Operation about
-    about.start_ps, about.end_ps, about.requested_ps = start_ps, end_ps, requested_ps
-    about.cube, about.pe, about.flow_end = cube, pe, False
-    about.address, about.nbytes, about.checksum = target.address, nbytes, checksum
-    about.waited_for = waited_for
-    return log.enter(
-        engine, name, &about, target.shape, target.dtype, target.strides, inputs, flow, None, times
+    return enter_block(
+        log, engine, name, start_ps, end_ps, cube, pe, target.address, nbytes, checksum,
+        requested_ps, waited_for, target.shape, target.dtype, target.strides, inputs, flow, times,
     )
 
 
@@ -28,12 +38,10 @@ cdef inline int enter_tile(
     long long address, long long nbytes, unsigned int checksum, long long requested_ps,
     int waited_for, tuple shape, str dtype, tuple inputs,
 ) except -1:
-    cdef Operation about
-    about.start_ps, about.end_ps, about.requested_ps = start_ps, end_ps, requested_ps
-    about.cube, about.pe, about.flow_end = cube, pe, False
-    about.address, about.nbytes, about.checksum = address, nbytes, checksum
-    about.waited_for = waited_for
-    return log.enter(engine, name, &about, shape, dtype, (), inputs, None, None, None)
+    return enter_block(
+        log, engine, name, start_ps, end_ps, cube, pe, address, nbytes, checksum, requested_ps,
+        waited_for, shape, dtype, (), inputs, None, None,
+    )
 
 
 cdef inline int add_arrival(

@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 
 from runtime.language.gemm import accumulate
-from sip_node.compiled.checksum cimport crc32_of
+from sip_node.kernel.checksums cimport crc32_of
 
 cdef extern from *:
     """

@@ -15,7 +15,7 @@ from typing import NoReturn
 from runtime.core.errors import CausalityError, ConfigError, ProtocolError
 from runtime.core.simtime import format_ps
 from runtime.wire.frames import Frame, Message
-from sip_node.compiled.times import later_ps
+from sip_node.kernel.exact import later_ps
 
 
 def _promise_of(promises_ps: Sequence[int], remaining_hops: int) -> int:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from runtime.core.wallclock import cpu_s, now_s
 from runtime.wire.frames import Frame, Grant, Message, PeerContent, Silence
-from sip_node.compiled.times import later_ps
+from sip_node.kernel.exact import later_ps
 from sip_node.pdes.promises import SendBound
 from sip_node.pdes.silence import SilenceTree
 from sip_node.pdes.sync import Sync

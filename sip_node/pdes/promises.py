@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from runtime.core.simtime import NEVER_PS
-from sip_node.compiled.times import later_ps
+from sip_node.kernel.exact import later_ps
 from sip_node.pdes.channel import InChannel, OutChannel
 
 

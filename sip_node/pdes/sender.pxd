@@ -2,7 +2,7 @@
 
 cimport cython
 
-from sip_node.compiled cimport times
+from sip_node.kernel cimport exact
 from sip_node.kernel.int_array cimport IntArray
 
 

@@ -8,7 +8,7 @@ way are the largest gain in parallelism that an LP has (measured: 1.7 to 8 times
 
 from runtime.core.errors import InvariantError
 from runtime.core.simtime import format_ps
-from sip_node.compiled import times
+from sip_node.kernel import exact
 from sip_node.kernel.int_array import IntArray
 
 
@@ -62,7 +62,7 @@ class Sender:
         That holds if no event is executed before `base_ps`.
         """
         # The next decision comes at `base_ps` at the earliest, then the message takes the path.
-        earliest_ps = times.later_ps(max(base_ps, self._quiet_ps), self._path_ps)
+        earliest_ps = exact.later_ps(max(base_ps, self._quiet_ps), self._path_ps)
         for index in range(self.in_flight_ps.size):
             earliest_ps = min(earliest_ps, max(base_ps, self.in_flight_ps.values[index]))
         return earliest_ps

@@ -29,7 +29,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from runtime.core.errors import InvariantError, ProtocolError
 from runtime.core.simtime import NEVER_PS
 from runtime.wire.frames import Frame, Message, PairCount, SilenceReport
-from sip_node.compiled.times import later_ps
+from sip_node.kernel.exact import later_ps
 from sip_node.pdes.channel import InChannel, OutChannel
 from sip_node.pdes.promises import EarliestOutput, ForwardingPaths, SendBound
 

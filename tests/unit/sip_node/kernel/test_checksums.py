@@ -1,16 +1,9 @@
-"""The checksum in C is that of zlib, for blocks of any length."""
+"""The checksum of bytes, in C too, is that of zlib, for blocks of any length."""
 
 from zlib import crc32 as reference
 
-import pytest
-
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.rng import seeded
-
-if not IS_COMPILED:
-    pytest.skip("the compiled core does not run", allow_module_level=True)
-
-from sip_node.compiled.checksum import crc32
+from sip_node.kernel.checksums import checksum_of
 
 
 def test_blocks_of_every_length_have_the_checksum_of_zlib() -> None:
@@ -18,9 +11,9 @@ def test_blocks_of_every_length_have_the_checksum_of_zlib() -> None:
     for length in (*range(300), 1023, 4096, 4097, 5000):
         for start in (0, 1, 7):
             block = content[start : start + length]
-            assert crc32(block) == reference(block)
+            assert checksum_of(block) == reference(block)
 
 
 def test_zeros_and_ones_have_the_checksum_of_zlib() -> None:
     for block in (bytes(64), bytes(4096), b"\xff" * 64, b"\xff" * 4111):
-        assert crc32(block) == reference(block)
+        assert checksum_of(block) == reference(block)

@@ -103,6 +103,6 @@ cdef unsigned int crc32_of(const void *content, size_t nbytes) noexcept nogil:
     return kernbench_crc32(content, nbytes)
 
 
-def crc32(bytes content not None):
+cpdef unsigned int checksum_of(bytes data) except? 0:
     """The checksum of bytes."""
-    return kernbench_crc32(<const char *> content, len(content))
+    return kernbench_crc32(<const char *> data, len(data))

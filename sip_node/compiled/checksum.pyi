@@ -1,3 +1,0 @@
-"""The CRC-32 of bytes, as Python sees it."""
-
-def crc32(content: bytes) -> int: ...

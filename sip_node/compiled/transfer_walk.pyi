@@ -1,1 +1,0 @@
-"""The state of transfers in flight, as Python sees it."""
