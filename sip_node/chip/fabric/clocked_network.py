@@ -51,6 +51,7 @@ class HopTiming:
         self._graph, self.clock = graph, NocClock(graph.topology.noc)
         self._mesh_stages = graph.topology.noc.router_stages
         nodes = graph.nodes
+        self._routers = {node.index for node in nodes if node.kind in _ROUTERS}
         self._calendars = {
             link.index
             for link in graph.links
@@ -68,11 +69,15 @@ class HopTiming:
 
     def is_router(self, node: int) -> bool:
         """Whether a node is a clocked router."""
-        return self._graph.nodes[node].kind in _ROUTERS
+        return node in self._routers
 
     def has_calendar(self, index: int) -> bool:
         """Whether a link is one between the host and the IO_CPU."""
         return index in self._calendars
+
+    def clocked(self, stages: tuple[Stage, ...]) -> list[int]:
+        """The indices of the stages whose links have no calendars."""
+        return [index for index, stage in enumerate(stages) if stage.link not in self._calendars]
 
     def pipeline(self, node: int) -> Pipeline:
         """The stages of a router; those of other nodes are their overhead."""
@@ -99,7 +104,7 @@ class HopTiming:
         nodes, routing = [clocked[0].source, *[link.target for link in clocked]], list[int]()
         cycles = sum([link.wire + link.flit - 1 for link in clocked])
         for before, node, after in zip((None, *nodes[:-1]), nodes, (*nodes[1:], None), strict=True):
-            if self.is_router(node):
+            if node in self._routers:
                 stages_of = self.pipeline(node)
                 routing.append(self._routing_cycles(before, node, after))
                 cycles += stages_of.allocate + stages_of.leave

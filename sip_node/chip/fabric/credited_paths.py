@@ -60,7 +60,7 @@ class CreditedPaths:
         route, timing = self._routes.route(key.origin, key.target), self.timing
         stages = route.stages
         latency_ps, routing = timing.latency_and_routing(stages)
-        clocked = [index for index, each in enumerate(stages) if not timing.has_calendar(each.link)]
+        clocked = timing.clocked(stages)
         if not clocked:
             return PathPlan(
                 target=key.target,
