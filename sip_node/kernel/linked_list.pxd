@@ -13,13 +13,25 @@ cdef class LinkedList:
     cdef void *last
 
 
-cdef inline int put(LinkedList items, Linked item) noexcept:
-    item.next = NULL
-    if items.first:
-        (<Linked> items.last).next = <void *> item
+cdef class LinkedGroup(Linked):
+    cdef LinkedList members
+
+
+cdef class LinkedMember(Linked):
+    cdef LinkedGroup group
+
+
+cdef inline void _append(void *items, void *item) noexcept:
+    (<Linked> item).next = NULL
+    if (<LinkedList> items).first:
+        (<Linked> (<LinkedList> items).last).next = item
     else:
-        items.first = <void *> item
-    items.last = <void *> item
+        (<LinkedList> items).first = item
+    (<LinkedList> items).last = item
+
+
+cdef inline int put(LinkedList items, Linked item) noexcept:
+    _append(<void *> items, <void *> item)
     return 0
 
 
@@ -33,6 +45,23 @@ cdef inline int insert(LinkedList items, Linked before, Linked item) noexcept:
     return 0
 
 
+cdef inline int deal(LinkedList items, LinkedList groups) noexcept:
+    cdef void *item = items.first
+    cdef void *group
+    cdef void *members
+    cdef void *following
+    items.first = NULL
+    while item:
+        following = (<Linked> item).next
+        group = <void *> (<LinkedMember> item).group
+        members = <void *> (<LinkedGroup> group).members
+        if not (<LinkedList> members).first:
+            _append(<void *> groups, group)
+        _append(members, item)
+        item = following
+    return 0
+
+
 cdef inline bint is_empty(LinkedList items) noexcept:
     return not items.first
 
@@ -42,14 +71,20 @@ cdef inline bint has_one(LinkedList items) noexcept:
 
 
 cdef inline Linked first(LinkedList items):
-    return <Linked> items.first if items.first else None
+    if items.first:
+        return <Linked> items.first
+    return None
 
 
 cdef inline Linked take(LinkedList items):
     cdef void *found = items.first
     items.first = NULL
-    return <Linked> found if found else None
+    if found:
+        return <Linked> found
+    return None
 
 
 cdef inline Linked following(Linked item):
-    return <Linked> item.next if item.next else None
+    if item.next:
+        return <Linked> item.next
+    return None

@@ -1,6 +1,7 @@
 """Lists of objects that are in one list at most, in which nothing is allocated.
 
-The objects have an owner of their own, which outlives their lists.
+In C the lists count no references: the owner of lists holds the objects that can be in them, as
+`CycleQueue` does.
 """
 
 from typing import Any
@@ -25,6 +26,26 @@ class LinkedList:
         self.last: Any = None
 
 
+class LinkedGroup(Linked):
+    """An object with a list of members."""
+
+    __slots__ = ("members",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.members = LinkedList()
+
+
+class LinkedMember(Linked):
+    """An object that is dealt to its group."""
+
+    __slots__ = ("group",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.group: Any = None
+
+
 def put(items: LinkedList, item: Linked) -> None:
     """Put an object behind the others."""
     item.next = None
@@ -45,6 +66,17 @@ def insert(items: LinkedList, before: Linked | None, item: Linked) -> None:
         items.last = item
 
 
+def deal(items: LinkedList, groups: LinkedList) -> None:
+    """Move the objects of a list to their groups; put those that had no member behind `groups`."""
+    item = take(items)
+    while item is not None:
+        behind, group = item.next, item.group
+        if is_empty(group.members):
+            put(groups, group)
+        put(group.members, item)
+        item = behind
+
+
 def is_empty(items: LinkedList) -> bool:
     """Whether the list has no object."""
     return items.first is None
@@ -60,12 +92,12 @@ def first(items: LinkedList) -> Any:
     return items.first
 
 
+def following(item: Linked) -> Any:
+    """The next object of the list, or None."""
+    return item.next
+
+
 def take(items: LinkedList) -> Any:
     """The first object, or None; the list is empty then, and the objects keep their order."""
     found, items.first = items.first, None
     return found
-
-
-def following(item: Linked) -> Any:
-    """The next object of the list, or None."""
-    return item.next

@@ -7,3 +7,14 @@ cdef class Linked:
 
 cdef class LinkedList:
     """Linked objects in order."""
+
+
+cdef class LinkedGroup(Linked):
+    """An object with a list of members."""
+
+    def __cinit__(self):
+        self.members = LinkedList()
+
+
+cdef class LinkedMember(Linked):
+    """An object that is dealt to its group."""

@@ -50,8 +50,8 @@ MUTANTS = (
     Mutant(
         name="router-next-packet-in-the-same-cycle",
         file="sip_node/chip/fabric/virtual_channels.py",
-        old="        self.arbiter.queue.add(self, cycle + self.routing)\n",
-        new="        self.arbiter.queue.add(self, cycle)\n",
+        old="        self.queue.add(self, cycle + self.routing)\n",
+        new="        self.queue.add(self, cycle)\n",
         breaks="The head of a packet takes the routing stage.",
         noticed_by="e.credits",
     ),

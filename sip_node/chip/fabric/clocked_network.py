@@ -5,7 +5,7 @@ A UCIe crossing is a part of the link between the routers at its ends: its ports
 links between the host and the IO_CPU keep calendars.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from runtime.model.graph import ChipGraph
@@ -51,6 +51,7 @@ class HopTiming:
         self._graph, self.clock = graph, NocClock(graph.topology.noc)
         self._mesh_stages = graph.topology.noc.router_stages
         nodes = graph.nodes
+        self._routers = {node.index for node in nodes if node.kind in _ROUTERS}
         self._calendars = {
             link.index
             for link in graph.links
@@ -68,11 +69,15 @@ class HopTiming:
 
     def is_router(self, node: int) -> bool:
         """Whether a node is a clocked router."""
-        return self._graph.nodes[node].kind in _ROUTERS
+        return node in self._routers
 
     def has_calendar(self, index: int) -> bool:
         """Whether a link is one between the host and the IO_CPU."""
         return index in self._calendars
+
+    def clocked(self, stages: tuple[Stage, ...]) -> list[int]:
+        """The indices of the stages whose links have no calendars."""
+        return [index for index, stage in enumerate(stages) if stage.link not in self._calendars]
 
     def pipeline(self, node: int) -> Pipeline:
         """The stages of a router; those of other nodes are their overhead."""
@@ -86,29 +91,26 @@ class HopTiming:
 
     def latency_ps(self, stages: tuple[Stage, ...]) -> int:
         """The time from a clock edge to the arrival of a packet of one flit, without contention."""
+        return self.latency_and_routing(stages)[0]
+
+    def latency_and_routing(self, stages: tuple[Stage, ...]) -> tuple[int, tuple[int, ...]]:
+        """`latency_ps`, and the cycles for which each router of the path routes a head."""
         delay_ps = sum(
             stage.pre_ps + stage.post_ps for stage in stages if stage.link in self._calendars
         )
         clocked = [self.link(stage) for stage in stages if stage.link not in self._calendars]
         if not clocked:
-            return delay_ps
-        nodes = _nodes(clocked)
-        cycles = sum(link.wire + link.flit - 1 for link in clocked) + sum(self.routing(clocked))
-        for pipeline_ in [self.pipeline(node) for node in nodes if self.is_router(node)]:
-            cycles += pipeline_.allocate + pipeline_.leave
+            return delay_ps, ()
+        nodes, routing = [clocked[0].source, *[link.target for link in clocked]], list[int]()
+        cycles = sum([link.wire + link.flit - 1 for link in clocked])
+        for before, node, after in zip((None, *nodes[:-1]), nodes, (*nodes[1:], None), strict=True):
+            if node in self._routers:
+                stages_of = self.pipeline(node)
+                routing.append(self._routing_cycles(before, node, after))
+                cycles += stages_of.allocate + stages_of.leave
         # A router at an end has an entrance or an exit of its own.
-        cycles += sum(self.is_router(node) for node in (nodes[0], nodes[-1]))
-        return delay_ps + (cycles + 1) * self.clock.period_ps
-
-    def routing(self, links: Sequence[LinkTiming]) -> tuple[int, ...]:
-        """The cycles for which each router of a path over `links` routes a head."""
-        nodes = _nodes(links)
-        passages = zip((None, *nodes[:-1]), nodes, (*nodes[1:], None), strict=True)
-        return tuple(
-            self._routing_cycles(before, node, after)
-            for before, node, after in passages
-            if self.is_router(node)
-        )
+        cycles += sum(routing) + self.is_router(nodes[0]) + self.is_router(nodes[-1])
+        return delay_ps + (cycles + 1) * self.clock.period_ps, tuple(routing)
 
     def _routing_cycles(self, before: int | None, router: int, after: int | None) -> int:
         """The cycles for which a router routes a head.
@@ -133,10 +135,6 @@ class HopTiming:
 
     def _behind(self, node: int) -> int:
         return self._graph.behind(node) if self._graph.nodes[node].kind == "ucie" else node
-
-
-def _nodes(links: Sequence[LinkTiming]) -> list[int]:
-    return [links[0].source, *(link.target for link in links)]
 
 
 class ClockedNetwork:

@@ -58,8 +58,9 @@ class CreditedPaths:
     def plan(self, key: PathKey, network: ClockedNetwork) -> PathPlan:
         """The path, with the virtual networks of `network`."""
         route, timing = self._routes.route(key.origin, key.target), self.timing
-        stages, latency_ps = route.stages, timing.latency_ps(route.stages)
-        clocked = [index for index, each in enumerate(stages) if not timing.has_calendar(each.link)]
+        stages = route.stages
+        latency_ps, routing = timing.latency_and_routing(stages)
+        clocked = timing.clocked(stages)
         if not clocked:
             return PathPlan(
                 target=key.target,
@@ -87,7 +88,7 @@ class CreditedPaths:
             before=stages[:first],
             networks=tuple(networks),
             # The first link is that of the source.
-            routing=(0, *timing.routing([timing.link(stage) for stage in stages[first:end]])),
+            routing=(0, *routing),
             after=stages[end:],
         )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sip_node.kernel import events
 from sip_node.kernel import linked_list as lists
 from sip_node.kernel.component import Component
-from sip_node.kernel.linked_list import Linked, LinkedList
+from sip_node.kernel.linked_list import Linked, LinkedGroup, LinkedList, LinkedMember
 
 if TYPE_CHECKING:
     from sip_node.pdes.engine import Engine
@@ -21,29 +21,38 @@ _PLACES = 256
 """The agenda is a table of this many lists, one of which has a cycle; a power of two."""
 
 
-class Arbiter(Linked):
-    """A router, or the source of a link: it serves the requests of a cycle together."""
+class Arbiter(LinkedGroup):
+    """A router, or the source of a link: its members are the requests of a cycle."""
 
-    __slots__ = ("queue", "requests")
+    __slots__ = ("queue",)
 
     def __init__(self, queue: "CycleQueue") -> None:
         super().__init__()
-        self.queue, self.requests = queue, LinkedList()
+        self.queue = queue
+        self.queue.hold(self)
 
     def arbitrate(self, now: int) -> None:  # noqa: ARG002 - classes of its own serve them in it
         """Serve the requests of cycle `now`, and take them."""
-        lists.take(self.requests)
+        lists.take(self.members)
 
 
-class Requester(Linked):
+class Requester(LinkedMember):
     """A channel with a flit that can move, or a head that needs a channel."""
 
-    __slots__ = ("arbiter",)
+    __slots__ = ("queue",)
+
+    queue: "CycleQueue"
 
     def __init__(self, arbiter: Arbiter | None) -> None:
         super().__init__()
         # None at an output that ejects: such a channel has no requests.
-        self.arbiter = arbiter
+        if arbiter is not None:
+            self.request_from(arbiter)
+
+    def request_from(self, arbiter: Arbiter) -> None:
+        """Have requests to an arbiter."""
+        self.group, self.queue = arbiter, arbiter.queue
+        self.queue.hold(self)
 
     def earliest(self, cycle: int) -> int:
         """The first cycle from `cycle` on in which it can request a link, or `DORMANT`."""
@@ -53,8 +62,7 @@ class Requester(Linked):
         """Request a link from `cycle` on."""
         cycle = self.earliest(cycle)
         if cycle != DORMANT:
-            assert self.arbiter is not None, "a channel with flits has an arbiter"
-            self.arbiter.queue.add(self, cycle)
+            self.queue.add(self, cycle)
 
 
 class Cycle(LinkedList):
@@ -64,30 +72,41 @@ class Cycle(LinkedList):
 
     def __init__(self) -> None:
         super().__init__()
-        self.number = 0
+        self.number = DORMANT
         self.following: Any = None
 
 
 class CycleQueue(Component):
     """Calls the arbiters of one SIP, once in each cycle with a request to them."""
 
-    __slots__ = ("_active", "_free", "_places", "period_ps")
+    __slots__ = ("_active", "_free", "_held", "_latest", "_places", "period_ps")
 
     def __init__(self, engine: "Engine", period_ps: int) -> None:
         self.join(engine)
         self.period_ps = period_ps
         self._places: list[Any] = [None] * _PLACES
         self._free: list[Cycle] = []
-        self._active = LinkedList()
+        self._active, self._held = LinkedList(), list[Linked]()
+        # That of the last request, which may be past.
+        self._latest = Cycle()
+
+    def hold(self, item: Linked) -> None:
+        """Hold an arbiter or a channel, which the lists do not."""
+        self._held.append(item)
 
     def add(self, channel: Requester, number: int) -> None:
         """`channel` has a request in a cycle, which is to come; it has one request at a time."""
+        assert channel.queue is self, "requests are those of the queue's own arbiters"
+        cycle = self._latest
+        if cycle.number != number:
+            cycle = self._latest = self._cycle(number)
+        lists.put(cycle, channel)
+
+    def _cycle(self, number: int) -> Cycle:
         cycle = self._places[number & (_PLACES - 1)]
         while cycle is not None and cycle.number != number:
             cycle = cycle.following
-        if cycle is None:
-            cycle = self._begin(number)
-        lists.put(cycle, channel)
+        return self._begin(number) if cycle is None else cycle
 
     def _begin(self, number: int) -> Cycle:
         """The first request of a cycle: it has an event."""
@@ -103,19 +122,11 @@ class CycleQueue(Component):
         cycle: Cycle = subject
         self._remove(cycle)
         active, now = self._active, cycle.number
-        item = lists.take(cycle)
+        lists.deal(cycle, active)
         self._free.append(cycle)
-        while item is not None:
-            channel: Requester = item
-            item = lists.following(channel)
-            arbiter = channel.arbiter
-            assert arbiter is not None, "a channel with flits has an arbiter"
-            if lists.is_empty(arbiter.requests):
-                lists.put(active, arbiter)
-            lists.put(arbiter.requests, channel)
         item = lists.take(active)
         while item is not None:
-            arbiter = item
+            arbiter: Arbiter = item
             item = lists.following(arbiter)
             arbiter.arbitrate(now)
 
@@ -124,7 +135,7 @@ class CycleQueue(Component):
         other = self._places[place]
         if other is cycle:
             self._places[place] = cycle.following
-            return
-        while other.following is not cycle:
-            other = other.following
-        other.following = cycle.following
+        else:
+            while other.following is not cycle:
+                other = other.following
+            other.following = cycle.following

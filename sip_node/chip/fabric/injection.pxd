@@ -64,9 +64,10 @@ cdef class Injector(Arbiter):
     cpdef void arbitrate(self, long long now) except *
     # hot
     @cython.locals(
-        first=Injection, least=cython.longlong, queue=Injection, turn=cython.longlong
+        item=Linked, first=Injection, least=cython.longlong, queue=Injection,
+        turn=cython.longlong,
     )
-    cdef Injection _first_in_turn(self, Linked item)
+    cdef Injection _first_in_turn(self)
     # hot
     @cython.locals(port=OutputPort, worm=Worm)
     cdef int _send(self, Injection queue, long long now) except -1

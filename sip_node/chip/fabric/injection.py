@@ -5,7 +5,6 @@ time, of the queues in turn. A packet enters the next virtual channel that has a
 """
 
 from collections import deque
-from typing import Any
 
 import sip_node.chip.fabric.cycle_queue as cycles
 import sip_node.chip.fabric.virtual_channels as links
@@ -149,13 +148,13 @@ class Injector(Arbiter):
 
     def arbitrate(self, now: int) -> None:
         """Send a flit of the next queue with a request."""
-        item, chosen = lists.take(self.requests), None
+        chosen = None
         if self._port.free_at <= now:
-            if lists.following(item) is None:
-                self._send(item, now)
+            if lists.has_one(self.members):
+                self._send(lists.take(self.members), now)
                 return
-            chosen = self._first_in_turn(item)
-        others = self._others
+            chosen = self._first_in_turn()
+        item, others = lists.take(self.members), self._others
         while item is not None:
             queue: Injection = item
             item = lists.following(queue)
@@ -169,8 +168,9 @@ class Injector(Arbiter):
             item = lists.following(queue)
             self.queue.add(queue, max(now + 1, free_at))
 
-    def _first_in_turn(self, item: Any) -> Injection:
-        """The first queue in turn of those from `item` on."""
+    def _first_in_turn(self) -> Injection:
+        """The first queue in turn of those with a request."""
+        item = lists.first(self.members)
         first: Injection = item
         least = links.TURNS + 1
         while item is not None:

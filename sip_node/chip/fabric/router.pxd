@@ -23,7 +23,6 @@ cdef class Router(Arbiter):
     cdef list _requested
     cdef LinkedList _inputs
     cdef LinkedList _switched
-    cdef LinkedList _lost
 
     @cython.locals(entrance=InputPort)
     cpdef InputPort input(self, long long index)

@@ -35,7 +35,6 @@ class Router(Arbiter):
     __slots__ = (
         "_heads",
         "_inputs",
-        "_lost",
         "_requested",
         "_switched",
         "allocate",
@@ -50,9 +49,9 @@ class Router(Arbiter):
         self.inputs: list[InputPort] = []
         self.outputs = 0
         # Of one cycle: heads; the channels that they request; inputs with requests of the switch;
-        # outputs with requests of these inputs; the losers.
+        # outputs with requests of these inputs.
         self._heads, self._requested = LinkedList(), list[VirtualChannel]()
-        self._inputs, self._switched, self._lost = LinkedList(), LinkedList(), LinkedList()
+        self._inputs, self._switched = LinkedList(), LinkedList()
 
     def input(self, index: int) -> InputPort:
         """A further input."""
@@ -71,11 +70,11 @@ class Router(Arbiter):
 
     def arbitrate(self, now: int) -> None:
         """Allocate channels, then the switch."""
-        if not lists.has_one(self.requests):
+        if not lists.has_one(self.members):
             self._compete(now)
             return
         # The common case: no competition.
-        channel: VirtualChannel = lists.take(self.requests)
+        channel: VirtualChannel = lists.take(self.members)
         if channel.held is None:
             vc = self._wanted(channel, now)
             if vc is not None and self._give(vc, channel, now):
@@ -87,7 +86,7 @@ class Router(Arbiter):
 
     def _compete(self, now: int) -> None:
         """The same for several channels with a request."""
-        item = lists.take(self.requests)
+        item = lists.take(self.members)
         while item is not None:
             channel: VirtualChannel = item
             item = lists.following(channel)
@@ -182,9 +181,9 @@ class Router(Arbiter):
             lists.put(self._inputs, entrance)
         elif channel.turn_at_input() < rival.turn_at_input():
             entrance.nominee = channel
-            lists.put(self._lost, rival)
+            self.queue.add(rival, now + 1)
         else:
-            lists.put(self._lost, channel)
+            self.queue.add(channel, now + 1)
 
     def _allocate_switch(self, now: int) -> None:
         """The nominees of inputs compete for outputs; the winners traverse, the others wait."""
@@ -200,15 +199,9 @@ class Router(Arbiter):
                 lists.put(self._switched, port)
             elif channel.turn_at_output() < rival.turn_at_output():
                 port.nominee = channel
-                lists.put(self._lost, rival)
+                self.queue.add(rival, now + 1)
             else:
-                lists.put(self._lost, channel)
-        item = lists.take(self._lost)
-        while item is not None:
-            # The link of an output that no input has requested stays free.
-            channel = item
-            item = lists.following(channel)
-            self.queue.add(channel, now + 1)
+                self.queue.add(channel, now + 1)
         item = lists.take(self._switched)
         while item is not None:
             port = item

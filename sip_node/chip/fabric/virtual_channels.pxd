@@ -17,6 +17,7 @@ cdef int TURN_BITS
 cdef long long TURNS
 
 
+@cython.final
 cdef class OutputPort(FlitCounters):
     cdef long long delay
     cdef long long free_at
@@ -25,6 +26,7 @@ cdef class OutputPort(FlitCounters):
     cdef VirtualChannel nominee
 
 
+@cython.final
 cdef class InputPort(Linked):
     cdef long long index
     cdef long long pointer
@@ -33,6 +35,7 @@ cdef class InputPort(Linked):
     cdef VirtualChannel nominee
 
 
+@cython.final
 cdef class VirtualNetwork:
     cdef readonly OutputPort port
     cdef readonly long long index

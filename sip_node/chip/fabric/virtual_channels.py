@@ -238,7 +238,8 @@ class VirtualChannel(Requester):
         self, router: "Router", port: InputPort, index: int, depth: int, credit_cycles: int
     ) -> None:
         """Give it a buffer of `depth` flits at a router, channel `index` of its input `port`."""
-        self.arbiter, self.port, self.index, self.depth = router, port, index, depth
+        self.request_from(router)
+        self.port, self.index, self.depth = port, index, depth
         self._credit_cycles = credit_cycles
         self._worms = [None] * depth
         for _ in range(depth):
@@ -324,8 +325,7 @@ class VirtualChannel(Requester):
         path = worm.path
         self.left, self.network = worm.flits, path.networks[worm.hop]
         self.routing = path.routing.values[worm.hop]
-        assert self.arbiter is not None, "a buffer belongs to a router"
-        self.arbiter.queue.add(self, cycle + self.routing)
+        self.queue.add(self, cycle + self.routing)
 
     def end(self, now: int) -> None:
         """The last flit of the first packet has won the switch in cycle `now`."""

@@ -13,6 +13,7 @@ cdef class Departures:
     cdef readonly long long nbytes
 
 
+@cython.final
 cdef class PacketPath:
     cdef readonly int target
     cdef readonly long long latency_ps
@@ -30,6 +31,7 @@ cdef class PacketPath:
     cdef dict early
 
 
+@cython.final
 @cython.freelist(256)
 cdef class Worm:
     cdef readonly Packet packet

@@ -1,5 +1,9 @@
 """The agenda of the routers: one event for a cycle, after what else happens at its time."""
 
+import gc
+
+import pytest
+
 from runtime.core.simtime import NEVER_PS
 from sip_node.chip.fabric.cycle_queue import Arbiter, CycleQueue, Requester
 from sip_node.pdes.engine import Engine
@@ -40,3 +44,21 @@ def test_cycles_of_one_place_in_the_agenda_are_different_cycles() -> None:
         queue.add(requester, cycle)
     engine.run_before(NEVER_PS)
     assert [cycle for _, cycle in log] == [3, 5, 3 + 512, 3 + 1024]
+
+
+def test_a_queue_holds_what_has_requests() -> None:
+    engine, log = Engine(), list[tuple[str, int]]()
+    queue = CycleQueue(engine, PERIOD_PS)
+    for number in range(100):
+        queue.add(Requester(_Arbiter(queue, log, f"{number}")), 7 + number % 2)
+    gc.collect()
+    engine.run_before(NEVER_PS)
+    assert len(log) == len(set(log)) == 100
+
+
+def test_a_request_to_an_arbiter_of_another_queue_is_refused() -> None:
+    engine = Engine()
+    queue, other = CycleQueue(engine, PERIOD_PS), CycleQueue(engine, PERIOD_PS)
+    requester = Requester(Arbiter(other))
+    with pytest.raises(AssertionError, match="own arbiters"):
+        queue.add(requester, 1)
