@@ -15,7 +15,7 @@ cpdef enum:
 
 
 cdef struct Rows:
-    # The fields of a `StridedBlock`, and where the next part begins: a row, and bytes of it to skip.
+    # The fields of a block, and where the next part begins: a row, and bytes of it to skip.
     long long row_bytes
     long long pitch
     long long plane_rows
