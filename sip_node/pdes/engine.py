@@ -6,7 +6,7 @@ of scheduling), without the event object around it: measured 1.34 times the even
 (ADR 6). Processes, timeouts and stores work as in any SimPy environment; a test guards the private
 attributes of SimPy that this needs (ADR 13).
 
-`ReferenceEngine` is this engine in Python. `Engine` is its compiled twin where that is built.
+`ReferenceEngine` is this engine in Python. `Engine` has the calendar in C where that is built.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
-"""Chooses the core of this process: the compiled twins, or the reference in Python.
+"""Chooses the core of this process: compiled, or interpreted.
 
-The environment variable `KERNBENCH_CORE` decides. Without it the twins run where they are built.
-The choice is made when this module is imported, before any module that is compiled, and all
+The environment variable `KERNBENCH_CORE` decides. Without it the compiled core runs where it is
+built. The choice is made when this module is imported, before any module that is compiled, and all
 processes of a run inherit the variable.
 """
 
@@ -21,8 +21,8 @@ _REBUILD = "run `make core`, or `pip install --editable .`, with a C compiler"
 def choose(requested: str | None) -> str:
     """The core for a value of the variable, `PYTHON` or `COMPILED`.
 
-    Raises `UsageError` for an unknown value, for twins that are requested and not built, and for
-    twins that were built from other sources than those beside them.
+    Raises `UsageError` for an unknown value, for a compiled core that is requested and not built,
+    and for one that was built from other sources than those beside it.
     """
     if requested == PYTHON:
         return PYTHON
@@ -47,7 +47,7 @@ def choose(requested: str | None) -> str:
 
 
 def is_fallback(core: str, requested: str | None) -> bool:
-    """Whether the reference runs because the twins are not built, and without a request."""
+    """Whether the interpreter runs because the core is not built, and without a request."""
     return core == PYTHON and not requested
 
 

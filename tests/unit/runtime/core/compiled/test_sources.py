@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from runtime.core.compiled.sources import digest, modules, source_of
+from runtime.core.compiled.sources import digest, modules, source_of, sources
 from runtime.core.sha256 import sha256_hex
 
 ROOT = Path(__file__).parents[5]
@@ -63,3 +63,31 @@ def test_the_digest_depends_on_a_text(tmp_path: Path) -> None:
     before = digest(tmp_path, sha256_hex)
     (tmp_path / "sip_node/chip/text.py").write_text("x")
     assert digest(tmp_path, sha256_hex) != before
+
+
+def test_what_exists_in_one_mode_only_reads_no_key_of_the_hardware() -> None:
+    # So no key acts in one mode only: texts read them, and a text is one file in both modes.
+    of_one_mode = [
+        version
+        for source in sources(ROOT)
+        if source.suffix in (".pyx", ".pxd")
+        for version in (source, source.with_suffix(".py"))
+        if version.suffix != ".py" or (version.exists() and version not in modules(ROOT).values())
+    ]
+    assert len(of_one_mode) > 100
+    assert [str(path) for path in of_one_mode if "topology" in path.read_text("utf-8")] == []
+
+
+def test_only_the_engine_and_fast_forward_depend_on_which_core_runs() -> None:
+    packages = ("coordinator", "kernbench", "runtime", "sip_node")
+    choosing = {
+        str(path.relative_to(ROOT))
+        for package in packages
+        for path in (ROOT / package).rglob("*.py")
+        if "IS_COMPILED" in path.read_text("utf-8")
+    }
+    assert choosing == {
+        "runtime/core/compiled/choice.py",
+        "sip_node/chip/fast_forward.py",
+        "sip_node/pdes/engine.py",
+    }
