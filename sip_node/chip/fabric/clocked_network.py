@@ -103,23 +103,14 @@ class HopTiming:
             return delay_ps, ()
         nodes, routing = [clocked[0].source, *[link.target for link in clocked]], list[int]()
         cycles = sum([link.wire + link.flit - 1 for link in clocked])
-        for before, node, after in zip((None, *nodes[:-1]), nodes, (*nodes[1:], None), strict=True):
+        for node in nodes:
             if node in self._routers:
                 stages_of = self.pipeline(node)
-                routing.append(self._routing_cycles(before, node, after))
+                routing.append(stages_of.route)
                 cycles += stages_of.allocate + stages_of.leave
         # A router at an end has an entrance or an exit of its own.
         cycles += sum(routing) + self.is_router(nodes[0]) + self.is_router(nodes[-1])
         return delay_ps + (cycles + 1) * self.clock.period_ps, tuple(routing)
-
-    def _routing_cycles(self, before: int | None, router: int, after: int | None) -> int:
-        """The cycles for which a router routes a head.
-
-        The head comes from node `before` and goes to node `after`; None is a component of the
-        router.
-        """
-        del before, after  # A route takes the same time in all directions.
-        return self.pipeline(router).route
 
     def _clocked(self, stage: Stage) -> LinkTiming:
         link, clock = self._graph.links[stage.link], self.clock
