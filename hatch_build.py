@@ -23,6 +23,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from zipfile import ZipFile
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
@@ -129,6 +130,10 @@ def build() -> Path:
     cache = cache_folder()
     with _no_other_build(cache), chdir(ROOT), TemporaryDirectory(dir=cache) as folder:
         found = _sources().modules(ROOT)
+        for path in (cache / "c").glob("*.zip"):
+            # Cython also keeps the result of a translation that failed: no file.
+            if not ZipFile(path).namelist():
+                path.unlink()
         # The library has an init function for each, which is named by the last part of its name.
         assert len({path.stem for path in found.values()}) == len(found)
         # An older library would hide that this build fails.
@@ -231,4 +236,10 @@ def _sources() -> Any:
 
 if __name__ == "__main__":
     # The core alone, which `make setup` builds again after each change of its sources.
-    build_if_possible(partial(print, file=sys.stderr))
+    from Cython.Compiler.Errors import CompileError
+
+    try:
+        build_if_possible(partial(print, file=sys.stderr))
+    except CompileError as failed:
+        # What is wrong is printed above; the stack is that of Cython.
+        sys.exit(f"the compiled core is not built: Cython refuses {failed}")
