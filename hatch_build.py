@@ -120,6 +120,13 @@ def _no_other_build(cache: Path) -> Generator[None]:
         yield
 
 
+def _forget_failures(translations: Path) -> None:
+    """Delete what Cython has kept of translations that failed: archives without a file."""
+    for path in translations.glob("*.zip"):
+        if not ZipFile(path).namelist():
+            path.unlink()
+
+
 def build() -> Path:
     """Translate, compile and link; returns the library, or raises after deleting an older one."""
     from Cython.Build import cythonize
@@ -130,10 +137,7 @@ def build() -> Path:
     cache = cache_folder()
     with _no_other_build(cache), chdir(ROOT), TemporaryDirectory(dir=cache) as folder:
         found = _sources().modules(ROOT)
-        for path in (cache / "c").glob("*.zip"):
-            # Cython also keeps the result of a translation that failed: no file.
-            if not ZipFile(path).namelist():
-                path.unlink()
+        _forget_failures(cache / "c")
         # The library has an init function for each, which is named by the last part of its name.
         assert len({path.stem for path in found.values()}) == len(found)
         # An older library would hide that this build fails.

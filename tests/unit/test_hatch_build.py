@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -74,3 +75,12 @@ def test_a_build_without_a_writable_home_keeps_what_it_makes_in_the_tree(
         monkeypatch.setenv(variable, str(tmp_path / "file"))
     monkeypatch.setattr(hatch_build, "ROOT", tmp_path / "tree")
     assert hatch_build.cache_folder() == tmp_path / "tree" / "build" / "core"
+
+
+def test_a_translation_that_failed_is_made_again(tmp_path: Path):
+    # Otherwise the next build finds no C file, and reports that in place of the reason.
+    ZipFile(tmp_path / "failed.zip", "w").close()
+    with ZipFile(tmp_path / "made.zip", "w") as made:
+        made.writestr("made.c", "")
+    hatch_build._forget_failures(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["made.zip"]
