@@ -17,7 +17,7 @@ class RecordIndex:
         self._track = track
 
     def read(self, sip: int, chunk: bytes) -> tuple[bytes, bytes, bytes, bytes]:
-        """Of the records of a chunk the start times, the end times, the numbers of the components,
+        """Start times, end times and numbers of the components of the records of a chunk,
         and the places in the chunk, which only the text in C needs.
 
         Raises `ValueError` for what is no chunk, and for times that do not fit into 64 bits; in C

@@ -140,7 +140,7 @@ def _doubled_ps(costs: KernelCosts, distances: list[int], nbytes: int) -> int:
 
 
 def mesh_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
-    """On 2 x 1 or 2 x 2 ranks: per dimension a reduce-scatter and an all-gather of one step each.
+    """Time on 2 x 1 or 2 x 2 ranks: a reduce-scatter and an all-gather per dimension, a step each.
 
     2 (W-1) steps of n/W and 2 (H-1) of n/(W H), then the stores. Where there are columns, their
     results are joined to the part of the row first.

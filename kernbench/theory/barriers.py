@@ -26,7 +26,7 @@ class BarrierTimes(LaunchRoutes):
         self._signal_ps = transfer_ps(file["control_bytes"], file.number(M_CPU_GBS))
 
     def releases_ps(self, last: PeOfSip) -> dict[PeOfSip, int]:
-        """From the call of the last PE to the end of the barrier on each PE."""
+        """Time from the call of the last PE to the end of the barrier on each PE."""
         control_ps = self.times.control_ps
         complete_ps = self.times.commands.issue_ps + control_ps(self.collect(last[1]))
         if last[0] != self._first:

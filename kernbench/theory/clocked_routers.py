@@ -49,7 +49,7 @@ class ClockedRoutes:
         self.period_ps = ceil(PS_PER_NS / file.number("noc.clock_ghz"))
 
     def alone_cycles(self, route: Iterable[KeyedHop], flits: int) -> int:
-        """From a clock edge to the arrival of the last flit of a packet."""
+        """Cycles from a clock edge to the arrival of the last flit of a packet."""
         head, tails = 0, list[int]()
         for link in self.links(route):
             head += link.stages - link.traverse

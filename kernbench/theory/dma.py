@@ -110,7 +110,7 @@ class DmaTimes:
         return issued_ps + latency_ps + transfer_ps(nbytes, channel_gbs(self._file))
 
     def _first_row_ps(self, rows: int) -> int:
-        """From the channel of the DMA to the first READ of a gather, whose list is of int32."""
+        """Time from the DMA channel to the first READ of a gather, whose list is of int32."""
         list_ps = transfer_ps(4 * rows, self._file.number(TCM_GBS))
         return self._read_start_ps + list_ps + self._row_ps
 

@@ -180,7 +180,7 @@ class FloorPlan:
         return self.route(pe, hbm), self.route(hbm, pe)
 
     def between_pes(self, source: tuple[int, int], target: tuple[int, int], sips: int = 0) -> Route:
-        """From PE to PE, each given as (cube, PE); over `sips` links between SIPs in a row."""
+        """The route between PEs, given as (cube, PE), over `sips` links between SIPs in a row."""
         ends = RouteEnd("pe", 0, *source), RouteEnd("pe", sips, *target)
         return self._over(*ends, range(sips + 1))
 
@@ -198,7 +198,7 @@ class FloorPlan:
         return route + in_sip(sips[-1], self._inside(_IO_NOC, target))
 
     def crossing(self, sip: int, neighbour: int) -> Route:
-        """From the IO NoC of a SIP to that of its neighbour."""
+        """The hops from the IO NoC of a SIP to that of its neighbour."""
         out, enter = f"io.ucie.sip{neighbour}", f"io.ucie.sip{sip}"
         if self.is_switched:
             first, to_switch, *rest = into(through_switch(), out, "switch", enter, "io.io_noc")
@@ -320,6 +320,6 @@ def router_name(cube: int, cell: Cell) -> str:
 
 
 def _io_chain(source: str, target: str) -> Route:
-    """Between two of host, PCIe endpoint, IO_CPU and IO NoC."""
+    """The hops between two of host, PCIe endpoint, IO_CPU and IO NoC."""
     begin, end = map(_IO_CHAIN.index, (source, target))
     return HOST_TO_IO[begin:end] if begin <= end else IO_TO_HOST[3 - begin : 3 - end]

@@ -68,7 +68,7 @@ class RouteTimes:
         return Leg("data", hops, nbytes, self.file["packet_bytes"], source, sink, window)
 
     def ring_write_ps(self, route: Route, nbytes: int, packet_bytes: int, memory_gbs: str) -> int:
-        """From the DMA channel to the last byte in a receive ring, in packets of `packet_bytes`.
+        """Time from the DMA channel to the last byte in a receive ring; packets of `packet_bytes`.
 
         `memory_gbs` is the key of the bandwidth of the memory that holds the ring.
         """
@@ -78,7 +78,7 @@ class RouteTimes:
         return self.commands.write_start_ps + self.latency_ps(route) + drain
 
     def announcement_ps(self, route: Route) -> int:
-        """From the last byte of a slot in its ring until the slot is usable by the receiver.
+        """Time from the last byte of a slot in its ring until the slot is usable by the receiver.
 
         A control packet takes `route` to the PE, where the IPCQ handles it. The route is empty
         where the ring is in the TCM of that PE.

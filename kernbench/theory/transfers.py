@@ -63,7 +63,7 @@ class Leg:
 
     @property
     def total_ps(self) -> int:
-        """From the departure to the arrival of the last byte."""
+        """Time from the departure to the arrival of the last byte."""
         return self.latency_ps + self.drain_ps
 
     @property

@@ -6,7 +6,7 @@ from sip_node.compiled.calendar import Calendar
 
 
 class Engine(Calendar, simpy.Environment):
-    """As `ReferenceEngine`: a SimPy environment, whose calls are in a heap in C."""
+    """The engine of `ReferenceEngine`: a SimPy environment, whose calls are in a heap in C."""
 
     def __init__(self) -> None:
         super().__init__(initial_time=0)

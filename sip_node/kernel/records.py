@@ -66,7 +66,7 @@ def enter_tile(
     dtype: str,
     inputs: tuple[Any, ...],
 ) -> None:
-    """As `enter`, for a block without gaps and bytes that have crossed no fabric."""
+    """Enter the record of a block without gaps, whose bytes have crossed no fabric."""
     target = Operand(address, shape, dtype)
     enter(
         log,
