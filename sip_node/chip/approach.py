@@ -35,8 +35,6 @@ class Coming:
     service at the UCIe port. It has no packet any more when that has crossed.
     """
 
-    __slots__ = ("head_ps", "left_ps", "order", "packet", "start_ps", "tail_ps")
-
     packet: Packet | None
     head_ps: int
     tail_ps: int
@@ -56,17 +54,6 @@ class Approach:
 
     Of these, the packets before `crossed` have crossed, and those before `foreseen` are foreseen.
     """
-
-    __slots__ = (
-        "_lookout",
-        "_post_ps",
-        "_pre_ps",
-        "coming",
-        "crossed",
-        "foreseen",
-        "senders",
-        "server",
-    )
 
     def __init__(self, lookout: "Lookout", server: FifoServer, pre_ps: int, post_ps: int) -> None:
         self._lookout, self.server = lookout, server
@@ -126,8 +113,6 @@ class Lookout:
     `egress_to` are the links to the next SIP whose crossings are foreseen, by target; None where
     nothing is.
     """
-
-    __slots__ = ("_approaches", "_listed", "egress_to", "orders")
 
     def __init__(self) -> None:
         self._approaches: dict[tuple[int, int, int], Approach] = {}

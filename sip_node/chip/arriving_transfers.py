@@ -30,8 +30,6 @@ class ReceivingEnd(Protocol):
 class PartialTransfer:
     """A transfer of which some packets have come, and the bytes in them."""
 
-    __slots__ = ("nbytes", "transfer")
-
     def __init__(self, transfer: FabricTransfer) -> None:
         self.transfer = transfer
         self.nbytes = 0

@@ -9,8 +9,6 @@ _T = TypeVar("_T")
 class Continuation:
     """A callback with state: an object that continues when a result exists."""
 
-    __slots__ = ()
-
     def resume(self, done: Any) -> None:
         """Continue with a result; None for an event of the calendar."""
         raise NotImplementedError(type(self).__name__)
@@ -23,13 +21,11 @@ class AnyCompletion:
     completion without error; `result` is that value without the check.
     """
 
-    # Most completions have one callback: a list for each of them took a third of its time.
-    __slots__ = ("_callback", "_others", "done", "error", "result")
-
     def __init__(self) -> None:
         self.done = False
         self.error: BaseException | None = None
         self.result: Any = None
+        # Most completions have one callback: a list for each of them took a third of its time.
         self._callback: Any = None
         self._others: list[Any] | None = None
 
@@ -117,8 +113,6 @@ def completed(value: _T) -> "Completion[_T]":
 
 class _AllOf(Continuation):
     """Counts down the completions of a joint one."""
-
-    __slots__ = ("completions", "joint", "left")
 
     def __init__(self, completions: Sequence["Completion[Any]"]) -> None:
         self.joint, self.completions = AnyCompletion(), list(completions)

@@ -34,8 +34,6 @@ class OpenRecord:
     at the port.
     """
 
-    __slots__ = ("nbytes", "requested_ps", "start_ps", "train")
-
     def __init__(self, start_ps: int, requested_ps: int, train: PacketTrain | None) -> None:
         self.start_ps, self.requested_ps, self.train = start_ps, requested_ps, train
         self.nbytes = 0

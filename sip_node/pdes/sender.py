@@ -29,8 +29,6 @@ class Sender:
     flight.
     """
 
-    __slots__ = ("_path_ps", "_quiet_ps", "in_flight_ps")
-
     def __init__(self, path_ps: int) -> None:
         self._path_ps = path_ps
         self._quiet_ps = 0

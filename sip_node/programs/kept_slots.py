@@ -22,16 +22,12 @@ class KeptMessage:
     `released` when their credits may return.
     """
 
-    __slots__ = ("queue", "released", "slots")
-
     def __init__(self, queue: QueueState, slots: int) -> None:
         self.queue, self.slots, self.released = queue, slots, False
 
 
 class KeptSlots:
     """The slots that one kernel keeps."""
-
-    __slots__ = ("_behind", "_end", "_first", "_queues", "_used")
 
     def __init__(self, queues: QueueTable, tcm: PeTcm) -> None:
         self._queues = queues

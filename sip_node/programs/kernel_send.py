@@ -40,25 +40,6 @@ class SentMessage(Continuation):
     It continues at the end of each of its own commands, and stands for the wait of its kernel.
     """
 
-    __slots__ = (
-        "background",
-        "block",
-        "data",
-        "direction",
-        "item",
-        "line",
-        "nbytes",
-        "needs_credit",
-        "operation",
-        "paused",
-        "queue",
-        "sends",
-        "sent",
-        "since_ps",
-        "slot",
-        "starved",
-    )
-
     def __init__(
         self,
         queue: QueueState,

@@ -60,8 +60,6 @@ _FOLLOWING: dict[int, set[ReceiveState]] = {
 class ReceiveSteps:
     """What continues a receive: the receives of a kernel."""
 
-    __slots__ = ()
-
     def command_issued(self, receive: "Receive") -> None:
         """The command for the next slot is issued."""
         raise NotImplementedError(type(self).__name__)
@@ -82,25 +80,6 @@ class Receive(Continuation):
     It continues at the end of each of its own copies and commands, by `steps`: the copy of `slot`,
     to several targets if it is `divided`.
     """
-
-    __slots__ = (
-        "direction",
-        "divided",
-        "done",
-        "dtype",
-        "in_place",
-        "in_tcm",
-        "kept",
-        "line",
-        "parts",
-        "queue",
-        "received",
-        "slot",
-        "source",
-        "state",
-        "steps",
-        "targets",
-    )
 
     def __init__(
         self,

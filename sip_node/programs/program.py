@@ -40,16 +40,6 @@ class Program(Continuation):
     measures how long `main` computes. It continues with the result of what it waits for.
     """
 
-    __slots__ = (
-        "_clock",
-        "_greenlet",
-        "_main",
-        "_stacks",
-        "_to_loop",
-        "_to_program",
-        "finished",
-    )
-
     def __init__(
         self,
         main: Callable[[], object],

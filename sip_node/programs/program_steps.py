@@ -89,20 +89,6 @@ class ProgramSteps:
     bytes of scratch that the kernel uses, once it uses any.
     """
 
-    __slots__ = (
-        "_begin_ps",
-        "_cube",
-        "_engine",
-        "_log",
-        "_origin",
-        "_pe",
-        "_program",
-        "_recorder",
-        "_rows",
-        "pair_of",
-        "scratch_bytes",
-    )
-
     def __init__(self, engine: Engine, log: OpLog, origin: ProgramOrigin) -> None:
         assert log.recorder is not None, "a run without records has no steps"
         assert log.steps is not None, "a log with a recorder has rows of steps"

@@ -10,8 +10,6 @@ from sip_node.chip.strided_block import item_bytes, nbytes_of, part_of
 class SlotTargets:
     """The blocks that the bytes of a slot go to, and the number of these bytes."""
 
-    __slots__ = ("blocks", "nbytes")
-
     def __init__(self, blocks: list[Operand], nbytes: int) -> None:
         self.blocks, self.nbytes = blocks, nbytes
 

@@ -27,8 +27,6 @@ class Departure:
     The last byte of that packet leaves at `left_ps`.
     """
 
-    __slots__ = ("begin", "left_ps", "nbytes", "packet_bytes", "transfer")
-
     def __init__(self, transfer: FabricTransfer, packet_bytes: int) -> None:
         self.transfer, self.packet_bytes = transfer, packet_bytes
         self.begin = self.nbytes = self.left_ps = 0
@@ -40,8 +38,6 @@ class EgressStream(Component):
     `left(transfer, left_ps)` is called when the last packet begins, with the time when its last
     byte has left.
     """
-
-    __slots__ = ("_left", "_outlet", "_port")
 
     def __init__(
         self,

@@ -13,19 +13,6 @@ class FlitCounters(Linked):
     has carried.
     """
 
-    __slots__ = (
-        "_flit_bytes",
-        "_period_ps",
-        "bins",
-        "flit_cycles",
-        "flits",
-        "index",
-        "name",
-        "nbytes",
-        "packets",
-        "queued_cycles",
-    )
-
     def __init__(self, name: str, index: int, flit_cycles: int, clock: NocClock) -> None:
         super().__init__()
         self.name, self.index, self.flit_cycles = name, index, flit_cycles

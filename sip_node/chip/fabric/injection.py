@@ -22,8 +22,6 @@ from sip_node.kernel.linked_list import LinkedList
 class Injection(Requester):
     """The packets of one virtual network that wait at a source, the first one partly sent."""
 
-    __slots__ = ("_clock", "_last", "_waits", "channel", "left", "network", "waiting", "worm")
-
     def __init__(self, injector: "Injector", network: VirtualNetwork, clock: NocClock) -> None:
         super().__init__(injector)
         self.network, self._clock = network, clock
@@ -137,8 +135,6 @@ class Injector(Arbiter):
 
     When a packet of a path with departures has left its queue, `fabric` has an event.
     """
-
-    __slots__ = ("_fabric", "_others", "_port")
 
     def __init__(self, queue: CycleQueue, port: OutputPort, fabric: Component) -> None:
         super().__init__(queue)

@@ -12,8 +12,6 @@ Receiver = Callable[[Packet, int], None]
 class ForeignPart(Endpoint):
     """A part that is a function."""
 
-    __slots__ = ("_receiver",)
-
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = receiver
 
@@ -24,8 +22,6 @@ class ForeignPart(Endpoint):
 
 class PacketSwitch(Endpoint):
     """Passes packets to `receivers`, each with the time of its tail."""
-
-    __slots__ = ("_parts",)
 
     def __init__(self, receivers: Mapping[Kind, Receiver]) -> None:
         # By kind.

@@ -35,8 +35,6 @@ class PathPlan(NamedTuple):
 class Departures:
     """The `nbytes` that a node has sent and that have not left it; `left(packet)` when they do."""
 
-    __slots__ = ("left", "nbytes")
-
     def __init__(self, left: Callable[[Packet], None]) -> None:
         self.left, self.nbytes = left, 0
 
@@ -53,23 +51,6 @@ class PacketPath:
     the next one, number `due`. `admitted` packets have taken their space at the target; `early`
     ones, with their flits, take it when those before them have.
     """
-
-    __slots__ = (
-        "admitted",
-        "after",
-        "before",
-        "departures",
-        "due",
-        "early",
-        "endpoint",
-        "held",
-        "injection",
-        "latency_ps",
-        "networks",
-        "routing",
-        "sent",
-        "target",
-    )
 
     def __init__(
         self, plan: PathPlan, injection: "Injection | None", departures: Departures | None
@@ -94,18 +75,6 @@ class Worm:
     `hop` is the index of the next network of its head; of a packet outside the routers, that of its
     next link with a calendar.
     """
-
-    __slots__ = (
-        "cycle",
-        "flits",
-        "head_ps",
-        "hop",
-        "nbytes",
-        "number",
-        "packet",
-        "path",
-        "tail_ps",
-    )
 
     packet: Packet
     path: PacketPath

@@ -14,8 +14,6 @@ _CONTROL = Kind.CONTROL
 class ForwardedCommand:
     """A command that other CPUs carry out parts of, and the packet that it came with."""
 
-    __slots__ = ("answers", "command")
-
     def __init__(self, command: Packet, answers: Gathering) -> None:
         self.command, self.answers = command, answers
 

@@ -18,8 +18,6 @@ class MCpu(Component):
     Its overhead is part of the route: the fabric adds it when a packet enters the node.
     """
 
-    __slots__ = ("_chip", "_cube", "_pes", "_port")
-
     def __init__(self, chip: ChipContext, node: int) -> None:
         self.join(chip.engine)
         graph, cube = chip.graph, chip.graph.nodes[node].cube

@@ -18,20 +18,6 @@ class Access:
     are the packets of its transfer; it was submitted at `submitted_ps`.
     """
 
-    __slots__ = (
-        "_served",
-        "arrived_ps",
-        "begin",
-        "message",
-        "nbytes",
-        "offset",
-        "rows",
-        "submitted_ps",
-        "tail_ps",
-        "train",
-        "writes",
-    )
-
     def __init__(
         self,
         message: MessageKey,
@@ -70,8 +56,6 @@ class Service(Protocol):
 class AccessService(Component):
     """A service of a memory with its own events."""
 
-    __slots__ = ()
-
     def submit(self, access: Access) -> None:
         """Take an access whose head has arrived."""
         raise NotImplementedError(type(self).__name__)
@@ -79,8 +63,6 @@ class AccessService(Component):
 
 class ForeignService(AccessService):
     """A service of any other class."""
-
-    __slots__ = ("_service",)
 
     def __init__(self, service: Service) -> None:
         self._service = service

@@ -31,8 +31,6 @@ _READ_ARRIVED, _STORED, _NEXT_PIECE, _LOAD, _SEND = range(5)
 class TransferStore:
     """A memory that stores and loads whole transfers; `keeps_data` if there are bytes to load."""
 
-    __slots__ = ("keeps_data",)
-
     def __init__(self, *, keeps_data: bool) -> None:
         self.keeps_data = keeps_data
 
@@ -55,8 +53,6 @@ class Storing:
     All packets whose service has begun are written at `written_ps`.
     """
 
-    __slots__ = ("last", "message", "offset", "rows", "waiting", "written_ps")
-
     def __init__(self, message: MessageKey, offset: int, rows: StridedBlock | None) -> None:
         self.message, self.offset, self.rows = message, offset, rows
         self.waiting = self.written_ps = 0
@@ -69,8 +65,6 @@ class Answer:
     Those whose service has begun are loaded by `loaded_ps`.
     """
 
-    __slots__ = ("begun_bytes", "data", "loaded_ps", "sent")
-
     def __init__(self, data: FabricTransfer) -> None:
         self.data = data
         self.begun_bytes = self.sent = self.loaded_ps = 0
@@ -78,8 +72,6 @@ class Answer:
 
 class LeavingPiece:
     """A packet of DATA that leaves."""
-
-    __slots__ = ("answer", "begin", "size", "tail_ps")
 
     answer: Answer
     begin: int
@@ -89,8 +81,6 @@ class LeavingPiece:
 
 class WriteAccess(Access):
     """The access of a packet that is written."""
-
-    __slots__ = ("memory", "packet", "storing")
 
     memory: "MemoryPackets"
     packet: Packet
@@ -106,8 +96,6 @@ class ReadAccess(Access):
 
     The bytes from `begin` to `end` wait, the others have left by `left_ps`.
     """
-
-    __slots__ = ("address_offset", "answer", "end", "left_ps", "memory", "request")
 
     memory: "MemoryPackets"
     request: Packet
@@ -127,18 +115,6 @@ class MemoryPackets(Component):
     The data of a READ leave `latency_ps` after their service begins. `on_service(packet)` is called
     when the service of a packet begins.
     """
-
-    __slots__ = (
-        "_latency_ps",
-        "_outlet",
-        "_packet_bytes",
-        "answers",
-        "base",
-        "on_service",
-        "service",
-        "store",
-        "storing",
-    )
 
     def __init__(  # noqa: PLR0917 - an endpoint in plain values
         self,

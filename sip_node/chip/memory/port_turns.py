@@ -19,8 +19,6 @@ _NEXT = 0
 class PortTurns(AccessService):
     """Serves the packets of the fabric at a port."""
 
-    __slots__ = ("_channels", "_later", "_port")
-
     def __init__(self, engine: Engine, port: FifoServer) -> None:
         self.join(engine)
         self._port = port

@@ -42,8 +42,6 @@ _ARRIVED, _BEGINS = range(2)
 class KernelRun(Continuation):
     """A kernel from the start time of its launch to its end, at which it continues."""
 
-    __slots__ = ("command", "cpu", "launch", "received_ps", "start_ps")
-
     def __init__(
         self, cpu: "PeCpu", command: Packet, launch: PeLaunch, start_ps: int, received_ps: int
     ) -> None:
@@ -57,18 +55,6 @@ class KernelRun(Continuation):
 
 class PeCpu(Component):
     """The CPU of one PE."""
-
-    __slots__ = (
-        "_barriers",
-        "_chip",
-        "_context",
-        "_dma",
-        "_ipcq",
-        "_mmu",
-        "_pe",
-        "_port",
-        "_running",
-    )
 
     def __init__(
         self, chip: ChipContext, context: PeContext, dma: PeDma, mmu: PeMmu, ipcq: PeIpcq

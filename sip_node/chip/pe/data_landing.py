@@ -24,8 +24,6 @@ class DataLanding(Component):
     is in the memory at `landed_ps`.
     """
 
-    __slots__ = ("_landed", "_outlet", "_port", "_window", "come", "writes")
-
     def __init__(
         self,
         engine: Engine,

@@ -53,24 +53,6 @@ class DmaRequest:
     `times` are what its packets have queued, in a run with records.
     """
 
-    __slots__ = (
-        "checksum",
-        "data",
-        "done",
-        "inputs",
-        "name",
-        "packet_bytes",
-        "reading",
-        "requested_ps",
-        "rows",
-        "start_ps",
-        "tag",
-        "target",
-        "times",
-        "total",
-        "writing",
-    )
-
     def __init__(
         self, name: str, inputs: tuple[Operand, ...], target: Operand, packet_bytes: int, tag: int
     ) -> None:

@@ -36,8 +36,6 @@ _NO_QUEUES = ""
 class RingsByAddress:
     """Rings that do not overlap, by address."""
 
-    __slots__ = ("_bases", "_queues")
-
     def __init__(self) -> None:
         self._bases: list[int] = []
         self._queues: dict[int, QueueState] = {}
@@ -71,18 +69,6 @@ class RingsByAddress:
 
 class PeIpcq(Component):
     """The queue tables of one PE."""
-
-    __slots__ = (
-        "_at_cube",
-        "_at_pe",
-        "_context",
-        "_log",
-        "_overhead_ps",
-        "_receive_rings",
-        "_send_rings",
-        "_tables",
-        "sends",
-    )
 
     def __init__(self, context: PeContext) -> None:
         self.join(context.engine)

@@ -26,8 +26,6 @@ class Slot:
     `call` is the collective call that its sender is in, empty for kernels of users.
     """
 
-    __slots__ = ("address", "call", "dtype", "nbytes")
-
     def __init__(self, address: int, nbytes: int, dtype: str, call: str) -> None:
         self.address, self.nbytes, self.dtype, self.call = address, nbytes, dtype, call
 
@@ -47,26 +45,6 @@ class QueueState:
     ring at one end has the base -1 there. `peer_sip` and `peer_node` are the PE of the peer on the
     fabric, -1 before the first message to it.
     """
-
-    __slots__ = (
-        "_announce",
-        "_early",
-        "_sender",
-        "arrived",
-        "credits",
-        "direction",
-        "filled",
-        "n_slots",
-        "peer_node",
-        "peer_sip",
-        "queue_pair",
-        "rx_base",
-        "sent",
-        "slot_size",
-        "table",
-        "taken",
-        "tx_base",
-    )
 
     def __init__(self, table: str, pair: QueuePair, announce: Callable[[str], None]) -> None:
         self.table, self._announce = table, announce

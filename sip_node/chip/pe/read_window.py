@@ -32,24 +32,12 @@ class OpenRead:
     `sent` is called when the last one has left.
     """
 
-    __slots__ = ("begin", "sent", "transfer")
-
     def __init__(self, transfer: FabricTransfer, sent: Callable[[], None] | None) -> None:
         self.transfer, self.begin, self.sent = transfer, 0, sent
 
 
 class ReadWindow(Component):
     """`places` of the engine at `node`: READs of `packet_bytes`, in packets of `control_bytes`."""
-
-    __slots__ = (
-        "_control_bytes",
-        "_outlet",
-        "_packet_bytes",
-        "free",
-        "landings",
-        "reading",
-        "wakes_ps",
-    )
 
     def __init__(
         self,

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 class TileGrid:
     """The tiles of an operand by the indices of their spans, made when they are needed."""
 
-    __slots__ = ("_columns", "_rows", "_source", "_tiles")
-
     def __init__(self, source: "Source", rows: list[Span], columns: list[Span]) -> None:
         self._source, self._rows, self._columns = source, rows, columns
         self._tiles: list[Any] = [None] * (len(rows) * len(columns))

@@ -17,8 +17,6 @@ class FreeList:
     So slots are used in turn even where one is free all the time, as the hardware's pointers do.
     """
 
-    __slots__ = ("_is_free", "_when_freed", "count", "filled", "first", "order")
-
     def __init__(self, count: int) -> None:
         self.count = self.filled = count
         # A ring, in which the free slots follow each other from index `first` on.

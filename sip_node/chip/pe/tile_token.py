@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 class TileStage:
     """An engine that tokens pass."""
 
-    __slots__ = ()
-
     def accept(self, token: "TileToken") -> None:
         """Take a token; call `token.advance()` when the work on it is done."""
         raise NotImplementedError(type(self).__name__)
@@ -27,8 +25,6 @@ class TileStage:
 
 class ForeignStage(TileStage):
     """An engine of a class that is none, with an `accept` of its own."""
-
-    __slots__ = ("_stage",)
 
     def __init__(self, stage: Any) -> None:
         self._stage = stage
@@ -78,8 +74,6 @@ class SerialStage(TileStage):
 
 class StageEvents(Component):
     """The ends of the work of a stage."""
-
-    __slots__ = ("_stage",)
 
     def __init__(self, stage: SerialStage) -> None:
         self.join(stage.engine)
