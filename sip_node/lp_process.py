@@ -19,8 +19,13 @@ from sip_node.control import JOIN_S, Control
 from sip_node.lp_channels import Joining, LpChannels
 from sip_node.node import LpNode
 from sip_node.programs.clock_warning import watch_clocks
-from sip_node.programs.rank_environment import provide_variables, rank_place
-from sip_node.programs.user_program import Function, ProgramExited, Programs
+from sip_node.programs.user_program import (
+    Function,
+    ProgramExited,
+    Programs,
+    provide_variables,
+    rank_place,
+)
 from sip_node.reporter import Reporter
 from sip_node.user_traceback import error_text, user_traceback
 

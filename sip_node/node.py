@@ -26,12 +26,10 @@ from sip_node.pdes.loop import LogicalProcess
 from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport import Transport
 from sip_node.pdes.transport_jitter import JitterTransport
-from sip_node.programs.activity import activity
-from sip_node.programs.kernel_run import start_kernel
+from sip_node.programs.kernel_context import start_kernel
 from sip_node.programs.program_stacks import ProgramStacks
 from sip_node.programs.rank import Rank
-from sip_node.programs.rank_environment import rank_place
-from sip_node.programs.user_program import Programs
+from sip_node.programs.user_program import Programs, rank_place
 from sip_node.reporter import LpObserver
 
 
@@ -114,7 +112,7 @@ class LpNode:
 
     def activities(self) -> tuple[RankActivity, ...]:
         """What the ranks of this LP have done. Another thread may call it."""
-        return tuple(activity(rank) for rank in self._ranks)
+        return tuple(rank.activity for rank in self._ranks)
 
     def decoder(self) -> PeerDecoder:
         """The decoder of what other LPs send, with the rules of this run."""

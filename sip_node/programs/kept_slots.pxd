@@ -6,6 +6,21 @@ from sip_node.chip.pe.queue_state cimport QueueState, Slot
 from sip_node.chip.pe.queue_table cimport QueueTable
 
 
+cdef class SlotTargets:
+    cdef list blocks
+    cdef long long nbytes
+
+
+@cython.locals(
+    room=cython.longlong, start=cython.longlong, nbytes=cython.longlong, item=cython.longlong,
+    count=cython.longlong, blocks=list,
+)
+cpdef object cut_in_slots(object targets, long long slot_size)
+cpdef object slot_part(
+    object block, long long whole, long long item, long long start, long long nbytes
+)
+
+
 cdef class KeptMessage:
     cdef QueueState queue
     cdef long long slots

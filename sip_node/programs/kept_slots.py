@@ -1,19 +1,59 @@
-"""The slots of receive rings that a kernel uses in place, until it releases them.
+"""The slots of messages: the parts that each fills, and those that a kernel uses in place.
 
-Credits return in the order of the ring, since the sender counts them: the credit of a slot that was
-copied, or released, behind one that is kept waits for that one.
+A kernel keeps slots of a receive ring until it releases them. Credits return in the order of the
+ring, since the sender counts them: the credit of a slot that was copied, or released, behind one
+that is kept waits for that one.
 
     ring      | kept | copied | released | copied | free ...
     credits     of none of these, until the first one is released; then of all four
 """
 
 from collections import deque
+from collections.abc import Sequence
 
+from runtime.core.trace import Operand
 from sip_node.chip.pe.queue_state import QueueState
 from sip_node.chip.pe.queue_table import QueueTable
 from sip_node.chip.pe.tcm import PeTcm
+from sip_node.chip.strided_block import item_bytes, nbytes_of, part_of
 
 NOT_KEPT = -1
+
+
+class SlotTargets:
+    """The blocks that the bytes of a slot go to, and the number of these bytes."""
+
+    def __init__(self, blocks: list[Operand], nbytes: int) -> None:
+        self.blocks, self.nbytes = blocks, nbytes
+
+
+def cut_in_slots(targets: Sequence[Operand], slot_size: int) -> deque[SlotTargets]:
+    """The slots of a message."""
+    slots: deque[SlotTargets] = deque()
+    blocks, room = list[Operand](), slot_size
+    for target in targets:
+        start, nbytes, item = 0, nbytes_of(target), item_bytes(target.dtype)
+        while start < nbytes:
+            count = min(room, nbytes - start)
+            blocks.append(slot_part(target, nbytes, item, start, count))
+            start, room = start + count, room - count
+            if not room:
+                slots.append(SlotTargets(blocks, slot_size))
+                blocks, room = [], slot_size
+    if blocks:
+        slots.append(SlotTargets(blocks, slot_size - room))
+    return slots
+
+
+def slot_part(block: Operand, whole: int, item: int, start: int, nbytes: int) -> Operand:
+    """`part_of` a block of `whole` bytes in elements of `item` bytes, which the caller has found
+    once for all slots.
+    """
+    if nbytes == whole:
+        return block
+    if start % item or nbytes % item:
+        return part_of(block, start, nbytes)
+    return Operand(block.address + start, (nbytes // item,), block.dtype)
 
 
 class KeptMessage:

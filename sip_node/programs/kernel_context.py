@@ -1,5 +1,14 @@
 """What `tl` calls while a kernel runs on a simulated PE: every method becomes commands for engines.
 
+A kernel is a function of the user in a greenlet of its own (`Program`). The parts around it:
+
+    tl  -->  PeKernelContext   what a kernel may call; computes the data
+                 |-- CommandIssuer      the overhead of PE_CPU, scheduler and MMU; sleeps
+                 |-- KernelMemory       scratch in TCM, virtual addresses
+                 |-- Sends, Receives    messages, slot by slot
+                 |-- Operations         matrix products and receives that run beside the kernel
+                 '-- KernelWait         the peer or the time that the kernel waits for
+
 The values are computed here, at the time of the call, and the engines simulate how long that takes:
 data is eager, time is modelled. A method blocks the kernel's greenlet until its effect is complete;
 `gemm` and `recv` return a pending operation instead.
@@ -9,8 +18,10 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
+import numpy as np
+
 from runtime.core.dtypes import DType
-from runtime.core.program_grid import DealtPrograms
+from runtime.core.program_grid import DealtPrograms, program_text
 from runtime.core.simtime import format_ps, ps_from_ns
 from runtime.core.trace import Operand
 from runtime.language.chain import ChainCall, VectorRegisters
@@ -19,27 +30,30 @@ from runtime.language.evaluation import result_elements
 from runtime.language.gemm import Gemm
 from runtime.language.inference import check_over, infer
 from runtime.language.memory_in_flight import UsedBlock
-from runtime.language.rows import RowList
 from runtime.language.shapes import checked_out
-from runtime.language.value import Pointer, Ref, Shape, Strides, Value
+from runtime.language.value import Ref, Shape, Value
 from runtime.model.tiles import TileSize
-from runtime.wire.reports import BlockedPe
+from runtime.wire.reports import BlockedPe, DevicePrint
 from sip_node.chip.completion import Completion, completed
-from sip_node.chip.kernel import PeLaunch
+from sip_node.chip.kernel import PeLaunch, RunningKernel
 from sip_node.chip.pe.pe import Pe
-from sip_node.programs.kernel_barrier import await_all_pes
-from sip_node.programs.kernel_call import call_once
-from sip_node.programs.kernel_chains import start_chain
+from sip_node.programs.kernel_faults import call_once
+from sip_node.programs.kernel_messages import KernelMessages
 from sip_node.programs.kernel_operation import Operation
-from sip_node.programs.kernel_parts import KernelParts
-from sip_node.programs.kernel_prints import report_line
 from sip_node.programs.kernel_transfers import fill
 from sip_node.programs.program import Program
 from sip_node.programs.program_stacks import ProgramStacks
 from sip_node.programs.program_steps import ProgramOrigin, ProgramSteps
 
 
-class PeKernelContext(KernelParts):
+def start_kernel(pe: Pe, launch: PeLaunch, stacks: ProgramStacks) -> RunningKernel:
+    """Start a kernel on a PE now, on one of `stacks`; returns when it first waits or has ended."""
+    context = PeKernelContext(pe, launch, stacks)
+    context.program.start()
+    return context
+
+
+class PeKernelContext(KernelMessages):
     """The `KernelContext` of one kernel on one PE."""
 
     def __init__(self, pe: Pe, launch: PeLaunch, stacks: ProgramStacks) -> None:
@@ -125,52 +139,6 @@ class PeKernelContext(KernelParts):
             return self._launch.pes if axis == 0 else self._launch.cubes
         return self._ids.num_programs(axis)
 
-    def load(
-        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
-    ) -> Value:
-        """DMA from memory to TCM."""
-        value = self._target(out, shape, pointer.dtype)
-        return self._transfers.load(pointer, shape, strides, value)
-
-    def load_async(
-        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
-    ) -> Operation:
-        """DMA from memory to TCM, beside the kernel."""
-        value = self._target(out, shape, pointer.dtype)
-        return self._transfers.load_async(pointer, shape, strides, value, over=out is not None)
-
-    def gather(
-        self,
-        pointer: Pointer,
-        rows: RowList,
-        shape: Shape,
-        strides: Strides,
-        out: Value | None = None,
-    ) -> Value:
-        """DMA of the rows that a list names."""
-        value = self._target(out, (len(rows), *shape), pointer.dtype)
-        return self._transfers.gather(pointer, rows, strides, value)
-
-    def gather_async(
-        self,
-        pointer: Pointer,
-        rows: RowList,
-        shape: Shape,
-        strides: Strides,
-        out: Value | None = None,
-    ) -> Operation:
-        """DMA of the rows that a list names, beside the kernel."""
-        value = self._target(out, (len(rows), *shape), pointer.dtype)
-        return self._transfers.gather_async(pointer, rows, strides, value, over=out is not None)
-
-    def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
-        """DMA from TCM to memory."""
-        self._transfers.store(pointer, value, strides)
-
-    def store_async(self, pointer: Pointer, value: Value, strides: Strides) -> Operation:
-        """DMA from TCM to memory, beside the kernel."""
-        return self._transfers.store_async(pointer, value, strides)
-
     def math(
         self,
         name: str,
@@ -208,18 +176,34 @@ class PeKernelContext(KernelParts):
 
     def run_chain(self, call: ChainCall) -> Operation:
         """Queue a chain at the math engine."""
-        values = call.values
+        chain, values, chains = call.chain, call.values, self._pe.math.chains
         results = [
             self._target(out, value.shape, value.dtype)
             for out, value in zip(call.outs, values, strict=True)
         ]
-        return start_chain(call, results, self._pe.math.chains, self._issuer, self._operations)
+        # Without elements there is no command, and no time.
+        run = chains.prepared(chain, results) if chain.width else None
+        for result, value in zip(results, values, strict=True):
+            if value.data is not None:
+                # A copy: the value may be a view of another result.
+                result.fill(np.array(value.data, order="C"))
+        returned, over = call.returned(results), [out for out in call.outs if out is not None]
+        if run is None:
+            return self._operations.started(completed(None), returned, over=over)
+        self._issuer.issue("chain", lambda: completed(chains.queue(run)))
+        return self._operations.started(
+            run.done,
+            returned,
+            reads=chain.sources,
+            over=over,
+            earliest_end_ps=lambda: chains.earliest_end_ps(run),
+        )
 
     def gemm(self, gemm: Gemm) -> PendingResult:
         """Queue a matrix product at the scheduler."""
         reads = [each for each in (gemm.a, gemm.b, gemm.acc, gemm.bias) if isinstance(each, Value)]
         self._operations.await_writers(reads)
-        use = self._transfers.checked_use(
+        use = self._checked_use(
             "tl.composite",
             [UsedBlock.of(each) for each in (gemm.a, gemm.b) if isinstance(each, Ref)],
             [] if gemm.out is None else [UsedBlock.of(gemm.out)],
@@ -248,50 +232,21 @@ class PeKernelContext(KernelParts):
             earliest_end_ps=lambda: 0 if done.done else scheduler.earliest_end_ps(done),
         )
 
-    def send(self, direction: str, value: Value) -> None:
-        """Write a value to the peer's ring, slot by slot; sleep while the ring is full."""
-        self._messages.send(direction, value)
-
-    def send_async(self, direction: str, value: Value) -> PendingResult:
-        """The same in the background."""
-        return self._messages.send_async(direction, value)
-
-    def recv(
-        self,
-        direction: str | None,
-        shape: Shape,
-        dtype: DType,
-        target: Value | Pointer | None = None,
-        *,
-        in_place: bool = False,
-    ) -> PendingResult:
-        """Post a receive to scratch, over a value in TCM, or from the slots straight to memory; in
-        place: leave the message in its slots.
-        """
-        if isinstance(target, Pointer):
-            return self._messages.recv_to_memory(direction, shape, dtype, target)
-        value = self._target(target, shape, dtype)
-        over = () if target is None else (target,)
-        return self._messages.recv(direction, dtype, value, over, in_place=in_place)
-
-    def release(self, value: Value) -> None:
-        """Return the slots of a value that was received in place."""
-        self._messages.release(value)
-
     def empty(self, shape: Shape, dtype: DType) -> Value:
         """Scratch for a value; its elements read as zero."""
         value = self._memory.new(shape, dtype)
         fill(value, bytes(value.nbytes) if self._pe.chip.data else b"")
         return value
 
-    def barrier(self) -> None:
-        """Wait for all PEs of the launch."""
-        parts = self._issuer, self._wait, self._operations, self._faults
-        await_all_pes(self._pe, self._launch, *parts)
-
     def device_print(self, text: str) -> None:
         """Report a line, in no time."""
-        report_line(self._pe, self._launch.name, self._ids.program, text)
+        (sip, cube, pe), log = self._pe.coordinates, self._pe.chip.log
+        if log.printed is not None:
+            kernel = f"kernel {self._launch.name!r}{program_text(self._ids.program)}"
+            now_ps = self._pe.chip.engine.now_ps
+            log.printed(
+                DevicePrint(time_ps=now_ps, sip=sip, cube=cube, pe=pe, kernel=kernel, text=text)
+            )
 
     def fail_assertion(self, problem: str) -> NoReturn:
         """Raise the error, with the time."""
@@ -303,11 +258,6 @@ class PeKernelContext(KernelParts):
         with self._memory.scope() as start:
             yield
             self._operations.await_users_from(start)
-
-    def _target(self, out: Value | None, shape: Shape, dtype: DType) -> Value:
-        """The value that a result is written to: new, or `out` when no operation uses it."""
-        self._operations.await_users(out)
-        return self._memory.new(shape, dtype) if out is None else out
 
     def _computed(
         self, name: str, inputs: tuple[Operand | float, ...], result: Value, axis: int | None

@@ -1,70 +1,62 @@
-"""The messages of a running kernel: its sends and receives, as operations that may be in flight."""
+"""What a running kernel waits for other PEs with: messages, and the barrier of its launch.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+Sends and receives are operations that may be in flight. The barrier is a command that ends when all
+PEs of the launch call it.
+"""
+
 from math import prod
 
+from runtime.core.coordinates import PeCoordinates
 from runtime.core.dtypes import DType
+from runtime.core.program_grid import ALONE
 from runtime.language.caller import kernel_line
-from runtime.language.memory_in_flight import MemoryUse, UsedBlock
+from runtime.language.memory_in_flight import BARRIER, UsedBlock
 from runtime.language.value import Pointer, Shape, Value, row_major
+from sip_node.chip.barrier import LaunchBarrier
 from sip_node.chip.completion import Completion, completed
-from sip_node.chip.kernel import PeLaunch
+from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kept_slots import NOT_KEPT
-from sip_node.programs.kernel_faults import KernelFaults
-from sip_node.programs.kernel_issue import CommandIssuer
-from sip_node.programs.kernel_memory import KernelMemory
-from sip_node.programs.kernel_operation import Operation, Operations
-from sip_node.programs.kernel_queues import KernelQueues
-from sip_node.programs.kernel_receive import Receives
-from sip_node.programs.kernel_send import Sends
-from sip_node.programs.kernel_transfers import Transfers, fill
-from sip_node.programs.kernel_wait import KernelWait, PeerWait
+from sip_node.programs.kernel_operation import Operation
+from sip_node.programs.kernel_transfers import KernelTransfers, fill
+from sip_node.programs.kernel_wait import PeerWait
 from sip_node.programs.posted_receive import Receive
 
+_SHOWN = 4
+"""PEs that a message names; it counts the others."""
 
-@dataclass(frozen=True)
-class Messages:
-    """The messages of one kernel."""
 
-    launch: PeLaunch
-    issuer: CommandIssuer
-    memory: KernelMemory
-    operations: Operations
-    transfers: Transfers
-    queues: KernelQueues
-    sends: Sends
-    receives: Receives
-    wait: KernelWait
-    faults: KernelFaults
+class KernelMessages(KernelTransfers):
+    """The messages of one kernel, and its waits in the barrier of the launch."""
 
     def send(self, direction: str, value: Value) -> None:
         """Write a value to the peer's ring, slot by slot; sleep while the ring is full."""
-        self.operations.await_writers((value,))
-        self.sends.send(direction, value)
+        self._operations.await_writers((value,))
+        self._sends.send(direction, value)
 
     def send_async(self, direction: str, value: Value) -> Operation:
         """The same in the background, behind earlier messages in the direction."""
-        self.operations.await_writers((value,))
-        peer = self.wait.on_peer("send", direction, kernel_line())
-        message = self.sends.start(direction, value, peer.line)
-        sending = self.operations.started(message.paused, None, reads=(value,), peer=peer)
+        self._operations.await_writers((value,))
+        peer = self._wait.on_peer("send", direction, kernel_line())
+        message = self._sends.start(direction, value, peer.line)
+        sending = self._operations.started(message.paused, None, reads=(value,), peer=peer)
         sending.message = message
         return sending
 
     def recv(
         self,
         direction: str | None,
+        shape: Shape,
         dtype: DType,
-        value: Value,
-        over: Sequence[Value],
+        target: Value | Pointer | None = None,
         *,
-        in_place: bool,
+        in_place: bool = False,
     ) -> Operation:
-        """Post a receive to `value`, which is in `over` if it existed before; in place: leave the
-        message in its slots.
+        """Post a receive to scratch, over a value in TCM, or from the slots straight to memory; in
+        place: leave the message in its slots.
         """
-        peer = self._peer(direction)
+        if isinstance(target, Pointer):
+            return self._recv_to_memory(direction, shape, dtype, target)
+        value, peer = self._target(target, shape, dtype), self._peer(direction)
         receive = Receive(
             direction=direction,
             dtype=dtype,
@@ -73,7 +65,8 @@ class Messages:
             in_tcm=True,
             in_place=in_place,
         )
-        operation = self.operations.started(receive.done, value, over=over, peer=peer)
+        over = () if target is None else (target,)
+        operation = self._operations.started(receive.done, value, over=over, peer=peer)
         if in_place:
             receive.done.then(lambda received: _place(operation, value, receive, received))
         else:
@@ -83,54 +76,64 @@ class Messages:
         self._post(receive)
         return operation
 
-    def recv_to_memory(
+    def release(self, value: Value) -> None:
+        """Return the slots of a value that was received in place."""
+        self._operations.await_users(value)
+        if value.nbytes:
+            self._issuer.issue("release", self._released, value)
+
+    def barrier(self) -> None:
+        """Block until all PEs of the launch have called the barrier."""
+        if self._launch.programs is not None:
+            raise self._faults.error(f"{BARRIER}: {ALONE}")
+        problem = self._operations.memory.unordered()
+        if problem is not None:
+            raise self._faults.error(problem)
+        pe, barrier = self._pe, self._launch.barrier
+        assert barrier is not None, "a launch of the IO_CPU has a barrier"
+        self._wait.begin_barrier(lambda: _missing(pe, barrier))
+        self._issuer.issue("barrier", pe.cpu.enter_barrier, barrier)
+        self._wait.end()
+
+    def _recv_to_memory(
         self, direction: str | None, shape: Shape, dtype: DType, target: Pointer
     ) -> Operation:
         """Post a receive whose slots are copied straight to memory."""
-        peer, use = self._peer(direction), self._written(shape, target)
-        blocks = self.memory.translate(target, shape, row_major(shape)) if prod(shape) else []
-        self.memory.check_store(target, blocks)
+        peer, block = self._peer(direction), UsedBlock(target, shape, row_major(shape))
+        use = self._checked_use("tl.recv", writes=(block,), line=kernel_line())
+        blocks = self._memory.translate(target, shape, row_major(shape)) if prod(shape) else []
+        self._memory.check_store(target, blocks)
         receive = Receive(
             direction=direction, dtype=dtype, targets=blocks, line=peer.line, in_tcm=False
         )
-        operation = self.operations.started(receive.done, None, memory=use, peer=peer)
+        operation = self._operations.started(receive.done, None, memory=use, peer=peer)
         self._post(receive)
         return operation
 
-    def release(self, value: Value) -> None:
-        """Return the slots of a value that was received in place."""
-        self.operations.await_users(value)
-        if value.nbytes:
-            self.issuer.issue("release", self._released, value)
-
     def _peer(self, direction: str | None) -> PeerWait:
-        peer = self.wait.on_peer("recv", direction, kernel_line())
-        self.queues.check_incoming(direction)
+        peer = self._wait.on_peer("recv", direction, kernel_line())
+        self._queues.check_incoming(direction)
         return peer
-
-    def _written(self, shape: Shape, target: Pointer) -> MemoryUse:
-        block = UsedBlock(target, shape, row_major(shape))
-        return self.transfers.checked_use("tl.recv", writes=(block,), line=kernel_line())
 
     def _post(self, receive: Receive) -> None:
         if receive.targets:
-            self.issuer.issue("recv", self._posted, receive)
+            self._issuer.issue("recv", self._posted, receive)
             return
         # No element, no message: the sender of an empty value sends no slot either.
         receive.done.complete(b"")
-        launch, table = self.launch, self.queues.table
+        launch, table = self._launch, self._queues.table
         transfer = launch.transfer
         if transfer is not None:
             # Of a transfer without elements, the send still waits for the receive.
-            self.issuer.issue("recv", lambda: completed(table.ready(launch.call, transfer)))
+            self._issuer.issue("recv", lambda: completed(table.ready(launch.call, transfer)))
 
     def _posted(self, receive: Receive) -> Completion[None]:
-        self.receives.post(receive)
+        self._receives.post(receive)
         return completed(None)
 
     def _released(self, value: Value) -> Completion[None]:
-        if not self.receives.release(value.address):
-            raise self.faults.error(f"release of {value!r}, which was not received in place")
+        if not self._receives.release(value.address):
+            raise self._faults.error(f"release of {value!r}, which was not received in place")
         return completed(None)
 
 
@@ -144,3 +147,25 @@ def _place(
         kept = Value(target.shape, target.dtype, None, receive.kept, scope=target.scope)
         operation.result = target = kept
     fill(target, received.value)
+
+
+def _missing(pe: Pe, barrier: LaunchBarrier) -> tuple[str, PeCoordinates | None]:
+    """The PEs that a barrier waits for, as text, and the first of them whose kernel runs."""
+    missing, running = barrier.missing, list[tuple[int, int]]()
+    named: list[str] = []
+    for cube, number in missing:
+        if _runs(pe, cube, number):
+            running.append((cube, number))
+            named.append(f"cube {cube} pe {number}")
+        else:
+            named.append(f"cube {cube} pe {number} (ended without it)")
+    if len(named) > _SHOWN:
+        named[_SHOWN:] = [f"{len(named) - _SHOWN} more"]
+    first = PeCoordinates(pe.coordinates.sip, *running[0]) if running else None
+    return f"without {', '.join(named)}", first
+
+
+def _runs(pe: Pe, cube: int, number: int) -> bool:
+    """Whether another PE of the launch still runs its kernel."""
+    other = pe.chip.reach(pe.chip.graph.pe(cube, number))
+    return isinstance(other, Pe) and other.cpu.running > 0

@@ -9,12 +9,10 @@ from sip_node.chip.pe.slot_trace import SlotTrace
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_memory import KernelMemory
-from sip_node.programs.kernel_messages import Messages
 from sip_node.programs.kernel_operation import Operations
 from sip_node.programs.kernel_queues import KernelQueues
 from sip_node.programs.kernel_receive import Receives
 from sip_node.programs.kernel_send import Sends
-from sip_node.programs.kernel_transfers import Transfers
 from sip_node.programs.kernel_wait import KernelWait
 from sip_node.programs.program import Program
 from sip_node.programs.program_steps import ProgramSteps
@@ -32,11 +30,10 @@ class KernelParts:
     _memory: KernelMemory
     _issuer: CommandIssuer
     _queues: KernelQueues
+    _sends: Sends
     _receives: Receives
     _wait: KernelWait
     _operations: Operations
-    _transfers: Transfers
-    _messages: Messages
 
     def __init__(self, pe: Pe, launch: PeLaunch, program: Program) -> None:
         self._pe, self._launch, self.program = pe, launch, program
@@ -83,20 +80,5 @@ class KernelParts:
         )
         self._wait = KernelWait(pe, launch, program, self._queues, self._receives)
         self._operations = Operations(self._issuer, self._wait)
-        self._transfers = Transfers(
-            self._issuer, self._memory, self._operations, pe.dma, self._faults
-        )
-        sends = Sends(self._issuer, self._wait, pe.dma, self._queues, self._faults, trace)
-        self._messages = Messages(
-            launch=launch,
-            issuer=self._issuer,
-            memory=self._memory,
-            operations=self._operations,
-            transfers=self._transfers,
-            queues=self._queues,
-            sends=sends,
-            receives=self._receives,
-            wait=self._wait,
-            faults=self._faults,
-        )
+        self._sends = Sends(self._issuer, self._wait, pe.dma, self._queues, self._faults, trace)
         self._has_parts = True

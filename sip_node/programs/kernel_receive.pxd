@@ -7,8 +7,7 @@ from sip_node.chip.pe.queue_state cimport QueueState, Slot
 from sip_node.chip.pe.queue_table cimport QueueTable
 from sip_node.compiled.calendar cimport Calendar
 from sip_node.kernel cimport events
-from sip_node.programs.kept_slots cimport KeptSlots
-from sip_node.programs.slot_targets cimport SlotTargets
+from sip_node.programs.kept_slots cimport KeptSlots, SlotTargets
 from sip_node.programs.posted_receive cimport Receive, ReceiveSteps
 
 

@@ -28,10 +28,9 @@ from sip_node.chip.pe.tcm import PeTcm
 from sip_node.chip.strided_block import is_packed, nbytes_of
 from sip_node.kernel import events
 from sip_node.pdes.engine import Engine
-from sip_node.programs.kept_slots import NOT_KEPT, KeptSlots
+from sip_node.programs.kept_slots import NOT_KEPT, KeptSlots, cut_in_slots
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.posted_receive import Receive, ReceiveState, ReceiveSteps
-from sip_node.programs.slot_targets import cut_in_slots
 
 
 class Receives(ReceiveSteps):

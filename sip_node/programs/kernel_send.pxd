@@ -7,7 +7,7 @@ from sip_node.chip.pe.queue_state cimport QueueState
 from sip_node.chip.pe.queue_table cimport QueueTable
 from sip_node.compiled.calendar cimport Calendar
 from sip_node.kernel cimport events
-from sip_node.programs cimport slot_targets
+from sip_node.programs cimport kept_slots
 
 
 cdef class SentMessage(Continuation):

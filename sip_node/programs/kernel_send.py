@@ -23,7 +23,7 @@ from sip_node.chip.pe.queue_state import QueueState
 from sip_node.chip.pe.slot_trace import SlotTrace
 from sip_node.chip.strided_block import is_packed, item_bytes
 from sip_node.kernel import events
-from sip_node.programs import slot_targets
+from sip_node.programs import kept_slots
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_queues import KernelQueues
@@ -182,7 +182,7 @@ class Sends:
             self._wait.current = None
         start, content = message.sent, message.data
         nbytes = min(message.queue.slot_size, message.nbytes - start)
-        source = slot_targets.slot_part(message.block, message.nbytes, message.item, start, nbytes)
+        source = kept_slots.slot_part(message.block, message.nbytes, message.item, start, nbytes)
         if nbytes != message.nbytes:
             content = content[start : start + nbytes]
         message.slot = slot = Operand(address, source.shape, source.dtype)

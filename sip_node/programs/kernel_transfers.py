@@ -16,18 +16,17 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
 from runtime.language.caller import kernel_line
 from runtime.language.memory_in_flight import MemoryUse, UsedBlock
 from runtime.language.rows import RowList, row_blocks
 from runtime.language.value import Pointer, Shape, Strides, Value
 from sip_node.chip.completion import Completion, all_of, completed
-from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.strided_block import nbytes_of
-from sip_node.programs.kernel_faults import KernelFaults
-from sip_node.programs.kernel_issue import CommandIssuer
-from sip_node.programs.kernel_memory import KernelMemory, Transfer
-from sip_node.programs.kernel_operation import Operation, Operations
+from sip_node.programs.kernel_memory import Transfer
+from sip_node.programs.kernel_operation import Operation
+from sip_node.programs.kernel_parts import KernelParts
 
 _Request = TypeVar("_Request")
 _Result = TypeVar("_Result")
@@ -42,22 +41,14 @@ class _Gather(NamedTuple):
     indices: Operand | None
 
 
-class Transfers:
-    """Loads and stores the values of one kernel."""
+class KernelTransfers(KernelParts):
+    """The loads and stores of one kernel."""
 
-    def __init__(
-        self,
-        issuer: CommandIssuer,
-        memory: KernelMemory,
-        operations: Operations,
-        dma: PeDma,
-        faults: KernelFaults,
-    ) -> None:
-        self._issuer, self._memory, self._operations = issuer, memory, operations
-        self._dma, self._faults = dma, faults
-
-    def load(self, pointer: Pointer, shape: Shape, strides: Strides, value: Value) -> Value:
-        """Copy a block of memory to `value`."""
+    def load(
+        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
+    ) -> Value:
+        """DMA from memory to TCM."""
+        value = self._target(out, shape, pointer.dtype)
         self._check_memory("tl.load", reads=(UsedBlock(pointer, shape, strides),))
         data = b""
         # An empty block needs no command, and takes no time.
@@ -65,28 +56,37 @@ class Transfers:
             blocks = self._memory.transfers(value.operand, pointer, strides)
             if len(blocks) == 1:
                 ((near, far),) = blocks
-                data = self._issuer.issue_translated("load", self._dma.read, far, near)
+                data = self._issuer.issue_translated("load", self._pe.dma.read, far, near)
             else:
                 data = b"".join(self._issuer.issue_translated("load", self._read, blocks))
         fill(value, data)
         return value
 
     def load_async(
-        self, pointer: Pointer, shape: Shape, strides: Strides, value: Value, *, over: bool
+        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
     ) -> Operation:
-        """Begin a copy of a block of memory to `value`, which exists already if `over`."""
+        """DMA from memory to TCM, beside the kernel."""
+        value = self._target(out, shape, pointer.dtype)
         block = UsedBlock(pointer, shape, strides)
-        use = self.checked_use("tl.load_async", reads=(block,))
+        use = self._checked_use("tl.load_async", reads=(block,))
         done = completed(list[bytes]())
         if value.nbytes:
             blocks = self._memory.transfers(value.operand, pointer, strides)
             done = self._issuer.issue_translated("load_async", self._begun, self._read, blocks)
             # With the last byte and not in `wait`: views of `value` have the elements from then on.
             done.then(lambda read: fill(value, b"".join(read.value)))
-        return self._operations.started(done, value, over=(value,) if over else (), memory=use)
+        return self._operations.started(done, value, over=_existing(out), memory=use)
 
-    def gather(self, pointer: Pointer, rows: RowList, strides: Strides, value: Value) -> Value:
-        """Copy the rows that a list names to `value`."""
+    def gather(
+        self,
+        pointer: Pointer,
+        rows: RowList,
+        shape: Shape,
+        strides: Strides,
+        out: Value | None = None,
+    ) -> Value:
+        """DMA of the rows that a list names."""
+        value = self._target(out, (len(rows), *shape), pointer.dtype)
         used = self._rows(pointer, rows, strides, value)
         self._check_memory(rows.operation, reads=used)
         data = b""
@@ -96,11 +96,17 @@ class Transfers:
         return value
 
     def gather_async(
-        self, pointer: Pointer, rows: RowList, strides: Strides, value: Value, *, over: bool
+        self,
+        pointer: Pointer,
+        rows: RowList,
+        shape: Shape,
+        strides: Strides,
+        out: Value | None = None,
     ) -> Operation:
-        """Begin a copy of the rows that a list names to `value`, which exists already if `over`."""
+        """DMA of the rows that a list names, beside the kernel."""
+        value = self._target(out, (len(rows), *shape), pointer.dtype)
         used = self._rows(pointer, rows, strides, value)
-        use = self.checked_use(rows.operation, reads=used)
+        use = self._checked_use(rows.operation, reads=used)
         done = completed(b"")
         if value.nbytes:
             # The addresses of rows are translated with their descriptors, and not by the command.
@@ -108,28 +114,32 @@ class Transfers:
             done = self._issuer.issue("gather_async", self._begun, self._gather, request)
             done.then(lambda read: fill(value, read.value))
         reads = () if rows.value is None else (rows.value,)
-        over_value = (value,) if over else ()
-        return self._operations.started(done, value, reads=reads, over=over_value, memory=use)
+        return self._operations.started(done, value, reads=reads, over=_existing(out), memory=use)
 
     def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
-        """Copy a value to a block of memory."""
+        """DMA from TCM to memory."""
         self._check_memory("tl.store", writes=(UsedBlock(pointer, value.shape, strides),))
         writes = self._writes(pointer, value, strides)
         if len(writes) == 1:
-            self._issuer.issue_translated("store", self._dma.write, *writes[0])
+            self._issuer.issue_translated("store", self._pe.dma.write, *writes[0])
         elif writes:
             self._issuer.issue_translated("store", self._write, writes)
 
     def store_async(self, pointer: Pointer, value: Value, strides: Strides) -> Operation:
-        """Begin a copy of a value to a block of memory."""
+        """DMA from TCM to memory, beside the kernel."""
         block = UsedBlock(pointer, value.shape, strides)
-        use = self.checked_use("tl.store_async", writes=(block,))
+        use = self._checked_use("tl.store_async", writes=(block,))
         writes, done = self._writes(pointer, value, strides), completed(list[bytes]())
         if writes:
             done = self._issuer.issue_translated("store_async", self._begun, self._write, writes)
         return self._operations.started(done, None, reads=(value,), memory=use)
 
-    def checked_use(
+    def _target(self, out: Value | None, shape: Shape, dtype: DType) -> Value:
+        """The value that a result is written to: new, or `out` when no operation uses it."""
+        self._operations.await_users(out)
+        return self._memory.new(shape, dtype) if out is None else out
+
+    def _checked_use(
         self,
         name: str,
         reads: Sequence[UsedBlock] = (),
@@ -176,7 +186,7 @@ class Transfers:
         return _Gather(self._memory.rows(rows, used), value.operand, rows.nbytes, listed)
 
     def _gather(self, request: _Gather) -> Completion[bytes]:
-        return self._dma.gather(*request)
+        return self._pe.dma.gather(*request)
 
     def _begun(
         self, begin: Callable[[_Request], Completion[_Result]], request: _Request
@@ -185,10 +195,14 @@ class Transfers:
         return completed(begin(request))
 
     def _read(self, blocks: list[Transfer]) -> Completion[list[bytes]]:
-        return all_of([self._dma.read(far, near) for near, far in blocks])
+        return all_of([self._pe.dma.read(far, near) for near, far in blocks])
 
     def _write(self, writes: list[tuple[Operand, Operand, bytes]]) -> Completion[list[bytes]]:
-        return all_of([self._dma.write(*write) for write in writes])
+        return all_of([self._pe.dma.write(*write) for write in writes])
+
+
+def _existing(out: Value | None) -> tuple[Value, ...]:
+    return () if out is None else (out,)
 
 
 def fill(value: Value, data: bytes) -> None:

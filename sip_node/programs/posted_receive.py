@@ -27,8 +27,7 @@ from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
 from sip_node.chip.completion import Completion, Continuation
 from sip_node.chip.pe.queue_state import QueueState, Slot
-from sip_node.programs.kept_slots import NOT_KEPT
-from sip_node.programs.slot_targets import SlotTargets
+from sip_node.programs.kept_slots import NOT_KEPT, SlotTargets
 
 
 # Integers, since the hash of another Enum is a function in Python.

@@ -17,7 +17,8 @@ from runtime.core.trace import OpRecord
 from runtime.language.caller import program_line
 from runtime.language.other_languages import program_hint
 from runtime.model.topology import Topology
-from runtime.torch.rank_state import RankState, current_rank
+from runtime.torch.rank_state import ProcessGroup, RankState, current_rank
+from runtime.wire.control import GroupCalls, RankActivity, SlowCall
 from sip_node.chip.completion import Completion, completed
 from sip_node.chip.failure import ProgramRaised
 from sip_node.chip.host.host import Host
@@ -133,6 +134,20 @@ class RankDevice:
         return self.program.wait(start)
 
 
+def _calls(group: ProcessGroup) -> GroupCalls:
+    is_open = ((number, name) for number, name, handle in group.open_calls if not handle.done)
+    number, name = next(is_open, (0, ""))
+    return GroupCalls(
+        group=group.title,
+        ranks=group.sips,
+        timeout_s=group.timeout_s,
+        calls=group.calls,
+        open_call=number,
+        open_name=name,
+        slow_calls=tuple(SlowCall(*call) for call in group.slow_calls),
+    )
+
+
 def _open(handles: Sequence[Handle]) -> tuple[int, ...]:
     """The numbers of the commands that are not answered."""
     return tuple(each.number for each in handles if isinstance(each, Command) and not each.done)
@@ -180,6 +195,12 @@ class Rank:
     def ranges(self) -> Sequence[ProgramRange]:
         """The named ranges of the program, once it has finished."""
         return self._device.ranges.complete()
+
+    @property
+    def activity(self) -> RankActivity:
+        """What the rank has done so far. Another thread may read it."""
+        groups = tuple(_calls(group) for group in self.state.limited_groups)
+        return RankActivity(self.rank, self.state.clock.total_s, groups)
 
     @property
     def waiting_for(self) -> str:

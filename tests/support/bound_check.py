@@ -11,7 +11,7 @@ from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.op_log import OpLog
 from sip_node.pdes.engine import Engine
-from sip_node.programs.kernel_run import start_kernel
+from sip_node.programs.kernel_context import start_kernel
 from sip_node.programs.program_stacks import ProgramStacks
 from sip_node.programs.rank import Rank
 from tests.support.links import CalledEnd
