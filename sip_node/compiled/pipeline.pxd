@@ -6,8 +6,8 @@ from sip_node.chip.pe.dma cimport PeDma
 from sip_node.chip.pe.fetch_store cimport FetchPort, StorePort
 from sip_node.chip.pe.gemm cimport PeGemm
 from sip_node.chip.pe.operand_tiles cimport StreamedTile
-from sip_node.chip.pe.step_tokens cimport StepTokens
 from sip_node.chip.pe.tile_dma cimport TileLoad
+from sip_node.chip.pe.tile_token cimport StepTokens
 from sip_node.kernel.tile_data cimport TileData
 
 
@@ -47,4 +47,3 @@ cdef class ProductTiles:
     cdef long long steps_alike(self, long long first, long long period) except -1
     cdef object kind_of(self, long long index, bint is_b)
     cdef object kind_of_block(self, object block)
-

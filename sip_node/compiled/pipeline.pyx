@@ -18,9 +18,8 @@ from sip_node.chip.pe.fetch_store cimport FetchPort, StorePort
 from sip_node.chip.pe.gemm cimport PeGemm
 from sip_node.chip.pe.operand_tiles cimport StreamedTile, TileForm
 from sip_node.chip.pe.read_window cimport ReadWindow
-from sip_node.chip.pe.step_tokens cimport StepTokens
 from sip_node.chip.pe.tile_dma cimport TileLoad
-from sip_node.chip.pe.tile_token cimport OutputTile
+from sip_node.chip.pe.tile_token cimport OutputTile, StepTokens
 from sip_node.kernel.checksums cimport crc32_of
 from sip_node.kernel.tile_data cimport TileData, loaded_tile
 from sip_node.compiled.state_walk import NotClosed

@@ -7,7 +7,7 @@ of them; what waits at a resource of a product for something else is refused wit
 
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.compiled.calendar cimport Calendar, Event, Key
-from sip_node.chip.pe.data_landing cimport DataLanding
+from sip_node.chip.pe.read_window cimport DataLanding
 from sip_node.chip.pe.dma cimport FINISHED, DmaRequest, PeDma
 from sip_node.chip.fabric.egress_stream cimport Departure, EgressStream
 from sip_node.chip.fabric.hops cimport Hops
@@ -16,7 +16,7 @@ from sip_node.compiled.pipeline cimport Pipeline
 from sip_node.chip.pe.read_window cimport OpenRead, ReadWindow
 from sip_node.compiled.state_walk cimport COUNT, TIME, StateVector
 from sip_node.compiled.state_walk import NotClosed
-from sip_node.chip.pe.step_tokens cimport StepTokens
+from sip_node.chip.pe.tile_token cimport StepTokens
 from sip_node.chip.pe.tile_dma cimport TileRead, TileWriteRequest
 from sip_node.chip.pe.fetch_store cimport FetchPort, StorePort
 from sip_node.chip.pe.gemm cimport PeGemm

@@ -13,7 +13,7 @@ from sip_node.chip.op_log cimport OpLog
 from sip_node.compiled.operation cimport Operation
 from sip_node.compiled.pipeline cimport Pipeline, ProductTiles
 from sip_node.compiled.product_walk cimport ProductWalk
-from sip_node.chip.pe.step_tokens cimport StepTokens
+from sip_node.chip.pe.tile_token cimport StepTokens
 from sip_node.chip.pe.operand_tiles cimport StreamedTile
 from sip_node.kernel.tile_data cimport TileData
 from sip_node.chip.pe.tile_dma cimport TileRead

@@ -2,8 +2,7 @@
 
 cimport cython
 
-from sip_node.chip.pe.queue_state cimport QueueState, Slot
-from sip_node.chip.pe.queue_table cimport QueueTable
+from sip_node.chip.pe.queue_table cimport QueueState, QueueTable, Slot
 
 
 cdef class SlotTargets:

@@ -12,8 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from runtime.core.trace import Operand
-from sip_node.chip.pe.queue_state import QueueState
-from sip_node.chip.pe.queue_table import QueueTable
+from sip_node.chip.pe.queue_table import QueueState, QueueTable
 from sip_node.chip.pe.tcm import PeTcm
 from sip_node.chip.strided_block import item_bytes, nbytes_of, part_of
 

@@ -8,8 +8,7 @@ would take its slots.
 from runtime.core.errors import nearest
 from runtime.core.program_grid import ALONE
 from sip_node.chip.kernel import PeLaunch
-from sip_node.chip.pe.queue_state import QueueState
-from sip_node.chip.pe.queue_table import QueueTable
+from sip_node.chip.pe.queue_table import QueueState, QueueTable
 from sip_node.programs.kernel_faults import KernelFaults
 
 

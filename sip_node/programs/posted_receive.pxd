@@ -1,7 +1,7 @@
 """The C types of posted_receive.py."""
 
 from sip_node.chip.completion cimport AnyCompletion, Continuation
-from sip_node.chip.pe.queue_state cimport QueueState, Slot
+from sip_node.chip.pe.queue_table cimport QueueState, Slot
 
 
 cdef class ReceiveSteps:

@@ -26,7 +26,7 @@ from typing import Any
 from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
 from sip_node.chip.completion import Completion, Continuation
-from sip_node.chip.pe.queue_state import QueueState, Slot
+from sip_node.chip.pe.queue_table import QueueState, Slot
 from sip_node.programs.kept_slots import NOT_KEPT, SlotTargets
 
 

@@ -2,8 +2,8 @@ from tests.mutants.mutant import Mutant
 
 DMA = "sip_node/chip/pe/dma.py"
 WINDOW = "sip_node/chip/pe/read_window.py"
-LANDING = "sip_node/chip/pe/data_landing.py"
-INDEXED = "sip_node/chip/pe/indexed_read.py"
+LANDING = "sip_node/chip/pe/read_window.py"
+INDEXED = "sip_node/chip/pe/read_window.py"
 EGRESS = "sip_node/chip/fabric/egress_stream.py"
 
 MUTANTS = (

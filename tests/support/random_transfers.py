@@ -24,8 +24,7 @@ from sip_node.chip.memory.memory_packets import MemoryPackets, TransferStore
 from sip_node.chip.memory.port_turns import PortTurns
 from sip_node.chip.memory.storage import SramPorts
 from sip_node.chip.memory.transaction_queue import AccessQueue
-from sip_node.chip.pe.data_landing import DataLanding
-from sip_node.chip.pe.read_window import ReadWindow
+from sip_node.chip.pe.read_window import DataLanding, ReadWindow
 from sip_node.chip.strided_block import StridedBlock
 from sip_node.pdes.engine import Engine
 from tests.support.extreme_times import ORIGINS_PS

@@ -30,12 +30,12 @@ from runtime.core.trace import OpRecord
 from runtime.wire.reports import OpenTransfer
 from sip_node.chip.completion import Completion
 from sip_node.chip.context import ChipContext
-from sip_node.chip.extent_run import ExtentRun
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.host.command_record import record_command
 from sip_node.chip.host.commands import (
     CommandHeader,
     CubeCommand,
+    ExtentRun,
     HostRequest,
     PeInstall,
     PeMap,

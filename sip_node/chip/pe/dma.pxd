@@ -8,10 +8,10 @@ cimport sip_node.kernel.records as records
 from sip_node.chip.fabric.egress_stream cimport EgressStream
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.chip.fabric.packet_train cimport PacketTrain, QueueTimes
-from sip_node.chip.pe.data_landing cimport DataLanding
-from sip_node.chip.pe.read_window cimport ReadWindow
-from sip_node.kernel.component cimport Component
 from sip_node.chip.op_log cimport OpLog
+from sip_node.chip.pe.read_window cimport DataLanding, ReadWindow
+from sip_node.kernel.component cimport Component
+
 
 cdef object _READ, _WRITE, _SLOT
 cdef int READ_BEGINS, ROWS_BEGIN, WRITE_BEGINS, FINISHED

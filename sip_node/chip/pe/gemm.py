@@ -16,9 +16,9 @@ from runtime.core.trace import Operand
 from runtime.language.gemm import accumulate
 from runtime.language.value import Array
 from runtime.model.tiles import Tile, TileSize
-from sip_node.chip.pe.clock import Clock
 from sip_node.chip.pe.tile_buffers import RegisterFile
 from sip_node.chip.pe.tile_token import SerialStage, TileToken
+from sip_node.chip.pe.vector_stream import Clock
 from sip_node.kernel import records
 
 if TYPE_CHECKING:

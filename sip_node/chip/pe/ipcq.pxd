@@ -3,9 +3,9 @@
 cimport cython
 
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
-from sip_node.chip.pe cimport queue_state as queue_states
-from sip_node.chip.pe.queue_state cimport QueueState
 from sip_node.chip.op_log cimport OpLog
+from sip_node.chip.pe cimport queue_table as queue_states
+from sip_node.chip.pe.queue_table cimport QueueState
 from sip_node.kernel cimport records
 from sip_node.kernel.component cimport Component
 

@@ -19,11 +19,10 @@ from runtime.core.simtime import ps_from_ns
 from runtime.model.addresses import AddressMap
 from runtime.wire.reports import QueuePointers
 from sip_node.chip.fabric.packet import ELEMENTS, FabricTransfer, Kind, Packet
-from sip_node.chip.pe import queue_state as queue_states
+from sip_node.chip.pe import queue_table as queue_states
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.posted_sends import PostedSends
-from sip_node.chip.pe.queue_state import QueueState
-from sip_node.chip.pe.queue_table import QueueTable
+from sip_node.chip.pe.queue_table import QueueState, QueueTable
 from sip_node.kernel import records
 from sip_node.kernel.component import Component
 

@@ -32,17 +32,14 @@ from runtime.core.trace import Operand
 from runtime.language.operations import compute
 from runtime.language.passes import Pass, passes
 from runtime.language.value import Array
-from sip_node.chip.pe.chain_times import EngineCycles
-from sip_node.chip.pe.clock import Clock
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.fetch_store import PeFetchStore
 from sip_node.chip.pe.operand_tiles import checksum_of
 from sip_node.chip.pe.tile_buffers import RegisterFile
 from sip_node.chip.pe.tile_token import TileToken
 from sip_node.chip.pe.vector_chains import VectorChains
-from sip_node.chip.pe.vector_record import vector_record
-from sip_node.chip.pe.vector_stream import StreamPaths, VectorStream
-from sip_node.chip.pe.vector_times import PassTimes, pass_times
+from sip_node.chip.pe.vector_stream import Clock, StreamPaths, VectorStream, vector_record
+from sip_node.chip.pe.vector_times import EngineCycles, PassTimes, pass_times
 
 
 class VectorPlan(NamedTuple):

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from runtime.core.requests import Extent
-from sip_node.chip.extent_run import ExtentRun
+from sip_node.chip.host.commands import ExtentRun
 
 
 class PeMmu:

@@ -2,11 +2,51 @@
 
 cimport cython
 
+from sip_node.chip.completion cimport AnyCompletion
 from sip_node.chip.fabric cimport packet as packets
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
-from sip_node.chip.pe.queue_state cimport QueueState, Slot
 from sip_node.compiled.calendar cimport Calendar
 from sip_node.kernel.outlet cimport Outlet
+
+
+@cython.freelist(64)
+cdef class Slot:
+    cdef readonly long long address
+    cdef readonly long long nbytes
+    cdef readonly str dtype
+    cdef readonly str call
+
+
+@cython.locals(slot=Slot)
+cpdef Slot new_slot(long long address, long long nbytes, str dtype, str call)
+
+
+cdef class QueueState:
+    cdef readonly str table
+    cdef readonly object arrived
+    cdef readonly long long sent
+    cdef public long long credits
+    cdef readonly long long filled
+    cdef readonly long long taken
+    cdef object queue_pair
+    cdef str direction
+    cdef long long n_slots
+    cdef long long slot_size
+    cdef long long rx_base
+    cdef long long tx_base
+    cdef object _announce
+    cdef dict _early
+    cdef AnyCompletion _sender
+    cdef int peer_sip
+    cdef int peer_node
+
+    cdef long long reserve(self) except -1
+    cpdef AnyCompletion acquire(self)
+    cpdef int fill(self, Slot slot) except -1
+    cpdef int credit(self) except -1
+    cpdef long long release(self) except -1
+    cdef int _append(self, Slot slot) except -1
+    cdef long long _in_own_ring(self, long long number) except -1
 
 
 cdef class QueueTable:

@@ -4,7 +4,8 @@ cimport cython
 
 cimport sip_node.chip.fabric.packet as packets
 cimport sip_node.kernel.exact as exact
-from sip_node.chip.fabric.packet cimport FabricTransfer
+from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
+from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.kernel.component cimport Component
 from sip_node.kernel.outlet cimport Outlet
 
@@ -35,3 +36,20 @@ cdef class ReadWindow(Component):
     @cython.locals(begin=cython.longlong)
     cdef bint _send(self, OpenRead reading) except -1
     cdef void _wake(self) except *
+
+
+cdef class DataLanding(Component):
+    cdef FifoServer _port
+    cdef Outlet _outlet
+    cdef ReadWindow _window
+    cdef object _landed
+    cdef dict writes
+    cdef dict come
+
+    cpdef void forward(self, FabricTransfer write) except *
+
+    @cython.locals(
+        port=FifoServer, data=FabricTransfer, write=FabricTransfer, come=cython.longlong,
+        complete=cython.bint, head_ps=cython.longlong, start_ps=cython.longlong,
+    )
+    cpdef void accept(self, Packet packet, long long tail_ps) except *

@@ -1,4 +1,4 @@
-"""The window of a DMA engine: a bounded number of packets in flight to it, for all its requests.
+"""The READs of a DMA engine and their DATA: a bounded number of packets is in flight to it.
 
 A packet takes a place when its READ is sent, and frees it when its last byte has landed. Requests
 with READs left to send take turns, one READ each:
@@ -9,15 +9,23 @@ So a stream has at most `places` packets in a round trip, which bounds its bandw
 and a short request beside a long one waits for one turn. No queue of landings is simulated: a
 packet that comes is entered with the time at which it lands, and places are counted when a READ
 waits for one.
+
+DATA lands in TCM, or is sent on to another memory. Either way a packet frees its place when its
+last byte has come so far:
+
+    DATA ---> port of TCM ---> landed              (a read)
+    DATA ---> WRITE ---> another memory            (a copy: past our TCM, cut-through)
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
 import sip_node.chip.fabric.packet as packets
-from sip_node.chip.fabric.packet import FabricTransfer, PacketSender
+from sip_node.chip.fabric.packet import FabricTransfer, Packet, PacketSender
+from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
+from sip_node.chip.fabric.server import FifoServer, Server
 from sip_node.kernel import exact
 from sip_node.kernel.component import Component
 from sip_node.kernel.outlet import Outlet
@@ -104,3 +112,139 @@ class ReadWindow(Component):
         """The next packet has landed."""
         self.wakes_ps = exact.NEVER_PS
         self._fill()
+
+
+class IndexedRead:
+    """The READs of the rows of memory that an index list in TCM names, as one request.
+
+    The engine reads the list, of `list_bytes`, through the port of TCM. It then takes `row_ps` for
+    the descriptor of each row: its index, its address, the translation. It holds one descriptor
+    while it makes the next one.
+
+        port of TCM    |= list =|
+        descriptors             |= 0 =|= 1 =|= 2 =|            |= 3 =|
+        READs                         0     1     2 (waits for a place), 3
+
+    A row that lies in several extents takes a descriptor for each piece. The READs of all rows pass
+    the window as those of one request, with one turn.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        port: Server,
+        window: ReadWindow,
+        row_ps: int,
+        list_bytes: int,
+        reads: Sequence[FabricTransfer],
+    ) -> None:
+        self._engine, self._port, self._window = engine, port, window
+        self._row_ps, self._list_bytes, self._reads = row_ps, list_bytes, reads
+        self._begun = self._ready_ps = self._come = self.landed_ps = 0
+        # By the block that was read. An index may come twice, and then its bytes come twice.
+        self._bytes: dict[tuple[object, ...], bytes] = {}
+
+    def tagged(self, tag: int) -> int:
+        """Give all READs the tag of their request; returns their bytes."""
+        for read in self._reads:
+            read.tag = tag
+        return sum(read.total for read in self._reads)
+
+    def give_trains(self, times: QueueTimes) -> None:
+        """Add what the packets of all rows queue to the times of their request."""
+        for read in self._reads:
+            read.train = PacketTrain(times)
+
+    def begin(self) -> None:
+        """The request has a channel, and its overhead is over: read the list."""
+        now_ps = self._engine.now_ps
+        for read in self._reads:
+            read.sent_ps = now_ps
+        _, list_ps = self._port.reserve(now_ps, now_ps, self._list_bytes)
+        self._engine.at(list_ps + self._row_ps, self._open)
+
+    def landed(self, data: FabricTransfer, landed_ps: int) -> bool:
+        """DATA of a row is in TCM at `landed_ps`; returns whether it is the last one to come."""
+        self._bytes[_block(data)] = bytes(data.payload)
+        self._come += 1
+        self.landed_ps = max(self.landed_ps, landed_ps)
+        return self._come == len(self._reads)
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of all rows, in the order of the list; none in a run without data."""
+        return b"".join(self._bytes[_block(read)] for read in self._reads)
+
+    def _open(self) -> None:
+        """A descriptor is complete: its READs are those of the request now."""
+        read = self._reads[self._begun]
+        self._begun += 1
+        self._ready_ps = self._engine.now_ps + self._row_ps
+        self._window.begin(read, self._sent if self._begun < len(self._reads) else None)
+
+    def _sent(self) -> None:
+        """The last READ of a row has left: the next descriptor follows when it is complete."""
+        self._engine.at(max(self._engine.now_ps, self._ready_ps), self._open)
+
+
+def _block(transfer: FabricTransfer) -> tuple[object, ...]:
+    return transfer.address, transfer.total, transfer.rows
+
+
+class DataLanding(Component):
+    """The packets of DATA that arrive at `node`, whose TCM has `port`.
+
+    `landed(transfer, landed_ps)` is called when all packets of a transfer have come; the last byte
+    is in the memory at `landed_ps`.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        port: FifoServer,
+        fabric: PacketSender,
+        node: int,
+        window: ReadWindow,
+        landed: Callable[[FabricTransfer, int], None],
+    ) -> None:
+        self.join(engine)
+        self._port, self._outlet = port, Outlet(fabric, node)
+        self._window, self._landed = window, landed
+        self.writes: dict[int, FabricTransfer] = {}
+        # The bytes that have come of transfers in several packets.
+        self.come: dict[FabricTransfer, int] = {}
+
+    def forward(self, write: FabricTransfer) -> None:
+        """Send the DATA with the tag of `write` on as that transfer."""
+        self.writes[write.tag] = write
+
+    def accept(self, packet: Packet, tail_ps: int) -> None:
+        """Take a packet whose head has arrived and whose tail arrives at `tail_ps`."""
+        data, come, write = packet.transfer, packet.size, None
+        # Bytes are counted, since the answers to two READs may come in either order.
+        if come < data.total:
+            come += self.come.pop(data, 0)
+        complete = come == data.total
+        if not complete:
+            self.come[data] = come
+        if self.writes:
+            write = self.writes.get(data.tag)
+        if write is None:
+            port, head_ps = self._port, self.engine.now_ps
+            start_ps = port.serve(head_ps, tail_ps, packet.size)
+            tail_ps = port.tail_ps
+            if packet.train is not None:
+                packet.train.at_port(head_ps, start_ps, tail_ps)
+        else:
+            if complete:
+                write.payload = data.payload
+                del self.writes[data.tag]
+            # Which packet is the last one depends on the order of the answers, not on its bytes.
+            onward = packets.new_packet(write, packet.begin, packet.size, complete)
+            self._outlet.send(onward, tail_ps)
+        # The port of the TCM is FIFO: when the last packet to come has landed, all have.
+        if complete:
+            # In this SIP: of a transfer between SIPs of one LP, no packet is in the other one now.
+            data.train = packet.train
+            self._landed(data, tail_ps)
+        self._window.landed(tail_ps)

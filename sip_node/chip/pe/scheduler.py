@@ -50,10 +50,17 @@ from sip_node.chip.pe.fetch_store import PeFetchStore
 from sip_node.chip.pe.gemm import PeGemm
 from sip_node.chip.pe.math import PeMath
 from sip_node.chip.pe.operand_tiles import Blocks, Source, Staged, Streamed
-from sip_node.chip.pe.step_tokens import StepTokens, TokenQueue
 from sip_node.chip.pe.tile_buffers import RegisterFile, TileBuffers
 from sip_node.chip.pe.tile_dma import TileLoad, TileWrite
-from sip_node.chip.pe.tile_token import OutputTile, StepShape, TileStage, TileToken, stage_of
+from sip_node.chip.pe.tile_token import (
+    OutputTile,
+    StepShape,
+    StepTokens,
+    TileStage,
+    TileToken,
+    TokenQueue,
+    stage_of,
+)
 
 
 class Composite:

@@ -10,7 +10,7 @@ from runtime.core.trace import Operand
 from runtime.model.addresses import AddressMap, PhysAddr
 from runtime.wire.reports import RingAddress, SlotTransfer
 from sip_node.chip.pe.context import PeContext
-from sip_node.chip.pe.queue_state import Slot
+from sip_node.chip.pe.queue_table import Slot
 from sip_node.chip.strided_block import nbytes_of
 
 

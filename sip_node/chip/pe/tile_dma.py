@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class TileRead(DmaRequest):
     """The request for a tile of one piece, operand 0 or 1 of `token`, which is read to `block`."""
 
+    __slots__ = ("block", "form", "operand", "stage", "token")
+
     def complete(self) -> None:
         """The bytes of the tile are in TCM."""
         tile = tiles.loaded_tile(self.block, self.form.dtype, self.total, self.data, self.checksum)
@@ -140,6 +142,8 @@ class TileLoad(TileStage):
 
 class TileWriteRequest(DmaRequest):
     """The request that writes the result of `token`, of one piece."""
+
+    __slots__ = ("stage", "token")
 
     def complete(self) -> None:
         """The memory has acknowledged it."""

@@ -22,11 +22,10 @@ from runtime.core.trace import Operand
 from runtime.language.chain import Chain, ChainPass
 from runtime.language.value import Value
 from sip_node.chip.completion import Completion
-from sip_node.chip.pe.chain_times import ChainPassTimes, ChainStream, EngineCycles
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.fetch_store import PeFetchStore
-from sip_node.chip.pe.vector_record import vector_record
-from sip_node.chip.pe.vector_stream import StreamPaths
+from sip_node.chip.pe.vector_stream import StreamPaths, vector_record
+from sip_node.chip.pe.vector_times import ChainPassTimes, ChainStream, EngineCycles
 
 
 class EngineCalendar(Protocol):

@@ -1,14 +1,26 @@
-"""The vectors of an operation: their number, the bytes of each at the ports, and their times."""
+"""The vectors of an operation: their number, bytes at the ports, times, and records."""
 
 from collections.abc import Iterable, Sequence
 from math import lcm, prod
 
-from runtime.core.trace import Operand
+from runtime.core.coordinates import PeCoordinates
+from runtime.core.simtime import PS_PER_NS, exact
+from runtime.core.trace import Operand, OpRecord
 from sip_node.chip.fabric.server import Server
-from sip_node.chip.pe.clock import Clock
 from sip_node.chip.strided_block import item_bytes, nbytes_of
 
 _LANE_BYTES = 4
+
+
+class Clock:
+    """A clock of `clock_ghz`. No operation waits for an edge: a number of cycles is a duration."""
+
+    def __init__(self, clock_ghz: float) -> None:
+        self.cycle_ps = PS_PER_NS / exact(clock_ghz)
+
+    def ps(self, cycles: int) -> int:
+        """The time of `cycles`, rounded up to the picosecond."""
+        return -(-cycles * self.cycle_ps.numerator // self.cycle_ps.denominator)
 
 
 class VectorStream:
@@ -109,3 +121,36 @@ class BlockParts:
 
 def _between(least: int, most: int, numbers: Iterable[int]) -> list[int]:
     return sorted({number for number in numbers if least <= number <= most})
+
+
+def vector_record(
+    at: PeCoordinates,
+    name: str,
+    span_ps: tuple[int, int],
+    inputs: Sequence[Operand | float],
+    result: Operand,
+    checksum: int,
+    *,
+    engine: str = "pe_math",
+    axis: int | None = None,
+) -> OpRecord:
+    """Operation `name` from the first to the second time of `span_ps`, with the result `result`,
+    whose elements have the CRC-32 `checksum`.
+    """
+    start_ps, end_ps = span_ps
+    return OpRecord(
+        engine=engine,
+        name=name,
+        start_ps=start_ps,
+        end_ps=end_ps,
+        cube=at.cube,
+        pe=at.pe,
+        address=result.address,
+        nbytes=nbytes_of(result),
+        shape=result.shape,
+        dtype=result.dtype,
+        inputs=tuple(inputs),
+        strides=result.strides,
+        axis=axis,
+        checksum=checksum,
+    )

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.core.requests import Extent
-from sip_node.chip.extent_run import ExtentRun
+from sip_node.chip.host.commands import ExtentRun
 from sip_node.chip.pe.mmu import PeMmu
 
 

@@ -10,7 +10,7 @@ from runtime.core.dtypes import float16
 from runtime.core.requests import Extent
 from runtime.language.value import Pointer, Ref, row_major
 from runtime.model.tiles import blocked_offset
-from sip_node.chip.extent_run import ExtentRun
+from sip_node.chip.host.commands import ExtentRun
 from sip_node.chip.pe.mmu import PeMmu
 from sip_node.chip.pe.operand_tiles import Streamed
 from sip_node.programs.kernel_faults import KernelFaults

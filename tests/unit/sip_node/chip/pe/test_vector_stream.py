@@ -8,8 +8,7 @@ import pytest
 
 from runtime.core.trace import Operand
 from sip_node.chip.fabric.server import Server
-from sip_node.chip.pe.clock import Clock
-from sip_node.chip.pe.vector_stream import StreamPaths, VectorStream
+from sip_node.chip.pe.vector_stream import Clock, StreamPaths, VectorStream
 from sip_node.chip.strided_block import item_bytes
 
 LANES = 128

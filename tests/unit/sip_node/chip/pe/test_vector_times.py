@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from runtime.core.trace import Operand
 from runtime.language.passes import passes
 from sip_node.chip.fabric.server import Server
-from sip_node.chip.pe.clock import Clock
-from sip_node.chip.pe.vector_stream import StreamPaths, VectorStream
+from sip_node.chip.pe.vector_stream import Clock, StreamPaths, VectorStream
 from sip_node.chip.pe.vector_times import PassTimes, pass_times
 
 LANES = 8

@@ -2,7 +2,7 @@
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.requests import QueuePair
-from sip_node.chip.pe.queue_state import QueueState, Slot
+from sip_node.chip.pe.queue_table import QueueState, Slot
 
 BASE, SLOT = 4096, 256
 

@@ -10,10 +10,9 @@ from runtime.core.dtypes import float16
 from runtime.language.value import Value
 from runtime.model.tiles import Span, TilePlan, TileSize
 from sip_node.chip.pe.operand_tiles import Staged
-from sip_node.chip.pe.step_tokens import StepTokens
 from sip_node.chip.pe.tile_buffers import FreeList
 from sip_node.chip.pe.tile_dma import TileLoad
-from sip_node.chip.pe.tile_token import OutputTile, StepShape
+from sip_node.chip.pe.tile_token import OutputTile, StepShape, StepTokens
 from sip_node.pdes.engine import Engine
 
 LENGTHS = st.integers(1, 9)

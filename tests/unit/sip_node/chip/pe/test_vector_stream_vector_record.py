@@ -2,7 +2,7 @@
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.trace import Operand
-from sip_node.chip.pe.vector_record import vector_record
+from sip_node.chip.pe.vector_stream import vector_record
 
 
 def test_a_record_has_the_block_of_its_result():

@@ -2,8 +2,7 @@
 
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.server import Server
-from sip_node.chip.pe.data_landing import DataLanding
-from sip_node.chip.pe.read_window import ReadWindow
+from sip_node.chip.pe.read_window import DataLanding, ReadWindow
 from sip_node.pdes.engine import Engine
 
 NS = 1000
