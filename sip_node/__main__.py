@@ -24,7 +24,7 @@ from runtime.core.imported_code import ImportRecorder, expected_code
 from runtime.wire.run_id import STDIN, read_run_id
 
 if TYPE_CHECKING:
-    from sip_node.ending import Ending
+    from sip_node.lifeline import Ending
     from sip_node.site import Site
 
 
@@ -45,7 +45,7 @@ def enter(
     from runtime.core.output import write_whole_lines
     from runtime.wire.environment import run_directory
     from sip_node import lifeline
-    from sip_node.ending import Ending
+    from sip_node.lifeline import Ending
 
     write_whole_lines()
 

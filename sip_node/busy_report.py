@@ -1,5 +1,12 @@
-"""Reports that the program of a rank computes: the LP itself sends nothing until it waits again."""
+"""Reports that the program of a rank computes: the LP itself sends nothing until it waits again.
 
+A report states whether the process imports a module: that may take minutes, and is no endless loop.
+The stack of the program's thread would show it as well. But a frame that another thread looks at
+outlives its function, with all tensors in its local variables: their memory would be free at a
+moment that depends on the wall clock, and so would the addresses of later tensors.
+"""
+
+import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from threading import Event, Thread
@@ -7,10 +14,20 @@ from typing import Protocol
 
 from runtime.core.wallclock import now_s
 from runtime.wire.control import RankActivity
-from sip_node.import_state import imports_module
 
 PERIOD_S = 0.5
 """Time between two reports, and the time from which on a program counts as busy."""
+
+
+def imports_module() -> bool:
+    """Whether a module of this process is being executed by an import."""
+    return any(_is_initializing(module) for module in list(sys.modules.values()))
+
+
+def _is_initializing(module: object) -> bool:
+    # Not by `getattr` on the module, which may have a `__getattr__` of its own.
+    spec = getattr(module, "__dict__", {}).get("__spec__")
+    return getattr(spec, "_initializing", False) is True
 
 
 class Send(Protocol):

@@ -34,7 +34,7 @@ from runtime.wire.fields import PROTOCOL_VERSION
 from runtime.wire.passwords import Passwords
 from runtime.wire.pieces import PieceJoiner, encoded_messages
 from sip_node import lifeline
-from sip_node.ending import Ending
+from sip_node.lifeline import Ending
 from sip_node.pdes.curve import Curve
 
 PATIENCE_S = 600.0

@@ -19,7 +19,7 @@ from runtime.wire.codec import decode_records
 from runtime.wire.control import Done, Job, Peers
 from runtime.wire.environment import ccl_trace_requested
 from runtime.wire.reports import DevicePrint, SlotTransfer, in_order_of_time
-from sip_node.chip.failure import ProgramRaised
+from sip_node.chip.kernel import ProgramRaised
 from sip_node.node import LpNode
 from sip_node.pdes.loop import LogicalProcess
 from sip_node.programs.user_program import Programs

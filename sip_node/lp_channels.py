@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from runtime.wire.codec import PeerDecoder
 from runtime.wire.control import Done, Peers
 from runtime.wire.environment import run_directory
-from sip_node.ending import Ending
+from sip_node.lifeline import Ending
 from sip_node.pdes.transport import Transport
 from sip_node.pdes.transport_board import with_board
 from sip_node.pdes.transport_zmq import ZmqTransport

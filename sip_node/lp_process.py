@@ -14,7 +14,7 @@ from runtime.wire.environment import AS_CUDA, TORCHRUN_RUN, full_traceback_reque
 from runtime.wire.lp_name import lp_name
 from runtime.wire.pieces import cut_text
 from sip_node.busy_report import busy_reports, start_reports
-from sip_node.chip.failure import ProgramRaised
+from sip_node.chip.kernel import ProgramRaised
 from sip_node.control import JOIN_S, Control
 from sip_node.lp_channels import Joining, LpChannels
 from sip_node.node import LpNode

@@ -24,8 +24,7 @@ from sip_node.chip.pe.pe import Pe
 from sip_node.chip.run_recorder import RunRecorder
 from sip_node.pdes.loop import LogicalProcess
 from sip_node.pdes.sync import Sync
-from sip_node.pdes.transport import Transport
-from sip_node.pdes.transport_jitter import JitterTransport
+from sip_node.pdes.transport import JitterTransport, Transport
 from sip_node.programs.kernel_context import start_kernel
 from sip_node.programs.program_stacks import ProgramStacks
 from sip_node.programs.rank import Rank

@@ -23,8 +23,7 @@ from kernbench.points import code
 from kernbench.points.task import Limits, OtherCodeError, PointCode, PointResult, PointTask
 from runtime.core.errors import InvariantError, KernbenchError, UsageError
 from runtime.core.package_check import check_packages
-from sip_node.ending import Ending
-from sip_node.lifeline import follow, is_orphan
+from sip_node.lifeline import Ending, follow, is_orphan
 
 STARTED = b""
 IDLE_S = 60.0

@@ -112,7 +112,7 @@ class Envelope(Flat, frozen=True):
     """Everything between LPs: the sending LP, what it sends, and its number.
 
     `number` counts what the LP has sent to the receiving one, from 0. `trips` is the number of
-    trips between hosts behind the present of the sender (`sip_node/pdes/trips.py`). `sent_ns` is
+    trips between hosts behind the present of the sender (`sip_node/pdes/sync.py`). `sent_ns` is
     the time of sending on the clock of the host in a run with `--delay-us`, else 0.
     """
 

@@ -21,15 +21,13 @@ from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.fast_forward import FastForward
 from sip_node.chip.host.host import Host
 from sip_node.chip.kernel import StartKernel, no_kernels
-from sip_node.chip.late_components import Unreached, is_late
 from sip_node.chip.link_loads import LinkLoads
-from sip_node.chip.memory.back_pressure import BackPressure
 from sip_node.chip.memory.memory import Memory
-from sip_node.chip.memory.storage import HbmController, Sram
+from sip_node.chip.memory.storage import BackPressure, HbmController, Sram
 from sip_node.chip.memory_map import MemoryMap
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.pe.pe import Pe
-from sip_node.chip.registry import components
+from sip_node.chip.registry import Unreached, components, is_late
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.chip.send_times import SipPaths, send_times
 from sip_node.chip.ucie_ports import UciePorts

@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from runtime.wire.frames import Message
-from sip_node.chip.arriving_transfers import ArrivingTransfers
 from sip_node.chip.chip import Chip
 from sip_node.chip.context import ChipSpec
 from sip_node.chip.fast_forward import fast_forward
 from sip_node.chip.link_egress import LinkEnd
 from sip_node.chip.op_log import OpLog
-from sip_node.chip.packet_runs import PacketRuns
+from sip_node.chip.packet_runs import ArrivingTransfers, PacketRuns
 from sip_node.chip.partition import Egress, Partition
 from sip_node.kernel.exact import later_ps
 from sip_node.pdes.engine import Engine

@@ -2,11 +2,21 @@
 
 For a chip, a kernel has a start, an end, and waits. It is a program of the user, which
 `sip_node.programs` runs beside the event loop. So the chip receives the function that starts one.
+
+At the barrier of a launch its PEs signal to the M_CPUs, which release them when all have come.
+Every signal is a control packet on the links of the chip. The M_CPU of a cube counts its PEs, that
+of the first cube of the launch the cubes:
+
+    PE --arrived--> M_CPU --arrived--> M_CPU of the first cube      the last PE of a cube, each cube
+    PE <-released-- M_CPU <-released-- M_CPU of the first cube      the last cube: all PEs have come
+
+A launch in one cube has no signals between M_CPUs.
 """
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, Protocol
 
+from greenlet import GreenletExit
 from msgspec import Struct
 
 from runtime.core.coordinates import PeCoordinates
@@ -14,9 +24,78 @@ from runtime.core.program_grid import DealtPrograms
 from runtime.core.requests import HardwareThread, Transfer
 from runtime.core.run_tables import NONE
 from runtime.wire.reports import BlockedPe
-from sip_node.chip.barrier import LaunchBarrier
 from sip_node.chip.completion import Completion
 from sip_node.chip.stored_ranges import StoredRanges
+
+
+class ProgramRaised(Exception):  # noqa: N818 - it wraps the error
+    """A rank program or a kernel of its SIP raised. Fields: rank, the exception."""
+
+    def __init__(self, rank: int, error: BaseException) -> None:
+        super().__init__(rank, error)
+        self.rank, self.error = rank, error
+
+    def __str__(self) -> str:
+        return f"rank {self.rank}: {type(self.error).__name__}: {self.error}"
+
+
+class ProgramDropped(GreenletExit):
+    """A program that waits is deleted at the end of a run.
+
+    Greenlets raise their own `GreenletExit` there, which a program may raise as well.
+    """
+
+
+class LaunchBarrier:
+    """What the M_CPUs have counted for one launch on `cubes`, which maps cubes to their PEs.
+
+    `waiting` are the PEs (cube, pe) that have called it and are not released, in that order.
+    """
+
+    def __init__(
+        self, cubes: Mapping[int, Sequence[int]], stored: StoredRanges | None = None
+    ) -> None:
+        self.cubes, self.stored = cubes, stored
+        self.waiting: dict[tuple[int, int], None] = {}
+        self._arrived: dict[int, int] = {}
+        self._complete_cubes = 0
+
+    @property
+    def first_cube(self) -> int:
+        """The cube whose M_CPU counts the cubes."""
+        return min(self.cubes)
+
+    @property
+    def missing(self) -> list[tuple[int, int]]:
+        """The PEs that have not called it, in ascending order."""
+        every_pe = [(cube, pe) for cube, pes in self.cubes.items() for pe in pes]
+        return sorted(at for at in every_pe if at not in self.waiting)
+
+    def arrived(self, cube: int) -> bool:
+        """A PE of a cube has arrived; returns whether it is the last one of the cube."""
+        count = self._arrived.pop(cube, 0) + 1
+        if count < len(self.cubes[cube]):
+            self._arrived[cube] = count
+            return False
+        return True
+
+    def cube_arrived(self) -> bool:
+        """All PEs of a cube have arrived; returns whether it is the last cube."""
+        self._complete_cubes += 1
+        if self._complete_cubes < len(self.cubes):
+            return False
+        self._complete_cubes = 0
+        # From here on stores are ordered behind those before the barrier.
+        if self.stored is not None:
+            self.stored.clear()
+        return True
+
+
+class BarrierSignal(Struct, frozen=True):
+    """A control packet of a barrier, from or to a PE or an M_CPU."""
+
+    barrier: LaunchBarrier
+    step: Literal["pe arrived", "cube arrived", "released"]
 
 
 class PeLaunch(Struct, frozen=True):

@@ -2,9 +2,10 @@
 
 cimport cython
 
+from sip_node.chip.fabric cimport packet as packets
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.chip.link_egress cimport LinkEnd
-from sip_node.chip.run_block cimport OpenRun
+from sip_node.chip.run_block cimport OpenRun, RunBlock
 
 
 cdef class PacketRuns(LinkEnd):
@@ -23,3 +24,31 @@ cdef class PacketRuns(LinkEnd):
     cdef OpenRun _begin(self, FabricTransfer transfer)
     @cython.locals(run=OpenRun)
     cpdef list take(self)
+
+
+cdef class PartialTransfer:
+    cdef FabricTransfer transfer
+    cdef long long nbytes
+
+
+cdef class ArrivingTransfers:
+    cdef object _lp_of
+    cdef dict _begun
+    cdef dict _next
+
+    @cython.locals(begun=PartialTransfer)
+    cpdef check_at_rest(self)
+    @cython.locals(run=RunBlock)
+    cpdef receive(self, object message, object end)
+    @cython.locals(begun=PartialTransfer)
+    cpdef FabricTransfer transfer(self, object message, RunBlock run)
+
+
+cdef str _fault(PartialTransfer begun, RunBlock run, Py_ssize_t payload_bytes)
+@cython.locals(
+    total=cython.longlong, end=cython.longlong, is_read=cython.bint, index=cython.Py_ssize_t,
+    size=cython.longlong,
+)
+cdef str _packet_fault(PartialTransfer begun, RunBlock run)
+@cython.locals(transfer=FabricTransfer)
+cdef FabricTransfer _transfer_of(RunBlock run)

@@ -10,6 +10,12 @@
   a node only delays, so its links are what a replacement changes: a class derived from `Server`,
   constructed as `Class(name, bw_gbs)`, that starts no packet before its head has arrived.
 - *Engines* are the parts of a PE. A replacement has the constructor and methods of the original.
+
+Some components are made when something first reaches them. A SIP has 128 PEs and as many memories,
+and many runs use few of them: to make all of them would be most of the start of a process, and of
+its memory. A component has no event of its own before a packet arrives, so nothing simulated
+depends on when it is made. This is known of the classes of the model only: with a class that the
+topology file names, all components are made at once.
 """
 
 from collections.abc import Callable
@@ -17,9 +23,12 @@ from typing import Any
 
 from runtime.core.errors import ConfigError
 from runtime.core.registry import look_up, look_up_class
+from runtime.model.graph import Node
+from runtime.model.schema import Implementations, NodeKind
 from runtime.model.topology import Topology
-from sip_node.chip.context import ChipContext, Components
+from sip_node.chip.context import ChipContext, ChipSpec, Components
 from sip_node.chip.fabric.fabric import EndpointLike
+from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.host.host import Host
 from sip_node.chip.host.io_cpu import IoCpu
@@ -36,6 +45,8 @@ from sip_node.chip.pe.pe import Pe
 from sip_node.chip.pe.scheduler import PeScheduler
 from sip_node.chip.pe.tcm import PeTcm
 
+_LATE: frozenset[NodeKind] = frozenset(("pe", "hbm_ctrl", "sram"))
+_MODEL_ONLY = Implementations()
 ENDPOINTS: dict[str, Callable[[ChipContext, int], EndpointLike]] = {
     "host": Host,
     "io_cpu": IoCpu,
@@ -110,3 +121,27 @@ def _endpoint(name: str, kind: str) -> Callable[[ChipContext, int], EndpointLike
             f"{name!r} cannot receive packets: it has no accept(packet, tail_ps)",
         )
     return chosen
+
+
+def is_late(node: Node, spec: ChipSpec) -> bool:
+    """Whether the component of `node` may wait for its first packet.
+
+    With credits it may not: buffers are attached to the memories.
+    """
+    return node.kind in _LATE and spec.layers is None and spec.topology.impl == _MODEL_ONLY
+
+
+class Unreached:
+    """The endpoint of a component that does not exist: `reach(node)` makes it for the first packet.
+
+    It takes its place as the endpoint.
+    """
+
+    __slots__ = ("_node", "_reach")
+
+    def __init__(self, reach: Callable[[int], EndpointLike], node: int) -> None:
+        self._reach, self._node = reach, node
+
+    def accept(self, packet: Packet, tail_ps: int) -> None:
+        """Pass the packet to the component."""
+        self._reach(self._node).accept(packet, tail_ps)

@@ -26,9 +26,9 @@ from pathlib import Path
 from runtime.core.wallclock import now_s
 from runtime.wire.frames import Frame, PeerContent
 from sip_node.pdes.promise_board import BoardPromise, PromiseBoard
+from sip_node.pdes.sync import Trips
 from sip_node.pdes.transport import Transport
 from sip_node.pdes.transport_zmq import ZmqTransport
-from sip_node.pdes.trips import Trips
 
 LEAST_WATCH_S = 20e-6
 """So long an LP keeps its processor: what it waits for often comes at once."""

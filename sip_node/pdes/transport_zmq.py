@@ -10,12 +10,14 @@ run. Contents from one LP to another are numbered, and one that is missing or co
 defect. A connection over tcp is made once: its end is an error.
 """
 
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from ipaddress import ip_address
 from math import ceil
 from os import sched_yield
 from pathlib import Path
+from select import select
 from socket import AI_PASSIVE, SOCK_STREAM, gaierror, getaddrinfo
 
 import zmq  # noqa: TID251 - this module owns the sockets between LPs
@@ -31,10 +33,16 @@ from runtime.wire.pieces import require_size
 from runtime.wire.socket_file import CLOSED, HEARTBEAT_TIMEOUT_MS
 from sip_node.pdes.admission import Admission
 from sip_node.pdes.curve import Curve, is_ipv6
-from sip_node.pdes.delay_line import DelayLine
-from sip_node.pdes.precise_poller import PrecisePoller, Source
-from sip_node.pdes.trips import Trips
+from sip_node.pdes.sync import Trips
 
+_MS_NS = 1_000_000
+_SELECT_FILES = 1024
+"""`FD_SETSIZE`: select takes no open file with a greater number."""
+
+Source = zmq.Socket[bytes] | int
+"""A socket, or an open file."""
+
+_LATE_NS = 1 << 62
 LINGER_MS = 1000
 """How long closing waits for a peer to take what was sent."""
 _RECONNECT_MS = 5
@@ -43,6 +51,71 @@ _NEVER_AGAIN = -1
 _LEAD_NS = 40_000
 """So long before a delayed content is due the LP stops sleeping: to be woken takes as much."""
 _EVENTS, _POLLIN = zmq.EVENTS, int(zmq.POLLIN)
+
+
+class PrecisePoller:
+    """Waits for any of the sources that are registered."""
+
+    def __init__(self) -> None:
+        self._poller = zmq.Poller()
+        self._files: list[int] = []
+
+    def register(self, source: Source) -> None:
+        """Wait for `source` as well."""
+        self._poller.register(source, zmq.POLLIN)
+        self._files.append(source if isinstance(source, int) else source.fileno())
+
+    def ready(self, end_ns: int = 0) -> list[Source]:
+        """The sources that can be read, as soon as there is one, at the latest at `end_ns`.
+
+        The default is at once. The time is that of `runtime.core.wallclock.now_ns`.
+        """
+        left_ns = end_ns and max(0, end_ns - now_ns())
+        # Whole milliseconds as ZeroMQ counts them. It takes one call where something comes.
+        ready = self._poller.poll(left_ns // _MS_NS)
+        while not ready and (left_ns := end_ns - now_ns()) > 0:
+            # The file of a socket shows only that its state has changed: after that, and before,
+            # the state itself is read (zmq_getsockopt(3), ZMQ_FD).
+            self._sleep(left_ns / 1e9)
+            ready = self._poller.poll(0)
+        return [source for source, _ in ready]
+
+    def _sleep(self, timeout_s: float) -> None:
+        if max(self._files) < _SELECT_FILES:
+            select(self._files, (), (), timeout_s)
+        else:
+            # A millisecond more is better than a busy loop.
+            self._poller.poll(1)
+
+
+class DelayLine:
+    """Emulates a network between hosts that takes `delay_s`, for LPs with a common clock.
+
+    The contents of a peer leave in their order, since the delay is the same for all.
+    """
+
+    def __init__(self, delay_s: float) -> None:
+        self._delay_ns = round(delay_s * 1e9)
+        self._held: dict[int, deque[Envelope]] = {}
+
+    def hold(self, received: Iterable[Envelope]) -> None:
+        """Take what has been received."""
+        for envelope in received:
+            self._held.setdefault(envelope.lp, deque()).append(envelope)
+
+    def due(self, now_ns: int) -> list[Envelope]:
+        """The envelopes whose time is over; they are not held any longer."""
+        sent_ns = now_ns - self._delay_ns
+        due: list[Envelope] = []
+        for queue in self._held.values():
+            while queue and queue[0].sent_ns <= sent_ns:
+                due.append(queue.popleft())
+        return due
+
+    def next_ns(self) -> int:
+        """When the next envelope is due; very late if none is held."""
+        sent_ns = [queue[0].sent_ns for queue in self._held.values() if queue]
+        return min(sent_ns, default=_LATE_NS) + self._delay_ns
 
 
 class ZmqTransport:

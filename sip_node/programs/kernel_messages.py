@@ -12,8 +12,8 @@ from runtime.core.program_grid import ALONE
 from runtime.language.caller import kernel_line
 from runtime.language.memory_in_flight import BARRIER, UsedBlock
 from runtime.language.value import Pointer, Shape, Value, row_major
-from sip_node.chip.barrier import LaunchBarrier
 from sip_node.chip.completion import Completion, completed
+from sip_node.chip.kernel import LaunchBarrier
 from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kept_slots import NOT_KEPT
 from sip_node.programs.kernel_operation import Operation

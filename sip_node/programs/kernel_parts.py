@@ -5,7 +5,7 @@ from typing import Any
 from runtime.language.program_ids import ProgramIds
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.pe.pe import Pe
-from sip_node.chip.pe.slot_trace import SlotTrace
+from sip_node.chip.pe.queue_table import SlotTrace
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_memory import KernelMemory

@@ -21,8 +21,7 @@ from runtime.core.requests import Transfer
 from runtime.core.trace import Operand
 from sip_node.chip.completion import AnyCompletion, Completion, all_of
 from sip_node.chip.pe.dma import PeDma
-from sip_node.chip.pe.queue_table import QueueTable, Slot
-from sip_node.chip.pe.slot_trace import SlotTrace
+from sip_node.chip.pe.queue_table import QueueTable, Slot, SlotTrace
 from sip_node.chip.pe.tcm import PeTcm
 from sip_node.chip.strided_block import is_packed, nbytes_of
 from sip_node.kernel import events

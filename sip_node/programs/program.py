@@ -26,7 +26,7 @@ from greenlet import GreenletExit, getcurrent
 
 from runtime.core.program_clock import ProgramClock
 from sip_node.chip.completion import AnyCompletion, Completion, Continuation
-from sip_node.chip.failure import ProgramDropped
+from sip_node.chip.kernel import ProgramDropped
 from sip_node.programs.program_stacks import ProgramStacks
 
 _T = TypeVar("_T")

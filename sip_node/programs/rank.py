@@ -20,9 +20,9 @@ from runtime.model.topology import Topology
 from runtime.torch.rank_state import ProcessGroup, RankState, current_rank
 from runtime.wire.control import GroupCalls, RankActivity, SlowCall
 from sip_node.chip.completion import Completion, completed
-from sip_node.chip.failure import ProgramRaised
 from sip_node.chip.host.host import Host
 from sip_node.chip.host.streams import Command
+from sip_node.chip.kernel import ProgramRaised
 from sip_node.pdes.engine import Engine
 from sip_node.programs.program import Program
 from sip_node.programs.program_stacks import ProgramStacks

@@ -12,9 +12,8 @@ from runtime.wire.frames import Call, Frame, Grant, Message, PairCount, PeerCont
 from runtime.wire.packet_blocks import pack
 from runtime.wire.packets import TransferFlow, TransferRows
 from sip_node.pdes.promise_board import PromiseBoard
-from sip_node.pdes.transport import Transport
+from sip_node.pdes.transport import JitterTransport, Transport
 from sip_node.pdes.transport_board import BoardTransport
-from sip_node.pdes.transport_jitter import JitterTransport
 from sip_node.pdes.transport_zmq import ZmqTransport
 from tests.support.packets import packet_run, transfer_header
 from tests.support.transport_memory import MemoryNetwork

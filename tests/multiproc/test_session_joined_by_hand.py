@@ -8,7 +8,7 @@ import pytest
 from coordinator.rendezvous import Rendezvous
 from runtime.wire.control import Hello
 from runtime.wire.environment import COORDINATOR_PID, RUN_DIRECTORY
-from sip_node.ending import EXIT_ORPHANED
+from sip_node.lifeline import EXIT_ORPHANED
 from tests.support.sessions import FAKE_LP, ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]

@@ -6,7 +6,7 @@ HBM = "sip_node/chip/memory/hbm.py"
 BANKS = "sip_node/chip/memory/banks.py"
 PACKETS = "sip_node/chip/memory/memory_packets.py"
 QUEUE = "sip_node/chip/memory/transaction_queue.py"
-TURNS = "sip_node/chip/memory/port_turns.py"
+TURNS = "sip_node/chip/memory/memory_port.py"
 STORAGE = "sip_node/chip/memory/storage.py"
 
 MUTANTS: tuple[Mutant, ...] = (

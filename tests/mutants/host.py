@@ -162,7 +162,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         name="barrier-without-the-other-cubes",
-        file="sip_node/chip/barrier.py",
+        file="sip_node/chip/kernel.py",
         old="        if self._complete_cubes < len(self.cubes):",
         new="        if self._complete_cubes < 1:",
         breaks="The first M_CPU releases all cubes when the last one has come.",

@@ -23,7 +23,7 @@ COVERED = (
     *(f"sip_node/chip/memory/{name}.py" for name in ("hbm", "memory_packets", "storage")),
     "sip_node/chip/memory/transaction_queue.py",
     "sip_node/kernel/exact.py",
-    *(f"sip_node/chip/pe/{name}.py" for name in ("dma", "read_window", "data_landing")),
+    *(f"sip_node/chip/pe/{name}.py" for name in ("dma", "read_window")),
     "sip_node/programs/kernel_issue.py",
     "sip_node/pdes/engine.py",
 )

@@ -93,7 +93,7 @@ MUTANTS = (
     ),
     Mutant(
         name="sends-side-by-side",
-        file="sip_node/chip/pe/posted_sends.py",
+        file="sip_node/chip/pe/ipcq.py",
         old="if self._eligible and not self._in_flight:",
         new="if self._eligible:",
         breaks="A PE sends one posted message at a time.",
@@ -125,7 +125,7 @@ MUTANTS = (
     ),
     Mutant(
         name="slot-around-the-tcm-port",
-        file="sip_node/chip/memory/port_turns.py",
+        file="sip_node/chip/memory/memory_port.py",
         old="start_ps = port.serve(now_ps, access.tail_ps, access.nbytes)",
         new="start_ps, port.tail_ps = now_ps, access.tail_ps",
         breaks="Slots that arrive share the fabric-side port of the TCM.",

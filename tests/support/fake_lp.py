@@ -31,7 +31,7 @@ from runtime.wire.passwords import Passwords
 from runtime.wire.run_id import read_run_id
 from sip_node import lifeline
 from sip_node.control import Control
-from sip_node.ending import Ending
+from sip_node.lifeline import Ending
 from sip_node.pdes.promise_board import PromiseBoard
 from tests.support.packets import packet_run, run_message, transfer_header
 from tests.support.scripted_lp import EVENTS, TIME_PS, FakeLp, expected_hash

@@ -11,14 +11,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from runtime.core.simtime import NEVER_PS
-from sip_node.chip.arriving_transfers import ArrivingTransfers
 from sip_node.chip.chip import chip_spec
 from sip_node.chip.command_bounds import CommandBounds
 from sip_node.chip.context import ChipSpec
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.op_log import OpLog
-from sip_node.chip.packet_runs import PacketRuns
+from sip_node.chip.packet_runs import ArrivingTransfers, PacketRuns
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.chip.strided_block import StridedBlock
 from sip_node.chip.ucie_ports import UciePorts

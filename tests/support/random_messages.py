@@ -21,9 +21,9 @@ from runtime.wire.packets import (
     TransferHeader,
     TransferRows,
 )
-from sip_node.chip.arriving_transfers import ArrivingTransfers
 from sip_node.chip.chip import chip_spec
 from sip_node.chip.packet_rules import PacketRules
+from sip_node.chip.packet_runs import ArrivingTransfers
 from tests.support.packets import transfer_header
 from tests.support.random_crossings import RandomCrossings
 from tests.support.topologies import small

@@ -21,7 +21,7 @@ from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.packet_switch import PacketSwitch
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.memory.memory_packets import MemoryPackets, TransferStore
-from sip_node.chip.memory.port_turns import PortTurns
+from sip_node.chip.memory.memory_port import PortTurns
 from sip_node.chip.memory.storage import SramPorts
 from sip_node.chip.memory.transaction_queue import AccessQueue
 from sip_node.chip.pe.read_window import DataLanding, ReadWindow

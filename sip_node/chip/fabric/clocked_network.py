@@ -3,16 +3,23 @@
 Routers are the nodes that packets pass, from the IO NoC inwards: IO NoC, cube routers, crossbars.
 A UCIe crossing is a part of the link between the routers at its ends: its ports only delay. The
 links between the host and the IO_CPU keep calendars.
+
+The paths of packets are constructed on their first use. Requests and replies have virtual networks
+of their own, since a memory answers a request with a reply: a reply never waits for a request. Each
+class has as many layers as the routes need.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from runtime.model.graph import ChipGraph
-from runtime.model.routing import Stage
+from runtime.model.routing import ChipRoutes, Route, Stage
+from runtime.model.sip_fabric import SipFabric
+from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.fabric.cycle_queue import CycleQueue
 from sip_node.chip.fabric.injection import Injection, Injector
 from sip_node.chip.fabric.noc_clock import NocClock, Pipeline, pipeline
+from sip_node.chip.fabric.packet import REQUESTS, FabricTransfer
 from sip_node.chip.fabric.router import Router
 from sip_node.chip.fabric.stalled import ChannelKey, ChannelState, SourceState
 from sip_node.chip.fabric.virtual_channels import (
@@ -21,9 +28,11 @@ from sip_node.chip.fabric.virtual_channels import (
     VirtualChannel,
     VirtualNetwork,
 )
+from sip_node.chip.fabric.worm import PathPlan
 from sip_node.chip.link_loads import LinkLoads
 from sip_node.kernel.component import Component
 
+_ANYWHERE = 0
 _ROUTERS = ("io_noc", "router", "xbar")
 _CALENDARS = ("host", "pcie_ep")
 _LOCAL = 1 << 9
@@ -269,3 +278,99 @@ def _keys(network: VirtualNetwork) -> Iterator[tuple[VirtualChannel, ChannelKey]
 
 def _keys_of(network: VirtualNetwork) -> tuple[ChannelKey, ...]:
     return tuple(key for _, key in _keys(network))
+
+
+class PathKey(NamedTuple):
+    """What packets of one path share.
+
+    `neighbour` is the SIP that they come from or go to by the IO NoC, which has an input and an
+    output for each.
+    """
+
+    origin: int
+    target: int
+    neighbour: int
+    is_request: bool
+
+
+class CreditedPaths:
+    """The paths of SIP `sip`."""
+
+    def __init__(
+        self,
+        graph: ChipGraph,
+        routes: ChipRoutes,
+        layers: VirtualLayers,
+        sips: SipFabric,
+        sip: int,
+    ) -> None:
+        self._graph, self._routes, self._layers = graph, routes, layers
+        self._sips, self._sip = sips, sip
+        self.timing = HopTiming(graph)
+
+    def key(self, transfer: FabricTransfer, origin: int) -> PathKey:
+        """The path of a packet from node `origin` to its node, or to the IO NoC on its way out."""
+        target = transfer.node if transfer.sip == self._sip else self._graph.io_noc
+        neighbour = self._neighbour(transfer, origin, target)
+        return PathKey(origin, target, neighbour, transfer.kind in REQUESTS)
+
+    def latency_ps(self, source: int, target: int) -> int:
+        """The time of a packet of one flit that starts at a clock edge, without contention."""
+        return self.timing.latency_ps(self._routes.route(source, target).stages)
+
+    def plan(self, key: PathKey, network: ClockedNetwork) -> PathPlan:
+        """The path, with the virtual networks of `network`."""
+        route, timing = self._routes.route(key.origin, key.target), self.timing
+        stages = route.stages
+        latency_ps, routing = timing.latency_and_routing(stages)
+        clocked = timing.clocked(stages)
+        if not clocked:
+            return PathPlan(
+                target=key.target,
+                latency_ps=latency_ps,
+                before=stages,
+                networks=(),
+                routing=(),
+                after=(),
+            )
+        first, end = clocked[0], clocked[-1] + 1
+        layers = self._layers_of(route)
+        base = 0 if key.is_request else self._layers.count
+        networks = [
+            network.link(stage, base + layer)
+            for stage, layer in zip(stages[first:end], layers[first:end], strict=True)
+        ]
+        begin, last = timing.link(stages[first]).source, timing.link(stages[end - 1]).target
+        if timing.is_router(begin):
+            networks.insert(0, network.entrance(begin, key.neighbour, base + layers[first]))
+        if timing.is_router(last):
+            networks.append(network.exit(last, key.neighbour, base + layers[end - 1]))
+        return PathPlan(
+            target=key.target,
+            latency_ps=latency_ps,
+            before=stages[:first],
+            networks=tuple(networks),
+            # The first link is that of the source.
+            routing=(0, *routing),
+            after=stages[end:],
+        )
+
+    def _neighbour(self, transfer: FabricTransfer, origin: int, target: int) -> int:
+        gateway = self._graph.io_noc
+        # Through a switch there is one input and one output.
+        if self._graph.topology.system.sips.fabric == "switch":
+            return _ANYWHERE
+        if target == gateway and transfer.sip != self._sip:
+            return self._sips.next_hop(self._sip, transfer.sip)
+        if origin == gateway and transfer.source_sip != self._sip:
+            return self._sips.path(transfer.source_sip, self._sip)[-2]
+        return _ANYWHERE
+
+    def _layers_of(self, route: Route) -> list[int]:
+        """The layer of each stage: that of the hop into the node at its end."""
+        ends = dict(zip(route.nodes[1:], self._layers.of(route), strict=True))
+        calendar = self.timing.has_calendar
+        return [
+            0 if calendar(stage.link) else ends[self.timing.link(stage).target]
+            for stage in route.stages
+        ]

@@ -14,8 +14,7 @@ from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes, Stage
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.virtual_layers import VirtualLayers
-from sip_node.chip.fabric.clocked_network import ClockedNetwork
-from sip_node.chip.fabric.credited_paths import CreditedPaths, PathKey
+from sip_node.chip.fabric.clocked_network import ClockedNetwork, CreditedPaths, PathKey
 from sip_node.chip.fabric.fabric import EndpointLike, LinkCounters, link_server
 from sip_node.chip.fabric.injection import Injection
 from sip_node.chip.fabric.packet import FabricTransfer, Packet

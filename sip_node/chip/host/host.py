@@ -31,7 +31,6 @@ from runtime.wire.reports import OpenTransfer
 from sip_node.chip.completion import Completion
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
-from sip_node.chip.host.command_record import record_command
 from sip_node.chip.host.commands import (
     CommandHeader,
     CubeCommand,
@@ -42,7 +41,7 @@ from sip_node.chip.host.commands import (
     RequestDone,
 )
 from sip_node.chip.host.io_cpu import launch_bytes
-from sip_node.chip.host.request_record import check_request, record_of
+from sip_node.chip.host.request_record import check_request, record_command, record_of
 from sip_node.chip.host.streams import Command, Streams, resources_of
 from sip_node.chip.op_log import OpLog
 

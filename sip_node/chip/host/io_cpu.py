@@ -26,7 +26,6 @@ from runtime.core.requests import KernelLaunchMsg, PerPe
 from runtime.core.run_tables import NONE
 from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import OpRecord
-from sip_node.chip.barrier import LaunchBarrier
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.packet_train import PacketTrain
@@ -39,7 +38,7 @@ from sip_node.chip.host.commands import (
     RequestDone,
 )
 from sip_node.chip.host.cpu_port import CpuPort
-from sip_node.chip.kernel import PeLaunch
+from sip_node.chip.kernel import LaunchBarrier, PeLaunch
 from sip_node.chip.stored_ranges import StoredRanges
 
 

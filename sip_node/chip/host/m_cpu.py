@@ -2,11 +2,11 @@
 
 from typing import Any, Literal
 
-from sip_node.chip.barrier import BarrierSignal, LaunchBarrier
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.host.commands import CommandDone, CubeCommand
 from sip_node.chip.host.cpu_port import CpuPort
+from sip_node.chip.kernel import BarrierSignal, LaunchBarrier
 from sip_node.kernel.component import Component
 
 _ARRIVED = 0

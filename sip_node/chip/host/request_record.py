@@ -1,12 +1,17 @@
-"""The checks of a host request before it is sent, and its record in the op log after it."""
+"""The checks of a host request before it is sent; its record, and that of its command, after it."""
 
 from zlib import crc32
 
 from runtime.core.errors import PhysAddrError
 from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, PeDmaMsg, Request
+from runtime.core.run_tables import COMMANDS
 from runtime.core.trace import OpRecord
 from sip_node.chip.context import ChipContext
+from sip_node.chip.host.streams import Command
+from sip_node.chip.run_recorder import RunRecorder
 from sip_node.chip.strided_block import BYTES, bytes_at
+
+_PACK = COMMANDS.packer.pack
 
 
 def check_request(request: Request, chip: ChipContext, why: str) -> None:
@@ -72,3 +77,23 @@ def record_of(request: Request, start_ps: int, end_ps: int, read: bytes) -> OpRe
             )
         case _:
             return OpRecord("host", name, start_ps, end_ps)
+
+
+def record_command(recorder: RunRecorder, command: Command) -> None:
+    """Append the row of a command to the table of its SIP."""
+    text, requests = recorder.text, command.requests
+    recorder.add(
+        COMMANDS,
+        _PACK(
+            command.number,
+            command.stream,
+            text(type(requests[0]).__name__ if requests else ""),
+            text(command.why),
+            text(command.line),
+            command.submitted_ps,
+            command.departed_ps,
+            command.released_ps,
+            command.completed_ps,
+            command.after,
+        ),
+    )

@@ -5,9 +5,27 @@ cimport cython
 cimport sip_node.chip.fabric.packet as packets
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.chip.fabric.packet_train cimport PacketTrain
+from sip_node.chip.fabric.server cimport FifoServer
+from sip_node.chip.memory.access cimport Access, AccessService
 from sip_node.chip.memory.memory_packets cimport TransferStore
 from sip_node.compiled.calendar cimport Calendar
+from sip_node.kernel.int_array cimport IntArray
 from sip_node.kernel.outlet cimport Outlet
+
+cdef int _NEXT
+
+
+cdef class PortTurns(AccessService):
+    cdef FifoServer _port
+    cdef IntArray _channels
+    cdef dict _later
+
+    @cython.locals(
+        port=FifoServer, train=PacketTrain, now_ps=cython.longlong, start_ps=cython.longlong,
+        end_ps=cython.longlong,
+    )
+    cdef void _reserve(self, Access access, object behind) except *
+
 
 cdef object _WRITE, _ACK, _DATA, _ARRIVAL
 

@@ -1,10 +1,23 @@
-"""The memories that are fabric nodes of their own: HBM slices and SRAM."""
+"""The memories that are fabric nodes of their own: HBM slices and SRAM.
+
+With credits they accept and serve no more than they have room for:
+
+    routers --> buffer of requests --> service --> queue of replies --> routers
+                a packet has left it               too long: no further
+                when its service begins            service begins
+
+Without this back-pressure, the requests that a memory cannot serve yet, and the replies that it
+cannot send yet, would wait outside of the network without a limit, and the senders would not
+notice. A memory that waits goes on in the end: replies have virtual networks of their own, and PEs,
+CPUs and the host accept them at any time.
+"""
 
 from collections.abc import Sequence
 
 from runtime.core.simtime import ps_from_ns
 from runtime.model.topology import Topology
 from sip_node.chip.context import ChipContext
+from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.memory.access import Access
@@ -91,3 +104,28 @@ def _read_latency_ps(topology: Topology) -> int:
         banks = topology.hbm.banks
         return ps_from_ns(banks.t_cl_ns) + ps_from_ns(banks.controller_ns)
     return ps_from_ns(topology.cube.hbm_ctrl.latency_ns)
+
+
+class BackPressure:
+    """The coupling of the memory at `node` to the routers, with room for `limit_bytes` each way."""
+
+    def __init__(
+        self, fabric: CreditedFabric, node: int, memory: HbmController | Sram, limit_bytes: int
+    ) -> None:
+        self._fabric, self._node, self._queue = fabric, node, memory.queue
+        self._limit_bytes = limit_bytes
+        self._is_held = False
+        memory.port.packets.on_service = self._begun
+        fabric.attach(node, memory, limit_bytes, self._left)
+
+    def _begun(self, packet: Packet) -> None:
+        """The service of a packet has begun: the buffer has room again."""
+        self._fabric.release(packet)
+        if self._fabric.waiting_bytes(self._node) > self._limit_bytes:
+            self._is_held = True
+            self._queue.hold()
+
+    def _left(self, _reply: Packet) -> None:
+        if self._is_held and self._fabric.waiting_bytes(self._node) <= self._limit_bytes:
+            self._is_held = False
+            self._queue.resume()

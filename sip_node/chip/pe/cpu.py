@@ -13,14 +13,18 @@ from runtime.core.requests import HardwareThread, PeDmaMsg
 from runtime.core.run_tables import Cause
 from runtime.core.trace import OpRecord
 from runtime.wire.reports import BlockedPe
-from sip_node.chip.barrier import BarrierSignal, LaunchBarrier
 from sip_node.chip.completion import AnyCompletion, Completion, Continuation
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Packet
-from sip_node.chip.failure import ProgramRaised
 from sip_node.chip.host.commands import CommandDone, PeInstall, PeMap
 from sip_node.chip.host.cpu_port import CpuPort
-from sip_node.chip.kernel import PeLaunch, RunningKernel
+from sip_node.chip.kernel import (
+    BarrierSignal,
+    LaunchBarrier,
+    PeLaunch,
+    ProgramRaised,
+    RunningKernel,
+)
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.pe.ipcq import PeIpcq

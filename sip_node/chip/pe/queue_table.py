@@ -18,13 +18,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 from runtime.core.errors import InvariantError
 from runtime.core.requests import QueuePair, Transfer
-from runtime.model.addresses import AddressMap
-from runtime.wire.reports import QueuePointers
+from runtime.core.trace import Operand
+from runtime.model.addresses import AddressMap, PhysAddr
+from runtime.wire.reports import QueuePointers, RingAddress, SlotTransfer
 from sip_node.chip.completion import AnyCompletion
 from sip_node.chip.fabric import packet as packets
 from sip_node.chip.fabric.packet import Kind
 from sip_node.chip.pe.context import PeContext
-from sip_node.chip.pe.slot_trace import decoded
+from sip_node.chip.strided_block import nbytes_of
 from sip_node.kernel.outlet import Outlet
 
 _CREDIT, _READY = Kind.IPCQ_CREDIT, Kind.IPCQ_READY
@@ -306,3 +307,59 @@ class QueueTable:
     @property
     def _last_call(self) -> str:
         return f"; the last call here was {self.call}" if self.call else ""
+
+
+def decoded(address: int, addresses: AddressMap) -> RingAddress:
+    """A physical address with its fields: the memory, its coordinates, the offset."""
+    fields = PhysAddr.decode(address, addresses)
+    return RingAddress(
+        address=address,
+        resource=fields.resource,
+        sip=fields.sip,
+        cube=fields.cube,
+        pe=fields.pe,
+        offset=fields.offset,
+    )
+
+
+class SlotTrace:
+    """Reports the slots of one kernel on one PE to `sink`, at the end of each transfer."""
+
+    def __init__(
+        self,
+        addresses: AddressMap,
+        context: PeContext,
+        kernel: str,
+        sink: Callable[[SlotTransfer], None],
+    ) -> None:
+        self._addresses, self._context = addresses, context
+        self._kernel, self._sink = kernel, sink
+
+    def sent(self, pair: QueuePair, block: Operand) -> None:
+        """The last byte of a block has left TCM for the slot at its address."""
+        slot = Slot(block.address, nbytes_of(block), block.dtype, "")
+        self._report("send", pair, pair.tx_base, slot)
+
+    def received(self, pair: QueuePair, slot: Slot) -> None:
+        """A slot has been copied out of the ring."""
+        self._report("recv", pair, pair.rx_base, slot)
+
+    def _report(self, operation: str, pair: QueuePair, base: int | None, slot: Slot) -> None:
+        assert base is not None, "a slot is in a ring"
+        at = self._context.coordinates
+        self._sink(
+            SlotTransfer(
+                time_ps=self._context.engine.now_ps,
+                sip=at.sip,
+                cube=at.cube,
+                pe=at.pe,
+                kernel=self._kernel,
+                operation=operation,
+                direction=pair.direction,
+                peer=pair.peer,
+                nbytes=slot.nbytes,
+                dtype=slot.dtype,
+                slot=(slot.address - base) // pair.slot_size,
+                at=decoded(slot.address, self._addresses),
+            )
+        )

@@ -10,9 +10,8 @@ from runtime.wire.codec import PeerDecoder, encode_peer
 from runtime.wire.frames import Frame, Message
 from runtime.wire.packet_blocks import run_of
 from runtime.wire.packets import CARRIERS, MAX_RUN_PACKETS, PacketKind
-from sip_node.chip.arriving_transfers import ArrivingTransfers
 from sip_node.chip.fabric.packet import ELEMENTS, FabricTransfer, Kind, Packet
-from sip_node.chip.packet_runs import PacketRuns
+from sip_node.chip.packet_runs import ArrivingTransfers, PacketRuns
 from sip_node.chip.run_block import RunBlock
 from sip_node.chip.strided_block import StridedBlock
 from tests.support.packets import fields_of, transfer_header

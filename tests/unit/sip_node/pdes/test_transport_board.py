@@ -7,6 +7,7 @@ import pytest
 
 from runtime.wire.frames import Frame, Grant, Message
 from sip_node.pdes.promise_board import PromiseBoard
+from sip_node.pdes.sync import Trips
 from sip_node.pdes.transport_board import (
     LEAST_WATCH_S,
     LONGEST_WATCH_S,
@@ -14,7 +15,6 @@ from sip_node.pdes.transport_board import (
     with_board,
 )
 from sip_node.pdes.transport_zmq import ZmqTransport
-from sip_node.pdes.trips import Trips
 from tests.support.transport_memory import MemoryNetwork
 
 MESSAGE = Message(50, 0, 1, 0)

@@ -8,7 +8,7 @@ import pytest
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from sip_node.chip.completion import Completion, completed
-from sip_node.chip.failure import ProgramDropped
+from sip_node.chip.kernel import ProgramDropped
 from sip_node.programs.program import Program
 from sip_node.programs.program_stacks import ProgramStacks
 

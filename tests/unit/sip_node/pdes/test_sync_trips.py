@@ -1,6 +1,6 @@
 """The trips between hosts behind the present of an LP."""
 
-from sip_node.pdes.trips import Trips
+from sip_node.pdes.sync import Trips
 
 
 def test_an_lp_that_was_blocked_takes_over_the_count_of_what_woke_it():

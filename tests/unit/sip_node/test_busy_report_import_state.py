@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from sip_node.import_state import imports_module
+from sip_node.busy_report import imports_module
 
 MODULE = """
-from sip_node.import_state import imports_module
+from sip_node.busy_report import imports_module
 found = imports_module()
 """
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from runtime.core.errors import ProtocolError
 from runtime.wire.packets import PacketKind, PacketRun
-from sip_node.chip.arriving_transfers import ArrivingTransfers
 from sip_node.chip.fabric.packet import FabricTransfer
+from sip_node.chip.packet_runs import ArrivingTransfers
 from tests.support.packets import packet_run, run_message, transfer_header
 
 

@@ -2,7 +2,7 @@
 
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.memory.access import Access
-from sip_node.chip.memory.port_turns import PortTurns
+from sip_node.chip.memory.memory_port import PortTurns
 from sip_node.pdes.engine import Engine
 
 NS = 1000

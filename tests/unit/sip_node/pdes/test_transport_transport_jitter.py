@@ -1,5 +1,5 @@
 from runtime.wire.frames import Frame
-from sip_node.pdes.transport_jitter import JitterTransport
+from sip_node.pdes.transport import JitterTransport
 from tests.support.transport_memory import MemoryNetwork
 
 

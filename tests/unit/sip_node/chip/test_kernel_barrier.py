@@ -2,7 +2,7 @@
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.trace import Operand
-from sip_node.chip.barrier import LaunchBarrier
+from sip_node.chip.kernel import LaunchBarrier
 from sip_node.chip.stored_ranges import StoredRanges
 
 

@@ -1,7 +1,7 @@
 """What is held, and until when: times by hand."""
 
 from runtime.wire.frames import Envelope, Grant
-from sip_node.pdes.delay_line import DelayLine
+from sip_node.pdes.transport_zmq import DelayLine
 
 DELAY_NS = 50_000
 

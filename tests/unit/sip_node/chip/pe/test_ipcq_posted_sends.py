@@ -10,8 +10,8 @@ from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import InvariantError, TransferMismatchError
 from runtime.core.requests import Transfer
 from sip_node.chip.fabric.packet import Kind
-from sip_node.chip.failure import ProgramRaised
-from sip_node.chip.pe.posted_sends import PostedSends
+from sip_node.chip.kernel import ProgramRaised
+from sip_node.chip.pe.ipcq import PostedSends
 from tests.support.packets import lone_packet
 
 
