@@ -23,7 +23,7 @@ from sip_node.chip.kernel import ProgramRaised
 from sip_node.node import LpNode
 from sip_node.pdes.loop import LogicalProcess
 from sip_node.programs.user_program import Programs
-from sip_node.reporter import LpPrograms, print_transfer
+from sip_node.reporter import print_transfer
 
 OnRecords = Callable[[int, Sequence[OpRecord]], None]
 
@@ -84,7 +84,7 @@ class _Recorder:
         self.rows: dict[tuple[int, str], bytearray] = {}
         self.texts: dict[int, list[str]] = {}
 
-    def round(self, time_ps: int, loop: LogicalProcess, programs: LpPrograms) -> None:
+    def round(self, time_ps: int, loop: LogicalProcess, programs: LpNode) -> None:
         pass
 
     def trace(self, sip: int, records: bytes) -> None:

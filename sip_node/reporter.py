@@ -1,12 +1,11 @@
 """The reports of an LP while it runs: to the coordinator, or to a caller in its process."""
 
 import sys
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from runtime.wire.control import (
     MemoryContents,
     Printed,
-    RankActivity,
     RecordChunk,
     Status,
     TraceChunk,
@@ -14,27 +13,18 @@ from runtime.wire.control import (
     Written,
 )
 from runtime.wire.fields import CHUNK_BYTES
-from runtime.wire.reports import BlockedPe, DevicePrint, SlotTransfer
+from runtime.wire.reports import DevicePrint, SlotTransfer
 from sip_node.control import Control
 from sip_node.pdes.loop import LogicalProcess
 
-
-class LpPrograms(Protocol):
-    """The programs of an LP."""
-
-    def activities(self) -> tuple[RankActivity, ...]:
-        """What the ranks have done."""
-        ...
-
-    def oldest_wait(self) -> BlockedPe | None:
-        """The kernel that has waited longest for a peer."""
-        ...
+if TYPE_CHECKING:
+    from sip_node.node import LpNode
 
 
 class LpObserver(Protocol):
     """Receives the progress of an LP and what it records."""
 
-    def round(self, time_ps: int, loop: LogicalProcess, programs: LpPrograms) -> None:
+    def round(self, time_ps: int, loop: LogicalProcess, programs: "LpNode") -> None:
         """Called once a round of the loop; an error that it raises ends the run."""
         ...
 
@@ -69,7 +59,7 @@ class Reporter:
     def __init__(self, control: Control, lp: int) -> None:
         self._control, self._lp = control, lp
 
-    def round(self, time_ps: int, loop: LogicalProcess, programs: LpPrograms) -> None:
+    def round(self, time_ps: int, loop: LogicalProcess, programs: "LpNode") -> None:
         """Send a status if one is due, and take an abort of the coordinator."""
         # Four times a second at most: a round may take microseconds.
         if self._control.status_is_due():

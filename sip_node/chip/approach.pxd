@@ -13,24 +13,18 @@ cdef int _MANY_CROSSED
 
 cdef class Coming:
     cdef Packet packet
-    cdef long long head_ps
-    cdef long long tail_ps
-    cdef long long order
-    cdef long long start_ps
-    cdef long long left_ps
+    cdef long long head_ps, tail_ps, order, start_ps, left_ps
 
     cdef bint is_earlier(self, Coming other) noexcept
 
 
 cdef class Approach:
     cdef FifoServer server
-    cdef long long _pre_ps
-    cdef long long _post_ps
+    cdef long long _pre_ps, _post_ps
     cdef dict senders
     cdef Lookout _lookout
     cdef list coming
-    cdef Py_ssize_t crossed
-    cdef Py_ssize_t foreseen
+    cdef Py_ssize_t crossed, foreseen
 
     @cython.locals(ready_ps=cython.longlong)
     cpdef long long earliest_ps(self, long long base_ps) except -1
@@ -44,8 +38,7 @@ cdef class Approach:
 
 cdef class Lookout:
     cdef dict _approaches
-    cdef list _listed
-    cdef list egress_to
+    cdef list _listed, egress_to
     cdef long long orders
 
     @cython.locals(approach=Approach, sender=Sender, earliest_ps=cython.longlong)

@@ -23,12 +23,13 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import ceil
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from runtime.core.requests import KernelLaunchMsg, MemoryReadMsg, MemoryWriteMsg, Request
 from runtime.core.simtime import NEVER_PS
+from sip_node.chip.fabric.server import FifoServer
 from sip_node.kernel.exact import later_ps
 
 Until = Callable[[], int]
@@ -65,19 +66,10 @@ class CommandTimes(NamedTuple):
 _NO_TIMES = CommandTimes()
 
 
-class Fifo(Protocol):
-    """A link that serves one packet after the other."""
-
-    @property
-    def free_ps(self) -> int:
-        """The time at which it has served all that have reserved it."""
-        ...
-
-
 class AnswerLink(NamedTuple):
     """A link that the answers of a cube pass, and their time from there to the IO_CPU."""
 
-    link: Fifo
+    link: FifoServer
     after_ps: int
 
 

@@ -11,8 +11,7 @@ cdef class Continuation:
 cdef class AnyCompletion:
     cdef readonly bint done
     cdef readonly object error
-    cdef object result
-    cdef object _callback
+    cdef object result, _callback
     cdef list _others
 
     cpdef int complete(self, object value) except -1

@@ -1,9 +1,9 @@
 """What a component receives when the chip is built: the spec of the run, the engine, the fabric."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from runtime.model.addresses import AddressMap
 from runtime.model.graph import ChipGraph
@@ -17,29 +17,14 @@ from sip_node.chip.fabric.server import Server
 from sip_node.chip.fast_forward import FastForward
 from sip_node.chip.kernel import StartKernel
 from sip_node.chip.link_loads import LinkLoads
-from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory_map import MemoryMap
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.chip.send_times import SendTimes
 from sip_node.pdes.engine import Engine
 
-
-class RingMemory(Protocol):
-    """A memory that can hold receive rings.
-
-    A protocol because the port of a memory is constructed with the context that lists the ports.
-    """
-
-    memory: Memory
-
-    def watch(self, ring_base: int, nbytes: int, pe_node: int) -> None:
-        """Send an arrival to the PE at `pe_node` for each slot that fills in these bytes."""
-        ...
-
-    def contents(self) -> Iterator[tuple[int, bytes]]:
-        """(physical address, bytes) of what is not zero in it."""
-        ...
+if TYPE_CHECKING:
+    from sip_node.chip.memory.memory_port import MemoryPort
 
 
 class Flows:
@@ -104,7 +89,7 @@ class ChipContext(ChipSpec):
     flows: Flows
     loads: LinkLoads | None
     forward: FastForward | None
-    memory_ports: dict[int, RingMemory]
+    memory_ports: "dict[int, MemoryPort]"
     reach: Callable[[int], object]
     """Makes the component at a node, if it does not exist yet."""
 

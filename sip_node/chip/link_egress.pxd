@@ -19,16 +19,13 @@ cdef class LinkEnd:
 
 
 cdef class OpenRecord:
-    cdef long long start_ps
-    cdef long long requested_ps
-    cdef long long nbytes
+    cdef long long start_ps, requested_ps, nbytes
     cdef PacketTrain train
 
 
 cdef class LinkEgress:
     cdef readonly FifoServer port
-    cdef readonly long long latency_ps
-    cdef readonly long long sent
+    cdef readonly long long latency_ps, sent
     cdef Calendar engine
     # The port as it is after the last crossing that was foreseen; see approach.py.
     cdef FifoServer ahead

@@ -6,8 +6,7 @@ from sip_node.chip.run_block cimport RunBlock
 
 
 cdef class PacketRules:
-    cdef long long _sips
-    cdef long long _io_noc
+    cdef long long _sips, _io_noc
     cdef bint _has_credits
     cdef dict _memories
     cdef frozenset _senders

@@ -10,10 +10,8 @@ from sip_node.chip.run_block cimport OpenRun, RunBlock
 
 cdef class PacketRuns(LinkEnd):
     cdef readonly long long source
-    cdef long long _target
-    cdef long long _transfers
-    cdef dict _numbers
-    cdef dict _open
+    cdef long long _target, _transfers
+    cdef dict _numbers, _open
     cdef list _runs
 
     @cython.locals(transfer=FabricTransfer, run=OpenRun)
@@ -33,8 +31,7 @@ cdef class PartialTransfer:
 
 cdef class ArrivingTransfers:
     cdef object _lp_of
-    cdef dict _begun
-    cdef dict _next
+    cdef dict _begun, _next
 
     @cython.locals(begun=PartialTransfer)
     cpdef check_at_rest(self)

@@ -11,7 +11,7 @@ whose payload comes with its last packet.
 """
 
 from collections.abc import Mapping
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn
 
 from runtime.core.errors import ProtocolError
 from runtime.wire.frames import Message
@@ -20,6 +20,9 @@ from sip_node.chip.fabric import packet as packets
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.link_egress import LinkEnd
 from sip_node.chip.run_block import OpenRun, RunBlock, run_of
+
+if TYPE_CHECKING:
+    from sip_node.chip.ucie_ports import UciePorts
 
 MANY_PACKETS = CARRIERS | {PacketKind.READ, PacketKind.LINK_CREDIT}
 """Kinds of transfers with several packets; of LINK_CREDIT these are the credits of one step."""
@@ -83,14 +86,6 @@ class PacketRuns(LinkEnd):
         return run
 
 
-class ReceivingEnd(Protocol):
-    """Where packets of another LP enter a SIP."""
-
-    def arrive_run(self, source: int, transfer: FabricTransfer, run: RunBlock) -> str:
-        """The packets of a run come; returns the rule of the link that one of them breaks."""
-        ...
-
-
 class PartialTransfer:
     """A transfer of which some packets have come, and the bytes in them."""
 
@@ -120,7 +115,7 @@ class ArrivingTransfers:
                 f"packet: {begun.nbytes:,} B have come",
             )
 
-    def receive(self, message: Message, end: ReceivingEnd) -> None:
+    def receive(self, message: Message, end: "UciePorts") -> None:
         """Give the packets of a message to the end of their link."""
         run = run_of(message)
         fault = end.arrive_run(message.source, self.transfer(message, run), run)

@@ -8,21 +8,13 @@ from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 @cython.final
 cdef class RunBlock:
     cdef readonly long long number
-    cdef readonly bint begins
-    cdef readonly bint ends
+    cdef readonly bint begins, ends
     cdef readonly Py_ssize_t packets
     # Of a run that begins its transfer.
     cdef readonly object kind
-    cdef readonly int source_sip
-    cdef readonly int source_node
-    cdef readonly int sip
-    cdef readonly int node
-    cdef readonly long long address
-    cdef readonly long long tag
-    cdef readonly long long total
-    cdef readonly long long sent_ps
-    cdef readonly object flow
-    cdef readonly object rows
+    cdef readonly int source_sip, source_node, sip, node
+    cdef readonly long long address, tag, total, sent_ps
+    cdef readonly object flow, rows
     cdef readonly int element
     cdef readonly str call
     # The block, and its columns.
@@ -47,14 +39,12 @@ cpdef RunBlock run_of(object message)
 cdef class OpenRun:
     cdef readonly FabricTransfer transfer
     cdef readonly bint ends
-    cdef readonly long long time_ps
-    cdef readonly long long seq
+    cdef readonly long long time_ps, seq
     cdef long long number
     cdef bint is_first
     # Five words for each packet.
     cdef long long *values
-    cdef Py_ssize_t size
-    cdef Py_ssize_t capacity
+    cdef Py_ssize_t size, capacity
 
     cpdef int append(
         self, long long head_ps, long long tail_ps, long long seq, Packet packet

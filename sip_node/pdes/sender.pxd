@@ -8,8 +8,7 @@ from sip_node.kernel.int_array cimport IntArray
 
 cdef class Sender:
     cdef IntArray in_flight_ps
-    cdef long long _path_ps
-    cdef long long _quiet_ps
+    cdef long long _path_ps, _quiet_ps
 
     cpdef int departed(self, long long entrance_ps) except -1
     cpdef int entered(self, long long entrance_ps) except -1

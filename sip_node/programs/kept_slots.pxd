@@ -28,10 +28,8 @@ cdef class KeptMessage:
 
 cdef class KeptSlots:
     cdef QueueTable _queues
-    cdef long long _first
-    cdef long long _end
-    cdef dict _behind
-    cdef dict _used
+    cdef long long _first, _end
+    cdef dict _behind, _used
 
     @cython.locals(first=Slot)
     cdef long long keep(self, QueueState queue, long long nbytes) except -2

@@ -14,11 +14,9 @@ cdef class Receives(ReceiveSteps):
     cdef Calendar _engine
     cdef object _dma
     cdef QueueTable _queues
-    cdef object _read_tcm
-    cdef object _transfer
+    cdef object _read_tcm, _transfer
     cdef long long _issue_ps
-    cdef object _faults
-    cdef object _trace
+    cdef object _faults, _trace
     cdef str _call
     cdef list _posted
     cdef dict _matched

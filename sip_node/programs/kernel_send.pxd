@@ -12,30 +12,19 @@ from sip_node.programs cimport kept_slots
 cdef class SentMessage(Continuation):
     cdef readonly QueueState queue
     cdef readonly str background
-    cdef readonly long long nbytes
-    cdef readonly long long sent
+    cdef readonly long long nbytes, sent
     cdef public AnyCompletion paused
-    cdef readonly str operation
-    cdef readonly str line
-    cdef readonly str direction
+    cdef readonly str operation, line, direction
     cdef readonly long long since_ps
     # The bytes of an element.
     cdef long long item
-    cdef object block
-    cdef object data
-    cdef object slot
-    cdef bint starved
-    cdef bint needs_credit
+    cdef object block, data, slot
+    cdef bint starved, needs_credit
     cdef Sends sends
 
 
 cdef class Sends:
-    cdef object _issuer
-    cdef object _wait
-    cdef object _dma
-    cdef object _queues
-    cdef object _faults
-    cdef object _trace
+    cdef object _issuer, _wait, _dma, _queues, _faults, _trace
     cdef dict _background
     cdef Calendar _engine
     cdef long long _issue_ps

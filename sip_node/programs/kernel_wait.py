@@ -6,7 +6,7 @@ compute, the kernel sends nothing to other SIPs, so these may simulate up to tha
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -20,29 +20,8 @@ from sip_node.programs.kernel_queues import KernelQueues
 from sip_node.programs.kernel_receive import Receives
 from sip_node.programs.program import Program
 
-
-class WaitForPeer(Protocol):
-    """A wait for a peer: a `PeerWait`, or a message that waits for its credits."""
-
-    @property
-    def operation(self) -> str:
-        """What the kernel called."""
-        ...
-
-    @property
-    def direction(self) -> str | None:
-        """The direction of the peer, None for any."""
-        ...
-
-    @property
-    def since_ps(self) -> int:
-        """When it began."""
-        ...
-
-    @property
-    def line(self) -> str:
-        """Its source line, if known."""
-        ...
+if TYPE_CHECKING:
+    from sip_node.programs.kernel_send import SentMessage
 
 
 class PeerWait(Struct, frozen=True):
@@ -55,7 +34,10 @@ class PeerWait(Struct, frozen=True):
 
 
 class KernelWait:
-    """What one kernel waits for: `current` is the wait for a peer, if there is one."""
+    """What one kernel waits for: `current` is the wait for a peer, if there is one.
+
+    A message that waits for its credits stands for its wait.
+    """
 
     def __init__(
         self, pe: Pe, launch: PeLaunch, program: Program, queues: KernelQueues, receives: Receives
@@ -63,7 +45,7 @@ class KernelWait:
         self._chip, self._coordinates = pe.chip, pe.coordinates
         self._launch, self._program = launch, program
         self._queues, self._receives = queues, receives
-        self.current: WaitForPeer | None = None
+        self.current: PeerWait | SentMessage | None = None
         self._missing: Callable[[], tuple[str, PeCoordinates | None]] | None = None
         # Counted here, since a reference to the sends would be a cycle for each kernel.
         self.leaving = 0
@@ -82,7 +64,7 @@ class KernelWait:
         self._missing = missing
         self.begin(PeerWait("barrier", None, self._chip.engine.now_ps))
 
-    def begin(self, wait: WaitForPeer | None) -> None:
+    def begin(self, wait: PeerWait | None) -> None:
         """The kernel waits from now on; None where it waits for no peer."""
         self.current = wait
 

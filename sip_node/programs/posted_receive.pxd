@@ -11,11 +11,9 @@ cdef class ReceiveSteps:
 
 cdef class Receive(Continuation):
     cdef readonly str direction
-    cdef readonly object dtype
-    cdef readonly object targets
+    cdef readonly object dtype, targets
     cdef readonly str line
-    cdef readonly bint in_tcm
-    cdef readonly bint in_place
+    cdef readonly bint in_tcm, in_place
     cdef readonly long long kept
     cdef readonly AnyCompletion done
     cdef public object state

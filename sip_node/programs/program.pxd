@@ -7,13 +7,9 @@ from sip_node.chip.completion cimport AnyCompletion, Continuation
 
 cdef class Program(Continuation):
     cdef readonly AnyCompletion finished
-    cdef object _main
-    cdef object _stacks
-    cdef object _clock
-    cdef object _greenlet
+    cdef object _main, _stacks, _clock, _greenlet
     # The switches to the program and to the event loop.
-    cdef object _to_program
-    cdef object _to_loop
+    cdef object _to_program, _to_loop
 
     @cython.locals(completion=AnyCompletion)
     cpdef call(self, object start, tuple args)

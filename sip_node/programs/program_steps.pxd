@@ -8,16 +8,12 @@ from sip_node.chip.op_log cimport OpLog as LogInC
 
 
 cdef class ProgramSteps:
-    cdef public object pair_of
-    cdef public object scratch_bytes
+    cdef public object pair_of, scratch_bytes
     cdef Calendar _engine
     cdef LogInC _log
-    cdef object _origin
-    cdef object _recorder
+    cdef object _origin, _recorder
     cdef StepRows _rows
-    cdef int _program
-    cdef int _cube
-    cdef int _pe
+    cdef int _program, _cube, _pe
     cdef long long _begin_ps
 
     cdef object _block(

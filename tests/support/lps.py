@@ -17,14 +17,13 @@ from sip_node.node import LpNode
 from sip_node.pdes.loop import LogicalProcess, LoopStatistics
 from sip_node.pdes.transport import Transport
 from sip_node.programs.user_program import Programs
-from sip_node.reporter import LpPrograms
 from tests.support.pdes_network import Tap, prompt, scrambled
 
 ROUNDS = 200_000
 
 
 class _NoObserver:
-    def round(self, time_ps: int, loop: LogicalProcess, programs: LpPrograms) -> None:
+    def round(self, time_ps: int, loop: LogicalProcess, programs: LpNode) -> None:
         pass
 
     def trace(self, sip: int, records: bytes) -> None:

@@ -1,7 +1,10 @@
 """Packets, headers of transfers, and runs of packets between SIPs."""
 
+import re
+from pathlib import Path
 from typing import Any
 
+import sip_node
 from runtime.wire.frames import Message
 from runtime.wire.packet_blocks import pack
 from runtime.wire.packets import PacketKind, PacketRun, TransferHeader
@@ -10,7 +13,15 @@ from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 
 def fields_of(transfer: FabricTransfer) -> dict[str, Any]:
     """The values of all fields of a transfer."""
-    return {name: getattr(transfer, name) for name in FabricTransfer.__slots__}
+    return {name: getattr(transfer, name) for name in declared("FabricTransfer")}
+
+
+def declared(name: str) -> list[str]:
+    """The fields of a class that `packet.pxd` declares."""
+    types = (Path(sip_node.__file__).parent / "chip" / "fabric" / "packet.pxd").read_text("utf-8")
+    body = types.split(f"cdef class {name}:")[1].split("\n\n")[0]
+    fields = re.findall(r"cdef (?:public|readonly) (?:long long|\w+) (.*)", body)
+    return sorted(field for line in fields for field in line.split(", "))
 
 
 def lone_packet(

@@ -17,21 +17,10 @@ cdef int _BEFORE, _BEHIND
 
 
 cdef class CreditedFabric(Component):
-    cdef public long long sent
-    cdef public long long delivered
+    cdef public long long sent, delivered
     cdef public bint records
-    cdef object _graph
-    cdef object _layers
-    cdef object _routes
-    cdef object _network
-    cdef object _send_bounds
-    cdef dict _senders
-    cdef dict _servers
-    cdef dict _paths
-    cdef dict _path_of
-    cdef dict _endpoints
-    cdef dict _capacity_flits
-    cdef dict _departures
+    cdef object _graph, _layers, _routes, _network, _send_bounds
+    cdef dict _senders, _servers, _paths, _path_of, _endpoints, _capacity_flits, _departures
     cdef NocClock _clock
     cdef long long _sip
     cdef bint _keeps_order

@@ -13,10 +13,7 @@ cdef int _LEAVE
 
 cdef class Departure:
     cdef FabricTransfer transfer
-    cdef long long packet_bytes
-    cdef long long begin
-    cdef long long nbytes
-    cdef long long left_ps
+    cdef long long packet_bytes, begin, nbytes, left_ps
 
 
 cdef class EgressStream(Component):

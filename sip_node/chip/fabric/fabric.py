@@ -19,6 +19,7 @@ from typing import Protocol
 from runtime.core.simtime import serialisation_ps
 from runtime.model.graph import ChipGraph, Link
 from runtime.model.routing import ChipRoutes
+from sip_node.chip.fabric.flit_counters import FlitCounters
 from sip_node.chip.fabric.hops import Hops
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.fabric.server import Server
@@ -36,32 +37,8 @@ class EndpointLike(Protocol):
         ...
 
 
-class LinkCounters(Protocol):
-    """What every link counts, with a calendar or a clock."""
-
-    @property
-    def name(self) -> str:
-        """`source->target`."""
-        ...
-
-    def serialisation_ps(self, nbytes: int) -> int:
-        """The time that `nbytes` take."""
-        ...
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the packets that it has carried."""
-        ...
-
-    @property
-    def busy_ps(self) -> int:
-        """How long it has been busy."""
-        ...
-
-    @property
-    def queued_ps(self) -> int:
-        """How long the heads of packets have waited for it."""
-        ...
+LinkCounters = Server | FlitCounters
+"""What every link counts, with a calendar or a clock."""
 
 
 class Fabric(Hops):

@@ -10,15 +10,9 @@ from sip_node.kernel.linked_list cimport Linked
 
 cdef class FlitCounters(Linked):
     cdef readonly str name
-    cdef readonly long long index
-    cdef readonly long long nbytes
+    cdef readonly long long index, nbytes
     cdef public TimeBins bins
-    cdef long long flit_cycles
-    cdef long long flits
-    cdef long long queued_cycles
-    cdef long long packets
-    cdef long long _flit_bytes
-    cdef long long _period_ps
+    cdef long long flit_cycles, flits, queued_cycles, packets, _flit_bytes, _period_ps
 
     # hot
     @cython.locals(

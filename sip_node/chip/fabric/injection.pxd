@@ -20,8 +20,7 @@ cdef class Injection(Requester):
     cdef readonly Worm worm
     cdef readonly object waiting
     cdef long long left
-    cdef VirtualChannel channel
-    cdef VirtualChannel _last
+    cdef VirtualChannel channel, _last
     cdef bint _waits
     cdef NocClock _clock
 

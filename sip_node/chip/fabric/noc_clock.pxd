@@ -2,8 +2,7 @@
 
 
 cdef class NocClock:
-    cdef readonly long long period_ps
-    cdef readonly long long flit_bytes
+    cdef readonly long long period_ps, flit_bytes
 
     # hot
     cpdef long long cycle(self, long long time_ps) noexcept

@@ -9,18 +9,9 @@ from sip_node.chip.fabric.packet_train cimport PacketTrain
 @cython.freelist(256)
 cdef class FabricTransfer:
     cdef public object kind
-    cdef public int source_sip
-    cdef public int source_node
-    cdef public int sip
-    cdef public int node
-    cdef public long long address
-    cdef public long long tag
-    cdef public long long total
-    cdef public long long sent_ps
-    cdef public object payload
-    cdef public object body
-    cdef public object flow
-    cdef public object rows
+    cdef public int source_sip, source_node, sip, node
+    cdef public long long address, tag, total, sent_ps
+    cdef public object payload, body, flow, rows
     cdef public int element
     cdef public object call
     cdef public PacketTrain train
@@ -30,17 +21,14 @@ cdef class FabricTransfer:
 @cython.freelist(256)
 cdef class Packet:
     cdef public FabricTransfer transfer
-    cdef public long long begin
-    cdef public long long size
+    cdef public long long begin, size
     cdef public bint last
     cdef public long long entrance_ps
-    cdef public object space
-    cdef public object came_from
+    cdef public object space, came_from
     # The approach on which its time at the IO NoC is known; see approach.py.
     cdef readonly object approach
     cdef public PacketTrain train
-    cdef public long long link_ps
-    cdef public long long longest_ps
+    cdef public long long link_ps, longest_ps
     cdef public str longest_link
 
     # hot

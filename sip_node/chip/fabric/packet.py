@@ -72,25 +72,6 @@ class FabricTransfer:
     metadata of a slot. `train` are its packets in the SIP that sends it, in a run with records.
     """
 
-    __slots__ = (
-        "address",
-        "body",
-        "call",
-        "element",
-        "flow",
-        "kind",
-        "node",
-        "payload",
-        "rows",
-        "sent_ps",
-        "sip",
-        "source_node",
-        "source_sip",
-        "tag",
-        "total",
-        "train",
-    )
-
     def __init__(
         self,
         kind: Kind,
@@ -117,24 +98,12 @@ class FabricTransfer:
         self.element, self.call, self.train = element, call, train
 
     def __copy__(self) -> "FabricTransfer":
-        return FabricTransfer(
-            self.kind,
-            self.source_sip,
-            self.source_node,
-            self.sip,
-            self.node,
-            self.address,
-            self.tag,
-            self.total,
-            self.sent_ps,
-            self.payload,
-            self.body,
-            self.flow,
-            self.rows,
-            self.element,
-            self.call,
-            self.train,
-        )
+        other = new_transfer(self.kind, self.source_sip, self.source_node, self.sip, self.node)
+        other.address, other.tag, other.total = self.address, self.tag, self.total
+        other.sent_ps, other.payload, other.body = self.sent_ps, self.payload, self.body
+        other.flow, other.rows, other.train = self.flow, self.rows, self.train
+        other.element, other.call = self.element, self.call
+        return other
 
     def __repr__(self) -> str:
         return (
@@ -159,36 +128,19 @@ class Packet:
     `longest_ps`. `approach` is what foresees its crossing to another SIP.
     """
 
-    __slots__ = (
-        "approach",
-        "begin",
-        "came_from",
-        "entrance_ps",
-        "last",
-        "link_ps",
-        "longest_link",
-        "longest_ps",
-        "size",
-        "space",
-        "train",
-        "transfer",
-    )
-
     def __init__(
         self,
         transfer: FabricTransfer,
         begin: int,
         size: int,
         last: bool = True,
-        entrance_ps: int = 0,
-        space: object = None,
-        came_from: int | None = None,
     ) -> None:
         self.transfer, self.begin, self.size, self.last = transfer, begin, size, last
-        self.entrance_ps, self.space, self.came_from = entrance_ps, space, came_from
+        self.space: object = None
+        self.came_from: int | None = None
         self.train: PacketTrain | None = None
         self.approach: Approach | None = None
-        self.link_ps = self.longest_ps = 0
+        self.entrance_ps = self.link_ps = self.longest_ps = 0
         self.longest_link = ""
 
     @property
@@ -210,15 +162,9 @@ class Packet:
         self.train, self.link_ps, self.longest_ps = train, 0, 0
 
     def __copy__(self) -> "Packet":
-        other = Packet(
-            self.transfer,
-            self.begin,
-            self.size,
-            self.last,
-            self.entrance_ps,
-            self.space,
-            self.came_from,
-        )
+        other = new_packet(self.transfer, self.begin, self.size, self.last)
+        other.entrance_ps, other.space = self.entrance_ps, self.space
+        other.came_from = self.came_from
         other.train, other.link_ps = self.train, self.link_ps
         other.longest_ps, other.longest_link = self.longest_ps, self.longest_link
         return other

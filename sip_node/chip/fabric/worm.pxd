@@ -17,18 +17,13 @@ cdef class Departures:
 cdef class PacketPath:
     cdef readonly int target
     cdef readonly long long latency_ps
-    cdef tuple before
-    cdef tuple networks
-    cdef tuple after
+    cdef tuple before, networks, after
     cdef object injection
     cdef Departures departures
     cdef IntArray routing
     cdef object endpoint
-    cdef long long sent
-    cdef long long due
-    cdef long long admitted
-    cdef dict held
-    cdef dict early
+    cdef long long sent, due, admitted
+    cdef dict held, early
 
 
 @cython.final
@@ -36,11 +31,7 @@ cdef class PacketPath:
 cdef class Worm:
     cdef readonly Packet packet
     cdef PacketPath path
-    cdef long long flits
-    cdef long long nbytes
-    cdef long long head_ps
-    cdef long long tail_ps
-    cdef long long cycle
+    cdef long long flits, nbytes, head_ps, tail_ps, cycle
     cdef int hop
     cdef long long number
 

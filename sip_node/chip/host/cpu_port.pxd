@@ -16,8 +16,7 @@ cdef class ForwardedCommand:
 cdef class CpuPort:
     cdef Calendar _engine
     cdef Outlet _outlet
-    cdef int _sip
-    cdef int _node
+    cdef int _sip, _node
     cdef long long _control_bytes
     cdef dict _forwarded
     cdef long long _tags

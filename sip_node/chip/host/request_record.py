@@ -2,6 +2,8 @@
 
 from zlib import crc32
 
+from msgspec.structs import replace
+
 from runtime.core.errors import PhysAddrError
 from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, PeDmaMsg, Request
 from runtime.core.run_tables import COMMANDS
@@ -9,7 +11,7 @@ from runtime.core.trace import OpRecord
 from sip_node.chip.context import ChipContext
 from sip_node.chip.host.streams import Command
 from sip_node.chip.run_recorder import RunRecorder
-from sip_node.chip.strided_block import BYTES, bytes_at
+from sip_node.chip.strided_block import bytes_at
 
 _PACK = COMMANDS.packer.pack
 
@@ -38,45 +40,17 @@ def record_of(request: Request, start_ps: int, end_ps: int, read: bytes) -> OpRe
     A write leaves its bytes in memory and a read has bytes of memory as its input. The bytes that a
     PE copies for the host are in the record of its DMA.
     """
-    name = type(request).__name__
-    match request:
-        case MemoryWriteMsg():
-            return OpRecord(
-                engine="host",
-                name=name,
-                start_ps=start_ps,
-                end_ps=end_ps,
-                address=request.address,
-                nbytes=request.nbytes,
-                shape=(request.nbytes,),
-                dtype=BYTES,
-                checksum=crc32(request.data),
-            )
-        case MemoryReadMsg():
-            source = bytes_at(request.address, request.nbytes)
-            return OpRecord(
-                engine="host",
-                name=name,
-                start_ps=start_ps,
-                end_ps=end_ps,
-                address=source.address,
-                nbytes=request.nbytes,
-                shape=source.shape,
-                dtype=source.dtype,
-                inputs=(source,),
-                checksum=crc32(read),
-            )
-        case PeDmaMsg():
-            return OpRecord(
-                engine="host",
-                name=name,
-                start_ps=start_ps,
-                end_ps=end_ps,
-                address=request.address,
-                nbytes=request.nbytes,
-            )
-        case _:
-            return OpRecord("host", name, start_ps, end_ps)
+    record = OpRecord("host", type(request).__name__, start_ps, end_ps)
+    if not isinstance(request, MemoryWriteMsg | MemoryReadMsg | PeDmaMsg):
+        return record
+    record = replace(record, address=request.address, nbytes=request.nbytes)
+    if isinstance(request, PeDmaMsg):
+        return record
+    block = bytes_at(request.address, request.nbytes)
+    record = replace(record, shape=block.shape, dtype=block.dtype)
+    if isinstance(request, MemoryWriteMsg):
+        return replace(record, checksum=crc32(request.data))
+    return replace(record, inputs=(block,), checksum=crc32(read))
 
 
 def record_command(recorder: RunRecorder, command: Command) -> None:

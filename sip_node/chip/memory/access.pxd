@@ -5,13 +5,8 @@ from sip_node.kernel.component cimport Component
 
 
 cdef class Access:
-    cdef public object message
-    cdef public object rows
-    cdef public long long offset
-    cdef public long long nbytes
-    cdef public long long arrived_ps
-    cdef public long long tail_ps
-    cdef public long long begin
+    cdef public object message, rows
+    cdef public long long offset, nbytes, arrived_ps, tail_ps, begin
     cdef public bint writes
     cdef public PacketTrain train
     cdef public long long submitted_ps

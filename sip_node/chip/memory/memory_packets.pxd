@@ -25,23 +25,18 @@ cdef class Storing:
     cdef tuple message
     cdef long long offset
     cdef object rows
-    cdef long long waiting
-    cdef long long written_ps
+    cdef long long waiting, written_ps
     cdef Packet last
 
 
 cdef class Answer:
     cdef FabricTransfer data
-    cdef long long begun_bytes
-    cdef long long sent
-    cdef long long loaded_ps
+    cdef long long begun_bytes, sent, loaded_ps
 
 
 cdef class LeavingPiece:
     cdef Answer answer
-    cdef long long begin
-    cdef long long size
-    cdef long long tail_ps
+    cdef long long begin, size, tail_ps
 
 
 cdef class WriteAccess(Access):
@@ -54,20 +49,16 @@ cdef class ReadAccess(Access):
     cdef MemoryPackets memory
     cdef Packet request
     cdef Answer answer
-    cdef long long address_offset
-    cdef long long end
-    cdef long long left_ps
+    cdef long long address_offset, end, left_ps
 
 
 cdef class MemoryPackets(Component):
     cdef Outlet _outlet
     cdef readonly long long base
     cdef readonly AccessService service
-    cdef long long _packet_bytes
-    cdef long long _latency_ps
+    cdef long long _packet_bytes, _latency_ps
     cdef readonly TransferStore store
-    cdef dict storing
-    cdef dict answers
+    cdef dict storing, answers
     cdef public object on_service
 
     @cython.locals(storing=Storing, access=WriteAccess)

@@ -31,15 +31,11 @@ cdef object _WRITE, _ACK, _DATA, _ARRIVAL
 
 
 cdef class MemoryPort(TransferStore):
-    cdef readonly object memory
-    cdef readonly object packets
-    cdef readonly object accept
+    cdef readonly object memory, packets, accept
     cdef Calendar _engine
     cdef Outlet _outlet
-    cdef int _sip
-    cdef int _node
-    cdef long long _base
-    cdef long long _control_bytes
+    cdef int _sip, _node
+    cdef long long _base, _control_bytes
     cdef list _ring_bases
     cdef dict _rings
     cdef list _early

@@ -14,20 +14,14 @@ cdef class KernelRun(Continuation):
     cdef PeCpu cpu
     cdef Packet command
     cdef object launch
-    cdef long long start_ps
-    cdef long long received_ps
+    cdef long long start_ps, received_ps
 
 
 cdef class PeCpu(Component):
-    cdef object _chip
-    cdef object _context
-    cdef object _dma
-    cdef object _mmu
-    cdef object _ipcq
+    cdef object _chip, _context, _dma, _mmu, _ipcq
     cdef CpuPort _port
     cdef tuple _pe
-    cdef dict _running
-    cdef dict _barriers
+    cdef dict _running, _barriers
 
     @cython.locals(packet=Packet)
     cpdef void proceed(self, int step, object subject) except *

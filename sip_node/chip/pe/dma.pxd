@@ -21,45 +21,32 @@ cdef class DmaRequest:
     cdef str name
     cdef tuple inputs
     cdef object target
-    cdef FabricTransfer reading
-    cdef FabricTransfer writing
+    cdef FabricTransfer reading, writing
     cdef object rows
     cdef bytes data
     cdef object done
-    cdef long long tag
-    cdef long long total
+    cdef long long tag, total
     cdef unsigned int checksum
-    cdef long long packet_bytes
-    cdef long long start_ps
-    cdef long long requested_ps
+    cdef long long packet_bytes, start_ps, requested_ps
     cdef QueueTimes times
 
     cdef void complete(self) except *
 
 
 cdef class PeDma(Component):
-    cdef public long long busy_ps
-    cdef public long long nbytes
+    cdef public long long busy_ps, nbytes
     cdef readonly DataLanding landing
     cdef ReadWindow window
     cdef EgressStream stream
-    cdef object locate
-    cdef object _next_flow
+    cdef object locate, _next_flow
     cdef OpLog _log
     cdef bint _records
     cdef object tcm
     # Of a TCM whose `write` is not replaced: its bytes, from address `_memory_base` on.
     cdef object _memory
     cdef long long _memory_base
-    cdef int sip
-    cdef int node
-    cdef int _cube
-    cdef int _pe
-    cdef long long _overhead_ps
-    cdef long long _gather_row_ps
-    cdef long long _packet_bytes
-    cdef long long idle_channels
-    cdef long long tags
+    cdef int sip, node, _cube, _pe
+    cdef long long _overhead_ps, _gather_row_ps, _packet_bytes, idle_channels, tags
     cdef object waiting
     cdef dict requests
 

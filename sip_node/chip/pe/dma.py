@@ -301,12 +301,8 @@ class PeDma(Component):
 
     def _finish(self, request: DmaRequest) -> None:
         del self.requests[request.tag]
-        now_ps, writing, target, data = (
-            self.engine.now_ps,
-            request.writing,
-            request.target,
-            request.data,
-        )
+        now_ps, writing = self.engine.now_ps, request.writing
+        target, data = request.target, request.data
         self.busy_ps += now_ps - request.start_ps
         self.nbytes += request.total
         if writing is None and data:

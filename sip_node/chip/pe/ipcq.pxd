@@ -30,10 +30,8 @@ cdef class PeIpcq(Component):
     cdef readonly object sends
     cdef object _context
     cdef OpLog _log
-    cdef RingsByAddress _receive_rings
-    cdef RingsByAddress _send_rings
-    cdef int _at_cube
-    cdef int _at_pe
+    cdef RingsByAddress _receive_rings, _send_rings
+    cdef int _at_cube, _at_pe
 
     @cython.locals(packet=Packet, transfer=FabricTransfer)
     cpdef void proceed(self, int step, object subject) except *

@@ -11,10 +11,8 @@ from sip_node.kernel.outlet cimport Outlet
 
 @cython.freelist(64)
 cdef class Slot:
-    cdef readonly long long address
-    cdef readonly long long nbytes
-    cdef readonly str dtype
-    cdef readonly str call
+    cdef readonly long long address, nbytes
+    cdef readonly str dtype, call
 
 
 @cython.locals(slot=Slot)
@@ -26,19 +24,14 @@ cdef class QueueState:
     cdef readonly object arrived
     cdef readonly long long sent
     cdef public long long credits
-    cdef readonly long long filled
-    cdef readonly long long taken
+    cdef readonly long long filled, taken
     cdef object queue_pair
     cdef str direction
-    cdef long long n_slots
-    cdef long long slot_size
-    cdef long long rx_base
-    cdef long long tx_base
+    cdef long long n_slots, slot_size, rx_base, tx_base
     cdef object _announce
     cdef dict _early
     cdef AnyCompletion _sender
-    cdef int peer_sip
-    cdef int peer_node
+    cdef int peer_sip, peer_node
 
     cdef long long reserve(self) except -1
     cpdef AnyCompletion acquire(self)
@@ -52,16 +45,12 @@ cdef class QueueState:
 cdef class QueueTable:
     cdef readonly str name
     cdef public object listener
-    cdef public str call
-    cdef public str user
-    cdef dict _queues
-    cdef dict _posted
-    cdef dict _receiving
+    cdef public str call, user
+    cdef dict _queues, _posted, _receiving
     cdef object _context
     cdef Calendar _engine
     cdef Outlet _outlet
-    cdef int _sip
-    cdef int _node
+    cdef int _sip, _node
 
     cpdef QueueState queue(self, str direction)
     @cython.locals(queue=QueueState)

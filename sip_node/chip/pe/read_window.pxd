@@ -20,9 +20,7 @@ cdef class OpenRead:
 
 cdef class ReadWindow(Component):
     cdef Outlet _outlet
-    cdef long long free
-    cdef long long _packet_bytes
-    cdef long long _control_bytes
+    cdef long long free, _packet_bytes, _control_bytes
     # The times at which packets land, a heap as of `heapq`.
     cdef list landings
     cdef object reading
@@ -43,8 +41,7 @@ cdef class DataLanding(Component):
     cdef Outlet _outlet
     cdef ReadWindow _window
     cdef object _landed
-    cdef dict writes
-    cdef dict come
+    cdef dict writes, come
 
     cpdef void forward(self, FabricTransfer write) except *
 

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Protocol
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from runtime.core.run_tables import Cause
@@ -27,13 +27,8 @@ from sip_node.chip.pe.fetch_store import PeFetchStore
 from sip_node.chip.pe.vector_stream import StreamPaths, vector_record
 from sip_node.chip.pe.vector_times import ChainPassTimes, ChainStream, EngineCycles
 
-
-class EngineCalendar(Protocol):
-    """The engine: it is free from `free_ps` on, and has computed for `busy_ps`."""
-
-    free_ps: int
-    busy_ps: int
-    records: int
+if TYPE_CHECKING:
+    from sip_node.chip.pe.math import PeMath
 
 
 class ChainRun:
@@ -92,7 +87,7 @@ class VectorChains:
     def __init__(
         self,
         context: PeContext,
-        calendar: EngineCalendar,
+        calendar: "PeMath",
         fetch_store: PeFetchStore,
         paths: StreamPaths,
         cycles: EngineCycles,

@@ -6,7 +6,7 @@ from runtime.wire.packets import PacketKind
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet, new_packet, new_transfer
 from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
 from sip_node.chip.strided_block import StridedBlock
-from tests.support.packets import fields_of
+from tests.support.packets import declared, fields_of
 
 
 def test_a_packet_begins_at_its_offset_and_in_a_block_with_gaps_at_the_first_row() -> None:
@@ -68,7 +68,7 @@ def test_a_new_packet_is_one_of_this_sip_that_has_queued_nowhere() -> None:
     transfer = FabricTransfer(Kind.READ, 0, 1, 2, 3)
     packet, other = new_packet(transfer, 4, 5, False), Packet(transfer, 4, 5, last=False)
     assert packet.transfer is transfer
-    for name in Packet.__slots__:
+    for name in declared("Packet"):
         assert getattr(packet, name) == getattr(other, name)
     assert (packet.begin, packet.size, packet.last, packet.came_from) == (4, 5, False, None)
     assert (packet.link_ps, packet.longest_link, packet.train) == (0, "", None)
