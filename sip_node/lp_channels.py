@@ -87,9 +87,7 @@ class LpChannels:
     def complete(self, done: Done) -> Done:
         """The report of the LP with what its connections have counted."""
         return replace(
-            done,
-            refused=self._transport.refused(),
-            between_hosts=self._transport.between_hosts(),
+            done, refused=self._transport.refused(), between_hosts=self._transport.between_hosts()
         )
 
     def close(self) -> None:

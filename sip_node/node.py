@@ -117,9 +117,7 @@ class LpNode:
         """The decoder of what other LPs send, with the rules of this run."""
         lp_of = self._partition.lp_of
         return PeerDecoder(
-            self._lp,
-            [lp_of[sip] for sip in sorted(lp_of)],
-            PacketRules(self._spec).fault,
+            self._lp, [lp_of[sip] for sip in sorted(lp_of)], PacketRules(self._spec).fault
         )
 
     def run(self) -> Done:

@@ -116,9 +116,7 @@ def _endpoint(name: str, kind: str) -> Callable[[ChipContext, int], EndpointLike
     chosen = look_up(name, ENDPOINTS, _FILE, key_path)
     if not hasattr(chosen, "accept"):
         raise ConfigError(
-            _FILE,
-            key_path,
-            f"{name!r} cannot receive packets: it has no accept(packet, tail_ps)",
+            _FILE, key_path, f"{name!r} cannot receive packets: it has no accept(packet, tail_ps)"
         )
     return chosen
 

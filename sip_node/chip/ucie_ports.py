@@ -92,9 +92,7 @@ class UciePorts(Component):
         # With credits, nothing is foreseen.
         if isinstance(fabric, Hops) and approach.watch(fabric.lookout, self._egress_to):
             chip.send_bounds.look_out(
-                fabric.lookout,
-                lambda pe: fabric.approach(chip.graph.pe(*pe)),
-                _answer_links(chip),
+                fabric.lookout, lambda pe: fabric.approach(chip.graph.pe(*pe)), _answer_links(chip)
             )
 
     def connect(self, ends: Mapping[int, LinkEnd]) -> None:

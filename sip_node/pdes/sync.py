@@ -14,8 +14,8 @@ of Fujimoto 2000):
 - Lookahead is positive, so along every cycle of channels promises grow: no deadlock. But across an
   idle gap they grow by one lookahead a hop. So a promise counts the LPs that it has crossed since
   an event was executed (`null_hops`); beyond `NULL_HOPS` it is withheld, and the LP reports that it
-  is silent. From the reports of a host, or of all hosts, follows LBTS (`silence.py`, `lbts.py`),
-  from which their LPs continue: a gap of any length costs each LP a call, a report and a grant.
+  is silent. From the reports of a host, or of all hosts, follows LBTS (`silence.py`), from which
+  their LPs continue: a gap of any length costs each LP a call, a report and a grant.
 
 Why at least one LP always reports. Suppose every LP is blocked and no frame is in flight. Take the
 LP with the least safe time `s`, and the LP whose promise `p = s` bounds it. That LP has no event

@@ -31,11 +31,7 @@ class CommandIssuer:
     """
 
     def __init__(
-        self,
-        engine: Engine,
-        topology: Topology,
-        program: Program,
-        steps: ProgramSteps | None,
+        self, engine: Engine, topology: Topology, program: Program, steps: ProgramSteps | None
     ) -> None:
         self.engine, self._program, self._steps = engine, program, steps
         pe = topology.pe

@@ -17,9 +17,9 @@ from sip_node.chip.kernel import LaunchBarrier
 from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kept_slots import NOT_KEPT
 from sip_node.programs.kernel_operation import Operation
+from sip_node.programs.kernel_receive import Receive
 from sip_node.programs.kernel_transfers import KernelTransfers, fill
 from sip_node.programs.kernel_wait import PeerWait
-from sip_node.programs.posted_receive import Receive
 
 _SHOWN = 4
 """PEs that a message names; it counts the others."""

@@ -2,15 +2,36 @@
 
 cimport cython
 
-from sip_node.chip.completion cimport AnyCompletion
+from sip_node.chip.completion cimport AnyCompletion, Continuation
 from sip_node.chip.pe.queue_table cimport QueueState, QueueTable, Slot
 from sip_node.compiled.calendar cimport Calendar
 from sip_node.kernel cimport events
 from sip_node.programs.kept_slots cimport KeptSlots, SlotTargets
-from sip_node.programs.posted_receive cimport Receive, ReceiveSteps
 
 
-cdef class Receives(ReceiveSteps):
+cdef class Receives
+
+
+cdef class Receive(Continuation):
+    cdef readonly str direction
+    cdef readonly object dtype, targets
+    cdef readonly str line
+    cdef readonly bint in_tcm, in_place
+    cdef readonly long long kept
+    cdef readonly AnyCompletion done
+    cdef public object state
+    cdef str source
+    cdef object parts
+    cdef list received
+    cdef QueueState queue
+    cdef Slot slot
+    cdef bint divided
+    cdef Receives steps
+
+    cpdef int enter(self, object state) except -1
+
+
+cdef class Receives:
     cdef Calendar _engine
     cdef object _dma
     cdef QueueTable _queues
@@ -37,6 +58,7 @@ cdef class Receives(ReceiveSteps):
     )
     cdef _read_slot(self, Receive receive)
     @cython.locals(queue=QueueState, received=list)
+    cdef int command_issued(self, Receive receive) except -1
     cdef int slot_copied(self, Receive receive, object data) except -1
     cdef _complete(self, Receive receive, object data)
     cdef _refuse_gaps(self, Receive receive, long long nbytes)

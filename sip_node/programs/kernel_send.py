@@ -25,8 +25,7 @@ from sip_node.kernel import events
 from sip_node.programs import kept_slots
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
-from sip_node.programs.kernel_queues import KernelQueues
-from sip_node.programs.kernel_wait import KernelWait
+from sip_node.programs.kernel_wait import KernelQueues, KernelWait
 
 
 class SentMessage(Continuation):

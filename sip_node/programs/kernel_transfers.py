@@ -1,4 +1,4 @@
-"""The loads and stores of a running kernel: copies between its values and memory, by DMA.
+"""The parts of a running kernel, and its loads and stores: copies of values, by DMA.
 
 A block of virtual memory is one request, or one for each physical piece. A blocking transfer ends
 with its last request. One in flight has ended its command when the requests are with the DMA
@@ -12,7 +12,7 @@ The elements of a store are those at its command: nothing writes over the value 
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,16 +20,92 @@ from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
 from runtime.language.caller import kernel_line
 from runtime.language.memory_in_flight import MemoryUse, UsedBlock
+from runtime.language.program_ids import ProgramIds
 from runtime.language.rows import RowList, row_blocks
 from runtime.language.value import Pointer, Shape, Strides, Value
 from sip_node.chip.completion import Completion, all_of, completed
+from sip_node.chip.kernel import PeLaunch
+from sip_node.chip.pe.pe import Pe
+from sip_node.chip.pe.queue_table import SlotTrace
 from sip_node.chip.strided_block import nbytes_of
-from sip_node.programs.kernel_memory import Transfer
-from sip_node.programs.kernel_operation import Operation
-from sip_node.programs.kernel_parts import KernelParts
+from sip_node.programs.kernel_faults import KernelFaults
+from sip_node.programs.kernel_issue import CommandIssuer
+from sip_node.programs.kernel_memory import KernelMemory, Transfer
+from sip_node.programs.kernel_operation import Operation, Operations
+from sip_node.programs.kernel_receive import Receives
+from sip_node.programs.kernel_send import Sends
+from sip_node.programs.kernel_wait import KernelQueues, KernelWait
+from sip_node.programs.program import Program
+from sip_node.programs.program_steps import ProgramSteps
 
 _Request = TypeVar("_Request")
 _Result = TypeVar("_Result")
+
+
+class KernelParts:
+    """The parts of one kernel on one PE, made when it uses one of them; `program` runs the kernel.
+
+    Of many launches on all PEs of a SIP each kernel has little to do, and these objects are half of
+    what it costs.
+    """
+
+    _ids: ProgramIds
+    _faults: KernelFaults
+    _memory: KernelMemory
+    _issuer: CommandIssuer
+    _queues: KernelQueues
+    _sends: Sends
+    _receives: Receives
+    _wait: KernelWait
+    _operations: Operations
+
+    def __init__(self, pe: Pe, launch: PeLaunch, program: Program) -> None:
+        self._pe, self._launch, self.program = pe, launch, program
+        self._has_parts = False
+        # Of a kernel that runs in a run with records.
+        self._steps: ProgramSteps | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_ids":
+            return self._made_ids()
+        if name not in KernelParts.__annotations__:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}", name=name)
+        self._make_parts()
+        return self.__dict__[name]
+
+    def _made_ids(self) -> ProgramIds:
+        at, launch = self._pe.coordinates, self._launch
+        grid = None if launch.programs is None else launch.programs.grid
+        self._ids = ids = ProgramIds((at.pe, at.cube), (launch.pes, launch.cubes), grid)
+        return ids
+
+    def _make_parts(self) -> None:
+        pe, launch, program, chip = self._pe, self._launch, self.program, self._pe.chip
+        self._faults = KernelFaults(launch.name, pe.coordinates, launch.call)
+        self._memory = KernelMemory(
+            chip.topology, launch.thread, pe.tcm.base, pe.mmu, self._faults, launch.stored
+        )
+        sink = chip.log.transferred
+        trace = None if sink is None else SlotTrace(chip.addresses, pe.context, launch.name, sink)
+        self._issuer = CommandIssuer(chip.engine, chip.topology, program, self._steps)
+        self._queues = KernelQueues(pe.ipcq.table(launch.queues), launch, self._faults)
+        if self._steps is not None:
+            self._steps.pair_of = self._queues.table.pair
+            self._steps.scratch_bytes = self._memory.used_bytes
+        self._receives = Receives(
+            engine=chip.engine,
+            dma=pe.dma,
+            queues=self._queues.table,
+            issue_ps=self._issuer.issue_ps,
+            faults=self._faults,
+            trace=trace,
+            tcm=pe.tcm,
+            transfer=launch.transfer,
+        )
+        self._wait = KernelWait(pe, launch, program, self._queues, self._receives)
+        self._operations = Operations(self._issuer, self._wait)
+        self._sends = Sends(self._issuer, self._wait, pe.dma, self._queues, self._faults, trace)
+        self._has_parts = True
 
 
 class _Gather(NamedTuple):

@@ -24,7 +24,7 @@ MUTANTS = (
             "        joint.then(receive)\n"
             "\n"
             "    def slot_copied(self, receive: Receive, data: bytes) -> None:\n"
-            '        """See `ReceiveSteps`."""\n'
+            '        """The slot that was read is in its targets, which have these bytes."""\n'
             "        queue = receive.queue\n"
             "        assert queue is not None\n"
             "        assert receive.slot is not None\n"
@@ -39,7 +39,7 @@ MUTANTS = (
             "        self._kept.slot_copied(receive.queue)\n"
             "\n"
             "    def slot_copied(self, receive: Receive, data: bytes) -> None:\n"
-            '        """See `ReceiveSteps`."""\n'
+            '        """The slot that was read is in its targets, which have these bytes."""\n'
             "        queue = receive.queue\n"
             "        assert queue is not None\n"
             "        assert receive.slot is not None\n"

@@ -297,12 +297,7 @@ class CreditedPaths:
     """The paths of SIP `sip`."""
 
     def __init__(
-        self,
-        graph: ChipGraph,
-        routes: ChipRoutes,
-        layers: VirtualLayers,
-        sips: SipFabric,
-        sip: int,
+        self, graph: ChipGraph, routes: ChipRoutes, layers: VirtualLayers, sips: SipFabric, sip: int
     ) -> None:
         self._graph, self._routes, self._layers = graph, routes, layers
         self._sips, self._sip = sips, sip

@@ -128,13 +128,7 @@ class Packet:
     `longest_ps`. `approach` is what foresees its crossing to another SIP.
     """
 
-    def __init__(
-        self,
-        transfer: FabricTransfer,
-        begin: int,
-        size: int,
-        last: bool = True,
-    ) -> None:
+    def __init__(self, transfer: FabricTransfer, begin: int, size: int, last: bool = True) -> None:
         self.transfer, self.begin, self.size, self.last = transfer, begin, size, last
         self.space: object = None
         self.came_from: int | None = None

@@ -68,10 +68,7 @@ class MCpu(Component):
             self._signal(barrier, "released", self._chip.graph.pe(cube, pe))
 
     def _signal(
-        self,
-        barrier: LaunchBarrier,
-        step: Literal["cube arrived", "released"],
-        node: int,
+        self, barrier: LaunchBarrier, step: Literal["cube arrived", "released"], node: int
     ) -> None:
         self._port.send(node, BarrierSignal(barrier, step), self._chip.topology.control_bytes)
 

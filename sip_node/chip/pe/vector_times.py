@@ -47,10 +47,7 @@ class PassTimes(NamedTuple):
 
 
 def pass_times(
-    step: Pass,
-    stream: VectorStream,
-    paths: StreamPaths,
-    cycles: Callable[[int], int],
+    step: Pass, stream: VectorStream, paths: StreamPaths, cycles: Callable[[int], int]
 ) -> PassTimes:
     """The times of a pass over a stream; `cycles(n)` are those of n vectors in registers."""
     path_ps, fetched = paths.ps, stream.fetched

@@ -3,7 +3,7 @@ import pytest
 from runtime.core.errors import ProtocolError
 from runtime.core.simtime import NEVER_PS
 from runtime.wire.frames import PairCount, SilenceReport
-from sip_node.pdes.lbts import Collector
+from sip_node.pdes.silence import Collector
 
 Counts = dict[tuple[int, int], int]
 

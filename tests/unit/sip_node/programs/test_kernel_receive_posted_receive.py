@@ -3,7 +3,7 @@
 import pytest
 
 from runtime.core.dtypes import int8
-from sip_node.programs.posted_receive import Receive, ReceiveState
+from sip_node.programs.kernel_receive import Receive, ReceiveState
 
 
 def receive() -> Receive:
