@@ -10,17 +10,10 @@ cdef enum:
 
 cdef packed struct OpRow:
     # The columns of `OPS`; texts as indices.
-    int engine
-    int name
-    short cube
-    short pe
-    long long start_ps
-    long long end_ps
-    long long address
-    long long read_address
-    long long nbytes
-    short flow_source
-    short flow_target
+    int engine, name
+    short cube, pe
+    long long start_ps, end_ps, address, read_address, nbytes
+    short flow_source, flow_target
     long long flow_sequence
     unsigned char flow_end
     long long requested_ps

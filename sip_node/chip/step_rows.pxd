@@ -10,18 +10,12 @@ cdef extern from "Python.h":
 cdef packed struct StepRow:
     # The columns of `STEPS`; texts as indices.
     long long step
-    int program
-    int operation
-    int line
-    long long begin_ps
-    long long issued_ps
-    long long end_ps
+    int program, operation, line
+    long long begin_ps, issued_ps, end_ps
     int cause
     long long released_by
     int direction
-    short peer_sip
-    short peer_cube
-    short peer_pe
+    short peer_sip, peer_cube, peer_pe
     int scratch_bytes
 
 
@@ -33,8 +27,7 @@ cdef enum:
 
 cdef struct RecentLine:
     # Of the instruction `at - 1`; 0 at first.
-    int at
-    int text
+    int at, text
 
 
 cdef class CodeLines:

@@ -189,9 +189,10 @@ class PeKernelContext(KernelMessages):
                 result.fill(np.array(value.data, order="C"))
         returned, over = call.returned(results), [out for out in call.outs if out is not None]
         if run is None:
-            return self._operations.started(completed(None), returned, over=over)
+            return Operation(self._operations, completed(None), returned, over=over)
         self._issuer.issue("chain", lambda: completed(chains.queue(run)))
-        return self._operations.started(
+        return Operation(
+            self._operations,
             run.done,
             returned,
             reads=chain.sources,
@@ -222,7 +223,8 @@ class PeKernelContext(KernelMessages):
         done = self._issuer.issue(
             "composite", lambda: completed(scheduler.submit(gemm, result, self._memory.translate))
         )
-        return self._operations.started(
+        return Operation(
+            self._operations,
             done,
             result,
             reads=reads,

@@ -54,19 +54,19 @@ class CommandIssuer:
         """Block for a time."""
         self._issue(operation, time_ps, completed, (None,))
 
-    def wait(self, blocked: Blocked, start: Callable[..., Completion[_T]], *args: object) -> _T:
-        """Call `start(*args)` at no cost, from the event loop; block until its completion."""
-        if self._steps is None:
-            return self._program.wait(start, *args)
-        return self._steps.step(blocked, 0, self._program.wait, start, *args)
-
-    def wait_issuing(
-        self, blocked: Blocked, start: Callable[..., Completion[_T]], *args: object
+    def wait(
+        self,
+        blocked: Blocked,
+        start: Callable[..., Completion[_T]],
+        *args: object,
+        issue_ps: int = 0,
     ) -> _T:
-        """The same for a call that itself begins with the cost of a command."""
+        """Call `start(*args)`, from the event loop; block until its completion. A call may itself
+        begin with the cost of a command, `issue_ps`.
+        """
         if self._steps is None:
             return self._program.wait(start, *args)
-        return self._steps.step(blocked, self.issue_ps, self._program.wait, start, *args)
+        return self._steps.step(blocked, issue_ps, self._program.wait, start, *args)
 
     def _issue(
         self,

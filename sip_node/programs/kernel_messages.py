@@ -38,7 +38,7 @@ class KernelMessages(KernelTransfers):
         self._operations.await_writers((value,))
         peer = self._wait.on_peer("send", direction, kernel_line())
         message = self._sends.start(direction, value, peer.line)
-        sending = self._operations.started(message.paused, None, reads=(value,), peer=peer)
+        sending = Operation(self._operations, message.paused, None, reads=(value,), peer=peer)
         sending.message = message
         return sending
 
@@ -66,7 +66,7 @@ class KernelMessages(KernelTransfers):
             in_place=in_place,
         )
         over = () if target is None else (target,)
-        operation = self._operations.started(receive.done, value, over=over, peer=peer)
+        operation = Operation(self._operations, receive.done, value, over=over, peer=peer)
         if in_place:
             receive.done.then(lambda received: _place(operation, value, receive, received))
         else:
@@ -106,7 +106,7 @@ class KernelMessages(KernelTransfers):
         receive = Receive(
             direction=direction, dtype=dtype, targets=blocks, line=peer.line, in_tcm=False
         )
-        operation = self._operations.started(receive.done, None, memory=use, peer=peer)
+        operation = Operation(self._operations, receive.done, None, memory=use, peer=peer)
         self._post(receive)
         return operation
 

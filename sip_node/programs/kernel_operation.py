@@ -20,9 +20,10 @@ from sip_node.programs.kernel_wait import KernelWait, PeerWait
 
 
 class Operation:
-    """An operation in flight; its wait returns `result`, a value or values in TCM, or None.
+    """An operation of `operations` in flight; its wait returns `result`, in TCM, or None.
 
-    It reads the values `reads` and writes to `writes`, of which those in `over` existed before.
+    It reads the values `reads` and writes to `result`, of which those in `over` existed before; it
+    uses the blocks of `memory`.
     `written` are the extents of what it writes over, `used` those, and those of what it reads.
     `peer` describes the wait for the peer that it depends on. An operation that depends on no peer
     has `earliest_end_ps` instead, which returns a lower bound for its end.
@@ -35,8 +36,8 @@ class Operation:
         result: Value | tuple[Value, ...] | None,
         *,
         reads: Sequence[Value] = (),
-        writes: Sequence[Value] = (),
         over: Sequence[Value] = (),
+        memory: MemoryUse | None = None,
         peer: PeerWait | None = None,
         earliest_end_ps: Callable[[], int] | None = None,
     ) -> None:
@@ -46,9 +47,10 @@ class Operation:
         # Each command compares its values with all operations in flight: extents are taken once.
         self.written = [value.extent for value in over]
         self.used = [*self.written, *[value.extent for value in reads]] if reads else self.written
-        self._kept = *reads, *writes
+        self._kept = *reads, *((result,) if isinstance(result, Value) else result or ())
         self.message: SentMessage | None = None
         """The message of a send."""
+        operations.started(self, memory)
 
     def uses_from(self, address: int) -> bool:
         """Whether it uses TCM behind `address`."""
@@ -98,35 +100,13 @@ class Operations:
         self._over: dict[Operation, None] = {}
         self.memory = MemoryInFlight()
 
-    def started(
-        self,
-        done: Completion[Any],
-        result: Value | tuple[Value, ...] | None,
-        *,
-        reads: Sequence[Value] = (),
-        over: Sequence[Value] = (),
-        memory: MemoryUse | None = None,
-        peer: PeerWait | None = None,
-        earliest_end_ps: Callable[[], int] | None = None,
-    ) -> Operation:
+    def started(self, operation: Operation, memory: MemoryUse | None) -> None:
         """Note an operation that has started, with the blocks of memory that it uses."""
-        writes = (result,) if isinstance(result, Value) else result or ()
-        operation = Operation(
-            self,
-            done,
-            result,
-            reads=reads,
-            writes=writes,
-            over=over,
-            peer=peer,
-            earliest_end_ps=earliest_end_ps,
-        )
         self._open[operation] = None
-        if over:
+        if operation.written:
             self._over[operation] = None
         if memory is not None:
             self.memory.begin(operation, memory)
-        return operation
 
     def await_writers(self, values: Iterable[object]) -> None:
         """Block until no operation writes over what a command is about to read, if a value."""

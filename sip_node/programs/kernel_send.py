@@ -104,7 +104,7 @@ class Sends:
             # Here and not in an event: the line of the error is that of the program.
             self._queues.check_peer("send", direction)
             message.paused = Completion()
-            self._issuer.wait_issuing(message, self._begin, message)
+            self._issuer.wait(message, self._begin, message, issue_ps=self._issue_ps)
 
     def start(self, direction: str, value: Value, line: str) -> SentMessage:
         """Send in the background; returns after the first command. The message is `paused` when its

@@ -151,7 +151,7 @@ class KernelTransfers(KernelParts):
             done = self._issuer.issue_translated("load_async", self._begun, self._read, blocks)
             # With the last byte and not in `wait`: views of `value` have the elements from then on.
             done.then(lambda read: fill(value, b"".join(read.value)))
-        return self._operations.started(done, value, over=_existing(out), memory=use)
+        return Operation(self._operations, done, value, over=_existing(out), memory=use)
 
     def gather(
         self,
@@ -190,7 +190,9 @@ class KernelTransfers(KernelParts):
             done = self._issuer.issue("gather_async", self._begun, self._gather, request)
             done.then(lambda read: fill(value, read.value))
         reads = () if rows.value is None else (rows.value,)
-        return self._operations.started(done, value, reads=reads, over=_existing(out), memory=use)
+        return Operation(
+            self._operations, done, value, reads=reads, over=_existing(out), memory=use
+        )
 
     def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
         """DMA from TCM to memory."""
@@ -208,7 +210,7 @@ class KernelTransfers(KernelParts):
         writes, done = self._writes(pointer, value, strides), completed(list[bytes]())
         if writes:
             done = self._issuer.issue_translated("store_async", self._begun, self._write, writes)
-        return self._operations.started(done, None, reads=(value,), memory=use)
+        return Operation(self._operations, done, None, reads=(value,), memory=use)
 
     def _target(self, out: Value | None, shape: Shape, dtype: DType) -> Value:
         """The value that a result is written to: new, or `out` when no operation uses it."""

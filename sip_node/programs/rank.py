@@ -91,9 +91,8 @@ class RankDevice:
 
     def synchronize(self, stream: int | None = None) -> None:
         """Sleep until all commands, or those of a stream, are answered."""
-        streams = self._host.streams
         # The last command of each stream is the last to be answered.
-        for command in streams.all_latest() if stream is None else streams.latest(stream):
+        for command in self.latest(stream):
             self.wait(command)
 
     def compute(self, name: str, duration_ps: int) -> None:

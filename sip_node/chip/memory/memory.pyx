@@ -16,12 +16,7 @@ cpdef enum:
 
 cdef struct Rows:
     # The fields of a block, and where the next part begins: a row, and bytes of it to skip.
-    long long row_bytes
-    long long pitch
-    long long plane_rows
-    long long plane_pitch
-    long long row
-    long long skip
+    long long row_bytes, pitch, plane_rows, plane_pitch, row, skip
 
 
 cdef inline Rows rows_from(object rows, long long begin) except *:
