@@ -89,7 +89,7 @@ MUTANTS = (
     ),
     Mutant(
         name="router-stage-of-allocation-left-out",
-        file="sip_node/chip/fabric/noc_clock.py",
+        file="sip_node/chip/fabric/worm.py",
         old="allocate=int(stages >= 3)",
         new="allocate=int(stages >= 5)",
         breaks="The switch is requested in the cycle after the channel was allocated.",
@@ -97,7 +97,7 @@ MUTANTS = (
     ),
     Mutant(
         name="router-head-leaves-without-its-pipeline",
-        file="sip_node/chip/fabric/noc_clock.py",
+        file="sip_node/chip/fabric/worm.py",
         old="        route=int(stages >= 4)",
         new="        route=int(stages >= 3)",
         breaks="With look-ahead routing a head is not routed.",
@@ -129,7 +129,7 @@ MUTANTS = (
     ),
     Mutant(
         name="router-delays-round-down",
-        file="sip_node/chip/fabric/noc_clock.py",
+        file="sip_node/chip/fabric/worm.py",
         old="        return max(1, self.cycle(delay_ps))\n",
         new="        return max(1, delay_ps // self.period_ps)\n",
         breaks="Delays of wires are rounded up to whole cycles.",

@@ -18,7 +18,6 @@ from runtime.model.sip_fabric import SipFabric
 from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.fabric.cycle_queue import CycleQueue
 from sip_node.chip.fabric.injection import Injection, Injector
-from sip_node.chip.fabric.noc_clock import NocClock, Pipeline, pipeline
 from sip_node.chip.fabric.packet import REQUESTS, FabricTransfer
 from sip_node.chip.fabric.router import Router
 from sip_node.chip.fabric.stalled import ChannelKey, ChannelState, SourceState
@@ -28,7 +27,7 @@ from sip_node.chip.fabric.virtual_channels import (
     VirtualChannel,
     VirtualNetwork,
 )
-from sip_node.chip.fabric.worm import PathPlan
+from sip_node.chip.fabric.worm import NocClock, PathPlan, Pipeline, pipeline
 from sip_node.chip.link_loads import LinkLoads
 from sip_node.kernel.component import Component
 

@@ -5,11 +5,10 @@ cimport cython
 cimport sip_node.chip.fabric.packet as packets
 cimport sip_node.chip.fabric.worm as worms
 from sip_node.chip.fabric.injection cimport Injection
-from sip_node.chip.fabric.noc_clock cimport NocClock
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.chip.fabric.virtual_channels cimport VirtualNetwork
-from sip_node.chip.fabric.worm cimport Departures, PacketPath, Worm
+from sip_node.chip.fabric.worm cimport Departures, NocClock, PacketPath, Worm
 from sip_node.kernel.component cimport Component, Endpoint
 from sip_node.pdes.sender cimport Sender
 

@@ -19,11 +19,11 @@ from typing import Protocol
 from runtime.core.simtime import serialisation_ps
 from runtime.model.graph import ChipGraph, Link
 from runtime.model.routing import ChipRoutes
-from sip_node.chip.fabric.flit_counters import FlitCounters
 from sip_node.chip.fabric.hops import Hops
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fabric.stalled import StalledPacket
+from sip_node.chip.fabric.worm import FlitCounters
 from sip_node.chip.link_loads import LinkLoads
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine

@@ -10,9 +10,8 @@ import sip_node.chip.fabric.cycle_queue as cycles
 import sip_node.chip.fabric.virtual_channels as links
 import sip_node.chip.fabric.worm as worms
 from sip_node.chip.fabric.cycle_queue import Arbiter, CycleQueue, Requester
-from sip_node.chip.fabric.noc_clock import NocClock
 from sip_node.chip.fabric.virtual_channels import OutputPort, VirtualChannel, VirtualNetwork
-from sip_node.chip.fabric.worm import Worm
+from sip_node.chip.fabric.worm import NocClock, Worm
 from sip_node.kernel import exact
 from sip_node.kernel import linked_list as lists
 from sip_node.kernel.component import Component

@@ -23,8 +23,8 @@ There are no random numbers: turns are pointers.
 """
 
 from sip_node.chip.fabric.cycle_queue import Arbiter, CycleQueue
-from sip_node.chip.fabric.noc_clock import Pipeline
 from sip_node.chip.fabric.virtual_channels import InputPort, OutputPort, VirtualChannel
+from sip_node.chip.fabric.worm import Pipeline
 from sip_node.kernel import linked_list as lists
 from sip_node.kernel.linked_list import LinkedList
 

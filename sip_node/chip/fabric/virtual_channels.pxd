@@ -5,12 +5,12 @@ cimport cython
 cimport sip_node.chip.fabric.cycle_queue as cycles
 cimport sip_node.chip.fabric.worm as worms
 from sip_node.chip.fabric.cycle_queue cimport CycleQueue, Requester
-from sip_node.chip.fabric.flit_counters cimport FlitCounters
-from sip_node.chip.fabric.worm cimport PacketPath, Worm
+from sip_node.chip.fabric.worm cimport FlitCounters, PacketPath, Worm
 from sip_node.kernel cimport linked_list as lists
 from sip_node.kernel.component cimport Component
 from sip_node.kernel.int_array cimport IntArray
 from sip_node.kernel.linked_list cimport Linked, LinkedList
+
 
 cdef long long HELD
 cdef int TURN_BITS

@@ -16,9 +16,7 @@ import sip_node.chip.fabric.cycle_queue as cycles
 import sip_node.chip.fabric.worm as worms
 from runtime.core.simtime import NEVER_PS
 from sip_node.chip.fabric.cycle_queue import CycleQueue, Requester
-from sip_node.chip.fabric.flit_counters import FlitCounters
-from sip_node.chip.fabric.noc_clock import NocClock
-from sip_node.chip.fabric.worm import Worm
+from sip_node.chip.fabric.worm import FlitCounters, NocClock, Worm
 from sip_node.kernel import linked_list as lists
 from sip_node.kernel.component import Component
 from sip_node.kernel.int_array import IntArray

@@ -3,7 +3,7 @@
 import pytest
 
 from runtime.model.schema import NocConfig
-from sip_node.chip.fabric.noc_clock import NocClock, pipeline
+from sip_node.chip.fabric.worm import NocClock, pipeline
 
 
 def clock(ghz: float, flit_bytes: int) -> NocClock:
