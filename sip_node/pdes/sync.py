@@ -30,8 +30,7 @@ from runtime.core.errors import InvariantError, ProtocolError
 from runtime.core.simtime import NEVER_PS
 from runtime.wire.frames import Frame, Message, PairCount, SilenceReport
 from sip_node.kernel.exact import later_ps
-from sip_node.pdes.channel import InChannel, OutChannel
-from sip_node.pdes.promises import EarliestOutput, ForwardingPaths, SendBound
+from sip_node.pdes.promises import EarliestOutput, ForwardingPaths, InChannel, OutChannel, SendBound
 
 NULL_HOPS = 2
 """The number of LPs without an event that forward a promise.

@@ -7,8 +7,8 @@ from runtime.core.simtime import NEVER_PS
 from runtime.model.topology import parse_topology
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.chip_model import ChipModel
+from sip_node.chip.credited_ports import ingress_bytes
 from sip_node.chip.fabric.packet import Kind, Packet
-from sip_node.chip.link_credits import ingress_bytes
 from sip_node.chip.op_log import OpLog
 from sip_node.chip.packet_runs import PacketRuns
 from sip_node.chip.partition import Partition

@@ -14,7 +14,7 @@ from runtime.model.routing import Route
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.virtual_layers import VirtualLayers
 from runtime.torch.rank_state import running_rank
-from sip_node.chip import link_credits
+from sip_node.chip import credited_ports
 from tests.support.lps import reports_of
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
@@ -83,7 +83,7 @@ DEALS = [((0, 1, 2, 3, 4),), ((0, 3), (1,), (2, 4))]
 @pytest.mark.slow
 def test_stores_round_a_ring_of_sips_need_a_dateline(monkeypatch: pytest.MonkeyPatch) -> None:
     # A buffer for a single packet: it is full as soon as all have sent one.
-    monkeypatch.setattr(link_credits, "ingress_bytes", lambda topology: topology.packet_bytes)
+    monkeypatch.setattr(credited_ports, "ingress_bytes", lambda topology: topology.packet_bytes)
     topology = variant_text(**LONE_CUBE, **TINY, system__sips__count=5)
     program = stores({0: 1}, 16 << 10, hops=2)
     results = [

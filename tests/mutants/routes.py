@@ -27,7 +27,7 @@ MUTANTS = (
     ),
     Mutant(
         name="credits-buffer-of-one-way",
-        file="sip_node/chip/link_credits.py",
+        file="sip_node/chip/credited_ports.py",
         old="round_trip_ps = 2 * (",
         new="round_trip_ps = 1 * (",
         breaks="The ingress buffer of a link between SIPs covers a round trip.",

@@ -4,8 +4,14 @@ import pytest
 
 from runtime.core.simtime import NEVER_PS
 from runtime.wire.frames import Frame
-from sip_node.pdes.channel import InChannel, OutChannel
-from sip_node.pdes.promises import EarliestOutput, ForwardingPath, ForwardingPaths, SendBound
+from sip_node.pdes.promises import (
+    EarliestOutput,
+    ForwardingPath,
+    ForwardingPaths,
+    InChannel,
+    OutChannel,
+    SendBound,
+)
 
 
 def output(paths: ForwardingPaths | None = None) -> tuple[EarliestOutput, InChannel, OutChannel]:

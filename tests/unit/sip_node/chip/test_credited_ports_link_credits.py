@@ -3,8 +3,8 @@
 import pytest
 
 from runtime.model.sip_fabric import SipFabric
+from sip_node.chip.credited_ports import LinkCredits, LinkNetwork, ingress_bytes
 from sip_node.chip.fabric.packet import FabricTransfer, Kind
-from sip_node.chip.link_credits import LinkCredits, LinkNetwork, ingress_bytes
 from tests.support.topologies import variant
 
 REQUESTS = LinkNetwork(1, 0)
