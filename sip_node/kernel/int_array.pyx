@@ -21,7 +21,11 @@ cdef class IntArray:
         return low
 
     cpdef int append(self, long long value) except -1:
-        return self.replace(self.size, self.size, value)
+        if self.size == self.capacity:
+            self.grow()
+        self.values[self.size] = value
+        self.size += 1
+        return 0
 
     cpdef bint remove(self, long long value) noexcept:
         cdef Py_ssize_t index = 0
@@ -37,14 +41,18 @@ cdef class IntArray:
 
     cpdef int replace(self, Py_ssize_t first, Py_ssize_t last, long long value) except -1:
         cdef Py_ssize_t size = self.size + 1 - (last - first)
-        cdef void *grown
         if size > self.capacity:
-            grown = PyMem_Realloc(self.values, (2 * self.capacity + 8) * sizeof(long long))
-            if not grown:
-                raise MemoryError
-            self.values, self.capacity = <long long *> grown, 2 * self.capacity + 8
+            self.grow()
         memmove(
             &self.values[first + 1], &self.values[last], (self.size - last) * sizeof(long long)
         )
         self.values[first], self.size = value, size
+        return 0
+
+    cdef int grow(self) except -1:
+        cdef Py_ssize_t capacity = 2 * self.capacity + 8
+        cdef void *grown = PyMem_Realloc(self.values, capacity * sizeof(long long))
+        if not grown:
+            raise MemoryError
+        self.values, self.capacity = <long long *> grown, capacity
         return 0

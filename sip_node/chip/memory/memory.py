@@ -84,11 +84,11 @@ class Memory:
                 pieces.append(bytes(count * row_bytes))
         return b"".join(pieces)
 
-    def contents(self) -> Iterator[tuple[int, bytes]]:
-        """(offset, bytes) of every page that is not all zero, in address order."""
+    def contents(self) -> Iterator[tuple[int, bytearray]]:
+        """(offset, bytes) of every page that is not all zero, in address order; not copied."""
         for page in sorted(self._pages):
             if any(self._pages[page]):
-                yield page * PAGE_BYTES, bytes(self._pages[page])
+                yield page * PAGE_BYTES, self._pages[page]
 
     def _page(self, page: int) -> bytearray:
         content = self._pages.get(page)

@@ -108,7 +108,7 @@ cdef class Memory:
     def contents(self):
         for number in sorted(self.pages):
             if not is_zero(self.pages[number]):
-                yield number * PAGE_BYTES, bytes(self.pages[number])
+                yield number * PAGE_BYTES, self.pages[number]
 
     cdef int check(self, str access, long long offset, long long nbytes) except -1:
         if not 0 <= offset <= self.nbytes - nbytes:

@@ -142,7 +142,7 @@ class MemoryPort(TransferStore):
         """(physical address, bytes) of every page that is not zero, without zeros at its ends."""
         for offset, page in self.memory.contents():
             content = page.lstrip(b"\0")
-            yield self._base + offset + len(page) - len(content), content.rstrip(b"\0")
+            yield self._base + offset + len(page) - len(content), bytes(content.rstrip(b"\0"))
 
     def written(self, packet: Packet) -> None:
         """All of a transfer is in the memory: its bytes become visible together."""

@@ -43,7 +43,7 @@ cdef class AccessQueue(AccessService):
         index=cython.Py_ssize_t,
     )
     cdef int _place(self, Access access, MessageQueue message) except -1
-    @cython.locals(waiting=WaitingAccess, index=cython.Py_ssize_t)
+    @cython.locals(waiting=WaitingAccess, index=cython.Py_ssize_t, free_ps=cython.longlong)
     cdef void _dispatch(self) except *
     @cython.locals(
         demand=IntArray, first_ps=cython.longlong, free_ps=cython.longlong, index=cython.Py_ssize_t

@@ -138,26 +138,23 @@ class AccessQueue(AccessService):
         if self.is_held:
             return
         self._is_dispatching = True
-        while self.waiting and not self.is_held:
+        free_ps = self._free_ps()
+        while free_ps <= self.engine.now_ps and not self.is_held:
+            # A channel that is free and needed is needed by one of them.
             index = 0
             waiting = self.waiting[0]
-            if not self._is_ready(waiting.shares):
-                if self._free_ps() > self.engine.now_ps:
-                    break
-                # A channel that is free and needed is needed by one of them.
-                while not self._is_ready(waiting.shares):
-                    index += 1
-                    waiting = self.waiting[index]
+            while not self._is_ready(waiting.shares):
+                index += 1
+                waiting = self.waiting[index]
             self._begin(index)
-        self._is_dispatching = False
-        if self.waiting and not self.is_held:
             free_ps = self._free_ps()
-            if not self.wake_ps or free_ps < self.wake_ps:
-                self.wake_ps = free_ps
-                self.later(free_ps, _DISPATCH, None)
+        self._is_dispatching = False
+        if self.waiting and not self.is_held and (not self.wake_ps or free_ps < self.wake_ps):
+            self.wake_ps = free_ps
+            self.later(free_ps, _DISPATCH, None)
 
     def _free_ps(self) -> int:
-        """When the first channel that an access needs is free."""
+        """When the first channel that an access needs is free; `NEVER_PS` if none waits."""
         first_ps, demand = exact.NEVER_PS, self._demand
         for index in range(demand.size):
             if demand.values[index]:

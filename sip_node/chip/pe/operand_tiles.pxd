@@ -35,9 +35,12 @@ cdef class StreamedTile:
 
 
 cdef class Streamed:
-    cdef object _ref
-    cdef tuple _tile
-    cdef dict _forms, _tiles
+    cdef object _pointer, _dtype
+    cdef tuple _tile, _shape, _strides
+    cdef list _forms
+    cdef dict _tiles
+    cdef bint _is_blocked
+    cdef long long _height, _width, _rows, _columns, _row_stride, _column_stride, _item
     cdef long long _base, _elements
     cdef int sip, node
 
@@ -47,5 +50,7 @@ cdef class Streamed:
     @cython.locals(form=TileForm)
     cdef StreamedTile _translated(self, long long row, long long column, object blocks)
     cdef long long _offset(self, long long row, long long column) except? -2
-    @cython.locals(form=TileForm)
+    @cython.locals(
+        form=TileForm, height=cython.longlong, width=cython.longlong, index=cython.Py_ssize_t
+    )
     cdef TileForm _form(self, long long row, long long column)

@@ -93,22 +93,26 @@ class Streamed:
     """
 
     def __init__(self, ref: Ref, tile: tuple[int, int], blocks: Blocks) -> None:
-        self._ref, self._tile = ref, tile
+        self._pointer, self._dtype, self._is_blocked = ref.pointer, ref.dtype, ref.blocked
+        self._item = self._dtype.itemsize
+        self._tile, self._shape, self._strides = tile, ref.shape, ref.strides
+        self._height, self._width = tile
+        self._rows, self._columns = self._shape
+        self._row_stride, self._column_stride = self._strides
         # By whether a tile is less high, and less wide, than a full one.
-        self._forms: dict[tuple[bool, bool], TileForm] = {}
+        self._forms: list[TileForm | None] = [None] * 4
         self.sip = self.node = -1
-        (rows, columns), (row_stride, column_stride) = ref.shape, ref.strides
-        self._elements = rows * columns
-        if not ref.blocked:
+        self._elements = self._rows * self._columns
+        if not self._is_blocked:
             # From the first to the last one.
-            self._elements = (rows - 1) * row_stride + (columns - 1) * column_stride + 1
+            self._elements = self._offset(self._rows - 1, self._columns - 1) + 1
         self._base = -1
-        if ref.blocked or (row_stride >= 0 and column_stride >= 0):
+        if self._is_blocked or (self._row_stride >= 0 and self._column_stride >= 0):
             self._base = self._whole(blocks)
         self._tiles: dict[tuple[int, int], StreamedTile] = {}
         if self._base < 0:
-            for row in range(0, rows, tile[0]):
-                for column in range(0, columns, tile[1]):
+            for row in range(0, self._rows, self._height):
+                for column in range(0, self._columns, self._width):
                     self._tiles[row, column] = self._translated(row, column, blocks)
 
     def at(self, rows: Span, columns: Span) -> StreamedTile:
@@ -117,7 +121,7 @@ class Streamed:
         if self._base < 0:
             return self._tiles[row, column]
         form = self._form(row, column)
-        address = self._base + self._offset(row, column) * self._ref.dtype.itemsize
+        address = self._base + self._offset(row, column) * self._item
         block = Operand(address, form.shape, form.element, form.gaps)
         return StreamedTile(form, [block], form.rows, self)
 
@@ -125,44 +129,42 @@ class Streamed:
         """The physical blocks of all tiles, or one that has all of them."""
         if self._base < 0:
             return [piece for tile in self._tiles.values() for piece in tile.pieces]
-        return [Operand(self._base, (self._elements,), self._ref.dtype.name)]
+        return [Operand(self._base, (self._elements,), self._dtype.name)]
 
     def _whole(self, blocks: Blocks) -> int:
         """The address of the first element, -1 if not all up to the last one are one block."""
         try:
-            pieces = blocks(self._ref.pointer, (self._elements,), (1,))
+            pieces = blocks(self._pointer, (self._elements,), (1,))
         except PageFaultError:
             # Bytes between the rows need not be mapped.
             return -1
         return pieces[0].address if len(pieces) == 1 else -1
 
     def _translated(self, row: int, column: int, blocks: Blocks) -> StreamedTile:
-        form, ref = self._form(row, column), self._ref
-        strides = (form.shape[1], 1) if ref.blocked else ref.strides
-        pieces = blocks(ref.pointer + self._offset(row, column), form.shape, strides)
+        form = self._form(row, column)
+        strides = (form.shape[1], 1) if self._is_blocked else self._strides
+        pieces = blocks(self._pointer + self._offset(row, column), form.shape, strides)
         rows = layout_of(pieces[0]).rows if len(pieces) == 1 else None
         return StreamedTile(form, pieces, rows, None)
 
     def _offset(self, row: int, column: int) -> int:
         """The offset of a tile, in elements."""
-        ref = self._ref
-        if ref.blocked:
-            return blocked_offset(ref.shape, self._tile, row, column)
-        return row * ref.strides[0] + column * ref.strides[1]
+        if self._is_blocked:
+            return blocked_offset(self._shape, self._tile, row, column)
+        return row * self._row_stride + column * self._column_stride
 
     def _form(self, row: int, column: int) -> TileForm:
-        ref, (full_height, full_width) = self._ref, self._tile
-        height = min(full_height, ref.shape[0] - row)
-        width = min(full_width, ref.shape[1] - column)
-        form = self._forms.get((height < full_height, width < full_width))
+        height = min(self._height, self._rows - row)
+        width = min(self._width, self._columns - column)
+        index = 2 * (height < self._height) + (width < self._width)
+        form = self._forms[index]
         if form is None:
-            form = TileForm((height, width), ref.dtype)
-            self._forms[height < full_height, width < full_width] = form
+            form = self._forms[index] = TileForm((height, width), self._dtype)
             # The op log writes row-major strides as (), and those of a tile that has no gaps.
-            if not ref.blocked and ref.strides != (width, 1):
-                form.rows = layout_of(Operand(0, form.shape, form.element, ref.strides)).rows
+            if not self._is_blocked and self._strides != (width, 1):
+                form.rows = layout_of(Operand(0, form.shape, form.element, self._strides)).rows
                 if form.rows is not None:
-                    form.gaps = ref.strides
+                    form.gaps = self._strides
         return form
 
 
