@@ -6,7 +6,7 @@ cimport sip_node.chip.fabric.packet as packets
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.chip.fabric.packet_train cimport PacketTrain
 from sip_node.chip.memory.memory_packets cimport TransferStore
-from sip_node.compiled.calendar cimport Calendar
+from sip_node.kernel.calendar cimport Calendar
 from sip_node.kernel.outlet cimport Outlet
 
 cdef object _WRITE, _ACK, _DATA, _ARRIVAL

@@ -17,7 +17,7 @@ from sip_node.chip.fabric.packet import FabricTransfer
 from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.pe.read_window import ReadWindow
-from sip_node.pdes.engine import Engine
+from sip_node.kernel.calendar import Calendar
 
 
 class IndexedRead:
@@ -25,7 +25,7 @@ class IndexedRead:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Calendar,
         port: Server,
         window: ReadWindow,
         row_ps: int,

@@ -4,7 +4,7 @@ cimport cython
 
 from sip_node.chip.pe.tile_buffers cimport FreeList
 from sip_node.chip.pe.tile_token cimport OutputTile, TileToken
-from sip_node.compiled.calendar cimport Calendar
+from sip_node.kernel.calendar cimport Calendar
 
 
 cdef class TileGrid:
