@@ -1,7 +1,9 @@
 """Integers of 64 bits in a growing array, in C. Its version in Python is `int_array.py`."""
 
-from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.mem cimport PyMem_Free
 from libc.string cimport memmove
+
+from runtime.core.compiled.memory_blocks cimport resized
 
 
 cdef class IntArray:
@@ -37,12 +39,10 @@ cdef class IntArray:
 
     cpdef int replace(self, Py_ssize_t first, Py_ssize_t last, long long value) except -1:
         cdef Py_ssize_t size = self.size + 1 - (last - first)
-        cdef void *grown
+        cdef Py_ssize_t capacity = 2 * self.capacity + 8
         if size > self.capacity:
-            grown = PyMem_Realloc(self.values, (2 * self.capacity + 8) * sizeof(long long))
-            if not grown:
-                raise MemoryError
-            self.values, self.capacity = <long long *> grown, 2 * self.capacity + 8
+            self.values = <long long *> resized(self.values, capacity * sizeof(long long))
+            self.capacity = capacity
         memmove(
             &self.values[first + 1], &self.values[last], (self.size - last) * sizeof(long long)
         )

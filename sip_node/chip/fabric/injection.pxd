@@ -8,7 +8,7 @@ cimport sip_node.chip.fabric.worm as worms
 from sip_node.chip.fabric.cycle_queue cimport Arbiter, CycleQueue, Requester
 from sip_node.chip.fabric.noc_clock cimport NocClock
 from sip_node.chip.fabric.virtual_channels cimport OutputPort, VirtualChannel, VirtualNetwork
-from sip_node.chip.fabric.worm cimport Departures, PacketPath, Worm
+from sip_node.chip.fabric.worm cimport Worm
 from sip_node.kernel cimport exact
 from sip_node.kernel cimport linked_list as lists
 from sip_node.kernel.component cimport Component
