@@ -21,7 +21,7 @@ from runtime.wire.control import Done
 from runtime.wire.fields import PROTOCOL_VERSION
 from runtime.wire.reports import SipReport
 
-_COMPILED_CALENDAR = "sip_node.compiled.calendar"
+_LIBRARY = "runtime.core.compiled.build"
 """The module that every LP with the compiled core imports, and no other LP."""
 _PACKAGES = ("kernbench", "numpy", "simpy", "pyzmq")
 
@@ -229,7 +229,7 @@ def summarise(plan: Plan, result: RunResult, verdict: Verdict | None = None) -> 
         versions=versions(),
         cpu=cpu_capability(),
         protocol=PROTOCOL_VERSION,
-        core="compiled" if _COMPILED_CALENDAR in result.code else "python",
+        core="compiled" if _LIBRARY in result.code else "python",
         code={module: file.sha256 for module, file in result.code.items()},
         user_code=_user_code(result.code),
         folder=str(Path.cwd()),

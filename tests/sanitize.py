@@ -35,7 +35,7 @@ TESTS = (
     "tests/property/test_run_blocks.py",
     "tests/property/test_fast_forward.py",
     "tests/unit/sip_node/chip",
-    "tests/unit/sip_node/compiled",
+    "tests/unit/sip_node/kernel",
     "tests/unit/sip_node/pdes",
 )
 BENCHES = (

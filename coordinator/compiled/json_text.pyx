@@ -2,9 +2,7 @@
 
 import msgspec
 
-from coordinator.compiled.packed_values cimport Cursor, Number, Text, take_length, take_number
-from libc.string cimport memcpy
-from runtime.core.compiled.byte_buffer cimport ByteBuffer
+from coordinator.compiled.packed_values cimport take_length, take_number
 
 cdef enum:
     # The longest text of a number.

@@ -1,8 +1,6 @@
 """Reads the records of an op log in C, in the form in which the LPs encode them."""
 
 from coordinator.compiled.packed_values cimport (
-    Cursor,
-    Number,
     is_array,
     skip_numbers,
     take_flag,

@@ -3,6 +3,7 @@
 Other threads of Python run meanwhile.
 """
 
+from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcpy
 
 cdef enum:
@@ -23,9 +24,6 @@ cdef enum:
     ARRAY_16 = 0xdc
     ARRAY_32 = 0xdd
     FIX_NEGATIVE = 0xe0
-
-cdef extern from *:
-    object PyUnicode_DecodeUTF8(const char *start, Py_ssize_t size, const char *errors)
 
 
 cdef Py_ssize_t take_length(Cursor *cursor) except -1 nogil:

@@ -8,6 +8,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdlib cimport qsort
 
+from runtime.core.compiled.memory_blocks cimport resized
+
 
 cdef struct Lane:
     # When its latest operation ends, and the next lane of the component, or -1.
@@ -23,9 +25,7 @@ cdef class TotalOrder:
         self.chunks, self.count = [], 0
         for log in logs.of_sips.values():
             total += len(log.starts_ps)
-        self.operations = <Operation *> PyMem_Malloc(max(1, total) * sizeof(Operation))
-        if not self.operations:
-            raise MemoryError
+        self.operations = <Operation *> resized(NULL, total * sizeof(Operation))
         for sip, log in logs.of_sips.items():
             for number in range(len(log.chunks)):
                 self.add_chunk(log, number, sip)

@@ -32,7 +32,6 @@ from sip_node.chip.time_bins import ServiceTemplate, TimeBins
 from sip_node.pdes.engine import Engine
 
 if TYPE_CHECKING or IS_COMPILED:
-    from sip_node.compiled.calendar import Calendar
     from sip_node.compiled.pipeline import Pipeline
     from sip_node.compiled.product_walk import ProductWalk
     from sip_node.compiled.skipped_steps import (
@@ -125,12 +124,12 @@ class _Period(NamedTuple):
 
 
 class FastForward:
-    """The fast-forward of the products of an LP, whose events are in `engine`.
+    """The fast-forward of the products of an LP, whose events are in `engine`, in C.
 
     `skipped_steps` is the number of steps that were not simulated.
     """
 
-    def __init__(self, engine: "Calendar") -> None:
+    def __init__(self, engine: Any) -> None:
         self._engine = engine
         self.skipped_steps = 0
         self._products: list[_Submitted] = []
@@ -310,7 +309,7 @@ def fast_forward(engine: Engine) -> FastForward | None:
     # In this order, so that a wrong value is an error with both cores.
     if not fast_forward_requested() or not IS_COMPILED:
         return None
-    return FastForward(cast("Calendar", engine))
+    return FastForward(engine)
 
 
 def _pipeline(product: _Submitted) -> "Pipeline":

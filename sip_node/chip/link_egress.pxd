@@ -5,7 +5,7 @@ cimport cython
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.chip.fabric.packet_train cimport PacketTrain, QueueTimes
 from sip_node.chip.op_log cimport OpLog
-from sip_node.compiled.calendar cimport Calendar
+from sip_node.kernel.calendar cimport Calendar
 from sip_node.chip.fabric.server cimport FifoServer
 
 

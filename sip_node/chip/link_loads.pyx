@@ -2,7 +2,7 @@
 
 from runtime.core.run_tables import LINKS
 from sip_node.chip.fabric.server cimport FifoServer
-from sip_node.chip.time_bins cimport LinkRow, ServiceBatch, TimeBins
+from sip_node.chip.time_bins cimport LinkRow, TimeBins
 
 cdef enum:
     # 24 KB, which stay in the caches until they are passed on.

@@ -6,12 +6,8 @@ enter its fields; an `OpRecord` is made of them only where a recording collects 
 
 from runtime.core.sha256 import RunningSha256
 from runtime.core.trace import IO_CHIPLET, NO_PE, Operand, OpRecord
-from sip_node.chip.op_rows cimport OpRows
 from sip_node.chip.op_rows import waited_for
-from sip_node.compiled.operation cimport FOR_LINK, Operation
-from sip_node.compiled.packed_bytes cimport PackedBytes
-from sip_node.chip.fabric.packet_train cimport QueueTimes
-from sip_node.chip.step_rows cimport StepRows
+from sip_node.compiled.operation cimport FOR_LINK
 from sip_node.compiled.struct_fields cimport field_at, offset_of
 
 cpdef enum:

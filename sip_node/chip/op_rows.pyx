@@ -3,9 +3,7 @@
 
 from runtime.core.run_tables import OPS, Cause
 from runtime.core.trace import Operand
-from sip_node.compiled.operation cimport FOR_LINK, FOR_MEMORY, FOR_NOTHING, Operation
-from sip_node.compiled.packed_rows cimport PackedRows
-from sip_node.chip.fabric.packet_train cimport QueueTimes
+from sip_node.compiled.operation cimport FOR_LINK, FOR_MEMORY, FOR_NOTHING
 from sip_node.compiled.struct_fields cimport field_at, offset_of
 
 cdef enum:

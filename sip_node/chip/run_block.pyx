@@ -5,14 +5,14 @@ is refused here the decoder in Python refuses as well, and it has the reason.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.mem cimport PyMem_Free
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcmp, memcpy, memset
 
+from runtime.core.compiled.memory_blocks cimport resized
 from runtime.wire import packet_blocks
 from runtime.wire.packets import CARRIERS, PacketKind
 from sip_node.chip.fabric.packet import Kind
-from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.chip.strided_block import StridedBlock
 
 cdef extern from "Python.h":
@@ -286,13 +286,12 @@ cdef class OpenRun:
     ) except -1:
         cdef Py_ssize_t capacity
         cdef long long *row
-        cdef void *grown
         if self.size == self.capacity:
             capacity = 2 * self.capacity + 16
-            grown = PyMem_Realloc(self.values, capacity * COLUMNS * sizeof(long long))
-            if not grown:
-                raise MemoryError
-            self.values, self.capacity = <long long *> grown, capacity
+            self.values = <long long *> resized(
+                self.values, capacity * COLUMNS * sizeof(long long)
+            )
+            self.capacity = capacity
         if not self.size:
             self.time_ps, self.seq = head_ps, seq
         row = &self.values[self.size * COLUMNS]

@@ -1,9 +1,6 @@
 """The rows of the steps of programs for the records of a run, in C; step_rows.py is interpreted."""
 
-from cpython.ref cimport PyObject
-
 from runtime.core.run_tables import STEPS
-from sip_node.compiled.packed_rows cimport PackedRows
 
 cdef extern from "Python.h":
     ctypedef struct PyCodeObject

@@ -14,9 +14,10 @@ on.
 A fast-forward logs the services of a period, and repeats them for the periods that it skips.
 """
 
-from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
+from cpython.mem cimport PyMem_Free
 from libc.string cimport memcpy
 
+from runtime.core.compiled.memory_blocks cimport resized
 from runtime.core.run_tables import LEAST_BIN_PS, MOST_BINS
 from sip_node.compiled.prefetch cimport prefetch
 
@@ -84,9 +85,7 @@ cdef class ServiceBatch:
 
     cdef int allocate(self) except -1:
         """Allocate the memory of the services, with the first of them."""
-        self.latest.services = <BatchedService *> PyMem_Malloc(BATCH * sizeof(BatchedService))
-        if not self.latest.services:
-            raise MemoryError
+        self.latest.services = <BatchedService *> resized(NULL, BATCH * sizeof(BatchedService))
         self.latest.room = BATCH
         return 0
 
@@ -186,11 +185,7 @@ cdef class TimeBins:
         cdef ServiceTemplate template = ServiceTemplate()
         self.batch.sort_in()
         template.bins, template.count = self, self.count - first
-        template.services = <AddedService *> PyMem_Malloc(
-            max(1, template.count) * sizeof(AddedService)
-        )
-        if not template.services:
-            raise MemoryError
+        template.services = <AddedService *> resized(NULL, template.count * sizeof(AddedService))
         memcpy(template.services, &self.log[first], template.count * sizeof(AddedService))
         return template
 
@@ -337,14 +332,6 @@ cdef class ServiceTemplate:
                     bins.put(&self.services[index], moved_ps)
             periods -= fit
             moved_ps += fit * period_ps
-
-
-cdef void *resized(void *memory, Py_ssize_t nbytes) except NULL:
-    """`memory` with another size."""
-    cdef void *found = PyMem_Realloc(memory, nbytes)
-    if not found:
-        raise MemoryError
-    return found
 
 
 cdef inline void unite(Load *load, Load *other) noexcept nogil:

@@ -1,7 +1,9 @@
 """Rows of a table of the records of a run, packed in C, which go to the recorder in pieces."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.mem cimport PyMem_Free
+
+from runtime.core.compiled.memory_blocks cimport resized
 
 
 cdef class PackedRows:
@@ -14,9 +16,7 @@ cdef class PackedRows:
         self.recorder, self.table, self.texts = recorder, table, {}
         self.row_bytes, self.most = row_bytes, most
         self.recent_texts = [None] * RECENT_TEXTS
-        self.packed = <char *> PyMem_Malloc(most * row_bytes)
-        if not self.packed:
-            raise MemoryError
+        self.packed = <char *> resized(NULL, most * row_bytes)
         return 0
 
     def __dealloc__(self):

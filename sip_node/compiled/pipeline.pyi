@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 class Pipeline:
-    source: Any
     def __init__(
         self, composite: Any, source: Any, parts: Any, memory_nodes: Sequence[int]
     ) -> None: ...

@@ -1,6 +1,6 @@
 """The state of matrix products: see product_walk.pyx."""
 
-from sip_node.compiled.calendar cimport Calendar, Event, Key
+from sip_node.kernel.calendar cimport Calendar, Event, Key
 from sip_node.chip.pe.dma cimport DmaRequest
 from sip_node.chip.fabric.hops cimport Hops
 from sip_node.compiled.pipeline cimport Pipeline

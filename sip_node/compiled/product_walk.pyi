@@ -2,9 +2,9 @@
 
 from sip_node.chip.time_bins import TimeBins
 from sip_node.compiled.pipeline import Pipeline
-from sip_node.compiled.state_walk import StateVector, StateWalk
+from sip_node.compiled.state_walk import StateVector
 
-class ProductWalk(StateWalk):
+class ProductWalk:
     foreign_ps: int
     def __init__(self, calendar: object, pipelines: list[Pipeline]) -> None: ...
     def bins(self) -> list[TimeBins]: ...

@@ -5,14 +5,12 @@ to all events in calendar order. Events of something else end in `foreign_ps`, t
 of them; what waits at a resource of a product for something else is refused with `NotClosed`.
 """
 
-from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
-from sip_node.compiled.calendar cimport Calendar, Event, Key
+from sip_node.chip.fabric.packet cimport Packet
+from sip_node.kernel.calendar cimport Calendar, Event, Key
 from sip_node.chip.pe.read_window cimport DataLanding
 from sip_node.chip.pe.dma cimport FINISHED, DmaRequest, PeDma
 from sip_node.chip.fabric.egress_stream cimport Departure, EgressStream
-from sip_node.chip.fabric.hops cimport Hops
 from sip_node.chip.memory.memory_packets cimport MemoryPackets, LeavingPiece, ReadAccess
-from sip_node.compiled.pipeline cimport Pipeline
 from sip_node.chip.pe.read_window cimport OpenRead, ReadWindow
 from sip_node.compiled.state_walk cimport COUNT, TIME, StateVector
 from sip_node.compiled.state_walk import NotClosed
@@ -20,13 +18,8 @@ from sip_node.chip.pe.tile_token cimport StepTokens
 from sip_node.chip.pe.tile_dma cimport TileRead, TileWriteRequest
 from sip_node.chip.pe.fetch_store cimport FetchPort, StorePort
 from sip_node.chip.pe.gemm cimport PeGemm
-from sip_node.chip.pe.tile_token cimport OutputTile, TileToken
+from sip_node.kernel.calendar cimport ID_BITS, precedes
 from sip_node.kernel.exact cimport NEVER_PS
-from sip_node.compiled.transfer_walk cimport TransferWalk
-
-cdef enum:
-    # The bits of an id; see calendar.pyx.
-    ID_BITS = 48
 
 
 cdef class ProductWalk(TransferWalk):
@@ -44,7 +37,7 @@ cdef class ProductWalk(TransferWalk):
 
     def read(self):
         """The state now; raises `NotClosed`."""
-        self.begin_to_read(self.calendar.now_ps, self.calendar.ids.following)
+        self.begin_to_read(self.calendar.now_ps, self.calendar.following)
         self.walk()
         return self.state
 
@@ -52,7 +45,7 @@ cdef class ProductWalk(TransferWalk):
         """Move the state by `periods` times the period from `first` to `second`."""
         self.begin_to_shift(first, second, periods)
         self.walk()
-        self.calendar.ids.following += periods * self.ids
+        self.calendar.following += periods * self.ids
         self.calendar.now_ps += periods * (second.now_ps - first.now_ps)
         assert self.place == second.values.size, "the state has changed since it was read"
 
@@ -230,7 +223,7 @@ cdef class ProductWalk(TransferWalk):
         # In order, in place: a sorted array is a heap.
         for index in range(1, calendar.size):
             key, place = keys[index], index
-            while place and precedes(&key, &keys[place - 1]):
+            while place and precedes(key, keys[place - 1]):
                 keys[place] = keys[place - 1]
                 place -= 1
             keys[place] = key
@@ -266,7 +259,7 @@ cdef class ProductWalk(TransferWalk):
     cdef int event(self, Key *key) except -1:
         cdef Calendar calendar = self.calendar
         cdef Event *event = &calendar.values[key.slot]
-        cdef long long following = calendar.ids.following
+        cdef long long following = calendar.following
         subject = calendar.subjects[key.slot]
         key.time_ps = self.value(key.time_ps, TIME)
         # Ids count from the next one, so equal states have events of equal rank.
@@ -346,9 +339,3 @@ cdef object transfer_of(subject):
     if isinstance(subject, LeavingPiece):
         return (<LeavingPiece> subject).answer.data
     return subject
-
-
-cdef inline bint precedes(Key *first, Key *second) noexcept nogil:
-    if first.time_ps != second.time_ps:
-        return first.time_ps < second.time_ps
-    return first.order < second.order

@@ -8,17 +8,13 @@ in flight at the end has the state of what was in flight before, and belongs to 
 from runtime.core.trace import Operand
 from sip_node.chip.fabric.packet cimport FabricTransfer
 from sip_node.kernel.checksums cimport crc32_of
-from sip_node.chip.pe.dma cimport DmaRequest
-from sip_node.chip.op_log cimport OpLog
-from sip_node.compiled.operation cimport Operation
-from sip_node.compiled.pipeline cimport Pipeline, ProductTiles
+from sip_node.compiled.pipeline cimport Pipeline
 from sip_node.compiled.product_walk cimport ProductWalk
 from sip_node.chip.pe.tile_token cimport StepTokens
 from sip_node.chip.pe.operand_tiles cimport StreamedTile
 from sip_node.kernel.tile_data cimport TileData
 from sip_node.chip.pe.tile_dma cimport TileRead
 from sip_node.chip.pe.tile_buffers cimport FreeList
-from sip_node.chip.pe.tile_token cimport OutputTile, TileToken
 
 cdef enum:
     # `Kind` of transfers; see `sip_node.chip.fabric.packet`.

@@ -10,9 +10,7 @@ equal vectors, and the same walk writes the values of a later period back. An ob
 several others refer has the number of its first visit.
 """
 
-from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.kernel.exact cimport NEVER_PS
-from sip_node.kernel.int_array cimport IntArray
 
 
 class NotClosed(Exception):

@@ -1,18 +1,9 @@
 """The state of transfers in flight: their packets, and the accesses to the memories they reach."""
 
-from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
-from sip_node.chip.memory.memory_packets cimport (
-    Answer,
-    MemoryPackets,
-    ReadAccess,
-    Storing,
-    WriteAccess,
-)
-from sip_node.chip.memory.access cimport Access
+from sip_node.chip.memory.memory_packets cimport ReadAccess, WriteAccess
 from sip_node.chip.memory.hbm cimport PseudoChannels, StripedShares
-from sip_node.chip.memory.transaction_queue cimport AccessQueue, MessageQueue, WaitingAccess
-from sip_node.chip.fabric.packet_train cimport PacketTrain, QueueTimes
-from sip_node.compiled.state_walk cimport FREE, TIME, StateWalk
+from sip_node.chip.memory.transaction_queue cimport MessageQueue, WaitingAccess
+from sip_node.compiled.state_walk cimport FREE, TIME
 from sip_node.compiled.state_walk import NotClosed
 
 cdef enum:

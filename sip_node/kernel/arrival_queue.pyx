@@ -3,8 +3,9 @@
 The packets are in a binary heap.
 """
 
-from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.mem cimport PyMem_Free
 
+from runtime.core.compiled.memory_blocks cimport resized
 from sip_node.kernel.exact cimport NEVER_PS
 
 cdef enum:
@@ -79,10 +80,7 @@ cdef class ArrivalQueue:
     cdef int grow(self) except -1:
         """Double the room for packets."""
         cdef unsigned int capacity = 2 * self.capacity if self.capacity else FIRST_CAPACITY
-        cdef void *grown = PyMem_Realloc(self.heap, capacity * sizeof(Arrival))
-        if not grown:
-            raise MemoryError
-        self.heap = <Arrival *> grown
+        self.heap = <Arrival *> resized(self.heap, capacity * sizeof(Arrival))
         self.packets.extend([None] * (capacity - self.capacity))
         self.free_slots.extend(range(self.capacity, capacity))
         self.capacity = capacity

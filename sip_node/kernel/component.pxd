@@ -1,7 +1,7 @@
 """What the calendar calls, and what packets reach, in C: see component.pyx."""
 
 from sip_node.chip.fabric.packet cimport Packet
-from sip_node.compiled.calendar cimport Actor, Calendar, Event
+from sip_node.kernel.calendar cimport Actor, Calendar, Event
 
 
 cdef class Endpoint(Actor):

@@ -2,11 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
-from sip_node.compiled.calendar import ARRIVALS_FIRST
+from sip_node.kernel.calendar import ARRIVALS_FIRST, Calendar
 
 if TYPE_CHECKING:
     from sip_node.chip.fabric.packet import Packet
-    from sip_node.pdes.engine import Engine
 
 
 class Endpoint:
@@ -28,7 +27,7 @@ class Component(Endpoint):
 
     __slots__ = ("engine",)
 
-    def join(self, engine: "Engine") -> None:
+    def join(self, engine: Calendar) -> None:
         """Have events on `engine`."""
         self.engine = engine
 

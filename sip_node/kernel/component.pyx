@@ -1,6 +1,6 @@
 """What the calendar calls, and what packets reach, in C; component.py has what each method does."""
 
-from sip_node.compiled.calendar cimport ARRIVALS_FIRST, NORMAL, Actor, Calendar, Event
+from sip_node.kernel.calendar cimport ARRIVALS_FIRST, NORMAL
 
 
 cdef class Endpoint(Actor):

@@ -1,12 +1,8 @@
 """Insertions of events by texts, in C; events.py has the interpreted version."""
 
 from sip_node.chip.completion cimport Continuation
-from sip_node.compiled.calendar cimport Calendar, Event
+from sip_node.kernel.calendar cimport AFTER_ALL, Calendar, Event
 from sip_node.kernel.component cimport Component
-
-cdef enum:
-    # After SimPy's NORMAL (1).
-    AFTER_ALL = 2
 
 
 cdef inline int resume_at(

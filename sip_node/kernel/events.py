@@ -1,13 +1,9 @@
 """Insertions of events by texts, interpreted; events.pxd has the C version."""
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from sip_node.kernel.component import Component
-    from sip_node.pdes.engine import Engine
-
-_AFTER_ALL = 2
-"""After SimPy's NORMAL (1)."""
+from sip_node.kernel.calendar import AFTER_ALL, Calendar
+from sip_node.kernel.component import Component
 
 
 class Resumable(Protocol):
@@ -18,7 +14,7 @@ class Resumable(Protocol):
         ...
 
 
-def resume_at(engine: "Engine", time_ps: int, continuation: Resumable) -> None:
+def resume_at(engine: Calendar, time_ps: int, continuation: Resumable) -> None:
     """Resume `continuation` with None at a time.
 
     It is for objects of one operation: an actor keeps its number in the calendar to the end.
@@ -26,6 +22,6 @@ def resume_at(engine: "Engine", time_ps: int, continuation: Resumable) -> None:
     engine.at(time_ps, continuation.resume, None)
 
 
-def after_all(component: "Component", time_ps: int, step: int, subject: Any) -> None:
+def after_all(component: Component, time_ps: int, step: int, subject: Any) -> None:
     """Let a component go on with a step at a time, behind all other events of that time."""
-    component.engine.at(time_ps, component.proceed, step, subject, priority=_AFTER_ALL)
+    component.engine.at(time_ps, component.proceed, step, subject, priority=AFTER_ALL)

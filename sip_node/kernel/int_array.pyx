@@ -1,7 +1,9 @@
 """Integers of 64 bits in a growing array, in C. Its version in Python is `int_array.py`."""
 
-from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.mem cimport PyMem_Free
 from libc.string cimport memmove
+
+from runtime.core.compiled.memory_blocks cimport resized
 
 
 cdef class IntArray:
@@ -51,8 +53,6 @@ cdef class IntArray:
 
     cdef int grow(self) except -1:
         cdef Py_ssize_t capacity = 2 * self.capacity + 8
-        cdef void *grown = PyMem_Realloc(self.values, capacity * sizeof(long long))
-        if not grown:
-            raise MemoryError
-        self.values, self.capacity = <long long *> grown, capacity
+        self.values = <long long *> resized(self.values, capacity * sizeof(long long))
+        self.capacity = capacity
         return 0

@@ -4,9 +4,6 @@ A class of the user may derive from a fabric and override a method. Whether it d
 when the outlet is constructed, and its method in Python is called then.
 """
 
-from sip_node.chip.fabric.credited_fabric cimport CreditedFabric
-from sip_node.chip.fabric.hops cimport Hops
-from sip_node.chip.fabric.packet cimport Packet
 
 
 cdef class Outlet:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from sip_node.kernel.arrival_queue import ArrivalQueue
+from sip_node.kernel.calendar import Calendar
 from sip_node.kernel.component import Component
-from sip_node.pdes.engine import Engine
 
 _RECEIVE = 0
 
@@ -19,7 +19,7 @@ class Inbox(Component):
     """
 
     def __init__(
-        self, engine: Engine, receiver: Callable[[Any, int, int], object] | None = None
+        self, engine: Calendar, receiver: Callable[[Any, int, int], object] | None = None
     ) -> None:
         self.join(engine)
         self._receiver = receiver

@@ -4,7 +4,7 @@ cimport cython
 
 from sip_node.chip.completion cimport AnyCompletion, Continuation
 from sip_node.chip.pe.queue_table cimport QueueState, QueueTable, Slot
-from sip_node.compiled.calendar cimport Calendar
+from sip_node.kernel.calendar cimport Calendar
 from sip_node.kernel cimport events
 from sip_node.programs.kept_slots cimport KeptSlots, SlotTargets
 

@@ -3,7 +3,7 @@
 cimport cython
 
 from sip_node.chip.step_rows cimport StepRows
-from sip_node.compiled.calendar cimport Calendar
+from sip_node.kernel.calendar cimport Calendar
 from sip_node.chip.op_log cimport OpLog as LogInC
 
 

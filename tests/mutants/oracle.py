@@ -25,12 +25,12 @@ COVERED = (
     "sip_node/kernel/exact.py",
     *(f"sip_node/chip/pe/{name}.py" for name in ("dma", "read_window")),
     "sip_node/programs/kernel_issue.py",
-    "sip_node/pdes/engine.py",
+    "sip_node/kernel/calendar.py",
 )
 MORE = (
     Mutant(
         name="oracle-newest-call-first",
-        file="sip_node/pdes/engine.py",
+        file="sip_node/kernel/calendar.py",
         old="next(self._eid), (function, args)",
         new="-next(self._eid), (function, args)",
         breaks="Of what happens in the same picosecond, that with the earlier cause comes first.",

@@ -162,13 +162,15 @@ class Run:
         assert self.chip.loads is not None
         self.chip.loads.report()
         servers = (*self.chip.fabric.busiest(), *(pe.tcm.server for pe in self.pes))
+        # All events have run: of the next one, SimPy's queue has the number.
+        self.engine.timeout(0)
         return Outcome(
             records=self.records,
             digest=self.log.digest(self.chip.memories),
             counters=self.chip.counters(),
             servers=[(s.free_ps, s.busy_ps, s.queued_ps, s.nbytes) for s in servers],
             events=self.engine.events,
-            ids=next(self.engine.ids),
+            ids=self.engine._queue[0][2],
             now_ps=self.engine.now_ps,
             ops=self.recorded.rows(OPS),
             loads=self.recorded.rows(LINKS),

@@ -9,7 +9,7 @@ from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.chip.fabric.virtual_channels cimport VirtualNetwork
 from sip_node.chip.fabric.worm cimport Departures, NocClock, PacketPath, Worm
-from sip_node.kernel.component cimport Component, Endpoint
+from sip_node.kernel.component cimport Component
 from sip_node.pdes.sender cimport Sender
 
 cdef int _BEFORE, _BEHIND

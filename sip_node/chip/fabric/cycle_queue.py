@@ -13,7 +13,7 @@ from sip_node.kernel.component import Component
 from sip_node.kernel.linked_list import Linked, LinkedGroup, LinkedList, LinkedMember
 
 if TYPE_CHECKING:
-    from sip_node.pdes.engine import Engine
+    from sip_node.kernel.calendar import Calendar
 
 DORMANT = -1
 """Instead of a cycle: not before a flit, a credit or a channel arrives."""
@@ -81,7 +81,7 @@ class CycleQueue(Component):
 
     __slots__ = ("_active", "_free", "_held", "_latest", "_places", "period_ps")
 
-    def __init__(self, engine: "Engine", period_ps: int) -> None:
+    def __init__(self, engine: "Calendar", period_ps: int) -> None:
         self.join(engine)
         self.period_ps = period_ps
         self._places: list[Any] = [None] * _PLACES

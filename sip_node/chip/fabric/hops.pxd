@@ -1,9 +1,8 @@
 """The traversal of routes in C: see hops.pyx."""
 
-from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
+from sip_node.chip.fabric.packet cimport Packet
 from sip_node.chip.approach cimport Approach, Lookout
-from sip_node.compiled.calendar cimport Actor, Calendar, Event
-from sip_node.chip.fabric.packet_train cimport PacketTrain
+from sip_node.kernel.calendar cimport Actor, Calendar, Event
 from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.kernel.component cimport Endpoint
 

@@ -7,15 +7,14 @@ two mix in one machine. What a packet contains is read once, when it departs (`d
 """
 
 from cpython.list cimport PyList_GET_ITEM
-from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Malloc
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
-from sip_node.chip.approach cimport Approach, Lookout
-from sip_node.compiled.calendar cimport NORMAL, Actor, Calendar, Event
-from sip_node.chip.fabric.packet cimport FabricTransfer, Packet, train_of
-from sip_node.chip.fabric.packet_train cimport FIRST_STAGES, PacketTrain, new_train, wait_behind
+from runtime.core.compiled.memory_blocks cimport resized
+from sip_node.kernel.calendar cimport NORMAL
+from sip_node.chip.fabric.packet cimport train_of
+from sip_node.chip.fabric.packet_train cimport FIRST_STAGES, wait_behind
 from sip_node.compiled.prefetch cimport prefetch
 from sip_node.pdes.sender cimport Sender
-from sip_node.chip.fabric.server cimport FifoServer
 
 
 cdef class Route:
@@ -23,9 +22,7 @@ cdef class Route:
 
     def __cinit__(self, Py_ssize_t length, int target):
         self.length, self.target = length, target
-        self.links = <int *> PyMem_Malloc(max(1, length) * sizeof(int))
-        if not self.links:
-            raise MemoryError
+        self.links = <int *> resized(NULL, length * sizeof(int))
 
     def __dealloc__(self):
         PyMem_Free(self.links)
@@ -104,7 +101,7 @@ cdef class Hops(Actor):
         start_ps = server.serve(head_ps, event.tail_ps + stage.pre_ps, event.nbytes)
         event.step += 1
         if packet.train is not None:
-            # As in `wait_at_link`, without a reference to the train for each packet and link.
+            # As in `at_link`, without a reference to the train for each packet and link.
             if event.step >= packet.train.stages:
                 packet.train.reach(event.step)
             waited_ps = wait_behind(

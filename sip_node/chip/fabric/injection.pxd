@@ -7,7 +7,7 @@ cimport sip_node.chip.fabric.virtual_channels as links
 cimport sip_node.chip.fabric.worm as worms
 from sip_node.chip.fabric.cycle_queue cimport Arbiter, CycleQueue, Requester
 from sip_node.chip.fabric.virtual_channels cimport OutputPort, VirtualChannel, VirtualNetwork
-from sip_node.chip.fabric.worm cimport Departures, NocClock, PacketPath, Worm
+from sip_node.chip.fabric.worm cimport NocClock, Worm
 from sip_node.kernel cimport exact, linked_list as lists
 from sip_node.kernel.component cimport Component
 from sip_node.kernel.linked_list cimport Linked, LinkedList

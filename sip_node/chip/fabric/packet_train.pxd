@@ -42,9 +42,6 @@ cdef class PacketTrain:
     ) except -1
 
 
-cdef PacketTrain new_train(QueueTimes times)
-
-
 cdef inline long long wait_behind(
     long long *own_end_ps, long long head_ps, long long start_ps, long long tail_ps
 ) noexcept:
@@ -53,13 +50,3 @@ cdef inline long long wait_behind(
     cdef long long waited_ps = max(start_ps - own_ps, 0)
     own_end_ps[0] = tail_ps - waited_ps
     return waited_ps
-
-
-cdef inline long long wait_at_link(
-    PacketTrain train, int stage, long long head_ps, long long start_ps, long long tail_ps
-) except -1:
-    """`PacketTrain.at_link` for C classes."""
-    stage += 1
-    if stage >= train.stages:
-        train.reach(stage)
-    return wait_behind(&train.links[stage], head_ps, start_ps, tail_ps)

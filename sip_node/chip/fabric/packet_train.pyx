@@ -4,10 +4,11 @@ Its version in Python, `packet_train.py`, has the rules.
 """
 
 cimport cython
-from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
+from cpython.mem cimport PyMem_Free
 from libc.string cimport memcpy
 
-from sip_node.kernel.int_array cimport IntArray
+from runtime.core.compiled.memory_blocks cimport resized
+
 
 cdef enum:
     MOST_CHANNELS = 64
@@ -57,16 +58,17 @@ cdef class PacketTrain:
     cpdef long long at_link(
         self, int stage, long long head_ps, long long start_ps, long long tail_ps
     ) except -1:
-        return wait_at_link(self, stage, head_ps, start_ps, tail_ps)
+        stage += 1
+        if stage >= self.stages:
+            self.reach(stage)
+        return wait_behind(&self.links[stage], head_ps, start_ps, tail_ps)
 
     cdef int reach(self, int stage) except -1:
         """Make room for a stage."""
         cdef long long *links
         cdef int wanted = max(stage + 1, 2 * self.stages)
         if self.links == self.own_links:
-            links = <long long *> PyMem_Malloc(sizeof(self.own_links))
-            if not links:
-                raise MemoryError
+            links = <long long *> resized(NULL, sizeof(self.own_links))
             memcpy(links, self.own_links, sizeof(self.own_links))
             self.links = links
         self.stages = grown(&self.links, self.stages, wanted)
@@ -106,20 +108,10 @@ cdef class PacketTrain:
         return self.times.at_memory(waited_ps)
 
 
-cdef PacketTrain new_train(QueueTimes times):
-    """A train, of an operation of its own without `times`."""
-    cdef PacketTrain train = PacketTrain.__new__(PacketTrain)
-    train.times = QueueTimes.__new__(QueueTimes) if times is None else times
-    return train
-
-
 cdef int grown(long long **values, int count, int wanted) except -1:
     """Make room for `wanted` values; those behind the first `count` are zero."""
-    cdef void *found = PyMem_Realloc(values[0], wanted * sizeof(long long))
     cdef int index
-    if not found:
-        raise MemoryError
-    values[0] = <long long *> found
+    values[0] = <long long *> resized(values[0], wanted * sizeof(long long))
     for index in range(count, wanted):
         values[0][index] = 0
     return wanted

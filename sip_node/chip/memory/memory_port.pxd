@@ -8,7 +8,7 @@ from sip_node.chip.fabric.packet_train cimport PacketTrain
 from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.chip.memory.access cimport Access, AccessService
 from sip_node.chip.memory.memory_packets cimport TransferStore
-from sip_node.compiled.calendar cimport Calendar
+from sip_node.kernel.calendar cimport Calendar
 from sip_node.kernel.int_array cimport IntArray
 from sip_node.kernel.outlet cimport Outlet
 

@@ -4,8 +4,7 @@ cimport cython
 
 from sip_node.chip.completion cimport AnyCompletion
 from sip_node.chip.fabric cimport packet as packets
-from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
-from sip_node.compiled.calendar cimport Calendar
+from sip_node.kernel.calendar cimport Calendar
 from sip_node.kernel.outlet cimport Outlet
 
 

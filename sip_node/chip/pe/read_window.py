@@ -29,7 +29,7 @@ from sip_node.chip.fabric.server import FifoServer, Server
 from sip_node.kernel import exact
 from sip_node.kernel.component import Component
 from sip_node.kernel.outlet import Outlet
-from sip_node.pdes.engine import Engine
+from sip_node.kernel.calendar import Calendar
 
 _WOKEN = 0
 
@@ -49,7 +49,7 @@ class ReadWindow(Component):
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Calendar,
         fabric: PacketSender,
         node: int,
         places: int,
@@ -131,7 +131,7 @@ class IndexedRead:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Calendar,
         port: Server,
         window: ReadWindow,
         row_ps: int,
@@ -200,7 +200,7 @@ class DataLanding(Component):
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Calendar,
         port: FifoServer,
         fabric: PacketSender,
         node: int,

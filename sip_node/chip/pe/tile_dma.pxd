@@ -7,7 +7,7 @@ from sip_node.chip.pe.dma cimport DmaRequest, PeDma
 from sip_node.chip.pe.operand_tiles cimport Streamed, StreamedTile, TileForm
 from sip_node.chip.pe.tile_buffers cimport FreeList
 from sip_node.chip.pe.tile_token cimport OutputTile, TileStage, TileToken
-from sip_node.compiled.calendar cimport Calendar
+from sip_node.kernel.calendar cimport Calendar
 from sip_node.kernel.tile_data cimport TileData
 
 

@@ -4,7 +4,7 @@ cimport cython
 
 from sip_node.chip.op_log cimport OpLog
 from sip_node.chip.pe.tile_buffers cimport FreeList
-from sip_node.compiled.calendar cimport Calendar
+from sip_node.kernel.calendar cimport Calendar
 from sip_node.kernel.component cimport Component
 from sip_node.kernel.tile_data cimport TileData, TileSums
 

@@ -5,10 +5,14 @@ import simpy
 
 from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.simtime import NEVER_PS
-from sip_node.pdes.engine import ARRIVALS_FIRST, NORMAL, Engine, ReferenceEngine
+from sip_node.kernel.calendar import ARRIVALS_FIRST, NORMAL
+from sip_node.pdes.engine import Engine
+from tests.support.interpreted import interpreted
+
+Interpreted = interpreted("sip_node.kernel.calendar").Calendar
 
 
-@pytest.fixture(params=[Engine, ReferenceEngine] if IS_COMPILED else [Engine])
+@pytest.fixture(params=[Engine, Interpreted] if IS_COMPILED else [Engine])
 def engine(request: pytest.FixtureRequest) -> Engine:
     return request.param()
 

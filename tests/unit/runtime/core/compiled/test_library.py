@@ -16,7 +16,7 @@ def test_all_modules_in_c_come_from_one_library() -> None:
     [library] = path_entries()
     paths = [path.relative_to(ROOT) for path in sources(ROOT) if path.suffix == ".pyx"]
     names = [".".join(path.with_suffix("").parts) for path in paths]
-    assert {"runtime.core.compiled.build", "sip_node.compiled.calendar"} < set(names)
+    assert {"runtime.core.compiled.build", "sip_node.kernel.calendar"} < set(names)
     assert {find_spec(name).origin for name in names} == {library}
 
 

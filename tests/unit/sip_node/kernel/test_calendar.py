@@ -1,4 +1,4 @@
-"""What `tests/unit/sip_node/pdes/test_engine.py` does not reach: the memory of the calendar."""
+"""What `tests/unit/sip_node/pdes/test_engine.py` does not reach: memory, and what is equal in C."""
 
 import gc
 import sys
@@ -8,9 +8,11 @@ import pytest
 
 from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.simtime import NEVER_PS
+from sip_node.kernel import calendar
 from sip_node.pdes.engine import Engine
+from tests.support.interpreted import interpreted
 
-pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="the compiled core does not run")
+compiled = pytest.mark.skipif(not IS_COMPILED, reason="the compiled core does not run")
 
 
 def test_no_object_is_kept_or_lost_by_many_events() -> None:
@@ -59,6 +61,15 @@ def test_the_garbage_collector_sees_what_waits_in_the_calendar() -> None:
     assert reference() is None
 
 
+@compiled
+def test_both_versions_have_the_same_priorities() -> None:
+    names = ("ARRIVALS_FIRST", "NORMAL", "AFTER_ALL")
+    in_python = interpreted("sip_node.kernel.calendar")
+    assert [getattr(calendar, name) for name in names] == [-1, 1, 2]
+    assert [getattr(in_python, name) for name in names] == [-1, 1, 2]
+
+
+@compiled
 def test_a_priority_beyond_the_key_is_refused() -> None:
     with pytest.raises(OverflowError, match="priority 40000"):
         Engine().at(1, print, priority=40_000)

@@ -3,7 +3,11 @@
 Every event has a key (time, priority, id). The id comes from one counter for both queues, so keys
 are unique, and events at equal time and priority run in the order in which they were scheduled.
 Events of the core are in a binary heap of keys; what an event does is a struct in a slot beside it.
-Events of SimPy's classes are in SimPy's own queue.
+An `Actor` is what it calls, with the struct and one Python object, usually a packet. Calls of
+Python functions are events of the same heap. Events of SimPy's classes are in SimPy's own queue.
+
+The interpreter (calendar.py) makes the same insertions in the same order, so every event has the
+same key there, and every tie has the same outcome.
 
     loop:  key  = the first key of SimPy's queue, or the bound of the run
            while the first key of the heap < key:  execute the first event of the heap
@@ -14,34 +18,25 @@ SimPy insert their events.
 """
 
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
-from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.mem cimport PyMem_Free
 from heapq import heappush
 
 from simpy import Environment
 from simpy.core import EmptySchedule, Infinity
 
-from sip_node.chip.completion cimport Continuation
-from sip_node.kernel.exact cimport NEVER_PS, int128
+from runtime.core.compiled.memory_blocks cimport resized
+from sip_node.kernel.exact cimport NEVER_PS
 
 cdef enum:
     # The actor of calls of Python functions: the subject is (function, arguments).
     CALL = 0
+    # The actor of continuations: `act` resumes the subject.
+    RESUME = 1
     FIRST_CAPACITY = 64
     # The priority is in the upper 16 bits of the order, so that one comparison covers it.
     PRIORITY_BIAS = 1 << 15
-    ID_BITS = 48
 
 cdef object environment_step = Environment.step
-
-
-cdef inline int128 place(Key key) noexcept nogil:
-    """The place of an event in the total order, as one number."""
-    return (<int128> key.time_ps << 64) | key.order
-
-
-cdef inline int precedes(Key first, Key second) noexcept nogil:
-    # One comparison and no branch: which of two keys is lower, no processor predicts.
-    return place(first) < place(second)
 
 
 cdef inline unsigned long long order_of(int priority, long long number) noexcept nogil:
@@ -53,17 +48,6 @@ cdef int check_priority(int priority) except -1:
     if not -PRIORITY_BIAS <= priority < PRIORITY_BIAS:
         raise OverflowError(f"priority {priority}: the key of an event holds 16 bits of it")
     return 0
-
-
-cdef class EventIds:
-    """The counter of all events, in place of the `itertools.count` of SimPy."""
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        self.following += 1
-        return self.following - 1
 
 
 cdef class Actor:
@@ -83,25 +67,22 @@ cdef class Resumptions(Actor):
 
 
 cdef class Calendar:
-    """The first base of an engine whose second base is `simpy.Environment`.
-
-    It has the calls of `ReferenceEngine`; a C class inserts its events by `insert`.
-    """
+    """The calls of calendar.py; a C class inserts its events by `insert`."""
 
     def __cinit__(self):
-        self.ids = EventIds()
         self.actors = [None, Resumptions()]
         self.subjects = []
         self.simpy_queue = []
+
+    def __init__(self):
+        # Every calendar is an engine, and so an environment of SimPy.
+        Environment.__init__(self)
+        self.simpy_queue = self._queue
 
     def __dealloc__(self):
         PyMem_Free(self.heap)
         PyMem_Free(self.values)
         PyMem_Free(self.free_slots)
-
-    def share(self, list queue not None):
-        """Merge with `queue`, the private queue of SimPy's environment."""
-        self.simpy_queue = queue
 
     @property
     def _now(self):
@@ -113,7 +94,6 @@ cdef class Calendar:
         self.now_ps = time_ps
 
     def at(self, long long time_ps, function, *args, int priority=NORMAL):
-        """See `ReferenceEngine.at`."""
         cdef Event event
         assert time_ps >= self.now_ps, f"{function} at {time_ps} ps, now is {self.now_ps} ps"
         check_priority(priority)
@@ -121,7 +101,6 @@ cdef class Calendar:
         self.insert(time_ps, priority, event, (function, args))
 
     def schedule(self, event, priority=NORMAL, delay=0):
-        """Schedule an event of SimPy; raises `TypeError` unless the delay is an integer."""
         if not isinstance(delay, int):
             raise TypeError(f"a delay of {delay!r} ps: simulated time is an int of picoseconds")
         check_priority(priority)
@@ -129,7 +108,8 @@ cdef class Calendar:
         time_ps = (<object> self.now_ps) + delay
         if time_ps >= NEVER_PS:
             raise OverflowError(f"an event at {time_ps} ps: a run ends before {NEVER_PS} ps")
-        heappush(self.simpy_queue, (time_ps, priority, next(self.ids), event))
+        heappush(self.simpy_queue, (time_ps, priority, self.following, event))
+        self.following += 1
         self.is_rescheduled = True
 
     def peek(self):
@@ -138,25 +118,22 @@ cdef class Calendar:
         return Infinity if next_ps == NEVER_PS else next_ps
 
     cpdef long long next_ps(self) except -1:
-        """See `ReferenceEngine.next_ps`."""
         cdef long long next_ps = self.heap[0].time_ps if self.size else NEVER_PS
         if PyList_GET_SIZE(self.simpy_queue):
             next_ps = min(next_ps, self.first_of_simpy().time_ps)
         return next_ps
 
     def step(self):
-        """See `ReferenceEngine.step`."""
         if PyList_GET_SIZE(self.simpy_queue) and not (
             self.size and precedes(self.heap[0], self.first_of_simpy())
         ):
-            self.execute_simpy()
+            environment_step(self)
         elif self.size:
             self.execute_first()
         else:
             raise EmptySchedule
 
     def run_before(self, long long bound_ps):
-        """See `ReferenceEngine.run_before`."""
         cdef Key end, bound
         cdef bint simpy_follows
         cdef long long count = 0
@@ -181,7 +158,7 @@ cdef class Calendar:
             else:
                 if not simpy_follows:
                     break
-                self.execute_simpy()
+                environment_step(self)
                 count += 1
         self.events += count
         return count
@@ -204,8 +181,8 @@ cdef class Calendar:
         self.values[slot] = event
         self.subjects[slot] = subject
         key.time_ps, key.slot = time_ps, slot
-        key.order = order_of(priority, self.ids.following)
-        self.ids.following += 1
+        key.order = order_of(priority, self.following)
+        self.following += 1
         # Move the gap at the end of the heap up to the place of the new key.
         child = self.size
         self.size += 1
@@ -284,10 +261,6 @@ cdef class Calendar:
             (<Actor> PyList_GET_ITEM(self.actors, event.actor)).act(event, subject)
         return 0
 
-    cdef int execute_simpy(self) except -1:
-        environment_step(self)
-        return 0
-
     cdef Key first_of_simpy(self) except *:
         """The key of the first event in SimPy's queue, which has one."""
         cdef Key key
@@ -295,10 +268,3 @@ cdef class Calendar:
         key.time_ps, key.slot = entry[0], 0
         key.order = order_of(entry[1], entry[2])
         return key
-
-
-cdef void *resized(void *block, size_t nbytes) except NULL:
-    cdef void *found = PyMem_Realloc(block, nbytes)
-    if not found:
-        raise MemoryError
-    return found
