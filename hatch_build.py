@@ -4,26 +4,29 @@ Without a compiler, or with `KERNBENCH_CORE=python`, the package is installed wi
 its reference in Python runs. The wheel then holds no machine code and fits every platform.
 
 All modules in C are in one shared library, from which `runtime/core/compiled/library.py` imports
-them. A build keeps what it translated and compiled in the cache of the user, named by a hash of all
-that it was made from; so the next build does only what has changed, and one of another checkout
-finds what is equal. One build at a time runs, and the library appears in one step: a process that
-starts meanwhile runs interpreted.
+them. A build keeps what it compiled in the cache of the user, named by a hash of all that it was
+made from; so the next build translates and compiles only what has changed, and one of another
+checkout finds what is equal. One build at a time runs, and the library appears in one step: a
+process that starts meanwhile runs interpreted.
 """
 
 import fcntl
+import gc
 import os
+import re
 import sys
 import tomllib
+from collections import deque
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir, contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from zipfile import ZipFile
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
@@ -47,6 +50,9 @@ TEXT_DIRECTIVES = {**DIRECTIVES, "infer_types": True, "annotation_typing": False
 FLAGS = ["-g0", "-O1"]
 ROOT = Path(__file__).resolve().parent
 FOLDER = ROOT / "runtime" / "core" / "compiled"
+_CIMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+)?cimport[ \t]+(\([^)]*\)|.*)", re.MULTILINE
+)
 UNUSED_S = 30 * 24 * 3600
 """Objects that no build has used for a month are deleted."""
 
@@ -120,51 +126,22 @@ def _no_other_build(cache: Path) -> Generator[None]:
         yield
 
 
-def _forget_failures(translations: Path) -> None:
-    """Delete what Cython has kept of translations that failed: archives without a file."""
-    for path in translations.glob("*.zip"):
-        if not ZipFile(path).namelist():
-            path.unlink()
-
-
 def build() -> Path:
     """Translate, compile and link; returns the library, or raises after deleting an older one."""
-    from Cython.Build import cythonize
     from setuptools import Distribution, Extension
 
     # Relative paths, so that the C files do not depend on where this tree is. The folder is beside
     # the objects: files are moved to them, which works within a file system only.
     cache = cache_folder()
     with _no_other_build(cache), chdir(ROOT), TemporaryDirectory(dir=cache) as folder:
-        found = _sources().modules(ROOT)
-        _forget_failures(cache / "c")
+        found = [str(path.relative_to(ROOT)) for path in _sources().modules(ROOT).values()]
         # The library has an init function for each, which is named by the last part of its name.
-        assert len({path.stem for path in found.values()}) == len(found)
+        assert len({Path(source).stem for source in found}) == len(found)
         # An older library would hide that this build fails.
         for path in (*FOLDER.glob("*.so"), *FOLDER.glob("*.pyd")):
             path.unlink()
-        modules = [
-            module
-            for suffix, directives in ((".pyx", DIRECTIVES), (".py", TEXT_DIRECTIVES))
-            for module in cythonize(
-                [
-                    Extension(name, [str(path.relative_to(ROOT))])
-                    for name, path in found.items()
-                    if path.suffix == suffix
-                ],
-                build_dir=folder,
-                # By hash: in a new folder, no file is up to date by its time.
-                cache=str(cache / "c"),
-                nthreads=os.cpu_count(),
-                compiler_directives=directives,
-                quiet=True,
-            )
-        ]
         # Not the name of a module: `runtime/core/compiled/library.py` imports from it.
-        twins = Extension(
-            "runtime.core.compiled.twins",
-            [source for module in modules for source in module.sources],
-        )
+        twins = Extension("runtime.core.compiled.twins", found)
         command = _linked_modules(cache / "objects")(Distribution({"ext_modules": [twins]}))
         command.build_lib, command.build_temp = str(ROOT), folder
         command.ensure_finalized()
@@ -173,9 +150,10 @@ def build() -> Path:
 
 
 def _linked_modules(objects: Path) -> Any:
-    """The `build_ext` of setuptools for an extension of many modules.
+    """The `build_ext` of setuptools for an extension of many modules of Cython.
 
-    It compiles the sources on all cores, except those that are kept in the folder `objects`.
+    It translates and compiles them on all cores, except those that are kept in the folder
+    `objects`.
     """
     objects.mkdir(exist_ok=True)
     from setuptools import Extension
@@ -183,9 +161,14 @@ def _linked_modules(objects: Path) -> Any:
 
     class LinkedModules(build_ext):
         def build_extension(self, ext: Extension) -> None:
+            kept = self._kept(ext.sources)
+            missing = [source for source, path in kept.items() if not path.exists()]
+            _translate(missing, Path(self.build_temp))
             with ThreadPoolExecutor(os.cpu_count()) as pool:
-                linked = list(pool.map(self._object, ext.sources))
-            used_s = max(path.stat().st_mtime for path in linked)
+                list(pool.map(self._compile, missing, [kept[source] for source in missing]))
+            for path in kept.values():
+                path.touch()
+            used_s = max(path.stat().st_mtime for path in kept.values())
             for path in objects.glob("*.o"):
                 if used_s - path.stat().st_mtime > UNUSED_S:
                     path.unlink()
@@ -194,7 +177,7 @@ def _linked_modules(objects: Path) -> Any:
             made = ROOT / "build" / library.name
             made.parent.mkdir(exist_ok=True)
             self.compiler.link_shared_object(
-                [str(path) for path in linked],
+                [str(path) for path in kept.values()],
                 str(made),
                 libraries=self.get_libraries(ext),
                 build_temp=self.build_temp,
@@ -203,24 +186,154 @@ def _linked_modules(objects: Path) -> Any:
             # In one step: a process that starts meanwhile finds the whole library, or none.
             made.replace(library)
 
-        def _object(self, source: str) -> Path:
-            name = Path(source).stem
-            macros = [("KERNBENCH_SOURCES", f'"{_digest()}"')] if name == "build" else []
-            # Times would not do: a file may be replaced by an older one.
+        def _kept(self, sources: list[str]) -> dict[str, Path]:
+            """By source, its object, which is named by a hash of all that it is made from."""
+            from Cython import __version__
+
             compiler = getattr(self.compiler, "compiler_so", None)
-            made_from = repr((Path(source).read_bytes(), macros, FLAGS, compiler, sys.version))
-            kept = objects / f"{name}-{sha256(made_from.encode()).hexdigest()[:32]}.o"
-            if kept.exists():
-                kept.touch()
-            else:
-                [made] = self.compiler.compile(
-                    [source], self.build_temp, macros, extra_postargs=FLAGS
-                )
-                # In one step: a build that is interrupted leaves no part of an object.
-                Path(made).replace(kept)
+            common = (__version__, DIRECTIVES, TEXT_DIRECTIVES, FLAGS, compiler, sys.version)
+            kept = dict[str, Path]()
+            for source, used in _used(sources).items():
+                # Contents: times would not do, since a file may be replaced by an older one.
+                # Those of Cython itself, with absolute paths, have its version.
+                contents = [
+                    (str(path), path.read_bytes()) for path in used if not path.is_absolute()
+                ]
+                made_from = repr((source, contents, _macros(source), common))
+                name = f"{Path(source).stem}-{sha256(made_from.encode()).hexdigest()[:32]}.o"
+                kept[source] = objects / name
             return kept
 
+        def _compile(self, source: str, kept: Path) -> None:
+            [made] = self.compiler.compile(
+                [str(_translation(source, Path(self.build_temp)))],
+                self.build_temp,
+                _macros(source),
+                extra_postargs=FLAGS,
+            )
+            # In one step: a build that is interrupted leaves no part of an object.
+            Path(made).replace(kept)
+
     return LinkedModules
+
+
+def _used(sources: list[str]) -> dict[str, list[Path]]:
+    """By source, the files from which it is translated: itself and the `.pxd` that it reaches.
+
+    Cython's own search does not see `from package cimport module`.
+    """
+    from Cython import __file__ as cython
+
+    roots = (Path(), Path(cython).parent / "Includes")
+
+    @cache
+    def cimported(path: Path) -> list[Path]:
+        text = path.read_text("utf-8")
+        names = list[str]()
+        for package, listed in _CIMPORT.findall(text.replace("\\\n", " ")):
+            several = re.findall(r"[\w.]+", listed)
+            prefix = f"{package}." if package else ""
+            names += [package, *(prefix + name for name in several)]
+        places = [Path(root, *name.split(".")) for name in names if name for root in roots]
+        own = path.with_suffix(".pxd")
+        found = [
+            own,
+            *(each.with_suffix(".pxd") for each in places),
+            *(each / "__init__.pxd" for each in places),
+        ]
+        return [path for path in found if path.exists()]
+
+    used = dict[str, list[Path]]()
+    for source in sources:
+        reached, waiting = set[Path](), [Path(source)]
+        while waiting:
+            path = waiting.pop()
+            if path not in reached:
+                reached.add(path)
+                waiting += cimported(path)
+        used[source] = sorted(reached)
+    return used
+
+
+def _context(directives: dict[str, Any], used: dict[str, list[Path]]) -> Any:
+    """What Cython knows after it has read each `.pxd` of this tree among the files `used`."""
+    from Cython.Compiler import Errors
+    from Cython.Compiler.Main import Context
+    from Cython.Compiler.Options import CompilationOptions
+
+    options = CompilationOptions(compiler_directives=directives, include_path=["."])
+    context = Context.from_options(options)
+    Errors.open_listing_file(None)
+    for path in sorted({path for paths in used.values() for path in paths}):
+        if path.suffix == ".pxd" and not path.is_absolute():
+            context.find_module(_module(path))
+            if Errors.get_errors_count():
+                raise Errors.CompileError(None, str(path))
+    return context
+
+
+def _translate(sources: list[str], folder: Path) -> None:
+    """Translate `sources` to C in `folder`, on all cores.
+
+    Each `.pxd` is read once, which is most of the work, and each source is translated by a copy of
+    the process that has read them: Cython changes what it has read while it translates. Raises
+    `CompileError` after Cython has printed the reason.
+    """
+    from Cython.Compiler.Errors import CompileError
+
+    failed, running = list[str](), deque[Any]()
+
+    def finish() -> None:
+        running[0].join()
+        if running[0].exitcode:
+            failed.append(running[0].name)
+        running.popleft()
+
+    for suffix, directives in ((".pyx", DIRECTIVES), (".py", TEXT_DIRECTIVES)):
+        used = _used([source for source in sources if source.endswith(suffix)])
+        context = _context(directives, used)
+        for source, paths in used.items():
+            if len(running) == os.cpu_count():
+                finish()
+            arguments = (context, source, paths, _translation(source, folder))
+            running.append(get_context("fork").Process(None, _translate_one, source, arguments))
+            running[-1].start()
+    while running:
+        finish()
+    if failed:
+        raise CompileError(None, ", ".join(failed))
+
+
+def _translate_one(context: Any, source: str, used: list[Path], made: Path) -> None:
+    """Translate `source` in a process of its own, which ends with an error if it is refused."""
+    from Cython.Compiler.Main import compile_single
+
+    # What is collected would be copied from the other process.
+    gc.disable()
+    made.parent.mkdir(parents=True, exist_ok=True)
+    context.options.output_file = str(made)
+    # Inline functions of a `.pxd` become parts of each module that uses it, and of no other.
+    files = {path.absolute() for path in used}
+    context.pxds = {
+        name: pxd
+        for name, pxd in context.pxds.items()
+        if Path(pxd[0].pos[0].filename).absolute() in files
+    }
+    name = _module(Path(source))
+    sys.exit(compile_single(source, context.options, name, context=context).num_errors > 0)
+
+
+def _translation(source: str, folder: Path) -> Path:
+    return (folder / source).with_suffix(".c")
+
+
+def _module(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts)
+
+
+def _macros(source: str) -> list[tuple[str, str]]:
+    """The macros with which C is compiled: the digest is a part of the module `build`."""
+    return [("KERNBENCH_SOURCES", f'"{_digest()}"')] if Path(source).stem == "build" else []
 
 
 def _digest() -> str:

@@ -1,16 +1,17 @@
 """What the build hook needs, and that builds of one tree take turns."""
 
 import fcntl
+import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from zipfile import ZipFile
 
 import pytest
 
 import hatch_build
 from hatch_build import CompiledCore
+from runtime.core.compiled.sources import sources
 
 ROOT = Path(__file__).parents[2]
 
@@ -77,10 +78,58 @@ def test_a_build_without_a_writable_home_keeps_what_it_makes_in_the_tree(
     assert hatch_build.cache_folder() == tmp_path / "tree" / "build" / "core"
 
 
-def test_a_translation_that_failed_is_made_again(tmp_path: Path):
-    # Otherwise the next build finds no C file, and reports that in place of the reason.
-    ZipFile(tmp_path / "failed.zip", "w").close()
-    with ZipFile(tmp_path / "made.zip", "w") as made:
-        made.writestr("made.c", "")
-    hatch_build._forget_failures(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["made.zip"]
+def test_the_build_sees_each_way_to_reach_a_pxd(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """What is edited and not seen would be left out of the next build."""
+    texts = {
+        "part/text.py": "",
+        "part/text.pxd": "from part cimport first, second as other\n"
+        "from part.third cimport (\n    A,\n)\n",
+        "part/first.pxd": "from cpython.bytes cimport PyBytes_Size\n",
+        "part/second.pxd": "cimport part.fourth\n",
+        "part/third.pxd": "cdef class A:\n    pass\n",
+        "part/fourth.pxd": "from libc cimport \\\n    limits\n",
+        "part/apart.pxd": "",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    [used] = hatch_build._used(["part/text.py"]).values()
+    assert [str(path) for path in used if not path.is_absolute()] == [
+        f"part/{name}"
+        for name in ("first.pxd", "fourth.pxd", "second.pxd", "text.pxd", "text.py", "third.pxd")
+    ]
+    assert [path.name for path in used if path.is_absolute()] == [
+        "bytes.pxd",
+        "__init__.pxd",
+        "limits.pxd",
+    ]
+
+
+def test_a_module_is_not_declared_in_its_package():
+    """After `cimport a.b as c` in any module, each one that reads `a` reaches `b` too."""
+    declared = re.compile(r"^\s*cimport\s+\w+\.", re.MULTILINE)
+    found = {
+        path for path in sources(ROOT) if path.suffix != ".py" and declared.search(path.read_text())
+    }
+    assert found == set()
+
+
+def test_what_cython_refuses_is_named_and_the_rest_is_translated(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+):
+    pytest.importorskip("Cython")
+    from Cython.Compiler.Errors import CompileError
+
+    for name, text in {"right": "N = 1", "wrong": "cdef int n = []", "wide": "cdef long n"}.items():
+        (tmp_path / f"{name}.pyx").write_text(f"{text}\n")
+    monkeypatch.chdir(tmp_path)
+    made = tmp_path / "made"
+    with pytest.raises(CompileError, match=r"^wrong\.pyx$"):
+        hatch_build._translate(["right.pyx", "wrong.pyx"], made)
+    assert (made / "right.c").exists()
+    assert "wrong.pyx:1:13" in capfd.readouterr().err
+    (tmp_path / "wide.pxd").write_text("cdef Nothing n\n")
+    with pytest.raises(CompileError, match=r"^wide\.pxd$"):
+        hatch_build._translate(["wide.pyx"], made)
+    assert "wide.pxd:1:5" in capfd.readouterr().err

@@ -2,8 +2,8 @@
 
 cimport cython
 
-cimport sip_node.chip.fabric.packet as packets
-cimport sip_node.chip.fabric.worm as worms
+from sip_node.chip.fabric cimport packet as packets
+from sip_node.chip.fabric cimport worm as worms
 from sip_node.chip.fabric.injection cimport Injection
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.chip.fabric.server cimport FifoServer

@@ -2,7 +2,7 @@
 
 cimport cython
 
-cimport sip_node.chip.fabric.packet as packets
+from sip_node.chip.fabric cimport packet as packets
 from sip_node.chip.fabric.packet cimport FabricTransfer
 from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.kernel.component cimport Component

@@ -2,9 +2,9 @@
 
 cimport cython
 
-cimport sip_node.chip.fabric.cycle_queue as cycles
-cimport sip_node.chip.fabric.virtual_channels as links
-cimport sip_node.chip.fabric.worm as worms
+from sip_node.chip.fabric cimport cycle_queue as cycles
+from sip_node.chip.fabric cimport virtual_channels as links
+from sip_node.chip.fabric cimport worm as worms
 from sip_node.chip.fabric.cycle_queue cimport Arbiter, CycleQueue, Requester
 from sip_node.chip.fabric.virtual_channels cimport OutputPort, VirtualChannel, VirtualNetwork
 from sip_node.chip.fabric.worm cimport NocClock, Worm

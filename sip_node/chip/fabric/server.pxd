@@ -2,7 +2,7 @@
 
 cimport cython
 
-cimport sip_node.kernel.exact as exact
+from sip_node.kernel cimport exact
 from sip_node.chip.time_bins cimport TimeBins
 
 

@@ -2,8 +2,8 @@
 
 cimport cython
 
-cimport sip_node.chip.fabric.cycle_queue as cycles
-cimport sip_node.chip.fabric.worm as worms
+from sip_node.chip.fabric cimport cycle_queue as cycles
+from sip_node.chip.fabric cimport worm as worms
 from sip_node.chip.fabric.cycle_queue cimport CycleQueue, Requester
 from sip_node.chip.fabric.worm cimport FlitCounters, PacketPath, Worm
 from sip_node.kernel cimport linked_list as lists

@@ -2,7 +2,7 @@
 
 cimport cython
 
-cimport sip_node.chip.fabric.packet as packets
+from sip_node.chip.fabric cimport packet as packets
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.chip.fabric.packet_train cimport PacketTrain
 from sip_node.chip.memory.access cimport Access, AccessService

@@ -2,9 +2,9 @@
 
 cimport cython
 
-cimport sip_node.chip.fabric.packet as packets
-cimport sip_node.kernel.checksums as checksums
-cimport sip_node.kernel.records as records
+from sip_node.chip.fabric cimport packet as packets
+from sip_node.kernel cimport checksums
+from sip_node.kernel cimport records
 from sip_node.chip.fabric.egress_stream cimport EgressStream
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.chip.fabric.packet_train cimport PacketTrain, QueueTimes

@@ -2,8 +2,8 @@
 
 cimport cython
 
-cimport sip_node.kernel.checksums as checksums
-cimport sip_node.kernel.records as records
+from sip_node.kernel cimport checksums
+from sip_node.kernel cimport records
 from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.chip.pe.tile_buffers cimport FreeList
 from sip_node.chip.pe.tile_token cimport OutputTile, SerialStage, TileToken

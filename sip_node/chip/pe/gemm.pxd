@@ -2,7 +2,7 @@
 
 cimport cython
 
-cimport sip_node.kernel.records as records
+from sip_node.kernel cimport records
 from sip_node.chip.pe.tile_buffers cimport FreeList
 from sip_node.chip.pe.tile_token cimport OutputTile, SerialStage, StepShape, TileToken
 from sip_node.kernel.tile_data cimport TileData

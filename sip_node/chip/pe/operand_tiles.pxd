@@ -2,7 +2,7 @@
 
 cimport cython
 
-cimport sip_node.kernel.tile_data as tiles
+from sip_node.kernel cimport tile_data as tiles
 from sip_node.kernel.tile_data cimport TileData
 
 

@@ -2,8 +2,8 @@
 
 cimport cython
 
-cimport sip_node.chip.fabric.packet as packets
-cimport sip_node.kernel.exact as exact
+from sip_node.chip.fabric cimport packet as packets
+from sip_node.kernel cimport exact
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.kernel.component cimport Component

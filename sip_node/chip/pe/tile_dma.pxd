@@ -2,7 +2,7 @@
 
 cimport cython
 
-cimport sip_node.kernel.tile_data as tiles
+from sip_node.kernel cimport tile_data as tiles
 from sip_node.chip.pe.dma cimport DmaRequest, PeDma
 from sip_node.chip.pe.operand_tiles cimport Streamed, StreamedTile, TileForm
 from sip_node.chip.pe.tile_buffers cimport FreeList
