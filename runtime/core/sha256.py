@@ -14,7 +14,7 @@ _LITTLE_BYTES = 1 << 20
 
 
 class _Hash(Protocol):
-    def update(self, data: bytes | memoryview, /) -> None: ...
+    def update(self, data: bytes | bytearray | memoryview, /) -> None: ...
     def copy(self) -> Self: ...
     def hexdigest(self) -> str: ...
 
@@ -67,7 +67,7 @@ class RunningSha256:
         self._held = bytearray()
         self._hash: _Hash | None = None
 
-    def update(self, data: bytes | memoryview) -> None:
+    def update(self, data: bytes | bytearray | memoryview) -> None:
         """Append a part."""
         # A state cannot move from one implementation to the other, so little data waits for either.
         if self._hash is None:

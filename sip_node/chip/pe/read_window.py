@@ -27,9 +27,9 @@ from sip_node.chip.fabric.packet import FabricTransfer, Packet, PacketSender
 from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
 from sip_node.chip.fabric.server import FifoServer, Server
 from sip_node.kernel import exact
+from sip_node.kernel.calendar import Calendar
 from sip_node.kernel.component import Component
 from sip_node.kernel.outlet import Outlet
-from sip_node.kernel.calendar import Calendar
 
 _WOKEN = 0
 
