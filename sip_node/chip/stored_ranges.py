@@ -39,8 +39,6 @@ class StoredRanges:
     Kernels store block behind block, so a page has few ranges as a rule.
     """
 
-    __slots__ = ("_last_number", "_last_page", "_numbers", "_pages", "_writers")
-
     def __init__(self) -> None:
         self._pages: dict[int, PageRanges] = {}
         # The page of the last store: rows follow each other.
@@ -120,8 +118,6 @@ class PageRanges:
 
     Ranges of one index in the three arrays belong together. A store costs two binary searches.
     """
-
-    __slots__ = ("starts", "stops", "writers")
 
     def __init__(self) -> None:
         self.starts, self.stops, self.writers = IntArray(), IntArray(), IntArray()

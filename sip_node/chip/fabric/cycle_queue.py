@@ -24,8 +24,6 @@ _PLACES = 256
 class Arbiter(LinkedGroup):
     """A router, or the source of a link: its members are the requests of a cycle."""
 
-    __slots__ = ("queue",)
-
     def __init__(self, queue: "CycleQueue") -> None:
         super().__init__()
         self.queue = queue
@@ -38,8 +36,6 @@ class Arbiter(LinkedGroup):
 
 class Requester(LinkedMember):
     """A channel with a flit that can move, or a head that needs a channel."""
-
-    __slots__ = ("queue",)
 
     queue: "CycleQueue"
 
@@ -68,8 +64,6 @@ class Requester(LinkedMember):
 class Cycle(LinkedList):
     """The requesters of cycle `number`; `following` is another cycle in the same place."""
 
-    __slots__ = ("following", "number")
-
     def __init__(self) -> None:
         super().__init__()
         self.number = DORMANT
@@ -78,8 +72,6 @@ class Cycle(LinkedList):
 
 class CycleQueue(Component):
     """Calls the arbiters of one SIP, once in each cycle with a request to them."""
-
-    __slots__ = ("_active", "_free", "_held", "_latest", "_places", "period_ps")
 
     def __init__(self, engine: "Calendar", period_ps: int) -> None:
         self.join(engine)

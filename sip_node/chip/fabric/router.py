@@ -32,17 +32,6 @@ from sip_node.kernel.linked_list import LinkedList
 class Router(Arbiter):
     """One router: it requests the switch `allocate` cycles after it has given a head a channel."""
 
-    __slots__ = (
-        "_heads",
-        "_inputs",
-        "_requested",
-        "_switched",
-        "allocate",
-        "inputs",
-        "leave",
-        "outputs",
-    )
-
     def __init__(self, queue: CycleQueue, pipeline: Pipeline) -> None:
         super().__init__(queue)
         self.allocate, self.leave = pipeline.allocate, pipeline.leave

@@ -27,23 +27,6 @@ class FifoServer:
     in `_numerator` and `_denominator`.
     """
 
-    __slots__ = (
-        "_bw_gbs",
-        "_denominator",
-        "_numerator",
-        "_served_nbytes",
-        "_served_ps",
-        "bins",
-        "busy_ps",
-        "byte_ps",
-        "free_ps",
-        "is_replaced",
-        "name",
-        "nbytes",
-        "queued_ps",
-        "tail_ps",
-    )
-
     def __init__(self, name: str, bw_gbs: float) -> None:
         self.name, self._bw_gbs = name, bw_gbs
         self.byte_ps = _byte_ps(bw_gbs)
@@ -132,5 +115,3 @@ def _byte_ps(bw_gbs: float) -> Fraction:
 
 class Server(FifoServer):
     """The server that links and memories are built from; a class of `impl:` derives from it."""
-
-    __slots__ = ()

@@ -41,8 +41,6 @@ class OutputPort(FlitCounters):
     cycle, the first in turn so far.
     """
 
-    __slots__ = ("delay", "free_at", "nominee", "number", "pointer")
-
     def __init__(
         self, name: str, index: int, flit_cycles: int, delay: int, clock: NocClock
     ) -> None:
@@ -60,8 +58,6 @@ class InputPort(Linked):
     that requests the switch in the present cycle, the first in turn so far.
     """
 
-    __slots__ = ("index", "next_channels", "next_head", "nominee", "pointer")
-
     def __init__(self, index: int) -> None:
         super().__init__()
         self.index, self.pointer, self.next_head = index, 0, 0
@@ -76,20 +72,6 @@ class VirtualNetwork:
     `space` is the number of flits for which the receiver has room: a packet takes its space with
     its channel. `exit_to` is the fabric, if this is an output that ejects.
     """
-
-    __slots__ = (
-        "_capacity",
-        "_exit_to",
-        "_queue",
-        "_short_of_space",
-        "channels",
-        "first",
-        "index",
-        "is_limited",
-        "port",
-        "space",
-        "waiting",
-    )
 
     def __init__(
         self,
@@ -184,32 +166,6 @@ class VirtualChannel(Requester):
     `routing` cycles, gets the channel `held` of `network`, and sends its flits; then the next one
     begins.
     """
-
-    __slots__ = (
-        "_credit_cycles",
-        "_slots",
-        "_worms",
-        "count",
-        "depth",
-        "following",
-        "free_at",
-        "held",
-        "index",
-        "is_asleep",
-        "last_held",
-        "last_network",
-        "left",
-        "network",
-        "next_slot",
-        "nominee",
-        "number",
-        "oldest",
-        "pointer",
-        "port",
-        "routing",
-        "waiting",
-        "worm",
-    )
 
     following: "VirtualChannel"
     network: VirtualNetwork

@@ -26,8 +26,6 @@ _MANY_SHARES = 4096
 class StripedShares(Shares):
     """Bytes of an access on each channel; `nbytes` are those on the needed ones."""
 
-    __slots__ = ("nbytes",)
-
     def __init__(self, each: Sequence[int]) -> None:
         super().__init__(each)
         self.nbytes = IntArray()
@@ -38,8 +36,6 @@ class StripedShares(Shares):
 
 class Striping:
     """The map of offsets to `count` channels, which is that of all slices of a machine."""
-
-    __slots__ = ("_burst_bytes", "_count", "_kept", "_nbytes", "_offset", "_shares", "period_bytes")
 
     def __init__(self, burst_bytes: int, count: int) -> None:
         self._burst_bytes, self._count = burst_bytes, count

@@ -42,8 +42,6 @@ class MemoryChannels(Protocol):
 class Shares:
     """The shares of an access, one of `each` channel, and the indices of the `needed` channels."""
 
-    __slots__ = ("each", "needed")
-
     def __init__(self, each: Sequence[Any]) -> None:
         self.each, self.needed = each, IntArray()
         for index, share in enumerate(each):
@@ -56,8 +54,6 @@ class AccessChannels:
 
     `start_ps` and `end_ps` are those of the last access that they serve.
     """
-
-    __slots__ = ("channels", "end_ps", "start_ps")
 
     def __init__(self, channels: Sequence[Any]) -> None:
         self.channels = list(channels)
@@ -92,8 +88,6 @@ class AccessChannels:
 
 class ForeignChannels(AccessChannels):
     """The channels of any other class."""
-
-    __slots__ = ("_memory",)
 
     def __init__(self, memory: MemoryChannels) -> None:
         super().__init__(memory.channels)

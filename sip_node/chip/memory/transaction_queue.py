@@ -34,8 +34,6 @@ class MessageQueue:
     `waits` is whether its next packet has a place in the queue; `later` come after that one.
     """
 
-    __slots__ = ("end_ps", "later", "waits")
-
     later: deque[Access] | None
     end_ps: int
     waits: bool
@@ -43,8 +41,6 @@ class MessageQueue:
 
 class WaitingAccess:
     """An access in the queue."""
-
-    __slots__ = ("access", "message", "place_ps", "shares")
 
     access: Access
     message: MessageQueue
@@ -54,18 +50,6 @@ class WaitingAccess:
 
 class AccessQueue(AccessService):
     """The accesses to one memory that wait for its channels."""
-
-    __slots__ = (
-        "_begins",
-        "_begun",
-        "_demand",
-        "_is_dispatching",
-        "_messages",
-        "channels",
-        "is_held",
-        "waiting",
-        "wake_ps",
-    )
 
     def __init__(self, engine: Engine, memory: MemoryChannels) -> None:
         self.join(engine)
