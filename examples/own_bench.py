@@ -59,12 +59,13 @@ def scale_check(rank: int, *, numel: int = 64, factor: float = 0.5) -> BenchOutc
 def scale_sizes(options: StudyOptions, *, largest: int = 1024) -> bool:
     """Simulate several sizes on one SIP and print a line for each."""
     # A simulation in this process; imported here, so that --list does not load a simulator.
-    from sip_node.local_run import simulate
+    from kernbench import simulate
 
-    topology = options.topology.read_text() if options.topology else None
     numel, right = 64, True
     while numel <= largest:
-        run = simulate(lambda rank, n=numel: scale_check(rank, numel=n), 1, topology=topology)
+        run = simulate(
+            lambda rank, n=numel: scale_check(rank, numel=n), 1, topology=options.topology
+        )
         outcome: BenchOutcome = run.returned[0]
         assert outcome.table is not None
         [row] = outcome.table.rows

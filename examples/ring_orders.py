@@ -12,11 +12,10 @@ from collections.abc import Iterator
 
 import yaml
 
-from kernbench import DPPolicy, torch
+from kernbench import DPPolicy, simulate, torch
 from kernbench.benches.collective_perf.cubes import nearest_cubes
 from runtime.core.config_file import default_file
 from runtime.model.topology import parse_topology
-from sip_node.local_run import simulate
 
 SMALL, LARGE = 4096, 262_144
 """Bytes of a rank."""

@@ -10,12 +10,11 @@ cube of 2, 3, 4 and 8 SIPs, without data. Every line has the time of the kernels
 import argparse
 from collections.abc import Iterator, Sequence
 
-from kernbench import DPPolicy, torch
+from kernbench import DPPolicy, simulate, torch
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.tree_all_reduce import TreeAllReduceTimes
 from runtime.core.config_file import default_file, read_text
 from runtime.core.trace import OpRecord
-from sip_node.local_run import simulate
 
 PACKET_BYTES, ITEM_BYTES = 2048, 4
 

@@ -1,4 +1,4 @@
-"""The public interface: `from kernbench import DPPolicy, bench, mock, study, tl, tp, torch`.
+"""The public interface: `from kernbench import bench, simulate, tl, torch` and others.
 
 A name is imported on first use: a process that needs one of them does not load the others. Where
 a `runtime` of the user's hides the package of kernbench, the import fails with the paths of both.
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kernbench.own_runtime import hidden_runtime
 
 if TYPE_CHECKING:
+    from kernbench.simulation import Simulation, simulate
     from kernbench.theory.pe_roofline import PeRoofline
     from runtime import torch, tp
     from runtime.core.bench_registry import (
@@ -29,11 +30,13 @@ __all__ = [
     "Column",
     "DPPolicy",
     "PeRoofline",
+    "Simulation",
     "StudyOptions",
     "Table",
     "TableRow",
     "bench",
     "mock",
+    "simulate",
     "study",
     "tl",
     "torch",
@@ -49,6 +52,8 @@ _MODULES = {
 _OBJECTS = {
     "DPPolicy": "runtime.model.placement",
     "PeRoofline": "kernbench.theory.pe_roofline",
+    "Simulation": "kernbench.simulation",
+    "simulate": "kernbench.simulation",
 }
 _REGISTRY = "runtime.core.bench_registry"
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernbench.probe.cases import Direction, ProbeCase, ProbeCases
+from kernbench.simulation import simulate
 from kernbench.theory.transfers import TransferForm
 from runtime.torch.rank_state import running_rank
-from sip_node.local_run import simulate
 
 SWEEP_BYTES = tuple(1 << power for power in range(12, 21))
 """4 KiB to 1 MiB."""

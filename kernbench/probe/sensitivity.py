@@ -12,11 +12,11 @@ from kernbench.benches.ccl_allreduce import ccl_allreduce
 from kernbench.probe import streams
 from kernbench.probe.cases import ProbeCases
 from kernbench.probe.measure import ProbeTransfer, measure
+from kernbench.simulation import simulate
 from runtime.core.bench_registry import BenchOutcome
 from runtime.core.config_file import default_file, read_text, value_at, with_values
 from runtime.core.simtime import ns_from_ps
 from runtime.model.topology import parse_topology
-from sip_node.local_run import simulate
 
 SIPS = 2
 CASES = ("dma-own", "dma-cube-worst", "dma-sip-1")

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from kernbench import tl, torch
 from kernbench.probe.cases import ProbeCases
 from kernbench.probe.measure import ProbeTransfer, measure
+from kernbench.simulation import simulate
 from kernbench.theory.gemm import GemmNumbers, GemmShape, streamed_bytes
 from kernbench.theory.topology_file import TopologyFile
 from runtime.model.placement import ONE_PE
 from runtime.model.topology import parse_topology
-from sip_node.local_run import simulate
 
 LATENCIES_NS = (0.0, 52.0, 60.0, 100.0, 200.0)
 TILE_BUFFERS = (2, 3, 4, 6, 8)

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from kernbench import DPPolicy, torch
+from kernbench.simulation import Simulation, simulate
 from runtime.core.trace import OpRecord
 from runtime.language.value import Array
-from sip_node.local_run import World, simulate
 
 KERNEL = "kernel all_reduce"
 """Name in the op log of the kernels of an all-reduce."""
@@ -23,7 +23,7 @@ class AllReduceRun(NamedTuple):
     time_ps: int
     skew_ps: int
     wrong: int
-    world: World
+    world: Simulation
 
 
 def run_all_reduce(

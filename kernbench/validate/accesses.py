@@ -8,6 +8,7 @@ import numpy as np
 import yaml
 
 from kernbench import torch
+from kernbench.simulation import simulate
 from kernbench.theory.memory_access import MemoryAccess
 from kernbench.theory.routes import SRAM_GBS, TCM_GBS, RouteEnd
 from kernbench.theory.topology_file import TopologyFile
@@ -22,7 +23,6 @@ from runtime.model.addresses import AddressMap
 from runtime.model.topology import parse_topology
 from runtime.torch.ops import launch_on
 from runtime.torch.rank_state import running_rank
-from sip_node.local_run import simulate
 
 CREDIT_BYTES = 16
 SLOT_BYTES = 8192

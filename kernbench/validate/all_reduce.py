@@ -4,15 +4,15 @@ import numpy as np
 import yaml
 
 from kernbench import DPPolicy, torch
+from kernbench.simulation import Simulation, simulate
 from runtime.core import dtypes
 from runtime.core.config_file import default_file, read_text
-from sip_node.local_run import World, simulate
 
 SIPS = 2
 ELEMENTS = 512
 
 
-def all_reduce(text: str, ccl: str | None = None) -> World:
+def all_reduce(text: str, ccl: str | None = None) -> Simulation:
     """Run it on the topology file `text`; each rank returns the number of its wrong sums.
 
     The elements are different for every rank, cube and index.

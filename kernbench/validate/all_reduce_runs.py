@@ -9,6 +9,7 @@ import numpy as np
 import yaml
 
 from kernbench import DPPolicy, torch
+from kernbench.simulation import Simulation, simulate
 from kernbench.theory.alpha_beta import RingQueue
 from kernbench.theory.kernel_costs import ITEM_BYTES
 from kernbench.theory.routes import TCM_GBS, UCIE_GBS
@@ -18,7 +19,6 @@ from runtime.core import dtypes
 from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import InvariantError, IpcqDeadlock
 from runtime.core.rng import seeded
-from sip_node.local_run import World, simulate
 
 CREDIT_BYTES = RingQueue.credit_bytes
 DIRECT_PORT = "ucie.sip"
@@ -188,7 +188,7 @@ def outcome_of_program(
     return _seen(world)
 
 
-def _seen(world: World) -> AllReduceOutcome:
+def _seen(world: Simulation) -> AllReduceOutcome:
     chips = world.node.chips
     # Kernels only: the commands of the host before and after them are not part of an algorithm.
     kernels = [record for _, record in world.of("pe_cpu.collective", "kernel")]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from kernbench.simulation import simulate
 from kernbench.theory.barriers import BarrierTimes
 from kernbench.theory.launches import PeOfSip
 from kernbench.theory.topology_file import TopologyFile
@@ -10,7 +11,6 @@ from runtime.core import dtypes
 from runtime.language import tl
 from runtime.torch.ops import launch_on
 from runtime.torch.rank_state import running_rank
-from sip_node.local_run import simulate
 
 LATE_ELEMENTS = 65536
 """A vector whose time is longer than that of all signals but the last."""

@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from kernbench.simulation import Simulation
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.all_reduce import SIPS, all_reduce
 from kernbench.validate.check import Check, Relation
 from runtime.model.graph import ChipGraph
 from runtime.model.topology import parse_topology
 from sip_node.chip.chip import Chip
-from sip_node.local_run import World
 
 FORWARDING = {
     "router": "routers and UCIe ports",
@@ -75,7 +75,9 @@ def _forwarded_bytes(flows: dict[int, Flows], graph: ChipGraph) -> Iterator[Chec
         )
 
 
-def _bytes_between_sips(world: World, flows: dict[int, Flows], graph: ChipGraph) -> Iterator[Check]:
+def _bytes_between_sips(
+    world: Simulation, flows: dict[int, Flows], graph: ChipGraph
+) -> Iterator[Check]:
     """The same at the IO NoCs, which also receive from and send to the links between SIPs."""
     crossed = {
         sip: sum(port.nbytes for port in chip.boundary.ports)
@@ -101,7 +103,7 @@ def _bytes_between_sips(world: World, flows: dict[int, Flows], graph: ChipGraph)
         )
 
 
-def _packets(world: World) -> Iterator[Check]:
+def _packets(world: Simulation) -> Iterator[Check]:
     """Packets and bytes at their ends: sent and delivered, counted and logged."""
     chips = world.node.chips.values()
     sent = sum(chip.fabric.sent for chip in chips)
@@ -119,7 +121,7 @@ def _packets(world: World) -> Iterator[Check]:
     yield _exact("f.bytes.dma", dma, "sum of the op log", logged, counted, "B")
 
 
-def _time(world: World) -> Iterator[Check]:
+def _time(world: Simulation) -> Iterator[Check]:
     """The busiest link of each SIP: busy for no more than the time, and for its bytes at least."""
     elapsed_ns = world.node.now_ps / 1000
     for sip, chip in world.node.chips.items():

@@ -1,9 +1,9 @@
 """Group c: kernels that load from one slice, over one link, from own slices, and by distance."""
 
 from kernbench.benches.congestion import TOLERANCE, Measurement, measurements
+from kernbench.simulation import simulate
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import Check, Relation
-from sip_node.local_run import simulate
 
 SIZE, ACCESS = 16384, 4096
 

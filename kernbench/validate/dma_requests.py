@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from kernbench import tl, torch
+from kernbench.simulation import simulate
 from kernbench.theory.dma import DmaTimes
 from kernbench.theory.routes import MESH_GBS, PE_GBS, TCM_GBS, XBAR_GBS
 from kernbench.theory.topology_file import TopologyFile
@@ -12,7 +13,6 @@ from kernbench.validate.transfers import OneSip, dma_records
 from runtime.core.requests import PeDmaMsg
 from runtime.core.trace import Operand, OpRecord
 from runtime.model.placement import ONE_PE
-from sip_node.local_run import simulate
 
 WINDOWS = (1, 3, 16)
 PACKETS = 41

@@ -8,13 +8,13 @@ of a cube is its own mirror image, so do a PE and its mirror image.
 from collections.abc import Callable, Iterator
 
 from kernbench import tl, torch
+from kernbench.simulation import simulate
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import Check
 from runtime.core.dtypes import int8
 from runtime.language.value import Pointer
 from runtime.model.placement import DPPolicy
 from runtime.torch.rank_state import running_rank
-from sip_node.local_run import simulate
 
 PACKETS = 4
 """Per PE."""

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from kernbench import tl, torch
+from kernbench.simulation import simulate
 from kernbench.theory.dma import DmaTimes
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import Check
 from kernbench.validate.dma_requests import with_wide_links
 from runtime.model.placement import ONE_PE
-from sip_node.local_run import simulate
 
 ROWS = 24
 ROW_NS = 500.0

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 
 from kernbench import tl, torch
+from kernbench.simulation import Simulation, simulate
 from kernbench.theory.gemm import GemmShape, streamed_bytes
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.dtypes import DType, float16
 from runtime.core.trace import OpRecord
 from runtime.language.value import Pointer, Ref, Value
 from runtime.model.placement import ONE_PE
-from sip_node.local_run import World, simulate
 
 MIB = 1 << 20
 STAGINGS = {"ref_ref": (False, False), "load_ref": (True, False), "load_load": (True, True)}
@@ -69,7 +69,7 @@ class GemmCase:
 class GemmMeasurement:
     """A product that has been simulated."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Simulation) -> None:
         self._counters = world.done.sips[0].counters
         self._records = [record for record in world.records[0] if record.engine in PIPELINE]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from kernbench.simulation import simulate
 from kernbench.theory.kernel_costs import ITEM_BYTES, KernelCosts
 from kernbench.theory.launches import LaunchTimes
 from kernbench.theory.topology_file import TopologyFile
@@ -12,7 +13,6 @@ from runtime.core.program_grid import ProgramGrid
 from runtime.language import tl
 from runtime.torch.ops import launch_on
 from runtime.torch.rank_state import running_rank
-from sip_node.local_run import simulate
 
 ELEMENTS = 1024
 

@@ -7,6 +7,7 @@ than its bytes take, which delays others; the busy time of links shows it.
 from collections.abc import Mapping
 from re import fullmatch
 
+from kernbench.simulation import Simulation, simulate
 from kernbench.theory.bandwidths import slice_gbs
 from kernbench.theory.routes import MESH_GBS, PE_GBS, TCM_GBS, UCIE_GBS, XBAR_GBS
 from kernbench.theory.servers import Serialiser, transfer_ps
@@ -17,7 +18,6 @@ from runtime.core.requests import PeDmaMsg
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import parse_topology
 from runtime.torch.rank_state import running_rank
-from sip_node.local_run import World, simulate
 
 SIPS = 3
 PACKETS = 4
@@ -77,7 +77,7 @@ def _addresses(file: TopologyFile, sips: int) -> AddressMap:
     return AddressMap(parse_topology(file.text, "topology", sips))
 
 
-def _run(file: TopologyFile, sips: int, requests: Mapping[int, PeDmaMsg]) -> World:
+def _run(file: TopologyFile, sips: int, requests: Mapping[int, PeDmaMsg]) -> Simulation:
     """One request of each of some SIPs, all at the same time."""
 
     def program(rank: int) -> None:
@@ -88,7 +88,7 @@ def _run(file: TopologyFile, sips: int, requests: Mapping[int, PeDmaMsg]) -> Wor
     return simulate(program, sips, topology=file.text, data=False, remote_dma=True)
 
 
-def _held_ps(world: World, *patterns: str) -> int:
+def _held_ps(world: Simulation, *patterns: str) -> int:
     """The busy time of the links of SIP 0 whose names match a pattern."""
     links = world.node.chips[0].fabric.busiest()
     return sum(

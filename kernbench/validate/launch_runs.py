@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from kernbench.simulation import simulate
 from kernbench.theory.launches import PeOfSip
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import Check
@@ -12,7 +13,6 @@ from runtime.core.trace import OpRecord
 from runtime.language import tl
 from runtime.torch.ops import launch_on
 from runtime.torch.rank_state import running_rank
-from sip_node.local_run import simulate
 
 ELEMENTS = 1024
 """Elements of the operand of the kernel."""

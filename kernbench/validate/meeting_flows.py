@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kernbench.simulation import simulate
 from kernbench.theory.fifo import FlowArrivals, last_ends_ps
 from kernbench.theory.floor_plan import FloorPlan
 from kernbench.theory.route_times import RouteTimes
@@ -23,7 +24,6 @@ from runtime.core.requests import PeDmaMsg
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import parse_topology
 from runtime.torch.rank_state import running_rank
-from sip_node.local_run import simulate
 
 FORMULA = "in order of arrival, one packet at a time"
 SIPS = 4

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from kernbench import tl, torch
+from kernbench.simulation import simulate
 from kernbench.theory.bandwidths import channel_gbs
 from kernbench.theory.memory_turns import OWNER, MemoryTurns
 from kernbench.theory.servers import transfer_ps
@@ -13,7 +14,6 @@ from runtime.core import dtypes
 from runtime.core.trace import OpRecord
 from runtime.language.value import Pointer
 from runtime.model.placement import ONE_PE
-from sip_node.local_run import simulate
 
 ROW_BYTES, ROWS = 128, 32
 """A packet of 4 KiB holds 32 rows of 128 B."""

@@ -1,6 +1,7 @@
 """Group m: a send and a receive between two SIPs, each posted before the other."""
 
 from kernbench import torch
+from kernbench.simulation import simulate
 from kernbench.theory.messages import MessageTimes
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import Check
@@ -9,7 +10,6 @@ from runtime.core.config_file import default_file
 from runtime.core.rng import seeded
 from runtime.core.trace import OpRecord
 from runtime.model.placement import ONE_PE
-from sip_node.local_run import simulate
 
 TOPOLOGIES = 3
 """Random topologies beside that of the user."""

@@ -9,6 +9,7 @@ from itertools import groupby, zip_longest
 import numpy as np
 
 from kernbench import torch
+from kernbench.simulation import Simulation, simulate
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import Check, Relation
 from kernbench.validate.numbers import NumericCase, cases, ulp
@@ -17,7 +18,6 @@ from runtime.language import mock
 from runtime.language.value import Array
 from runtime.model.placement import ONE_PE
 from runtime.model.topology import parse_topology
-from sip_node.local_run import World, simulate
 
 TWICE_ROUNDED = 0.01
 """Excess of the error of a 16-bit result over one rounding: it is rounded to f32 first."""
@@ -99,10 +99,10 @@ def _mocked(
     )
 
 
-def _untimed(file: TopologyFile, everything: Sequence[NumericCase], world: World) -> Check:
+def _untimed(file: TopologyFile, everything: Sequence[NumericCase], world: Simulation) -> Check:
     """Engine, operation, start and end of all records: the same with data and without."""
 
-    def entries(of: World) -> list[tuple[str, str, int, int]]:
+    def entries(of: Simulation) -> list[tuple[str, str, int, int]]:
         return [
             (record.engine, record.name, record.start_ps, record.end_ps) for record in of.records[0]
         ]
@@ -119,7 +119,7 @@ def _untimed(file: TopologyFile, everything: Sequence[NumericCase], world: World
     )
 
 
-def _simulated(file: TopologyFile, everything: Sequence[NumericCase], *, data: bool) -> World:
+def _simulated(file: TopologyFile, everything: Sequence[NumericCase], *, data: bool) -> Simulation:
     """Each case as one launch on PE 0; the rank returns the results, flattened."""
 
     def program(_rank: int) -> list[Array]:

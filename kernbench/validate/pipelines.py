@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kernbench import tl, torch
+from kernbench.simulation import simulate
 from kernbench.theory.gemm import GemmNumbers, GemmShape, step_ps
 from kernbench.theory.kernel_costs import KernelCosts
 from kernbench.theory.tile_pipeline import PipelineTimes, StagedGemm, staged_times
@@ -16,7 +17,6 @@ from runtime.language.value import Pointer
 from runtime.model.placement import ONE_PE
 from runtime.torch.ops import launch_on
 from runtime.torch.rank_state import running_rank
-from sip_node.local_run import simulate
 
 CASES = 12
 STREAMED_SIDE = 8

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from kernbench import tl, torch
+from kernbench.simulation import Simulation, simulate
 from kernbench.theory.kernel_costs import KernelCosts
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.accesses import SLOT_BYTES, joined
@@ -12,7 +13,6 @@ from kernbench.validate.check import Check
 from runtime.core.dtypes import int8
 from runtime.language.value import Value
 from runtime.torch.ops import launch_on
-from sip_node.local_run import World, simulate
 
 MIDDLE, NEIGHBOURS = 4, {"E": 5, "N": 1, "S": 7, "W": 3}
 """Cubes of a mesh of 3 x 3."""
@@ -134,7 +134,7 @@ def _idle() -> None:
 
 def _simulated(
     file: TopologyFile, kernel: Callable[[], None], cubes: Sequence[int], *, data: bool = False
-) -> World:
+) -> Simulation:
     """A run of a kernel on PE 0 of some cubes."""
 
     def program(_rank: int) -> None:

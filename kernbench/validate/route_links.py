@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise, permutations
 from typing import Any
 
+from kernbench.simulation import Simulation, simulate
 from kernbench.theory.floor_plan import FloorPlan
 from kernbench.theory.route_times import RouteTimes
 from kernbench.theory.routes import TO_NEXT_SIP
@@ -20,7 +21,6 @@ from runtime.core.requests import PeDmaMsg
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import parse_topology
 from runtime.torch.rank_state import running_rank
-from sip_node.local_run import World, simulate
 
 ONE_CUBE = {"sip.cube_mesh": {"w": 1, "h": 1}}
 CREDITS = {"noc.flow_control": "credits"}
@@ -223,7 +223,7 @@ def _shared(file: TopologyFile, mode: str) -> Check:
     )
 
 
-def _posted(world: World, sip: int, neighbour: int) -> list[tuple[int, int, int]]:
+def _posted(world: Simulation, sip: int, neighbour: int) -> list[tuple[int, int, int]]:
     """(start, end, slice) of the WRITE packets on the link from a SIP to a neighbour."""
     return [
         (record.start_ps, record.end_ps, record.address >> 32)
@@ -232,7 +232,7 @@ def _posted(world: World, sip: int, neighbour: int) -> list[tuple[int, int, int]
     ]
 
 
-def _written(file: TopologyFile, sips: int, writes: list[Write]) -> World:
+def _written(file: TopologyFile, sips: int, writes: list[Write]) -> Simulation:
     """A run in which PEs write packets to slices, all at once."""
     size = file["packet_bytes"]
     addresses = AddressMap(parse_topology(file.text, "topology", sips))

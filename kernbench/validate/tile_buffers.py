@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from kernbench import tl, torch
+from kernbench.simulation import simulate
 from kernbench.theory.gemm import GemmNumbers, GemmShape
 from kernbench.theory.memory_access import MemoryAccess
 from kernbench.theory.tile_buffers import TileBufferTimes
@@ -11,7 +12,6 @@ from kernbench.validate.check import Check
 from kernbench.validate.gemm_runs import GemmCase, measure
 from runtime.language.context import PendingResult
 from runtime.language.value import Pointer
-from sip_node.local_run import simulate
 
 BUFFERS = (1, 2, 3, 4)
 STEPS = 26

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from kernbench.simulation import Simulation, simulate
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.requests import PeDmaMsg, Request
 from runtime.core.simtime import NEVER_PS
@@ -17,7 +18,6 @@ from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.registry import components
 from sip_node.chip.send_bounds import SendBounds
-from sip_node.local_run import World, simulate
 from sip_node.pdes.engine import Engine
 
 FLOW_BYTES = 1 << 18
@@ -41,7 +41,7 @@ class OneSip:
         """PE `(cube, pe)` writes to the TCM of PE `owner` of its cube."""
         return PeDmaMsg(*pe, "write", self.addresses.pe_tcm_addr(0, pe[0], owner, 0), nbytes)
 
-    def run(self, requests: Iterable[Request]) -> World:
+    def run(self, requests: Iterable[Request]) -> Simulation:
         """Run requests that are submitted together, until all are complete."""
 
         def program(_rank: int) -> None:
@@ -65,7 +65,7 @@ class OneSip:
         return (twice_bytes - once_bytes) * 1000 / (self.span_ps(twice) - self.span_ps(once))
 
 
-def dma_records(world: World) -> list[OpRecord]:
+def dma_records(world: Simulation) -> list[OpRecord]:
     """The records of all DMAs of a run."""
     return [record for _, record in world.of("pe_dma")]
 

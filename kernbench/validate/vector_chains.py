@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from kernbench.simulation import simulate
 from kernbench.theory.commands import FixedTimes
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.vector_chains import ChainTimes, PassWork
@@ -22,7 +23,6 @@ from runtime.language import tl
 from runtime.language.context import running_kernel
 from runtime.language.value import Value
 from runtime.torch.ops import launch_on
-from sip_node.local_run import simulate
 
 ROWS = 6
 Shape = tuple[int, ...]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
+from kernbench.simulation import simulate
 from kernbench.theory.gemm import GemmNumbers
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.vector_engine import Elements, VectorEngine
@@ -19,7 +20,6 @@ from runtime.core.trace import OpRecord
 from runtime.language import tl
 from runtime.language.value import Value
 from runtime.torch.ops import launch_on
-from sip_node.local_run import simulate
 
 M, K, N = 32, 64, 32
 LANES = 128

@@ -10,6 +10,7 @@ from itertools import islice, repeat
 from math import prod
 from typing import Any
 
+from kernbench.simulation import simulate
 from kernbench.theory.commands import FixedTimes
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.vector_engine import REDUCTIONS, Elements, VectorEngine
@@ -19,7 +20,6 @@ from runtime.core.dtypes import DType, boolean, float16, float32, float64, int8,
 from runtime.core.rng import seeded
 from runtime.language.context import running_kernel
 from runtime.torch.ops import launch_on
-from sip_node.local_run import simulate
 
 UNARY = (
     *("abs", "relu", "floor", "ceil", "round", "exp", "exp2", "log", "log2", "sqrt", "rsqrt"),

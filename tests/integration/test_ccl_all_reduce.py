@@ -15,7 +15,7 @@ from runtime.core.config_file import default_file
 from runtime.core.dtypes import ALL, DType, boolean, float16, float32, int32
 from runtime.model.placement import ONE_PE
 from tests.support.topologies import variant_text
-from tests.support.world import World, simulate
+from tests.support.world import Simulation, simulate
 
 dist = torch.distributed
 ONE_PE_A_CUBE = {"cube__pe_layout__pe_per_corner": 1, "cube__pe_layout__corners": ["NW"]}
@@ -46,7 +46,7 @@ def all_reduced(
     topology: str,
     dp: DPPolicy = ONE_PE,
     files: str | None = None,
-) -> World:
+) -> Simulation:
     """A run in which every rank reduces its `contribution` and returns the result."""
 
     def program(rank: int) -> np.ndarray:
@@ -58,13 +58,13 @@ def all_reduced(
     return simulate(program, sips, topology=topology, ccl=files)
 
 
-def assert_ring_sum(world: World, shape: tuple[int, ...], dtype: DType = float32) -> None:
+def assert_ring_sum(world: Simulation, shape: tuple[int, ...], dtype: DType = float32) -> None:
     expected = sum(contribution(rank, shape, dtype) for rank in world.returned)
     for values in world.returned.values():
         np.testing.assert_array_equal(values, expected)
 
 
-def assert_intercube_sum(world: World, shape: tuple[int, ...], dtype: DType = float32) -> None:
+def assert_intercube_sum(world: Simulation, shape: tuple[int, ...], dtype: DType = float32) -> None:
     """A row a cube: every row of every rank is the sum of all rows of all ranks."""
     expected = sum(
         contribution(rank, shape, dtype).sum(axis=0, dtype=dtype.numpy) for rank in world.returned

@@ -29,7 +29,7 @@ from tests.support.collectives import (
 from tests.support.groups import FOUR_PES
 from tests.support.reductions import reduced
 from tests.support.topologies import variant_text
-from tests.support.world import World, simulate
+from tests.support.world import Simulation, simulate
 
 dist = torch.distributed
 ReduceOp = dist.ReduceOp
@@ -355,7 +355,7 @@ def test_a_run_without_data_takes_the_same_time() -> None:
     }
 
 
-def _run_all(*, data: bool) -> World:
+def _run_all(*, data: bool) -> Simulation:
     return simulate(in_group(all_of_them(range(2), 20)), 2, topology=LONE_PE, data=data)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from runtime import torch
 from tests.support.topologies import variant_text
-from tests.support.world import World, simulate
+from tests.support.world import Simulation, simulate
 
 dist = torch.distributed
 SIPS, SNAKE = 6, (0, 1, 2, 5, 4, 3)
@@ -23,7 +23,7 @@ MESH = variant_text(
 )
 
 
-def run(program: Any) -> World:
+def run(program: Any) -> Simulation:
     def whole(rank: int) -> Any:
         dist.init_process_group("ahbm", algorithm="ring")
         return program(rank)

@@ -8,7 +8,7 @@ from runtime.torch.ops import launch_on
 from runtime.wire.environment import CCL_TRACE, ccl_trace_requested
 from tests.support.joined import ccl_text, message
 from tests.support.topologies import variant_text
-from tests.support.world import World, simulate
+from tests.support.world import Simulation, simulate
 
 TOPOLOGY = variant_text(
     sip__cube_mesh={"w": 1, "h": 1},
@@ -17,7 +17,7 @@ TOPOLOGY = variant_text(
 )
 
 
-def three_slots() -> World:
+def three_slots() -> Simulation:
     """160 bytes through a ring of two slots of 64, from PE 0 to PE 1."""
 
     def kernel() -> None:
@@ -39,13 +39,13 @@ def three_slots() -> World:
 
 
 @pytest.fixture
-def traced(monkeypatch: pytest.MonkeyPatch) -> World:
+def traced(monkeypatch: pytest.MonkeyPatch) -> Simulation:
     monkeypatch.setenv(CCL_TRACE, "1")
     return three_slots()
 
 
 def test_every_slot_sent_and_received_is_reported_with_kernel_peer_and_address(
-    traced: World,
+    traced: Simulation,
 ) -> None:
     # Below the 4 MiB of the scheduler and the 3 x 1 MiB of scratch of a TCM of 16 MiB: one
     # ring of 2 slots of 64 B.
@@ -67,7 +67,7 @@ def test_every_slot_sent_and_received_is_reported_with_kernel_peer_and_address(
     ]
 
 
-def test_the_times_are_those_of_the_op_log_in_order(traced: World) -> None:
+def test_the_times_are_those_of_the_op_log_in_order(traced: Simulation) -> None:
     records = [record for _, record in traced.of("pe_dma", "ipcq_")]
     assert [each.time_ps for each in traced.transfers] == [record.end_ps for record in records]
     assert [f"ipcq_{each.operation}" for each in traced.transfers] == [
@@ -76,7 +76,7 @@ def test_the_times_are_those_of_the_op_log_in_order(traced: World) -> None:
 
 
 def test_each_line_is_printed_with_the_sip_in_front(
-    traced: World, capsys: pytest.CaptureFixture[str]
+    traced: Simulation, capsys: pytest.CaptureFixture[str]
 ) -> None:
     three_slots()
     assert capsys.readouterr().err.splitlines() == [f"[sip 0] {each}" for each in traced.transfers]
@@ -94,7 +94,7 @@ def test_nothing_is_traced_without_the_variable(
 
 
 def test_the_trace_changes_nothing_in_the_run(
-    traced: World, monkeypatch: pytest.MonkeyPatch
+    traced: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(CCL_TRACE)
     assert three_slots().digests == traced.digests

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from kernbench.simulation import simulate
 from runtime import tl, torch
 from runtime.language.value import Pointer
-from sip_node.local_run import simulate
 
 GIB = 1 << 30
 

@@ -21,7 +21,7 @@ from sip_node.chip.pe.ipcq import PeIpcq
 from sip_node.pdes.engine import Engine
 from tests.support.joined import ccl_text, message
 from tests.support.topologies import variant_text
-from tests.support.world import World, simulate
+from tests.support.world import Simulation, simulate
 
 TOPOLOGY = variant_text(
     sip__cube_mesh={"w": 1, "h": 1},
@@ -32,7 +32,7 @@ SOURCE, TARGET = (0, 0), (0, 1)
 PAIR = "tests.support.joined.pair_0_0_0_1"
 
 
-def converse(source: Callable[[], Any], target: Callable[[], Any], **queue: object) -> World:
+def converse(source: Callable[[], Any], target: Callable[[], Any], **queue: object) -> Simulation:
     """Run two kernels on PE 0 and PE 1 of a cube: E of the first is joined to W of the second."""
 
     def kernel() -> None:
@@ -65,11 +65,11 @@ def receive(count: int, nbytes: int, delay: int = 0) -> Callable[[], None]:
     return kernel
 
 
-def sends(world: World) -> list[Any]:
+def sends(world: Simulation) -> list[Any]:
     return [record for _, record in world.of("pe_dma", "ipcq_send")]
 
 
-def receives(world: World) -> list[Any]:
+def receives(world: Simulation) -> list[Any]:
     return [record for _, record in world.of("pe_dma", "ipcq_recv")]
 
 

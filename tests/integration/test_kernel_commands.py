@@ -19,7 +19,7 @@ from runtime.model.topology import parse_topology
 from runtime.torch.ops import launch_on
 from runtime.torch.rank_state import running_rank
 from tests.support.topologies import variant_text
-from tests.support.world import World, simulate
+from tests.support.world import Simulation, simulate
 
 TEXT = variant_text(
     sip__cube_mesh={"w": 1, "h": 1},
@@ -42,7 +42,7 @@ def run(
     *,
     data: bool = True,
     verified: bool = True,
-) -> tuple[World, np.ndarray]:
+) -> tuple[Simulation, np.ndarray]:
     """The tensor after `kernel(pointer)` on PE 0; the op log must replay to the same memories."""
 
     def program(rank: int) -> np.ndarray:
@@ -60,7 +60,7 @@ def run(
     return world, world.returned[0]
 
 
-def only(world: World, engine: str, name: str) -> OpRecord:
+def only(world: Simulation, engine: str, name: str) -> OpRecord:
     [(_, record)] = world.of(engine, name)
     return record
 

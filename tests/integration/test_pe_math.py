@@ -5,17 +5,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kernbench.simulation import Simulation, simulate
 from runtime import tl, torch
 from runtime.core.trace import Operand, OpRecord
 from runtime.language.passes import passes
-from sip_node.local_run import World, simulate
 from tests.support.products import ONE_PE
 from tests.support.topologies import variant_text
 
 FILL, PORT_GBS = 4, 512
 
 
-def launched(kernel: Any, *arrays: np.ndarray, **changes: Any) -> World:
+def launched(kernel: Any, *arrays: np.ndarray, **changes: Any) -> Simulation:
     def program(_rank: int) -> None:
         torch.launch("math", kernel, *(torch.from_numpy(array) for array in arrays))
         torch.ahbm.synchronize()
@@ -27,7 +27,7 @@ def nothing(at: tl.Pointer) -> None:
     pass
 
 
-def only(world: World) -> OpRecord:
+def only(world: Simulation) -> OpRecord:
     [(_, record)] = world.of("pe_math")
     return record
 

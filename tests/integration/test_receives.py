@@ -16,7 +16,7 @@ from runtime.model.topology import Topology, parse_topology
 from runtime.torch.ops import launch_on
 from tests.support.joined import ccl_text
 from tests.support.topologies import variant_text
-from tests.support.world import World, simulate
+from tests.support.world import Simulation, simulate
 
 TOPOLOGY = variant_text(sip__cube_mesh={"w": 1, "h": 1}, cube__pe_layout__pe_per_corner=1)
 CENTRE, WEST, EAST, NORTH = (0, 0), (0, 1), (0, 2), (0, 3)
@@ -50,7 +50,7 @@ def converse(
     *,
     data: bool = True,
     **queue: object,
-) -> World:
+) -> Simulation:
     """Run one kernel on each PE of the star, each with a pointer to `ELEMENTS`; return the
     elements.
 
@@ -109,7 +109,7 @@ def busy(operations: int) -> None:
             tl.zeros(64_000, tl.int8)
 
 
-def records(world: World, name: str) -> list[OpRecord]:
+def records(world: Simulation, name: str) -> list[OpRecord]:
     return [record for _, record in world.of("pe_dma", name)]
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from kernbench.simulation import Simulation, simulate
 from runtime import DPPolicy, tl, torch
-from sip_node.local_run import World, simulate
 from tests.support.topologies import variant_text
 
 dist = torch.distributed
@@ -36,7 +36,7 @@ def program(calls: int) -> Callable[[int], None]:
     return main
 
 
-def garbage_of(calls: int) -> tuple[int, World]:
+def garbage_of(calls: int) -> tuple[int, Simulation]:
     """The number of objects that only the collector finds after a run with this number of calls."""
     gc.collect()
     gc.disable()

@@ -13,7 +13,7 @@ from runtime.core import dtypes
 from runtime.torch.ops import launch_on
 from tests.support.joined import ccl_text, message
 from tests.support.topologies import variant_text
-from tests.support.world import World, simulate
+from tests.support.world import Simulation, simulate
 
 LONE_CUBE: dict[str, Any] = {"sip__cube_mesh": {"w": 1, "h": 1}}
 SLOT_BYTES, SLOTS_OF_MESSAGE = 4096, 48
@@ -52,7 +52,7 @@ def rates(flows: Sequence[Flow], n_slots: int, flow_control: str = "unlimited") 
     return [_rate(world, flow, n_slots) for flow in flows]
 
 
-def _rate(world: World, flow: Flow, n_slots: int) -> float:
+def _rate(world: Simulation, flow: Flow, n_slots: int) -> float:
     """The steady rate: the whole fillings of the ring in the second half of the message."""
     arrivals = sorted(
         record.end_ps

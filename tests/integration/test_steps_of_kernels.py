@@ -13,7 +13,7 @@ from runtime.model.topology import parse_topology
 from tests.support.joined import ccl_text, message
 from tests.support.recorded_programs import RecordedProgram, Row, programs_of
 from tests.support.topologies import variant_text
-from tests.support.world import World, simulate
+from tests.support.world import Simulation, simulate
 
 TOPOLOGY = variant_text(
     sip__cube_mesh={"w": 1, "h": 1},
@@ -29,7 +29,7 @@ HERE = "tests/integration/test_steps_of_kernels.py"
 
 def recorded(
     kernel: Callable[..., None], *, pes: int = 1, queues: dict[str, Any] | None = None
-) -> World:
+) -> Simulation:
     """Run a kernel on PEs of one cube, with a tensor of 4,096 elements."""
 
     def program(rank: int) -> None:
@@ -44,12 +44,12 @@ def recorded(
     return simulate(program, 1, topology=TOPOLOGY, ccl=ccl, record=True)
 
 
-def kernels(world: World) -> list[RecordedProgram]:
+def kernels(world: Simulation) -> list[RecordedProgram]:
     """The kernels by PE."""
     return [each for each in programs_of(world, 0) if each.program["thread"] == "kernels"]
 
 
-def released(world: World, step: Row) -> tuple[str, str, int]:
+def released(world: Simulation, step: Row) -> tuple[str, str, int]:
     """Engine, name and end of the operation that released a step."""
     record = world.records[0][step["released_by"]]
     return record.engine, record.name, record.end_ps
@@ -110,7 +110,7 @@ def test_a_wait_for_an_operation_in_flight_names_what_it_waits_for() -> None:
     assert world.records[0][steps[3]["released_by"]].end_ps == steps[3]["end_ps"]
 
 
-def conversation(delay: int, slots: int) -> tuple[World, list[RecordedProgram]]:
+def conversation(delay: int, slots: int) -> tuple[Simulation, list[RecordedProgram]]:
     """PE 0 sends four slots to PE 1, which first computes `delay` additions."""
 
     def kernel(x: tl.Pointer) -> None:

@@ -10,7 +10,7 @@ from runtime.core.simtime import serialisation_ps
 from runtime.model.topology import parse_topology
 from tests.support.recorded_programs import RecordedProgram, Row, programs_of, rows_of
 from tests.support.topologies import variant_text
-from tests.support.world import World, simulate
+from tests.support.world import Simulation, simulate
 
 TOPOLOGY = variant_text(
     sip__cube_mesh={"w": 1, "h": 1},
@@ -26,7 +26,9 @@ def kernel(x: tl.Pointer) -> None:
     tl.store(x, tl.load(x, 8) + 1)
 
 
-def recorded(main: Callable[[torch.Tensor], object]) -> tuple[World, RecordedProgram, list[Row]]:
+def recorded(
+    main: Callable[[torch.Tensor], object],
+) -> tuple[Simulation, RecordedProgram, list[Row]]:
     """Run `main(x)` on a SIP of one PE: the world, its rank program, its commands by number."""
 
     def program(rank: int) -> None:
@@ -124,7 +126,7 @@ def test_kernels_name_the_command_that_launched_them() -> None:
     assert {each.program["line"] for each in kernels(world)} == {line(main, 1), line(main, 2)}
 
 
-def kernels(world: World) -> list[RecordedProgram]:
+def kernels(world: Simulation) -> list[RecordedProgram]:
     """The kernels in the order of their starts."""
     return [each for each in programs_of(world, 0) if each.program["thread"] == "kernels"]
 

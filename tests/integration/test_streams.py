@@ -21,7 +21,7 @@ from sip_node.chip.command_bounds import CommandBounds
 from sip_node.chip.send_bounds import SendBounds
 from tests.support.lps import reports_of
 from tests.support.topologies import variant_text
-from tests.support.world import World, simulate
+from tests.support.world import Simulation, simulate
 
 dist = torch.distributed
 TOPOLOGY = variant_text(
@@ -34,7 +34,7 @@ COUNT = 1024
 """Elements of a tensor, which two PEs hold."""
 
 
-def run(program: Callable[[int], Any], sips: int = 2, **options: Any) -> World:
+def run(program: Callable[[int], Any], sips: int = 2, **options: Any) -> Simulation:
     def joined(rank: int) -> Any:
         dist.init_process_group("ahbm", algorithm="ring")
         return program(rank)
@@ -86,11 +86,11 @@ def steps(
     return program
 
 
-def took_ps(world: World) -> int:
+def took_ps(world: Simulation) -> int:
     return max(result[0] for result in world.returned.values())
 
 
-def check(world: World) -> None:
+def check(world: Simulation) -> None:
     for rank, (_, tensor, y) in world.returned.items():
         np.testing.assert_array_equal(tensor, summed(len(world.returned)))
         np.testing.assert_array_equal(y, drawn(rank, 1) ** 2)
@@ -213,7 +213,7 @@ def test_a_kernel_after_a_synchronous_collective_begins_when_that_is_complete() 
     assert min(record.start_ps for record in squares) > max(record.end_ps for record in reduces)
 
 
-def kernels(world: World, component: str) -> list[OpRecord]:
+def kernels(world: Simulation, component: str) -> list[OpRecord]:
     return [record for _, record in world.of(component)]
 
 

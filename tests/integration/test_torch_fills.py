@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kernbench.simulation import Simulation, simulate
 from runtime import DPPolicy, torch
-from sip_node.local_run import World, simulate
 from tests.support.topologies import variant, variant_text
 
 TOPOLOGY = variant_text(sip__cube_mesh={"w": 2, "h": 2}, cube__pe_layout__pe_per_corner=1)
@@ -23,7 +23,7 @@ PLACEMENTS = {
 }
 
 
-def run(program: Callable[[], Any], **options: Any) -> World:
+def run(program: Callable[[], Any], **options: Any) -> Simulation:
     return simulate(lambda _rank: program(), 1, topology=TOPOLOGY, **options)
 
 

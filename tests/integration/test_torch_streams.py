@@ -12,7 +12,7 @@ from runtime.core.device import Handle
 from runtime.core.errors import IpcqDeadlock
 from runtime.torch.profiler import Profile
 from tests.support.topologies import variant_text
-from tests.support.world import World, simulate
+from tests.support.world import Simulation, simulate
 
 ahbm = torch.ahbm
 TOPOLOGY = variant_text(
@@ -25,7 +25,7 @@ TWO_CUBES = DPPolicy(cube="row_wise", num_cubes=2, num_pes=1)
 COUNT = 1024
 
 
-def run(program: Callable[[], Any], **options: Any) -> World:
+def run(program: Callable[[], Any], **options: Any) -> Simulation:
     return simulate(lambda _rank: program(), 1, topology=TOPOLOGY, **options)
 
 

@@ -20,7 +20,7 @@ from tests.support.joined import ccl_text, message
 from tests.support.links import Crossing, OpenEnds
 from tests.support.packets import lone_packet
 from tests.support.topologies import variant_text
-from tests.support.world import World, simulate
+from tests.support.world import Simulation, simulate
 
 LONE_PE = {
     "sip__cube_mesh": {"w": 1, "h": 1},
@@ -103,14 +103,14 @@ def test_a_tail_that_comes_slowly_keeps_the_link_busy() -> None:
     assert second.time_ps - first.time_ps == 50_000
 
 
-def torus_of_four(program: Callable[[int], None]) -> World:
+def torus_of_four(program: Callable[[int], None]) -> Simulation:
     text = variant_text(system__sips__topology="torus_2d", **LONE_PE)
     # By its import path the ring has the order of ranks, in which 1 and 2 are no neighbours.
     ccl = ccl_text("all_pes", topology="runtime.ccl.topologies.ring_1d")
     return simulate(program, 4, topology=text, ccl=ccl)
 
 
-def remaining_hops(world: World, sip: int, neighbour: int) -> list[OpRecord]:
+def remaining_hops(world: Simulation, sip: int, neighbour: int) -> list[OpRecord]:
     return [record for at, record in world.of(f"ucie.sip{neighbour}", "ipcq_data") if at == sip]
 
 

@@ -12,7 +12,7 @@ from runtime.core.trace import Operand
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import parse_topology
 from tests.support.topologies import variant_text
-from tests.support.world import World, simulate
+from tests.support.world import Simulation, simulate
 
 ONE_PE = {
     "sip__cube_mesh": {"w": 1, "h": 1},
@@ -38,7 +38,7 @@ def layer(
     tl.wait(pending)
 
 
-def run_layer(**impl: str) -> tuple[World, Verdict]:
+def run_layer(**impl: str) -> tuple[Simulation, Verdict]:
     def program(_rank: int) -> None:
         draw = np.random.default_rng(3).normal
         x, weight, bias = (
@@ -54,7 +54,7 @@ def run_layer(**impl: str) -> tuple[World, Verdict]:
     return world, verdict_of(world, text)
 
 
-def verdict_of(world: World, topology: str) -> Verdict:
+def verdict_of(world: Simulation, topology: str) -> Verdict:
     sips = len(world.done.sips)
     return verify(
         world.records,

@@ -15,7 +15,7 @@ from runtime.language import tl
 from runtime.language.value import Value
 from runtime.model.topology import Topology
 from runtime.torch.ops import launch_on
-from tests.support.world import World, simulate
+from tests.support.world import Simulation, simulate
 
 
 def __getattr__(name: str) -> Callable[[Topology, int], Mapping]:
@@ -97,7 +97,7 @@ def transfer_between_sips(
 
 def _launch(
     kernel: Callable[..., None], pes: list[CubePe], sips: int, topology: str | None, ccl: str
-) -> World:
+) -> Simulation:
     def program(rank: int) -> None:
         torch.distributed.init_process_group("ahbm")
         launch_on("transfer", kernel, (rank,), [], pes)
@@ -106,6 +106,6 @@ def _launch(
     return simulate(program, sips, topology=topology, ccl=ccl)
 
 
-def _only_arrival(world: World) -> OpRecord:
+def _only_arrival(world: Simulation) -> OpRecord:
     [(_, arrival)] = world.of("pe_ipcq", "arrival")
     return arrival

@@ -11,7 +11,7 @@ from runtime.core.trace import OpRecord
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import parse_topology
 from tests.support.topologies import variant_text
-from tests.support.world import World, simulate
+from tests.support.world import Simulation, simulate
 
 _ONE_SHARD = DPPolicy(num_cubes=1, num_pes=1)
 
@@ -21,7 +21,7 @@ class OnePe(NamedTuple):
 
     arrays: list[np.ndarray]
     kernel_ps: int
-    world: World
+    world: Simulation
 
     def records(self, engine: str, name: str) -> list[OpRecord]:
         """The records of an engine, in the order of their start."""

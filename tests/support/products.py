@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kernbench.simulation import Simulation, simulate
 from runtime import tl, torch
 from runtime.core.dtypes import DType, float16, int8
 from runtime.core.trace import Operand, OpRecord
@@ -14,7 +15,6 @@ from runtime.language.gemm import accumulator_type
 from runtime.model.blocked_layout import blocked_row_major
 from runtime.model.tiles import TilePlan
 from runtime.model.topology import Topology, parse_topology
-from sip_node.local_run import World, simulate
 from tests.support.topologies import SOURCE, variant_text
 
 Operands = tuple[tuple[Any, Any], dict[str, Any]]
@@ -84,7 +84,7 @@ class Product(NamedTuple):
 class Measured:
     """The result of a run. `kernel_ps` includes the loads and stores of staged operands."""
 
-    world: World
+    world: Simulation
     topology: Topology
     results: list[np.ndarray] = field(default_factory=list[np.ndarray])
     kernel_ps: int = 0

@@ -22,7 +22,7 @@ from kernbench.benches.tp_attention_block import tp_attention_block
 from kernbench.benches.va_offset_verify import va_offset_verify
 from runtime import DPPolicy, tl, torch
 from tests.support.topologies import variant_text
-from tests.support.world import World, simulate
+from tests.support.world import Simulation, simulate
 
 Program = Callable[[int], object]
 
@@ -208,7 +208,7 @@ def hardware(draw: Random) -> dict[str, Any]:
     return changes
 
 
-def random_run(seed: int) -> World:
+def random_run(seed: int) -> Simulation:
     """The run of a seed, recorded."""
     draw = Random(seed)
     sips, topology = draw.choice((1, 2, 2, 3)), variant_text(**hardware(draw))

@@ -4,12 +4,12 @@ from collections import defaultdict
 from typing import Any, NamedTuple
 
 from runtime.core.run_tables import PROGRAMS, STEPS, Form, RunTable
-from tests.support.world import World
+from tests.support.world import Simulation
 
 Row = dict[str, Any]
 
 
-def rows_of(world: World, sip: int, table: RunTable) -> list[Row]:
+def rows_of(world: Simulation, sip: int, table: RunTable) -> list[Row]:
     """The rows of a table of a SIP, by column, with texts."""
     texts = world.texts.get(sip, [])
     return [
@@ -42,7 +42,7 @@ class RecordedProgram(NamedTuple):
         return found
 
 
-def programs_of(world: World, sip: int) -> list[RecordedProgram]:
+def programs_of(world: Simulation, sip: int) -> list[RecordedProgram]:
     """The programs of a SIP in the order of their starts."""
     steps = defaultdict[int, list[Row]](list)
     for step in sorted(rows_of(world, sip, STEPS), key=lambda step: step["step"]):

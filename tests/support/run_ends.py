@@ -13,7 +13,7 @@ from kernbench.run_records.collected import collected_records
 from runtime import DPPolicy, tl, torch
 from runtime.torch.tensors.tensor import Tensor
 from tests.support.topologies import variant_text
-from tests.support.world import World, simulate
+from tests.support.world import Simulation, simulate
 
 dist = torch.distributed
 _TOPOLOGY = variant_text(
@@ -143,7 +143,7 @@ def drawn_end(seed: int) -> RunEnd:
     return RunEnd(sips, tuple(map(tuple, statements)))
 
 
-def ended_run(end: RunEnd) -> World:
+def ended_run(end: RunEnd) -> Simulation:
     """Run the programs to their end. Raises `ProgramEndError` if one of them raises it."""
 
     def program(rank: int) -> None:
@@ -159,7 +159,7 @@ def ended_run(end: RunEnd) -> World:
     return simulate(program, end.sips, topology=_TOPOLOGY, record=True)
 
 
-def records_of(world: World) -> RunRecords:
+def records_of(world: Simulation) -> RunRecords:
     """The tables of a run inside the process, as the command has them at the end of a run."""
     store = RecordStore()
     for (sip, table), rows in world.rows.items():

@@ -1,5 +1,5 @@
 """Whole runs inside the process of the test."""
 
-from sip_node.local_run import World, simulate
+from kernbench.simulation import Simulation, simulate
 
-__all__ = ["World", "simulate"]
+__all__ = ["Simulation", "simulate"]

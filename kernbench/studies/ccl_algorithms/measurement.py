@@ -6,12 +6,12 @@ import numpy as np
 
 from kernbench import DPPolicy, torch
 from kernbench.benches.collective_perf.cubes import nearest_cubes
+from kernbench.simulation import simulate
 from kernbench.studies.all_reduce import kernel_span
 from kernbench.studies.ccl_algorithms.points import AlgorithmPoint
 from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
 from runtime.language.value import Array
 from runtime.model.topology import parse_topology
-from sip_node.local_run import simulate
 
 SEED = 1
 """Of the data. Times do not depend on it."""

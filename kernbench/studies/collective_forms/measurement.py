@@ -6,6 +6,7 @@ import numpy as np
 
 from kernbench import DPPolicy, torch
 from kernbench.benches.collective_perf.cubes import nearest_cubes
+from kernbench.simulation import simulate
 from kernbench.studies.all_reduce import kernel_span
 from kernbench.studies.ccl_algorithms.measurement import CALLS, expected, shard
 from kernbench.studies.collective_forms.points import FormPoint
@@ -14,7 +15,6 @@ from kernbench.theory.collective_forms import CollectiveTimes
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.trace import OpRecord
 from runtime.model.topology import parse_topology
-from sip_node.local_run import simulate
 
 dist = torch.distributed
 

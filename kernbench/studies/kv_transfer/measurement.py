@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kernbench.simulation import no_records, simulate
 from kernbench.studies.kv_transfer.points import KvPoint
 from kernbench.studies.kv_transfer.program import (
     KvOutcome,
@@ -16,7 +17,6 @@ from kernbench.studies.kv_transfer.rows import KvRow
 from kernbench.studies.kv_transfer.theory import link_loads, transfer_bounds
 from kernbench.theory.topology_file import TopologyFile
 from runtime.language.value import Array
-from sip_node.local_run import no_records, simulate
 
 
 def measure(point: KvPoint) -> KvRow:

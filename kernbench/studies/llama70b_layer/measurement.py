@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernbench.benches.attention.queues import with_hypercube
+from kernbench.simulation import no_records, simulate
 from kernbench.studies.llama70b_layer.program import PARTS, LayerRun, layer_program
 from kernbench.studies.llama70b_layer.reference import layer_result
 from kernbench.studies.llama70b_layer.rows import LayerPart, LayerRow
@@ -19,7 +20,6 @@ from kernbench.studies.llama70b_layer.weights import (
 )
 from kernbench.studies.sip_count import sip_count
 from runtime.core.config_file import default_file, read_text
-from sip_node.local_run import no_records, simulate
 
 
 @dataclass(frozen=True)

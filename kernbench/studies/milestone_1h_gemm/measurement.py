@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kernbench.simulation import Simulation, simulate
 from kernbench.studies.milestone_1h_gemm.kernel import product
 from kernbench.studies.milestone_1h_gemm.points import GemmPoint
 from kernbench.studies.milestone_1h_gemm.rows import GemmRow, GemmStalls, StageBusy, StageRecords
@@ -12,7 +13,6 @@ from kernbench.studies.milestone_1h_gemm.shapes import DTYPE, ProductShape
 from kernbench.studies.milestone_1h_gemm.theory import bounds, padding_utilisation
 from runtime.core.trace import OpRecord
 from runtime.language.value import Array
-from sip_node.local_run import World, simulate
 
 SEED = 1
 """Of the operands. Times do not depend on them."""
@@ -133,7 +133,7 @@ def busy_ps(records: Iterable[OpRecord]) -> int:
     return total_ps
 
 
-def _stalls(world: World) -> GemmStalls:
+def _stalls(world: Simulation) -> GemmStalls:
     counters = world.done.sips[0].counters
     return GemmStalls(
         dma_ps=counters["gemm_stall_dma_ps"],

@@ -14,6 +14,7 @@ import numpy as np
 from kernbench import torch
 from kernbench.benches.attention.grouped_prefill import grouped_prefill, halved_prefill
 from kernbench.benches.attention.reference import attention
+from kernbench.simulation import simulate
 from kernbench.studies.milestone_gqa_llama70b.headline_points import BLOCK_ROWS, HeadlinePoint
 from kernbench.studies.milestone_gqa_llama70b.headline_program import (
     block_shape,
@@ -21,7 +22,6 @@ from kernbench.studies.milestone_gqa_llama70b.headline_program import (
     placed_tensors,
 )
 from runtime.language.value import Array
-from sip_node.local_run import simulate
 
 QUERIES = BLOCK_ROWS
 """Queries whose scores are in memory at once, in float64; it divides the tokens."""

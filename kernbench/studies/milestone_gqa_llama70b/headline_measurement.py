@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from kernbench.benches.attention.reference import grouped_attention
+from kernbench.simulation import simulate
 from kernbench.studies.milestone_gqa_llama70b.headline_halves import head_errors
 from kernbench.studies.milestone_gqa_llama70b.headline_points import HeadlinePoint
 from kernbench.studies.milestone_gqa_llama70b.headline_program import (
@@ -19,7 +20,6 @@ from kernbench.studies.milestone_gqa_llama70b.op_log import OpLogCounts
 from kernbench.studies.milestone_gqa_llama70b.time_parts import WorkIntervals
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.trace import OpRecord
-from sip_node.local_run import simulate
 
 
 def measure(point: HeadlinePoint) -> HeadlineRow:

@@ -11,13 +11,13 @@ from kernbench.benches.attention.reference import attention
 from kernbench.benches.attention.ring_decode import ring_decode
 from kernbench.benches.attention.ring_prefill import RankShape, ring_prefill
 from kernbench.benches.attention.rings import Ring, cube_square, pe_ring
+from kernbench.simulation import Simulation, simulate
 from kernbench.studies.milestone_gqa_llama70b.op_log import OpLogCounts
 from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
 from kernbench.studies.milestone_gqa_llama70b.validation_rows import ValidationConfig, ValidationRow
 from runtime.core.dtypes import DType, float16, float32
 from runtime.language.value import Array
 from runtime.model.topology import parse_topology
-from sip_node.local_run import World, simulate
 
 SEED = 1
 """Of the tensors. Times do not depend on them."""
@@ -104,7 +104,7 @@ def exact_tensors(point: ValidationPoint, shift: int = 0) -> AttentionTensors:
 class _PanelRun(NamedTuple):
     """One simulation of a panel."""
 
-    world: World
+    world: Simulation
     result: Array
     kernel_ps: int
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kernbench import torch
+from kernbench.simulation import Simulation, simulate
 from kernbench.studies.moe_all_to_all.points import MoePoint
 from kernbench.studies.moe_all_to_all.routing import DispatchPlan, drawn_weights
 from kernbench.studies.moe_all_to_all.rows import MoeRow
@@ -19,7 +20,6 @@ from kernbench.theory.exchanges import ExchangeBound
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.trace import OpRecord
 from runtime.language.value import Array
-from sip_node.local_run import World, simulate
 
 KERNEL = "kernel all_to_all"
 """Name in the op log of the kernels of an exchange."""
@@ -98,7 +98,7 @@ def wrong_elements(
     )
 
 
-def exchange_times(world: World) -> ExchangeTimes:
+def exchange_times(world: Simulation) -> ExchangeTimes:
     """Each PE that moves elements has two kernels: the first one is its part of the dispatch."""
     # A launch can start late on some PEs, behind the packets of other ranks; so the PE decides.
     by_pe = defaultdict[tuple[int, int, int], list[OpRecord]](list)

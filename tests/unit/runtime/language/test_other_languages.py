@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kernbench.simulation import simulate
 from runtime import mock, tl, torch
 from runtime.core.errors import KernelError
 from runtime.language.other_languages import NAMES, program_hint
-from sip_node.local_run import simulate
 from tests.support.topologies import variant_text
 
 language: Any = tl

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kernbench.simulation import simulate
 from runtime import tl, torch
 from runtime.core.dtypes import float32, from_numpy
 from runtime.language.gemm import Gemm, evaluate
@@ -14,7 +15,6 @@ from runtime.model.tiles import Tile
 from runtime.model.topology import parse_topology
 from sip_node.chip.pe.gemm import stall_before
 from sip_node.chip.pe.tile_token import TileToken
-from sip_node.local_run import simulate
 from tests.support.products import ONE_PE as ONE_PE_CHIP
 from tests.support.products import Product, measure
 from tests.support.topologies import variant_text

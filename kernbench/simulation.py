@@ -1,17 +1,20 @@
-"""A whole run inside the calling process: one LP with every SIP, no coordinator, no sockets.
+"""`kernbench.simulate`: a whole run inside the calling process, with its result as objects.
 
-It simulates what a run from the command line does with `--procs 1`, for programs that evaluate the
-result themselves.
+It is one LP with every SIP, without a coordinator or sockets, and simulates what a run from the
+command line does: times, values and digest are the same.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from coordinator.aggregate import run_digest
 from runtime.ccl.config import parse_checked_ccl
 from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import InvariantError
 from runtime.core.output import print_lines
+from runtime.core.simtime import PS_PER_NS
 from runtime.core.trace import OpRecord
 from runtime.diagnosis.deadlock import deadlock
 from runtime.model.topology import parse_topology
@@ -33,13 +36,16 @@ def no_records(sip: int, records: Sequence[OpRecord]) -> None:
 
 
 @dataclass(frozen=True)
-class World:
-    """The result of a run: its report, its chips, the op log of each SIP, the result of each rank.
+class Simulation:
+    """The result of a run.
 
-    With `verify`, `written` is what each host wrote, and `contents` what the memories hold by
-    physical address. `transfers` are the slots sent and received, in a run with `ccl_trace`, and
-    `prints` the lines that kernels have printed, in the order of (time, SIP, cube, PE). With
-    `record`, `rows` are those of each SIP and table, packed, and `texts` those of each SIP.
+    `returned` is what the program has returned on each rank, `records` the op log of each SIP, in
+    the order of ends, `prints` the lines that kernels have printed, in the order of (time, SIP,
+    cube, PE). `transfers` are the slots sent and received, in a run with `KERNBENCH_CCL_TRACE`.
+
+    `done` is the report of the LP and `node` the LP with its chips. With `verify`, `written` is
+    what each host wrote, and `contents` what the memories hold by physical address. With `record`,
+    `rows` are those of each SIP and table, packed, and `texts` those of each SIP.
     """
 
     done: Done
@@ -54,6 +60,11 @@ class World:
     texts: dict[int, list[str]]
 
     @property
+    def digest(self) -> str:
+        """The digest that a run from the command line prints, whole: 64 hexadecimal digits."""
+        return run_digest(self.done.sips)
+
+    @property
     def digests(self) -> tuple[str, ...]:
         """The digests of all SIPs."""
         return tuple(report.digest for report in self.done.sips)
@@ -62,6 +73,16 @@ class World:
     def time_ps(self) -> int:
         """The end of the last operation or command."""
         return max(report.time_ps for report in self.done.sips)
+
+    @property
+    def time_ns(self) -> float:
+        """The same in nanoseconds."""
+        return self.time_ps / PS_PER_NS
+
+    @property
+    def counters(self) -> dict[int, dict[str, int]]:
+        """What each SIP has counted, by the names of `run.json`."""
+        return {report.sip: report.counters for report in self.done.sips}
 
     def of(self, engine: str, name: str = "") -> list[tuple[int, OpRecord]]:
         """(sip, record) of an engine, whose names start with `name`."""
@@ -112,8 +133,8 @@ class _Recorder:
     def printed(self, line: DevicePrint) -> None:
         self.prints.append(line)
 
-    def world(self, done: Done, node: LpNode, returned: dict[int, Any]) -> World:
-        return World(
+    def world(self, done: Done, node: LpNode, returned: dict[int, Any]) -> Simulation:
+        return Simulation(
             done=done,
             node=node,
             records=self.records,
@@ -131,28 +152,28 @@ def simulate(  # noqa: PLR0913 - the options of a run
     program: Callable[[int], object],
     sips: int = 2,
     *,
-    topology: str | None = None,
-    ccl: str | None = None,
+    topology: str | Path | None = None,
+    ccl: str | Path | None = None,
     data: bool = True,
     remote_dma: bool = False,
     verify: bool = False,
     record: bool = False,
     on_records: OnRecords | None = None,
-) -> World:
+) -> Simulation:
     """Run `program(rank)` on every SIP to the end.
 
-    The files are given as text; the default is those that ship with kernbench. An error of a rank
-    or a kernel is raised here, a global deadlock as `IpcqDeadlock`, a broken law of the model as
-    `InvariantError`. The environment variable `KERNBENCH_CCL_TRACE` works as in any run. With
-    `on_records(sip, records)`, which gets the op log part by part, the result has none.
+    Both files are given by their path or as text; the default is those that ship with kernbench.
+    Without `data` nothing is computed: times are the same, memories are empty. With `remote_dma` a
+    kernel may load from another SIP.
+
+    An error of a rank or a kernel is raised here, one of a file as `ConfigError`, a global deadlock
+    as `IpcqDeadlock`, a broken law of the model as `InvariantError`. The environment variable
+    `KERNBENCH_CCL_TRACE` works as in any run. With `on_records(sip, records)`, which gets the op
+    log part by part, the result has none.
     """
     job = Job(
-        topology=parse_topology(
-            topology or read_text(default_file("topology.yaml")), "topology", sips
-        ).encoded(),
-        ccl=parse_checked_ccl(
-            ccl or read_text(default_file("ccl.yaml")), "the ccl file"
-        ).file.encoded(),
+        topology=parse_topology(*_read(topology, "topology.yaml"), sips).encoded(),
+        ccl=parse_checked_ccl(*_read(ccl, "ccl.yaml")).file.encoded(),
         program="",
         kind="function",
         arguments={},
@@ -187,6 +208,14 @@ def simulate(  # noqa: PLR0913 - the options of a run
         # Also after an error, whose cause they may show.
         print_lines(map(str, in_order_of_time(recorder.prints)))
     return recorder.world(done, node, returned)
+
+
+def _read(file: str | Path | None, default: str) -> tuple[str, str]:
+    """The text of a file, and how an error about it names it."""
+    if isinstance(file, str):
+        return file, f"the text of {default}"
+    path = file or default_file(default)
+    return read_text(path), str(path)
 
 
 def _completed(node: LpNode) -> Done:
