@@ -28,7 +28,7 @@ cdef enum:
     CALL = 0
     FIRST_CAPACITY = 64
     # The priority is in the upper 16 bits of the order, so that one comparison covers it.
-    PRIORITY_BIAS = 1 << 15
+    PRIORITY_BIAS = 0x8000
     ID_BITS = 48
 
 cdef object environment_step = Environment.step

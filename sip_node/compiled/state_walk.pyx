@@ -10,6 +10,8 @@ equal vectors, and the same walk writes the values of a later period back. An ob
 several others refer has the number of its first visit.
 """
 
+cimport cython
+
 from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.kernel.exact cimport NEVER_PS
 from sip_node.kernel.int_array cimport IntArray
@@ -33,6 +35,8 @@ cdef class StateVector:
         self.values.append(value)
         return self.kinds.append(kind)
 
+    # FNV is defined modulo 2^64.
+    @cython.overflowcheck(False)
     def key(self):
         """Equal for states that recur."""
         cdef unsigned long long key = self.values.size, value
