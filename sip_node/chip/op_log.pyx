@@ -14,7 +14,7 @@ cpdef enum:
     CHUNK_RECORDS = 1024
 
 cdef enum:
-    HASHED_BYTES = 1 << 16
+    HASHED_BYTES = 0x10000
 
 cdef object operand_type = Operand
 cdef Py_ssize_t ADDRESS = offset_of(Operand, "address")

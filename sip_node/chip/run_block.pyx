@@ -7,6 +7,7 @@ is refused here the decoder in Python refuses as well, and it has the reason.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free
 from cpython.unicode cimport PyUnicode_DecodeUTF8
+cimport cython
 from libc.string cimport memcmp, memcpy, memset
 
 from runtime.core.compiled.memory_blocks cimport resized
@@ -75,6 +76,8 @@ cdef struct Reader:
     const long long *end
 
 
+# A difference of pointers is in words; Cython's check of overflow would take it in bytes.
+@cython.overflowcheck(False)
 cdef inline const long long *take(Reader *reader, long long words) noexcept:
     """The `words` of a block that follow, NULL where it ends before."""
     cdef const long long *begin = reader.at

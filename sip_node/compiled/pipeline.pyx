@@ -21,7 +21,7 @@ from sip_node.compiled.state_walk import NotClosed
 
 cdef enum:
     # The bytes of tiles that are kept to be used again.
-    MOST_KEPT_BYTES = 1 << 27
+    MOST_KEPT_BYTES = 0x8000000
 
 
 cdef class Pipeline:

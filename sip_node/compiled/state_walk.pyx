@@ -10,6 +10,8 @@ equal vectors, and the same walk writes the values of a later period back. An ob
 several others refer has the number of its first visit.
 """
 
+cimport cython
+
 from sip_node.kernel.exact cimport NEVER_PS
 
 
@@ -31,6 +33,8 @@ cdef class StateVector:
         self.values.append(value)
         return self.kinds.append(kind)
 
+    # FNV is defined modulo 2^64.
+    @cython.overflowcheck(False)
     def key(self):
         """Equal for states that recur."""
         cdef unsigned long long key = self.values.size, value

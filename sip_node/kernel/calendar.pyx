@@ -34,7 +34,7 @@ cdef enum:
     RESUME = 1
     FIRST_CAPACITY = 64
     # The priority is in the upper 16 bits of the order, so that one comparison covers it.
-    PRIORITY_BIAS = 1 << 15
+    PRIORITY_BIAS = 0x8000
 
 cdef object environment_step = Environment.step
 

@@ -6,6 +6,8 @@ calendar checks, and the delays of a chip are less than 2^50; so `now_ps + delay
 The product of two integers of 64 bits never overflows 128.
 """
 
+cimport cython
+
 cdef extern from *:
     """
     #define KERNBENCH_NEVER_PS (1LL << 62)
@@ -21,6 +23,8 @@ cdef inline long long later_ps(long long time_ps, long long delay_ps) noexcept n
     return NEVER_PS if time_ps >= NEVER_PS - delay_ps else time_ps + delay_ps
 
 
+# Cython's check of overflow takes `int128` for one of its own types, whose width is another.
+@cython.overflowcheck(False)
 cdef inline long long ceil_ratio(
     long long number, long long numerator, long long denominator
 ) noexcept:

@@ -14,12 +14,15 @@ from runtime.core.requests import (
     MmuMapMsg,
     PeDmaMsg,
 )
+from runtime.core.simtime import serialisation_ps
 from runtime.core.trace import OpRecord
+from runtime.model.topology import parse_topology
 from runtime.torch.rank_state import running_rank
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
 
 SMALL = variant_text(sip__cube_mesh={"w": 2, "h": 2}, cube__pe_layout__pe_per_corner=1)
+TOPOLOGY = parse_topology(SMALL, "topology.yaml", 1)
 
 
 def test_a_command_is_released_when_the_command_before_it_is_complete_at_the_io_cpu() -> None:
@@ -33,14 +36,26 @@ def test_a_command_is_released_when_the_command_before_it_is_complete_at_the_io_
         state.device.wait(handles[-1])
         return handles
 
-    handles = simulate(program, 1, topology=SMALL).returned[0]
+    world = simulate(program, 1, topology=SMALL)
+    handles = world.returned[0]
     assert all(handle.done for handle in handles)
     assert [handle.submitted_ps for handle in handles] == [0, 0, 0]
     assert [handle.released_ps for handle in handles[1:]] == [
         handle.device_done_ps for handle in handles[:-1]
     ]
-    # The first one is not held; the others have waited in the IO_CPU when they are released.
+    # The record of a write that waits for others begins when it may change the memory.
+    assert [(record.start_ps, record.end_ps) for _, record in world.of("host")] == [
+        (handle.released_ps if number else 0, handle.completed_ps)
+        for number, handle in enumerate(handles)
+    ]
+    # The first one is not held; the others have waited in the IO_CPU when they are released. They
+    # have come there one packet on the PCIe link later each.
     first, second, third = handles
+    packet_ps = serialisation_ps(4096, TOPOLOGY.sip.io_chiplet.pcie_ep.bw_gbs)
+    assert [handle.queued_ps for handle in handles] == [
+        handle.released_ps - first.released_ps - number * packet_ps
+        for number, handle in enumerate(handles)
+    ]
     assert (first.queued_ps, first.network_ps) == (0, first.total_ps)
     assert third.completed_ps - second.completed_ps == third.device_done_ps - second.device_done_ps
 

@@ -93,6 +93,20 @@ def test_two_requests_for_one_bank_wait_at_the_link_and_then_for_the_rest_at_the
     assert second["end_ps"] - first["end_ps"] == CONTROL_PS + at_memory_ps
 
 
+def test_the_load_of_a_channel_has_the_wait_in_the_queue_of_its_memory() -> None:
+    pe, recorded = recorded_pe(2)
+    pe.read(0, BURST)
+    pe.read(0, BURST)
+    pe.run()
+    assert pe.chip.loads is not None
+    pe.chip.loads.report()
+    # As above: the second access waits for the service of the first one, less its own later begin.
+    rows = [row for row in recorded.rows(LINKS) if row["kind"] == "memory"]
+    assert {row["link"].rpartition(".")[2] for row in rows} == {"pc0"}
+    assert sum(row["queued_ps"] for row in rows) == BURST_PS - CONTROL_PS
+    assert sum(row["busy_ps"] for row in rows) == 2 * BURST_PS
+
+
 def test_a_request_is_late_for_as_long_as_it_waits_at_the_memory_of_another_pe() -> None:
     def end_ps(*, shared: bool) -> tuple[int, dict[str, Any]]:
         pe, recorded = recorded_pe(1)

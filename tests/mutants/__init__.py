@@ -8,8 +8,10 @@ from tests.mutants import (
     hbm,
     host,
     links,
+    loads,
     products,
     queues,
+    records,
     router,
     routes,
     sips,
@@ -27,6 +29,8 @@ PARTS = {
     "between SIPs": sips.MUTANTS,
     "queues and commands": queues.MUTANTS,
     "host and launch": host.MUTANTS,
+    "records of operations, commands and programs": records.MUTANTS,
+    "loads over time and counters": loads.MUTANTS,
 }
 """The mutants by part of the chip."""
 ALL = tuple(mutant for mutants in PARTS.values() for mutant in mutants)

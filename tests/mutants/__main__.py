@@ -1,5 +1,7 @@
 """`python -m tests.mutants [NAME ...]` runs `validate` on each mutant and prints the score.
 
+Where a mutant names a test of records, that test runs in place of the expected checks.
+
 A NAME selects the mutants whose name or file contains it. The exit code is 1 if less than 95 % of
 the mutants are noticed.
 """
@@ -11,7 +13,7 @@ import click
 
 from tests.mutants import ALL, PARTS
 from tests.mutants.mutant import Mutant
-from tests.mutants.runner import ROOT, Outcome, outcome_of, unmutated_s
+from tests.mutants.runner import ROOT, Outcome, check_tests, outcome_of, unmutated_s
 
 TARGET = 0.95
 
@@ -37,11 +39,12 @@ def main(
         raise click.UsageError(f"no mutant has a name or file with {' or '.join(names)}")
     if lists:
         for mutant in chosen:
-            click.echo(f"{mutant.name}  {mutant.file}  {mutant.noticed_by}*\n    {mutant.breaks}")
+            click.echo(f"{mutant.name}  {mutant.file}  {mutant.expected}\n    {mutant.breaks}")
         return
     for mutant in chosen:
         # Before many runs: an edit that does not fit the code is an error of the mutant.
         mutant.edited(ROOT)
+    check_tests(chosen)
     limit_s = unmutated_s() if whole_s is None else whole_s
     click.echo(f"validate without a mutant: {limit_s:.0f} s")
     run = partial(outcome_of, whole_s=limit_s, expected_only=expected_only)
@@ -63,7 +66,7 @@ def _line(mutant: Mutant, outcome: Outcome) -> str:
         others = len(outcome.ids) - 1
         detail = outcome.ids[0] + (f" and {others} more" if others else "")
         if not outcome.ids[0].startswith(mutant.noticed_by):
-            detail += f" (expected: {mutant.noticed_by}*)"
+            detail += f" (expected: {mutant.expected})"
     return f"{outcome.word:<9} {mutant.name:<40} {detail}"
 
 

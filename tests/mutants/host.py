@@ -184,4 +184,29 @@ MUTANTS: tuple[Mutant, ...] = (
         breaks="A signal of a barrier is a control packet.",
         noticed_by="l.barrier",
     ),
+    Mutant(
+        name="answer-with-its-head",
+        file=HOST,
+        old="            self._engine.at(tail_ps, self._answered, packet.transfer)",
+        new="            self._engine.at(self._engine.now_ps, self._answered, packet.transfer)",
+        breaks="A command is answered when the last byte of the answer is at the host.",
+        noticed_by="a.0.",
+    ),
+    Mutant(
+        name="relay-store-and-forward",
+        file=IO_CPU,
+        old="        self._chip.fabric.send(relayed, self._node, tail_ps)",
+        new="        send = self._chip.fabric.send\n"
+        "        self._engine.at(tail_ps, send, relayed, self._node, tail_ps)",
+        breaks="The IO_CPU relays a packet of the host while its bytes arrive.",
+        noticed_by="a.0.",
+    ),
+    Mutant(
+        name="launch-before-its-last-byte",
+        file=IO_CPU,
+        old="            self._engine.at(tail_ps, self._launch, tag, request.order)",
+        new="            self._engine.at(self._engine.now_ps, self._launch, tag, request.order)",
+        breaks="The IO_CPU launches when the last byte of the command is there.",
+        noticed_by="l.0.start",
+    ),
 )

@@ -1,4 +1,4 @@
-"""A mutant: one small edit of the timing code which `validate` must notice.
+"""A mutant: one small edit of the timing code which `validate` or a test of records must notice.
 
 Method: mutation testing (DeMillo, Lipton & Sayward, Hints on test data selection, 1978). A mutant
 that no check notices is either equivalent to the original or names a check that is missing.
@@ -9,14 +9,19 @@ from pathlib import Path
 
 from runtime.core.errors import UsageError
 
+TESTS = "tests/"
+"""The folder of all tests, with which the name of a test begins and no id of a check does."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
     """One edit: `new` instead of `old`, which occurs exactly once in `file`, a path below the root.
 
     `breaks` states in one sentence which rule of the model the edit breaks. `noticed_by` is the
-    prefix of the ids of the checks that are expected to notice it; they run first. `survives` is
-    the reason why no check notices it, for a mutant that is known to survive: it counts as one.
+    prefix of the ids of the checks that are expected to notice it; they run first. `validate` reads
+    no tables of records: an edit of what only they report is noticed by a test, and `noticed_by` is
+    the file of that test, or the test as pytest names it. `survives` is the reason why nothing
+    notices it, for a mutant that is known to survive: it counts as one.
     """
 
     name: str
@@ -26,6 +31,16 @@ class Mutant:
     breaks: str
     noticed_by: str
     survives: str | None = None
+
+    @property
+    def is_noticed_by_test(self) -> bool:
+        """Whether a test is expected to notice it, and not a check of `validate`."""
+        return self.noticed_by.startswith(TESTS)
+
+    @property
+    def expected(self) -> str:
+        """What is expected to notice it, in lists."""
+        return self.noticed_by if self.is_noticed_by_test else f"{self.noticed_by}*"
 
     def edited(self, root: Path) -> str:
         """The text of the file below `root` with the edit."""

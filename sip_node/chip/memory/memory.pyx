@@ -11,7 +11,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 cpdef enum:
     # The digest covers whole pages.
-    PAGE_BYTES = 1 << 16
+    PAGE_BYTES = 0x10000
 
 
 cdef struct Rows:

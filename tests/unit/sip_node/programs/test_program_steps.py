@@ -93,6 +93,18 @@ def test_the_peer_is_that_of_the_direction_and_a_barrier_is_released_by_no_opera
     assert (barrier["cause"], barrier["released_by"]) == ("peer", -1)
 
 
+@pytest.mark.parametrize(
+    ("end_ps", "cube", "pe", "released_by"),
+    [(20, 2, 3, 0), (20, 2, 4, -1), (20, 1, 3, -1), (19, 2, 3, -1)],
+)
+def test_a_step_is_ended_by_an_operation_of_its_pe_that_ends_with_it(
+    recording: Recording, end_ps: int, cube: int, pe: int, released_by: int
+) -> None:
+    recording.log.add(OpRecord("pe_dma", "load", 10, end_ps, cube, pe))
+    recording.steps.step(Issued("load", Cause.OPERAND), 0, recording.sleep, 20)
+    assert [row["released_by"] for row in recording.rows] == [released_by]
+
+
 def test_a_call_without_duration_is_no_step_and_keeps_its_number(recording: Recording) -> None:
     for until_ps in (0, 5):
         recording.steps.step(Issued("wait", Cause.ENGINE), 0, recording.sleep, until_ps)

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 
+from runtime.core.run_tables import LINKS
 from runtime.core.simtime import NEVER_PS
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
@@ -12,9 +13,11 @@ from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.command_bounds import CommandBounds
 from sip_node.chip.fabric.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.packet import Kind, Packet
+from sip_node.chip.link_loads import LinkLoads
 from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
 from tests.support.packets import lone_packet
+from tests.support.recorded import Recorded
 from tests.support.topologies import small
 
 TOPOLOGY = small()
@@ -52,18 +55,23 @@ class CreditedNet:
         return self.arrived
 
 
-def alone_cycles(source: int, target: int, flits: int) -> int:
+def flit_cycles(bw_gbs: float) -> int:
+    """The cycles of a flit on a link, rounded up."""
+    return -(-FLIT_BYTES * 1000 // (int(bw_gbs) * PERIOD_PS))
+
+
+def alone_cycles(source: int, target: int, flits: int, spread: int = 0) -> int:
     """The last of the times at which the tail can be there, over the links that may hold it up.
 
     The head takes all stages of a router. The other flits only traverse it, one behind the other at
-    the rate of each link.
+    the rate of each link. At the source, one comes `spread` cycles after the other.
     """
-    head, tails, pending_ps, stages = 0, [0], 0, 0
+    head, tails, pending_ps, stages = 0, [(flits - 1) * spread], 0, 0
     for a, b in pairwise(ROUTES.route(source, target).nodes):
         link, node = GRAPH.link(a, b), GRAPH.nodes[b]
         pending_ps += link.wire_ps
         if link.bw_gbs is not None:
-            flit = -(-FLIT_BYTES * 1000 // (int(link.bw_gbs) * PERIOD_PS))
+            flit = flit_cycles(link.bw_gbs)
         if node.kind in ("ucie", "hbm_ctrl", "sram", "m_cpu", "pe"):
             pending_ps += node.overhead_ps
         if node.kind == "ucie":
@@ -94,6 +102,16 @@ def test_a_packet_alone_takes_the_stages_the_wires_and_its_flits(flits: int) -> 
         assert net.run() == [(0, cycles * PERIOD_PS)], GRAPH.nodes[source].name
         if flits == 1:
             assert net.fabric.latency_ps(source, target) == (cycles - 1) * PERIOD_PS
+
+
+def test_flits_leave_their_source_as_their_bytes_come() -> None:
+    net, flits, spread = CreditedNet(), 8, 5
+    source, target = GRAPH.pe(0, 0), GRAPH.pe(0, 3)
+    packet = lone_packet(Kind.WRITE, (0, source), (0, target), flits * FLIT_BYTES)
+    # Flit k is complete in cycle k x spread.
+    net.engine.at(0, net.fabric.send, packet, source, flits * spread * PERIOD_PS)
+    cycles = spread + alone_cycles(source, target, flits, spread)
+    assert net.run() == [(0, cycles * PERIOD_PS)]
 
 
 def test_packets_of_a_source_arrive_in_order_though_channels_overtake() -> None:
@@ -128,6 +146,10 @@ def test_packets_that_overtake_take_no_room_from_those_before_them() -> None:
     while net.run() and net.packets:
         net.fabric.release(net.packets.pop(0))
     assert len(net.arrived) == 60
+    # They have given back what they took: of two packets that need all of the room, one arrives.
+    for pe in range(2):
+        net.send(GRAPH.pe(0, pe), GRAPH.hbm(0, 3), TOPOLOGY.packet_bytes, net.engine.now_ps)
+    assert len(net.run()) == 61
 
 
 def test_two_streams_of_long_packets_have_half_of_a_link_each() -> None:
@@ -151,3 +173,58 @@ def test_links_count_bytes_and_busy_time() -> None:
     for link in used:
         assert (link.nbytes, link.busy_ps, link.queued_ps) == (4097, 33 * PERIOD_PS, 0)
         assert link.serialisation_ps(4097) == link.busy_ps
+
+
+@pytest.mark.parametrize("flits", [1, 32])
+def test_a_slow_link_is_busy_for_all_cycles_of_its_flits_in_counters_and_over_time(
+    flits: int,
+) -> None:
+    net, recorded = CreditedNet(), Recorded()
+    loads = LinkLoads(recorded.recorder)
+    net.fabric.record(loads)
+    source, target = GRAPH.m_cpu(0), GRAPH.pe(0, 1)
+    net.send(source, target, flits * FLIT_BYTES)
+    net.run()
+    loads.report()
+    over_time = dict[str, int]()
+    for row in recorded.rows(LINKS):
+        over_time[row["link"]] = over_time.get(row["link"], 0) + row["busy_ps"]
+    stages = [
+        GRAPH.link(a, b)
+        for a, b in pairwise(ROUTES.route(source, target).nodes)
+        if GRAPH.link(a, b).bw_gbs is not None
+    ]
+    busy_ps = {
+        f"{GRAPH.nodes[link.source].name}->{GRAPH.nodes[link.target].name}": flits
+        * flit_cycles(link.bw_gbs or 0)
+        * PERIOD_PS
+        for link in stages
+    }
+    # The link of the M_CPU has 64 GB/s: four cycles a flit. All others take one cycle.
+    assert max(busy_ps.values()) == 4 * min(busy_ps.values()) == 4 * flits * PERIOD_PS
+    assert {link.name: link.busy_ps for link in net.fabric.busiest() if link.nbytes} == busy_ps
+    assert over_time == busy_ps
+
+
+def test_a_packet_waits_at_its_source_for_the_flits_of_the_packet_before_it() -> None:
+    net, flits = CreditedNet(), 32
+    for _ in range(2):
+        net.send(GRAPH.pe(0, 0), GRAPH.hbm(0, 3), flits * FLIT_BYTES)
+    net.run()
+    # The first link takes a flit a cycle. Behind it, the second packet has another channel.
+    waits_ps = [link.queued_ps for link in net.fabric.busiest() if link.nbytes]
+    assert sorted(waits_ps)[-2:] == [0, flits * PERIOD_PS]
+
+
+def test_flits_behind_a_head_wait_in_turn_and_count_for_no_wait() -> None:
+    net, flits, later = CreditedNet(), 32, 8
+    target = GRAPH.hbm(0, 3)
+    sources = ((GRAPH.pe(0, 0), 0), (GRAPH.pe(0, 1), later))
+    for source, cycle in sources:
+        net.send(source, target, flits * FLIT_BYTES, at_ps=cycle * PERIOD_PS)
+    arrived = net.run()
+    # Both share links, so one is late. The head that comes while the other packet has the link is
+    # the first in turn, since the last flit was of the other packet.
+    alone = [cycle + alone_cycles(source, target, flits) for source, cycle in sources]
+    assert arrived[-1][1] > max(alone) * PERIOD_PS
+    assert {link.queued_ps for link in net.fabric.busiest()} == {0}

@@ -43,6 +43,14 @@ def test_a_train_keeps_its_times_on_a_route_of_any_length() -> None:
     assert waits == [50 - at for at in range(8)]
 
 
+def test_a_head_behind_its_own_train_at_a_router_has_waited_for_no_other() -> None:
+    train = PacketTrain(QueueTimes())
+    # Packets 3, 4 and 6 of a link are those of the train, packet 5 is of another one.
+    assert [train.at_router(7, packet, 5) for packet in (3, 4, 6)] == [5, 0, 5]
+    # The first packet of a link has no other before it; it may have waited for a credit.
+    assert [train.at_router(8, packet, 5) for packet in (1, 2)] == [5, 0]
+
+
 def test_channels_of_a_memory_serve_a_train_side_by_side() -> None:
     train = PacketTrain(QueueTimes())
     train.at_channels(channels(0), 0, 0, 20)

@@ -214,6 +214,24 @@ def bursts_of(
     queue.submit(access)
 
 
+def test_a_message_keeps_its_turn_while_others_are_dropped() -> None:
+    # A queue drops messages when it has had more than this many.
+    bench, messages = Bench(1), 256
+    for index in range(messages):
+        # One at a time: each is served before the next one comes.
+        bench.at(2 * index, chr(0x4000 + index), 1)
+    end_ns = 2 * messages
+    bench.at(end_ns, "a0", 20)
+    # Its next packet has the place of the end of the first one, and a new message is before it.
+    bench.at(end_ns + 5, "a1", 1)
+    bench.at(end_ns + 6, "b0", 1)
+    assert bench.run()[messages:] == [
+        ("a0", end_ns, end_ns + 20),
+        ("b0", end_ns + 20, end_ns + 21),
+        ("a1", end_ns + 21, end_ns + 22),
+    ]
+
+
 def test_channels_whose_numbers_differ_by_64_are_two_channels() -> None:
     topology = variant(hbm__num_pcs=100)
     burst = topology.hbm.burst_bytes

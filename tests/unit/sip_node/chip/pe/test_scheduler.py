@@ -130,6 +130,16 @@ def test_steps_pass_every_engine_in_their_order() -> None:
         assert all(former.end_ps <= later.start_ps for former, later in pairwise(records))
 
 
+def test_the_steps_of_a_product_come_before_those_of_products_submitted_later() -> None:
+    # More steps than there are buffers: some are issued after the submission of the other product.
+    first, second = Product(128, 256, 32).staged(), Product(16, 16, 16).staged()
+    measured = measure(first, second)
+    steps = first.plan(measured.topology).tiles
+    assert steps > measured.topology.pe.scheduler.tile_buffers
+    shapes = [record.shape for record in measured.of("pe_gemm")]
+    assert shapes.index((second.m, second.n)) == steps == len(shapes) - 1
+
+
 def test_the_counters_are_those_of_the_records() -> None:
     measured = measure(EVERYTHING)
     for engine, name, counter in (
