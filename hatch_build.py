@@ -25,6 +25,7 @@ from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
 from multiprocessing import get_context
 from pathlib import Path
+from shutil import copyfile
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -50,6 +51,7 @@ TEXT_DIRECTIVES = {**DIRECTIVES, "infer_types": True, "annotation_typing": False
 FLAGS = ["-g0", "-O1"]
 ROOT = Path(__file__).resolve().parent
 FOLDER = ROOT / "runtime" / "core" / "compiled"
+_QUOTED = re.compile(rb'^\s*/\* ".*?\*/', re.MULTILINE | re.DOTALL)
 _CIMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+)?cimport[ \t]+(\([^)]*\)|.*)", re.MULTILINE
 )
@@ -200,19 +202,24 @@ def _linked_modules(objects: Path) -> Any:
                     (str(path), path.read_bytes()) for path in used if not path.is_absolute()
                 ]
                 made_from = repr((source, contents, _macros(source), common))
-                name = f"{Path(source).stem}-{sha256(made_from.encode()).hexdigest()[:32]}.o"
-                kept[source] = objects / name
+                kept[source] = objects / _object_name(source, made_from)
             return kept
 
         def _compile(self, source: str, kept: Path) -> None:
-            [made] = self.compiler.compile(
-                [str(_translation(source, Path(self.build_temp)))],
-                self.build_temp,
-                _macros(source),
-                extra_postargs=FLAGS,
-            )
-            # In one step: a build that is interrupted leaves no part of an object.
-            Path(made).replace(kept)
+            translation = _translation(source, Path(self.build_temp))
+            # An edit of a `.pxd` may change no more than the comments which quote it.
+            code = _QUOTED.sub(b"", translation.read_bytes())
+            compiler = getattr(self.compiler, "compiler_so", None)
+            made_from = repr((code, _macros(source), FLAGS, compiler, sys.version))
+            same = objects / _object_name(source, made_from)
+            if not same.exists():
+                [made] = self.compiler.compile(
+                    [str(translation)], self.build_temp, _macros(source), extra_postargs=FLAGS
+                )
+                # In one step: a build that is interrupted leaves no part of an object.
+                Path(made).replace(same)
+            same.touch()
+            copyfile(same, translation.with_suffix(".o")).replace(kept)
 
     return LinkedModules
 
@@ -321,6 +328,10 @@ def _translate_one(context: Any, source: str, used: list[Path], made: Path) -> N
     }
     name = _module(Path(source))
     sys.exit(compile_single(source, context.options, name, context=context).num_errors > 0)
+
+
+def _object_name(source: str, made_from: str) -> str:
+    return f"{Path(source).stem}-{sha256(made_from.encode()).hexdigest()[:32]}.o"
 
 
 def _translation(source: str, folder: Path) -> Path:

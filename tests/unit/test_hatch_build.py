@@ -133,3 +133,21 @@ def test_what_cython_refuses_is_named_and_the_rest_is_translated(
     with pytest.raises(CompileError, match=r"^wide\.pxd$"):
         hatch_build._translate(["wide.pyx"], made)
     assert "wide.pxd:1:5" in capfd.readouterr().err
+
+
+def test_a_comment_in_a_pxd_compiles_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    pytest.importorskip("Cython")
+    from setuptools import Distribution, Extension
+
+    (tmp_path / "one.pyx").write_text("cdef class One:\n    pass\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(hatch_build, "ROOT", tmp_path)
+    objects = tmp_path / "objects"
+    for text, compiled in (("", 1), ("# A comment.\n", 1), ("cdef int n\n", 2)):
+        (tmp_path / "one.pxd").write_text(f"{text}cdef class One:\n    cdef int x\n")
+        extension = Extension("linked", ["one.pyx"])
+        command = hatch_build._linked_modules(objects)(Distribution({"ext_modules": [extension]}))
+        command.build_lib, command.build_temp = str(tmp_path), str(tmp_path / "made")
+        command.ensure_finalized()
+        command.run()
+        assert len({path.read_bytes() for path in objects.iterdir()}) == compiled
