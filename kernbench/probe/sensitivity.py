@@ -6,8 +6,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import yaml
-
 from kernbench.benches.ccl_allreduce import ccl_allreduce
 from kernbench.probe import streams
 from kernbench.probe.cases import ProbeCases
@@ -15,6 +13,7 @@ from kernbench.probe.measure import ProbeTransfer, measure
 from kernbench.simulation import simulate
 from runtime.core.bench_registry import BenchOutcome
 from runtime.core.config_file import default_file, read_text, value_at, with_values
+from runtime.core.plain_yaml import from_yaml, to_yaml
 from runtime.core.simtime import ns_from_ps
 from runtime.model.topology import parse_topology
 
@@ -34,11 +33,10 @@ class Variation:
 
     def applied_to(self, topology_yaml: str) -> str:
         """The text of the file with the number in it; `KeyError` if the file has no such key."""
-        content = yaml.safe_load(topology_yaml)
+        content = from_yaml(topology_yaml)
         shipped = value_at(content, self.key_path)
         varied = with_values(content, {self.key_path: type(shipped)(self.value)})
-        text: str = yaml.safe_dump(varied)
-        return text
+        return to_yaml(varied)
 
 
 VARIATIONS = (

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from runtime.core.config_file import value_at, with_values
+from runtime.core.plain_yaml import from_yaml, to_yaml
 from runtime.core.simtime import PS_PER_NS, exact
 
 
@@ -21,10 +22,7 @@ class TopologyFile:
     @classmethod
     def of(cls, text: str) -> "TopologyFile":
         """The file whose text is `text`."""
-        # Here: the benches use theory, and a rank that runs one reads no YAML.
-        import yaml
-
-        return cls(yaml.safe_load(text))
+        return cls(from_yaml(text))
 
     def __getitem__(self, key_path: str) -> Any:
         return value_at(self.content, key_path)
@@ -61,9 +59,7 @@ class TopologyFile:
     @cached_property
     def text(self) -> str:
         """The content as YAML."""
-        import yaml
-
-        return yaml.safe_dump(self.content, sort_keys=False)
+        return to_yaml(self.content, sort_keys=False)
 
     @property
     def cubes(self) -> int:

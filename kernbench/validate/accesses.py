@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import yaml
 
 from kernbench import torch
 from kernbench.simulation import simulate
@@ -14,6 +13,7 @@ from kernbench.theory.routes import SRAM_GBS, TCM_GBS, RouteEnd
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core import dtypes
 from runtime.core.config_file import default_file, read_text
+from runtime.core.plain_yaml import from_yaml, to_yaml
 from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, PeDmaMsg, Request
 from runtime.core.rng import Random
 from runtime.core.trace import OpRecord
@@ -223,7 +223,7 @@ def _message(nbytes: int) -> Value:
 @cache
 def joined(kind: str, packet_bytes: int, slots: int = 4) -> str:
     """`ccl.yaml` with queue pairs between PE 0 of neighbouring cubes, and of last cubes of SIPs."""
-    content = yaml.safe_load(read_text(default_file("ccl.yaml")))
+    content = from_yaml(read_text(default_file("ccl.yaml")))
     content["defaults"] |= {
         "algorithm": "intercube",
         "buffer_kind": kind,
@@ -237,4 +237,4 @@ def joined(kind: str, packet_bytes: int, slots: int = 4) -> str:
         "mapper": "cube_leaders",
         "vc_chunk_size": packet_bytes,
     }
-    return yaml.safe_dump(content)
+    return to_yaml(content)

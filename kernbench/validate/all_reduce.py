@@ -1,12 +1,12 @@
 """The run of groups f and g: an all-reduce of integers over two SIPs."""
 
 import numpy as np
-import yaml
 
 from kernbench import DPPolicy, torch
 from kernbench.simulation import Simulation, simulate
 from runtime.core import dtypes
 from runtime.core.config_file import default_file, read_text
+from runtime.core.plain_yaml import from_yaml, to_yaml
 
 SIPS = 2
 ELEMENTS = 512
@@ -39,6 +39,6 @@ def _numbers(rank: int, cubes: int) -> np.ndarray:
 
 def integral_ccl(unit_bytes: int) -> str:
     """`ccl.yaml` with credits whose size is a multiple of `unit_bytes`, as all its packets are."""
-    content = yaml.safe_load(read_text(default_file("ccl.yaml")))
+    content = from_yaml(read_text(default_file("ccl.yaml")))
     content["defaults"] |= {"ipcq_credit_size_bytes": unit_bytes}
-    return yaml.safe_dump(content)
+    return to_yaml(content)

@@ -6,7 +6,6 @@ from functools import cache
 from math import nan
 
 import numpy as np
-import yaml
 
 from kernbench import DPPolicy, torch
 from kernbench.simulation import Simulation, simulate
@@ -18,6 +17,7 @@ from kernbench.theory.topology_file import TopologyFile
 from runtime.core import dtypes
 from runtime.core.config_file import default_file, read_text
 from runtime.core.errors import InvariantError, IpcqDeadlock
+from runtime.core.plain_yaml import from_yaml, to_yaml
 from runtime.core.rng import seeded
 
 CREDIT_BYTES = RingQueue.credit_bytes
@@ -49,7 +49,7 @@ PIPELINE_RATIO = 1.15
 
 @cache
 def _with_queue(queue: AllReduceQueue) -> str:
-    content = yaml.safe_load(read_text(default_file("ccl.yaml")))
+    content = from_yaml(read_text(default_file("ccl.yaml")))
     content["defaults"] |= {
         "buffer_kind": queue.kind,
         "n_slots": queue.slots,
@@ -63,7 +63,7 @@ def _with_queue(queue: AllReduceQueue) -> str:
         entry.pop("vc_chunk_size", None)
     # null is the last cube, which exists in every cube mesh.
     content["algorithms"]["intercube"] |= {"root_cube": None, "mapper": "cube_leaders"}
-    return yaml.safe_dump(content)
+    return to_yaml(content)
 
 
 @dataclass(frozen=True)

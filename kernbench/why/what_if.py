@@ -117,10 +117,10 @@ def changed_topology(records: RecordedRun, change: NumberChange) -> Topology:
 
 def changed_text(records: RecordedRun, change: NumberChange) -> str:
     """The topology file with the changed number."""
-    import yaml
+    from runtime.core.plain_yaml import to_yaml
 
     content = with_values(records.topology.values(), {change.key: change.after})
-    return yaml.safe_dump(content, sort_keys=False)
+    return to_yaml(content, sort_keys=False)
 
 
 class Predictor:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import NamedTuple
 
 from runtime.core.simtime import exact, ps_from_ns
 from runtime.core.trace import IO_CHIPLET, NO_PE
@@ -76,8 +77,10 @@ class ChipGraph:
         self._cube_base: list[int] = []
         draft = _Draft(topology)
         self._add_io_chiplet(draft)
+        # Once for all cubes: arithmetic of fractions is slow.
+        lengths = [draft.length(wire.mm) for wire in self.plan.wires]
         for cube in range(topology.cubes):
-            self._add_cube(draft, cube)
+            self._add_cube(draft, cube, lengths)
         for cube in range(topology.cubes):
             self._join_cube(draft, cube)
         self.nodes, self.links = tuple(draft.nodes), tuple(draft.links)
@@ -165,7 +168,7 @@ class ChipGraph:
             draft.join(self.io_noc, port, Fraction(0), None)
             self._behind[port] = self.io_noc
 
-    def _add_cube(self, draft: "_Draft", cube: int) -> None:
+    def _add_cube(self, draft: "_Draft", cube: int, lengths: list["_Length"]) -> None:
         base = len(draft.nodes)
         self._cube_base.append(base)
         left_mm, top_mm = _cube_origin(self.topology, *self.mesh_position(cube))
@@ -178,8 +181,8 @@ class ChipGraph:
                 cube,
                 node.pe,
             )
-        for wire in self.plan.wires:
-            draft.join(base + wire.a, base + wire.b, wire.mm, wire.bw_gbs)
+        for wire, length in zip(self.plan.wires, lengths, strict=True):
+            draft.wire(base + wire.a, base + wire.b, length, wire.bw_gbs)
         for side in SIDES:
             if self.beside(cube, side) is not None:
                 plan = self.plan.ports[side]
@@ -207,6 +210,13 @@ class ChipGraph:
                 draft.join(self.port(cube, side), facing, exact(sip.cube_gap_mm), bw_gbs)
 
 
+class _Length(NamedTuple):
+    """The length of a wire, and its delay."""
+
+    mm: float
+    wire_ps: int
+
+
 class _Draft:
     """A graph under construction."""
 
@@ -214,7 +224,6 @@ class _Draft:
         self._ns_per_mm = topology.ns_per_mm
         self._impl = topology.impl
         self._overhead_ps = {kind: ps_from_ns(ns) for kind, ns in _overheads_ns(topology).items()}
-        self._wire_ps: dict[Fraction, int] = {}
         self.nodes: list[Node] = []
         self.links: list[Link] = []
 
@@ -243,10 +252,13 @@ class _Draft:
         )
         return index
 
+    def length(self, mm: Fraction) -> "_Length":
+        return _Length(float(mm), wire_ps(mm, self._ns_per_mm))
+
     def join(self, a: int, b: int, mm: Fraction, bw_gbs: float | None) -> None:
-        # A cube has few different lengths, and fractions are slow to multiply.
-        if mm not in self._wire_ps:
-            self._wire_ps[mm] = wire_ps(mm, self._ns_per_mm)
+        self.wire(a, b, self.length(mm), bw_gbs)
+
+    def wire(self, a: int, b: int, length: "_Length", bw_gbs: float | None) -> None:
         # Two links: the directions of a wire do not share bandwidth.
         for source, target in ((a, b), (b, a)):
             self.links.append(
@@ -254,8 +266,8 @@ class _Draft:
                     index=len(self.links),
                     source=source,
                     target=target,
-                    mm=float(mm),
-                    wire_ps=self._wire_ps[mm],
+                    mm=length.mm,
+                    wire_ps=length.wire_ps,
                     bw_gbs=bw_gbs,
                 )
             )

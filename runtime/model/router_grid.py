@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import lcm
 
 from runtime.core.simtime import exact
 from runtime.model.cube_schema import CubeNoc, SizeMm
@@ -33,30 +34,38 @@ class RouterGrid:
         self.pitch_x_mm = exact(size.w) / noc.cols
         self.pitch_y_mm = exact(size.h) / noc.rows
         x0, y0, x1, y1 = map(exact, noc.hbm_hole_mm)
-        cells = (self._router(row, col) for row in range(noc.rows) for col in range(noc.cols))
+        columns = [(col + Fraction(1, 2)) * self.pitch_x_mm for col in range(noc.cols)]
+        rows = [(row + Fraction(1, 2)) * self.pitch_y_mm for row in range(noc.rows)]
+        # Strict comparison: a router on the edge of the footprint stays.
+        below_x = [x0 < x_mm < x1 for x_mm in columns]
+        below_y = [y0 < y_mm < y1 for y_mm in rows]
         self.routers = tuple(
-            # Strict comparison: a router on the edge of the footprint stays.
-            cell
-            for cell in cells
-            if not (x0 < cell.x_mm < x1 and y0 < cell.y_mm < y1)
+            GridRouter(row, col, x_mm, y_mm)
+            for row, y_mm in enumerate(rows)
+            for col, x_mm in enumerate(columns)
+            if not (below_x[col] and below_y[row])
         )
         self._index = {(router.row, router.col): index for index, router in enumerate(self.routers)}
-
-    def _router(self, row: int, col: int) -> GridRouter:
-        return GridRouter(
-            row,
-            col,
-            (col + Fraction(1, 2)) * self.pitch_x_mm,
-            (row + Fraction(1, 2)) * self.pitch_y_mm,
-        )
+        # A millimetre has this many units, of which all positions of routers are multiples.
+        self._units = lcm(*(place.denominator for place in (*columns, *rows)))
+        self._places = [
+            (int(router.x_mm * self._units), int(router.y_mm * self._units))
+            for router in self.routers
+        ]
 
     def nearest(self, position: Point) -> tuple[int, Fraction]:
         """The nearest router and its Manhattan distance in mm; at a tie the lowest (row, col)."""
         x_mm, y_mm = map(exact, position)
-        distances = [abs(router.x_mm - x_mm) + abs(router.y_mm - y_mm) for router in self.routers]
+        # In integers, since fractions are slow to add and to compare.
+        units = lcm(self._units, x_mm.denominator, y_mm.denominator)
+        scale, x, y = units // self._units, int(x_mm * units), int(y_mm * units)
+        distances = [
+            abs(router_x * scale - x) + abs(router_y * scale - y)
+            for router_x, router_y in self._places
+        ]
         # `min` returns the first of equal distances, which has the lowest (row, column).
         index = min(range(len(distances)), key=distances.__getitem__)
-        return index, distances[index]
+        return index, Fraction(distances[index], units)
 
     @cached_property
     def neighbours(self) -> tuple[tuple[int, ...], ...]:

@@ -8,6 +8,7 @@ import pytest
 
 from kernbench.simulation import Simulation, simulate
 from runtime import DPPolicy, tl, torch
+from tests.support.own_garbage import only_own_garbage
 from tests.support.topologies import variant_text
 
 dist = torch.distributed
@@ -38,13 +39,9 @@ def program(calls: int) -> Callable[[int], None]:
 
 def garbage_of(calls: int) -> tuple[int, Simulation]:
     """The number of objects that only the collector finds after a run with this number of calls."""
-    gc.collect()
-    gc.disable()
-    try:
+    with only_own_garbage():
         world = simulate(program(calls), 2, topology=SMALL)
         return gc.collect(), world
-    finally:
-        gc.enable()
 
 
 @pytest.mark.slow

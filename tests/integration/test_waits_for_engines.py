@@ -11,7 +11,7 @@ from runtime.core.simtime import ps_from_ns
 from runtime.model.topology import parse_topology
 from tests.support.one_pe import one_pe_text
 from tests.support.recorded_programs import Row, rows_of
-from tests.support.world import World, simulate
+from tests.support.world import Simulation, simulate
 
 TEXT = one_pe_text()
 PE = parse_topology(TEXT, "topology.yaml", 1).pe
@@ -20,7 +20,7 @@ LANES = PE.math.lanes
 CYCLES = PE.math.cycles.values()
 
 
-def ran(kernel: Callable[..., None]) -> World:
+def ran(kernel: Callable[..., None]) -> Simulation:
     """The run of a kernel with a tensor of 4,096 elements."""
 
     def program(_rank: int) -> None:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.warm_lps import warm_lps
+
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
@@ -24,3 +26,10 @@ def _private_temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def _compiled_once(monkeypatch: pytest.MonkeyPatch):
     """Processes cache bytecode, as by default: otherwise each compiles every module again."""
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+
+
+@pytest.fixture
+def warm() -> Iterator[None]:
+    """The LPs of runs that this process starts itself are forks."""
+    with warm_lps():
+        yield

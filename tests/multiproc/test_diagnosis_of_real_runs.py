@@ -108,11 +108,11 @@ def test_a_program_that_loops_outside_of_simulated_time_is_named_with_its_stack_
         tmp_path,
         "dist.all_reduce(t)\nif dist.get_rank() == 1:\n    while True:\n        pass\n",
         "--timeout",
-        "10",
+        "5",
     )
     assert run.code == 1
     assert re.search(
-        r"LP 1 \(rank 1, pid \d+\) computes: no Status from it for 10 s, the limit set by "
+        r"LP 1 \(rank 1, pid \d+\) computes: no Status from it for 5 s, the limit set by "
         r"--timeout, in which it used \d+\.\d s of processor time",
         run.err,
     )

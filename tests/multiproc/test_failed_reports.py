@@ -10,7 +10,7 @@ import kernbench.why.summary
 from coordinator.report import trace_events
 from kernbench.cli.main import main
 
-pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
+pytestmark = [pytest.mark.slow, pytest.mark.multiproc, pytest.mark.usefixtures("warm")]
 PLANTED = "ZeroDivisionError: planted; the result of the run is not affected\n"
 EVENT_AT_THE_END = """
 from kernbench import torch

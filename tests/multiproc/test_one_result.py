@@ -64,8 +64,8 @@ def test_any_number_of_processes_hash_seed_and_delivery_delay_give_one_digest(
     late = launched(
         tmp_path / "late", *words, "--jitter-ms", "4", "--jitter-seed", "7", hash_seed=2
     )
-    far = launched(tmp_path / "far", *words, "--delay-us", "20.5")
-    near = launched(tmp_path / "near", *words, "--delay-us", "0")
+    far = kernbench(tmp_path / "far", *words, "--delay-us", "20.5")
+    near = kernbench(tmp_path / "near", *words, "--delay-us", "0")
     assert (
         result_of(two) == result_of(late) == result_of(far) == result_of(near) == result_of(alone)
     )

@@ -14,7 +14,7 @@ from kernbench.cli.main import main
 from tests.support.runs import kernbench
 from tests.support.topologies import variant_text
 
-pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
+pytestmark = [pytest.mark.slow, pytest.mark.multiproc, pytest.mark.usefixtures("warm")]
 
 FILES = ("sweep.csv", "sweep.parquet", "sweep.json", "sweep.rows.jsonl")
 SMALL = ("--arg", "--min-bytes=256", "--arg", "--max-bytes=512", "--arg", "--factor=2")

@@ -10,7 +10,7 @@ import pytest
 from kernbench.cli.main import main
 from tests.support.runs import ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
+pytestmark = [pytest.mark.slow, pytest.mark.multiproc, pytest.mark.usefixtures("warm")]
 ALL_REDUCE = ("--sips", "4", "--procs", "2", "--algorithm", "ring", "--warmup", "0")
 LARGE = ("--min-bytes", "16384", "--max-bytes", "16384")
 SMALL = ("--min-bytes", "256", "--max-bytes", "256")

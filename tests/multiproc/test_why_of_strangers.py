@@ -10,7 +10,7 @@ from shutil import copytree
 import pytest
 
 from tests.support.run_tables import change_report
-from tests.support.runs import ROOT, Run, launched
+from tests.support.runs import ROOT, Run, kernbench
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 STRANGER = 54_321
@@ -47,7 +47,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(project: Path) -> Run:
-    run = launched(project / "run", "--sips", "1", "train.py", "--lr", "1")
+    run = kernbench(project / "run", "--sips", "1", "train.py", "--lr", "1")
     assert run.code == 0, run.err
     return run
 

@@ -4,9 +4,10 @@ import ast
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.support.source import Function, statements_of
+
 ASSERTING = ("raises", "fail", "warns")
 """Functions of pytest that fail a test themselves."""
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def without_assertion(modules: Iterable[Path], support: Iterable[Path]) -> list[str]:
@@ -29,7 +30,7 @@ def _functions(paths: Iterable[Path]) -> dict[str, Function]:
     return {
         node.name: node
         for path in paths
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in statements_of(path.read_text(encoding="utf-8"))
         if isinstance(node, Function)
     }
 

@@ -12,6 +12,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from kernbench.cli.main import main
+from tests.support.warm_lps import warm_lps
 
 ROOT = Path(__file__).parents[2]
 _PROGRESS = " events/s  blocked "
@@ -39,9 +40,14 @@ def kernbench(where: Path, *words: str) -> Run:
 
     A process for the coordinator would import modules for longer than a small run takes.
     """
-    with chdir(where.parent), _caught() as (out, err):
-        code = main(["--out", str(where), *words])
-        return Run(code, _written(out), _written(err), where)
+    return called(where.parent, "--out", str(where), *words, directory=where)
+
+
+def called(folder: Path, *words: str, directory: Path | None = None) -> Run:
+    """`kernbench words...` in `folder`, to its end, as above; the run is in `directory`, if any."""
+    with chdir(folder), warm_lps(), _caught() as (out, err):
+        code = main(words)
+        return Run(code, _written(out), _written(err), directory or folder)
 
 
 def launched(where: Path, *words: str, hash_seed: int = 0) -> Run:

@@ -7,13 +7,17 @@ number of lines on a line of its own. A block that cannot run has an HTML commen
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
+from unittest.mock import patch
+
+from tests.support.runs import called
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -40,6 +44,13 @@ NORMALISED = (
 CONFIGURATION = re.compile(r"\b(config )[0-9a-f]{12}\b")
 RANK = re.compile(r"rank \d+\b")
 FIGURE = re.compile(r"\d[\d,]*\.\d+")
+
+
+_PLAIN = re.compile(r"python launch\.py (?P<words>(?!.*\bruns/)[^|&;<>$`\\\n]+)")
+"""A command for which a user needs no shell.
+
+The lines of a recorded run's program are named from the checkout whose code has run.
+"""
 
 
 @dataclass(frozen=True)
@@ -131,11 +142,14 @@ def copy_of_the_checkout(folder: Path) -> Path:
     return shutil.copytree(ROOT, folder / "kernbench", ignore=shutil.ignore_patterns(*NOT_COPIED))
 
 
+RunCommand = Callable[[str, Path], subprocess.CompletedProcess[str]]
+
+
 class Transcript:
     """Runs commands of pages in `checkout`; a command that several pages show runs once."""
 
-    def __init__(self, checkout: Path) -> None:
-        self._checkout = checkout
+    def __init__(self, checkout: Path, run_command: RunCommand | None = None) -> None:
+        self._checkout, self._run = checkout, run_command or run
         self._ended: dict[tuple[str, ...], subprocess.CompletedProcess[str]] = {}
 
     def endings(self, block: Block) -> Iterator[tuple[Step, subprocess.CompletedProcess[str]]]:
@@ -152,8 +166,8 @@ class Transcript:
         prepared = tuple(each for each in before if _written(each) in command)
         if (*prepared, command) not in self._ended:
             for each in prepared:
-                assert run(each, self._checkout).returncode == 0, each
-            self._ended[*prepared, command] = run(command, self._checkout)
+                assert self._run(each, self._checkout).returncode == 0, each
+            self._ended[*prepared, command] = self._run(command, self._checkout)
         return self._ended[*prepared, command]
 
 
@@ -164,20 +178,33 @@ def _written(command: str) -> str:
 
 def run(command: str, checkout: Path) -> subprocess.CompletedProcess[str]:
     """Run a command of a page as a user would, with this Python."""
-    own = {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(checkout),
-        "COLUMNS": "200",
-    }
     return subprocess.run(
         ["bash", "-c", command],
         capture_output=True,
         text=True,
         cwd=checkout,
-        env=os.environ | own,
+        env=os.environ | _environment(checkout),
         timeout=TIMEOUT_S,
         check=False,
     )
+
+
+def run_here(command: str, checkout: Path) -> subprocess.CompletedProcess[str]:
+    """As `run`, except that this process is that of a plain command: it imports nothing again."""
+    plain = _PLAIN.fullmatch(command)
+    if plain is None:
+        return run(command, checkout)
+    with patch.dict(os.environ, _environment(checkout)):
+        ended = called(checkout, *shlex.split(plain["words"], comments=True))
+    return subprocess.CompletedProcess(command, ended.code, ended.out, ended.err)
+
+
+def _environment(checkout: Path) -> dict[str, str]:
+    return {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(checkout),
+        "COLUMNS": "200",
+    }
 
 
 def output_of(ended: subprocess.CompletedProcess[str]) -> str:

@@ -4,9 +4,8 @@ queues:
 hypercube: {mapper: "kernbench.benches.attention.queues:hypercube"}
 """
 
-import yaml
-
 from runtime.ccl.mappers import Mapping
+from runtime.core.plain_yaml import from_yaml, to_yaml
 from runtime.model.topology import Topology
 
 HYPERCUBE = "hypercube"
@@ -39,6 +38,6 @@ def hypercube(topology: Topology, root_cube: int) -> Mapping:  # noqa: ARG001 - 
 
 def with_hypercube(ccl: str) -> str:
     """The text of a `ccl.yaml` with the table `hypercube`."""
-    content = yaml.safe_load(ccl)
+    content = from_yaml(ccl)
     table = {HYPERCUBE: {"mapper": f"{hypercube.__module__}:{hypercube.__name__}"}}
-    return yaml.safe_dump(content | {"queues": content.get("queues", {}) | table})
+    return to_yaml(content | {"queues": content.get("queues", {}) | table})

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from kernbench.benches.flags import check_range
 from kernbench.studies.milestone_1h_ccl.networks import NETWORKS, SipNetwork
 from kernbench.studies.milestone_1h_ccl.reference import ALPHA_NS, GBS
@@ -14,6 +12,7 @@ from kernbench.theory.alpha_beta import RingQueue
 from kernbench.theory.kernel_costs import ITEM_BYTES
 from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.config import AlgorithmConfig, parse_ccl
+from runtime.core.plain_yaml import from_yaml, to_yaml
 
 SMALLEST_BYTES, STEP = 256, 4
 ALGORITHMS = ("ring", "intercube")
@@ -74,7 +73,7 @@ class CclPoint:
 def plan_points(topology: str, ccl: str, max_bytes: int) -> tuple[CclPoint, ...]:
     """All points, none twice; raises `UsageError` if `max_bytes` leaves a part without a size."""
     check_range(KIND_BYTES[0], MOST_BYTES, max_bytes=max_bytes)
-    file, queues = TopologyFile.of(topology), yaml.safe_load(ccl)
+    file, queues = TopologyFile.of(topology), from_yaml(ccl)
     return (
         *_by_size(file, queues, max_bytes),
         *_by_kind(file, queues, max_bytes),
@@ -182,7 +181,7 @@ def _queues(queues: dict[str, Any], **values: Any) -> str:
         for name in ALGORITHMS
     }
     defaults = queues["defaults"] | values | {"algorithm": "ring"}
-    return yaml.safe_dump({"defaults": defaults, "algorithms": algorithms})
+    return to_yaml({"defaults": defaults, "algorithms": algorithms})
 
 
 def elements(nbytes: int) -> int:

@@ -1,7 +1,9 @@
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from sys import getrefcount
 from threading import Thread
+
+import pytest
 
 from runtime.core.garbage_collection import (
     collections_suspended,
@@ -10,6 +12,13 @@ from runtime.core.garbage_collection import (
     refuse_in_collection,
     watch_collections,
 )
+from tests.support.own_garbage import only_own_garbage
+
+
+@pytest.fixture(autouse=True)
+def _only_own_garbage() -> Generator[None]:
+    with only_own_garbage():
+        yield
 
 
 class Cycle:

@@ -10,6 +10,7 @@ from runtime.model.placement import ShardSpec
 from runtime.model.schema import GIB
 from runtime.torch.tensors.storage import Storage
 from runtime.torch.tensors.tensor_memory import Allocation, TensorMemory
+from tests.support.own_garbage import only_own_garbage
 from tests.support.topologies import small, variant
 
 TOPOLOGY = small()
@@ -18,9 +19,8 @@ SLICE = TOPOLOGY.hbm_slice_bytes
 
 @pytest.fixture(autouse=True)
 def _only_the_collections_of_the_test() -> Generator[None]:
-    gc.disable()
-    yield
-    gc.enable()
+    with only_own_garbage():
+        yield
 
 
 def memory_of_sip_0() -> TensorMemory:
