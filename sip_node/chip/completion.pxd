@@ -1,5 +1,3 @@
-"""The C types of completion.py."""
-
 cimport cython
 
 

@@ -1,5 +1,3 @@
-"""The C types of link_egress.py."""
-
 cimport cython
 
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet

@@ -1,5 +1,3 @@
-"""The C types of packet_rules.py."""
-
 cimport cython
 
 from sip_node.chip.run_block cimport RunBlock

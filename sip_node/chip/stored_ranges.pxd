@@ -1,5 +1,3 @@
-"""The C types of stored_ranges.py."""
-
 cimport cython
 
 from sip_node.kernel.int_array cimport IntArray

@@ -1,5 +1,3 @@
-"""The C types of ucie_ports.py."""
-
 cimport cython
 
 from sip_node.chip cimport approach

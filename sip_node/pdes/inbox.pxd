@@ -1,5 +1,3 @@
-"""The C types of inbox.py."""
-
 cimport cython
 
 from sip_node.kernel.arrival_queue cimport ArrivalQueue

@@ -1,5 +1,3 @@
-"""The C types of kept_slots.py."""
-
 cimport cython
 
 from sip_node.chip.pe.queue_table cimport QueueState, QueueTable, Slot

@@ -1,5 +1,3 @@
-"""The C types of kernel_send.py."""
-
 cimport cython
 
 from sip_node.chip.completion cimport AnyCompletion, Continuation

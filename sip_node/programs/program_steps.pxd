@@ -1,5 +1,3 @@
-"""The C types of program_steps.py."""
-
 cimport cython
 
 from sip_node.chip.step_rows cimport StepRows

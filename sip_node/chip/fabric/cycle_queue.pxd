@@ -1,5 +1,3 @@
-"""The C types of cycle_queue.py."""
-
 cimport cython
 
 from sip_node.kernel cimport events

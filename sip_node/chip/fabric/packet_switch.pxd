@@ -1,5 +1,3 @@
-"""The C types of packet_switch.py."""
-
 cimport cython
 
 from sip_node.chip.fabric.packet cimport Packet

@@ -1,5 +1,3 @@
-"""The C types of router.py."""
-
 cimport cython
 
 from sip_node.chip.fabric.cycle_queue cimport Arbiter, CycleQueue

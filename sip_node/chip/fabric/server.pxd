@@ -1,5 +1,3 @@
-"""The C types of server.py."""
-
 cimport cython
 
 from sip_node.kernel cimport exact

@@ -1,5 +1,3 @@
-"""The C types of virtual_channels.py."""
-
 cimport cython
 
 from sip_node.chip.fabric cimport cycle_queue as cycles

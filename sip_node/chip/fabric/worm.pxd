@@ -1,5 +1,3 @@
-"""The C types of worm.py."""
-
 cimport cython
 
 from sip_node.chip.fabric.packet cimport Packet

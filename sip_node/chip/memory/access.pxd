@@ -1,5 +1,3 @@
-"""The C types of access.py."""
-
 from sip_node.chip.fabric.packet_train cimport PacketTrain
 from sip_node.kernel.component cimport Component
 

@@ -1,5 +1,3 @@
-"""The C types of hbm.py."""
-
 cimport cython
 
 from sip_node.chip.fabric.server cimport FifoServer

@@ -1,5 +1,3 @@
-"""The C types of memory_channels.py."""
-
 from sip_node.chip.memory.access cimport Access
 from sip_node.kernel.int_array cimport IntArray
 

@@ -1,5 +1,3 @@
-"""The C types of transaction_queue.py."""
-
 cimport cython
 
 from sip_node.chip.fabric.packet_train cimport PacketTrain

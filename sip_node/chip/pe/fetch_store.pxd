@@ -1,5 +1,3 @@
-"""The C types of fetch_store.py."""
-
 cimport cython
 
 from sip_node.kernel cimport checksums

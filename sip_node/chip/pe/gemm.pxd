@@ -1,5 +1,3 @@
-"""The C types of gemm.py."""
-
 cimport cython
 
 from sip_node.kernel cimport records

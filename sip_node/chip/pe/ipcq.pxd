@@ -1,5 +1,3 @@
-"""The C types of ipcq.py."""
-
 cimport cython
 
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet

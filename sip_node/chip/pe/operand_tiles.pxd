@@ -1,5 +1,3 @@
-"""The C types of operand_tiles.py."""
-
 cimport cython
 
 from sip_node.kernel cimport tile_data as tiles

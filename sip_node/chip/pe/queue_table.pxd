@@ -1,5 +1,3 @@
-"""The C types of queue_table.py."""
-
 cimport cython
 
 from sip_node.chip.completion cimport AnyCompletion

@@ -1,5 +1,3 @@
-"""The C types of read_window.py."""
-
 cimport cython
 
 from sip_node.chip.fabric cimport packet as packets

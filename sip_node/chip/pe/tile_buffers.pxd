@@ -1,5 +1,3 @@
-"""The C types of tile_buffers.py."""
-
 cimport cython
 
 

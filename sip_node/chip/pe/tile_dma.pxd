@@ -1,5 +1,3 @@
-"""The C types of tile_dma.py."""
-
 cimport cython
 
 from sip_node.kernel cimport tile_data as tiles

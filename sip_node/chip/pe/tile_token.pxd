@@ -1,5 +1,3 @@
-"""The C types of tile_token.py."""
-
 cimport cython
 
 from sip_node.chip.op_log cimport OpLog
