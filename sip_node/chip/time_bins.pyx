@@ -317,10 +317,12 @@ cdef class ServiceTemplate:
         total.end_ps = self.services[self.count - 1].end_ps
         while periods:
             fit = 0
-            if self.services[0].start_ps + moved_ps < bins.end_ps:
+            if (
+                self.services[0].start_ps + moved_ps < bins.end_ps
+                and total.end_ps + moved_ps <= bins.end_ps
+            ):
                 # As many periods as end in the bin that is open.
-                fit = (bins.end_ps - total.end_ps - moved_ps) // period_ps + 1
-                fit = min(fit, periods) if total.end_ps + moved_ps <= bins.end_ps else 0
+                fit = min((bins.end_ps - total.end_ps - moved_ps) // period_ps + 1, periods)
             if fit:
                 bin.nbytes += fit * total.nbytes
                 bin.busy_ps += fit * total.start_ps
