@@ -8,12 +8,12 @@ from examples.own_bench import scale_check
 from kernbench import simulate
 from runtime.core.config_file import default_file
 from runtime.core.errors import ConfigError
-from tests.support.runs import ROOT, kernbench
+from tests.support.runs import ROOT, launched
 
 
 def test_digest_and_times_are_those_of_a_run_in_processes(tmp_path: Path):
     bench = f"{ROOT}/examples/own_bench.py:scale-check"
-    run = kernbench(tmp_path / "run", "--sips", "2", "--bench", bench, "--numel", "64")
+    run = launched(tmp_path / "run", "--sips", "2", "--bench", bench, "--numel", "64")
     assert run.code == 0, run.err
     here = simulate(lambda rank: scale_check(rank, numel=64), sips=2)
     assert here.digest == run.report["digest"]

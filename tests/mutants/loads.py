@@ -7,7 +7,7 @@ from tests.mutants.mutant import Mutant
 
 BINS = "sip_node/chip/time_bins.py"
 SERVER = "sip_node/chip/fabric/server.py"
-FLITS = "sip_node/chip/fabric/flit_counters.py"
+FLITS = "sip_node/chip/fabric/worm.py"
 ROUTER = "sip_node/chip/fabric/router.py"
 DMA = "sip_node/chip/pe/dma.py"
 MATH = "sip_node/chip/pe/math.py"

@@ -166,7 +166,7 @@ MUTANTS = (
     ),
     Mutant(
         name="output-tiles-by-columns",
-        file="sip_node/chip/pe/step_tokens.py",
+        file="sip_node/chip/pe/tile_token.py",
         old="        row, column = output // columns, output % columns\n",
         new="        row, column = output % len(self.rows), output // len(self.rows)\n",
         breaks="Output tiles follow each other along the rows of the result.",
@@ -174,7 +174,7 @@ MUTANTS = (
     ),
     Mutant(
         name="products-latest-first",
-        file="sip_node/chip/pe/step_tokens.py",
+        file="sip_node/chip/pe/tile_token.py",
         old="            tokens = self._waiting[0]\n            token = tokens.following()\n"
         "            if token is None:\n                self._waiting.popleft()\n",
         new="            tokens = self._waiting[len(self._waiting) - 1]\n"

@@ -139,7 +139,8 @@ class RandomCrossings:
         begin, head_ps = 0, self.engine.now_ps
         for number, size in enumerate(sizes, 1):
             head_ps += rng.randint(0, 3) * UNIT_PS
-            packet = Packet(transfer, begin, size, number == len(sizes), head_ps)
+            packet = Packet(transfer, begin, size, number == len(sizes))
+            packet.entrance_ps = head_ps
             self.bounds[source].departed(target, head_ps)
             tail_ps = head_ps + rng.randint(0, 3) * UNIT_PS
             self.engine.at(head_ps, self.ports[source].accept, packet, tail_ps)
