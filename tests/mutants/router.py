@@ -58,8 +58,10 @@ MUTANTS = (
     Mutant(
         name="router-loser-waits-two-cycles",
         file="sip_node/chip/fabric/router.py",
-        old="            self.queue.add(channel, now + 1)\n        item = lists.take(self._swi",
-        new="            self.queue.add(channel, now + 2)\n        item = lists.take(self._swi",
+        old="                self.queue.add(rival, now + 1)\n            else:\n"
+        "                self.queue.add(channel, now + 1)\n        item = lists.take(self._swi",
+        new="                self.queue.add(rival, now + 2)\n            else:\n"
+        "                self.queue.add(channel, now + 2)\n        item = lists.take(self._swi",
         breaks="A channel which has lost the switch requests it in the next cycle.",
         noticed_by="e.r",
     ),
