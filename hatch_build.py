@@ -163,17 +163,12 @@ def _linked_modules(objects: Path) -> Any:
 
     class LinkedModules(build_ext):
         def build_extension(self, ext: Extension) -> None:
-            kept = self._kept(ext.sources)
+            kept = _kept_objects(ext.sources, objects, self._compiler())
             missing = [source for source, path in kept.items() if not path.exists()]
             _translate(missing, Path(self.build_temp))
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 list(pool.map(self._compile, missing, [kept[source] for source in missing]))
-            for path in kept.values():
-                path.touch()
-            used_s = max(path.stat().st_mtime for path in kept.values())
-            for path in objects.glob("*.o"):
-                if used_s - path.stat().st_mtime > UNUSED_S:
-                    path.unlink()
+            _delete_unused(objects, list(kept.values()))
             library = Path(self.get_ext_fullpath(ext.name))
             # Beside the tree's other products: within a file system.
             made = ROOT / "build" / library.name
@@ -188,29 +183,14 @@ def _linked_modules(objects: Path) -> Any:
             # In one step: a process that starts meanwhile finds the whole library, or none.
             made.replace(library)
 
-        def _kept(self, sources: list[str]) -> dict[str, Path]:
-            """By source, its object, which is named by a hash of all that it is made from."""
-            from Cython import __version__
-
-            compiler = getattr(self.compiler, "compiler_so", None)
-            common = (__version__, DIRECTIVES, TEXT_DIRECTIVES, FLAGS, compiler, sys.version)
-            kept = dict[str, Path]()
-            for source, used in _used(sources).items():
-                # Contents: times would not do, since a file may be replaced by an older one.
-                # Those of Cython itself, with absolute paths, have its version.
-                contents = [
-                    (str(path), path.read_bytes()) for path in used if not path.is_absolute()
-                ]
-                made_from = repr((source, contents, _macros(source), common))
-                kept[source] = objects / _object_name(source, made_from)
-            return kept
+        def _compiler(self) -> object:
+            return getattr(self.compiler, "compiler_so", None)
 
         def _compile(self, source: str, kept: Path) -> None:
             translation = _translation(source, Path(self.build_temp))
             # An edit of a `.pxd` may change no more than the comments which quote it.
             code = _QUOTED.sub(b"", translation.read_bytes())
-            compiler = getattr(self.compiler, "compiler_so", None)
-            made_from = repr((code, _macros(source), FLAGS, compiler, sys.version))
+            made_from = repr((code, _macros(source), FLAGS, self._compiler(), sys.version))
             same = objects / _object_name(source, made_from)
             if not same.exists():
                 [made] = self.compiler.compile(
@@ -224,8 +204,33 @@ def _linked_modules(objects: Path) -> Any:
     return LinkedModules
 
 
+def _kept_objects(sources: list[str], objects: Path, compiler: object) -> dict[str, Path]:
+    """The object of each source, which is named by a hash of all that it is made from."""
+    from Cython import __version__
+
+    common = (__version__, DIRECTIVES, TEXT_DIRECTIVES, FLAGS, compiler, sys.version)
+    kept = dict[str, Path]()
+    for source, used in _used(sources).items():
+        # Contents: times would not do, since a file may be replaced by an older one. Those of
+        # Cython itself, with absolute paths, have its version.
+        contents = [(str(path), path.read_bytes()) for path in used if not path.is_absolute()]
+        made_from = repr((source, contents, _macros(source), common))
+        kept[source] = objects / _object_name(source, made_from)
+    return kept
+
+
+def _delete_unused(objects: Path, used: list[Path]) -> None:
+    """Delete objects that no build has used for a month; `used` are those of this one."""
+    for path in used:
+        path.touch()
+    used_s = max(path.stat().st_mtime for path in used)
+    for path in objects.glob("*.o"):
+        if used_s - path.stat().st_mtime > UNUSED_S:
+            path.unlink()
+
+
 def _used(sources: list[str]) -> dict[str, list[Path]]:
-    """By source, the files from which it is translated: itself and the `.pxd` that it reaches.
+    """The files from which each source is translated: itself and the `.pxd` that it reaches.
 
     Cython's own search does not see `from package cimport module`.
     """
@@ -263,7 +268,7 @@ def _used(sources: list[str]) -> dict[str, list[Path]]:
 
 
 def _context(directives: dict[str, Any], used: dict[str, list[Path]]) -> Any:
-    """What Cython knows after it has read each `.pxd` of this tree among the files `used`."""
+    """The context of Cython in which each `.pxd` of this tree among the files `used` is read."""
     from Cython.Compiler import Errors
     from Cython.Compiler.Main import Context
     from Cython.Compiler.Options import CompilationOptions

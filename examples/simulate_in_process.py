@@ -19,7 +19,7 @@ def add_one(x: tl.Pointer, numel: int) -> None:
 
 
 def program(rank: int) -> np.ndarray:
-    """What a rank runs on its SIP."""
+    """The program of a rank: its tensor after the launch."""
     values = np.arange(PES * NUMEL, dtype=np.float32) + rank
     x = torch.from_numpy(values, dp=DPPolicy(cube="row_wise", pe="row_wise"))
     torch.launch("add_one", add_one, x, NUMEL)

@@ -81,7 +81,7 @@ class Simulation:
 
     @property
     def counters(self) -> dict[int, dict[str, int]]:
-        """What each SIP has counted, by the names of `run.json`."""
+        """The counters of each SIP, by the names of `run.json`."""
         return {report.sip: report.counters for report in self.done.sips}
 
     def of(self, engine: str, name: str = "") -> list[tuple[int, OpRecord]]:

@@ -31,7 +31,7 @@ SIPS = 2
 
 
 def product_rows(topology_yaml: str) -> list[tuple[str, list[str]]]:
-    """By latency: the times of a streamed product, and how far they are above the memory bound."""
+    """The times of a streamed product by latency, and how far they are above the memory bound."""
     file, shape = TopologyFile.of(topology_yaml), GemmShape(SIDE, SIDE, SIDE)
     numbers = GemmNumbers.of(file)
     read, written = sum(streamed_bytes(shape, numbers.tile, 2)), 2 * SIDE * SIDE
@@ -75,7 +75,7 @@ def product_ps(file: TopologyFile, latency_ns: float, buffers: int) -> int:
 
 
 def read_rows(topology_yaml: str) -> list[tuple[str, list[str]]]:
-    """By packets in flight: the bandwidth of long reads, measured and by the closed form."""
+    """The bandwidth of long reads by packets in flight, measured and by the closed form."""
     file = TopologyFile.of(topology_yaml)
     rows: list[tuple[str, list[str]]] = []
     for outstanding in OUTSTANDING:

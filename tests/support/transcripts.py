@@ -190,7 +190,7 @@ def run(command: str, checkout: Path) -> subprocess.CompletedProcess[str]:
 
 
 def run_here(command: str, checkout: Path) -> subprocess.CompletedProcess[str]:
-    """As `run`, except that this process is that of a plain command: it imports nothing again."""
+    """Run a plain command in this process, which imports nothing again; else as `run`."""
     plain = _PLAIN.fullmatch(command)
     if plain is None:
         return run(command, checkout)

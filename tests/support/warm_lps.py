@@ -53,7 +53,7 @@ def _started(
     stderr: int | None,
     process_group: int | None,
 ) -> "ForkedLp | subprocess.Popen[bytes]":
-    """As `subprocess.Popen`: a fork of the server if `command` is that of an LP."""
+    """Start a fork of the server if `command` is that of an LP, else a `subprocess.Popen`."""
     usual = InterpreterLauncher().command
     if tuple(command[: len(usual)]) != usual or process_group is not None:
         return subprocess.Popen(

@@ -117,7 +117,7 @@ class StageLog(NamedTuple):
         )
 
     def load_ps(self, loads: int) -> int:
-        """From the start of the first to the end of the last of the kernel's `loads` own loads."""
+        """The time from the start of the first to the end of the last of the kernel's own loads."""
         # The kernel loads operands before it starts the product, so its loads are the first.
         own = sorted(self.dma_in, key=lambda record: record.start_ps)[:loads]
         return own[-1].end_ps - own[0].start_ps if own else 0

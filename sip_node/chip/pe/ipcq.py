@@ -94,7 +94,7 @@ class PostedSends:
         self._context.engine.at(self._context.engine.now_ps, self._begin_next)
 
     def check_idle(self) -> None:
-        """At the end of a run every receive had its send."""
+        """Check that every receive had its send, at the end of a run."""
         if self._notices:
             raise InvariantError(
                 f"ipcq of {self._context.coordinates}",
