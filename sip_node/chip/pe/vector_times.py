@@ -141,7 +141,7 @@ class ChainStream:
         fill = self._cycles.fill
 
         def longest_ps(first: int, fetched: int, extra: int) -> int:
-            """The time from the entry of vector `first` to the end of the last, and `extra` cycles."""
+            """The time from the entry of `first` to the end of the last, and `extra` cycles."""
             return path_ps(fetched, fill + self._computed(last) - self._computed(first - 1) + extra)
 
         def stored_ps(first: int, fetched: int) -> int:
