@@ -4,8 +4,12 @@ PROGRAM [ARGUMENT ...]. An exception of the program ends the worker as it does e
 On a busy machine, workers of gloo that had printed all their results and destroyed their process
 group were seen to abort in the end of the interpreter ("terminate called without an active
 exception"): threads of PyTorch may still release tensors then, for which they need the interpreter.
+
+Workers share one pipe. With PYTHONUNBUFFERED in the environment, `print` writes a text and its
+newline one by one, and two workers were seen to join their lines; here each line is one write.
 """
 
+import io
 import os
 import runpy
 import sys
@@ -13,6 +17,8 @@ from pathlib import Path
 
 program = sys.argv[1]
 sys.argv = sys.argv[1:]
+if isinstance(sys.stdout, io.TextIOWrapper):
+    sys.stdout.reconfigure(line_buffering=True, write_through=False)
 sys.path[0] = str(Path(program).parent)
 runpy.run_path(program, run_name="__main__")
 sys.stdout.flush()
