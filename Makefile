@@ -126,7 +126,7 @@ core: $(BUILT)
 # TORCH_INDEX names another one: make setup-torch TORCH_INDEX=https://download.pytorch.org/whl/cpu
 setup-torch: setup
 	$(INSTALL) '.[torch]' $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
-	$(BIN)/python -m kernbench.torch_backend.native_build
+	$(BIN)/python -m kernbench.torch_backend.runtime.native_build
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kernbench needs python 3.11 or newer; run: make PYTHON=/path/to/python3.11")'

@@ -33,7 +33,7 @@ def build_native_part(program: ProgramSpec) -> None:
     if file is None or not _is_missing() or not imports_torch(file):
         return
     done = subprocess.run(
-        [sys.executable, "-m", "kernbench.torch_backend.native_build"],
+        [sys.executable, "-m", "kernbench.torch_backend.runtime.native_build"],
         stdout=subprocess.DEVNULL,
         check=False,
         env=os.environ | {_AUTOLOAD: "0"},

@@ -20,13 +20,13 @@ def autoload() -> None:
     """
     if current_rank.get(None) is None:
         if os.environ.get(TORCHRUN_RUN) and "TORCHELASTIC_RUN_ID" in os.environ:
-            from kernbench.torch_backend.torchrun_worker import join
+            from kernbench.torch_backend.runtime.torchrun_worker import join
 
             join()
         _name_the_command()
         return
     try:
-        from kernbench.torch_backend.connection import connect
+        from kernbench.torch_backend.runtime.connection import connect
 
         connect()
     except ImportError as problem:

@@ -65,7 +65,7 @@ def test_a_run_without_a_device_is_refused_where_it_needs_one(
 def test_the_part_in_cpp_is_lacking_where_there_is_no_compiler(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    from kernbench.torch_backend import native_build
+    from kernbench.torch_backend.runtime import native_build
     from runtime.core import native_library
 
     changed = tmp_path / "device.cpp"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kernbench.torch_backend.kernels.bounds import IndexBounds
-from kernbench.torch_backend.partition import BlockLimits, MatrixBlock, rounds
+from kernbench.torch_backend.launching.partition import BlockLimits, MatrixBlock, rounds
 from runtime.core.dtypes import DType
 from runtime.language import tl
 from runtime.language.value import Pointer, Value

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - PyTorch's convention
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from kernbench.torch_backend.operators import CALLS
+from kernbench.torch_backend.aten.operators import CALLS
 
 F32, F16, BF16 = torch.float32, torch.float16, torch.bfloat16
 TOLERANCES = {F32: 2e-6, F16: 1e-3, BF16: 8e-3}

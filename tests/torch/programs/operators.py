@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F  # noqa: N812 - PyTorch's convention
 
-from kernbench.torch_backend.operators import FALLBACKS
+from kernbench.torch_backend.aten.operators import FALLBACKS
 
 torch.manual_seed(0)
 X, Y, Z = torch.randn(300, 70), torch.randn(70, 40), torch.randn(2, 3, 5)

@@ -22,7 +22,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.utils._pytree import tree_flatten, tree_map
 
-from kernbench.torch_backend.operators import FALLBACKS
+from kernbench.torch_backend.aten.operators import FALLBACKS
 
 # PyTorch warns of its own operators here, and of samples that it resizes.
 warnings.filterwarnings("ignore")

@@ -38,7 +38,7 @@ def outcome_of(function: Feature) -> dict[str, object]:
     """Results, operators on the host by name, and its share of the simulated time."""
     if DEVICE == "cpu":
         return {"results": results_of(function)}
-    from kernbench.torch_backend.operators import FALLBACKS, UNPORTABLE
+    from kernbench.torch_backend.aten.operators import FALLBACKS, UNPORTABLE
 
     FALLBACKS.clear()
     UNPORTABLE.clear()

@@ -1,0 +1,150 @@
+"""Activations and functions with numbers as arguments, and their gradients: one kernel each."""
+
+from math import log2
+from typing import Any
+
+import torch
+
+from kernbench.torch_backend.aten.elements.pointwise_operators import compute
+from kernbench.torch_backend.aten.operators import operator
+from runtime.language import tl
+from runtime.language.value import Value
+
+
+@operator("leaky_relu_backward.grad_input")
+def _leaky_relu_backward(
+    grad: torch.Tensor,
+    x: torch.Tensor,
+    slope: float,
+    is_result: bool,
+    *,
+    grad_input: torch.Tensor,
+) -> torch.Tensor:
+    del is_result
+
+    def function(grad: Value, x: Value) -> Value:
+        return tl.where(x > 0, grad, grad * float(slope))
+
+    return compute("leaky_relu_backward", function, (grad, x), grad_input)
+
+
+@operator("elu.out")
+def _elu(
+    x: torch.Tensor,
+    alpha: float = 1,
+    scale: float = 1,
+    input_scale: float = 1,
+    *,
+    out: torch.Tensor,
+) -> torch.Tensor:
+    def function(x: Value) -> Value:
+        bent = (tl.exp(x * float(input_scale)) - 1.0) * float(alpha * scale)
+        return tl.where(x > 0, x * float(scale), bent)
+
+    return compute("elu", function, (x,), out)
+
+
+@operator("elu_backward.grad_input")
+def _elu_backward(
+    grad: torch.Tensor,
+    alpha: float,
+    scale: float,
+    input_scale: float,
+    is_result: bool,
+    x: torch.Tensor,
+    *,
+    grad_input: torch.Tensor,
+) -> torch.Tensor:
+    def function(grad: Value, x: Value) -> Value:
+        # Of the result y = alpha scale (exp(input_scale x) - 1), or of x itself.
+        bent = (
+            (x + float(alpha * scale)) * float(input_scale)
+            if is_result
+            else tl.exp(x * float(input_scale)) * float(alpha * scale * input_scale)
+        )
+        return grad * tl.where(x > 0, float(scale), bent)
+
+    return compute("elu_backward", function, (grad, x), grad_input)
+
+
+@operator("softplus.out")
+def _softplus(
+    x: torch.Tensor, beta: float = 1, threshold: float = 20, *, out: torch.Tensor
+) -> torch.Tensor:
+    def function(x: Value) -> Value:
+        scaled = x * float(beta)
+        return tl.where(scaled > threshold, x, tl.log(tl.exp(scaled) + 1.0) * (1 / beta))
+
+    return compute("softplus", function, (x,), out)
+
+
+@operator("softplus_backward.grad_input")
+def _softplus_backward(
+    grad: torch.Tensor,
+    x: torch.Tensor,
+    beta: float,
+    threshold: float,
+    *,
+    grad_input: torch.Tensor,
+) -> torch.Tensor:
+    def function(grad: Value, x: Value) -> Value:
+        scaled = x * float(beta)
+        return tl.where(scaled > threshold, grad, grad * tl.sigmoid(scaled))
+
+    return compute("softplus_backward", function, (grad, x), grad_input)
+
+
+@operator("pow.Scalar_out")
+def _pow_of_number(base: float, exponent: torch.Tensor, *, out: torch.Tensor) -> Any:
+    if base <= 0 or not out.is_floating_point():
+        return NotImplemented
+    return compute("pow", lambda x: tl.exp2(x * log2(base)), (exponent,), out)
+
+
+@operator("xlogy.OutTensor")
+def _xlogy(x: torch.Tensor, y: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+    return compute("xlogy", lambda x, y: tl.where(x == 0, x, x * tl.log(y)), (x, y), out)
+
+
+def _variance(
+    x: torch.Tensor, dim: Any, correction: float | None, *, keepdim: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The variance and the mean along axes, in two passes, in float32 at least."""
+    axes = sorted({axis % x.dim() for axis in dim}) if dim else list(range(x.dim()))
+    wide = x if x.dtype == torch.float64 else x.float()
+    mean = wide.mean(axes, keepdim=True) if axes else wide
+    count = x.numel() // max(mean.numel(), 1)
+    left = max(count - (1 if correction is None else correction), 0)
+    variance = (wide - mean).square().sum(axes, keepdim=True) if axes else (wide - mean).square()
+    shape = [length for axis, length in enumerate(mean.shape) if keepdim or axis not in axes]
+    return (variance / left).view(shape), mean.view(shape)
+
+
+@operator("var.correction")
+def _var(
+    x: torch.Tensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
+) -> torch.Tensor:
+    return _variance(x, dim, correction, keepdim=keepdim)[0].to(x.dtype)
+
+
+@operator("std.correction")
+def _std(
+    x: torch.Tensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
+) -> torch.Tensor:
+    return _variance(x, dim, correction, keepdim=keepdim)[0].sqrt().to(x.dtype)
+
+
+@operator("var_mean.correction")
+def _var_mean(
+    x: torch.Tensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
+    variance, mean = _variance(x, dim, correction, keepdim=keepdim)
+    return variance.to(x.dtype), mean.to(x.dtype)
+
+
+@operator("std_mean.correction")
+def _std_mean(
+    x: torch.Tensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
+    variance, mean = _variance(x, dim, correction, keepdim=keepdim)
+    return variance.sqrt().to(x.dtype), mean.to(x.dtype)

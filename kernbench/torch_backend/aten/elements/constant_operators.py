@@ -1,0 +1,54 @@
+"""Operators without operands: a constant of the host, written to the device."""
+
+from typing import Any
+
+import torch
+
+from kernbench.torch_backend.aten.operators import CONSTANTS, DEVICE, HostTime, operator
+
+
+@operator("arange.start_out", types=None)
+def _arange(start: float, end: float, step: float = 1, *, out: torch.Tensor) -> torch.Tensor:
+    return _written("arange", torch.arange(start, end, step, dtype=out.dtype), out)
+
+
+@operator("linspace.out", types=None)
+def _linspace(start: float, end: float, steps: int, *, out: torch.Tensor) -> torch.Tensor:
+    return _written("linspace", torch.linspace(start, end, steps, dtype=out.dtype), out)
+
+
+@operator("eye.m_out", types=None)
+def _eye(rows: int, columns: int, *, out: torch.Tensor) -> torch.Tensor:
+    return _written("eye", torch.eye(rows, columns, dtype=out.dtype), out)
+
+
+@operator("eye.out", types=None)
+def _square_eye(rows: int, *, out: torch.Tensor) -> torch.Tensor:
+    return _written("eye", torch.eye(rows, dtype=out.dtype), out)
+
+
+def _indices(name: str) -> None:
+    make = getattr(torch, name)
+
+    @operator(name, types=None)
+    def indices(
+        rows: int, columns: int, offset: int = 0, *, dtype: torch.dtype | None = None, **_: Any
+    ) -> torch.Tensor:
+        host = make(rows, columns, offset, dtype=dtype or torch.int64)
+        return _written(name, host, torch.empty(host.shape, dtype=host.dtype, device=DEVICE))
+
+    del indices
+
+
+_indices("tril_indices")
+_indices("triu_indices")
+
+
+def _written(name: str, host: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    if out.shape != host.shape:
+        out.resize_(host.shape)
+    CONSTANTS[name] += 1
+    out.copy_(host)
+    if host.numel():
+        HostTime.count_copy()
+    return out

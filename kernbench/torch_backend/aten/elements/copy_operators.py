@@ -1,0 +1,130 @@
+"""Operators that move elements: copies on the device, between device and host, and fills."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from kernbench.torch_backend.aten.operators import DEVICE, operator
+from kernbench.torch_backend.launching.launches import launch_copy, launch_fill
+from kernbench.torch_backend.runtime.element_types import COMPUTED
+from kernbench.torch_backend.runtime.storages import storages
+from runtime.torch.tensors.tensor import Tensor
+
+
+@operator("_copy_from", types=None)
+def copy_from(
+    source: torch.Tensor,
+    target: torch.Tensor,
+    non_blocking: bool = False,
+) -> torch.Tensor:
+    """`target.copy_(source)`, of which at least one is on the device. A copy to the device takes
+    the bytes of the moment of the call and does not wait.
+    """
+    del non_blocking
+    if source.is_conj() or source.is_neg():
+        target.copy_(_resolved(source))
+    elif source.device.type == target.device.type:
+        _copied_on_device(source, target)
+    elif target.device.type == DEVICE:
+        _write(source, target)
+    else:
+        target.copy_(read(source))
+    return target
+
+
+@operator("_copy_from_and_resize", types=None)
+def _copy_from_and_resize(source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    target.resize_(source.shape)
+    return copy_from(source, target)
+
+
+@operator("_local_scalar_dense", types=None)
+def _local_scalar_dense(x: torch.Tensor) -> Any:
+    return read(x).item()
+
+
+@operator("fill_.Scalar", types=None)
+def _fill(x: torch.Tensor, value: float) -> torch.Tensor:
+    if _is_moved_only(x.dtype):
+        return copy_from(torch.full((), value, dtype=x.dtype), x)
+    launch_fill(x, torch.tensor(value, dtype=x.dtype).item())
+    return x
+
+
+@operator("fill_.Tensor", types=None)
+def _fill_by_tensor(x: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    return copy_from(value, x) if value.device.type == DEVICE else _fill(x, value.item())
+
+
+@operator("zero_", types=None)
+def _zero(x: torch.Tensor) -> torch.Tensor:
+    return _fill(x, 0)
+
+
+def read(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy of a tensor of the device on the host, in one read that waits for the work before it.
+    A tensor with gaps in memory is copied to one without on the device before.
+    """
+    if not tensor.numel():
+        return torch.empty(tensor.shape, dtype=tensor.dtype)
+    memory = _bytes_of(tensor)
+    if memory.numel() > 4 * tensor.numel() * tensor.itemsize:
+        return read(tensor.contiguous())
+    data = np.array(memory.numpy())
+    elements = torch.from_numpy(data).view(tensor.dtype)
+    return elements.as_strided(tensor.shape, tensor.stride()).clone()
+
+
+def _write(source: torch.Tensor, target: torch.Tensor) -> None:
+    if not target.numel():
+        return
+    typed = source.detach().to(target.dtype)
+    if not target.is_contiguous() or typed.shape != target.shape:
+        # The bytes go to a tensor without gaps, from there a kernel deals them.
+        _copied_on_device(_uploaded(typed), target)
+        return
+    _store(typed, target)
+
+
+def _uploaded(source: torch.Tensor) -> torch.Tensor:
+    new = torch.empty(source.shape, dtype=source.dtype, device=DEVICE)
+    _store(source, new)
+    return new
+
+
+def _store(source: torch.Tensor, target: torch.Tensor) -> None:
+    if source.numel():
+        array = source.contiguous().view(-1).view(torch.uint8).numpy()
+        _bytes_of(target)[...] = array
+
+
+def _bytes_of(tensor: torch.Tensor) -> Tensor:
+    """The bytes from the first to the last element of a tensor."""
+    return storages().bytes_of(tensor)
+
+
+def _copied_on_device(source: torch.Tensor, target: torch.Tensor) -> None:
+    types = {source.dtype, target.dtype}
+    if len(types) > 1 and any(map(_is_moved_only, types)):
+        _write(read(source), target)
+    else:
+        launch_copy("copy_", target, source)
+
+
+def _resolved(source: torch.Tensor) -> torch.Tensor:
+    """The elements of a view of conjugates or negatives, on the host."""
+    stored, signs = source, []
+    if stored.is_conj():
+        stored, signs = stored.conj(), [torch.Tensor.conj_physical]
+    if stored.is_neg():
+        stored, signs = torch._neg_view(stored), [*signs, torch.Tensor.neg]  # noqa: SLF001 - has no other access
+    elements = stored.cpu()
+    for each in signs:
+        elements = each(elements)
+    return elements
+
+
+def _is_moved_only(dtype: torch.dtype) -> bool:
+    """Whether the engines do not compute with the type."""
+    return dtype not in COMPUTED

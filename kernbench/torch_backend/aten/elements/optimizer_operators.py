@@ -1,0 +1,212 @@
+"""The fused optimisers SGD, Adam and AdamW: one launch for a list of parameters.
+
+A parameter, its gradient and its state are read once and written once. The bias corrections of Adam
+are computed from the step, which PyTorch keeps on the device, in float64. The scale of a
+`GradScaler` divides the gradients, and where it has found an infinity, nothing changes.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from math import log2
+from typing import Any
+
+import torch
+
+from kernbench.torch_backend.aten.operators import DEVICE, operator
+from kernbench.torch_backend.kernels.pointwise import Update
+from kernbench.torch_backend.launching.launches import launch_updates
+from kernbench.torch_backend.runtime.element_types import computed_in
+from runtime.language import tl
+from runtime.language.value import Value
+
+Tensors = Sequence[torch.Tensor]
+_GRADIENT = 1
+"""The number of the gradient among the tensors of a row."""
+
+
+def _adam(name: str, *, decoupled: bool) -> None:
+    @operator(name)
+    def step(
+        params: Tensors,
+        grads: Tensors,
+        means: Tensors,
+        squares: Tensors,
+        max_squares: Tensors,
+        steps: Tensors,
+        **options: Any,
+    ) -> Any:
+        if any(each.device.type != DEVICE for each in steps):
+            return NotImplemented
+        states = [means, squares, *([max_squares] if max_squares else [])]
+        function = partial(
+            _adam_step,
+            rate=_number(options["lr"]),
+            betas=(options["beta1"], options["beta2"]),
+            decay=options["weight_decay"],
+            eps=options["eps"],
+            sign=-1.0 if options["maximize"] else 1.0,
+            decoupled=decoupled,
+        )
+        return _launched(name, function, [params, grads, *states], steps, options)
+
+    del step
+
+
+for _name, _decoupled in (("_fused_adam_", False), ("_fused_adamw_", True)):
+    _adam(_name, decoupled=_decoupled)
+
+
+@operator("_fused_sgd_", "_fused_sgd_.tensor_lr")
+def _sgd(params: Tensors, grads: Tensors, buffers: Tensors, **options: Any) -> Any:
+    momentum = options["momentum"] if buffers else 0.0
+    function = partial(
+        _sgd_step,
+        rate=_number(options["lr"]),
+        decay=options["weight_decay"],
+        momentum=momentum,
+        # The first gradient becomes the momentum, undamped.
+        keeps=not options["is_first_step"],
+        damping=0.0 if options["is_first_step"] else options["dampening"],
+        nesterov=options["nesterov"],
+        sign=-1.0 if options["maximize"] else 1.0,
+    )
+    states = [buffers] if momentum else []
+    if momentum and options["is_first_step"] and options.get("found_inf") is not None:
+        # PyTorch has not set them, and they are kept where an infinity is found.
+        torch._foreach_zero_(buffers)
+    return _launched("_fused_sgd_", function, [params, grads, *states], None, options)
+
+
+def _number(rate: float | torch.Tensor) -> float:
+    return float(rate.item() if isinstance(rate, torch.Tensor) else rate)
+
+
+def _launched(
+    name: str,
+    function: Update,
+    lists: Sequence[Tensors],
+    steps: Tensors | None,
+    options: dict[str, Any],
+) -> Any:
+    """Update the parameters and the states, the lists behind the gradients."""
+    if not lists[0]:
+        return None
+    types = {each.dtype for listed in lists for each in listed}
+    rows = [list(row) for row in zip(*lists, strict=True)]
+    used = [(row[0].stride(), each) for row in rows for each in row]
+    if len(types) > 1 or any(
+        each.stride() != stride or each.device.type != DEVICE for stride, each in used
+    ):
+        return NotImplemented
+    written = [0, *range(_GRADIENT + 1, len(lists))]
+    if steps is not None:
+        rows = [[*row, step] for row, step in zip(rows, steps, strict=True)]
+    scale, found = options.get("grad_scale"), options.get("found_inf")
+    function = _scaled(function, written, has_scale=scale is not None, has_found=found is not None)
+    added = [each for each in (scale, found) if each is not None]
+    if any(each.device.type != DEVICE for each in added):
+        return NotImplemented
+    if scale is not None:
+        # PyTorch leaves the gradients divided by the scale.
+        written.append(_GRADIENT)
+    launch_updates(
+        name, function, [[*row, *added] for row in rows], tuple(written), computed_in(*types)
+    )
+    return None
+
+
+def _scaled(
+    function: Update, written: Sequence[int], *, has_scale: bool, has_found: bool
+) -> Update:
+    """The function of gradients that are divided by the scale behind its operands; the number
+    behind that is not 0 where nothing shall change.
+    """
+    states = tuple(written)
+
+    def update(*given: Value) -> tuple[Value, ...]:
+        values = list(given)
+        found = values.pop() if has_found else None
+        results = list[Value]()
+        if has_scale:
+            scale = values.pop()
+            before = [*(values[each] for each in states), values[_GRADIENT]]
+            values[_GRADIENT] /= scale
+            results = [values[_GRADIENT]]
+        else:
+            before = [values[each] for each in states]
+        results = [*function(*values), *results]
+        if found is None:
+            return tuple(results)
+        is_kept = found != 0
+        return tuple(tl.where(is_kept, old, new) for old, new in zip(before, results, strict=True))
+
+    return update
+
+
+def _correction(step: Value, beta: float) -> Value:
+    """1 - beta^step, in float64: near 1 the difference has few digits."""
+    return (
+        1.0 - tl.exp2(step.to(tl.float64) * log2(beta)) if beta else step.to(tl.float64) * 0 + 1.0
+    )
+
+
+def _adam_step(
+    param: Value,
+    grad: Value,
+    mean: Value,
+    square: Value,
+    *rest: Value,
+    rate: float,
+    betas: tuple[float, float],
+    decay: float,
+    eps: float,
+    sign: float,
+    decoupled: bool,
+) -> tuple[Value, ...]:
+    """The parameter and the moments after a step (I. Loshchilov, F. Hutter, "Decoupled weight
+    decay regularization", 2019, algorithm 2); `rest` is the step, behind the greatest second moment
+    so far if AMSGrad divides by that.
+    """
+    *greatest, step = rest
+    first, second = betas
+    if sign != 1:
+        grad = grad * sign
+    if decay and decoupled:
+        param = param * (1 - rate * decay)
+    elif decay:
+        grad = grad + param * decay
+    mean = mean + (grad - mean) * (1 - first)
+    square = square * second + grad * grad * (1 - second)
+    greatest = [tl.maximum(each, square) for each in greatest]
+    size = (rate / _correction(step, first)).to(param.dtype)
+    root = (1.0 / tl.sqrt(_correction(step, second))).to(param.dtype)
+    divisor = tl.sqrt(greatest[0] if greatest else square) * root + eps
+    return param - mean * size / divisor, mean, square, *greatest
+
+
+def _sgd_step(
+    param: Value,
+    grad: Value,
+    *buffers: Value,
+    rate: float,
+    decay: float,
+    momentum: float,
+    keeps: bool,
+    damping: float,
+    nesterov: bool,
+    sign: float,
+) -> tuple[Value, ...]:
+    """The parameter and its momentum, if it has one, after a step (I. Sutskever et al., "On the
+    importance of initialization and momentum in deep learning", 2013).
+    """
+    if sign != 1:
+        grad = grad * sign
+    if decay:
+        grad = grad + param * decay
+    # A chain stores what it computes: a result is no operand itself.
+    added = grad * (1 - damping)
+    buffers = tuple(each * momentum + added if keeps else added for each in buffers)
+    move = grad
+    if buffers:
+        move = grad + buffers[0] * momentum if nesterov else buffers[0]
+    return param - move * rate, *buffers

@@ -1,0 +1,86 @@
+"""Embedding bags: for each bag of indices the sum or mean of rows of a table.
+
+The host reads the indices: a kernel sums rows whose numbers it is given.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from kernbench.torch_backend.aten.indexing.index_operators import SUMMED, positions_of, sum_rows
+from kernbench.torch_backend.aten.operators import DEVICE, operator
+
+_SUM, _MEAN = 0, 1
+
+
+@operator("_embedding_bag", "_embedding_bag_forward_only", types=None)
+def _embedding_bag(
+    weight: torch.Tensor,
+    indices: torch.Tensor,
+    offsets: torch.Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = _SUM,
+    sparse: bool = False,
+    per_sample_weights: torch.Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> Any:
+    if mode not in {_SUM, _MEAN} or scale_grad_by_freq or sparse or weight.dtype not in SUMMED:
+        return NotImplemented
+    named, starts = indices.tolist(), offsets.tolist()
+    if starts and starts[0]:
+        return NotImplemented
+    ends = [*starts[1:], *([] if include_last_offset else [len(named)])]
+    bags = [
+        [place for place in range(start, end) if named[place] != padding_idx]
+        for start, end in zip(starts, ends, strict=False)
+    ]
+    # Every index is checked, also that of padding.
+    positions_of(indices, weight.shape[0])
+    out = torch.zeros((len(bags), weight.shape[1]), dtype=weight.dtype, device=DEVICE)
+    if per_sample_weights is None:
+        source, rows = weight.contiguous(), [[named[place] for place in bag] for bag in bags]
+    else:
+        source, rows = weight[indices] * per_sample_weights.unsqueeze(1), bags
+    sum_rows(out, source, [(number, bag) for number, bag in enumerate(rows) if bag])
+    sizes = [len(bag) for bag in bags]
+    if mode == _MEAN:
+        out /= torch.tensor(sizes, dtype=out.dtype).clamp(min=1).to(DEVICE).unsqueeze(1)
+    spans = enumerate(zip(starts, ends, strict=False))
+    bag_of = [number for number, (start, end) in spans for _ in range(start, end)]
+    listed = [torch.tensor(each, dtype=indices.dtype).to(DEVICE) for each in (bag_of, sizes)]
+    return out, *listed, torch.zeros_like(listed[1])
+
+
+@operator("_embedding_bag_backward", types=None)
+def _embedding_bag_backward(
+    grad: torch.Tensor,
+    indices: torch.Tensor,
+    offsets: torch.Tensor,
+    bag_of: torch.Tensor,
+    sizes: torch.Tensor,
+    greatest: torch.Tensor,
+    count: int,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: torch.Tensor | None,
+    padding_idx: int = -1,
+) -> Any:
+    del offsets, greatest
+    if mode not in {_SUM, _MEAN} or scale_grad_by_freq or sparse or grad.dtype not in SUMMED:
+        return NotImplemented
+    source = grad.contiguous()
+    if mode == _MEAN:
+        source = source / sizes.clamp(min=1).to(grad.dtype).unsqueeze(1)
+    places = positions_of(indices, count)
+    places.pop(padding_idx, None)
+    if per_sample_weights is None:
+        bags: Sequence[int] = bag_of.tolist()
+        places = {row: [bags[place] for place in listed] for row, listed in places.items()}
+    else:
+        source = source[bag_of] * per_sample_weights.unsqueeze(1)
+    out = torch.zeros((count, grad.shape[1]), dtype=grad.dtype, device=DEVICE)
+    sum_rows(out, source, sorted(places.items()))
+    return out

@@ -1,0 +1,289 @@
+"""Operators that select elements of rows, or place them there: the greatest ones, one-hot rows.
+
+They work along the last axis, other axes are moved there. A row must fit the scratch of a PE; one
+that does not is left to the host.
+"""
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import torch
+
+from kernbench.torch_backend.aten.elements.pointwise_operators import compute
+from kernbench.torch_backend.aten.operators import operator
+from kernbench.torch_backend.aten.rows.sort_operators import sorted_along
+from kernbench.torch_backend.kernels import selection as kernels
+from kernbench.torch_backend.launching.launches import (
+    launched,
+    most_elements,
+    pointer_of,
+    window_of,
+)
+from kernbench.torch_backend.launching.rowwise_launch import dealt_rows
+from runtime.core.requests import PerPe
+from runtime.language import tl
+from runtime.language.value import Value
+
+_MOST_FOUND, _MOST_PLACED = 64, 128
+"""For more greatest elements the whole row is sorted; more elements are placed on the host."""
+
+
+@operator("topk.values")
+def _topk(
+    x: torch.Tensor,
+    count: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,  # noqa: A002 - PyTorch's name
+    *,
+    values: torch.Tensor,
+    indices: torch.Tensor,
+) -> Any:
+    del sorted
+    if x.dtype == torch.bool:
+        return NotImplemented
+    if count > _MOST_FOUND:
+        found = sorted_along(x, dim, descending=largest)
+        if found is None:
+            return NotImplemented
+        for out, each in zip((values, indices), found, strict=True):
+            out.copy_(each.narrow(dim, 0, count))
+        return values, indices
+    return _greatest(x, count, dim, (values, indices), largest=largest)
+
+
+def _extreme(name: str, overload: str, *, largest: bool) -> None:
+    @operator(f"{name}.{overload}")
+    def of_rows(x: torch.Tensor, dim: int, keepdim: bool = False, **outs: torch.Tensor) -> Any:
+        # PyTorch has different names for the second result of max and min.
+        values = outs.pop(name)
+        (indices,) = outs.values()
+        if not x.dim():
+            return NotImplemented
+        kept = [each if keepdim else each.unsqueeze(dim) for each in (values, indices)]
+        found = _greatest(x, 1, dim, (kept[0], kept[1]), largest=largest)
+        return found if found is NotImplemented else (values, indices)
+
+    @operator(f"arg{name}.out")
+    def number(
+        x: torch.Tensor, dim: int | None = None, keepdim: bool = False, *, out: torch.Tensor
+    ) -> torch.Tensor:
+        rows = x.reshape(-1) if dim is None else x
+        if not rows.dim():
+            return out.zero_()
+        whole = out if dim is not None and keepdim else out.reshape(-1) if dim is None else out
+        kept = whole if dim is None or keepdim else whole.unsqueeze(dim)
+        found = _greatest(rows, 1, -1 if dim is None else dim, (None, kept), largest=largest)
+        return found if found is NotImplemented else out
+
+    del of_rows, number
+
+
+def _greatest(
+    x: torch.Tensor,
+    count: int,
+    dim: int,
+    outs: tuple[torch.Tensor | None, torch.Tensor],
+    *,
+    largest: bool,
+) -> Any:
+    """The greatest or least elements along an axis, in order, and their numbers."""
+    if not x.dim() or not x.numel():
+        return NotImplemented
+    rows = x.movedim(dim, -1).contiguous()
+    if x.dtype == torch.bool:
+        rows = rows.to(torch.uint8)
+    bounds = None
+    if count > 1:
+        # What is found becomes the first bound, and no element counts as less than the second one.
+        if x.dtype == torch.int64:
+            return NotImplemented
+        lowest, highest = _limits(rows.dtype)
+        bounds = lowest if largest else highest
+    numbers = torch.empty((*rows.shape[:-1], count), dtype=torch.int64, device=x.device)
+    arguments = (count, bounds, largest)
+    # The elements, a type of the numbers, a mask, and what is left.
+    if not launch_rows("greatest", kernels.greatest, rows, arguments, [rows, numbers], 3, 9):
+        return NotImplemented
+    values, indices = outs
+    if values is not None:
+        values.copy_(rows.gather(-1, numbers).movedim(-1, dim))
+    indices.copy_(numbers.movedim(-1, dim))
+    return outs
+
+
+def _limits(dtype: torch.dtype) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Numbers below and above all others, each with the next one."""
+    if dtype.is_floating_point:
+        largest, infinite = torch.finfo(dtype).max, float("inf")
+        return (-infinite, -largest), (infinite, largest)
+    limits = torch.iinfo(dtype)
+    return (limits.min, limits.min + 1), (limits.max, limits.max - 1)
+
+
+def _second(_: Value, value: Value) -> Value:
+    return value
+
+
+def _scatter(name: str, combine: Callable[[Value, Value], Value]) -> None:
+    @operator(name)
+    def placed(
+        x: torch.Tensor, dim: int, index: torch.Tensor, given: Any, *, out: torch.Tensor
+    ) -> Any:
+        return _placed((name, combine), (x, dim, index), given, out)
+
+    del placed
+
+
+def _placed(
+    call: tuple[str, Callable[[Value, Value], Value]],
+    rows_of: tuple[torch.Tensor, int, torch.Tensor],
+    given: Any,
+    out: torch.Tensor,
+) -> Any:
+    """Combine elements of `given`, or a number, with those of rows that an index names."""
+    (name, combine), (x, dim, index) = call, rows_of
+    if not index.numel():
+        # Of any number of axes.
+        return out if out.data_ptr() == x.data_ptr() else out.copy_(x)
+    # Each element of a row of the result is compared with each index of the row.
+    if not x.dim() or not index.dim() or index.shape[dim] > _MOST_PLACED:
+        return NotImplemented
+    if x.dtype == torch.bool:
+        whole = torch.empty_like(x, dtype=torch.uint8)
+        source = given.to(torch.uint8) if isinstance(given, torch.Tensor) else int(bool(given))
+        found = _placed(call, (x.to(torch.uint8), dim, index), source, whole)
+        return found if found is NotImplemented else out.copy_(whole != 0)
+    within = tuple(
+        slice(None) if axis == dim % x.dim() else slice(length)
+        for axis, length in enumerate(index.shape)
+    )
+    numbers = index.movedim(dim, -1).contiguous()
+    rows = x[within].movedim(dim, -1).contiguous()
+    result = torch.empty_like(rows)
+    used, value = [rows, numbers, result], given
+    if isinstance(given, torch.Tensor):
+        source = given[tuple(slice(length) for length in index.shape)]
+        used.insert(2, source.movedim(dim, -1).contiguous())
+        value = None
+    arguments = (index.shape[dim], combine, value)
+    if not launch_rows(name, kernels.placed, rows, arguments, used, 3, 9):
+        return NotImplemented
+    if rows.shape != x.shape and out.data_ptr() != x.data_ptr():
+        out.copy_(x)
+    out[within].copy_(result.movedim(-1, dim))
+    return out
+
+
+_scatter("scatter.src_out", _second)
+_scatter("scatter.value_out", _second)
+_scatter("scatter_add.out", tl.add)
+_extreme("max", "dim_max", largest=True)
+_extreme("min", "dim_min", largest=False)
+
+
+def launch_rows(
+    name: str,
+    kernel: Callable[..., None],
+    rows: torch.Tensor,
+    arguments: tuple[object, ...],
+    tensors: list[torch.Tensor],
+    copies: int,
+    other_bytes: int,
+) -> bool:
+    """Launch a kernel on whole rows, of which `copies` and `other_bytes` for each element are in
+    the scratch; False if a row does not fit.
+    """
+    columns = rows.shape[-1]
+    count = prod(rows.shape[:-1])
+    row_bytes = columns * (copies * rows.itemsize + other_bytes) + 64
+    height = most_elements(row_bytes)
+    if height * row_bytes > most_elements(1):
+        return False
+    windows = [window_of(each) for each in tensors]
+    parts = dealt_rows(count, windows[0].window)
+    shape = kernels.RowShape(height, columns)
+    given = (PerPe(parts), shape, *arguments, *map(pointer_of, windows))
+    launched(name, kernel, given, windows, list(parts))
+    return True
+
+
+def _floor_quotient(a: Value, b: Value) -> Value:
+    return tl.floor(a / b)
+
+
+def _remainder(a: Value, b: Value) -> Value:
+    return a - b * tl.floor(a / b)
+
+
+def _integers(name: str, function: Callable[[Value, Value], Value]) -> None:
+    """An operator on floating-point numbers or integers; these are exact in float64."""
+
+    def of(a: Any, b: Any, out: torch.Tensor) -> torch.Tensor:
+        dtype = None if out.is_floating_point() else torch.float64
+        return compute(name, function, (a, b), out, dtype=dtype)
+
+    def fresh(a: Any, b: Any) -> torch.Tensor:
+        shapes = [each.shape for each in (a, b) if isinstance(each, torch.Tensor)]
+        dtype, shape = torch.result_type(a, b), torch.broadcast_shapes(*shapes)
+        return of(a, b, torch.empty(shape, dtype=dtype, device="ahbm"))
+
+    def to_out(a: Any, b: Any, *, out: torch.Tensor) -> torch.Tensor:
+        return of(a, b, out)
+
+    if name == "floor_divide":
+        operator(name)(fresh)
+        operator(f"{name}_.Tensor")(lambda a, b: of(a, b, a))
+        operator(f"{name}.out")(to_out)
+    else:
+        operator(f"{name}.Tensor_out")(to_out)
+
+
+_integers("floor_divide", _floor_quotient)
+_integers("remainder", _remainder)
+
+
+@operator("div.out_mode")
+def _div(a: Any, b: Any, *, rounding_mode: str | None, out: torch.Tensor) -> Any:
+    if rounding_mode is None:
+        return compute("div", tl.div, (a, b), out)
+    dtype = None if out.is_floating_point() else torch.float64
+    function = _floor_quotient if rounding_mode == "floor" else _truncated_quotient
+    return compute("div", function, (a, b), out, dtype=dtype)
+
+
+def _truncated_quotient(a: Value, b: Value) -> Value:
+    quotient = a / b
+    return tl.where(quotient < 0, tl.ceil(quotient), tl.floor(quotient))
+
+
+@operator("flip", types=None)
+def _flip(x: torch.Tensor, dims: list[int]) -> torch.Tensor:
+    for dim in dims:
+        numbers = torch.arange(x.shape[dim] - 1, -1, -1, device=x.device) if x.dim() else None
+        x = x.clone() if numbers is None else x.index_select(dim, numbers)
+    return x if dims else x.clone()
+
+
+@operator("roll", types=None)
+def _roll(x: torch.Tensor, shifts: list[int], dims: list[int] = ()) -> torch.Tensor:
+    if not x.numel():
+        return x.clone()
+    if not dims:
+        return _roll(x.flatten(), shifts, [0]).view(x.shape)
+    for shift, dim in zip(shifts, dims, strict=True):
+        cut = -shift % x.shape[dim]
+        rest = x.shape[dim] - cut
+        x = torch.cat([x.narrow(dim, cut, rest), x.narrow(dim, 0, cut)], dim)
+    return x
+
+
+@operator("bincount")
+def _bincount(x: torch.Tensor, weights: torch.Tensor | None = None, minlength: int = 0) -> Any:
+    # The length of the result depends on the elements: the host reads the greatest one.
+    length = max(minlength, int(x.max()) + 1 if x.numel() else 0)
+    if weights is not None or not length or x.numel() * length > 1 << 24:
+        return NotImplemented
+    classes = torch.arange(length, device=x.device, dtype=x.dtype)
+    return (classes.unsqueeze(1) == x).to(torch.int32).sum(1)

@@ -1,0 +1,276 @@
+"""The table of operators that run on the device, and what happens to all others.
+
+An operator is a function with PyTorch's signature that launches kernels. An operator without one,
+or with an element type with which the engines do not compute, runs on the host. The host waits for
+the current stream, reads the operands, computes for `host.fallback_ns_per_element` times the
+elements of operands and results, and writes the results, all in simulated time; the call is
+counted. `KERNBENCH_FALLBACK=error` makes such a call an error.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch.utils._pytree import tree_flatten, tree_map
+
+from kernbench.torch_backend.runtime.element_types import COMPUTED
+from kernbench.torch_backend.runtime.portable_fallbacks import PORTABLE
+from runtime.core.device import Handle
+from runtime.core.simtime import PS_PER_NS, exact
+from runtime.torch.ahbm import elapsed_ps
+from runtime.torch.rank_state import running_rank
+from runtime.torch.streams import current_stream
+
+DEVICE = "ahbm"
+Operator = Callable[..., Any]
+
+
+class _Entry(NamedTuple):
+    function: Operator
+    types: frozenset[torch.dtype] | None
+
+
+OPERATORS: dict[str, _Entry] = {}
+"""The functions by the names of operators without their namespace, such as `add.out`."""
+COMPLEX: dict[str, Operator] = {}
+"""Those of tensors of which one has complex numbers."""
+CALLS: Counter[str] = Counter()
+"""The calls of operators on the device."""
+FALLBACKS: Counter[str] = Counter()
+"""The calls of operators on the host."""
+
+
+UNPORTABLE: set[str] = set()
+"""Operators on the host whose results may differ between processors."""
+DRAWN: Counter[str] = Counter()
+"""The calls of operators whose random numbers the host draws."""
+CONSTANTS: Counter[str] = Counter()
+"""The calls of operators whose result is a constant that the host writes to the device."""
+
+
+class HostTime:
+    """The simulated time that passed in operators on the host: reads of operands, the computation,
+    writes of results. That of random draws is `drawn_ps`; `copies` are the commands that write
+    constants, for which the host does not wait.
+    """
+
+    elapsed_ps = 0
+    drawn_ps = 0
+    copies: ClassVar[list[Handle]] = []
+    copied_ps = 0
+
+    @classmethod
+    def count_copy(cls) -> None:
+        """Count the last command of the current stream, which writes a constant."""
+        device = running_rank().device
+        cls.fold_copies()
+        cls.copies += device.latest(device.stream)
+
+    @classmethod
+    def fold_copies(cls) -> None:
+        """Add the time of the copies that are complete."""
+        cls.copied_ps += sum(
+            each.device_done_ps - each.released_ps for each in cls.copies if each.done
+        )
+        cls.copies = [each for each in cls.copies if not each.done]
+
+
+def operator(
+    *names: str, types: frozenset[torch.dtype] | None = COMPUTED
+) -> Callable[[Operator], Operator]:
+    """Add a function to the table, for tensors of `types`; None stands for all."""
+
+    def add(function: Operator) -> Operator:
+        for name in names:
+            OPERATORS[name] = _Entry(function, types)
+        return function
+
+    return add
+
+
+def complex_operator(name: str) -> Callable[[Operator], Operator]:
+    """Add the function of complex numbers of an operator that the table has for other types."""
+
+    def add(function: Operator) -> Operator:
+        COMPLEX[name] = function
+        return function
+
+    return add
+
+
+def kernels() -> Iterable[tuple[str, Operator]]:
+    """The names of the table with the functions that PyTorch calls."""
+    for name, entry in OPERATORS.items():
+        yield name, _counted(name, entry)
+
+
+def on_host(operator: torch._ops.OpOverload, *given: Any, **options: Any) -> Any:
+    """Run an operator on the host: the backend's fallback."""
+    FALLBACKS[str(operator.name()).removeprefix("aten::")] += 1
+    if os.environ.get("KERNBENCH_FALLBACK") == "error":
+        raise NotImplementedError(
+            f"{operator.name()} has no kernel on {DEVICE!r}, and KERNBENCH_FALLBACK is 'error'; "
+            "without it, the operator runs on the host"
+        )
+    with host_time():
+        arguments, keywords = tree_map(_read, (_tensors_of_numbers(operator, given), options))
+        if "device" in keywords:
+            keywords["device"] = torch.device("cpu")
+        results = operator(*arguments, **keywords)
+        tensors = _distinct((arguments, keywords, results))
+        compute_on_host(str(operator.name()), sum(each.numel() for each in tensors))
+        _note_portability(str(operator.name()).removeprefix("aten::"), tensors)
+        written = _write_back(operator, (given, options), (arguments, keywords))
+        return tree_map(lambda each: _moved(each, written), results)
+
+
+@contextmanager
+def host_time(*, draws: bool = False) -> Generator[None]:
+    """A `with` block in which the device waits for the host, which `draws` random numbers or
+    computes an operator.
+    """
+    # The work of the device before it is not the time of the host.
+    current_stream().synchronize()
+    started_ps = elapsed_ps()
+    yield
+    current_stream().synchronize()
+    passed_ps = elapsed_ps() - started_ps
+    if draws:
+        HostTime.drawn_ps += passed_ps
+    else:
+        HostTime.elapsed_ps += passed_ps
+
+
+def compute_on_host(name: str, elements: int) -> None:
+    """Let the simulated time pass in which the host computes with a number of elements."""
+    state = running_rank()
+    each_ps = exact(state.topology.host.fallback_ns_per_element) * PS_PER_NS
+    state.device.compute(name, round(each_ps * elements))
+
+
+def _distinct(values: Any) -> list[torch.Tensor]:
+    """The different tensors of operands and results: a result may be an operand."""
+    return list(
+        {
+            id(each): each for each in tree_flatten(values)[0] if isinstance(each, torch.Tensor)
+        }.values()
+    )
+
+
+def _note_portability(name: str, tensors: Sequence[torch.Tensor]) -> None:
+    """Integers have one result on every processor."""
+    if name.partition(".")[0] not in PORTABLE and any(
+        each.is_floating_point() or each.is_complex() for each in tensors
+    ):
+        UNPORTABLE.add(name)
+
+
+def report() -> str:
+    """One line: the operators, the share of the device in the simulated time, what the host did in
+    the rest, and which results on the host may differ between processors.
+    """
+    HostTime.fold_copies()
+    count = sum(CALLS.values()) + sum(FALLBACKS.values())
+    total_ps = max(elapsed_ps(), 1)
+    parts = [
+        ("random draws on the host", HostTime.drawn_ps, DRAWN),
+        ("constants of the host", HostTime.copied_ps, CONSTANTS),
+        ("host fallbacks", HostTime.elapsed_ps, FALLBACKS),
+    ]
+    shares = [100 * part_ps / total_ps for _, part_ps, _ in parts]
+    line = f"{count:,} operators, {100 - sum(shares):.1f} % of simulated time on the device"
+    for share, (title, _, names) in zip(shares, parts, strict=True):
+        if names:
+            line += f", {share:.1f} % {title} ({_listed(names)})"
+    if not FALLBACKS:
+        line += ", host fallbacks: none"
+    if UNPORTABLE:
+        line += f"; may differ between processors: {', '.join(sorted(UNPORTABLE))}"
+    return line
+
+
+def _listed(names: Counter[str]) -> str:
+    return ", ".join(f"{name} {calls}" for name, calls in names.most_common())
+
+
+def _counted(name: str, entry: _Entry) -> Operator:
+    packet, _, overload = name.partition(".")
+    default = getattr(getattr(torch.ops.aten, packet), overload or "default")
+
+    def call(*given: Any, **options: Any) -> Any:
+        function = entry.function
+        if entry.types is not None:
+            others = {
+                each.dtype
+                for each in _tensors((*given, *options.values()))
+                if each.dtype not in entry.types
+            }
+            if others:
+                is_complex = name in COMPLEX and all(each.is_complex for each in others)
+                function = COMPLEX[name] if is_complex else on_host
+        if function is on_host:
+            return on_host(default, *given, **options)
+        result = function(*given, **options)
+        if result is NotImplemented:
+            return on_host(default, *given, **options)
+        CALLS[name] += 1
+        return result
+
+    return call
+
+
+def _tensors(given: Iterable[Any]) -> Iterator[torch.Tensor]:
+    for each in given:
+        if isinstance(each, torch.Tensor):
+            yield each
+        elif isinstance(each, list | tuple):
+            yield from _tensors(each)
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, torch.Tensor) and value.device.type == DEVICE:
+        return value.cpu()
+    return torch.device("cpu") if isinstance(value, torch.device) else value
+
+
+def _tensors_of_numbers(operator: torch._ops.OpOverload, given: Sequence[Any]) -> list[Any]:
+    """The arguments, with a tensor for each number that PyTorch passes in place of one."""
+    schema = operator._schema.arguments  # noqa: SLF001 - has no other access
+    return [
+        torch.tensor(value)
+        if isinstance(value, bool | int | float | complex) and str(argument.type) == "Tensor"
+        else value
+        for value, argument in zip(given, schema, strict=False)
+    ]
+
+
+def _write_back(
+    operator: torch._ops.OpOverload, given: tuple[Any, Any], used: tuple[Any, Any]
+) -> dict[int, torch.Tensor]:
+    """Write the operands that the operator changes; returns them by the host's copies."""
+    written: dict[int, torch.Tensor] = {}
+    for position, argument in enumerate(operator._schema.arguments):  # noqa: SLF001 - has no other access
+        if argument.alias_info is None or not argument.alias_info.is_write:
+            continue
+        pair = [
+            each[1].get(argument.name)
+            if argument.name in each[1]
+            else (each[0][position] if position < len(each[0]) else None)
+            for each in (given, used)
+        ]
+        for target, result in zip(*(tree_flatten(each)[0] for each in pair), strict=True):
+            if isinstance(target, torch.Tensor) and target.device.type == DEVICE:
+                if target.shape != result.shape:
+                    target.resize_(result.shape)
+                target.copy_(result)
+                written[id(result)] = target
+    return written
+
+
+def _moved(value: Any, written: dict[int, torch.Tensor]) -> Any:
+    if not isinstance(value, torch.Tensor) or value.device.type != "cpu":
+        return value
+    return written[id(value)] if id(value) in written else value.to(DEVICE)

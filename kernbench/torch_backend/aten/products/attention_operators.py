@@ -1,0 +1,240 @@
+"""`scaled_dot_product_attention` as one flash kernel, and its gradient as two: no matrix of scores
+is stored.
+
+Masks of the program, bools or numbers, may have any shape that broadcasts. With dropout, a mask
+that needs a gradient, a causal mask of fewer queries than keys, or head sizes beyond the scratch,
+attention is its products and its softmax; so it is where a gradient needs a gradient of its own.
+"""
+
+from typing import Any
+
+import torch
+
+from kernbench.benches.attention.flash import BlockShape
+from kernbench.torch_backend.aten.operators import CALLS
+from kernbench.torch_backend.aten.products.attention_blocks import (
+    AttentionCall,
+    HeadRows,
+    ScratchBytes,
+    block_shape,
+    dealt,
+    pitch,
+    place,
+    with_rows,
+)
+from kernbench.torch_backend.aten.products.attention_copies import by_heads
+from kernbench.torch_backend.aten.products.attention_gradient import gradients, has_gradient_kernels
+from kernbench.torch_backend.kernels.attention import AttentionLayout, HeadQueries, attend
+from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
+from runtime.core.requests import PerPe
+
+_NAME = "scaled_dot_product_attention"
+_TYPES = frozenset({torch.float16, torch.bfloat16, torch.float32})
+_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
+
+
+def register_attention(library: torch.library.Library) -> None:
+    """Add the operator to a library: with gradients and without."""
+    for key in ("AutogradPrivateUse1", "PrivateUse1"):
+        library.impl(_NAME, _attention, key)
+
+
+def _attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    attn_mask: torch.Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> torch.Tensor:
+    factor = (q.shape[-1] or 1) ** -0.5 if scale is None else float(scale)
+    options = AttentionCall(is_causal, factor, enable_gqa)
+    if dropout_p or not (_is_supported(q, k, v, options) and _takes(q, k, attn_mask, options)):
+        return _composed(q, k, v, attn_mask, options, dropout_p)
+    mask = None if attn_mask is None else _expanded(attn_mask, q, k)
+    if torch.is_grad_enabled() and any(each.requires_grad for each in (q, k, v)):
+        return _Attention.apply(q, k, v, mask, options)
+    return _flash(q, k, v, mask, options, None)
+
+
+def _composed(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    mask: torch.Tensor | None,
+    options: AttentionCall,
+    dropout: float = 0.0,
+) -> torch.Tensor:
+    """Products and a softmax: PyTorch's own form."""
+    return torch.ops.aten._scaled_dot_product_attention_math(  # noqa: SLF001 - has no public name
+        *(q, k, v, mask, dropout, options.is_causal),
+        scale=options.scale,
+        enable_gqa=options.enable_gqa,
+    )[0]
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(  # type: ignore[override]
+        context: Any,
+        q: torch.Tensor,
+        k: torch.Tensor,
+        v: torch.Tensor,
+        mask: torch.Tensor | None,
+        options: AttentionCall,
+    ) -> torch.Tensor:
+        context.options, context.is_flash = options, has_gradient_kernels(q, k, mask)
+        if not context.is_flash:
+            context.save_for_backward(q, k, v, mask, None, None)
+            return _flash(q, k, v, mask, options, None)
+        # Two numbers of each row from here, and one of the gradient.
+        rows = q.shape[0] * q.shape[1] * q.shape[2]
+        statistics = torch.empty((3, rows), dtype=torch.float32, device=q.device)
+        out = _flash(q, k, v, mask, options, statistics)
+        context.save_for_backward(q, k, v, mask, out, statistics)
+        return out
+
+    @staticmethod
+    def backward(context: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:  # type: ignore[override]
+        options = context.options
+        q, k, v, mask, out, statistics = context.saved_tensors
+        has_graph = torch.is_grad_enabled()
+        if context.is_flash and not has_graph and type(grad) in _PLAIN:
+            CALLS[f"{_NAME}_backward"] += 1
+            operands = (q, k, v, out, grad)
+            return (*gradients(operands, mask, statistics, options), None, None)
+        given = (q, k, v) if has_graph else [each.detach().requires_grad_() for each in (q, k, v)]
+        with torch.enable_grad():
+            result = _composed(*given, mask, options)
+            needed = [each for each in given if each.requires_grad]
+            found = iter(torch.autograd.grad(result, needed, grad, create_graph=has_graph))
+        return (*(next(found) if each.requires_grad else None for each in given), None, None)
+
+
+def _is_supported(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, options: AttentionCall
+) -> bool:
+    """Whether the flash kernel takes these operands; errors of shapes are those of PyTorch."""
+    operands = (q, k, v)
+    if any(type(each) not in _PLAIN for each in operands):
+        return False
+    if any(each.dim() != 4 or not each.numel() or each.dtype != q.dtype for each in operands):
+        return False
+    (batch, heads, queries, depth), (_, groups, keys, _) = q.shape, k.shape
+    return (
+        q.dtype in _TYPES
+        and k.shape == v.shape == (batch, groups, keys, depth)
+        and (heads == groups or (options.enable_gqa and heads % groups == 0))
+        and (queries == keys or not options.is_causal)
+        and options.scale > 0
+    )
+
+
+def _takes(
+    q: torch.Tensor, k: torch.Tensor, mask: torch.Tensor | None, options: AttentionCall
+) -> bool:
+    """Whether the flash kernel takes the mask, and its blocks fit the scratch."""
+    if mask is not None:
+        shape = (*q.shape[:3], k.shape[2])
+        lengths = zip(reversed(mask.shape), reversed(shape), strict=False)
+        if (
+            type(mask) not in _PLAIN
+            or options.is_causal
+            or mask.requires_grad
+            or mask.dtype not in {torch.bool, torch.float32, q.dtype}
+            or mask.device != q.device
+            or mask.dim() > len(shape)
+            or any(given not in {1, length} for given, length in lengths)
+        ):
+            return False
+    return _blocks(q, k, mask) is not None
+
+
+def _expanded(mask: torch.Tensor, q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+    """A mask as a view with an element for each score; those of a query are neighbours."""
+    if mask.dim() and mask.shape[-1] > 1 and mask.stride(-1) > 1:
+        mask = mask.contiguous()
+    return mask.detach().expand(*q.shape[:3], k.shape[2])
+
+
+def _blocks(q: torch.Tensor, k: torch.Tensor, mask: torch.Tensor | None) -> BlockShape | None:
+    batch, heads, queries, depth = q.shape
+    scratch = ScratchBytes.of_attention(q, mask)
+    return block_shape(batch * heads, queries, k.shape[2], depth, scratch)
+
+
+def _flash(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    mask: torch.Tensor | None,
+    options: AttentionCall,
+    statistics: torch.Tensor | None,
+) -> torch.Tensor:
+    CALLS[_NAME] += 1
+    batch, heads, queries, depth = q.shape
+    # Of one token all heads are neighbours in memory, as the projection behind attention reads it.
+    out = torch.empty((batch, queries, heads, depth), dtype=q.dtype, device=q.device)
+    result = out.transpose(1, 2)
+    shape = _blocks(q, k, mask)
+    assert shape is not None, "checked before"
+    tensors = [with_rows(q), *by_heads((k, v), heads, -(-queries // shape.rows))]
+    blocks = dealt(batch * heads, queries, shape.rows, is_causal=options.is_causal)
+    parts = {
+        pe: _grouped(given, (*tensors, result), mask, shape, is_causal=options.is_causal)
+        for pe, given in blocks.items()
+    }
+    pitches = [pitch(each) for each in (*tensors, result)]
+    layout = AttentionLayout(
+        pitches=(pitches[0], pitches[1], pitches[2]),
+        out_pitch=pitches[3],
+        scale=options.scale,
+        is_causal=options.is_causal,
+        mask_strides=(0, 0) if mask is None else (mask.stride(2), mask.stride(3)),
+        rows=batch * heads * queries,
+    )
+    windows = [
+        None if each is None else window_of(each) for each in (*tensors, result, mask, statistics)
+    ]
+    pointers = [None if each is None else pointer_of(each) for each in windows]
+    used = [each for each in windows if each is not None]
+    launched(_NAME, attend, (PerPe(parts), layout, *pointers), used, list(parts))
+    return result
+
+
+def _grouped(
+    blocks: list[HeadRows],
+    tensors: tuple[torch.Tensor, ...],
+    mask: torch.Tensor | None,
+    shape: BlockShape,
+    *,
+    is_causal: bool,
+) -> tuple[tuple[BlockShape, tuple[HeadQueries, ...]], ...]:
+    """The blocks of a PE by their numbers of queries, full ones first."""
+    q, k, v, out = tensors
+    queries, keys, heads = q.shape[2], k.shape[2], q.shape[1]
+    group = heads // k.shape[1]
+    found: dict[int, list[HeadQueries]] = {}
+    for block in blocks:
+        batch, head = divmod(block.head, heads)
+        seen = block.start + block.rows if is_causal else keys
+        # The PEs that read the same keys begin with different ones, which lie on other PEs.
+        share = head % group * block.shares + block.share
+        found.setdefault(block.rows, []).append(
+            HeadQueries(
+                q=place(q, batch, head, block.start),
+                k=place(k, batch, head // group, 0),
+                v=place(v, batch, head // group, 0),
+                out=place(out, batch, head, block.start),
+                mask=0 if mask is None else place(mask, batch, head, block.start),
+                row=block.head * queries + block.start,
+                keys=seen,
+                start=seen * share // (group * block.shares),
+            )
+        )
+    return tuple(
+        (shape._replace(rows=rows), tuple(found[rows])) for rows in sorted(found, reverse=True)
+    )

@@ -1,0 +1,180 @@
+"""`cross_entropy_loss` with class numbers as one launch, and its gradient as one.
+
+Rows are dealt over the PEs as those of softmax. With class weights, label smoothing, probabilities
+in place of class numbers, or more axes than rows and classes, it is `log_softmax` and `nll_loss`,
+as it is where a gradient needs a gradient of its own.
+"""
+
+from typing import Any
+
+import torch
+
+from kernbench.torch_backend.aten.operators import CALLS
+from kernbench.torch_backend.kernels import cross_entropy as kernels
+from kernbench.torch_backend.kernels.bounds import IndexBounds
+from kernbench.torch_backend.launching.launches import (
+    launched,
+    most_elements,
+    pointer_of,
+    window_of,
+)
+from kernbench.torch_backend.launching.rowwise_launch import dealt_rows
+from kernbench.torch_backend.runtime.element_types import hardware_type
+from runtime.core.requests import PerPe
+
+_NAME = "cross_entropy_loss"
+_TYPES = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
+_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
+_NONE, _MEAN = 0, 1
+"""PyTorch's numbers of the reductions; the third one is the sum."""
+_WIDTH, _BLOCKS = 8192, 4
+"""Most columns at once; the blocks of a PE, of which one is computed while others are loaded."""
+_ROWS_BYTES = 1 << 17
+"""Scratch for the classes, levels and losses of rows, and for the alignment of values."""
+
+
+def register_cross_entropy(library: torch.library.Library) -> None:
+    """Add the operator to a library: with gradients and without."""
+    for key in ("AutogradPrivateUse1", "PrivateUse1"):
+        library.impl(_NAME, _cross_entropy, key)
+
+
+def _cross_entropy(
+    x: torch.Tensor,
+    target: torch.Tensor,
+    weight: torch.Tensor | None = None,
+    reduction: int = _MEAN,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+) -> torch.Tensor:
+    if weight is not None or label_smoothing or not _is_supported(x, target):
+        return _composed(x, target, weight, reduction, ignore_index, label_smoothing)
+    if torch.is_grad_enabled() and x.requires_grad:
+        return _CrossEntropy.apply(x, target, reduction, ignore_index)
+    return _losses(x, target, reduction, ignore_index)[0]
+
+
+def _composed(x: torch.Tensor, target: torch.Tensor, *options: Any) -> torch.Tensor:
+    """PyTorch's own form."""
+    return torch.ops.aten.cross_entropy_loss.default.decompose(x, target, *options)
+
+
+def _is_supported(x: torch.Tensor, target: torch.Tensor) -> bool:
+    """Whether the kernel takes these operands; errors of shapes are those of PyTorch."""
+    return (
+        type(x) in _PLAIN
+        and type(target) in _PLAIN
+        and x.dim() == 2
+        and x.numel() > 0
+        and x.dtype in _TYPES
+        and target.dtype == torch.int64
+        and target.shape == x.shape[:1]
+        and target.device == x.device
+    )
+
+
+class _CrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(  # type: ignore[override]
+        context: Any, x: torch.Tensor, target: torch.Tensor, reduction: int, ignore_index: int
+    ) -> torch.Tensor:
+        loss, levels, count = _losses(x, target, reduction, ignore_index)
+        context.save_for_backward(x, target, levels, count)
+        context.options = reduction, ignore_index
+        return loss
+
+    @staticmethod
+    def backward(context: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:  # type: ignore[override]
+        x, target, levels, count = context.saved_tensors
+        reduction, ignore_index = context.options
+        if torch.is_grad_enabled() or type(grad) not in _PLAIN:
+            # A gradient of the gradient needs the operators of which it consists.
+            with torch.enable_grad():
+                result = _composed(x, target, None, reduction, ignore_index, 0.0)
+                (found,) = torch.autograd.grad(result, [x], grad, create_graph=True)
+            return found, None, None, None
+        CALLS[f"{_NAME}_backward"] += 1
+        return _gradient(x, target, levels, count, grad, context.options), None, None, None
+
+
+def _losses(
+    x: torch.Tensor, target: torch.Tensor, reduction: int, ignore_index: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The loss or losses; the levels of rows; the number of rows that have a loss."""
+    CALLS[_NAME] += 1
+    x, target = _with_rows(x), target.contiguous()
+    wide = torch.float64 if x.dtype == torch.float64 else torch.float32
+    parts = dealt_rows(x.shape[0], window_of(x).window)
+
+    def empty(*shape: int, dtype: torch.dtype = wide) -> torch.Tensor:
+        return torch.empty(shape, dtype=dtype, device=x.device)
+
+    levels, partial, count = empty(x.shape[0]), empty(len(parts), 2), empty(1)
+    loss = empty(*([x.shape[0]] if reduction == _NONE else []), dtype=x.dtype)
+    windows = [window_of(each) for each in (x, target, levels, partial, loss, count)]
+    pointers = [pointer_of(each) for each in windows]
+    results = kernels.LossResults(
+        levels=pointers[2],
+        losses=pointers[4] if reduction == _NONE else None,
+        partial=pointers[3],
+        loss=pointers[4],
+        count=pointers[5],
+        is_mean=reduction == _MEAN,
+    )
+    numbered = {pe: (number, *span, len(parts)) for number, (pe, span) in enumerate(parts.items())}
+    given = _class_rows(x, target, ignore_index)
+    launched(_NAME, kernels.cross_entropy, (PerPe(numbered), given, results), windows, list(parts))
+    return loss, levels, count
+
+
+def _gradient(
+    x: torch.Tensor,
+    target: torch.Tensor,
+    levels: torch.Tensor,
+    count: torch.Tensor,
+    grad: torch.Tensor,
+    options: tuple[int, int],
+) -> torch.Tensor:
+    reduction, ignore_index = options
+    x, target, grad = _with_rows(x), target.contiguous(), grad.contiguous()
+    out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    windows = [window_of(each) for each in (x, target, levels, grad, count, out)]
+    pointers = [pointer_of(each) for each in windows]
+    given = kernels.LossGradient(
+        pointers[3], reduction == _NONE, pointers[4] if reduction == _MEAN else None
+    )
+    parts = dealt_rows(x.shape[0], windows[0].window)
+    rows = _class_rows(x, target, ignore_index)
+    arguments = (PerPe(parts), rows, pointers[2], given, pointers[5])
+    launched(f"{_NAME}_backward", kernels.gradient, arguments, windows, list(parts))
+    return out
+
+
+def _with_rows(x: torch.Tensor) -> torch.Tensor:
+    """A matrix whose rows are contiguous and apart, copied where they are not."""
+    rows, columns = x.shape
+    has_rows = columns == 1 or x.stride(1) == 1
+    return (x if has_rows and (rows == 1 or x.stride(0) >= columns) else x.contiguous()).detach()
+
+
+def _class_rows(x: torch.Tensor, target: torch.Tensor, ignore_index: int) -> kernels.ClassRows:
+    """The rows, with blocks that fit the scratch of a PE."""
+    rows, columns = x.shape
+    parts = dealt_rows(rows, window_of(x).window)
+    of_pe = max(last - first for first, last in parts.values())
+    # Equal panels; three of elements, two of results, and the numbers of columns.
+    width = -(-columns // -(-columns // _WIDTH))
+    of_element = 5 * x.itemsize + 4
+    most = most_elements(of_element) - _ROWS_BYTES // of_element
+    width = min(width, most)
+    return kernels.ClassRows(
+        logits=pointer_of(window_of(x)),
+        targets=pointer_of(window_of(target)),
+        columns=columns,
+        pitch=x.stride(0) if rows > 1 else columns,
+        height=max(1, min(-(-of_pe // _BLOCKS), most // width)),
+        width=width,
+        wide=hardware_type(torch.float64 if x.dtype == torch.float64 else torch.float32),
+        ignored=ignore_index,
+        bounds=IndexBounds(columns, f"{columns} classes", other=ignore_index),
+    )

@@ -1,0 +1,115 @@
+"""Softmax and its logarithm, with their gradients: one kernel on whole rows.
+
+Along another axis than the last one, and for rows that do not fit the scratch of a PE, the same
+function in several kernels.
+"""
+
+from math import prod
+
+import torch
+
+from kernbench.torch_backend.aten.operators import operator
+from kernbench.torch_backend.kernels.rowwise import Function, RowFunction
+from kernbench.torch_backend.launching.rowwise_launch import launch_rowwise
+from runtime.language import tl
+from runtime.language.value import Value
+
+
+@operator("_softmax.out")
+def _softmax(x: torch.Tensor, dim: int, half_to_float: bool, *, out: torch.Tensor) -> torch.Tensor:
+    del half_to_float
+    if _on_rows("softmax", _softmax_of_rows, dim, [x], out):
+        return out
+    powers = _shifted(x, dim).exp()
+    return out.copy_(powers / powers.sum(dim, keepdim=True))
+
+
+@operator("_log_softmax.out")
+def _log_softmax(
+    x: torch.Tensor, dim: int, half_to_float: bool, *, out: torch.Tensor
+) -> torch.Tensor:
+    del half_to_float
+    if _on_rows("log_softmax", _log_softmax_of_rows, dim, [x], out):
+        return out
+    shifted = _shifted(x, dim)
+    return out.copy_(shifted - shifted.exp().sum(dim, keepdim=True).log())
+
+
+@operator("_softmax_backward_data.out")
+def _softmax_backward(
+    grad: torch.Tensor,
+    output: torch.Tensor,
+    dim: int,
+    input_dtype: torch.dtype,
+    *,
+    grad_input: torch.Tensor,
+) -> torch.Tensor:
+    del input_dtype
+    if _on_rows("softmax_backward", _softmax_gradient, dim, [grad, output], grad_input):
+        return grad_input
+    product = grad * output
+    return grad_input.copy_(product - output * product.sum(dim, keepdim=True))
+
+
+@operator("_log_softmax_backward_data.out")
+def _log_softmax_backward(
+    grad: torch.Tensor,
+    output: torch.Tensor,
+    dim: int,
+    input_dtype: torch.dtype,
+    *,
+    out: torch.Tensor,
+) -> torch.Tensor:
+    del input_dtype
+    if _on_rows("log_softmax_backward", _log_softmax_gradient, dim, [grad, output], out):
+        return out
+    return out.copy_(grad - output.exp() * grad.sum(dim, keepdim=True))
+
+
+def _on_rows(
+    name: str,
+    function: RowFunction | Function,
+    dim: int,
+    inputs: list[torch.Tensor],
+    out: torch.Tensor,
+) -> bool:
+    x = inputs[0]
+    if not x.dim() or dim % x.dim() != x.dim() - 1 or not out.is_contiguous():
+        return False
+    formed = [(each.contiguous(), "matrix") for each in inputs]
+    shape = (prod(x.shape[:-1]), x.shape[-1])
+    return launch_rowwise(name, function, shape, formed, [(out, "matrix")])
+
+
+def _powers(x: Value) -> tuple[Value, Value]:
+    powers = tl.exp(x - tl.max(x, 1, keep_dims=True))
+    return powers, 1.0 / tl.sum(powers, 1, keep_dims=True)
+
+
+_softmax_of_rows = RowFunction((_powers, tl.mul), kept=1)
+"""Two chains: in one, the exponentials would be computed twice."""
+
+
+def _log_softmax_of_rows(x: Value) -> Value:
+    highest = tl.max(x, 1, keep_dims=True)
+    # The exponentials are computed before the difference, which costs less to compute again.
+    level = highest + tl.log(tl.sum(tl.exp(x - highest), 1, keep_dims=True))
+    return x - level
+
+
+def _softmax_gradient(grad: Value, y: Value) -> Value:
+    product = grad * y
+    return product - y * tl.sum(product, 1, keep_dims=True)
+
+
+def _log_softmax_gradient(grad: Value, y: Value) -> Value:
+    return grad - tl.exp(y) * tl.sum(grad, 1, keep_dims=True)
+
+
+def _shifted(x: torch.Tensor, dim: int) -> torch.Tensor:
+    """The elements in float32 at least, less the greatest along `dim`."""
+    wide = x if x.dtype == torch.float64 else x.float()
+    if not wide.numel():
+        # PyTorch has no greatest element of no elements.
+        return wide
+    return wide - wide.amax(dim, keepdim=True)

@@ -1,0 +1,70 @@
+"""The work handle of a collective, as PyTorch sees it."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from kernbench.torch_backend.distributed.staging import CollectiveStaging
+from runtime.torch.distributed import Work
+from runtime.torch.rank_state import running_rank
+
+
+class DeviceWork(dist.Work):
+    """Queued operations. `wait` makes the current stream wait, and the host goes on, unless it
+    `blocks` or a tensor of the host is written. `get_future` has the tensors.
+    """
+
+    def __init__(
+        self,
+        works: Sequence[Work | None],
+        staging: CollectiveStaging,
+        tensors: list[torch.Tensor],
+        *,
+        blocks: bool = False,
+    ) -> None:
+        super().__init__()
+        self._works = [work for work in works if work is not None]
+        self._staging, self._tensors, self._blocks = staging, tensors, blocks
+        self._waited = False
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Order the current stream behind the operations; always True."""
+        del timeout
+        for work in self._works:
+            work.wait()
+            if self._blocks:
+                running_rank().device.wait(work.handle)
+        self._staging.copy_back()
+        self._waited = True
+        return True
+
+    def synchronize(self) -> None:
+        """As `wait`."""
+        self.wait()
+
+    def is_completed(self) -> bool:
+        """Whether all operations are complete, or the current stream waits for them: what the
+        program does next comes behind them.
+        """
+        return self._waited or all(work.is_completed() for work in self._works)
+
+    def is_success(self) -> bool:
+        """True: a collective that fails ends the run."""
+        return True
+
+    def result(self) -> list[torch.Tensor]:
+        """The tensors of the call."""
+        return self._tensors
+
+    def get_future(self) -> Any:
+        """A future with the tensors, complete for the host: the device orders what uses them. No
+        stream waits, so work that uses other tensors runs beside the operations.
+        """
+        if self._staging.copies_back:
+            self.wait()
+        future: Any = torch.futures.Future()
+        future.set_result(self._tensors)
+        return future

@@ -1,0 +1,135 @@
+"""Connects the device to PyTorch in the process of a rank: its name, its C++ part, its operators,
+its device module and its process group.
+"""
+
+import importlib
+import os
+import sys
+from pkgutil import walk_packages
+from types import ModuleType
+
+import torch
+
+from kernbench.torch_backend import aten
+from kernbench.torch_backend.aten.operators import DEVICE, kernels, on_host, report
+from kernbench.torch_backend.aten.products.attention_operators import register_attention
+from kernbench.torch_backend.aten.rows.loss_operators import register_cross_entropy
+from kernbench.torch_backend.distributed.groups import register_backend
+from kernbench.torch_backend.runtime import device_calls, device_module
+from kernbench.torch_backend.runtime.autocast import register_autocast
+from kernbench.torch_backend.runtime.compilation import refuse_inductor
+from kernbench.torch_backend.runtime.host_draws import register_host_draws
+from kernbench.torch_backend.runtime.loading import register_loading
+from kernbench.torch_backend.runtime.module_parameters import keep_parameters
+from kernbench.torch_backend.runtime.native_build import NoNativePartError, native_module
+from kernbench.torch_backend.runtime.no_device import REMEDY, note
+from kernbench.torch_backend.runtime.profiler_ranges import record_ranges
+from kernbench.torch_backend.runtime.storages import Storages, storages
+from runtime.torch.rank_state import running_rank
+from runtime.wire.environment import AS_CUDA
+
+_SEED = 67280421310721
+"""The seed of a generator that PyTorch makes without one."""
+
+
+class _Libraries:
+    """The registrations of operators, which end when the objects die."""
+
+    kept: tuple[torch.library.Library, ...] = ()
+
+
+def connect() -> None:
+    """Connect the device, or without a C++ compiler what the reduced mode has of it; a second call
+    does nothing. `ImportError` for a C++ part that does not compile, `RuntimeError` for a second
+    rank of the process.
+    """
+    memory = storages()
+    memory.rank_state()
+    if _Libraries.kept:
+        return
+    torch.utils.rename_privateuse1_backend(DEVICE)
+    try:
+        native = native_module()
+    except NoNativePartError as lacking:
+        _Libraries.kept = _connected_without_device(str(lacking), memory.state.rank)
+    else:
+        _Libraries.kept = _connected_device(native, memory)
+    # PyTorch begins with a seed from the system: a script that sets none would differ in each run.
+    torch.manual_seed(_SEED + memory.state.rank)
+    # A rank is a greenlet of this thread: a thread of the engine would run operators outside it.
+    torch.autograd.set_multithreading_enabled(False)
+    record_ranges()
+
+
+def _connected_device(native: ModuleType, memory: Storages) -> tuple[torch.library.Library, ...]:
+    native.install(
+        memory.allocate,
+        memory.release,
+        memory.resized,
+        lambda: running_rank().topology.sips,
+        lambda: memory.state.rank,
+        device_calls,
+    )
+    libraries = _registered_operators()
+    torch._register_device_module(DEVICE, device_module)  # noqa: SLF001 - PyTorch's interface for backends
+    torch.utils.generate_methods_for_privateuse1_backend()
+    keep_parameters()
+    register_loading()
+    refuse_inductor()
+    register_backend(DEVICE, "cpu")
+    memory.state.at_end.append(_report)
+    if os.environ.get(AS_CUDA) == "1":
+        from kernbench.torch_backend.runtime.as_cuda import NOTE, map_cuda
+
+        map_cuda()
+        if memory.state.rank == 0:
+            print(NOTE, flush=True)
+    return libraries
+
+
+def _registered_operators() -> tuple[torch.library.Library, ...]:
+    # Each module of `aten` adds its operators to the table when it is imported.
+    for module in walk_packages(aten.__path__, f"{aten.__name__}."):
+        importlib.import_module(module.name)
+    library, everything = torch.library.Library("aten", "IMPL"), torch.library.Library("_", "IMPL")
+    for name, kernel in kernels():
+        library.impl(name, kernel, "PrivateUse1")
+    everything.fallback(on_host, "PrivateUse1")
+    register_attention(library)
+    register_cross_entropy(library)
+    register_host_draws(library)
+    for key in ("Conjugate", "Negative"):
+        # PyTorch resolves such views by a copy, which would be this operator again.
+        library.impl("_copy_from", torch.library.fallthrough_kernel, key)
+    register_autocast(library, everything)
+    return library, everything
+
+
+def _connected_without_device(lacking: str, rank: int) -> tuple[torch.library.Library, ...]:
+    from kernbench.torch_backend.runtime.host_mode import connect_host
+
+    if os.environ.get(AS_CUDA) == "1":
+        raise ImportError(
+            f"--as-cuda puts the device 'ahbm' in place of CUDA, and there is none, because "
+            f"{lacking}. {REMEDY}"
+        )
+    libraries = connect_host(lacking)
+    register_backend("cpu")
+    library = torch.library.Library("aten", "IMPL")
+    register_host_draws(library)
+    if rank == 0:
+        print(note(lacking), flush=True)
+    return *libraries, library
+
+
+def _report() -> None:
+    state = running_rank()
+    state.device.synchronize()
+    # The ranks of a program run the same operators, as a rule.
+    if state.rank == 0:
+        try:
+            print(f"rank 0: {report()}", flush=True)
+        # A report that fails must not turn a good run into a failed one.
+        except Exception as error:  # noqa: BLE001
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            sys.stderr.write(f"kernbench: warning: no share of the operators: {reason}\n")

@@ -1,0 +1,21 @@
+"""What `staging` does when Python exits."""
+
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("torch")
+
+KEPT_IN_A_CYCLE = """
+from kernbench.torch_backend.distributed.staging import StagedElements
+kept = StagedElements.__new__(StagedElements)
+kept._pointer = 1
+kept.itself = kept
+"""
+
+
+def test_elements_that_live_until_python_exits_are_not_released() -> None:
+    program = [sys.executable, "-c", KEPT_IN_A_CYCLE]
+    ended = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
