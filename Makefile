@@ -102,7 +102,7 @@ lint: setup $(LINT)
 bench: setup
 	-@$(BIN)/python -c 'import simulus' 2>/dev/null || \
 		$(INSTALL) '.[bench]'
-	$(BIN)/python -m kernbench.speed.bench $(if $(AGAINST),--against $(AGAINST)) --write docs/performance.md
+	$(BIN)/python -m kernbench.measure.host_speed.bench $(if $(AGAINST),--against $(AGAINST)) --write docs/performance.md
 
 # The figures of the documentation, from the results files in docs/figures; nothing is simulated.
 figures: setup

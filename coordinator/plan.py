@@ -9,9 +9,9 @@ from pathlib import Path
 
 from runtime.ccl.config import CclConfig, parse_ccl
 from runtime.core.bench_registry import Scalar
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
+from runtime.core.config.section import config_hash
 from runtime.core.errors import UsageError
-from runtime.core.section import config_hash
 from runtime.model.topology import Topology, parse_topology
 from runtime.wire.control import SCRIPT_KINDS, Job
 from runtime.wire.environment import ccl_trace_requested
@@ -88,11 +88,12 @@ class ProgramSpec:
 class Plan:
     """One run. `by_cores`: the number of processes was chosen by the cores of the machine.
 
-    `timeout_s` limits the silence of an LP, 0 means no limit, None that of `coordinator.watch` and
-    of the process groups. After the end of the run its processes have `exit_s` to exit before they
-    are killed. The LPs send their op logs and records with `trace`, the records alone with
-    `records`, the memories and host writes that `coordinator.verify` replays with `verify`, and
-    every slot that a kernel sends or receives with `ccl_trace`, which an environment variable sets.
+    `timeout_s` limits the silence of an LP, 0 means no limit, None that of
+    `coordinator.watch.watch` and of the process groups. After the end of the run its processes have
+    `exit_s` to exit before they are killed. The LPs send their op logs and records with `trace`,
+    the records alone with `records`, the memories and host writes that `coordinator.verify` replays
+    with `verify`, and every slot that a kernel sends or receives with `ccl_trace`, which an
+    environment variable sets.
     """
 
     config: RunConfig

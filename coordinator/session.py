@@ -23,19 +23,19 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Protocol
 
-from coordinator.children import GRACE_S
-from coordinator.code import RunCode
-from coordinator.collected import Collected
-from coordinator.failure import LpExitFailed, SlowExit
-from coordinator.launch import Launch
-from coordinator.launcher import Launcher
-from coordinator.placement import Placement, place
+from coordinator.launch.children import GRACE_S
+from coordinator.launch.launcher import Launcher
+from coordinator.launch.placement import Placement, place
+from coordinator.launch.rendezvous import Rendezvous
+from coordinator.launch.start import Launch
+from coordinator.launch.strangers import Strangers, stranger_warnings, strangers_of
 from coordinator.plan import Plan
-from coordinator.rendezvous import Rendezvous
-from coordinator.strangers import Strangers, stranger_warnings, strangers_of
-from coordinator.watch import RunObserver, Watch
+from coordinator.watch.code import RunCode
+from coordinator.watch.collected import Collected
+from coordinator.watch.failure import LpExitFailed, SlowExit
+from coordinator.watch.watch import RunObserver, Watch
+from runtime.core.code.imported_code import CodeFile
 from runtime.core.errors import InvariantError, KernbenchError, ProtocolError, UsageError
-from runtime.core.imported_code import CodeFile
 from runtime.core.wallclock import now_s
 from runtime.diagnosis.deadlock import deadlock
 from runtime.wire.control import Done, Hello, Peers, Ready, Refused, Start

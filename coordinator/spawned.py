@@ -10,14 +10,14 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, NoReturn
 
-from coordinator.aggregate import summarise
-from coordinator.failure import Interrupted, LpDied, LpProcess, RankFailed
-from coordinator.launcher import SpawnLauncher
-from coordinator.placement import Placement
+from coordinator.launch.launcher import SpawnLauncher
+from coordinator.launch.placement import Placement
 from coordinator.plan import Plan, ProgramSpec, load_config
+from coordinator.report.aggregate import summarise
 from coordinator.report.files import prepare_directory
 from coordinator.report.run_directory import RunFiles
 from coordinator.session import RunResult, Session
+from coordinator.watch.failure import Interrupted, LpDied, LpProcess, RankFailed
 from runtime.core.errors import ConfigError, KernbenchError
 from runtime.core.output import UnwrittenOutputs, print_lines
 from runtime.core.simtime import format_ps

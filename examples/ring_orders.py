@@ -14,7 +14,7 @@ import yaml
 
 from kernbench import DPPolicy, simulate, torch
 from kernbench.benches.collective_perf.cubes import nearest_cubes
-from runtime.core.config_file import default_file
+from runtime.core.config.config_file import default_file
 from runtime.model.topology import parse_topology
 
 SMALL, LARGE = 4096, 262_144

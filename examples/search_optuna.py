@@ -27,7 +27,7 @@ from kernbench.points.task import Limits, PointResult, PointTask
 from kernbench.points.worker import end_point_processes, run_task
 from kernbench.studies.all_reduce import run_all_reduce
 from kernbench.theory.topology_file import TopologyFile
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 from runtime.core.simtime import format_ps
 
 ELEMENTS = 16 * 1024

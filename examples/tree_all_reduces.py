@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from kernbench import DPPolicy, simulate, torch
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.theory.tree_all_reduce import TreeAllReduceTimes
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 from runtime.core.trace import OpRecord
 
 PACKET_BYTES, ITEM_BYTES = 2048, 4

@@ -17,7 +17,7 @@ from kernbench.studies.plots import BLUE, new_figure
 from kernbench.studies.study_results import StudyResults
 from kernbench.studies.table import ns, print_table
 from kernbench.theory.topology_file import TopologyFile
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 
 OVERHEADS_NS = (2, 4, 8, 16)
 ELEMENTS = 1024

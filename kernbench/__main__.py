@@ -10,7 +10,7 @@ if __name__ == "__main__" and not sys.flags.safe_path:
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from kernbench.cli.main import main
-from runtime.core.imported_code import ImportRecorder, expected_code
+from runtime.core.code.imported_code import ImportRecorder, expected_code
 
 if __name__ == "__main__":
     if (expected := expected_code()) is not None:

@@ -1,6 +1,7 @@
 """Detects a `runtime` of the user's in place of kernbench's, before anything of it is imported.
 
-All other packages are checked by `runtime.core.package_check`, once `runtime` is the right one.
+All other packages are checked by `runtime.core.code.package_check`, once `runtime` is the right
+one.
 """
 
 from importlib.machinery import PathFinder

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coordinator.aggregate import run_digest
+from coordinator.report.aggregate import run_digest
 from runtime.ccl.config import parse_checked_ccl
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 from runtime.core.errors import InvariantError
 from runtime.core.output import print_lines
 from runtime.core.simtime import PS_PER_NS

@@ -20,7 +20,7 @@ if __name__ == "__main__" and not sys.flags.safe_path:
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 # After the path has been set: this imports `runtime`.
-from runtime.core.imported_code import ImportRecorder, expected_code
+from runtime.core.code.imported_code import ImportRecorder, expected_code
 from runtime.wire.run_id import STDIN, read_run_id
 
 if TYPE_CHECKING:

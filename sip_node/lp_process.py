@@ -7,8 +7,8 @@ from contextlib import nullcontext
 
 from msgspec.structs import replace
 
+from runtime.core.code.imported_code import ImportRecorder
 from runtime.core.errors import ConfigError, ConnectionLost, ProtocolError, RunAborted, UsageError
-from runtime.core.imported_code import ImportRecorder
 from runtime.wire.control import Failed, ModuleCode, Peers
 from runtime.wire.environment import AS_CUDA, TORCHRUN_RUN, full_traceback_requested
 from runtime.wire.lp_name import lp_name

@@ -6,22 +6,22 @@ from functools import partial
 from runtime.ccl.config import CclConfig, CclFile
 from runtime.ccl.ring_allocator import InstallPlans
 from runtime.core.bench_registry import BenchOutcome
+from runtime.core.config.section import config_hash
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.garbage_collection import collections_suspended
-from runtime.core.section import config_hash
 from runtime.core.wallclock import cpu_s
-from runtime.model.schema import Topology
+from runtime.model.schema.topology_schema import Topology
 from runtime.wire.codec import PeerDecoder
 from runtime.wire.control import Done, Job, Peers, RankActivity
 from runtime.wire.reports import BlockedPe, QueuePointers, SipReport
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.chip_model import ChipModel
 from sip_node.chip.kernel import PeLaunch, RunningKernel
-from sip_node.chip.op_log import OpLog
-from sip_node.chip.packet_rules import PacketRules
 from sip_node.chip.partition import Partition
 from sip_node.chip.pe.pe import Pe
-from sip_node.chip.run_recorder import RunRecorder
+from sip_node.chip.ports.packet_rules import PacketRules
+from sip_node.chip.records.op_log import OpLog
+from sip_node.chip.records.run_recorder import RunRecorder
 from sip_node.pdes.loop import LogicalProcess
 from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport import JitterTransport, Transport

@@ -11,8 +11,8 @@ from itertools import takewhile
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from runtime.core.code.package_check import PACKAGES
 from runtime.core.errors import KernelError
-from runtime.core.package_check import PACKAGES
 from runtime.language.caller import call_kernel
 
 # Loaded where something failed, since no other run needs it.

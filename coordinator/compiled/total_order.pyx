@@ -1,6 +1,6 @@
 """The operations of all SIPs in one order, in C, and the lanes of a timeline.
 
-See `coordinator.op_logs` and `coordinator.report.log_text`.
+See `coordinator.watch.op_logs` and `coordinator.report.log_text`.
 """
 
 from cpython.array cimport array

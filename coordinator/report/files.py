@@ -9,13 +9,13 @@ from pathlib import Path
 
 import msgspec
 
-from coordinator.aggregate import RunReport
-from coordinator.op_logs import OpLogs
+from coordinator.report.aggregate import RunReport
 from coordinator.report.background import Writing
 from coordinator.report.log_text import LogText
 from coordinator.report.record_files import remove_records
 from coordinator.report.run_lock import RunLock
 from coordinator.report.trace_events import TAIL, TraceThreads
+from coordinator.watch.op_logs import OpLogs
 from runtime.core.errors import UsageError
 from runtime.core.output import OutputFile, write_output
 from runtime.core.sha256 import sha256_of_file

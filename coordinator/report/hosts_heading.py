@@ -1,8 +1,8 @@
 """The line of the heading which a run of a launcher has in addition: the SIPs of each host."""
 
-from coordinator.placement import Placement
+from coordinator.launch.placement import Placement
 from coordinator.report.tables import hosts_line
-from coordinator.watch import RunObserver
+from coordinator.watch.watch import RunObserver
 from runtime.core.output import print_lines
 from runtime.wire.control import Status
 

@@ -8,8 +8,8 @@ from functools import lru_cache
 import msgspec
 from msgspec import Struct
 
-from coordinator.op_logs import Lane, LoggedOp, OpLogs, Span, Track
 from coordinator.report.trace_event import PS_PER_US, TraceEvent
+from coordinator.watch.op_logs import Lane, LoggedOp, OpLogs, Span, Track
 from runtime.core.trace import Operand, OpRecord
 
 _encode = msgspec.json.Encoder().encode

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TextIO
 
-from coordinator.placement import Placement
-from coordinator.watch import RunObserver
+from coordinator.launch.placement import Placement
+from coordinator.watch.watch import RunObserver
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.simtime import format_ps
 from runtime.core.wallclock import now_s

@@ -13,10 +13,10 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from coordinator.record_store import StoredTable
 from coordinator.report.arrow_arrays import arrow_type, number_array, text_array
 from coordinator.report.background import Writing
 from coordinator.report.record_rows import RecordRows
+from coordinator.watch.record_store import StoredTable
 from runtime.core.errors import ProtocolError
 from runtime.core.output import OutputError
 from runtime.core.run_tables import BIN_PS, LINKS, RECORDS, Form, RunColumn, RunTable

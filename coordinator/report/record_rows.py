@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from coordinator.record_store import RecordStore, StoredTable
 from coordinator.report.link_bins import shift_of, with_bins
+from coordinator.watch.record_store import RecordStore, StoredTable
 from runtime.core.run_tables import LEAST_BIN_PS, LINKS, RunTable
 
 if TYPE_CHECKING:

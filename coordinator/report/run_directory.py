@@ -3,9 +3,8 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from coordinator.aggregate import RunReport, sip_reports
-from coordinator.collected import Collected
 from coordinator.plan import Plan
+from coordinator.report.aggregate import RunReport, sip_reports
 from coordinator.report.background import Task, Writing
 from coordinator.report.failed_reports import FailedReports
 from coordinator.report.files import (
@@ -22,6 +21,7 @@ from coordinator.report.files import (
 from coordinator.report.record_files import import_early, write_records
 from coordinator.report.record_rows import RecordRows
 from coordinator.report.run_lock import RunLock
+from coordinator.watch.collected import Collected
 from runtime.core.output import write_output
 from runtime.core.run_tables import RECORDS
 from runtime.core.sha256 import sha256_hex

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from coordinator.aggregate import RunReport, wrong_elements
-from coordinator.placement import Placement
+from coordinator.launch.placement import Placement
 from coordinator.plan import Plan
+from coordinator.report.aggregate import RunReport, wrong_elements
 from coordinator.report.text_table import TextColumn, TextStyle, TextTable
 from coordinator.verify.verdict import Verdict
 from runtime.core.bench_registry import BenchOutcome, Column, PerfRow, Table

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from coordinator.op_logs import Lane
 from coordinator.report.trace_event import PS_PER_US, TraceEvent
+from coordinator.watch.op_logs import Lane
 from runtime.core.program_ranges import ProgramRange
 from runtime.core.trace import OpRecord
 

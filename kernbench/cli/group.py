@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
-from kernbench.cli.arguments import divide
-from kernbench.cli.commands import COMMANDS, DEFAULT_COMMAND
-from kernbench.cli.options import SIMULATION_GROUPS
+from kernbench.command.arguments import divide
+from kernbench.command.commands import COMMANDS, DEFAULT_COMMAND
+from kernbench.command.options import SIMULATION_GROUPS
 from runtime.core.errors import UsageError
 from runtime.core.output import ReaderEndedError, print_lines
 

@@ -15,7 +15,7 @@ from kernbench.points.task import LOCAL
 from runtime.core.cores import usable_cores
 
 if TYPE_CHECKING:
-    from coordinator.launch import Launch
+    from coordinator.launch.start import Launch
 
 _SIMULATIONS = ("run", "perf")
 """The commands that start the processes of one run."""
@@ -36,8 +36,8 @@ def head_start(arguments: Sequence[str], began_s: float) -> "Launch | None":
         return None
     # A wrong KERNBENCH_CORE is one line here, not an error of every process.
     import_module("runtime.core.compiled.choice")
-    from coordinator.launch import Launch
-    from coordinator.launcher import InterpreterLauncher
+    from coordinator.launch.launcher import InterpreterLauncher
+    from coordinator.launch.start import Launch
 
     launch = Launch(InterpreterLauncher(), began_s)
     launch.start(procs, at_most=usable_cores())

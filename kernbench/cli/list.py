@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from kernbench.cli.options import CONTEXT_SETTINGS, cli_context
+from kernbench.command.options import CONTEXT_SETTINGS, cli_context
 from runtime.core.bench_registry import Entry
 from runtime.core.errors import UsageError
 

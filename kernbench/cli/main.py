@@ -10,17 +10,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernbench.cli.exit_codes import ExitCode, print_error
 from kernbench.cli.head_start import head_start
 from kernbench.cli.own_process import own_process
+from kernbench.command.exit_codes import ExitCode, print_error
+from runtime.core.code.package_check import check_packages
 from runtime.core.errors import ConfigError, KernbenchError, UsageError
 from runtime.core.output import STDOUT, OutputError, ReaderEndedError, print_lines
-from runtime.core.package_check import check_packages
 from runtime.core.wallclock import now_s, process_age_s
 
 if TYPE_CHECKING:
-    from coordinator.launch import Launch
-    from kernbench.cli.options import CliContext
+    from coordinator.launch.start import Launch
+    from kernbench.command.options import CliContext
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -117,7 +117,7 @@ def call(arguments: Sequence[str], context: "CliContext | None" = None) -> int:
 
 def _context(launch: "Launch | None") -> "CliContext":
     from kernbench.benches import load_bench, load_entries
-    from kernbench.cli.options import CliContext
+    from kernbench.command.options import CliContext
 
     return CliContext(load_entries, lambda request: _execute(request, launch), load_bench)
 
@@ -126,28 +126,29 @@ def _execute(request: object, launch: "Launch | None") -> int:
     """Execute what a command has read; returns the exit code."""
     # A wrong KERNBENCH_CORE is one line here, not an error of every process.
     import_module("runtime.core.compiled.choice")
-    from kernbench.cli.run import RunRequest, StudyRequest
+    from kernbench.cli.run import StudyRequest
+    from kernbench.command.run_request import RunRequest
 
     if isinstance(request, StudyRequest):
         passed = request.study.function(request.options, **request.flags)
         return ExitCode.PASSED if passed else ExitCode.FAILED
     # Imported on demand: a help text or a wrong argument needs neither schema nor sockets.
-    from coordinator.launcher import InterpreterLauncher
-    from kernbench.node.request import NodeRequest
+    from coordinator.launch.launcher import InterpreterLauncher
+    from kernbench.cli.launchers.request import NodeRequest
 
     if isinstance(request, NodeRequest):
-        from kernbench.node.take_part import take_part
+        from kernbench.cli.launchers.take_part import take_part
 
         return take_part(request)
     processes = launch or InterpreterLauncher()
     if isinstance(request, RunRequest):
-        from kernbench.cli.simulation import simulate
+        from kernbench.command.simulation import simulate
 
         return simulate(request, processes)
-    from kernbench.perf.arguments import PerfRequest
+    from kernbench.measure.collectives.arguments import PerfRequest
 
     if isinstance(request, PerfRequest):
-        from kernbench.perf.measurement import measure
+        from kernbench.measure.collectives.measurement import measure
 
         return measure(request, processes)
     from kernbench.sweep.request import FigureRequest, SweepRequest

@@ -7,10 +7,11 @@ from typing import Any
 import click
 
 from kernbench.cli.group import arguments_of_command
-from kernbench.cli.options import COUNT, FILE, NATURAL, cli_context, option
-from kernbench.cli.run import GROUPS, RunCommand, RunRequest, request_of
-from kernbench.node.meeting import MeetingOptions
-from kernbench.node.request import NodeRequest
+from kernbench.cli.launchers.meeting import MeetingOptions
+from kernbench.cli.launchers.request import NodeRequest
+from kernbench.cli.run import GROUPS, RunCommand, request_of
+from kernbench.command.options import COUNT, FILE, NATURAL, cli_context, option
+from kernbench.command.run_request import RunRequest
 from runtime.core.bench_registry import Study
 from runtime.core.errors import UsageError
 

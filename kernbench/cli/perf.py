@@ -7,14 +7,14 @@ from typing import Any
 import click
 
 from kernbench.benches.collective_perf.collective import COLLECTIVES
-from kernbench.cli.options import (
+from kernbench.command.options import (
     ON_OPTION,
     SIMULATION_GROUPS,
     GroupedCommand,
     SimulationOptions,
     cli_context,
 )
-from kernbench.perf.arguments import PERF_GROUPS, perf_request, refused_options
+from kernbench.measure.collectives.arguments import PERF_GROUPS, perf_request, refused_options
 from kernbench.points.task import LOCAL
 
 
@@ -39,7 +39,7 @@ def _perf(
     if on != LOCAL:
         # Imported here: a run on this machine has no use for the engines of others.
         from kernbench.cli.group import arguments_of_command
-        from kernbench.perf.elsewhere import measure_elsewhere
+        from kernbench.measure.collectives.elsewhere import measure_elsewhere
 
         return measure_elsewhere(request, arguments_of_command(context), on)
     return cli_context(context).execute(request)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import click
 
-from kernbench.cli.options import CONTEXT_SETTINGS
-from kernbench.probe.cases import NAMES, ProbeCase, ProbeCases
-from kernbench.probe.files import write_csv, write_json
-from kernbench.probe.measure import SWEEP_BYTES, ProbeRow, ProbeTransfer, measure
-from kernbench.probe.tables import judgement, print_groups, print_sweeps, print_trace
-from runtime.core.config_file import default_file, read_text
+from kernbench.command.options import CONTEXT_SETTINGS
+from kernbench.measure.transfers.cases import NAMES, ProbeCase, ProbeCases
+from kernbench.measure.transfers.files import write_csv, write_json
+from kernbench.measure.transfers.measure import SWEEP_BYTES, ProbeRow, ProbeTransfer, measure
+from kernbench.measure.transfers.tables import judgement, print_groups, print_sweeps, print_trace
+from runtime.core.config.config_file import default_file, read_text
 from runtime.core.errors import UsageError, nearest
 from runtime.core.output import UnwrittenOutputs, clear_output
 from runtime.model.topology import parse_topology

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import MsgspecError
 
-from kernbench.cli.exit_codes import print_warning
+from kernbench.command.exit_codes import print_warning
 from runtime.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from kernbench.run_records import RecordedRun
+    from kernbench.explain.records import RecordedRun
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def opened(directory: Path) -> "RecordedRun":
     Raises `UsageError` for a directory that is not that of a recorded run.
     """
     # Imported here: a help text needs no arrays.
-    from kernbench.run_records import open_run
+    from kernbench.explain.records import open_run
     from runtime.wire.fields import PROTOCOL_VERSION
 
     records = open_run(directory)

@@ -16,14 +16,14 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from coordinator.launcher import lp_environment
-from kernbench.cli.exit_codes import print_note, print_warning
-from kernbench.cli.options import HELP_NAMES, option_names
+from coordinator.launch.launcher import lp_environment
 from kernbench.cli.run import run_command
-from kernbench.run_records import RecordedRun, read_report
-from kernbench.run_records.own_program import doubts
+from kernbench.command.exit_codes import print_note, print_warning
+from kernbench.command.options import HELP_NAMES, option_names
+from kernbench.explain.records import RecordedRun, read_report
+from kernbench.explain.records.own_program import doubts
+from runtime.core.code.imported_code import EXPECTED_CODE
 from runtime.core.errors import UsageError
-from runtime.core.imported_code import EXPECTED_CODE
 
 _RESERVED = frozenset((*option_names(run_command.params), *HELP_NAMES))
 """The options of the command: no flag of a bench has such a name."""

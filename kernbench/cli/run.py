@@ -1,20 +1,18 @@
 """`kernbench run`, the default command: simulate a bench, a study or a script of the user."""
 
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from importlib.machinery import PathFinder
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import click
 
-from kernbench.cli.arguments import divide
-from kernbench.cli.commands import COMMANDS
-from kernbench.cli.entries import find_entry
 from kernbench.cli.list import print_entries, refuse_arguments
-from kernbench.cli.options import (
+from kernbench.command.arguments import divide
+from kernbench.command.commands import COMMANDS
+from kernbench.command.entries import find_entry
+from kernbench.command.options import (
     AUTO,
     DEFAULT_BENCH,
     HELP_NAMES,
@@ -30,8 +28,9 @@ from kernbench.cli.options import (
     option,
     option_names,
 )
-from kernbench.cli.torchrun_options import TORCHRUN, refuse_options, script_start
-from runtime.core.bench_registry import Bench, Entry, Scalar, Study, StudyOptions
+from kernbench.command.run_request import RunRequest, module_name
+from kernbench.command.torchrun_options import TORCHRUN, refuse_options, script_start
+from runtime.core.bench_registry import Entry, Scalar, Study, StudyOptions
 from runtime.core.errors import UsageError, nearest
 
 _EXAMPLES = """\b
@@ -41,19 +40,6 @@ examples:
   kernbench --sips 2 train.py --steps 10    your own script, started as torchrun does
   kernbench --sips 2 -m package.train       your own module
   kernbench --help --bench NAME             the flags of another bench"""
-
-
-@dataclass(frozen=True)
-class RunRequest:
-    """One simulation: of a bench with its flags, or of a script or a module with its arguments."""
-
-    options: SimulationOptions
-    bench: Bench | None = None
-    flags: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
-    script: Path | None = None
-    module: str = ""
-    argv: tuple[str, ...] = ()
-    as_cuda: bool = False
 
 
 @dataclass(frozen=True)
@@ -216,18 +202,6 @@ def _script_path(argument: str) -> Path:
     if argument in COMMANDS:
         raise UsageError(f"the command {argument!r} comes before the options")
     raise UsageError(f"unknown command {argument!r}{nearest(argument, COMMANDS)}")
-
-
-def module_name(name: str) -> str:
-    """The name of a module, of which the first part is found as a rank would find it; `UsageError`
-    if it is not.
-    """
-    top = name.partition(".")[0]
-    if name.endswith(".py"):
-        raise UsageError(f"-m {name}: a module is given without .py, or a script without -m")
-    if PathFinder.find_spec(top, [str(Path.cwd()), *sys.path]) is None:
-        raise UsageError(f"-m {name}: there is no module {top!r} here or on the import path")
-    return name
 
 
 def _refuse_script(argument: str) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from kernbench.cli.entries import find_entry
-from kernbench.cli.options import (
+from kernbench.command.entries import find_entry
+from kernbench.command.options import (
     FILE,
     SIMULATION_GROUPS,
     STUDY_GROUPS,

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
-from kernbench.cli.options import CONTEXT_SETTINGS
 from kernbench.cli.recorded import consistent, default_output, opened
-from kernbench.trace.kineto_file import write_kineto
-from kernbench.trace.perfetto_files import write_perfetto
-from kernbench.trace.selection import select
+from kernbench.command.options import CONTEXT_SETTINGS
+from kernbench.explain.trace.kineto_file import write_kineto
+from kernbench.explain.trace.perfetto_files import write_perfetto
+from kernbench.explain.trace.selection import select
 from runtime.core.errors import UsageError
 from runtime.core.output import print_lines
 

@@ -5,8 +5,8 @@ from itertools import chain
 
 import click
 
-from kernbench.cli.options import CliContext, flag_option, option_names
 from kernbench.cli.run import RunCommand
+from kernbench.command.options import CliContext, flag_option, option_names
 from runtime.core.bench_registry import Study
 from runtime.core.errors import UsageError, nearest
 

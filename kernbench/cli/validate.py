@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kernbench.cli.options import CONTEXT_SETTINGS, number
+from kernbench.command.options import CONTEXT_SETTINGS, number
 from kernbench.points.driver import PointOptions
 from kernbench.points.task import LOCAL
 from kernbench.theory.topology_file import TopologyFile
@@ -16,7 +16,7 @@ from kernbench.validate.mesh_checks import traffic_csv
 from kernbench.validate.mesh_network import FLOW_CONTROLS, PATTERNS, MeshRouter, Traffic
 from kernbench.validate.plan import Part, missed, parts, run
 from kernbench.validate.report import print_tables, summary, write_csv
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 from runtime.core.cores import usable_cores
 from runtime.core.errors import UsageError
 from runtime.core.output import clear_output

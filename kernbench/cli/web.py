@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from kernbench.cli.options import CONTEXT_SETTINGS, COUNT
 from kernbench.cli.recorded import consistent, default_output, opened
+from kernbench.command.options import CONTEXT_SETTINGS, COUNT
 from runtime.core.errors import UsageError
 from runtime.core.output import print_lines, write_output
 
@@ -59,14 +59,14 @@ def web_command(run: Path | None, topology: Path | None, sips: int | None, out: 
 
 def _topology_html(topology: Path, sips: int | None) -> str:
     # Imported on demand: Bokeh is an extra, and takes a second to import.
-    from kernbench.web.topology_page import topology_page
+    from kernbench.explain.web.topology_page import topology_page
     from runtime.model.topology import load_topology
 
     return topology_page(load_topology(topology, sips), topology.name)
 
 
 def _run_html(run: Path) -> str:
-    from kernbench.web.run_page import run_page
+    from kernbench.explain.web.run_page import run_page
 
     records = opened(run)
     if not records.total_ps:

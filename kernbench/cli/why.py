@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kernbench.cli.exit_codes import print_note
-from kernbench.cli.options import CONTEXT_SETTINGS
 from kernbench.cli.recorded import consistent, opened
+from kernbench.command.exit_codes import print_note
+from kernbench.command.options import CONTEXT_SETTINGS
 from runtime.core.errors import UsageError
 from runtime.core.output import print_lines
 
 if TYPE_CHECKING:
-    from kernbench.run_records import RecordedRun
-    from kernbench.why.what_if import Prediction
+    from kernbench.explain.records import RecordedRun
+    from kernbench.explain.why.what_if import Prediction
 
 
 @click.command(name="why", context_settings=dict(CONTEXT_SETTINGS))
@@ -68,9 +68,9 @@ def why_command(
 
 
 def _compare(before: "RecordedRun", after: "RecordedRun", *, as_json: bool) -> None:
-    from kernbench.why.compare import compare, comparison_lines
-    from kernbench.why.explanation import explain
-    from kernbench.why.json_form import comparison_json
+    from kernbench.explain.why.compare import compare, comparison_lines
+    from kernbench.explain.why.explanation import explain
+    from kernbench.explain.why.json_form import comparison_json
 
     comparison = compare(explain(before), explain(after))
     if as_json:
@@ -82,11 +82,11 @@ def _compare(before: "RecordedRun", after: "RecordedRun", *, as_json: bool) -> N
 def _what_if(
     records: "RecordedRun", what_ifs: Sequence[str], *, run_program: bool, as_json: bool
 ) -> None:
-    from kernbench.why.explanation import require_finished
-    from kernbench.why.json_form import what_if_json
-    from kernbench.why.path import critical_path
-    from kernbench.why.report import prediction_lines
-    from kernbench.why.what_if import Predictor, parse_change
+    from kernbench.explain.why.explanation import require_finished
+    from kernbench.explain.why.json_form import what_if_json
+    from kernbench.explain.why.path import critical_path
+    from kernbench.explain.why.report import prediction_lines
+    from kernbench.explain.why.what_if import Predictor, parse_change
 
     require_finished(records)
     changes = [parse_change(records, text) for text in what_ifs]
@@ -100,10 +100,10 @@ def _what_if(
 
 
 def _explain(records: "RecordedRun", *, check: bool, run_program: bool, as_json: bool) -> None:
-    from kernbench.why.explanation import explain
-    from kernbench.why.json_form import explanation_json, predictions_json
-    from kernbench.why.report import explanation_lines, prediction_lines
-    from kernbench.why.what_if import Predictor
+    from kernbench.explain.why.explanation import explain
+    from kernbench.explain.why.json_form import explanation_json, predictions_json
+    from kernbench.explain.why.report import explanation_lines, prediction_lines
+    from kernbench.explain.why.what_if import Predictor
 
     explanation = explain(records)
     predictions = Predictor(records, explanation.path).classes()
@@ -121,7 +121,7 @@ def _checked(
     records: "RecordedRun", predictions: "Sequence[Prediction]", *, run_program: bool
 ) -> "list[Prediction]":
     from kernbench.cli.rerun import repetition
-    from kernbench.why.what_if import changed_text
+    from kernbench.explain.why.what_if import changed_text
 
     program = repetition(records, run_program=run_program)
     checked = list["Prediction"]()

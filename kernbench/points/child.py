@@ -21,8 +21,8 @@ import msgspec
 
 from kernbench.points import code
 from kernbench.points.task import Limits, OtherCodeError, PointCode, PointResult, PointTask
+from runtime.core.code.package_check import check_packages
 from runtime.core.errors import InvariantError, KernbenchError, UsageError
-from runtime.core.package_check import check_packages
 from sip_node.lifeline import Ending, follow, is_orphan
 
 STARTED = b""

@@ -5,8 +5,8 @@ from functools import cache
 from pathlib import Path
 
 from kernbench.points.task import PointCode
-from runtime.core.imported_code import CodeFile, imported_code, is_of_user
-from runtime.core.package_check import PACKAGES, ROOT
+from runtime.core.code.imported_code import CodeFile, imported_code, is_of_user
+from runtime.core.code.package_check import PACKAGES, ROOT
 from runtime.core.sha256 import sha256_hex
 
 _SUFFIXES = (".py", ".pyx", ".pxd")

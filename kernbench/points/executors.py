@@ -11,7 +11,7 @@ from inspect import signature
 from typing import Any
 
 from kernbench.points.task import LOCAL
-from runtime.core.bench_source import import_source, split_source
+from runtime.core.code.bench_source import import_source, split_source
 from runtime.core.errors import UsageError, nearest
 
 _ADDRESSES = {

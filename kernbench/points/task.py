@@ -6,8 +6,8 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from runtime.core.code.imported_code import CodeFile
 from runtime.core.errors import KernbenchError
-from runtime.core.imported_code import CodeFile
 
 LOCAL = "local"
 """The name of the executor of this machine's processes."""

@@ -19,7 +19,7 @@ from socket import gethostname
 
 import msgspec
 
-from coordinator.launcher import lp_environment
+from coordinator.launch.launcher import lp_environment
 from kernbench.points.task import Limits, PointResult, PointTask
 from kernbench.points.worker_limits import cancellation, memory_of_worker
 from runtime.core.wallclock import now_s

@@ -23,9 +23,9 @@ from kernbench.points.task import Limits, Point, PointFault
 from kernbench.studies import csv_file, results_file
 from kernbench.studies.study_results import RowT, StudyResults, StudyRow
 from runtime.core.bench_registry import StudyOptions
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
+from runtime.core.config.section import config_hash
 from runtime.core.errors import UsageError
-from runtime.core.section import config_hash
 from runtime.core.simtime import format_ps
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from kernbench.studies.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERM
 from kernbench.theory.bandwidths import slice_gbs
 from kernbench.theory.topology_file import TopologyFile
 from runtime.model.graph import ChipGraph, Node
-from runtime.model.schema import Topology
+from runtime.model.schema.topology_schema import Topology
 
 COLOURS = {"pe": BLUE, "sram": GREEN, "m_cpu": PURPLE, "ucie": ORANGE}
 CUBE_COLOUR, HBM_COLOUR, IO_COLOUR = "#F4F4F4", SKY, VERMILION

@@ -10,11 +10,11 @@ from enum import StrEnum
 from typing import Any
 
 from runtime.ccl.config import CclFile
-from runtime.core.config_file import parse, raise_first, value_at
+from runtime.core.config.config_file import parse, raise_first, value_at
+from runtime.core.config.section import Section
+from runtime.core.config.section_keys import value_keys
+from runtime.core.config.section_problems import value_problems
 from runtime.core.errors import UsageError, nearest
-from runtime.core.section import Section
-from runtime.core.section_keys import value_keys
-from runtime.core.section_problems import value_problems
 from runtime.model.topology import Topology
 
 _SHOWN = 4

@@ -14,7 +14,11 @@ from typing import Any
 
 import msgspec
 
-from coordinator.failure import (
+from coordinator.launch.launcher import InterpreterLauncher
+from coordinator.launch.placement import Placement
+from coordinator.plan import Plan, ProgramSpec, RunConfig
+from coordinator.session import RunResult, Session
+from coordinator.watch.failure import (
     CodeDiffersError,
     Interrupted,
     LpDied,
@@ -22,14 +26,10 @@ from coordinator.failure import (
     RankFailed,
     RunStalled,
 )
-from coordinator.launcher import InterpreterLauncher
-from coordinator.placement import Placement
-from coordinator.plan import Plan, ProgramSpec, RunConfig
-from coordinator.session import RunResult, Session
-from kernbench.cli.exit_codes import print_note
-from kernbench.cli.options import SimulationOptions
-from kernbench.cli.program_files import program_file, read_program
-from kernbench.cli.simulation import import_folders, plan_of_config
+from kernbench.command.exit_codes import print_note
+from kernbench.command.options import SimulationOptions
+from kernbench.command.program_files import program_file, read_program
+from kernbench.command.simulation import import_folders, plan_of_config
 from kernbench.points.task import ATTEMPTS, OtherCodeError
 from kernbench.sweep.keys import ConfigFile, ConfigTexts
 from kernbench.sweep.parameters import Parameter, ParameterKind
@@ -37,10 +37,10 @@ from kernbench.sweep.points import SweepPoint
 from kernbench.sweep.row import SweepRow, row_of
 from kernbench.sweep.values import Value, plain
 from runtime.ccl.config import CclConfig, ccl_of_values
-from runtime.core.config_file import with_values
+from runtime.core.code.package_check import check_packages
+from runtime.core.config.config_file import with_values
 from runtime.core.errors import KernbenchError, ProtocolError, RunAborted, UsageError
 from runtime.core.output import print_lines
-from runtime.core.package_check import check_packages
 from runtime.core.sha256 import sha256_hex, sha256_of_file
 from runtime.model.topology import Topology, topology_of_values
 from runtime.wire.control import Status

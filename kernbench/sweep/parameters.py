@@ -11,7 +11,7 @@ from typing import Any, cast
 import click
 from msgspec import Struct
 
-from kernbench.cli.options import COUNT, flag_option
+from kernbench.command.options import COUNT, flag_option
 from kernbench.sweep.keys import ConfigFile, ConfigTexts, find_key
 from kernbench.sweep.values import Value, listed, plain, scalar
 from runtime.core.bench_registry import Bench, Flag

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coordinator.plan import ProgramSpec
-from kernbench.cli.run import module_name
+from kernbench.command.run_request import module_name
 from kernbench.points.driver import PointOptions
 from kernbench.sweep.columns import TIME
 from kernbench.sweep.figures import AUTO, PARETO, selected_plot
@@ -20,7 +20,7 @@ from kernbench.sweep.parameters import (
 )
 from kernbench.sweep.points import SweepPoint, sweep_points
 from runtime.core.bench_registry import Bench, Entry, Study
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 from runtime.core.errors import UsageError
 
 NO_PLOT = "none"

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from coordinator.aggregate import merge_outcomes, run_digest, sip_reports
 from coordinator.plan import Plan
+from coordinator.report.aggregate import merge_outcomes, run_digest, sip_reports
 from coordinator.report.failed_reports import FailedReports
 from coordinator.report.record_rows import RecordRows
 from coordinator.session import RunResult
-from kernbench.cli.exit_codes import print_warning
+from kernbench.command.exit_codes import print_warning
 from runtime.core.bench_registry import BenchOutcome, Column, PerfRow, Table, TableRow
 
 
@@ -51,9 +51,9 @@ def row_of(plan: Plan, result: RunResult) -> SweepRow:
 
 def _shares(sips: int, result: RunResult) -> dict[str, float]:
     # Imported here: the process of the command makes no rows, and needs no arrays for them.
-    from kernbench.run_records.collected import collected_records
-    from kernbench.why.breakdown import rank_time
-    from kernbench.why.summary import time_shares
+    from kernbench.explain.records.collected import collected_records
+    from kernbench.explain.why.breakdown import rank_time
+    from kernbench.explain.why.summary import time_shares
 
     collected = result.collected
     if not collected.time_ps:

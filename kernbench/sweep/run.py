@@ -5,8 +5,8 @@ from importlib import import_module
 from pathlib import Path
 
 from coordinator.report.text_table import print_table
-from kernbench.cli.exit_codes import ExitCode
-from kernbench.cli.native_part import build_native_part
+from kernbench.command.exit_codes import ExitCode
+from kernbench.command.native_part import build_native_part
 from kernbench.points.driver import PointMeasurement, measured_points
 from kernbench.points.rows_file import RowsFile
 from kernbench.studies.parameter_study import requires_matplotlib

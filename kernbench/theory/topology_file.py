@@ -8,8 +8,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from runtime.core.config_file import value_at, with_values
-from runtime.core.plain_yaml import from_yaml, to_yaml
+from runtime.core.config.config_file import value_at, with_values
+from runtime.core.config.plain_yaml import from_yaml, to_yaml
 from runtime.core.simtime import PS_PER_NS, exact
 
 

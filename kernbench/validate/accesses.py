@@ -12,8 +12,8 @@ from kernbench.theory.memory_access import MemoryAccess
 from kernbench.theory.routes import SRAM_GBS, TCM_GBS, RouteEnd
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core import dtypes
-from runtime.core.config_file import default_file, read_text
-from runtime.core.plain_yaml import from_yaml, to_yaml
+from runtime.core.config.config_file import default_file, read_text
+from runtime.core.config.plain_yaml import from_yaml, to_yaml
 from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, PeDmaMsg, Request
 from runtime.core.rng import Random
 from runtime.core.trace import OpRecord

@@ -5,8 +5,8 @@ import numpy as np
 from kernbench import DPPolicy, torch
 from kernbench.simulation import Simulation, simulate
 from runtime.core import dtypes
-from runtime.core.config_file import default_file, read_text
-from runtime.core.plain_yaml import from_yaml, to_yaml
+from runtime.core.config.config_file import default_file, read_text
+from runtime.core.config.plain_yaml import from_yaml, to_yaml
 
 SIPS = 2
 ELEMENTS = 512

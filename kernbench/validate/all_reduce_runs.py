@@ -15,9 +15,9 @@ from kernbench.theory.routes import TCM_GBS, UCIE_GBS
 from kernbench.theory.sip_grid import SipLink
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core import dtypes
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
+from runtime.core.config.plain_yaml import from_yaml, to_yaml
 from runtime.core.errors import InvariantError, IpcqDeadlock
-from runtime.core.plain_yaml import from_yaml, to_yaml
 from runtime.core.rng import seeded
 
 CREDIT_BYTES = RingQueue.credit_bytes

@@ -11,11 +11,11 @@ from runtime.model.routing import ChipRoutes
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import parse_topology
 from runtime.model.virtual_layers import VirtualLayers
-from sip_node.chip.command_bounds import CommandBounds
-from sip_node.chip.fabric.credited_fabric import CreditedFabric
+from sip_node.chip.bounds.command_bounds import CommandBounds
+from sip_node.chip.bounds.send_bounds import SendBounds
+from sip_node.chip.fabric.clocked.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.registry import components
-from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
 
 CLOCKS: dict[str, dict[str, float]] = {

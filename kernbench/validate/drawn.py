@@ -5,7 +5,7 @@ from typing import Any
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.rng import Random
 from runtime.model.keys import keys_of_group
-from runtime.model.meanings import KeyGroup
+from runtime.model.schema.meanings import KeyGroup
 
 # What lies between the SIPs comes last: the order decides which number of the sequence a key gets.
 OVERHEADS = sorted(

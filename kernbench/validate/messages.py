@@ -6,7 +6,7 @@ from kernbench.theory.messages import MessageTimes
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.check import Check
 from kernbench.validate.drawn import drawn
-from runtime.core.config_file import default_file
+from runtime.core.config.config_file import default_file
 from runtime.core.rng import seeded
 from runtime.core.trace import OpRecord
 from runtime.model.placement import ONE_PE

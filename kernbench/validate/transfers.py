@@ -13,11 +13,11 @@ from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
 from runtime.model.topology import parse_topology
 from runtime.torch.rank_state import running_rank
-from sip_node.chip.command_bounds import CommandBounds
+from sip_node.chip.bounds.command_bounds import CommandBounds
+from sip_node.chip.bounds.send_bounds import SendBounds
 from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.registry import components
-from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
 
 FLOW_BYTES = 1 << 18

@@ -29,9 +29,9 @@ from runtime.ccl.selection import (
     unreachable_rows,
 )
 from runtime.ccl.topologies import TOPOLOGIES
-from runtime.core.config_file import default_file, from_values, parse, raise_first, read_text
+from runtime.core.config.config_file import default_file, from_values, parse, raise_first, read_text
+from runtime.core.config.section import Section
 from runtime.core.errors import ConfigError, nearest
-from runtime.core.section import Section
 
 __all__ = [
     "AUTO",

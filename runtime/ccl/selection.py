@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta
 
-from runtime.core.section import Section
+from runtime.core.config.section import Section
 
 _Count = Annotated[int, Meta(ge=1, le=1 << 30)]
 _Name = Annotated[str, Meta(min_length=1)]

@@ -10,9 +10,9 @@ from inspect import currentframe
 from itertools import pairwise
 from types import FrameType, TracebackType
 
+from runtime.core.code.package_check import ROOT
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import KernelError
-from runtime.core.package_check import ROOT
 from runtime.core.program_grid import GridPoint
 from runtime.language.context import Scope, current_scope
 

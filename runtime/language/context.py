@@ -15,7 +15,7 @@ from runtime.model.tiles import TileSize
 
 if TYPE_CHECKING:
     # These modules import this one: operators of values run on the current PE.
-    from runtime.language.chain import ChainCall, VectorRegisters
+    from runtime.language.chains.chain import ChainCall, VectorRegisters
     from runtime.language.gemm import Gemm
     from runtime.language.rows import RowList
     from runtime.language.value import Pointer, Shape, Value

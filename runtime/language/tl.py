@@ -31,6 +31,7 @@ from runtime.core.dtypes import (
     uint8,
 )
 from runtime.core.dtypes import boolean as int1
+from runtime.language.chains.fused import fused, fused_async
 from runtime.language.context import (
     PendingResult,
     PendingValue,
@@ -39,7 +40,6 @@ from runtime.language.context import (
     running_kernel,
 )
 from runtime.language.debugging import device_assert, device_print
-from runtime.language.fused import fused, fused_async
 from runtime.language.memory import (
     gather,
     gather_async,

@@ -30,7 +30,7 @@ from typing import Literal
 
 from runtime.core.errors import PhysAddrError
 from runtime.core.trace import NO_PE
-from runtime.model.schema import GIB, MIB, Topology
+from runtime.model.schema.topology_schema import GIB, MIB, Topology
 
 Resource = Literal["hbm", "tcm", "ipcq", "scratchpad", "regfile", "vectors", "sram", "mcpu"]
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from runtime.core.errors import AllocationError
 from runtime.model.addresses import PAGE_BYTES
-from runtime.model.schema import GIB, Topology
+from runtime.model.schema.topology_schema import GIB, Topology
 
 BufferKind = Literal["tcm", "hbm", "sram"]
 

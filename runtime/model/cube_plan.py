@@ -8,9 +8,9 @@ from fractions import Fraction
 
 from runtime.core.simtime import PS_PER_NS, exact
 from runtime.core.trace import NO_PE
-from runtime.model.quantities import Point, Side
 from runtime.model.router_grid import RouterGrid
-from runtime.model.schema import NodeKind, Topology
+from runtime.model.schema.quantities import Point, Side
+from runtime.model.schema.topology_schema import NodeKind, Topology
 
 SIDES: tuple[Side, ...] = ("N", "E", "S", "W")
 

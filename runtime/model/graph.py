@@ -16,8 +16,8 @@ from typing import NamedTuple
 from runtime.core.simtime import exact, ps_from_ns
 from runtime.core.trace import IO_CHIPLET, NO_PE
 from runtime.model.cube_plan import SIDES, CubePlan, wire_ps
-from runtime.model.quantities import Side
-from runtime.model.schema import NodeKind, Topology
+from runtime.model.schema.quantities import Side
+from runtime.model.schema.topology_schema import NodeKind, Topology
 
 OPPOSITE: dict[Side, Side] = {"N": "S", "S": "N", "W": "E", "E": "W"}
 _STEP: dict[Side, tuple[int, int]] = {"N": (0, -1), "S": (0, 1), "W": (-1, 0), "E": (1, 0)}

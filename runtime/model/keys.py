@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, g
 
 import msgspec
 
-from runtime.core.config_file import value_at
-from runtime.core.section import Section
-from runtime.model.draws import Among, Draw
-from runtime.model.meanings import ActsOn, KeyGroup
+from runtime.core.config.config_file import value_at
+from runtime.core.config.section import Section
+from runtime.model.schema.draws import Among, Draw
+from runtime.model.schema.meanings import ActsOn, KeyGroup
 from runtime.model.topology import Topology, load_topology
 
 _UNITS = {

@@ -12,8 +12,8 @@ from functools import cached_property
 from math import lcm
 
 from runtime.core.simtime import exact
-from runtime.model.cube_schema import CubeNoc, SizeMm
-from runtime.model.quantities import Point
+from runtime.model.schema.cube_schema import CubeNoc, SizeMm
+from runtime.model.schema.quantities import Point
 
 
 @dataclass(frozen=True)

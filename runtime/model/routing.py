@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from runtime.core.trace import IO_CHIPLET
 from runtime.model.graph import OPPOSITE, ChipGraph, Link
-from runtime.model.quantities import Side
+from runtime.model.schema.quantities import Side
 
 
 @dataclass(frozen=True, slots=True)

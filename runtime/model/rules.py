@@ -18,7 +18,7 @@ from runtime.model.addresses import (
 )
 from runtime.model.cube_plan import SIDES
 from runtime.model.router_grid import RouterGrid
-from runtime.model.schema import GIB, MIB, Topology
+from runtime.model.schema.topology_schema import GIB, MIB, Topology
 from runtime.model.sip_fabric import crossing_ps
 from runtime.model.tile_layout import WIDEST_BYTES, BufferLayout, RegisterLayout
 

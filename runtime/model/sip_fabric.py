@@ -8,7 +8,7 @@ from functools import cached_property
 
 from runtime.core.simtime import exact, ps_from_ns
 from runtime.model.cube_plan import wire_ps
-from runtime.model.schema import Topology
+from runtime.model.schema.topology_schema import Topology
 
 
 @dataclass(frozen=True, slots=True)

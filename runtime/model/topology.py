@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from runtime.core.config_file import default_file, from_values, parse, raise_first, read_text
-from runtime.model.schema import Topology
+from runtime.core.config.config_file import default_file, from_values, parse, raise_first, read_text
+from runtime.model.schema.topology_schema import Topology
 
 __all__ = ["Topology", "load_topology", "parse_topology", "topology_of_values"]
 

@@ -27,8 +27,8 @@ from runtime.core.trace import IO_CHIPLET
 from runtime.model.cube_plan import SIDES
 from runtime.model.dependencies import Dependencies, reachable_ends
 from runtime.model.graph import OPPOSITE, ChipGraph
-from runtime.model.quantities import Side
 from runtime.model.routing import ChipRoutes, Route
+from runtime.model.schema.quantities import Side
 from runtime.model.sip_fabric import SipFabric
 
 _ALONG_ROWS: tuple[Side, ...] = ("E", "W")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from runtime.core.simtime import exact
-from runtime.model.schema import Topology
+from runtime.model.schema.topology_schema import Topology
 from runtime.model.tiles import TileSize
 from runtime.torch.absent import absent_attribute
 from runtime.torch.device import check_device

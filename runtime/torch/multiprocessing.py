@@ -12,8 +12,8 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
+from runtime.core.code.package_check import check_packages
 from runtime.core.errors import KernbenchError
-from runtime.core.package_check import check_packages
 from runtime.torch.absent import absent_attribute
 from runtime.torch.process_errors import (
     ProcessException,

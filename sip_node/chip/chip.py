@@ -12,25 +12,25 @@ from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import Topology
 from runtime.model.virtual_layers import VirtualLayers
 from runtime.wire.reports import BlockedPe, StalledBuffer
-from sip_node.chip.command_bounds import CommandBounds
+from sip_node.chip.bounds.command_bounds import CommandBounds
+from sip_node.chip.bounds.send_bounds import SendBounds
+from sip_node.chip.bounds.send_times import SipPaths, send_times
 from sip_node.chip.context import ChipContext, ChipSpec, Flows
-from sip_node.chip.credited_ports import CreditedPorts
-from sip_node.chip.fabric.credited_fabric import CreditedFabric
+from sip_node.chip.fabric.clocked.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.fabric import EndpointLike, Fabric
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.fast_forward import FastForward
 from sip_node.chip.host.host import Host
 from sip_node.chip.kernel import StartKernel, no_kernels
-from sip_node.chip.link_loads import LinkLoads
+from sip_node.chip.mapping.memory_map import MemoryMap
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory.storage import BackPressure, HbmController, Sram
-from sip_node.chip.memory_map import MemoryMap
-from sip_node.chip.op_log import OpLog
 from sip_node.chip.pe.pe import Pe
+from sip_node.chip.ports.credited_ports import CreditedPorts
+from sip_node.chip.ports.ucie_ports import UciePorts
+from sip_node.chip.records.link_loads import LinkLoads
+from sip_node.chip.records.op_log import OpLog
 from sip_node.chip.registry import Unreached, components, is_late
-from sip_node.chip.send_bounds import SendBounds
-from sip_node.chip.send_times import SipPaths, send_times
-from sip_node.chip.ucie_ports import UciePorts
 from sip_node.pdes.engine import Engine
 
 

@@ -6,10 +6,10 @@ from runtime.wire.frames import Message
 from sip_node.chip.chip import Chip
 from sip_node.chip.context import ChipSpec
 from sip_node.chip.fast_forward import fast_forward
-from sip_node.chip.link_egress import LinkEnd
-from sip_node.chip.op_log import OpLog
-from sip_node.chip.packet_runs import ArrivingTransfers, PacketRuns
 from sip_node.chip.partition import Egress, Partition
+from sip_node.chip.ports.link_egress import LinkEnd
+from sip_node.chip.ports.packet_runs import ArrivingTransfers, PacketRuns
+from sip_node.chip.records.op_log import OpLog
 from sip_node.kernel.exact import later_ps
 from sip_node.pdes.engine import Engine
 from sip_node.pdes.promises import SendBound

@@ -11,16 +11,16 @@ from runtime.model.routing import ChipRoutes
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import Topology
 from runtime.model.virtual_layers import VirtualLayers
-from sip_node.chip.fabric.credited_fabric import CreditedFabric
+from sip_node.chip.bounds.send_bounds import SendBounds
+from sip_node.chip.bounds.send_times import SendTimes
+from sip_node.chip.fabric.clocked.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.fabric import EndpointLike, Fabric
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fast_forward import FastForward
 from sip_node.chip.kernel import StartKernel
-from sip_node.chip.link_loads import LinkLoads
-from sip_node.chip.memory_map import MemoryMap
-from sip_node.chip.op_log import OpLog
-from sip_node.chip.send_bounds import SendBounds
-from sip_node.chip.send_times import SendTimes
+from sip_node.chip.mapping.memory_map import MemoryMap
+from sip_node.chip.records.link_loads import LinkLoads
+from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
 
 if TYPE_CHECKING:

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.trace import Operand, OpRecord
 from runtime.language.gemm import Gemm, finish
-from runtime.model.schema import Implementations, Topology
+from runtime.model.schema.topology_schema import Implementations, Topology
 from runtime.model.tiles import TilePlan
 from runtime.wire.environment import fast_forward_requested
 from sip_node.chip.completion import Completion
-from sip_node.chip.op_log import OpLog
-from sip_node.chip.strided_block import end_of
-from sip_node.chip.time_bins import ServiceTemplate, TimeBins
+from sip_node.chip.mapping.strided_block import end_of
+from sip_node.chip.records.op_log import OpLog
+from sip_node.chip.records.time_bins import ServiceTemplate, TimeBins
 from sip_node.pdes.engine import Engine
 
 if TYPE_CHECKING or IS_COMPILED:

@@ -25,7 +25,7 @@ from runtime.core.requests import HardwareThread, Transfer
 from runtime.core.run_tables import NONE
 from runtime.wire.reports import BlockedPe
 from sip_node.chip.completion import Completion
-from sip_node.chip.stored_ranges import StoredRanges
+from sip_node.chip.mapping.stored_ranges import StoredRanges
 
 
 class ProgramRaised(Exception):  # noqa: N818 - it wraps the error

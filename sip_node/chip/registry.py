@@ -24,7 +24,7 @@ from typing import Any
 from runtime.core.errors import ConfigError
 from runtime.core.registry import look_up, look_up_class
 from runtime.model.graph import Node
-from runtime.model.schema import Implementations, NodeKind
+from runtime.model.schema.topology_schema import Implementations, NodeKind
 from runtime.model.topology import Topology
 from sip_node.chip.context import ChipContext, ChipSpec, Components
 from sip_node.chip.fabric.fabric import EndpointLike
@@ -34,15 +34,15 @@ from sip_node.chip.host.host import Host
 from sip_node.chip.host.io_cpu import IoCpu
 from sip_node.chip.host.m_cpu import MCpu
 from sip_node.chip.memory.storage import HbmController, Sram
+from sip_node.chip.pe.compute.fetch_store import PeFetchStore
+from sip_node.chip.pe.compute.gemm import PeGemm
+from sip_node.chip.pe.compute.math import PeMath
+from sip_node.chip.pe.compute.scheduler import PeScheduler
 from sip_node.chip.pe.cpu import PeCpu
 from sip_node.chip.pe.dma import PeDma
-from sip_node.chip.pe.fetch_store import PeFetchStore
-from sip_node.chip.pe.gemm import PeGemm
 from sip_node.chip.pe.ipcq import PeIpcq
-from sip_node.chip.pe.math import PeMath
 from sip_node.chip.pe.mmu import PeMmu
 from sip_node.chip.pe.pe import Pe
-from sip_node.chip.pe.scheduler import PeScheduler
 from sip_node.chip.pe.tcm import PeTcm
 
 _LATE: frozenset[NodeKind] = frozenset(("pe", "hbm_ctrl", "sram"))

@@ -3,11 +3,11 @@
 from sip_node.chip.fabric.hops cimport Hops
 from sip_node.chip.memory.memory_packets cimport MemoryPackets
 from sip_node.chip.pe.dma cimport PeDma
-from sip_node.chip.pe.fetch_store cimport FetchPort, StorePort
-from sip_node.chip.pe.gemm cimport PeGemm
-from sip_node.chip.pe.operand_tiles cimport StreamedTile
-from sip_node.chip.pe.tile_dma cimport TileLoad
-from sip_node.chip.pe.tile_token cimport StepTokens
+from sip_node.chip.pe.compute.fetch_store cimport FetchPort, StorePort
+from sip_node.chip.pe.compute.gemm cimport PeGemm
+from sip_node.chip.pe.compute.operand_tiles cimport StreamedTile
+from sip_node.chip.pe.compute.tile_dma cimport TileLoad
+from sip_node.chip.pe.compute.tile_token cimport StepTokens
 from sip_node.kernel.tile_data cimport TileData
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.list cimport PyList_GET_ITEM
-from sip_node.chip.strided_block import layout_of
+from sip_node.chip.mapping.strided_block import layout_of
 from sip_node.chip.fabric.egress_stream cimport EgressStream
 from sip_node.chip.fabric.hops cimport Route, in_c
 from sip_node.chip.fabric.server cimport FifoServer
@@ -12,9 +12,9 @@ from sip_node.chip.memory.hbm cimport PseudoChannels
 from sip_node.chip.memory.memory cimport Memory
 from sip_node.chip.memory.memory_port cimport MemoryPort
 from sip_node.chip.memory.transaction_queue cimport AccessQueue
-from sip_node.chip.pe.operand_tiles cimport TileForm
+from sip_node.chip.pe.compute.operand_tiles cimport TileForm
 from sip_node.chip.pe.read_window cimport ReadWindow
-from sip_node.chip.pe.tile_token cimport OutputTile, StepTokens
+from sip_node.chip.pe.compute.tile_token cimport OutputTile, StepTokens
 from sip_node.kernel.checksums cimport crc32_of
 from sip_node.kernel.tile_data cimport loaded_tile
 from sip_node.compiled.state_walk import NotClosed

@@ -4,8 +4,8 @@ from sip_node.kernel.calendar cimport Calendar, Event, Key
 from sip_node.chip.pe.dma cimport DmaRequest
 from sip_node.chip.fabric.hops cimport Hops
 from sip_node.compiled.pipeline cimport Pipeline
-from sip_node.chip.pe.tile_buffers cimport FreeList
-from sip_node.chip.pe.tile_token cimport OutputTile, TileToken
+from sip_node.chip.pe.compute.tile_buffers cimport FreeList
+from sip_node.chip.pe.compute.tile_token cimport OutputTile, TileToken
 from sip_node.compiled.transfer_walk cimport TransferWalk
 
 

@@ -1,6 +1,6 @@
 """The state of matrix products, as Python sees it."""
 
-from sip_node.chip.time_bins import TimeBins
+from sip_node.chip.records.time_bins import TimeBins
 from sip_node.compiled.pipeline import Pipeline
 from sip_node.compiled.state_walk import StateVector
 

@@ -14,10 +14,10 @@ from sip_node.chip.memory.memory_packets cimport MemoryPackets, LeavingPiece, Re
 from sip_node.chip.pe.read_window cimport OpenRead, ReadWindow
 from sip_node.compiled.state_walk cimport COUNT, TIME, StateVector
 from sip_node.compiled.state_walk import NotClosed
-from sip_node.chip.pe.tile_token cimport StepTokens
-from sip_node.chip.pe.tile_dma cimport TileRead, TileWriteRequest
-from sip_node.chip.pe.fetch_store cimport FetchPort, StorePort
-from sip_node.chip.pe.gemm cimport PeGemm
+from sip_node.chip.pe.compute.tile_token cimport StepTokens
+from sip_node.chip.pe.compute.tile_dma cimport TileRead, TileWriteRequest
+from sip_node.chip.pe.compute.fetch_store cimport FetchPort, StorePort
+from sip_node.chip.pe.compute.gemm cimport PeGemm
 from sip_node.kernel.calendar cimport ID_BITS, precedes
 from sip_node.kernel.exact cimport NEVER_PS
 

@@ -1,12 +1,12 @@
 """The steps that a fast-forward skips: see skipped_steps.pyx."""
 
 from sip_node.chip.pe.dma cimport DmaRequest
-from sip_node.chip.op_log cimport OpLog
+from sip_node.chip.records.op_log cimport OpLog
 from sip_node.compiled.operation cimport Operation
-from sip_node.chip.fabric.packet_train cimport QueueTimes
+from sip_node.chip.records.packet_train cimport QueueTimes
 from sip_node.compiled.pipeline cimport ProductTiles
-from sip_node.chip.pe.operand_tiles cimport StreamedTile
-from sip_node.chip.pe.tile_token cimport OutputTile, TileToken
+from sip_node.chip.pe.compute.operand_tiles cimport StreamedTile
+from sip_node.chip.pe.compute.tile_token cimport OutputTile, TileToken
 
 
 cdef class RecordOfStep:

@@ -10,11 +10,11 @@ from sip_node.chip.fabric.packet cimport FabricTransfer
 from sip_node.kernel.checksums cimport crc32_of
 from sip_node.compiled.pipeline cimport Pipeline
 from sip_node.compiled.product_walk cimport ProductWalk
-from sip_node.chip.pe.tile_token cimport StepTokens
-from sip_node.chip.pe.operand_tiles cimport StreamedTile
+from sip_node.chip.pe.compute.tile_token cimport StepTokens
+from sip_node.chip.pe.compute.operand_tiles cimport StreamedTile
 from sip_node.kernel.tile_data cimport TileData
-from sip_node.chip.pe.tile_dma cimport TileRead
-from sip_node.chip.pe.tile_buffers cimport FreeList
+from sip_node.chip.pe.compute.tile_dma cimport TileRead
+from sip_node.chip.pe.compute.tile_buffers cimport FreeList
 
 cdef enum:
     # `Kind` of transfers; see `sip_node.chip.fabric.packet`.

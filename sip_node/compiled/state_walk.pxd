@@ -1,7 +1,7 @@
 """The state of objects as integers, and a walk over it: see state_walk.pyx."""
 
 from sip_node.chip.fabric.server cimport FifoServer
-from sip_node.kernel.int_array cimport IntArray
+from sip_node.kernel.containers.int_array cimport IntArray
 
 
 cdef enum Kind:

@@ -4,7 +4,7 @@ from sip_node.chip.memory.memory_packets cimport Answer, MemoryPackets, Storing
 from sip_node.chip.memory.access cimport Access
 from sip_node.chip.memory.transaction_queue cimport AccessQueue
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
-from sip_node.chip.fabric.packet_train cimport PacketTrain, QueueTimes
+from sip_node.chip.records.packet_train cimport PacketTrain, QueueTimes
 from sip_node.compiled.state_walk cimport StateWalk
 
 

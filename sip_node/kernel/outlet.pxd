@@ -1,6 +1,6 @@
 """A node of the fabric, in C: see outlet.pyx."""
 
-from sip_node.chip.fabric.credited_fabric cimport CreditedFabric
+from sip_node.chip.fabric.clocked.credited_fabric cimport CreditedFabric
 from sip_node.chip.fabric.hops cimport Hops
 from sip_node.chip.fabric.packet cimport Packet
 

@@ -1,8 +1,8 @@
 """The records of a PE's operations, in C; records.py has what each argument is."""
 
 from sip_node.chip.fabric.packet cimport FabricTransfer
-from sip_node.chip.fabric.packet_train cimport QueueTimes
-from sip_node.chip.op_log cimport OpLog
+from sip_node.chip.records.packet_train cimport QueueTimes
+from sip_node.chip.records.op_log cimport OpLog
 from sip_node.compiled.operation cimport (
     FOR_CHANNEL, FOR_ENGINE, FOR_NOTHING, FOR_OPERAND, Operation,
 )

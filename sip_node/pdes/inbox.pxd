@@ -1,6 +1,6 @@
 cimport cython
 
-from sip_node.kernel.arrival_queue cimport ArrivalQueue
+from sip_node.kernel.containers.arrival_queue cimport ArrivalQueue
 from sip_node.kernel.component cimport Component
 
 

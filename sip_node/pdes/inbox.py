@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from sip_node.kernel.arrival_queue import ArrivalQueue
 from sip_node.kernel.calendar import Calendar
 from sip_node.kernel.component import Component
+from sip_node.kernel.containers.arrival_queue import ArrivalQueue
 
 _RECEIVE = 0
 

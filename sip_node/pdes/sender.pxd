@@ -1,7 +1,7 @@
 cimport cython
 
 from sip_node.kernel cimport exact
-from sip_node.kernel.int_array cimport IntArray
+from sip_node.kernel.containers.int_array cimport IntArray
 
 
 cdef class Sender:

@@ -9,7 +9,7 @@ way are the largest gain in parallelism that an LP has (measured: 1.7 to 8 times
 from runtime.core.errors import InvariantError
 from runtime.core.simtime import format_ps
 from sip_node.kernel import exact
-from sip_node.kernel.int_array import IntArray
+from sip_node.kernel.containers.int_array import IntArray
 
 
 class Sender:

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from warnings import warn
 
-from runtime.core.package_check import is_own
+from runtime.core.code.package_check import is_own
 from runtime.torch.rank_state import current_rank
 
 CLOCKS = tuple(

@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Sequence
 
 from runtime.core.trace import Operand
+from sip_node.chip.mapping.strided_block import item_bytes, nbytes_of, part_of
 from sip_node.chip.pe.queue_table import QueueState, QueueTable
 from sip_node.chip.pe.tcm import PeTcm
-from sip_node.chip.strided_block import item_bytes, nbytes_of, part_of
 
 NOT_KEPT = -1
 

@@ -24,7 +24,7 @@ from runtime.core.dtypes import DType
 from runtime.core.program_grid import DealtPrograms, program_text
 from runtime.core.simtime import format_ps, ps_from_ns
 from runtime.core.trace import Operand
-from runtime.language.chain import ChainCall, VectorRegisters
+from runtime.language.chains.chain import ChainCall, VectorRegisters
 from runtime.language.context import PendingResult, current_pe
 from runtime.language.evaluation import result_elements
 from runtime.language.gemm import Gemm

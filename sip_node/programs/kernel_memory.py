@@ -22,9 +22,9 @@ from runtime.model.allocation import (
     transfer_scratch_offset,
 )
 from runtime.model.topology import Topology
+from sip_node.chip.mapping.stored_ranges import StoreConflict, StoredRanges
+from sip_node.chip.mapping.strided_block import StridedBlock, is_packed, layout_of, part_of
 from sip_node.chip.pe.mmu import PeMmu
-from sip_node.chip.stored_ranges import StoreConflict, StoredRanges
-from sip_node.chip.strided_block import StridedBlock, is_packed, layout_of, part_of
 from sip_node.programs.kernel_faults import KernelFaults
 
 Transfer = tuple[Operand, Operand]

@@ -43,10 +43,10 @@ from runtime.core.errors import KernbenchError
 from runtime.core.requests import Transfer
 from runtime.core.trace import Operand
 from sip_node.chip.completion import AnyCompletion, Completion, Continuation, all_of
+from sip_node.chip.mapping.strided_block import is_packed, nbytes_of
 from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.pe.queue_table import QueueState, QueueTable, Slot, SlotTrace
 from sip_node.chip.pe.tcm import PeTcm
-from sip_node.chip.strided_block import is_packed, nbytes_of
 from sip_node.kernel import events
 from sip_node.pdes.engine import Engine
 from sip_node.programs.kept_slots import NOT_KEPT, KeptSlots, SlotTargets, cut_in_slots

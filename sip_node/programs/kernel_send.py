@@ -18,9 +18,9 @@ from runtime.core.run_tables import Cause
 from runtime.core.trace import Operand
 from runtime.language.value import Value
 from sip_node.chip.completion import Completion, Continuation, completed
+from sip_node.chip.mapping.strided_block import is_packed, item_bytes
 from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.pe.queue_table import QueueState, SlotTrace
-from sip_node.chip.strided_block import is_packed, item_bytes
 from sip_node.kernel import events
 from sip_node.programs import kept_slots
 from sip_node.programs.kernel_faults import KernelFaults

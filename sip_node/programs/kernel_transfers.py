@@ -25,9 +25,9 @@ from runtime.language.rows import RowList, row_blocks
 from runtime.language.value import Pointer, Shape, Strides, Value
 from sip_node.chip.completion import Completion, all_of, completed
 from sip_node.chip.kernel import PeLaunch
+from sip_node.chip.mapping.strided_block import nbytes_of
 from sip_node.chip.pe.pe import Pe
 from sip_node.chip.pe.queue_table import SlotTrace
-from sip_node.chip.strided_block import nbytes_of
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_memory import KernelMemory, Transfer

@@ -19,7 +19,7 @@ from runtime.core.errors import nearest
 from runtime.core.program_grid import ALONE
 from runtime.language.caller import kernel_line
 from runtime.wire.reports import BlockedPe
-from sip_node.chip.command_bounds import Until
+from sip_node.chip.bounds.command_bounds import Until
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.pe.pe import Pe
 from sip_node.chip.pe.queue_table import QueueState, QueueTable

@@ -1,8 +1,8 @@
 cimport cython
 
-from sip_node.chip.step_rows cimport StepRows
+from sip_node.chip.records.step_rows cimport StepRows
 from sip_node.kernel.calendar cimport Calendar
-from sip_node.chip.op_log cimport OpLog as LogInC
+from sip_node.chip.records.op_log cimport OpLog as LogInC
 
 
 cdef class ProgramSteps:

@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from runtime.core.requests import QueuePair
 from runtime.core.run_tables import NONE, PROGRAMS, RANK_PROGRAM, Cause
 from runtime.language.caller import program_call
-from sip_node.chip.op_log import OpLog
+from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
 
 _T = TypeVar("_T")

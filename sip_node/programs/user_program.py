@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runtime.core.bench_registry import BenchOutcome
-from runtime.core.bench_source import import_source, is_file, split_source
-from runtime.core.imported_code import SCRIPT
-from runtime.core.package_check import put_first
+from runtime.core.code.bench_source import import_source, is_file, split_source
+from runtime.core.code.imported_code import SCRIPT
+from runtime.core.code.package_check import put_first
 from runtime.wire.control import Job, Peers
 from runtime.wire.environment import RankPlace, rank_environment
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from coordinator.directory import sweep
+from coordinator.launch.directory import sweep
 from tests.chaos.disturbed_run import DisturbedRun, digest_of, send
 from tests.chaos.faults import REQUESTS, TIMEOUT_S, Fault
 from tests.chaos.outcome import ERROR, Outcome

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kernbench.node.meeting import MeetingOptions, meeting_of
-from kernbench.node.place import BY_HAND, Place
+from kernbench.cli.launchers.meeting import MeetingOptions, meeting_of
+from kernbench.cli.launchers.place import BY_HAND, Place
 from runtime.core.wallclock import now_s, sleep_s
 from tests.support.foreign_frames import FRAMES
 from tests.support.network import Host, Network

@@ -10,8 +10,8 @@ from runtime.language import tl
 from runtime.language.value import Pointer
 from runtime.model.placement import ONE_PE
 from runtime.model.topology import Topology
+from sip_node.chip.mapping.strided_block import StridedBlock
 from sip_node.chip.memory.hbm import PseudoChannels
-from sip_node.chip.strided_block import StridedBlock
 from tests.support.topologies import variant, variant_text
 from tests.support.world import simulate
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from runtime.core.simtime import NEVER_PS
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
-from sip_node.chip.command_bounds import CommandBounds
+from sip_node.chip.bounds.command_bounds import CommandBounds
+from sip_node.chip.bounds.send_bounds import SendBounds
 from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.fabric.packet import Kind, Packet
-from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
 from tests.support.packets import lone_packet
 from tests.support.topologies import small

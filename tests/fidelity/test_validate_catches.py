@@ -8,7 +8,7 @@ from kernbench.cli.main import call
 from kernbench.validate.check import Check
 from kernbench.validate.plan import missed, parts, run
 from runtime.model import graph
-from runtime.model.schema import NodeKind
+from runtime.model.schema.topology_schema import NodeKind
 from runtime.model.topology import Topology
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.host.io_cpu import IoCpu

@@ -22,9 +22,9 @@ from runtime.ccl.algorithms import (
     tree,
 )
 from runtime.ccl.exchange import Directions, Line, cut
-from runtime.ccl.message_pipeline import MessageCut, RingQueues
+from runtime.ccl.pipelines.message_pipeline import MessageCut, RingQueues
+from runtime.ccl.pipelines.ring_pipeline import RingPass, pass_round
 from runtime.ccl.reduction import ReduceOp
-from runtime.ccl.ring_pipeline import RingPass, pass_round
 from runtime.core.requests import QueuePair
 from runtime.language import tl
 from runtime.language.value import Value

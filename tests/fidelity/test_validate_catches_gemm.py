@@ -18,9 +18,9 @@ from sip_node.chip.fabric.server import Server
 from sip_node.chip.memory.hbm import PseudoChannels
 from sip_node.chip.memory.memory_channels import MemoryChannels
 from sip_node.chip.memory.storage import HbmController
-from sip_node.chip.pe.fetch_store import PeFetchStore
-from sip_node.chip.pe.gemm import PeGemm
-from sip_node.chip.pe.tile_token import TileToken
+from sip_node.chip.pe.compute.fetch_store import PeFetchStore
+from sip_node.chip.pe.compute.gemm import PeGemm
+from sip_node.chip.pe.compute.tile_token import TileToken
 from tests.support.topologies import default_text, variant_text
 
 pytestmark = [pytest.mark.fidelity, pytest.mark.slow]

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from runtime.ccl import tree_pipeline
 from runtime.ccl.algorithms import intercube
 from runtime.ccl.algorithms.intercube import CubeSystem
-from runtime.ccl.message_pipeline import CombinedPieces, RingQueues
-from runtime.ccl.ring_pipeline import RingPass, pass_round
-from runtime.ccl.tree_pipeline import TreeNeighbours
+from runtime.ccl.pipelines import tree_pipeline
+from runtime.ccl.pipelines.message_pipeline import CombinedPieces, RingQueues
+from runtime.ccl.pipelines.ring_pipeline import RingPass, pass_round
+from runtime.ccl.pipelines.tree_pipeline import TreeNeighbours
 from runtime.language.value import Value
 from tests.fidelity.test_validate_catches_collectives import checks, ids, missed_ids
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from coordinator.aggregate import run_digest
+from coordinator.report.aggregate import run_digest
 from examples import overlap, softmax
 from kernbench import DPPolicy, torch
 from kernbench.benches.ccl_allreduce import ccl_allreduce

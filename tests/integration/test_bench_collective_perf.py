@@ -16,7 +16,7 @@ from kernbench.benches.collective_perf.collective import (
 from kernbench.benches.collective_perf.program import collective_perf
 from runtime.ccl.config import parse_ccl
 from runtime.core.bench_registry import BenchOutcome
-from runtime.core.config_file import default_file
+from runtime.core.config.config_file import default_file
 from runtime.core.errors import UsageError
 from runtime.model.topology import parse_topology
 from tests.support.perf_parameters import PARAMETERS as SMALL

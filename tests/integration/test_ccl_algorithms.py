@@ -18,7 +18,7 @@ from runtime import DPPolicy, torch
 from runtime.ccl.config import parse_ccl
 from runtime.ccl.group import Group
 from runtime.ccl.reduction import ReduceOp
-from runtime.core.config_file import default_file
+from runtime.core.config.config_file import default_file
 from runtime.core.dtypes import bfloat16, float16, float32, int8, int32
 from runtime.core.errors import InvariantError
 from runtime.model.placement import ONE_PE

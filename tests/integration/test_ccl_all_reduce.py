@@ -11,7 +11,7 @@ import yaml
 from msgspec.structs import replace
 
 from runtime import DPPolicy, torch
-from runtime.core.config_file import default_file
+from runtime.core.config.config_file import default_file
 from runtime.core.dtypes import ALL, DType, boolean, float16, float32, int32
 from runtime.model.placement import ONE_PE
 from tests.support.topologies import variant_text

@@ -11,7 +11,7 @@ import yaml
 from runtime import torch
 from runtime.ccl.algorithms import ring
 from runtime.ccl.mappers import Mapping
-from runtime.core.config_file import default_file
+from runtime.core.config.config_file import default_file
 from runtime.core.errors import ConfigError
 from tests.support.topologies import variant_text
 from tests.support.world import simulate

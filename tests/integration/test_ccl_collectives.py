@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from coordinator.verify.check import verify
 from examples import sharded_sgd
 from runtime import DPPolicy, torch
-from runtime.core.config_file import default_file
+from runtime.core.config.config_file import default_file
 from runtime.core.dtypes import ALL, DType, bfloat16, float64, int8, int32
 from runtime.model.addresses import AddressMap
 from runtime.model.placement import ONE_PE

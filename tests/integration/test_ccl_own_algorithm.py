@@ -7,7 +7,7 @@ import pytest
 
 from examples import own_algorithm
 from runtime import torch
-from runtime.core.config_file import default_file
+from runtime.core.config.config_file import default_file
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
 

@@ -7,11 +7,11 @@ from runtime.core.simtime import NEVER_PS
 from runtime.model.topology import parse_topology
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.chip_model import ChipModel
-from sip_node.chip.credited_ports import ingress_bytes
 from sip_node.chip.fabric.packet import Kind, Packet
-from sip_node.chip.op_log import OpLog
-from sip_node.chip.packet_runs import PacketRuns
 from sip_node.chip.partition import Partition
+from sip_node.chip.ports.credited_ports import ingress_bytes
+from sip_node.chip.ports.packet_runs import PacketRuns
+from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
 from sip_node.pdes.sync import Sync
 from tests.support.links import Crossing, OpenEnds

@@ -8,7 +8,7 @@ import pytest
 
 from runtime import DPPolicy, tl, torch
 from runtime.core import dtypes
-from runtime.core.config_file import default_file
+from runtime.core.config.config_file import default_file
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import InvariantError, IpcqDeadlock, IpcqInstallError
 from runtime.core.requests import QueuePair
@@ -16,8 +16,8 @@ from runtime.model.directions import OPPOSITE
 from runtime.model.topology import parse_topology
 from runtime.torch.ops import launch_on
 from sip_node.chip.chip import Chip, chip_spec
-from sip_node.chip.op_log import OpLog
 from sip_node.chip.pe.ipcq import PeIpcq
+from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
 from tests.support.joined import ccl_text, message
 from tests.support.topologies import variant_text

@@ -14,7 +14,7 @@ from runtime.model.routing import Route
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.virtual_layers import VirtualLayers
 from runtime.torch.rank_state import running_rank
-from sip_node.chip import credited_ports
+from sip_node.chip.ports import credited_ports
 from tests.support.lps import reports_of
 from tests.support.topologies import variant_text
 from tests.support.world import simulate

@@ -36,7 +36,7 @@ Server("planted", 1).reserve(-(1 << 63), 0, 0)
 """
 DIVISION = """
 from types import SimpleNamespace
-from sip_node.chip.fabric.worm import NocClock
+from sip_node.chip.fabric.clocked.worm import NocClock
 NocClock(SimpleNamespace(clock_ghz=2.0, flit_bytes=128)).cycle(-501)
 """
 DIRECTIVES = {"overflowcheck": True, "cdivision_warnings": True}

@@ -8,7 +8,7 @@ import pytest
 from kernbench.simulation import Simulation, simulate
 from runtime import tl, torch
 from runtime.core.trace import Operand, OpRecord
-from runtime.language.passes import passes
+from runtime.language.chains.passes import passes
 from tests.support.products import ONE_PE
 from tests.support.topologies import variant_text
 

@@ -17,8 +17,8 @@ from runtime.model.allocation import collective_scratch_offset, kernel_scratch_o
 from runtime.model.topology import parse_topology
 from runtime.torch.distributed.work import Work
 from runtime.torch.tensors.tensor import Tensor
-from sip_node.chip.command_bounds import CommandBounds
-from sip_node.chip.send_bounds import SendBounds
+from sip_node.chip.bounds.command_bounds import CommandBounds
+from sip_node.chip.bounds.send_bounds import SendBounds
 from tests.support.lps import reports_of
 from tests.support.topologies import variant_text
 from tests.support.world import Simulation, simulate

@@ -6,29 +6,29 @@ import pytest
 from runtime import tl, torch
 from runtime.core.errors import ConfigError
 from runtime.core.requests import PeDmaMsg
+from runtime.language.chains.passes import Pass
 from runtime.language.gemm import Gemm
-from runtime.language.passes import Pass
 from runtime.language.value import Value
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
 from runtime.model.tiles import Tile
 from runtime.torch.rank_state import running_rank
+from sip_node.chip.bounds.command_bounds import CommandBounds
+from sip_node.chip.bounds.send_bounds import SendBounds
 from sip_node.chip.chip import Chip, chip_spec
-from sip_node.chip.command_bounds import CommandBounds
 from sip_node.chip.completion import Completion
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.memory.storage import HbmController
-from sip_node.chip.op_log import OpLog
-from sip_node.chip.pe.gemm import PeGemm
-from sip_node.chip.pe.math import PeMath
-from sip_node.chip.pe.operand_tiles import Blocks
-from sip_node.chip.pe.scheduler import PeScheduler
+from sip_node.chip.pe.compute.gemm import PeGemm
+from sip_node.chip.pe.compute.math import PeMath
+from sip_node.chip.pe.compute.operand_tiles import Blocks
+from sip_node.chip.pe.compute.scheduler import PeScheduler
 from sip_node.chip.pe.tcm import PeTcm
+from sip_node.chip.records.op_log import OpLog
 from sip_node.chip.registry import CLOCKED, LINKS, components
-from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
 from tests.support.joined import transfer_between_sips
 from tests.support.products import Product, measure

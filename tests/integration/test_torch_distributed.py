@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from runtime import DPPolicy, torch
-from runtime.core.config_file import default_file
+from runtime.core.config.config_file import default_file
 from runtime.core.errors import ConfigError
 from tests.support.topologies import variant_text
 from tests.support.world import simulate

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from runtime import DPPolicy, torch
-from runtime.core.config_file import default_file
+from runtime.core.config.config_file import default_file
 from runtime.core.errors import ConfigError
 from tests.support.groups import FOUR_PES
 from tests.support.world import simulate

@@ -13,8 +13,8 @@ from runtime.model.topology import parse_topology
 from runtime.torch.ops import launch_on
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.fabric.packet import Kind
-from sip_node.chip.op_log import OpLog
 from sip_node.chip.partition import Partition
+from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
 from tests.support.joined import ccl_text, message
 from tests.support.links import Crossing, OpenEnds

@@ -11,10 +11,10 @@ from runtime.core.trace import Operand
 from runtime.model.topology import parse_topology
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
-from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
 from sip_node.chip.fabric.server import Server
-from sip_node.chip.link_egress import LinkEgress
-from sip_node.chip.op_log import OpLog
+from sip_node.chip.ports.link_egress import LinkEgress
+from sip_node.chip.records.op_log import OpLog
+from sip_node.chip.records.packet_train import PacketTrain, QueueTimes
 from sip_node.pdes.engine import Engine
 from tests.support.links import CalledEnd, join
 from tests.support.lone_pe import LonePe

@@ -10,9 +10,9 @@ from typing import TypeVar
 import pytest
 from msgspec.structs import replace
 
-from coordinator.aggregate import run_digest, sip_reports
+from coordinator.launch.rendezvous import Rendezvous
 from coordinator.plan import Plan, ProgramSpec, load_config
-from coordinator.rendezvous import Rendezvous
+from coordinator.report.aggregate import run_digest, sip_reports
 from kernbench.benches.ccl_allreduce import ccl_allreduce
 from runtime.wire.control import (
     Bye,

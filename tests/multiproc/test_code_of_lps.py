@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from coordinator.failure import CodeDiffersError
-from coordinator.launcher import Child, InterpreterLauncher, LpSpec
+from coordinator.launch.launcher import Child, InterpreterLauncher, LpSpec
 from coordinator.plan import ProgramSpec, load_config
 from coordinator.session import RunResult, Session
-from runtime.core.config_file import with_values
+from coordinator.watch.failure import CodeDiffersError
+from runtime.core.config.config_file import with_values
 from tests.support.runs import launched
 from tests.support.sessions import ROOT, Recorder, plan
 

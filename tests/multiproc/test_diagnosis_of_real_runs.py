@@ -78,7 +78,7 @@ def test_a_deadlock_of_the_network_names_the_cycle_of_buffers_across_processes(
     # Wrong rules in every process: no dateline, and room for a packet only in an empty buffer.
     body = (
         "from runtime.model.sip_fabric import SipFabric\n"
-        "from sip_node.chip.credited_ports import LinkCredits\n"
+        "from sip_node.chip.ports.credited_ports import LinkCredits\n"
         "SipFabric.layer = lambda *_: 0\n"
         "LinkCredits.has_room = lambda self, network, nbytes: not self._used[network]\n"
         "rank = dist.get_rank()\n"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import coordinator.report.run_directory
-import kernbench.cli.simulation
-import kernbench.why.summary
+import kernbench.command.simulation
+import kernbench.explain.why.summary
 from coordinator.report import trace_events
 from kernbench.cli.main import main
 
@@ -30,8 +30,8 @@ def fault(*_: object) -> None:
 @pytest.mark.parametrize(
     ("owner", "name", "report"),
     [
-        (kernbench.why.summary, "rank_time", "explanation of the time"),
-        (kernbench.cli.simulation, "pass_line", "table of the results"),
+        (kernbench.explain.why.summary, "rank_time", "explanation of the time"),
+        (kernbench.command.simulation, "pass_line", "table of the results"),
         (trace_events.TraceThreads, "ranges", "op log and trace (oplog.jsonl, trace.json)"),
         (coordinator.report.run_directory, "write_records", "records (records/)"),
     ],

@@ -8,9 +8,9 @@ from threading import Event, Thread, Timer
 
 import pytest
 
-from coordinator.failure import Interrupted, LpDied, LpSilent, RankFailed, RunStalled
-from coordinator.launcher import SpawnLauncher
+from coordinator.launch.launcher import SpawnLauncher
 from coordinator.session import Session
+from coordinator.watch.failure import Interrupted, LpDied, LpSilent, RankFailed, RunStalled
 from runtime.core.errors import IpcqDeadlock, ProtocolError
 from tests.support.scripted_lp import TIME_PS
 from tests.support.sessions import (

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coordinator.aggregate import run_digest
+from coordinator.report.aggregate import run_digest
 from kernbench.studies.kv_transfer.program import kv_program, layer_elements, made_elements
 from runtime.torch.multiprocessing import spawn
 from tests.support.kv_points import small_point

@@ -5,7 +5,7 @@ import pytest
 from kernbench.points.driver import PointOptions, measured_points
 from kernbench.studies.milestone_1h_ccl.definition import CclStudy
 from kernbench.studies.parameter_study import TopologyText
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kernbench.run_records import open_run
+from kernbench.explain.records import open_run
 from runtime.core.run_tables import OPS
 from tests.support.runs import ROOT, kernbench
 from tests.support.topologies import variant_text

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.failure import CollectiveTimeout
+from coordinator.watch.failure import CollectiveTimeout
 from runtime import torch
-from runtime.core.config_file import default_file
+from runtime.core.config.config_file import default_file
 from runtime.torch.multiprocessing import ProcessExitedException, ProcessRaisedException, spawn
 from tests.support.runs import ROOT, kernbench
 from tests.support.topologies import variant_text

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.launch import Launch
-from coordinator.launcher import Child, InterpreterLauncher, LpSpec
+from coordinator.launch.launcher import Child, InterpreterLauncher, LpSpec
+from coordinator.launch.start import Launch
 from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.session import Session
 from tests.support.sessions import ROOT, Recorder

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from kernbench.cli.options import SimulationOptions
-from kernbench.cli.run import RunRequest
-from kernbench.cli.simulation import make_plan, program_of, run
+from kernbench.command.options import SimulationOptions
+from kernbench.command.run_request import RunRequest
+from kernbench.command.simulation import make_plan, program_of, run
 from runtime.ccl.config import load_ccl
-from runtime.core.config_file import default_file
+from runtime.core.config.config_file import default_file
 from runtime.core.errors import ConfigError, UsageError
 from tests.support.sessions import fake_launcher, plan
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.rendezvous import Rendezvous
+from coordinator.launch.rendezvous import Rendezvous
 from runtime.wire.control import Hello
 from runtime.wire.environment import COORDINATOR_PID, RUN_DIRECTORY
 from sip_node.lifeline import EXIT_ORPHANED

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.aggregate import merge_outcomes, run_digest, sip_reports, summarise
-from coordinator.collected import Collected
-from coordinator.launcher import SpawnLauncher
+from coordinator.launch.launcher import SpawnLauncher
+from coordinator.report.aggregate import merge_outcomes, run_digest, sip_reports, summarise
 from coordinator.session import Session
+from coordinator.watch.collected import Collected
 from runtime.wire.fields import MAX_CONTROL_BYTES
 from tests.support.scripted_lp import EVENTS, TIME_PS, digest_of
 from tests.support.sessions import Recorder, fake_launcher, is_running, plan, run_fakes

@@ -6,7 +6,7 @@ import pytest
 
 from examples.own_bench import scale_check
 from kernbench import simulate
-from runtime.core.config_file import default_file
+from runtime.core.config.config_file import default_file
 from runtime.core.errors import ConfigError
 from tests.support.runs import ROOT, launched
 

@@ -12,7 +12,7 @@ from threading import Event
 import pytest
 import zmq
 
-from coordinator.aggregate import run_digest
+from coordinator.report.aggregate import run_digest
 from kernbench.benches.ccl_allreduce import ccl_allreduce
 from runtime.wire.codec import encode_control
 from runtime.wire.control import Hello

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.directory import RunDirectory
-from kernbench.cli.simulation import run
+from coordinator.launch.directory import RunDirectory
+from kernbench.command.simulation import run
 from runtime.core.errors import UsageError
 from runtime.core.output import OutputError
 from tests.support.runs import without_progress

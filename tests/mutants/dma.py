@@ -113,7 +113,7 @@ MUTANTS = (
     ),
     Mutant(
         name="dma-planes-at-the-pitch-of-rows",
-        file="sip_node/chip/strided_block.py",
+        file="sip_node/chip/mapping/strided_block.py",
         old="self._runs(plane * self.plane_pitch, start, part)",
         new="self._runs(plane * self.pitch, start, part)",
         breaks="The planes of a block start at its second pitch.",
@@ -145,7 +145,7 @@ MUTANTS = (
     ),
     Mutant(
         name="tile-result-buffer-free-at-once",
-        file="sip_node/chip/pe/tile_dma.py",
+        file="sip_node/chip/pe/compute/tile_dma.py",
         old="        self._pe_dma.write_to(request)\n",
         new="        self._dma.write(output.stored, output.memory[0], output.content)\n"
         "        self.written(token)\n",
@@ -154,7 +154,7 @@ MUTANTS = (
     ),
     Mutant(
         name="tile-loads-leave-out-of-order",
-        file="sip_node/chip/pe/tile_dma.py",
+        file="sip_node/chip/pe/compute/tile_dma.py",
         old="        while self.loading:\n",
         new="        self.loading.remove(token)\n        token.advance()\n        while False:\n",
         breaks="Steps leave the DMA in the order in which they came.",

@@ -54,13 +54,13 @@ READS = (
     _unread("pe.tcm.bw_gbs", "sip_node/chip/pe/tcm.py", "chip.topology.pe.tcm.bw_gbs", "512"),
     _unread(
         "pe.fetch_store.bw_gbs",
-        "sip_node/chip/pe/fetch_store.py",
+        "sip_node/chip/pe/compute/fetch_store.py",
         "context.topology.pe.fetch_store.bw_gbs",
         "512",
     ),
     _unread(
         "pe.gemm.clock_ghz",
-        "sip_node/chip/pe/gemm.py",
+        "sip_node/chip/pe/compute/gemm.py",
         "Clock(topology.pe.gemm.clock_ghz)",
         "Clock(1.0)",
     ),
@@ -94,12 +94,15 @@ READS = (
     _unread("hbm.banks.t_faw_ns", BANKS, "ps_from_ns(banks.t_faw_ns)", "15_000"),
     _unread(
         "noc.router_stages",
-        "sip_node/chip/fabric/clocked_network.py",
+        "sip_node/chip/fabric/clocked/clocked_network.py",
         "graph.topology.noc.router_stages",
         "4",
     ),
     _unread(
-        "noc.buffer_flits", "sip_node/chip/fabric/clocked_network.py", "self._noc.buffer_flits", "8"
+        "noc.buffer_flits",
+        "sip_node/chip/fabric/clocked/clocked_network.py",
+        "self._noc.buffer_flits",
+        "8",
     ),
     _unread("ns_per_mm", GRAPH, "topology.ns_per_mm", "0.01"),
     _unread("xbar.overhead_ns", GRAPH, "topology.xbar.overhead_ns", "2.0"),

@@ -5,18 +5,18 @@ No simulated time depends on them; see records.py.
 
 from tests.mutants.mutant import Mutant
 
-BINS = "sip_node/chip/time_bins.py"
+BINS = "sip_node/chip/records/time_bins.py"
 SERVER = "sip_node/chip/fabric/server.py"
-FLITS = "sip_node/chip/fabric/worm.py"
-ROUTER = "sip_node/chip/fabric/router.py"
+FLITS = "sip_node/chip/fabric/clocked/worm.py"
+ROUTER = "sip_node/chip/fabric/clocked/router.py"
 DMA = "sip_node/chip/pe/dma.py"
-MATH = "sip_node/chip/pe/math.py"
+MATH = "sip_node/chip/pe/compute/math.py"
 
 WAITS = "tests/integration/test_waits_of_operations.py"
-TEST_BINS = "tests/unit/sip_node/chip/test_time_bins.py"
-TEST_CREDITED = "tests/unit/sip_node/chip/fabric/test_credited_fabric.py"
+TEST_BINS = "tests/unit/sip_node/chip/records/test_time_bins.py"
+TEST_CREDITED = "tests/unit/sip_node/chip/fabric/clocked/test_credited_fabric.py"
 TEST_LINKS = "tests/fidelity/test_links.py"
-TEST_SCHEDULER = "tests/unit/sip_node/chip/pe/test_scheduler.py"
+TEST_SCHEDULER = "tests/unit/sip_node/chip/pe/compute/test_scheduler.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     # Loads over time.
@@ -86,11 +86,11 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         name="loads-of-a-wide-link-in-units-of-its-own",
-        file="sip_node/chip/link_loads.py",
+        file="sip_node/chip/records/link_loads.py",
         old="number << scale, *load",
         new="number, *load",
         breaks="The begins of the bins of a SIP are in units of the least width.",
-        noticed_by="tests/unit/sip_node/chip/test_link_loads.py",
+        noticed_by="tests/unit/sip_node/chip/records/test_link_loads.py",
     ),
     Mutant(
         name="loads-of-slow-links-take-a-cycle",
@@ -145,7 +145,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         name="source-waits-not-counted",
-        file="sip_node/chip/fabric/injection.py",
+        file="sip_node/chip/fabric/clocked/injection.py",
         old="            port.queued_cycles += waited\n",
         new="            port.queued_cycles += 0\n",
         breaks="A packet waits at its source for the first link.",

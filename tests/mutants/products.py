@@ -3,7 +3,7 @@ from tests.mutants.mutant import Mutant
 MUTANTS = (
     Mutant(
         name="gemm-skew-of-every-step",
-        file="sip_node/chip/pe/gemm.py",
+        file="sip_node/chip/pe/compute/gemm.py",
         old=" if last else 0\n",
         new="\n",
         breaks="Only the last step of an output tile pays for the skew of the array.",
@@ -11,7 +11,7 @@ MUTANTS = (
     ),
     Mutant(
         name="gemm-skew-one-cycle-less",
-        file="sip_node/chip/pe/gemm.py",
+        file="sip_node/chip/pe/compute/gemm.py",
         old="model.rows + model.cols - 2 if",
         new="model.rows + model.cols - 3 if",
         breaks="The skew of an array of R rows and C columns is R + C - 2 cycles.",
@@ -19,7 +19,7 @@ MUTANTS = (
     ),
     Mutant(
         name="gemm-partial-tiles-cheaper",
-        file="sip_node/chip/pe/gemm.py",
+        file="sip_node/chip/pe/compute/gemm.py",
         old="self._clock.ps(self._full_cycles)",
         new="self._clock.ps(-(-prod(size) // model.macs_per_cycle))",
         breaks="With model macs a partial tile takes the cycles of a full one.",
@@ -27,7 +27,7 @@ MUTANTS = (
     ),
     Mutant(
         name="gemm-rounds-passes-down",
-        file="sip_node/chip/pe/gemm.py",
+        file="sip_node/chip/pe/compute/gemm.py",
         old="passes = -(-size.m // model.rows)",
         new="passes = max(size.m // model.rows, 1)",
         breaks="A part of a pass of the array takes a whole pass.",
@@ -35,7 +35,7 @@ MUTANTS = (
     ),
     Mutant(
         name="gemm-step-one-cycle-more",
-        file="sip_node/chip/pe/gemm.py",
+        file="sip_node/chip/pe/compute/gemm.py",
         old="self._full_cycles = -(-prod(topology.tile) // self._model.macs_per_cycle)",
         new="self._full_cycles = 1 - (-prod(topology.tile) // self._model.macs_per_cycle)",
         breaks="A step takes m k n / MACs per cycle.",
@@ -43,7 +43,7 @@ MUTANTS = (
     ),
     Mutant(
         name="gemm-stall-store-as-fetch",
-        file="sip_node/chip/pe/gemm.py",
+        file="sip_node/chip/pe/compute/gemm.py",
         old="store_ps = min(idle_ps, for_accumulator_ps)",
         new="store_ps = min(idle_ps, for_accumulator_ps) * 0",
         breaks="A wait for an accumulator is a stall by the store.",
@@ -51,7 +51,7 @@ MUTANTS = (
     ),
     Mutant(
         name="gemm-stall-before-submission",
-        file="sip_node/chip/pe/gemm.py",
+        file="sip_node/chip/pe/compute/gemm.py",
         old="max(token.open_ps, token.submitted_ps)",
         new="token.open_ps",
         breaks="Operands are late only after the submission of their product.",
@@ -59,7 +59,7 @@ MUTANTS = (
     ),
     Mutant(
         name="gemm-stall-dma-as-fetch",
-        file="sip_node/chip/pe/gemm.py",
+        file="sip_node/chip/pe/compute/gemm.py",
         old="dma_ps = min(idle_ps - store_ps, max(late_ps, 0))",
         new="dma_ps = 0",
         breaks="A wait for operands that are not in TCM is a stall by the DMA.",
@@ -67,7 +67,7 @@ MUTANTS = (
     ),
     Mutant(
         name="gemm-stall-counts-idle-time",
-        file="sip_node/chip/pe/gemm.py",
+        file="sip_node/chip/pe/compute/gemm.py",
         old="idle_since_ps = max(self.free_ps, token.submitted_ps)",
         new="idle_since_ps = self.free_ps",
         breaks="An engine without work does not stall.",
@@ -75,7 +75,7 @@ MUTANTS = (
     ),
     Mutant(
         name="three-accumulators",
-        file="sip_node/chip/pe/tile_buffers.py",
+        file="sip_node/chip/pe/compute/tile_buffers.py",
         old="FreeList(self.ACCUMULATORS)",
         new="FreeList(self.ACCUMULATORS + 1)",
         breaks="There are two accumulators.",
@@ -83,7 +83,7 @@ MUTANTS = (
     ),
     Mutant(
         name="one-accumulator",
-        file="sip_node/chip/pe/tile_buffers.py",
+        file="sip_node/chip/pe/compute/tile_buffers.py",
         old="FreeList(self.ACCUMULATORS)",
         new="FreeList(self.ACCUMULATORS - 1)",
         breaks="There are two accumulators.",
@@ -91,7 +91,7 @@ MUTANTS = (
     ),
     Mutant(
         name="three-register-sets",
-        file="sip_node/chip/pe/tile_buffers.py",
+        file="sip_node/chip/pe/compute/tile_buffers.py",
         old="FreeList(self.SETS)",
         new="FreeList(self.SETS + 1)",
         breaks="There are two register sets.",
@@ -99,7 +99,7 @@ MUTANTS = (
     ),
     Mutant(
         name="one-register-set",
-        file="sip_node/chip/pe/tile_buffers.py",
+        file="sip_node/chip/pe/compute/tile_buffers.py",
         old="FreeList(self.SETS)",
         new="FreeList(self.SETS - 1)",
         breaks="There are two register sets.",
@@ -107,7 +107,7 @@ MUTANTS = (
     ),
     Mutant(
         name="fetch-without-bias",
-        file="sip_node/chip/pe/fetch_store.py",
+        file="sip_node/chip/pe/compute/fetch_store.py",
         old="            self._fetch(output.bias, now_ps)\n",
         new="",
         breaks="The bias of an output tile passes the fetch port.",
@@ -115,7 +115,7 @@ MUTANTS = (
     ),
     Mutant(
         name="fetch-without-initial-value",
-        file="sip_node/chip/pe/fetch_store.py",
+        file="sip_node/chip/pe/compute/fetch_store.py",
         old="            self._fetch(start, now_ps)\n",
         new="            assert self.fetches == 0\n",
         breaks="The initial value of a sum passes the fetch port.",
@@ -123,7 +123,7 @@ MUTANTS = (
     ),
     Mutant(
         name="fetch-and-store-share-a-port",
-        file="sip_node/chip/pe/fetch_store.py",
+        file="sip_node/chip/pe/compute/fetch_store.py",
         old="        self.store = StorePort(context, registers, buffers)\n",
         new=(
             "        self.store = StorePort(context, registers, buffers)\n"
@@ -134,7 +134,7 @@ MUTANTS = (
     ),
     Mutant(
         name="bias-with-the-first-step",
-        file="sip_node/chip/pe/fetch_store.py",
+        file="sip_node/chip/pe/compute/fetch_store.py",
         old="        if token.last and output.bias is not None:\n",
         new="        if token.first and output.bias is not None:\n",
         breaks="The bias is fetched with the last step of an output tile.",
@@ -142,7 +142,7 @@ MUTANTS = (
     ),
     Mutant(
         name="store-of-the-accumulator",
-        file="sip_node/chip/pe/fetch_store.py",
+        file="sip_node/chip/pe/compute/fetch_store.py",
         old="        self._nbytes = height * width * token.gemm.dtype.itemsize\n",
         new="        self._nbytes = token.shape.output_bytes\n",
         breaks="A tile is stored in the type of the result.",
@@ -150,7 +150,7 @@ MUTANTS = (
     ),
     Mutant(
         name="one-operand-buffer-less",
-        file="sip_node/chip/pe/tile_buffers.py",
+        file="sip_node/chip/pe/compute/tile_buffers.py",
         old="        self.operands = FreeList(count)\n",
         new="        self.operands = FreeList(count - 1)\n",
         breaks="There are `tile_buffers` buffers for each operand.",
@@ -158,7 +158,7 @@ MUTANTS = (
     ),
     Mutant(
         name="one-result-buffer-less",
-        file="sip_node/chip/pe/tile_buffers.py",
+        file="sip_node/chip/pe/compute/tile_buffers.py",
         old="        self.results = FreeList(count)\n",
         new="        self.results = FreeList(count - 1)\n",
         breaks="There are `tile_buffers` buffers for results.",
@@ -166,7 +166,7 @@ MUTANTS = (
     ),
     Mutant(
         name="output-tiles-by-columns",
-        file="sip_node/chip/pe/tile_token.py",
+        file="sip_node/chip/pe/compute/tile_token.py",
         old="        row, column = output // columns, output % columns\n",
         new="        row, column = output % len(self.rows), output // len(self.rows)\n",
         breaks="Output tiles follow each other along the rows of the result.",
@@ -174,18 +174,18 @@ MUTANTS = (
     ),
     Mutant(
         name="products-latest-first",
-        file="sip_node/chip/pe/tile_token.py",
+        file="sip_node/chip/pe/compute/tile_token.py",
         old="            tokens = self._waiting[0]\n            token = tokens.following()\n"
         "            if token is None:\n                self._waiting.popleft()\n",
         new="            tokens = self._waiting[len(self._waiting) - 1]\n"
         "            token = tokens.following()\n"
         "            if token is None:\n                self._waiting.pop()\n",
         breaks="The steps of a product are issued after those of all products before it.",
-        noticed_by="tests/unit/sip_node/chip/pe/test_scheduler.py",
+        noticed_by="tests/unit/sip_node/chip/pe/compute/test_scheduler.py",
     ),
     Mutant(
         name="tile-ready-when-it-is-submitted",
-        file="sip_node/chip/pe/tile_dma.py",
+        file="sip_node/chip/pe/compute/tile_dma.py",
         old="        token.ready_ps = self._engine.now_ps\n",
         new="        token.ready_ps = token.submitted_ps\n",
         breaks="A step whose operands are late waits for the DMA.",
@@ -193,7 +193,7 @@ MUTANTS = (
     ),
     Mutant(
         name="operands-loaded-one-after-the-other",
-        file="sip_node/chip/pe/tile_dma.py",
+        file="sip_node/chip/pe/compute/tile_dma.py",
         old="        token.loading -= 1\n        if not token.loading:\n",
         new="        token.loading -= 1\n        if operand:\n            token.loading = 0\n",
         breaks="A step has both operands in TCM before it is fetched.",
@@ -201,7 +201,7 @@ MUTANTS = (
     ),
     Mutant(
         name="register-set-free-a-nanosecond-late",
-        file="sip_node/chip/pe/gemm.py",
+        file="sip_node/chip/pe/compute/gemm.py",
         old="        self._sets.free(token.registers)\n",
         new="        self.engine.at(self.engine.now_ps + 1000, self._sets.free, token.registers)\n",
         breaks="A register set is free when its step has ended.",
@@ -209,7 +209,7 @@ MUTANTS = (
     ),
     Mutant(
         name="accumulator-free-a-nanosecond-late",
-        file="sip_node/chip/pe/fetch_store.py",
+        file="sip_node/chip/pe/compute/fetch_store.py",
         old="        self._accumulators.free(output.accumulator)\n",
         new="        self.engine.at(\n            self.engine.now_ps + 1000,\n"
         "            self._accumulators.free,\n            output.accumulator,\n        )\n",
@@ -218,7 +218,7 @@ MUTANTS = (
     ),
     Mutant(
         name="operand-buffer-free-after-the-step",
-        file="sip_node/chip/pe/fetch_store.py",
+        file="sip_node/chip/pe/compute/fetch_store.py",
         old="        self.buffers.free(token.buffer)\n",
         new="        self.engine.at(\n            self.engine.now_ps + 1000,\n"
         "            self.buffers.free,\n            token.buffer,\n        )\n",
@@ -227,7 +227,7 @@ MUTANTS = (
     ),
     Mutant(
         name="epilogue-of-every-tile-at-once",
-        file="sip_node/chip/pe/math.py",
+        file="sip_node/chip/pe/compute/math.py",
         old="        vectors = -(-prod(result.shape) // self._lanes)\n",
         new="        vectors = 1\n",
         breaks="An epilogue takes all vectors of a tile.",
@@ -235,7 +235,7 @@ MUTANTS = (
     ),
     Mutant(
         name="epilogue-does-not-delay-the-store",
-        file="sip_node/chip/pe/math.py",
+        file="sip_node/chip/pe/compute/math.py",
         old="        self._engine.at(self.free_ps, self._pass_on, token)\n",
         new="        self._engine.at(self._engine.now_ps, self._pass_on, token)\n",
         breaks="A tile is stored after its epilogue.",

@@ -7,23 +7,23 @@ which only compares the compiled core with the interpreted one.
 
 from tests.mutants.mutant import Mutant
 
-TRAIN = "sip_node/chip/fabric/packet_train.py"
-EGRESS = "sip_node/chip/link_egress.py"
-ROWS = "sip_node/chip/op_rows.py"
-LOG = "sip_node/chip/op_log.py"
+TRAIN = "sip_node/chip/records/packet_train.py"
+EGRESS = "sip_node/chip/ports/link_egress.py"
+ROWS = "sip_node/chip/records/op_rows.py"
+LOG = "sip_node/chip/records/op_log.py"
 STEPS = "sip_node/programs/program_steps.py"
 HOST = "sip_node/chip/host/host.py"
 IO_CPU = "sip_node/chip/host/io_cpu.py"
-GEMM = "sip_node/chip/pe/gemm.py"
-PORTS = "sip_node/chip/pe/fetch_store.py"
-CHAINS = "sip_node/chip/pe/vector_chains.py"
-MATH = "sip_node/chip/pe/math.py"
+GEMM = "sip_node/chip/pe/compute/gemm.py"
+PORTS = "sip_node/chip/pe/compute/fetch_store.py"
+CHAINS = "sip_node/chip/pe/compute/vector_chains.py"
+MATH = "sip_node/chip/pe/compute/math.py"
 
 WAITS = "tests/integration/test_waits_of_operations.py"
-TEST_TRAIN = "tests/unit/sip_node/chip/fabric/test_packet_train.py"
+TEST_TRAIN = "tests/unit/sip_node/chip/records/test_packet_train.py"
 TEST_STEPS = "tests/unit/sip_node/programs/test_program_steps.py"
 ENGINES = "tests/integration/test_waits_for_engines.py"
-TEST_SCHEDULER = "tests/unit/sip_node/chip/pe/test_scheduler.py"
+TEST_SCHEDULER = "tests/unit/sip_node/chip/pe/compute/test_scheduler.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     # Waits of packets.
@@ -106,7 +106,7 @@ MUTANTS: tuple[Mutant, ...] = (
         old="            self.last_ps = record.end_ps\n",
         new="            self.last_ps = record.start_ps\n",
         breaks="The log has the latest end of its operations.",
-        noticed_by="tests/unit/sip_node/chip/test_op_log.py",
+        noticed_by="tests/unit/sip_node/chip/records/test_op_log.py",
     ),
     Mutant(
         name="rows-requested-at-their-start",

@@ -5,7 +5,7 @@ from tests.mutants.mutant import Mutant
 MUTANTS = (
     Mutant(
         name="router-fixed-priority-of-inputs",
-        file="sip_node/chip/fabric/router.py",
+        file="sip_node/chip/fabric/clocked/router.py",
         old="        port.pointer = entrance.index + 1\n",
         new="        port.pointer = 0\n",
         breaks="An output grants its inputs in turn.",
@@ -13,7 +13,7 @@ MUTANTS = (
     ),
     Mutant(
         name="router-channel-waits-for-its-credits",
-        file="sip_node/chip/fabric/router.py",
+        file="sip_node/chip/fabric/clocked/router.py",
         old="            vc.free_at = now + 1\n",
         new="            vc.free_at = now + 9\n",
         breaks="A channel is free in the cycle after its tail has won the switch.",
@@ -21,7 +21,7 @@ MUTANTS = (
     ),
     Mutant(
         name="router-lowest-free-channel",
-        file="sip_node/chip/fabric/router.py",
+        file="sip_node/chip/fabric/clocked/router.py",
         old="        if channel.last_network is network:\n",
         new="        if False:\n",
         breaks="A head takes the free channel behind that of the packet before it.",
@@ -29,7 +29,7 @@ MUTANTS = (
     ),
     Mutant(
         name="router-turns-over-channels-for-all-outputs",
-        file="sip_node/chip/fabric/router.py",
+        file="sip_node/chip/fabric/clocked/router.py",
         old="            first = channel.last_held.following\n        vc = first\n",
         new="            first = channel.last_held.following\n"
         "        elif channel.last_held is not None:\n"
@@ -41,7 +41,7 @@ MUTANTS = (
     ),
     Mutant(
         name="router-next-packet-a-cycle-later",
-        file="sip_node/chip/fabric/virtual_channels.py",
+        file="sip_node/chip/fabric/clocked/virtual_channels.py",
         old="            self.begin(ready if ready > now else now + 1)\n",
         new="            self.begin(ready if ready > now + 1 else now + 2)\n",
         breaks="The next packet is routed in the cycle after the tail has won the switch.",
@@ -49,7 +49,7 @@ MUTANTS = (
     ),
     Mutant(
         name="router-next-packet-in-the-same-cycle",
-        file="sip_node/chip/fabric/virtual_channels.py",
+        file="sip_node/chip/fabric/clocked/virtual_channels.py",
         old="        self.queue.add(self, cycle + self.routing)\n",
         new="        self.queue.add(self, cycle)\n",
         breaks="The head of a packet takes the routing stage.",
@@ -57,7 +57,7 @@ MUTANTS = (
     ),
     Mutant(
         name="router-loser-waits-two-cycles",
-        file="sip_node/chip/fabric/router.py",
+        file="sip_node/chip/fabric/clocked/router.py",
         old="                self.queue.add(rival, now + 1)\n            else:\n"
         "                self.queue.add(channel, now + 1)\n        item = lists.take(self._swi",
         new="                self.queue.add(rival, now + 2)\n            else:\n"
@@ -67,7 +67,7 @@ MUTANTS = (
     ),
     Mutant(
         name="router-credit-a-cycle-later",
-        file="sip_node/chip/fabric/clocked_network.py",
+        file="sip_node/chip/fabric/clocked/clocked_network.py",
         old="credit_cycles = network.port.index, network.channels, target.leave + wire\n",
         new="credit_cycles = network.port.index, network.channels, target.leave + wire + 1\n",
         breaks="A credit takes the traversal and the wire.",
@@ -75,7 +75,7 @@ MUTANTS = (
     ),
     Mutant(
         name="router-buffer-without-the-longer-round",
-        file="sip_node/chip/fabric/clocked_network.py",
+        file="sip_node/chip/fabric/clocked/clocked_network.py",
         old="            depth = self._noc.buffer_flits + -(-longer // flit_cycles)\n",
         new="            depth = self._noc.buffer_flits + 0 * longer\n",
         breaks="Behind a long link the buffer holds what its longer round trip adds.",
@@ -83,7 +83,7 @@ MUTANTS = (
     ),
     Mutant(
         name="router-slow-link-takes-a-flit-a-cycle",
-        file="sip_node/chip/fabric/router.py",
+        file="sip_node/chip/fabric/clocked/router.py",
         old="        port.free_at = now + port.flit_cycles\n",
         new="        port.free_at = now + 1\n",
         breaks="A link of half the bandwidth takes a flit every second cycle.",
@@ -91,7 +91,7 @@ MUTANTS = (
     ),
     Mutant(
         name="router-stage-of-allocation-left-out",
-        file="sip_node/chip/fabric/worm.py",
+        file="sip_node/chip/fabric/clocked/worm.py",
         old="allocate=int(stages >= 3)",
         new="allocate=int(stages >= 5)",
         breaks="The switch is requested in the cycle after the channel was allocated.",
@@ -99,7 +99,7 @@ MUTANTS = (
     ),
     Mutant(
         name="router-head-leaves-without-its-pipeline",
-        file="sip_node/chip/fabric/worm.py",
+        file="sip_node/chip/fabric/clocked/worm.py",
         old="        route=int(stages >= 4)",
         new="        route=int(stages >= 3)",
         breaks="With look-ahead routing a head is not routed.",
@@ -107,7 +107,7 @@ MUTANTS = (
     ),
     Mutant(
         name="injection-lowest-channel",
-        file="sip_node/chip/fabric/injection.py",
+        file="sip_node/chip/fabric/clocked/injection.py",
         old="        first = channel = self._last.following\n",
         new="        first = channel = self.network.first\n",
         breaks="Packets of a source take the channels of its router in turn.",
@@ -115,7 +115,7 @@ MUTANTS = (
     ),
     Mutant(
         name="injection-half-the-rate",
-        file="sip_node/chip/fabric/injection.py",
+        file="sip_node/chip/fabric/clocked/injection.py",
         old="        port.free_at = now + port.flit_cycles\n",
         new="        port.free_at = now + port.flit_cycles + 1\n",
         breaks="A source sends a flit in a cycle.",
@@ -123,7 +123,7 @@ MUTANTS = (
     ),
     Mutant(
         name="ejection-a-cycle-early",
-        file="sip_node/chip/fabric/virtual_channels.py",
+        file="sip_node/chip/fabric/clocked/virtual_channels.py",
         old="self._exit_to.later((cycle + 1) * self._queue.period_ps, worms.EJECTED, worm)\n",
         new="self._exit_to.later(cycle * self._queue.period_ps, worms.EJECTED, worm)\n",
         breaks="A flit is complete at its endpoint at the end of its cycle.",
@@ -131,7 +131,7 @@ MUTANTS = (
     ),
     Mutant(
         name="router-delays-round-down",
-        file="sip_node/chip/fabric/worm.py",
+        file="sip_node/chip/fabric/clocked/worm.py",
         old="        return max(1, self.cycle(delay_ps))\n",
         new="        return max(1, delay_ps // self.period_ps)\n",
         breaks="Delays of wires are rounded up to whole cycles.",
@@ -139,7 +139,7 @@ MUTANTS = (
     ),
     Mutant(
         name="credit-without-its-wire",
-        file="sip_node/chip/fabric/virtual_channels.py",
+        file="sip_node/chip/fabric/clocked/virtual_channels.py",
         old="usable = self._slots.values[self.oldest], now + self._credit_cycles\n",
         new="usable = self._slots.values[self.oldest], now + 1\n",
         breaks="A credit takes the pipeline of the sender and the wire back.",
@@ -147,74 +147,74 @@ MUTANTS = (
     ),
     Mutant(
         name="receiver-without-a-limit",
-        file="sip_node/chip/fabric/virtual_channels.py",
+        file="sip_node/chip/fabric/clocked/virtual_channels.py",
         old="        fits = self.space >= min(worm.flits, self._capacity)\n",
         new="        fits = True\n",
         breaks="A packet enters a receiver that has room for all of it.",
-        noticed_by="tests/unit/sip_node/chip/fabric/test_credited_fabric.py",
+        noticed_by="tests/unit/sip_node/chip/fabric/clocked/test_credited_fabric.py",
     ),
     Mutant(
         name="receiver-room-for-overtakers-too",
-        file="sip_node/chip/fabric/virtual_channels.py",
+        file="sip_node/chip/fabric/clocked/virtual_channels.py",
         old="            self.space -= path.early.pop(path.admitted)\n",
         new="            path.early.pop(path.admitted)\n",
         breaks="A packet that overtakes takes its space when those before it have theirs.",
-        noticed_by="tests/unit/sip_node/chip/fabric/test_credited_fabric.py",
+        noticed_by="tests/unit/sip_node/chip/fabric/clocked/test_credited_fabric.py",
     ),
     Mutant(
         name="injection-a-gap-between-packets",
-        file="sip_node/chip/fabric/injection.py",
+        file="sip_node/chip/fabric/clocked/injection.py",
         old="            self._begin(self.waiting.popleft(), now + 1)\n",
         new="            self._begin(self.waiting.popleft(), now + 2)\n",
         breaks="The packets of a source follow each other without a gap.",
-        noticed_by="tests/unit/sip_node/chip/fabric/test_credited_fabric.py",
+        noticed_by="tests/unit/sip_node/chip/fabric/clocked/test_credited_fabric.py",
     ),
     Mutant(
         name="injection-store-and-forward",
-        file="sip_node/chip/fabric/injection.py",
+        file="sip_node/chip/fabric/clocked/injection.py",
         old="        begun = worm.flits - self.left + 1\n",
         new="        begun = worm.flits\n",
         breaks="A flit leaves when its own bytes are at the source.",
-        noticed_by="tests/unit/sip_node/chip/fabric/test_credited_fabric.py",
+        noticed_by="tests/unit/sip_node/chip/fabric/clocked/test_credited_fabric.py",
     ),
     Mutant(
         name="injection-before-the-bytes",
-        file="sip_node/chip/fabric/injection.py",
+        file="sip_node/chip/fabric/clocked/injection.py",
         old="        begun = worm.flits - self.left + 1\n",
         new="        begun = worm.flits - self.left\n",
         breaks="A flit leaves when all of its bytes are at the source.",
-        noticed_by="tests/unit/sip_node/chip/fabric/test_credited_fabric.py",
+        noticed_by="tests/unit/sip_node/chip/fabric/clocked/test_credited_fabric.py",
     ),
     Mutant(
         name="agenda-one-cycle-for-all-of-a-place",
-        file="sip_node/chip/fabric/cycle_queue.py",
+        file="sip_node/chip/fabric/clocked/cycle_queue.py",
         old="        while cycle is not None and cycle.number != number:\n",
         new="        while cycle is not None and cycle.number > number:\n",
         breaks="A request is served in its own cycle, also one that is far away.",
-        noticed_by="tests/unit/sip_node/chip/fabric/test_cycle_queue.py",
+        noticed_by="tests/unit/sip_node/chip/fabric/clocked/test_cycle_queue.py",
     ),
     Mutant(
         name="flits-without-the-partial-one",
-        file="sip_node/chip/fabric/worm.py",
+        file="sip_node/chip/fabric/clocked/worm.py",
         old="max(1, (nbytes + self.flit_bytes - 1) // self.flit_bytes)",
         new="max(1, nbytes // self.flit_bytes)",
         breaks="The last bytes of a packet take a whole flit.",
-        noticed_by="tests/unit/sip_node/chip/fabric/test_worm_noc_clock.py",
+        noticed_by="tests/unit/sip_node/chip/fabric/clocked/test_worm_noc_clock.py",
     ),
     Mutant(
         name="flit-cycles-round-down",
-        file="sip_node/chip/fabric/worm.py",
+        file="sip_node/chip/fabric/clocked/worm.py",
         old="max(1, _ceil(self.flit_bytes / exact(bw_gbs) / period_ns))",
         new="max(1, int(self.flit_bytes / exact(bw_gbs) / period_ns))",
         breaks="A flit occupies a link for whole cycles.",
-        noticed_by="tests/unit/sip_node/chip/fabric/test_worm_noc_clock.py",
+        noticed_by="tests/unit/sip_node/chip/fabric/clocked/test_worm_noc_clock.py",
     ),
     Mutant(
         name="head-enters-before-it-has-arrived",
-        file="sip_node/chip/fabric/worm.py",
+        file="sip_node/chip/fabric/clocked/worm.py",
         old="        return (time_ps + self.period_ps - 1) // self.period_ps\n",
         new="        return time_ps // self.period_ps\n",
         breaks="A flit that arrives within a cycle can be used from the next one on.",
-        noticed_by="tests/unit/sip_node/chip/fabric/test_worm_noc_clock.py",
+        noticed_by="tests/unit/sip_node/chip/fabric/clocked/test_worm_noc_clock.py",
     ),
 )

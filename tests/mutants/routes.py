@@ -27,7 +27,7 @@ MUTANTS = (
     ),
     Mutant(
         name="credits-buffer-of-one-way",
-        file="sip_node/chip/credited_ports.py",
+        file="sip_node/chip/ports/credited_ports.py",
         old="round_trip_ps = 2 * (",
         new="round_trip_ps = 1 * (",
         breaks="The ingress buffer of a link between SIPs covers a round trip.",
@@ -35,7 +35,7 @@ MUTANTS = (
     ),
     Mutant(
         name="credits-at-the-end-of-a-message",
-        file="sip_node/chip/credited_ports.py",
+        file="sip_node/chip/ports/credited_ports.py",
         old="            self._chip.engine.at(left_ps, self._crossed, packet)\n",
         new="            self._chip.engine.at(left_ps + 64_000, self._crossed, packet)\n",
         breaks="An egress buffer has room again as soon as the tail of a packet is on the link.",
@@ -43,7 +43,7 @@ MUTANTS = (
     ),
     Mutant(
         name="credits-store-and-forward",
-        file="sip_node/chip/credited_ports.py",
+        file="sip_node/chip/ports/credited_ports.py",
         old="self.cross(packet, tail_ps)",
         new="self.cross(packet, tail_ps + 1_000)",
         breaks="With credits, the tail of a packet crosses no later than the link requires.",
@@ -51,7 +51,7 @@ MUTANTS = (
     ),
     Mutant(
         name="credits-of-a-slow-crossing",
-        file="sip_node/chip/link_egress.py",
+        file="sip_node/chip/ports/link_egress.py",
         old="self.depart(packet, self.engine.now_ps, self.engine.now_ps)",
         new=(
             "late_ps = self.engine.now_ps + 8 * self.latency_ps\n"
@@ -62,7 +62,7 @@ MUTANTS = (
     ),
     Mutant(
         name="credits-last-in-first-out",
-        file="sip_node/chip/credited_ports.py",
+        file="sip_node/chip/ports/credited_ports.py",
         old="packet, tail_ps = queue.popleft()",
         new="packet, tail_ps = queue.pop()",
         breaks="An egress queue is FIFO.",
@@ -70,7 +70,7 @@ MUTANTS = (
     ),
     Mutant(
         name="memory-room-for-one-packet",
-        file="runtime/model/schema.py",
+        file="runtime/model/schema/topology_schema.py",
         old="return max(buffer_bytes, 2 * self.packet_bytes)",
         new="return self.packet_bytes",
         breaks="A port has room for two packets: one arrives while another is served.",

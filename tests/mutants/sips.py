@@ -35,7 +35,7 @@ MUTANTS = (
     ),
     Mutant(
         name="sip-port-store-and-forward",
-        file="sip_node/chip/link_egress.py",
+        file="sip_node/chip/ports/link_egress.py",
         old="self.port.serve(self.engine.now_ps, tail_ps, packet.size)",
         new="self.port.serve(tail_ps, tail_ps, packet.size)",
         breaks="Switching between SIPs is cut-through.",
@@ -43,7 +43,7 @@ MUTANTS = (
     ),
     Mutant(
         name="sip-crossing-shrinks-packets",
-        file="sip_node/chip/link_egress.py",
+        file="sip_node/chip/ports/link_egress.py",
         old="tail_ps + latency_ps, packet)",
         new="head_ps + latency_ps, packet)",
         breaks="The tail of a packet arrives after it has left the port between SIPs.",
@@ -51,7 +51,7 @@ MUTANTS = (
     ),
     Mutant(
         name="sip-crossing-without-noc",
-        file="sip_node/chip/ucie_ports.py",
+        file="sip_node/chip/ports/ucie_ports.py",
         old="link.latency_ps + noc_ps,",
         new="link.latency_ps + noc_ps * 0,",
         breaks="A packet that arrives from another SIP enters the IO NoC.",
@@ -59,7 +59,7 @@ MUTANTS = (
     ),
     Mutant(
         name="switch-input-port-per-target",
-        file="sip_node/chip/ucie_ports.py",
+        file="sip_node/chip/ports/ucie_ports.py",
         old="up if switched else",
         new='port("ucie.switch", bw_gbs) if switched else',
         breaks="With a switch, a SIP has one port for all that it sends.",
@@ -67,7 +67,7 @@ MUTANTS = (
     ),
     Mutant(
         name="switch-output-without-queue",
-        file="sip_node/chip/ucie_ports.py",
+        file="sip_node/chip/ports/ucie_ports.py",
         old="self.later(start_ps, _SWITCHED,",
         new="self.later(self.engine.now_ps, _SWITCHED,",
         breaks="Packets from several SIPs queue at the port of the switch to their target.",
@@ -75,7 +75,7 @@ MUTANTS = (
     ),
     Mutant(
         name="switch-output-shared-by-nobody",
-        file="sip_node/chip/ucie_ports.py",
+        file="sip_node/chip/ports/ucie_ports.py",
         old="port.serve(now_ps, tail_ps, packet.size)",
         new="port.serve(now_ps, tail_ps, 0)",
         breaks="The port of the switch has the bandwidth of UCIe.",
@@ -91,7 +91,7 @@ MUTANTS = (
     ),
     Mutant(
         name="forwarding-store-and-forward",
-        file="sip_node/chip/ucie_ports.py",
+        file="sip_node/chip/ports/ucie_ports.py",
         old=("        else:\n            self.accept(packet, tail_ps)"),
         new=(
             "        else:\n            self._chip.engine.at(tail_ps, self.accept, packet, tail_ps)"
@@ -101,7 +101,7 @@ MUTANTS = (
     ),
     Mutant(
         name="forwarding-around-the-ports",
-        file="sip_node/chip/link_egress.py",
+        file="sip_node/chip/ports/link_egress.py",
         old="self.port.serve(self.engine.now_ps, tail_ps, packet.size)",
         new=(
             "(\n            self.port\n"

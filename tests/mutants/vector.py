@@ -2,10 +2,10 @@
 
 from tests.mutants.mutant import Mutant
 
-ENGINE = "sip_node/chip/pe/math.py"
-TIMES = "sip_node/chip/pe/vector_times.py"
-STREAM = "sip_node/chip/pe/vector_stream.py"
-PASSES = "runtime/language/passes.py"
+ENGINE = "sip_node/chip/pe/compute/math.py"
+TIMES = "sip_node/chip/pe/compute/vector_times.py"
+STREAM = "sip_node/chip/pe/compute/vector_stream.py"
+PASSES = "runtime/language/chains/passes.py"
 FUNCTIONS = "runtime/language/functions.py"
 
 MUTANTS: tuple[Mutant, ...] = (

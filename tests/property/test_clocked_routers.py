@@ -18,11 +18,11 @@ from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.mesh_network import NODES, MeshNetwork, MeshRouter
 from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.simtime import NEVER_PS
-from sip_node.chip.fabric.cycle_queue import Cycle, CycleQueue
-from sip_node.chip.fabric.injection import Injection
+from sip_node.chip.fabric.clocked.cycle_queue import Cycle, CycleQueue
+from sip_node.chip.fabric.clocked.injection import Injection
+from sip_node.chip.fabric.clocked.virtual_channels import VirtualChannel
 from sip_node.chip.fabric.packet import Packet
-from sip_node.chip.fabric.virtual_channels import VirtualChannel
-from sip_node.kernel import linked_list as lists
+from sip_node.kernel.containers import linked_list as lists
 from tests.support.credited_machines import PACKETS, CreditedMachine
 from tests.support.topologies import default_text
 

@@ -4,7 +4,7 @@ import pytest
 
 from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.fabric.packet import Packet
-from sip_node.chip.packet_runs import PacketRuns
+from sip_node.chip.ports.packet_runs import PacketRuns
 from tests.support.both_modes import printed
 from tests.support.random_crossings import RandomCrossings, systems
 

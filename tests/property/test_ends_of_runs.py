@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernbench.why.breakdown import rank_time
-from kernbench.why.path import critical_path
-from kernbench.why.summary import summary_lines
+from kernbench.explain.why.breakdown import rank_time
+from kernbench.explain.why.path import critical_path
+from kernbench.explain.why.summary import summary_lines
 from runtime.core.run_tables import COMMANDS, OPS, PROGRAMS
 from tests.support.run_ends import ProgramEndError, RunEnd, drawn_end, ended_run, records_of
 

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from runtime.core.compiled.choice import IS_COMPILED
-from runtime.model.draws import Fixed
+from runtime.model.schema.draws import Fixed
 from tests.support.changed_keys import drawn_keys
 from tests.support.random_topologies import DRAWS
 

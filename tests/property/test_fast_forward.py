@@ -21,7 +21,7 @@ from runtime.wire.codec import decode_records
 from sip_node.chip import fast_forward
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.fast_forward import FastForward
-from sip_node.chip.op_log import OpLog
+from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
 from tests.support.recorded import Recorded
 from tests.support.topologies import variant_text

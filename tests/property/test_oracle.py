@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from runtime.core.config_file import value_at, with_values
+from runtime.core.config.config_file import value_at, with_values
 from tests.oracle.machine import OracleTimes
 from tests.support.oracle_cases import DRAWS, Draws, by_the_chip, by_the_oracle, kernel_times
 from tests.support.random_dma_requests import DmaCase, random_requests, regular_machine

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.core.errors import ConfigError
-from runtime.model.schema import Topology
+from runtime.model.schema.topology_schema import Topology
 from tests.support.channel_dependencies import cycle_of_channels, no_layers, virtual_layers
 from tests.support.topologies import variant
 

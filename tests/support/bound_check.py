@@ -9,7 +9,7 @@ from runtime.core.simtime import NEVER_PS
 from runtime.model.topology import Topology
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.fabric.packet import Packet
-from sip_node.chip.op_log import OpLog
+from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
 from sip_node.programs.kernel_context import start_kernel
 from sip_node.programs.program_stacks import ProgramStacks

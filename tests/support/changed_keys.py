@@ -13,8 +13,8 @@ from random import Random
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from runtime.core.config_file import default_file, read_text, value_at, with_values
-from runtime.model.draws import Fixed
+from runtime.core.config.config_file import default_file, read_text, value_at, with_values
+from runtime.model.schema.draws import Fixed
 from tests.support.key_programs import SMALL, Scenario, everything, scenario_of
 from tests.support.random_topologies import (
     DRAWS,

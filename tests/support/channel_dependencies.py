@@ -11,7 +11,7 @@ from itertools import pairwise, product
 from runtime.core.trace import IO_CHIPLET
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes, Route
-from runtime.model.schema import Topology
+from runtime.model.schema.topology_schema import Topology
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.virtual_layers import VirtualLayers
 

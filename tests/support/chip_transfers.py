@@ -8,7 +8,7 @@ from runtime.core.trace import Operand, OpRecord
 from runtime.model.topology import parse_topology
 from runtime.wire.codec import decode_records
 from sip_node.chip.chip import Chip, chip_spec
-from sip_node.chip.op_log import OpLog
+from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
 from tests.oracle.machine import OracleRequest, OracleTimes
 

@@ -19,10 +19,10 @@ from runtime.model.routing import ChipRoutes
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import Topology
 from runtime.model.virtual_layers import VirtualLayers
-from sip_node.chip.command_bounds import CommandBounds
-from sip_node.chip.fabric.credited_fabric import CreditedFabric
+from sip_node.chip.bounds.command_bounds import CommandBounds
+from sip_node.chip.bounds.send_bounds import SendBounds
+from sip_node.chip.fabric.clocked.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
-from sip_node.chip.send_bounds import SendBounds
 from sip_node.pdes.engine import Engine
 from tests.support.extreme_times import ORIGINS_PS
 from tests.support.topologies import variant

@@ -12,8 +12,8 @@ from threading import Event
 
 import zmq
 
+from runtime.core.code.imported_code import ImportRecorder
 from runtime.core.errors import RunAborted
-from runtime.core.imported_code import ImportRecorder
 from runtime.wire.codec import encode_peer
 from runtime.wire.control import (
     Failed,

@@ -9,7 +9,7 @@ import yaml
 from runtime import torch
 from runtime.ccl.mappers import CubePe, Mapping
 from runtime.core import dtypes
-from runtime.core.config_file import default_file
+from runtime.core.config.config_file import default_file
 from runtime.core.trace import OpRecord
 from runtime.language import tl
 from runtime.language.value import Value

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sip_node.chip.chip import Chip
 from sip_node.chip.fabric.packet import Packet
-from sip_node.chip.link_egress import LinkEnd
+from sip_node.chip.ports.link_egress import LinkEnd
 
 
 class Crossing(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import chain
 from random import Random
 
-from runtime.core.config_file import with_values
+from runtime.core.config.config_file import with_values
 from tests.oracle.machine import OracleMachine, OracleTimes
 from tests.support.chip_transfers import ChipTransfers
 from tests.support.kernel_moves import run_kernels

@@ -7,12 +7,12 @@ import sys
 from random import Random
 from zlib import crc32
 
+from sip_node.chip.mapping.strided_block import StridedBlock
 from sip_node.chip.memory.access import Access
 from sip_node.chip.memory.hbm import PseudoChannels
 from sip_node.chip.memory.memory_channels import MemoryChannels
 from sip_node.chip.memory.storage import SramPorts
 from sip_node.chip.memory.transaction_queue import AccessQueue
-from sip_node.chip.strided_block import StridedBlock
 from sip_node.pdes.engine import Engine
 from tests.support.topologies import variant
 

@@ -11,16 +11,16 @@ from types import SimpleNamespace
 from typing import Any
 
 from runtime.core.simtime import NEVER_PS
+from sip_node.chip.bounds.command_bounds import CommandBounds
+from sip_node.chip.bounds.send_bounds import SendBounds
 from sip_node.chip.chip import chip_spec
-from sip_node.chip.command_bounds import CommandBounds
 from sip_node.chip.context import ChipSpec
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.server import Server
-from sip_node.chip.op_log import OpLog
-from sip_node.chip.packet_runs import ArrivingTransfers, PacketRuns
-from sip_node.chip.send_bounds import SendBounds
-from sip_node.chip.strided_block import StridedBlock
-from sip_node.chip.ucie_ports import UciePorts
+from sip_node.chip.mapping.strided_block import StridedBlock
+from sip_node.chip.ports.packet_runs import ArrivingTransfers, PacketRuns
+from sip_node.chip.ports.ucie_ports import UciePorts
+from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
 from tests.support.cores import LateServer
 from tests.support.extreme_times import EXTREME_PS, ORIGINS_PS

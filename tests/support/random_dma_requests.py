@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any, NamedTuple
 
-from runtime.core.config_file import value_at, with_values
+from runtime.core.config.config_file import value_at, with_values
 from tests.oracle.machine import OracleRequest
 from tests.oracle.routes import Node
 from tests.support.random_topologies import default_content, drawn, random_content, refusals

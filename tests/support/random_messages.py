@@ -22,8 +22,8 @@ from runtime.wire.packets import (
     TransferRows,
 )
 from sip_node.chip.chip import chip_spec
-from sip_node.chip.packet_rules import PacketRules
-from sip_node.chip.packet_runs import ArrivingTransfers
+from sip_node.chip.ports.packet_rules import PacketRules
+from sip_node.chip.ports.packet_runs import ArrivingTransfers
 from tests.support.packets import transfer_header
 from tests.support.random_crossings import RandomCrossings
 from tests.support.topologies import small

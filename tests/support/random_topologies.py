@@ -5,11 +5,11 @@ from typing import Any
 
 import yaml
 
-from runtime.core.config_file import from_values, value_at, with_values
-from runtime.model.draws import Among, Draw, Nearby, Scaled
+from runtime.core.config.config_file import from_values, value_at, with_values
 from runtime.model.keys import hardware_keys
 from runtime.model.rules import problems
-from runtime.model.schema import Topology
+from runtime.model.schema.draws import Among, Draw, Nearby, Scaled
+from runtime.model.schema.topology_schema import Topology
 from tests.support.topologies import SOURCE, default_text
 
 ATTEMPTS = 1000

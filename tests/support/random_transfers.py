@@ -20,12 +20,12 @@ from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.packet_switch import PacketSwitch
 from sip_node.chip.fabric.server import Server
+from sip_node.chip.mapping.strided_block import StridedBlock
 from sip_node.chip.memory.memory_packets import MemoryPackets, TransferStore
 from sip_node.chip.memory.memory_port import PortTurns
 from sip_node.chip.memory.storage import SramPorts
 from sip_node.chip.memory.transaction_queue import AccessQueue
 from sip_node.chip.pe.read_window import DataLanding, ReadWindow
-from sip_node.chip.strided_block import StridedBlock
 from sip_node.pdes.engine import Engine
 from tests.support.extreme_times import ORIGINS_PS
 

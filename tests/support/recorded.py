@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from runtime.core.run_tables import Form, RunTable
-from sip_node.chip.run_recorder import RunRecorder
+from sip_node.chip.records.run_recorder import RunRecorder
 
 
 class Recorded:

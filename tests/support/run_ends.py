@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coordinator.record_store import RecordStore
 from coordinator.report.record_rows import RecordRows
-from kernbench.run_records import RunRecords
-from kernbench.run_records.collected import collected_records
+from coordinator.watch.record_store import RecordStore
+from kernbench.explain.records import RunRecords
+from kernbench.explain.records.collected import collected_records
 from runtime import DPPolicy, tl, torch
 from runtime.torch.tensors.tensor import Tensor
 from tests.support.topologies import variant_text

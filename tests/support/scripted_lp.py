@@ -4,9 +4,9 @@ from hashlib import sha256
 
 from runtime.ccl.config import CclFile
 from runtime.core.bench_registry import BenchOutcome, PerfRow
-from runtime.core.section import config_hash
+from runtime.core.config.section import config_hash
 from runtime.core.trace import OpRecord
-from runtime.model.schema import Topology
+from runtime.model.schema.topology_schema import Topology
 from runtime.wire.codec import encode_records
 from runtime.wire.control import (
     Done,

@@ -6,8 +6,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from coordinator.launcher import InterpreterLauncher
-from coordinator.placement import Placement
+from coordinator.launch.launcher import InterpreterLauncher
+from coordinator.launch.placement import Placement
 from coordinator.plan import Plan, ProgramSpec, load_config
 from coordinator.session import RunResult, Session
 from runtime.wire.control import Status

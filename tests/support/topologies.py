@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from runtime.core.config_file import default_file
+from runtime.core.config.config_file import default_file
 from runtime.model.topology import Topology, parse_topology
 
 SOURCE = "topology.yaml"

@@ -6,9 +6,9 @@ from runtime.core.trace import Operand
 from runtime.language.value import Array
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.memory.storage import HbmController
+from sip_node.chip.pe.compute.gemm import PeGemm
+from sip_node.chip.pe.compute.math import PeMath
 from sip_node.chip.pe.dma import PeDma
-from sip_node.chip.pe.gemm import PeGemm
-from sip_node.chip.pe.math import PeMath
 
 
 class WrongMath(PeMath):

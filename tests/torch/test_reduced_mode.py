@@ -66,7 +66,7 @@ def test_the_part_in_cpp_is_lacking_where_there_is_no_compiler(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     from kernbench.torch_backend.runtime import native_build
-    from runtime.core import native_library
+    from runtime.core.code import native_library
 
     changed = tmp_path / "device.cpp"
     changed.write_text("// Compiled nowhere yet.\n")

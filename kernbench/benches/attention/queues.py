@@ -5,7 +5,7 @@ hypercube: {mapper: "kernbench.benches.attention.queues:hypercube"}
 """
 
 from runtime.ccl.mappers import Mapping
-from runtime.core.plain_yaml import from_yaml, to_yaml
+from runtime.core.config.plain_yaml import from_yaml, to_yaml
 from runtime.model.topology import Topology
 
 HYPERCUBE = "hypercube"

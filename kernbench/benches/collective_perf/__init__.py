@@ -6,5 +6,5 @@
 - `program`: the rank program;
 - `bound`: the least time that any algorithm needs.
 
-The arguments and the report are in `kernbench.perf`.
+The arguments and the report are in `kernbench.measure.collectives`.
 """

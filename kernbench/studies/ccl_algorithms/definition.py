@@ -10,7 +10,7 @@ from kernbench.studies.ccl_algorithms.points import AlgorithmPoint, plan_points
 from kernbench.studies.ccl_algorithms.rows import AlgorithmResults, AlgorithmRow
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
 from runtime.ccl.config import load_ccl
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

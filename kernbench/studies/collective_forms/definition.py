@@ -9,7 +9,7 @@ from kernbench.studies.collective_forms.points import FormPoint, plan_points
 from kernbench.studies.collective_forms.rows import FormResults, FormRow
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
 from kernbench.theory.collective_forms import FORMS
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -19,7 +19,7 @@ from kernbench.studies.llama70b_layer.weights import (
     random_weights,
 )
 from kernbench.studies.sip_count import sip_count
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 
 
 @dataclass(frozen=True)

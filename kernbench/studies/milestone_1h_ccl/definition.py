@@ -10,7 +10,7 @@ from kernbench.studies.milestone_1h_ccl.points import CclPoint, joined, plan_poi
 from kernbench.studies.milestone_1h_ccl.rows import PARTS, CclResults, CclRow
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
 from kernbench.theory.topology_file import TopologyFile
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,7 +12,7 @@ from kernbench.theory.alpha_beta import RingQueue
 from kernbench.theory.kernel_costs import ITEM_BYTES
 from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.config import AlgorithmConfig, parse_ccl
-from runtime.core.plain_yaml import from_yaml, to_yaml
+from runtime.core.config.plain_yaml import from_yaml, to_yaml
 
 SMALLEST_BYTES, STEP = 256, 4
 ALGORITHMS = ("ring", "intercube")

@@ -1,8 +1,8 @@
 """The time of a pipelined ring all-reduce of one PE a rank, by the recurrence of its iterations.
 
-The iterations, and what they wait for, are those of `runtime.ccl.ring_pipeline`. All ranks do the
-same at the same times, so one rank is enough: what it sends, it receives from the rank behind it.
-With message i sent as the i-th one, and a ring of C messages,
+The iterations, and what they wait for, are those of `runtime.ccl.pipelines.ring_pipeline`. All
+ranks do the same at the same times, so one rank is enough: what it sends, it receives from the rank
+behind it. With message i sent as the i-th one, and a ring of C messages,
 
     start(i)   = max(command(i), start(i-1) + m/B, release(i-C) + credit)
     arrival(i) = start(i) + alpha + m/B
@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 
-from runtime.ccl.message_pipeline import MessageCut
+from runtime.ccl.pipelines.message_pipeline import MessageCut
 
 BytesTime = Callable[[int], Fraction | int]
 """The picoseconds that a number of bytes takes."""

@@ -42,7 +42,7 @@ from kernbench.theory.kernel_costs import ITEM_BYTES, KernelCosts
 from kernbench.theory.roofline import bytes_ps
 from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.algorithms.intercube import SHORT_SLOTS
-from runtime.ccl.message_pipeline import MessageCut, RingQueues
+from runtime.ccl.pipelines.message_pipeline import MessageCut, RingQueues
 
 
 class RingTimeParts(Struct, frozen=True, forbid_unknown_fields=True):

@@ -31,7 +31,7 @@ from kernbench.theory.gemm import (
 from kernbench.theory.roofline import bytes_ps, compute_bound_ps, cycles_ps, memory_bound_ps
 from kernbench.theory.topology_file import TopologyFile
 from runtime.core.simtime import exact
-from runtime.model.schema import Topology
+from runtime.model.schema.topology_schema import Topology
 from runtime.model.tiles import TilePlan, TileSize
 
 

@@ -22,7 +22,7 @@ from kernbench.studies.milestone_gqa_llama70b.headline_rows import (
 from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
 from kernbench.studies.number_list import rising_numbers
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 from runtime.core.errors import UsageError
 
 if TYPE_CHECKING:

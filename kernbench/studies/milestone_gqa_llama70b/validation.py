@@ -17,7 +17,7 @@ from kernbench.studies.milestone_gqa_llama70b.validation_rows import (
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
 from kernbench.studies.table import ns
 from kernbench.theory.topology_file import TopologyFile
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 from runtime.core.errors import UsageError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from kernbench.studies.moe_all_to_all.points import MoeFlags, MoePoint, plan_poi
 from kernbench.studies.moe_all_to_all.rows import MoeResults, MoeRow
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
 from kernbench.studies.table import ns
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -20,7 +20,7 @@ import torch
 from torch.utils import cpp_extension
 
 from kernbench.torch_backend.runtime.no_device import note
-from runtime.core.native_library import FLAGS, NAME, NATIVE, SOURCE, native_library
+from runtime.core.code.native_library import FLAGS, NAME, NATIVE, SOURCE, native_library
 
 
 class NoNativePartError(Exception):

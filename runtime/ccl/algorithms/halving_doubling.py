@@ -6,9 +6,10 @@ each keeps the half to which both have contributed. Recursive doubling is the al
 follows, with the dimensions in reverse order. The schedules are `halving_steps` and
 `doubling_steps` of `index_algebra`. Large halves go to near ranks.
 
-Blocks overlap (`runtime.ccl.overlap`): each is in another step, so the links of all dimensions work
-at once. A block is combined where it was loaded. What arrives in the last two steps, most of the
-bytes, is stored and sent on from the slots of its ring; what arrives before is copied to the block.
+Blocks overlap (`runtime.ccl.pipelines.overlap`): each is in another step, so the links of all
+dimensions work at once. A block is combined where it was loaded. What arrives in the last two
+steps, most of the bytes, is stored and sent on from the slots of its ring; what arrives before is
+copied to the block.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +19,7 @@ from runtime.ccl.exchange import blocks, chunk_bounds, received
 from runtime.ccl.group import Group
 from runtime.ccl.hypercube import FOLD, HypercubeRank
 from runtime.ccl.index_algebra import Chunks, doubling_steps, halved_chunk, halving_steps
-from runtime.ccl.overlap import FLIGHT, Block, flight, overlapped
+from runtime.ccl.pipelines.overlap import FLIGHT, Block, flight, overlapped
 from runtime.ccl.reduction import ReduceOp
 from runtime.core.dtypes import DType
 from runtime.language import tl

@@ -15,8 +15,8 @@ from runtime.ccl.algorithms.intercube import (
 )
 from runtime.ccl.exchange import Line, blocks, received, tree_depth, tree_directions
 from runtime.ccl.group import Group
+from runtime.ccl.pipelines.tree_pipeline import Contribution, TreeNeighbours, through_tree
 from runtime.ccl.reduction import ReduceOp
-from runtime.ccl.tree_pipeline import Contribution, TreeNeighbours, through_tree
 from runtime.language import tl
 from runtime.language.value import Pointer
 

@@ -19,9 +19,9 @@ from runtime.ccl.exchange import (
     ring_reduce_scatter,
 )
 from runtime.ccl.group import Group
-from runtime.ccl.message_pipeline import RingQueues
+from runtime.ccl.pipelines.message_pipeline import RingQueues
+from runtime.ccl.pipelines.tree_pipeline import Contribution, RootRing, TreeNeighbours, through_tree
 from runtime.ccl.reduction import ReduceOp
-from runtime.ccl.tree_pipeline import Contribution, RootRing, TreeNeighbours, through_tree
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
 

@@ -10,12 +10,12 @@ sends fewer bytes in total. The schedules are `ring_scatter_step` and `ring_gath
 from functools import partial
 from typing import NamedTuple
 
-from runtime.ccl.chain_pipeline import RankChain, pass_along
 from runtime.ccl.exchange import blocks, chunk_bounds
 from runtime.ccl.group import Group
-from runtime.ccl.message_pipeline import RingQueues
+from runtime.ccl.pipelines.chain_pipeline import RankChain, pass_along
+from runtime.ccl.pipelines.message_pipeline import RingQueues
+from runtime.ccl.pipelines.ring_pipeline import RingPass, pass_round
 from runtime.ccl.reduction import ReduceOp
-from runtime.ccl.ring_pipeline import RingPass, pass_round
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
 

@@ -21,9 +21,9 @@ from runtime.ccl.algorithms.mesh import ALONG_COLUMN, ALONG_ROW, grid_lines
 from runtime.ccl.algorithms.ring import queues_of, queues_of_launch
 from runtime.ccl.exchange import chunk_bounds
 from runtime.ccl.group import Group
-from runtime.ccl.message_pipeline import RingQueues
+from runtime.ccl.pipelines.message_pipeline import RingQueues
+from runtime.ccl.pipelines.ring_pipeline import RingPass, pass_round
 from runtime.ccl.reduction import ReduceOp
-from runtime.ccl.ring_pipeline import RingPass, pass_round
 from runtime.language import tl
 from runtime.language.value import Pointer
 

@@ -14,7 +14,7 @@ from runtime.core.dtypes import DType
 from runtime.core.errors import PageFaultError
 from runtime.core.program_grid import ALONE, DealtPrograms, GridPoint, program_text
 from runtime.language.caller import kernel_line
-from runtime.language.chain import ChainCall, VectorRegisters
+from runtime.language.chains.chain import ChainCall, VectorRegisters
 from runtime.language.context import PendingResult, PendingValue
 from runtime.language.evaluation import result_elements
 from runtime.language.gemm import Gemm, evaluate

@@ -14,19 +14,21 @@ unlimited: there is no back-pressure, and no route can deadlock.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from runtime.core.simtime import serialisation_ps
 from runtime.model.graph import ChipGraph, Link
 from runtime.model.routing import ChipRoutes
+from sip_node.chip.fabric.clocked.stalled import StalledPacket
+from sip_node.chip.fabric.clocked.worm import FlitCounters
 from sip_node.chip.fabric.hops import Hops
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.fabric.server import Server
-from sip_node.chip.fabric.stalled import StalledPacket
-from sip_node.chip.fabric.worm import FlitCounters
-from sip_node.chip.link_loads import LinkLoads
-from sip_node.chip.send_bounds import SendBounds
+from sip_node.chip.records.link_loads import LinkLoads
 from sip_node.pdes.engine import Engine
+
+if TYPE_CHECKING:
+    from sip_node.chip.bounds.send_bounds import SendBounds
 
 
 class EndpointLike(Protocol):
@@ -50,7 +52,7 @@ class Fabric(Hops):
         graph: ChipGraph,
         routes: ChipRoutes,
         sip: int,
-        send_bounds: SendBounds,
+        send_bounds: "SendBounds",
         links: Mapping[str, type[Server]],
     ) -> None:
         self._routes = routes

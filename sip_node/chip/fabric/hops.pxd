@@ -1,7 +1,7 @@
 """The traversal of routes in C: see hops.pyx."""
 
 from sip_node.chip.fabric.packet cimport Packet
-from sip_node.chip.approach cimport Approach, Lookout
+from sip_node.chip.fabric.approach cimport Approach, Lookout
 from sip_node.kernel.calendar cimport Actor, Calendar, Event
 from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.kernel.component cimport Endpoint

@@ -12,7 +12,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from runtime.core.compiled.memory_blocks cimport resized
 from sip_node.kernel.calendar cimport NORMAL
 from sip_node.chip.fabric.packet cimport train_of
-from sip_node.chip.fabric.packet_train cimport FIRST_STAGES, wait_behind
+from sip_node.chip.records.packet_train cimport FIRST_STAGES, wait_behind
 from sip_node.compiled.prefetch cimport prefetch
 from sip_node.pdes.sender cimport Sender
 

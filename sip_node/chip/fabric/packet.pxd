@@ -2,7 +2,7 @@
 
 cimport cython
 
-from sip_node.chip.fabric.packet_train cimport PacketTrain
+from sip_node.chip.records.packet_train cimport PacketTrain
 
 
 @cython.no_gc

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from runtime.core import dtypes
 from runtime.wire.packets import PacketKind
-from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
-from sip_node.chip.strided_block import BYTES, StridedBlock
+from sip_node.chip.mapping.strided_block import BYTES, StridedBlock
+from sip_node.chip.records.packet_train import PacketTrain, QueueTimes
 
 ELEMENTS = (BYTES, *(dtype.name for dtype in dtypes.ALL))
 """The element types that the metadata of a slot names; a transfer carries the index.
@@ -24,7 +24,7 @@ uint8 and bytes of no particular type have one name, and so the index 0.
 """
 
 if TYPE_CHECKING:
-    from sip_node.chip.approach import Approach
+    from sip_node.chip.fabric.approach import Approach
 
 
 class Kind(IntEnum):

@@ -1,7 +1,7 @@
 cimport cython
 
 from sip_node.kernel cimport exact
-from sip_node.chip.time_bins cimport TimeBins
+from sip_node.chip.records.time_bins cimport TimeBins
 
 
 cdef class FifoServer:

@@ -10,7 +10,7 @@ from functools import cache
 
 from runtime.core.simtime import PS_PER_NS
 from runtime.core.simtime import exact as decimal
-from sip_node.chip.time_bins import TimeBins
+from sip_node.chip.records.time_bins import TimeBins
 from sip_node.kernel import exact
 
 

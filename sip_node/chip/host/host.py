@@ -43,7 +43,7 @@ from sip_node.chip.host.commands import (
 from sip_node.chip.host.io_cpu import launch_bytes
 from sip_node.chip.host.request_record import check_request, record_command, record_of
 from sip_node.chip.host.streams import Command, Streams, resources_of
-from sip_node.chip.op_log import OpLog
+from sip_node.chip.records.op_log import OpLog
 
 
 class _SentRequest(Struct):

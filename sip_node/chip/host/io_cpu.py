@@ -28,7 +28,6 @@ from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import OpRecord
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
-from sip_node.chip.fabric.packet_train import PacketTrain
 from sip_node.chip.host.commands import (
     CommandDone,
     CommandHeader,
@@ -39,7 +38,8 @@ from sip_node.chip.host.commands import (
 )
 from sip_node.chip.host.cpu_port import CpuPort
 from sip_node.chip.kernel import LaunchBarrier, PeLaunch
-from sip_node.chip.stored_ranges import StoredRanges
+from sip_node.chip.mapping.stored_ranges import StoredRanges
+from sip_node.chip.records.packet_train import PacketTrain
 
 
 @dataclass(eq=False)

@@ -10,8 +10,8 @@ from runtime.core.run_tables import COMMANDS
 from runtime.core.trace import OpRecord
 from sip_node.chip.context import ChipContext
 from sip_node.chip.host.streams import Command
-from sip_node.chip.run_recorder import RunRecorder
-from sip_node.chip.strided_block import bytes_at
+from sip_node.chip.mapping.strided_block import bytes_at
+from sip_node.chip.records.run_recorder import RunRecorder
 
 _PACK = COMMANDS.packer.pack
 

@@ -1,4 +1,4 @@
-from sip_node.chip.fabric.packet_train cimport PacketTrain
+from sip_node.chip.records.packet_train cimport PacketTrain
 from sip_node.kernel.component cimport Component
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from sip_node.chip.fabric.packet_train import PacketTrain
-from sip_node.chip.strided_block import StridedBlock
+from sip_node.chip.mapping.strided_block import StridedBlock
+from sip_node.chip.records.packet_train import PacketTrain
 from sip_node.kernel.component import Component
 
 MessageKey = tuple[int, int, int]

@@ -27,11 +27,11 @@ from collections import deque
 from collections.abc import Sequence
 
 from runtime.core.simtime import NEVER_PS, ps_from_ns
-from runtime.model.hbm_schema import HbmBanks
+from runtime.model.schema.hbm_schema import HbmBanks
 from runtime.model.topology import Topology
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.memory.access import Access
-from sip_node.chip.time_bins import TimeBins
+from sip_node.chip.records.time_bins import TimeBins
 
 RowPart = tuple[int, int]
 """A row, numbered through all banks of a channel, and bytes of it."""

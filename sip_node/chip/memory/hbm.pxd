@@ -4,7 +4,7 @@ from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.chip.memory.access cimport Access
 from sip_node.chip.memory.memory_channels cimport AccessChannels, Shares
 from sip_node.kernel cimport exact
-from sip_node.kernel.int_array cimport IntArray
+from sip_node.kernel.containers.int_array cimport IntArray
 
 
 cdef int _MANY_SHARES

@@ -13,11 +13,11 @@ from functools import cache
 from runtime.core.simtime import ps_from_ns
 from runtime.model.topology import Topology
 from sip_node.chip.fabric.server import FifoServer, Server
+from sip_node.chip.mapping.strided_block import StridedBlock
 from sip_node.chip.memory.access import Access
 from sip_node.chip.memory.memory_channels import AccessChannels, Shares
-from sip_node.chip.strided_block import StridedBlock
 from sip_node.kernel import exact
-from sip_node.kernel.int_array import IntArray
+from sip_node.kernel.containers.int_array import IntArray
 
 _MANY_SHARES = 4096
 """Shares that a striping keeps, since accesses repeat themselves."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sip_node.chip.strided_block import StridedBlock
+from sip_node.chip.mapping.strided_block import StridedBlock
 
 PAGE_BYTES = 1 << 16
 

@@ -1,5 +1,5 @@
 from sip_node.chip.memory.access cimport Access
-from sip_node.kernel.int_array cimport IntArray
+from sip_node.kernel.containers.int_array cimport IntArray
 
 
 cdef class Shares:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from sip_node.chip.memory.access import Access
-from sip_node.kernel.int_array import IntArray
+from sip_node.kernel.containers.int_array import IntArray
 
 
 class MemoryChannel(Protocol):

@@ -2,7 +2,7 @@ cimport cython
 
 from sip_node.chip.fabric cimport packet as packets
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
-from sip_node.chip.fabric.packet_train cimport PacketTrain
+from sip_node.chip.records.packet_train cimport PacketTrain
 from sip_node.chip.memory.access cimport Access, AccessService
 from sip_node.kernel.component cimport Component
 from sip_node.kernel.outlet cimport Outlet

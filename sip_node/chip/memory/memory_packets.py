@@ -16,9 +16,9 @@ from typing import Any
 
 import sip_node.chip.fabric.packet as packets
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet, PacketSender
-from sip_node.chip.fabric.packet_train import PacketTrain
+from sip_node.chip.mapping.strided_block import StridedBlock
 from sip_node.chip.memory.access import Access, AccessService, MessageKey, Service, service_of
-from sip_node.chip.strided_block import StridedBlock
+from sip_node.chip.records.packet_train import PacketTrain
 from sip_node.kernel.component import Component
 from sip_node.kernel.outlet import Outlet
 from sip_node.pdes.engine import Engine

@@ -2,12 +2,12 @@ cimport cython
 
 from sip_node.chip.fabric cimport packet as packets
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
-from sip_node.chip.fabric.packet_train cimport PacketTrain
+from sip_node.chip.records.packet_train cimport PacketTrain
 from sip_node.chip.fabric.server cimport FifoServer
 from sip_node.chip.memory.access cimport Access, AccessService
 from sip_node.chip.memory.memory_packets cimport TransferStore
 from sip_node.kernel.calendar cimport Calendar
-from sip_node.kernel.int_array cimport IntArray
+from sip_node.kernel.containers.int_array cimport IntArray
 from sip_node.kernel.outlet cimport Outlet
 
 cdef int _NEXT

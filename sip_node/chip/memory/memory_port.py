@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import sip_node.chip.fabric.packet as packets
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
-from sip_node.chip.fabric.packet_train import PacketTrain
 from sip_node.chip.fabric.server import FifoServer
 from sip_node.chip.memory.access import Access, AccessService, MessageKey, Service
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory.memory_packets import MemoryPackets, TransferStore
-from sip_node.kernel.int_array import IntArray
+from sip_node.chip.records.packet_train import PacketTrain
+from sip_node.kernel.containers.int_array import IntArray
 from sip_node.kernel.outlet import Outlet
 from sip_node.pdes.engine import Engine
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from runtime.core.simtime import ps_from_ns
 from runtime.model.topology import Topology
 from sip_node.chip.context import ChipContext
-from sip_node.chip.fabric.credited_fabric import CreditedFabric
+from sip_node.chip.fabric.clocked.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.memory.access import Access

@@ -1,10 +1,10 @@
 cimport cython
 
-from sip_node.chip.fabric.packet_train cimport PacketTrain
+from sip_node.chip.records.packet_train cimport PacketTrain
 from sip_node.chip.memory.access cimport Access, AccessService
 from sip_node.chip.memory.memory_channels cimport AccessChannels, Shares
 from sip_node.kernel cimport exact
-from sip_node.kernel.int_array cimport IntArray
+from sip_node.kernel.containers.int_array cimport IntArray
 
 
 cdef int _MANY_MESSAGES, _DISPATCH

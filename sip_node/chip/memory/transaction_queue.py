@@ -20,7 +20,7 @@ from typing import Any
 from sip_node.chip.memory.access import Access, AccessService, MessageKey
 from sip_node.chip.memory.memory_channels import MemoryChannels, Shares, channels_of
 from sip_node.kernel import exact
-from sip_node.kernel.int_array import IntArray
+from sip_node.kernel.containers.int_array import IntArray
 from sip_node.pdes.engine import Engine
 
 _MANY_MESSAGES = 256

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.model.topology import Topology
-from sip_node.chip.fabric.credited_fabric import CreditedFabric
+from sip_node.chip.fabric.clocked.credited_fabric import CreditedFabric
 from sip_node.chip.fabric.fabric import Fabric
 from sip_node.chip.fast_forward import FastForward
-from sip_node.chip.op_log import OpLog
 from sip_node.chip.pe.tcm import PeTcm
+from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
 
 

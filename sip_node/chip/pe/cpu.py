@@ -25,11 +25,11 @@ from sip_node.chip.kernel import (
     ProgramRaised,
     RunningKernel,
 )
+from sip_node.chip.mapping.strided_block import bytes_at
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.pe.ipcq import PeIpcq
 from sip_node.chip.pe.mmu import PeMmu
-from sip_node.chip.strided_block import bytes_at
 from sip_node.kernel.component import Component
 
 RECORDED_AS: dict[HardwareThread, str] = {

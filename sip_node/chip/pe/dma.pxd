@@ -5,8 +5,8 @@ from sip_node.kernel cimport checksums
 from sip_node.kernel cimport records
 from sip_node.chip.fabric.egress_stream cimport EgressStream
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
-from sip_node.chip.fabric.packet_train cimport PacketTrain, QueueTimes
-from sip_node.chip.op_log cimport OpLog
+from sip_node.chip.records.packet_train cimport PacketTrain, QueueTimes
+from sip_node.chip.records.op_log cimport OpLog
 from sip_node.chip.pe.read_window cimport DataLanding, ReadWindow
 from sip_node.kernel.component cimport Component
 

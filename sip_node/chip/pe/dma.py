@@ -26,10 +26,10 @@ from runtime.core.trace import Operand
 from sip_node.chip.completion import Completion
 from sip_node.chip.fabric.egress_stream import EgressStream
 from sip_node.chip.fabric.packet import ELEMENTS, FabricTransfer, Kind, Packet
-from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
+from sip_node.chip.mapping.strided_block import StridedBlock, layout_of
 from sip_node.chip.pe.read_window import DataLanding, IndexedRead, ReadWindow
 from sip_node.chip.pe.tcm import direct_memory
-from sip_node.chip.strided_block import StridedBlock, layout_of
+from sip_node.chip.records.packet_train import PacketTrain, QueueTimes
 from sip_node.kernel import checksums, records
 from sip_node.kernel.component import Component
 

@@ -1,7 +1,7 @@
 cimport cython
 
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
-from sip_node.chip.op_log cimport OpLog
+from sip_node.chip.records.op_log cimport OpLog
 from sip_node.chip.pe cimport queue_table as queue_states
 from sip_node.chip.pe.queue_table cimport QueueState
 from sip_node.kernel cimport records

@@ -7,17 +7,17 @@ from runtime.wire.reports import BlockedPe
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.fabric.packet_switch import PacketSwitch
+from sip_node.chip.pe.compute.fetch_store import PeFetchStore
+from sip_node.chip.pe.compute.gemm import PeGemm
+from sip_node.chip.pe.compute.math import PeMath
+from sip_node.chip.pe.compute.scheduler import PeScheduler
+from sip_node.chip.pe.compute.tile_buffers import RegisterFile, TileBuffers
 from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.cpu import PeCpu
 from sip_node.chip.pe.dma import PeDma
-from sip_node.chip.pe.fetch_store import PeFetchStore
-from sip_node.chip.pe.gemm import PeGemm
 from sip_node.chip.pe.ipcq import PeIpcq
-from sip_node.chip.pe.math import PeMath
 from sip_node.chip.pe.mmu import PeMmu
-from sip_node.chip.pe.scheduler import PeScheduler
 from sip_node.chip.pe.tcm import PeTcm
-from sip_node.chip.pe.tile_buffers import RegisterFile, TileBuffers
 
 
 class Pe:

@@ -24,8 +24,8 @@ from runtime.wire.reports import QueuePointers, RingAddress, SlotTransfer
 from sip_node.chip.completion import AnyCompletion
 from sip_node.chip.fabric import packet as packets
 from sip_node.chip.fabric.packet import Kind
+from sip_node.chip.mapping.strided_block import nbytes_of
 from sip_node.chip.pe.context import PeContext
-from sip_node.chip.strided_block import nbytes_of
 from sip_node.kernel.outlet import Outlet
 
 _CREDIT, _READY = Kind.IPCQ_CREDIT, Kind.IPCQ_READY

@@ -24,8 +24,8 @@ from typing import Any
 
 import sip_node.chip.fabric.packet as packets
 from sip_node.chip.fabric.packet import FabricTransfer, Packet, PacketSender
-from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
 from sip_node.chip.fabric.server import FifoServer, Server
+from sip_node.chip.records.packet_train import PacketTrain, QueueTimes
 from sip_node.kernel import exact
 from sip_node.kernel.calendar import Calendar
 from sip_node.kernel.component import Component

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.trace import Operand
 from sip_node.chip.fabric.server import Server
+from sip_node.chip.mapping.strided_block import StridedBlock, is_packed, item_bytes, nbytes_of
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory.memory_port import MemoryPort, PortTurns
-from sip_node.chip.strided_block import StridedBlock, is_packed, item_bytes, nbytes_of
 
 if TYPE_CHECKING:
     from sip_node.chip.context import ChipContext

@@ -6,8 +6,8 @@ from threading import Lock
 
 import pytest
 
-from coordinator.failure import Interrupted, LpDied, LpProcess, RankFailed
 from coordinator.spawned import raise_as_torch_does
+from coordinator.watch.failure import Interrupted, LpDied, LpProcess, RankFailed
 from runtime.core.errors import ConfigError, UsageError
 from runtime.torch.multiprocessing import ProcessExitedException, ProcessRaisedException, spawn
 from runtime.wire.control import Failed

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.aggregate import summarise
-from coordinator.collected import Collected
-from coordinator.op_logs import OpLogs
 from coordinator.plan import ProgramSpec
 from coordinator.report import tables
+from coordinator.report.aggregate import summarise
 from coordinator.report.background import Writing
 from coordinator.report.files import prepare_directory, write_logs
 from coordinator.report.progress import MOST_SHARES, Pace, PlainProgress, progress
@@ -21,6 +19,8 @@ from coordinator.report.run_directory import RunFiles
 from coordinator.report.tables import heading, nccl_table, pass_line, run_statistics
 from coordinator.session import RunResult
 from coordinator.verify.verdict import MemoryStatistics, Verdict
+from coordinator.watch.collected import Collected
+from coordinator.watch.op_logs import OpLogs
 from runtime.core.bench_registry import BenchOutcome, PerfRow
 from runtime.core.errors import UsageError
 from runtime.core.trace import Operand, OpRecord

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.op_logs import OpLogs
 from coordinator.report.log_text import LogText
+from coordinator.watch.op_logs import OpLogs
 from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.trace import Operand, OpRecord
 from runtime.wire.codec import encode_records

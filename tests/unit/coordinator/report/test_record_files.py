@@ -5,10 +5,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from coordinator.record_store import RecordStore
 from coordinator.report.background import Writing
 from coordinator.report.record_files import remove_records, write_records
 from coordinator.report.record_rows import RecordRows
+from coordinator.watch.record_store import RecordStore
 from runtime.core.errors import ProtocolError
 from runtime.core.output import OutputError
 from runtime.core.run_tables import LINKS, OPS, PROGRAMS, TABLES

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.aggregate import summarise
-from coordinator.collected import Collected
-from coordinator.op_logs import OpLogs
 from coordinator.report import record_files, run_directory
+from coordinator.report.aggregate import summarise
 from coordinator.report.background import GivenUpError, Writing
 from coordinator.report.files import prepare_directory, write_logs
 from coordinator.report.record_files import write_records
@@ -18,6 +16,8 @@ from coordinator.report.record_rows import RecordRows
 from coordinator.report.run_directory import RunFiles
 from coordinator.report.run_lock import RunLock
 from coordinator.session import RunResult
+from coordinator.watch.collected import Collected
+from coordinator.watch.op_logs import OpLogs
 from runtime.core.errors import ProtocolError, UsageError
 from runtime.core.output import OutputError
 from runtime.core.run_tables import PROGRAMS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from coordinator.aggregate import merge_outcomes
+from coordinator.report.aggregate import merge_outcomes
 from coordinator.report.tables import bench_table
 from runtime.core.bench_registry import BenchOutcome, Column, Table, TableRow
 from runtime.core.errors import ProtocolError

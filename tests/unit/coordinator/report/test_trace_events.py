@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from coordinator.op_logs import OpLogs
 from coordinator.report.log_text import LogText
 from coordinator.report.trace_events import TAIL, TraceThreads, nested
+from coordinator.watch.op_logs import OpLogs
 from runtime.core.program_ranges import ProgramRange
 from runtime.core.trace import Operand, OpRecord
 

@@ -7,7 +7,7 @@ import pytest
 from kernbench.cli.keys import matching
 from kernbench.cli.main import main
 from runtime.model.keys import hardware_keys
-from runtime.model.meanings import KeyGroup
+from runtime.model.schema.meanings import KeyGroup
 
 
 def test_the_table_has_a_line_for_every_key(capsys: pytest.CaptureFixture[str]):

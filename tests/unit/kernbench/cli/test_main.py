@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from kernbench.cli.main import main
-from kernbench.cli.options import DEFAULT_BENCH
+from kernbench.command.options import DEFAULT_BENCH
 from runtime.core.compiled.choice import CORE
 
 

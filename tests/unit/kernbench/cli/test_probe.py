@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from kernbench.cli.main import call
-from kernbench.probe.files import FIELDS
+from kernbench.measure.transfers.files import FIELDS
 from runtime.core.errors import ConfigError, UsageError
 from runtime.model.topology import parse_topology
 from tests.support.topologies import variant_text

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kernbench.cli.rerun import arguments, repetition
-from kernbench.run_records import RecordedRun, open_run
+from kernbench.explain.records import RecordedRun, open_run
 from runtime.core.errors import UsageError
 from tests.support.run_tables import tables, write_run
 

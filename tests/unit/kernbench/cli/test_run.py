@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from kernbench.cli.entries import find_entry
 from kernbench.cli.main import call
-from kernbench.cli.options import CliContext, SimulationOptions
-from kernbench.cli.run import RunRequest, StudyRequest
-from kernbench.perf.arguments import PerfRequest
+from kernbench.cli.run import StudyRequest
+from kernbench.command.entries import find_entry
+from kernbench.command.options import CliContext, SimulationOptions
+from kernbench.command.run_request import RunRequest
+from kernbench.measure.collectives.arguments import PerfRequest
 from runtime.core.bench_registry import Bench, Flag, Study, StudyOptions
 from runtime.core.errors import UsageError
 

@@ -6,7 +6,7 @@ import pytest
 
 from kernbench.benches import load_bench, load_entries
 from kernbench.cli.main import call, main
-from kernbench.cli.options import CliContext
+from kernbench.command.options import CliContext
 from kernbench.points.driver import PointOptions
 from kernbench.points.task import Limits
 from kernbench.sweep.request import FigureRequest, SweepRequest

@@ -7,7 +7,7 @@ import pytest
 
 from kernbench.points import code
 from kernbench.points.code import code_of_this_process, difference
-from runtime.core.imported_code import CodeFile
+from runtime.core.code.imported_code import CodeFile
 
 
 def test_this_process_has_its_own_code():

@@ -3,7 +3,7 @@
 import pytest
 
 from kernbench.sweep.keys import ConfigFile, ConfigTexts, find_key
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 from runtime.core.errors import UsageError
 
 TEXTS = ConfigTexts(

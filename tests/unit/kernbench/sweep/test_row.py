@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from coordinator.aggregate import run_digest
-from coordinator.collected import Collected
+from coordinator.report.aggregate import run_digest
 from coordinator.session import RunResult
+from coordinator.watch.collected import Collected
 from kernbench.sweep.row import SweepRow, row_of
 from runtime.core.bench_registry import BenchOutcome, Column, PerfRow, Table, TableRow
 from runtime.wire.control import Done

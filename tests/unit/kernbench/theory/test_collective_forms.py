@@ -6,7 +6,7 @@ import pytest
 from kernbench.theory.collective_forms import FORMS, CollectiveTimes
 from kernbench.theory.sip_grid import SipGrid
 from kernbench.theory.topology_file import TopologyFile
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 
 MIB = 1 << 20
 

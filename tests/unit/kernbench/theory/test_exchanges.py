@@ -4,7 +4,7 @@ import pytest
 
 from kernbench.theory.exchanges import ExchangeBound, PartSizes, shares_of
 from kernbench.theory.topology_file import TopologyFile
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 
 FILE = TopologyFile.of(read_text(default_file("topology.yaml"))).on_a_ring(4)
 

@@ -6,7 +6,7 @@ from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.drawn import BANDWIDTHS, OVERHEADS, drawn
 from runtime.core.rng import Random
 from runtime.model.keys import keys_of_group
-from runtime.model.meanings import KeyGroup
+from runtime.model.schema.meanings import KeyGroup
 from tests.support.topologies import default_text
 
 FILE = TopologyFile.of(default_text())

@@ -6,9 +6,9 @@ import pytest
 
 from kernbench.theory.topology_file import TopologyFile
 from kernbench.validate.vector_chains import chains, chains_in_flight
-from runtime.language.chain import Chain
-from sip_node.chip.pe.vector_chains import VectorChains
-from sip_node.chip.pe.vector_times import ChainStream, EngineCycles
+from runtime.language.chains.chain import Chain
+from sip_node.chip.pe.compute.vector_chains import VectorChains
+from sip_node.chip.pe.compute.vector_times import ChainStream, EngineCycles
 from tests.support.topologies import default_text
 
 FILE = TopologyFile.of(default_text())

@@ -6,7 +6,7 @@ from runtime.ccl.algorithms import intercube
 from runtime.ccl.config import AlgorithmConfig, CclConfig, load_ccl, parse_ccl
 from runtime.ccl.group import Group
 from runtime.ccl.plan import InstallPlan, plan_of_one_sip
-from runtime.core.config_file import default_file
+from runtime.core.config.config_file import default_file
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import ConfigError
 from runtime.core.requests import QueuePair

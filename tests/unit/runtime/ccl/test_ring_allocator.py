@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from runtime.ccl.config import CclConfig, parse_ccl
 from runtime.ccl.ring_allocator import InstallPlans, RingAllocator
-from runtime.core.config_file import default_file
+from runtime.core.config.config_file import default_file
 from runtime.core.errors import ConfigError
 from runtime.core.requests import QueuePair
 from tests.support.topologies import variant

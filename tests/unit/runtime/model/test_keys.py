@@ -5,10 +5,9 @@ from typing import Annotated, Literal
 import msgspec
 import pytest
 
-from runtime.core.config_file import from_values
+from runtime.core.config.config_file import from_values
+from runtime.core.config.section import Section
 from runtime.core.errors import ConfigError
-from runtime.core.section import Section
-from runtime.model.draws import Among, Fixed, Scaled, among
 from runtime.model.keys import (
     HardwareKey,
     hardware_keys,
@@ -16,9 +15,10 @@ from runtime.model.keys import (
     shipped_values,
     value_text,
 )
-from runtime.model.meanings import ActsOn, KeyGroup
-from runtime.model.quantities import Count, Gbs, Mm, Ns, Overhead
-from runtime.model.schema import VERSION, Topology
+from runtime.model.schema.draws import Among, Fixed, Scaled, among
+from runtime.model.schema.meanings import ActsOn, KeyGroup
+from runtime.model.schema.quantities import Count, Gbs, Mm, Ns, Overhead
+from runtime.model.schema.topology_schema import VERSION, Topology
 from tests.support.random_topologies import default_content
 
 KEYS = {key.path: key for key in hardware_keys()}

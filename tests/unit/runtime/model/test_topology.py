@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from runtime.core.errors import ConfigError
-from runtime.model.schema import VERSION
+from runtime.model.schema.topology_schema import VERSION
 from runtime.model.topology import load_topology, parse_topology
 from tests.support.random_topologies import as_text, default_content
 from tests.support.topologies import SOURCE, default_text, variant, variant_text

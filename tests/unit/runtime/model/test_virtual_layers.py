@@ -6,7 +6,7 @@ import pytest
 
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
-from runtime.model.schema import Topology
+from runtime.model.schema.topology_schema import Topology
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.virtual_layers import VirtualLayers
 from tests.support.channel_dependencies import cycle_of_channels, no_layers

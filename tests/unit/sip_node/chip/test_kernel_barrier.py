@@ -3,7 +3,7 @@
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.trace import Operand
 from sip_node.chip.kernel import LaunchBarrier
-from sip_node.chip.stored_ranges import StoredRanges
+from sip_node.chip.mapping.stored_ranges import StoredRanges
 
 
 def test_a_cube_and_a_launch_are_complete_each_time_that_all_have_arrived() -> None:

@@ -6,7 +6,7 @@ from kernbench.simulation import simulate
 from runtime.core.coordinates import PeCoordinates
 from runtime.model.topology import parse_topology
 from sip_node.chip.chip import Chip, chip_spec
-from sip_node.chip.op_log import OpLog
+from sip_node.chip.records.op_log import OpLog
 from sip_node.chip.registry import is_late
 from sip_node.pdes.engine import Engine
 from tests.support.topologies import variant_text

@@ -8,7 +8,7 @@ import pytest
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.run_tables import PROGRAMS, STEPS, Cause
 from runtime.core.trace import OpRecord
-from sip_node.chip.op_log import OpLog
+from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
 from sip_node.programs.program_steps import Issued, ProgramOrigin, ProgramSteps
 from tests.support.recorded import Recorded

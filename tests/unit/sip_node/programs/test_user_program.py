@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from runtime.core.imported_code import SCRIPT
+from runtime.core.code.imported_code import SCRIPT
 from runtime.wire.control import Job
 from runtime.wire.environment import RankPlace
 from sip_node.programs.user_program import ProgramExited, Programs

@@ -17,7 +17,7 @@ from kernbench.studies.ccl_algorithms.selection import (
 from kernbench.studies.ccl_algorithms.study import MAX_BYTES
 from runtime.ccl.config import load_ccl, parse_ccl
 from runtime.ccl.selection import CallShape, Choice, matching_row
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 from tests.support.algorithm_rows import SIZES, Time, rows, steps
 from tests.support.runs import ROOT
 

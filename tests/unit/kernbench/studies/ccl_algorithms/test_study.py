@@ -27,7 +27,7 @@ from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
 from kernbench.studies.ccl_algorithms.table import findings, print_table
 from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.config import load_ccl
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 from runtime.core.errors import UsageError
 from runtime.core.trace import OpRecord
 from tests.support.algorithm_rows import results, rows, steps

@@ -7,7 +7,7 @@ from kernbench.studies.collective_forms.definition import FormStudy, large_ratio
 from kernbench.studies.collective_forms.measurement import measure
 from kernbench.studies.collective_forms.points import FormPoint, plan_points
 from kernbench.theory.collective_forms import FORMS
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 from runtime.core.errors import UsageError
 from tests.support.form_rows import results, row
 from tests.support.topologies import variant_text

@@ -13,8 +13,8 @@ from kernbench.studies.milestone_1h_ccl.ring_recurrence import (
     RingMessages,
     all_reduce_ps,
 )
-from runtime.ccl.message_pipeline import MessageCut
-from runtime.core.config_file import default_file, read_text
+from runtime.ccl.pipelines.message_pipeline import MessageCut
+from runtime.core.config.config_file import default_file, read_text
 
 ALPHA_PS, BYTE_PS, NBYTES = 100_000, 10, 8192
 MESSAGE_PS = NBYTES * BYTE_PS

@@ -15,7 +15,7 @@ from kernbench.theory.alpha_beta import AlphaBeta, RingQueue
 from kernbench.theory.kernel_costs import KernelCosts
 from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.config import parse_ccl
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 from runtime.core.errors import UsageError
 
 FILE = TopologyFile.of(read_text(default_file("topology.yaml")))

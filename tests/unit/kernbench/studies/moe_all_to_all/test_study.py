@@ -17,7 +17,7 @@ from kernbench.studies.moe_all_to_all.measurement import (
     wrong_elements,
 )
 from kernbench.studies.moe_all_to_all.points import MoeFlags, MoePoint, plan_points
-from runtime.core.config_file import default_file, read_text
+from runtime.core.config.config_file import default_file, read_text
 from runtime.core.errors import UsageError
 from tests.support.moe_rows import results, row
 from tests.support.topologies import variant_text

@@ -7,7 +7,7 @@ import pytest
 from runtime.core.errors import AllocationError
 from runtime.model.addresses import AddressMap
 from runtime.model.placement import ShardSpec
-from runtime.model.schema import GIB
+from runtime.model.schema.topology_schema import GIB
 from runtime.torch.tensors.storage import Storage
 from runtime.torch.tensors.tensor_memory import Allocation, TensorMemory
 from tests.support.own_garbage import only_own_garbage

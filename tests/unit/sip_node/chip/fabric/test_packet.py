@@ -4,8 +4,8 @@ from copy import copy
 
 from runtime.wire.packets import PacketKind
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet, new_packet, new_transfer
-from sip_node.chip.fabric.packet_train import PacketTrain, QueueTimes
-from sip_node.chip.strided_block import StridedBlock
+from sip_node.chip.mapping.strided_block import StridedBlock
+from sip_node.chip.records.packet_train import PacketTrain, QueueTimes
 from tests.support.packets import declared, fields_of
 
 

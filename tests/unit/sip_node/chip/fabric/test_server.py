@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.simtime import NEVER_PS
 from sip_node.chip.fabric.server import Server
-from sip_node.chip.time_bins import TimeBins
+from sip_node.chip.records.time_bins import TimeBins
 from tests.support.extreme_times import EXTREME_PS
 from tests.support.interpreted import interpreted
 
 Interpreted = interpreted("sip_node.chip.fabric.server").Server
-InterpretedBins = interpreted("sip_node.chip.time_bins").TimeBins
+InterpretedBins = interpreted("sip_node.chip.records.time_bins").TimeBins
 both = pytest.mark.skipif(not IS_COMPILED, reason="the compiled core does not run")
 
 messages = st.lists(

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.model.topology import Topology
+from sip_node.chip.mapping.strided_block import StridedBlock
 from sip_node.chip.memory.access import Access
 from sip_node.chip.memory.banks import BankedChannel, BankedChannels
-from sip_node.chip.strided_block import StridedBlock
 from tests.support.topologies import variant
 
 READS, WRITES = False, True

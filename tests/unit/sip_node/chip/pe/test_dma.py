@@ -13,7 +13,7 @@ from runtime.core.trace import Operand
 from runtime.model.topology import parse_topology
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.fabric.packet import Packet
-from sip_node.chip.op_log import OpLog
+from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
 from tests.support.links import join
 from tests.support.lone_pe import LonePe

@@ -1,0 +1,168 @@
+"""The critical path of a run: the chain of dependencies that ends last, as pieces of time.
+
+The walk begins where the last rank program ends, or with the answer of a command that no program
+waited for if that comes later, and goes back in time. A program waits in steps;
+a step is ended by an operation or a command; an operation was requested by a step, when it had its
+operands, its slot or its credit, and began when its engine was free; a command was sent by the rank
+program, or began when another one ended. Each of these is a piece of the path, and where one piece
+begins, the piece before it ends: the pieces tile the run. Of several operations that end at the
+same picosecond each one is binding, and the walk takes the last of the op log.
+
+    step of a kernel  -> the operation that released it -> ... -> the step that requested it
+    send              -> (credit) the receive that freed the slot, on the PE of its receiver
+    recv              -> (slot) the arrival -> the send that filled it, on the PE of its sender
+    barrier           -> the PE of the launch that came last
+    begin of a kernel -> its command -> (stream) the command before, or the rank program
+    step of a rank    -> the command answered last -> the kernel of it that ended last
+
+Where no record explains what a program waited for, the piece is `unexplained`.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from kernbench.explain.records import RunRecords
+from kernbench.explain.why.cursor import (
+    AtCommand,
+    AtOp,
+    AtProgram,
+    BeforeOp,
+    Cursor,
+    RunIndex,
+    WalkContext,
+)
+from kernbench.explain.why.path_commands import before_command, end_of_command
+from kernbench.explain.why.path_operations import at_operation, before_operation
+from kernbench.explain.why.path_programs import before_program
+from kernbench.explain.why.piece import PathPiece, PieceKind
+from runtime.core.errors import InvariantError
+from runtime.core.run_tables import COMMANDS, NONE, PROGRAMS, RANK_PROGRAM
+
+
+class CriticalPath(Struct, frozen=True):
+    """The pieces of the path in ascending order; they tile the time from 0 to `total_ps`."""
+
+    total_ps: int
+    pieces: Sequence[PathPiece]
+
+    @property
+    def unexplained_ps(self) -> int:
+        """The time of the path that no record explains."""
+        return sum(each.length_ps for each in self.pieces if each.kind is PieceKind.UNEXPLAINED)
+
+
+def critical_path(
+    records: RunRecords, index: RunIndex | None = None, *, through_engines: bool = True
+) -> CriticalPath:
+    """The critical path over all SIPs.
+
+    An operation that waited for its engine leads to the one which had it; without
+    `through_engines`, the wait is a piece and the request precedes it. `index` is that of the
+    records, for several walks.
+    """
+    total_ps = records.total_ps
+    walk = WalkContext(index or RunIndex.of(records), through_engines)
+    _walk(walk, _end(walk, records))
+    pieces = tuple(reversed(walk.pieces))
+    reached_ps = 0
+    for piece in pieces:
+        if piece.begin_ps != reached_ps:
+            raise InvariantError(
+                "critical path",
+                f"a piece ends at {reached_ps} ps and the next begins at {piece.begin_ps} ps",
+            )
+        reached_ps = piece.end_ps
+    if reached_ps != total_ps:
+        raise InvariantError("critical path", f"it ends at {reached_ps} of {total_ps} ps")
+    return CriticalPath(total_ps, pieces)
+
+
+def _end(walk: WalkContext, records: RunRecords) -> AtProgram | AtCommand:
+    """The end of the last rank program, or what a command executed that was answered later."""
+    sip, end_ps = last_rank(records)
+    answered_sip, row, answered_ps = _last_answered(records)
+    is_answer = answered_ps > end_ps
+    if is_answer:
+        sip, end_ps = answered_sip, answered_ps
+    # Credits, which nothing waits for.
+    walk.add(
+        end_ps,
+        records.total_ps,
+        PieceKind.COMMUNICATION,
+        "fabric",
+        "messages in flight",
+        sip=sip,
+    )
+    if is_answer:
+        return end_of_command(walk, sip, row, end_ps)
+    return AtProgram(sip, RANK_PROGRAM, end_ps)
+
+
+def _walk(walk: WalkContext, begin: AtProgram | AtCommand) -> None:
+    """Go back from `begin` until time 0."""
+    at: Cursor | None = begin
+    reached_ps = begin.time_ps
+    passed = set[Cursor]()
+    while at is not None and reached_ps > 0:
+        sip = at.op.sip if isinstance(at, AtOp | BeforeOp) else at.sip
+        if at in passed or at.time_ps > reached_ps:
+            # Records that lead back to themselves, or to later times, explain nothing.
+            at = walk.unexplained(sip, reached_ps)
+        else:
+            walk.add(at.time_ps, reached_ps, PieceKind.UNEXPLAINED, "unexplained", "gap", sip=sip)
+            passed.add(at)
+            at = _before(walk, at)
+        if walk.pieces:
+            reached_ps = walk.pieces[-1].begin_ps
+    walk.add(0, reached_ps, PieceKind.UNEXPLAINED, "unexplained", "no record", sip=begin.sip)
+
+
+def _before(walk: WalkContext, at: Cursor) -> Cursor | None:
+    """What precedes a place, after the pieces between; searched once for all walks of an index."""
+    # Only what precedes the queue of an operation depends on the walk.
+    key = at, isinstance(at, BeforeOp) and walk.through_engines
+    known = walk.index.before.get(key)
+    if known is None:
+        first = len(walk.pieces)
+        before = _searched(walk, at)
+        walk.index.before[key] = before, tuple(walk.pieces[first:])
+        return before
+    before, pieces = known
+    walk.pieces.extend(pieces)
+    return before
+
+
+def _searched(walk: WalkContext, at: Cursor) -> Cursor | None:
+    match at:
+        case AtProgram():
+            return before_program(walk, at)
+        case AtOp():
+            return at_operation(walk, at)
+        case BeforeOp():
+            return before_operation(walk, at)
+        case AtCommand():
+            return before_command(walk, at)
+
+
+def last_rank(records: RunRecords) -> tuple[int, int]:
+    """The SIP whose rank program ends last, the lowest of several, and that time."""
+    found = (0, 0)
+    for sip, programs in records.tables(PROGRAMS).items():
+        ends = programs["end_ps"][programs["program"] == RANK_PROGRAM]
+        end_ps = int(ends.max(initial=0))
+        if end_ps > found[1]:
+            found = sip, end_ps
+    return found
+
+
+def _last_answered(records: RunRecords) -> tuple[int, int, int]:
+    """The SIP, the row and the end of the command answered last, the lowest SIP of several."""
+    found = (0, NONE, 0)
+    for sip, commands in records.tables(COMMANDS).items():
+        if len(commands):
+            row = int(commands["end_ps"].argmax())
+            end_ps = commands["end_ps"].item(row)
+            if end_ps > found[2]:
+                found = sip, row, end_ps
+    return found

@@ -1,0 +1,220 @@
+"""What a piece of the path did, as a closed form needs it: independent of times and of the machine.
+
+A piece has the work of its operation (bytes from one place to another, elements of a function, a
+step of a product), of its command, or of the queue in which it waited. Equal work is computed once.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from kernbench.explain.records import RecordedRun
+from kernbench.explain.why.parts import HOST_KINDS
+from kernbench.explain.why.piece import PathPiece, PieceKind
+from kernbench.theory.routes import RouteEnd
+from runtime.core.run_tables import COMMANDS, NONE, OPS, PROGRAMS, Cause
+from runtime.model.addresses import AddressMap, PhysAddr
+
+TransferKind = Literal["read", "write", "slot", "credit", "command"]
+
+
+@dataclass(frozen=True, slots=True)
+class TransferWork:
+    """Bytes from `source` to `target`: of a read behind a request, of a write before an answer; a
+    slot or a credit of a queue; a command of the host.
+    """
+
+    kind: TransferKind
+    source: RouteEnd
+    target: RouteEnd
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LocalWork:
+    """Bytes at a port of a PE: sent by its DMA, copied inside TCM, or to and from registers."""
+
+    kind: Literal["sent", "copied", "fetched"]
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsWork:
+    """Elements of a function of the vector engine."""
+
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProductStepWork:
+    """A step of the GEMM engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class IssueWork:
+    """The issue of a command, `translated` if it has an address."""
+
+    translated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionWork:
+    """The time of the host for a command, `copies` if it moves data."""
+
+    copies: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchWork:
+    """From the stamp of a launch to the start of its kernels on `pes`, cubes and PEs."""
+
+    pes: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchReportWork:
+    """From the end of a kernel on a PE to the IO_CPU, or to the host."""
+
+    pe: tuple[int, int]
+    to_host: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HostCopyWork:
+    """A copy between the host and memories, of which `memory` is the last; from the IO_CPU on.
+
+    With `to_host` it ends with its answer at the host, otherwise at the IO_CPU. With `is_held` the
+    data waited at the IO_CPU for another command.
+    """
+
+    memory: RouteEnd
+    nbytes: int
+    is_read: bool
+    is_held: bool
+    to_host: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigureWork:
+    """A command for the M_CPUs of all cubes, from the IO_CPU on."""
+
+    sip: int
+    to_host: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QueueWork:
+    """The bytes of other transfers at a link, or at a memory if it has no name."""
+
+    link: str
+
+
+PeWork = LocalWork | VectorsWork | ProductStepWork | IssueWork
+HostWork = SubmissionWork | LaunchWork | LaunchReportWork | ConfigureWork
+Work = PeWork | HostWork | TransferWork | HostCopyWork | QueueWork
+_CREDIT_BYTES = 16
+_READS, _WRITES = ("load", "gather"), ("store",)
+
+
+class PathWork:
+    """The work of the pieces of a run's path."""
+
+    def __init__(self, records: RecordedRun) -> None:
+        self._records = records
+        self._addresses = AddressMap(records.topology)
+
+    def of(self, piece: PathPiece) -> Work | None:
+        """The work of a piece; None for one that no number of the topology determines."""
+        if piece.kind is PieceKind.QUEUE:
+            if piece.cause == Cause.LINK:
+                return QueueWork(piece.component)
+            return QueueWork("") if piece.cause == Cause.MEMORY else None
+        if piece.op != NONE:
+            return self._of_operation(piece)
+        if piece.kind is PieceKind.ISSUE:
+            translated = piece.what.removeprefix("issue ").startswith((*_READS, *_WRITES))
+            return IssueWork(translated)
+        if piece.command != NONE:
+            return self._of_command(piece)
+        return None
+
+    def _of_operation(self, piece: PathPiece) -> Work | None:
+        ops = self._records.table(OPS, piece.sip)
+        name, engine = ops.text("name")[piece.op], ops.text("engine")[piece.op]
+        nbytes, here = (
+            int(ops["nbytes"][piece.op]),
+            RouteEnd("pe", piece.sip, piece.cube, piece.pe),
+        )
+        written = int(ops["address"][piece.op])
+        found: Work | None = None
+        if piece.what.startswith("slot "):
+            found = TransferWork("slot", here, self._owner(written), nbytes)
+        elif piece.cause == Cause.CREDIT:
+            found = TransferWork("credit", self._owner(written), here, _CREDIT_BYTES)
+        elif engine == "pe_dma" and name in _READS:
+            source = self._owner(int(ops["read_address"][piece.op]))
+            found = TransferWork("read", source, here, nbytes)
+        elif engine == "pe_dma" and name in _WRITES:
+            found = TransferWork("write", here, self._owner(written), nbytes)
+        elif engine == "pe_dma":
+            found = LocalWork("sent" if name == "ipcq_send" else "copied", nbytes)
+        elif engine == "pe_fetch_store":
+            found = LocalWork("fetched", nbytes)
+        elif engine == "pe_math":
+            found = VectorsWork(name)
+        elif engine == "pe_gemm":
+            found = ProductStepWork()
+        return found
+
+    def _of_command(self, piece: PathPiece) -> Work | None:
+        sip, what = piece.sip, piece.what.partition(" ")[0]
+        commands = self._records.table(COMMANDS, sip)
+        row = int((commands["command"] == piece.command).nonzero()[0][0])
+        kind = commands.text("kind")[row]
+        to_host = piece.end_ps == commands["end_ps"][row]
+        match what:
+            case "submission":
+                return SubmissionWork(kind in HOST_KINDS)
+            case "way":
+                return TransferWork("command", RouteEnd("host", sip), RouteEnd("io_cpu", sip), 1)
+            case "launch":
+                return LaunchWork(self._pes(sip, piece.command))
+            case "report":
+                pes = self._pes(sip, piece.command)
+                return LaunchReportWork(pes[-1], to_host)
+            case _:
+                if kind in HOST_KINDS:
+                    return self._copy(sip, row, to_host=to_host)
+                return ConfigureWork(sip, to_host)
+
+    def _copy(self, sip: int, row: int, *, to_host: bool) -> Work | None:
+        """The copy of a command: its requests, which run side by side."""
+        commands, ops = self._records.table(COMMANDS, sip), self._records.table(OPS, sip)
+        kind = commands.text("kind")[row]
+        requests = ops.take(ops.text("name").equal(kind))
+        last = (requests["end_ps"] == commands["end_ps"][row]).nonzero()[0]
+        if not len(last):
+            return None
+        together = requests["start_ps"] == requests["start_ps"][last[0]]
+        return HostCopyWork(
+            memory=self._owner(int(requests["address"][last[0]])),
+            nbytes=int(requests["nbytes"][together].sum()),
+            is_read=kind == "MemoryReadMsg",
+            is_held=bool(commands["after"][row] != NONE),
+            to_host=to_host,
+        )
+
+    def _pes(self, sip: int, command: int) -> tuple[tuple[int, int], ...]:
+        """The PEs of a launch in the order of the ends of their kernels."""
+        programs = self._records.table(PROGRAMS, sip)
+        chosen = programs["command"] == command
+        cubes, pes = programs["cube"][chosen].tolist(), programs["pe"][chosen].tolist()
+        return tuple(zip(cubes, pes, strict=True))
+
+    def _owner(self, address: int) -> RouteEnd:
+        """The memory, or the PE of the TCM, in which an address lies."""
+        at = PhysAddr.decode(address, self._addresses)
+        match at.resource:
+            case "hbm" | "sram":
+                return RouteEnd(at.resource, at.sip, at.cube, at.pe)
+            case _:
+                return RouteEnd("pe", at.sip, at.cube, at.pe)

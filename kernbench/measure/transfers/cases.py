@@ -1,0 +1,191 @@
+"""The transfers of `probe`: from the host or from PE 0 of cube 0 of SIP 0 to various memories."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from kernbench.theory.least_latencies import with_least_latencies
+from kernbench.theory.memory_access import MemoryAccess
+from kernbench.theory.route_times import RouteTimes
+from kernbench.theory.routes import EndKind, RouteEnd
+from kernbench.theory.topology_file import TopologyFile
+from kernbench.theory.transfers import TransferForm
+from runtime.core.coordinates import PeCoordinates
+from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, PeDmaMsg, Request
+from runtime.model.addresses import AddressMap
+from runtime.model.schema.topology_schema import Topology
+
+Direction = Literal["write", "read"]
+MemoryKind = Literal["HBM", "TCM", "SRAM"]
+SUFFIXES: Mapping[MemoryKind, str] = {"HBM": "", "TCM": "-tcm", "SRAM": "-sram"}
+"""End of the name of a case, by the memory that it accesses."""
+PE_MEMORIES: tuple[MemoryKind, ...] = ("HBM", "TCM")
+_ENDS: Mapping[MemoryKind, EndKind] = {"HBM": "hbm", "TCM": "pe", "SRAM": "sram"}
+BOTH: tuple[Direction, ...] = ("write", "read")
+ORIGIN = PeCoordinates(0, 0, 0)
+"""The PE whose DMA is probed."""
+_PE = RouteEnd("pe", *ORIGIN)
+
+NAMES: Mapping[str, str] = {
+    "h2d-write": "host",
+    "h2d-write-tcm": "host",
+    "h2d-write-sram": "host",
+    "d2h-read": "host",
+    "d2h-read-tcm": "host",
+    "d2h-read-sram": "host",
+    "dma-own": "own cube",
+    "dma-near": "own cube",
+    "dma-far": "own cube",
+    "dma-near-tcm": "own cube",
+    "dma-far-tcm": "own cube",
+    "dma-sram": "own cube",
+    "dma-cube-best": "other cube",
+    "dma-cube-worst": "other cube",
+    "dma-sip-1": "other SIP",
+    "dma-sip-2": "other SIP",
+}
+"""Every case, and the group in which it is shown."""
+
+
+@dataclass(frozen=True)
+class ProbeCase:
+    """A transfer to or from a memory at `target`, by the host or by the DMA of `ORIGIN`."""
+
+    name: str
+    kind: MemoryKind
+    target: PeCoordinates
+    directions: tuple[Direction, ...]
+
+    @property
+    def by_host(self) -> bool:
+        """Whether the host issues the transfer; otherwise the DMA of `ORIGIN` does."""
+        return NAMES[self.name] == "host"
+
+    @property
+    def origin(self) -> RouteEnd:
+        """Where the transfer is started: at the host, or at the DMA of `ORIGIN`."""
+        return RouteEnd("host") if self.by_host else _PE
+
+    @property
+    def end(self) -> RouteEnd:
+        """The memory, as an end of routes."""
+        return RouteEnd(_ENDS[self.kind], *self.target)
+
+    @property
+    def memory(self) -> str:
+        """The memory in short: `sip1.cube0.pe0 HBM`."""
+        sip = f"sip{self.target.sip}." if self.target.sip else ""
+        pe = "" if self.kind == "SRAM" else f".pe{self.target.pe}"
+        return f"{sip}cube{self.target.cube}{pe} {self.kind}"
+
+
+class ProbeCases:
+    """The cases of a topology, in the order of `NAMES`; `left_out` has the reasons for others."""
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        file = TopologyFile(topology.values())
+        self.access = MemoryAccess(with_least_latencies(file))
+        self._plan, self._times = self.access.plan, RouteTimes(file)
+        self._addresses = AddressMap(topology)
+        found: dict[str, tuple[MemoryKind, PeCoordinates]] = {}
+        self.left_out: dict[str, str] = {}
+        for kind, suffix in SUFFIXES.items():
+            found |= {f"h2d-write{suffix}": (kind, ORIGIN), f"d2h-read{suffix}": (kind, ORIGIN)}
+        found |= {"dma-own": ("HBM", ORIGIN), "dma-sram": ("SRAM", ORIGIN)}
+        self._in_own_cube(found)
+        self._in_other_cubes(found)
+        self._in_other_sips(found)
+        self.cases = tuple(
+            ProbeCase(name, *found[name], _directions(name)) for name in NAMES if name in found
+        )
+
+    def request(self, case: ProbeCase, direction: Direction, nbytes: int) -> Request:
+        """The request of a transfer; it starts at the first byte of the memory."""
+        address = self._address(case)
+        if not case.by_host:
+            return PeDmaMsg(ORIGIN.cube, ORIGIN.pe, direction, address, nbytes)
+        if direction == "write":
+            return MemoryWriteMsg(address, nbytes, b"")
+        return MemoryReadMsg(address, nbytes)
+
+    def capacity_bytes(self, case: ProbeCase) -> int:
+        """The largest transfer: the size of the memory, and for a DMA also that of its own TCM."""
+        topology = self.topology
+        # A DMA moves data between the memory and the TCM of its own PE, so both must hold them.
+        capacity = {
+            "HBM": topology.hbm_slice_bytes,
+            "TCM": topology.tcm_bytes,
+            "SRAM": topology.sram_bytes,
+        }[case.kind]
+        return capacity if case.by_host else min(capacity, topology.tcm_bytes)
+
+    def closed_form(self, case: ProbeCase, direction: Direction, nbytes: int) -> TransferForm:
+        """Legs of a write: data, acknowledgement. Legs of a read: request, data."""
+        transfer = self.access.write if direction == "write" else self.access.read
+        return transfer(case.origin, case.end, nbytes)
+
+    def _address(self, case: ProbeCase) -> int:
+        sip, cube, pe = case.target
+        match case.kind:
+            case "HBM":
+                return self._addresses.pe_hbm_addr(sip, cube, pe, 0)
+            case "TCM":
+                return self._addresses.pe_tcm_addr(sip, cube, pe, 0)
+            case "SRAM":
+                return self._addresses.cube_sram_addr(sip, cube, 0)
+
+    def _in_own_cube(self, found: dict[str, tuple[MemoryKind, PeCoordinates]]) -> None:
+        pes = range(self.topology.pes_per_cube)
+        others = [PeCoordinates(0, ORIGIN.cube, pe) for pe in pes if pe != ORIGIN.pe]
+        for kind in PE_MEMORIES:
+            near_name, far_name = (f"dma-{end}{SUFFIXES[kind]}" for end in ("near", "far"))
+            if others:
+                near, far = self._extremes(others, _ENDS[kind])
+                found |= {near_name: (kind, near), far_name: (kind, far)}
+            else:
+                self._leave_out("a cube has one PE", near_name, far_name)
+
+    def _in_other_cubes(self, found: dict[str, tuple[MemoryKind, PeCoordinates]]) -> None:
+        cubes, pes = range(self.topology.cubes), range(self.topology.pes_per_cube)
+        others = [PeCoordinates(0, cube, pe) for cube in cubes if cube != ORIGIN.cube for pe in pes]
+        if not others:
+            self._leave_out("a SIP has one cube", "dma-cube-best", "dma-cube-worst")
+            return
+        best, worst = self._extremes(others, "hbm")
+        found |= {"dma-cube-best": ("HBM", best), "dma-cube-worst": ("HBM", worst)}
+
+    def _in_other_sips(self, found: dict[str, tuple[MemoryKind, PeCoordinates]]) -> None:
+        paths = {sip: self._plan.sip_path(ORIGIN.sip, sip) for sip in range(self.topology.sips)}
+        for hops in (1, 2):
+            at_distance = [sip for sip, path in paths.items() if len(path) == hops + 1]
+            if at_distance:
+                target = PeCoordinates(at_distance[0], ORIGIN.cube, ORIGIN.pe)
+                found[f"dma-sip-{hops}"] = ("HBM", target)
+            else:
+                alone = self.topology.sips == 1
+                reason = "there is one SIP" if alone else "the farthest SIP is 1 hop away"
+                self._leave_out(reason, f"dma-sip-{hops}")
+
+    def _extremes(
+        self, targets: Iterable[PeCoordinates], kind: EndKind
+    ) -> tuple[PeCoordinates, PeCoordinates]:
+        """The targets with the least and the greatest round-trip latency; of equals the first."""
+        latency_ps, route = self._times.latency_ps, self._plan.route
+
+        def round_trip_ps(target: PeCoordinates) -> int:
+            end = RouteEnd(kind, *target)
+            return latency_ps(route(_PE, end)) + latency_ps(route(end, _PE))
+
+        # In both directions, since a request and its data may take different routes.
+        latencies = {target: round_trip_ps(target) for target in targets}
+        return min(latencies, key=latencies.__getitem__), max(latencies, key=latencies.__getitem__)
+
+    def _leave_out(self, reason: str, *names: str) -> None:
+        self.left_out |= dict.fromkeys(names, reason)
+
+
+def _directions(name: str) -> tuple[Direction, ...]:
+    if name.startswith("h2d"):
+        return ("write",)
+    return ("read",) if name.startswith("d2h") else BOTH

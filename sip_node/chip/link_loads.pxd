@@ -1,9 +1,0 @@
-"""The loads of the servers of one SIP over time, in C: see link_loads.pyx."""
-
-from sip_node.compiled.packed_rows cimport PackedRows
-from sip_node.chip.time_bins cimport ServiceBatch
-
-
-cdef class LinkLoads(PackedRows):
-    cdef list watched
-    cdef ServiceBatch batch

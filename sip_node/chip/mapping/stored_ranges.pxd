@@ -1,0 +1,43 @@
+cimport cython
+
+from sip_node.kernel.containers.int_array cimport IntArray
+
+cdef long long _PAGE_BYTES
+
+
+cdef class PageRanges:
+    cdef readonly IntArray starts
+    cdef IntArray stops
+    cdef IntArray writers
+
+    @cython.locals(index=cython.Py_ssize_t)
+    cpdef Py_ssize_t conflict(self, long long start, long long stop, long long writer) except -2
+    @cython.locals(first=cython.Py_ssize_t, last=cython.Py_ssize_t)
+    cpdef int add(self, long long start, long long stop, long long writer) except -1
+
+
+cdef class StoredRanges:
+    cdef dict _pages
+    cdef long long _last_number
+    cdef PageRanges _last_page
+    cdef list _writers
+    cdef dict _numbers
+
+    @cython.locals(
+        address=cython.longlong, start=cython.longlong, nbytes=cython.longlong,
+        row_bytes=cython.longlong, pitch=cython.longlong, plane_rows=cython.longlong,
+        plane_pitch=cython.longlong, row=cython.longlong, writer_number=cython.longlong,
+    )
+    cpdef object add(self, object block, object writer)
+    @cython.locals(
+        begin=cython.longlong, end=cython.longlong, index=cython.Py_ssize_t, page=PageRanges
+    )
+    cdef object _store(self, long long start, long long stop, long long writer)
+    cdef PageRanges _page(self, long long number)
+    @cython.locals(
+        begin=cython.longlong, end=cython.longlong, owner=cython.longlong, page=PageRanges,
+        further=cython.Py_ssize_t,
+    )
+    cdef object _conflict(
+        self, PageRanges page, Py_ssize_t index, long long start, long long stop
+    )

@@ -1,0 +1,212 @@
+"""The op log of one SIP in C. Its version in Python, `op_log.py`, has the rules.
+
+A record is encoded when it is added: its bytes are hashed, and are what a sink gets. Classes in C
+enter its fields; an `OpRecord` is made of them only where a recording collects them.
+"""
+
+from runtime.core.sha256 import RunningSha256
+from runtime.core.trace import IO_CHIPLET, NO_PE, Operand, OpRecord
+from sip_node.chip.records.op_rows import waited_for
+from sip_node.compiled.operation cimport FOR_LINK
+from sip_node.compiled.struct_fields cimport field_at, offset_of
+
+cpdef enum:
+    CHUNK_RECORDS = 1024
+
+cdef enum:
+    HASHED_BYTES = 0x10000
+
+cdef object operand_type = Operand
+cdef Py_ssize_t ADDRESS = offset_of(Operand, "address")
+cdef Py_ssize_t SHAPE = offset_of(Operand, "shape")
+cdef Py_ssize_t DTYPE = offset_of(Operand, "dtype")
+cdef Py_ssize_t STRIDES = offset_of(Operand, "strides")
+# The offsets of the fields of a record, in their order.
+cdef Py_ssize_t[16] FIELDS = [offset_of(OpRecord, name) for name in OpRecord.__struct_fields__]
+
+
+cdef class OpLog:
+    """Collects records as bytes, and keeps a running hash of them."""
+
+    def __init__(self, sink, written=None, transferred=None, printed=None, recorder=None):
+        self.sink, self.written, self.transferred = sink, written, transferred
+        self.printed, self.recorder = printed, recorder
+        self.rows = None if recorder is None else OpRows(recorder)
+        self.steps = None if recorder is None else StepRows(recorder)
+        self.encoded, self.hash = PackedBytes(), RunningSha256()
+        self.recordings = []
+
+    def add(self, record not None, requested_ps=None, cause="", QueueTimes times=None):
+        cdef Operation about
+        cdef Py_ssize_t *at = FIELDS
+        if type(record) is not OpRecord:
+            raise TypeError(f"{record!r} is no op record")
+        about.start_ps, about.end_ps = field_at(record, at[2]), field_at(record, at[3])
+        about.cube, about.pe = field_at(record, at[4]), field_at(record, at[5])
+        about.address, about.nbytes = field_at(record, at[6]), field_at(record, at[7])
+        about.flow_end, about.checksum = field_at(record, at[11]), field_at(record, at[15])
+        about.requested_ps = about.start_ps if requested_ps is None else requested_ps
+        about.waited_for = waited_for(cause)
+        self.encode(
+            engine=field_at(record, at[0]), name=field_at(record, at[1]), about=&about,
+            shape=field_at(record, at[8]), dtype=field_at(record, at[9]),
+            strides=field_at(record, at[13]), inputs=field_at(record, at[12]),
+            flow=field_at(record, at[10]), axis=field_at(record, at[14]),
+        )
+        if self.rows is not None:
+            self.rows.enter(
+                engine=field_at(record, at[0]), name=field_at(record, at[1]), about=&about,
+                inputs=field_at(record, at[12]), flow=field_at(record, at[10]), times=times,
+            )
+        if self.recordings:
+            self.collect(record, &about, times)
+        self.pass_on_full()
+
+    cdef int enter(
+        self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,
+        tuple inputs, object flow, object axis, QueueTimes times
+    ) except -1:
+        """Add the record with these fields; its packets have queued for `times`."""
+        self.encode(engine, name, about, shape, dtype, strides, inputs, flow, axis)
+        if self.rows is not None:
+            self.rows.enter(engine, name, about, inputs, flow, times)
+        if self.recordings:
+            self.collect(
+                OpRecord(
+                    engine, name, about.start_ps, about.end_ps, about.cube, about.pe,
+                    about.address, about.nbytes, shape, dtype, flow, about.flow_end, inputs,
+                    strides, axis, about.checksum,
+                ),
+                about, times,
+            )
+        self.pass_on_full()
+        return 0
+
+    cpdef int add_crossing(
+        self, str engine, str name, long long start_ps, long long end_ps, long long address,
+        long long nbytes, long long requested_ps, QueueTimes times
+    ) except -1:
+        cdef Operation about
+        about.start_ps, about.end_ps = start_ps, end_ps
+        about.address, about.nbytes = address, nbytes
+        about.cube, about.pe, about.checksum, about.flow_end = IO_CHIPLET, NO_PE, 0, False
+        about.requested_ps, about.waited_for = requested_ps, FOR_LINK
+        return self.enter(engine, name, &about, (), "", (), (), None, None, times)
+
+    cpdef long long ended_now(self, long long now_ps, int cube, int pe) except -2:
+        if (
+            not self.count or self.latest_end_ps != now_ps
+            or self.latest_cube != cube or self.latest_pe != pe
+        ):
+            return -1
+        return self.count - 1
+
+    def begin_recording(self):
+        records = []
+        self.recordings.append((records, []))
+        return records
+
+    def waits(self, records):
+        """The arguments of `add` behind each record of a recording; the cause by number."""
+        for each, waits in self.recordings:
+            if each is records:
+                return waits
+        raise ValueError("records of no recording")
+
+    def end_recording(self, records):
+        self.recordings = [each for each in self.recordings if each[0] is not records]
+
+    def add_written(self, data):
+        if self.written is not None:
+            self.written(data)
+
+    def flush(self):
+        self.hash_encoded()
+        if self.rows is not None:
+            self.rows.pass_on()
+            self.steps.pass_on()
+        if self.in_chunk and self.sink is not None:
+            self.sink(self.encoded.taken_as_array(self.in_chunk))
+            self.hashed = self.in_chunk = 0
+
+    def digest(self, memories):
+        self.flush()
+        total = self.hash.copy()
+        for memory in memories:
+            for offset, content in memory.contents():
+                total.update(f"{memory.name}@{offset}".encode())
+                total.update(content)
+        return total.hexdigest()
+
+    cdef int encode(
+        self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,
+        tuple inputs, object flow, object axis
+    ) except -1:
+        cdef PackedBytes to = self.encoded
+        if about.end_ps > self.last_ps:
+            self.last_ps = about.end_ps
+        self.count += 1
+        self.latest_end_ps, self.latest_cube, self.latest_pe = about.end_ps, about.cube, about.pe
+        to.add_length(16)
+        to.add_text(engine)
+        to.add_text(name)
+        to.add_number(about.start_ps)
+        to.add_number(about.end_ps)
+        to.add_number(about.cube)
+        to.add_number(about.pe)
+        to.add_number(about.address)
+        to.add_number(about.nbytes)
+        to.add_integers(shape)
+        to.add_text(dtype)
+        if flow is None:
+            to.add_nothing()
+        else:
+            to.add_integers(flow)
+        to.add_flag(about.flow_end)
+        to.add_length(len(inputs))
+        for each in inputs:
+            if type(each) is operand_type:
+                add_operand(to, each)
+            else:
+                to.add_value(each)
+        to.add_integers(strides)
+        if axis is None:
+            to.add_nothing()
+        else:
+            to.add_value(axis)
+        to.add_number(about.checksum)
+        self.in_chunk += 1
+        if to.size - self.hashed >= HASHED_BYTES:
+            self.hash_encoded()
+        return 0
+
+    cdef int collect(self, record, Operation *about, QueueTimes times) except -1:
+        """Keep a record for those who collect them."""
+        for records, waits in self.recordings:
+            records.append(record)
+            waits.append((about.requested_ps, about.waited_for, times))
+        return 0
+
+    cdef int pass_on_full(self) except -1:
+        """Pass on a chunk that is full, with the rows of its records."""
+        if self.in_chunk >= CHUNK_RECORDS and self.sink is not None:
+            self.flush()
+        return 0
+
+    cdef int hash_encoded(self) except -1:
+        if self.encoded.size > self.hashed:
+            self.hash.update(self.encoded.view(self.hashed))
+            if self.sink is None:
+                self.encoded.clear()
+            self.hashed = self.encoded.size
+        return 0
+
+
+cdef int add_operand(PackedBytes to, object block) except -1:
+    """An operand; its address may be in memory of any SIP, so below 2**63."""
+    to.add_length(4)
+    to.add_value(field_at(block, ADDRESS))
+    to.add_integers(<tuple> field_at(block, SHAPE))
+    to.add_text(<str> field_at(block, DTYPE))
+    to.add_integers(<tuple> field_at(block, STRIDES))
+    return 0

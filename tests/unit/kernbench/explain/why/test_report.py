@@ -1,0 +1,60 @@
+"""The tables of `why`."""
+
+from pathlib import Path
+
+from kernbench.explain.records import open_run
+from kernbench.explain.why.explanation import explain
+from kernbench.explain.why.report import explanation_lines, prediction_lines
+from kernbench.explain.why.what_if import NumberChange, Prediction
+from tests.support.hand_made_runs import one_kernel
+from tests.support.run_tables import write_run
+
+
+def lines(tmp_path: Path) -> list[str]:
+    directory = write_run(tmp_path / "run", [one_kernel()], 1000, arguments={"min_bytes": 4})
+    return [" ".join(line.split()) for line in explanation_lines(explain(open_run(directory)))]
+
+
+def test_tables_show_parts_path_load_and_bound(tmp_path: Path):
+    found = lines(tmp_path)
+    assert found[0].endswith(": hand-made --min-bytes 4")
+    assert "0 1.000 0.050 5.0 0.650 65.0 0.000 0.0 0.300 30.0 0.000 0.0" in found
+    assert "mean 0.700 0.009 0.047 0.644 0.000 0.000" in found
+    assert "critical path: 16 pieces, 1.000 ns" in found
+    assert "k.py:3 0.550 55.0 5" in found
+    assert "0.354 0.400 memory sip0.cube2.pe1.pe_dma store k.py:3" in found
+    assert "sip0.cube2.pe1.pe_dma 0.634 63.4 0.006 2 0 61.9 0.000" in found
+    assert (
+        found[-1] == "bound at least 0.848 ns, 84.8 % of the run, in any order: "
+        "the steps that wait for each other, without queues"
+    )
+
+
+def test_the_longest_piece_comes_first(tmp_path: Path):
+    found = lines(tmp_path)
+    at = found.index("longest pieces of the critical path (ns)")
+    lengths = [float(line.split()[1]) for line in found[at + 2 : at + 18]]
+    assert lengths == sorted(lengths, reverse=True)
+
+
+def test_estimates_and_simulated_times_are_distinguished():
+    change = NumberChange("ucie.overhead_ns", 8, 4)
+
+    def shown(*predictions: Prediction, absorbed: bool = True) -> list[str]:
+        found = prediction_lines(predictions, 10_000, absorbed=absorbed)
+        return [" ".join(line.split()) for line in found][1:]
+
+    assert shown(Prediction(change, -500, -500, -400)) == [
+        "what if (ns): predicted is an estimate, simulated is exact",
+        "# number before after predicted % simulated %",
+        "ucie.overhead_ns 8 4 -0.500 -5.0 -0.400 -4.0",
+    ]
+    assert shown(Prediction(change, -500, -300)) == [
+        "what if (ns): predicted is an estimate, --check simulates these machines",
+        "# number before after predicted % absorbed %",
+        "ucie.overhead_ns 8 4 -0.500 -5.0 -0.300 -3.0",
+    ]
+    assert shown(Prediction(change, -500, -300), absorbed=False)[1:] == [
+        "# number before after predicted %",
+        "ucie.overhead_ns 8 4 -0.500 -5.0",
+    ]

@@ -1,0 +1,128 @@
+"""The ranges of one launch, against a model that keeps the writer of every byte."""
+
+from itertools import product
+from operator import mul
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.core.coordinates import PeCoordinates
+from runtime.core.trace import Operand
+from sip_node.chip.mapping.stored_ranges import (
+    PAGE_BYTES,
+    PageRanges,
+    StoreConflict,
+    StoredRanges,
+)
+
+FIRST, SECOND = PeCoordinates(0, 0, 0), PeCoordinates(0, 0, 1)
+
+
+def packed(address: int, nbytes: int) -> Operand:
+    return Operand(address, (nbytes,), "i8")
+
+
+def rows(address: int, count: int, width: int, pitch: int) -> Operand:
+    return Operand(address, (count, width), "i8", (pitch, 1))
+
+
+addresses = st.integers(0, 40) | st.integers(PAGE_BYTES - 20, PAGE_BYTES + 20)
+blocks = (
+    st.builds(packed, addresses, st.integers(1, 12))
+    | st.builds(
+        lambda address, count, width, gap: rows(address, count, width, width + gap),
+        addresses,
+        st.integers(1, 4),
+        st.integers(1, 4),
+        st.integers(0, 5),
+    )
+    | st.builds(
+        lambda address, gap: Operand(address, (2, 2, 3), "i8", (20 + gap, 4, 1)),
+        addresses,
+        st.integers(0, 5),
+    )
+)
+stores = st.lists(st.tuples(blocks, st.sampled_from([FIRST, SECOND])), max_size=20)
+
+
+def bytes_of(block: Operand) -> list[int]:
+    if not block.strides:
+        return list(range(block.address, block.address + block.shape[0]))
+    places = product(*map(range, block.shape))
+    return [block.address + sum(map(mul, place, block.strides)) for place in places]
+
+
+@given(stores)
+def test_a_byte_has_one_writer(stores: list[tuple[Operand, PeCoordinates]]) -> None:
+    ranges, writers = StoredRanges(), dict[int, PeCoordinates]()
+    for block, writer in stores:
+        other = [each for each in bytes_of(block) if writers.get(each, writer) != writer]
+        conflict = ranges.add(block, writer)
+        if not other:
+            assert conflict is None
+            writers |= dict.fromkeys(bytes_of(block), writer)
+            continue
+        assert conflict is not None
+        assert conflict.writer != writer
+        assert set(range(conflict.start, conflict.stop)) <= set(other)
+        assert conflict.start == other[0]
+        return
+
+
+def test_the_conflict_is_the_common_part_of_both_stores() -> None:
+    ranges = StoredRanges()
+    assert ranges.add(packed(100, 50), FIRST) is None
+    assert ranges.add(packed(140, 30), SECOND) == StoreConflict(140, 150, FIRST)
+
+
+def test_a_pe_stores_again_to_its_own_bytes_and_beside_those_of_another() -> None:
+    ranges = StoredRanges()
+    assert [ranges.add(packed(0, 10), FIRST) for _ in range(2)] == [None, None]
+    assert ranges.add(packed(10, 10), SECOND) is None
+    assert ranges.add(packed(20, 10), FIRST) is None
+
+
+def test_columns_of_one_matrix_that_pes_share_do_not_overlap() -> None:
+    ranges = StoredRanges()
+    assert ranges.add(rows(0, 4, 8, 16), FIRST) is None
+    assert ranges.add(rows(8, 4, 8, 16), SECOND) is None
+    assert ranges.add(rows(7, 4, 2, 16), SECOND) == StoreConflict(7, 8, FIRST)
+
+
+def test_blocks_behind_each_other_are_one_range_of_a_page() -> None:
+    page = PageRanges()
+    for start in range(0, 1000, 10):
+        page.add(start, start + 10, 0)
+    assert page.starts.size == 1
+    found = [page.conflict(start, start + 1, 1) for start in (0, 999, 1000)]
+    assert found == [0, 0, -1]
+    for start in (1020, 1010):
+        page.add(start, start + 10, 0)
+    assert page.starts.size == 2
+
+
+def test_a_conflict_across_pages_is_one() -> None:
+    ranges = StoredRanges()
+    assert ranges.add(packed(100, 2 * PAGE_BYTES), FIRST) is None
+    assert ranges.add(packed(100 + 2 * PAGE_BYTES, 50), SECOND) is None
+    assert ranges.add(packed(PAGE_BYTES - 7, 3 * PAGE_BYTES), SECOND) == StoreConflict(
+        PAGE_BYTES - 7, 100 + 2 * PAGE_BYTES, FIRST
+    )
+
+
+@pytest.mark.parametrize("shift", range(-3, 4))
+def test_a_conflict_at_the_end_of_a_page_ends_there_unless_it_goes_on(shift: int) -> None:
+    ranges, end = StoredRanges(), PAGE_BYTES + shift
+    assert ranges.add(packed(0, end), FIRST) is None
+    assert ranges.add(packed(end, 10), SECOND) is None
+    conflict = ranges.add(packed(end - 5, 10), SECOND)
+    assert conflict == StoreConflict(end - 5, end, FIRST)
+
+
+def test_a_conflict_ends_at_a_page_behind_which_the_first_bytes_are_free() -> None:
+    ranges = StoredRanges()
+    assert ranges.add(packed(PAGE_BYTES - 10, 10), FIRST) is None
+    assert ranges.add(packed(PAGE_BYTES + 5, 10), FIRST) is None
+    conflict = ranges.add(packed(PAGE_BYTES - 5, 20), SECOND)
+    assert conflict == StoreConflict(PAGE_BYTES - 5, PAGE_BYTES, FIRST)
