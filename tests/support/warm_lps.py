@@ -21,8 +21,8 @@ from types import SimpleNamespace
 from typing import IO
 from unittest.mock import patch
 
-from coordinator.launch.launcher import InterpreterLauncher
 from coordinator.launch import launcher
+from coordinator.launch.launcher import InterpreterLauncher
 from runtime.wire.environment import COORDINATOR_PID
 
 _SERVER = Path(__file__).parent / "lp_server.py"
