@@ -26,6 +26,7 @@ NOT_OF_ONE_MODULE = {
     "test_style": "reads all packages",
     "test_pages": "reads all pages",
     "test_tree": "reads all files of the checkout",
+    "test_rooms": "reads all folders of the packages",
     "test_timing_keys": "reads all of `kernbench`",
     "test_traffic": "the bytes which all algorithms send",
     "test_absent_names": "the names of the package `runtime.torch`",

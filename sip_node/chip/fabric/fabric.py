@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Protocol
 from runtime.core.simtime import serialisation_ps
 from runtime.model.graph import ChipGraph, Link
 from runtime.model.routing import ChipRoutes
-from sip_node.chip.fabric.clocked.stalled import StalledPacket
-from sip_node.chip.fabric.clocked.worm import FlitCounters
 from sip_node.chip.fabric.hops import Hops
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.fabric.server import Server
@@ -29,6 +27,7 @@ from sip_node.pdes.engine import Engine
 
 if TYPE_CHECKING:
     from sip_node.chip.bounds.send_bounds import SendBounds
+    from sip_node.chip.fabric.clocked.stalled import StalledPacket
 
 
 class EndpointLike(Protocol):
@@ -37,10 +36,6 @@ class EndpointLike(Protocol):
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Take a packet whose head has arrived and whose tail arrives at `tail_ps`."""
         ...
-
-
-LinkCounters = Server | FlitCounters
-"""What every link counts, with a calendar or a clock."""
 
 
 class Fabric(Hops):
@@ -93,7 +88,7 @@ class Fabric(Hops):
     def release(self, packet: Packet) -> None:
         """The endpoint has room again for `packet`: here it always has."""
 
-    def stalled(self) -> Iterator[StalledPacket]:
+    def stalled(self) -> Iterator["StalledPacket"]:
         """No packet stands still: without a limit of buffers none waits for another buffer."""
         return iter(())
 

@@ -18,8 +18,8 @@ from sip_node.chip.fabric.clocked.clocked_network import ClockedNetwork, Credite
 from sip_node.chip.fabric.clocked.injection import Injection
 from sip_node.chip.fabric.clocked.stalled import StalledPacket, network_name, stalled_packets
 from sip_node.chip.fabric.clocked.virtual_channels import VirtualNetwork
-from sip_node.chip.fabric.clocked.worm import Departures, PacketPath, Worm
-from sip_node.chip.fabric.fabric import EndpointLike, LinkCounters, link_server
+from sip_node.chip.fabric.clocked.worm import Departures, FlitCounters, PacketPath, Worm
+from sip_node.chip.fabric.fabric import EndpointLike, link_server
 from sip_node.chip.fabric.packet import FabricTransfer, Packet
 from sip_node.chip.fabric.server import FifoServer, Server
 from sip_node.chip.records.link_loads import LinkLoads
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 # Steps of a packet, beside those of `worms`: it is at a link with a calendar before the routers, or
 # behind them.
 _BEFORE, _BEHIND = 2, 3
+
+LinkCounters = Server | FlitCounters
+"""Counters of a link, with a calendar or a clock."""
 
 
 class CreditedFabric(Component):
