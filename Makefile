@@ -2,9 +2,10 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
-# What is installed: the packages of a run; those of the tests; those of lint.
+# What is installed: the packages of a run; those of the tests; PyTorch; those of lint.
 STAMP  := $(VENV)/.installed
 TESTS  := $(VENV)/.tests
+TORCH  := $(VENV)/.torch
 LINT   := $(VENV)/.lint
 # The compiled core is built once, and again when a source of it changes.
 BUILT  := $(VENV)/.core
@@ -122,10 +123,8 @@ setup: $(TESTS) $(BUILT)
 
 core: $(BUILT)
 
-# PyTorch for CPUs, and the C++ part of the device. Where the package index has builds for GPUs only,
-# TORCH_INDEX names another one: make setup-torch TORCH_INDEX=https://download.pytorch.org/whl/cpu
-setup-torch: setup
-	$(INSTALL) '.[torch]' $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+# PyTorch, and the C++ part of its device.
+setup-torch: setup $(TORCH)
 	$(BIN)/python -m kernbench.torch_backend.runtime.native_build
 
 $(STAMP): pyproject.toml
@@ -138,7 +137,14 @@ $(TESTS): $(STAMP)
 	$(INSTALL) '.[test]'
 	@touch $(TESTS)
 
-$(LINT): $(TESTS)
+# PyTorch for CPUs. Where the package index has builds for GPUs only, TORCH_INDEX names another one:
+# make setup-torch TORCH_INDEX=https://download.pytorch.org/whl/cpu
+$(TORCH): $(TESTS)
+	$(INSTALL) '.[torch]' $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+	@touch $(TORCH)
+
+# The type checker reads the stubs of PyTorch, which are in its wheel alone.
+$(LINT): $(TORCH)
 	$(INSTALL) '.[dev]'
 	@touch $(LINT)
 

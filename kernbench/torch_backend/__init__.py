@@ -26,7 +26,7 @@ def autoload() -> None:
         _name_the_command()
         return
     try:
-        from kernbench.torch_backend.runtime.connection import connect
+        from kernbench.torch_backend.connection import connect
 
         connect()
     except ImportError as problem:

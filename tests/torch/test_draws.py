@@ -33,7 +33,7 @@ ERRORS = {
 
 
 def test_draws_are_those_of_a_cpu_and_leave_its_generator_as_it_does():
-    from kernbench.torch_backend.runtime.draws import DRAWS
+    from kernbench.torch_backend.aten.draws.distributions import DRAWS
 
     for (name, parameters), dtype in ((call, dtype) for call in CALLS for dtype in ERRORS):
         if dtype == "complex64" and name not in {"normal_", "uniform_"}:
@@ -55,7 +55,7 @@ def test_draws_are_those_of_a_cpu_and_leave_its_generator_as_it_does():
 
 def test_functions_for_draws_have_errors_of_a_few_units_of_the_last_place():
     np = pytest.importorskip("numpy")
-    from kernbench.torch_backend.runtime import portable_functions as portable
+    from kernbench.torch_backend.aten.draws import portable_functions as portable
 
     x = np.concatenate([np.linspace(1e-300, 1e-9, 9999), np.linspace(1e-9, 40, 99_999)])
     cases = [

@@ -11,20 +11,20 @@ import os
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, NamedTuple
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, cast
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
 from kernbench.torch_backend.runtime.element_types import COMPUTED
-from kernbench.torch_backend.runtime.portable_fallbacks import PORTABLE
+from kernbench.torch_backend.runtime.pytorch_api import DEVICE, OpOverload, parameters_of
 from runtime.core.device import Handle
 from runtime.core.simtime import PS_PER_NS, exact
 from runtime.torch.ahbm import elapsed_ps
 from runtime.torch.rank_state import running_rank
 from runtime.torch.streams import current_stream
 
-DEVICE = "ahbm"
 Operator = Callable[..., Any]
 
 
@@ -43,6 +43,29 @@ FALLBACKS: Counter[str] = Counter()
 """The calls of operators on the host."""
 
 
+PORTABLE = frozenset(
+    {
+        *("_efficientzerotensor", "_unique", "_unique2", "unique_consecutive", "unique_dim"),
+        *("nonzero", "masked_select", "masked_scatter", "masked_scatter_", "bucketize"),
+        *("searchsorted", "sort", "argsort", "msort", "kthvalue", "median", "mode", "isin"),
+        *("equal", "signbit", "frac", "trunc", "frexp", "nextafter", "copysign", "heaviside"),
+        *("gcd", "lcm", "bitwise_left_shift", "bitwise_right_shift", "logical_xor", "bincount"),
+        *("gather", "take", "put", "put_", "scatter"),
+        *("reflection_pad1d", "reflection_pad2d", "reflection_pad3d", "replication_pad1d"),
+        *("replication_pad2d", "replication_pad3d", "repeat_interleave"),
+        *("fmax", "fmin", "cummax", "cummin", "aminmax", "nan_to_num", "randperm"),
+        *("max_pool2d_with_indices", "max_pool3d_with_indices", "adaptive_max_pool2d"),
+        *("adaptive_max_pool3d", "max_unpool2d", "max_unpool3d", "fractional_max_pool2d"),
+        *("channel_shuffle", "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d"),
+    }
+)
+"""Operators, without their overloads, with the same results on the host of every processor.
+
+PyTorch has code for each vector unit, and its libraries for linear algebra and FFTs have it as
+well: sums have another order, and exponentials other last bits. Operators that move or compare
+elements, and those that compute with integers alone, have one result. An operator that is not
+listed may differ between processors: the closing line of a run names it.
+"""
 UNPORTABLE: set[str] = set()
 """Operators on the host whose results may differ between processors."""
 DRAWN: Counter[str] = Counter()
@@ -107,7 +130,7 @@ def kernels() -> Iterable[tuple[str, Operator]]:
         yield name, _counted(name, entry)
 
 
-def on_host(operator: torch._ops.OpOverload, *given: Any, **options: Any) -> Any:
+def on_host(operator: OpOverload, *given: Any, **options: Any) -> Any:
     """Run an operator on the host: the backend's fallback."""
     FALLBACKS[str(operator.name()).removeprefix("aten::")] += 1
     if os.environ.get("KERNBENCH_FALLBACK") == "error":
@@ -124,7 +147,7 @@ def on_host(operator: torch._ops.OpOverload, *given: Any, **options: Any) -> Any
         compute_on_host(str(operator.name()), sum(each.numel() for each in tensors))
         _note_portability(str(operator.name()).removeprefix("aten::"), tensors)
         written = _write_back(operator, (given, options), (arguments, keywords))
-        return tree_map(lambda each: _moved(each, written), results)
+        return tree_map(partial(_moved, written), results)
 
 
 @contextmanager
@@ -227,7 +250,7 @@ def _tensors(given: Iterable[Any]) -> Iterator[torch.Tensor]:
         if isinstance(each, torch.Tensor):
             yield each
         elif isinstance(each, list | tuple):
-            yield from _tensors(each)
+            yield from _tensors(cast(Sequence[Any], each))
 
 
 def _read(value: Any) -> Any:
@@ -236,24 +259,23 @@ def _read(value: Any) -> Any:
     return torch.device("cpu") if isinstance(value, torch.device) else value
 
 
-def _tensors_of_numbers(operator: torch._ops.OpOverload, given: Sequence[Any]) -> list[Any]:
+def _tensors_of_numbers(operator: OpOverload, given: Sequence[Any]) -> list[Any]:
     """The arguments, with a tensor for each number that PyTorch passes in place of one."""
-    schema = operator._schema.arguments  # noqa: SLF001 - has no other access
     return [
         torch.tensor(value)
-        if isinstance(value, bool | int | float | complex) and str(argument.type) == "Tensor"
+        if isinstance(value, bool | int | float | complex) and parameter.is_tensor
         else value
-        for value, argument in zip(given, schema, strict=False)
+        for value, parameter in zip(given, parameters_of(operator), strict=False)
     ]
 
 
 def _write_back(
-    operator: torch._ops.OpOverload, given: tuple[Any, Any], used: tuple[Any, Any]
+    operator: OpOverload, given: tuple[Any, Any], used: tuple[Any, Any]
 ) -> dict[int, torch.Tensor]:
     """Write the operands that the operator changes; returns them by the host's copies."""
     written: dict[int, torch.Tensor] = {}
-    for position, argument in enumerate(operator._schema.arguments):  # noqa: SLF001 - has no other access
-        if argument.alias_info is None or not argument.alias_info.is_write:
+    for position, argument in enumerate(parameters_of(operator)):
+        if not argument.is_written:
             continue
         pair = [
             each[1].get(argument.name)
@@ -270,7 +292,7 @@ def _write_back(
     return written
 
 
-def _moved(value: Any, written: dict[int, torch.Tensor]) -> Any:
+def _moved(written: dict[int, torch.Tensor], value: Any) -> Any:
     if not isinstance(value, torch.Tensor) or value.device.type != "cpu":
         return value
     return written[id(value)] if id(value) in written else value.to(DEVICE)

@@ -1,4 +1,6 @@
-"""The work handle of a collective, as PyTorch sees it."""
+"""The work handle of a collective, as PyTorch sees it, and the time of collectives for
+`torch.distributed._time_estimator`, which Inductor calls.
+"""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -8,6 +10,7 @@ import torch
 import torch.distributed as dist
 
 from kernbench.torch_backend.distributed.staging import CollectiveStaging
+from runtime.core.device import Handle
 from runtime.torch.distributed import Work
 from runtime.torch.rank_state import running_rank
 
@@ -65,6 +68,33 @@ class DeviceWork(dist.Work):
         """
         if self._staging.copies_back:
             self.wait()
-        future: Any = torch.futures.Future()
+        future: torch.futures.Future[list[torch.Tensor]] = torch.futures.Future()
         future.set_result(self._tensors)
         return future
+
+
+_PS_PER_US = 1_000_000
+
+
+class TimeEstimate:
+    """A measurement: the collectives run in the simulation, in scratch memory, on every rank that
+    calls them. They take simulated time as any others, and change no tensor.
+    """
+
+    def __init__(self) -> None:
+        self._handles: list[Handle] = []
+
+    def add(self, works: Sequence[Work | None]) -> None:
+        """Count the commands of a collective."""
+        self._handles += [work.handle for work in works if work is not None]
+
+    def microseconds(self) -> float:
+        """From the release of the first command on this rank to the end of the last one; 0 without
+        any.
+        """
+        for each in self._handles:
+            running_rank().device.wait(each)
+        if not self._handles:
+            return 0.0
+        started_ps = min(each.released_ps for each in self._handles)
+        return (max(each.device_done_ps for each in self._handles) - started_ps) / _PS_PER_US

@@ -6,19 +6,18 @@ addresses of the receive rings.
 """
 
 import functools
-import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import torch
-import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
 from kernbench.torch_backend.aten.operators import DEVICE
 from kernbench.torch_backend.distributed.process_group import DeviceProcessGroup
 from kernbench.torch_backend.distributed.rank_store import RankStore
+from kernbench.torch_backend.runtime import pytorch_api
 from runtime.torch import distributed as low_level
 from runtime.torch.rank_state import ProcessGroup
 
@@ -36,16 +35,10 @@ def register_backend(*devices: str) -> None:
     may be on `devices`; objects that it carries are on the first of these.
     """
     make = functools.partial(_made_group, torch.device(devices[0]))
-    dist.Backend.register_backend(DEVICE, make, devices=list(devices))
-    # The package has a function with the name of the module; its registration refuses a second one.
-    handlers = importlib.import_module("torch.distributed.rendezvous")._rendezvous_handlers  # noqa: SLF001
-    handlers["env"] = _meeting
-    distributed_c10d._new_process_group_helper = _on_all_ranks(  # noqa: SLF001 - members alone come as far as the backend
-        distributed_c10d._new_process_group_helper  # noqa: SLF001
-    )
-    distributed_c10d._new_group_with_tag = _not_locally(  # noqa: SLF001
-        distributed_c10d._new_group_with_tag  # noqa: SLF001
-    )
+    pytorch_api.register_backend(DEVICE, make, devices)
+    pytorch_api.register_meeting("env", _meeting)
+    pytorch_api.replace(distributed_c10d, pytorch_api.MAKE_GROUP, _on_all_ranks)
+    pytorch_api.replace(distributed_c10d, pytorch_api.MAKE_GROUP_WITH_TAG, _not_locally)
 
 
 def _made_group(device: torch.device, *_: Any) -> DeviceProcessGroup:
@@ -55,10 +48,11 @@ def _made_group(device: torch.device, *_: Any) -> DeviceProcessGroup:
             low_level.init_process_group(DEVICE)
         # The group of all ranks of the run.
         group = low_level.new_group()
+        assert isinstance(group, ProcessGroup), "every rank is a member of it"
     return DeviceProcessGroup(group, device)
 
 
-def _meeting(url: str, *_: Any, **__: Any) -> Iterator[tuple[dist.Store, int, int]]:
+def _meeting(url: str, *_: Any, **__: Any) -> Iterator[tuple[pytorch_api.Store, int, int]]:
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     given = parse_qs(urlsplit(url).query)
     for name, own in (("rank", rank), ("world_size", size)):
@@ -87,7 +81,7 @@ def _on_all_ranks(make: Callable[..., Any]) -> Callable[..., Any]:
                 "order of their ranks; omit sort_ranks=False"
             )
         tag = options.get("pg_tag")
-        if not (tag and distributed_c10d._find_pg_by_ranks_and_tag(tag, ranks)):  # noqa: SLF001
+        if not (tag and pytorch_api.has_group(tag, ranks)):
             found = low_level.new_group(list(ranks))
             _Made.group = found if isinstance(found, ProcessGroup) else None
         try:

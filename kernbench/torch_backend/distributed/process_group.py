@@ -7,16 +7,16 @@ import torch
 import torch.distributed as dist
 
 from kernbench.torch_backend.aten.operators import DEVICE
-from kernbench.torch_backend.distributed.device_work import DeviceWork
+from kernbench.torch_backend.distributed.device_work import DeviceWork, TimeEstimate
 from kernbench.torch_backend.distributed.staging import CollectiveStaging
-from kernbench.torch_backend.distributed.time_estimate import TimeEstimate
+from kernbench.torch_backend.runtime.pytorch_api import ProcessGroupBase
 from runtime.torch import distributed as low_level
 from runtime.torch.rank_state import ProcessGroup
 
 _OPS = ("SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR")
 
 
-class DeviceProcessGroup(dist.ProcessGroup):
+class DeviceProcessGroup(ProcessGroupBase):
     """A process group on the fabric. Tensors on the host, and those with gaps in memory, pass
     through a tensor of the device.
     """

@@ -10,8 +10,10 @@ from typing import Self
 
 import torch.distributed as dist
 
+from kernbench.torch_backend.runtime.pytorch_api import Store
 
-class RankStore(dist.Store):
+
+class RankStore(Store):
     """Keys and values which this rank has set. `DistStoreError` where PyTorch's stores wait."""
 
     def __init__(self, rank: int) -> None:
@@ -38,11 +40,13 @@ class RankStore(dist.Store):
         """Add to the end of a value."""
         self._values[key] = self._values.get(key, b"") + _bytes(value)
 
-    def compare_set(self, key: str, expected: str | bytes, desired: str | bytes) -> bytes:
+    def compare_set(
+        self, key: str, expected_value: str | bytes, desired_value: str | bytes
+    ) -> bytes:
         """Set a value if the key has another one; without the key, if no value is expected."""
-        found, wanted = self._values.get(key), _bytes(expected)
+        found, wanted = self._values.get(key), _bytes(expected_value)
         if found == wanted or (found is None and not wanted):
-            self._values[key] = _bytes(desired)
+            self._values[key] = _bytes(desired_value)
         return self._values.get(key, wanted)
 
     def check(self, keys: Sequence[str]) -> bool:

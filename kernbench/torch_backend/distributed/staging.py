@@ -13,7 +13,9 @@ import torch
 from kernbench.torch_backend.aten.operators import DEVICE
 from kernbench.torch_backend.launching.launches import window_of
 from kernbench.torch_backend.runtime.element_types import COMPUTED, hardware_type, moved_as
+from kernbench.torch_backend.runtime.pytorch_api import from_numpy
 from kernbench.torch_backend.runtime.storages import storages
+from runtime.core.dtypes import DType
 from runtime.torch.tensors.tensor import Tensor
 
 
@@ -46,7 +48,7 @@ class StagedElements:
     def read(self) -> None:
         """Copy the elements from the device, and wait for them."""
         if self._pointer is not None:
-            elements = torch.from_numpy(np.array(self.bytes().numpy())).view(self._tensor.dtype)
+            elements = from_numpy(np.array(self.bytes().numpy())).view(self._tensor.dtype)
             self._tensor.copy_(elements.view(self._tensor.shape))
 
 
@@ -123,7 +125,7 @@ class CollectiveStaging:
         return window_of(used, dtype).window.view(length)
 
 
-def _type(dtype: torch.dtype, *, moved: bool) -> object:
+def _type(dtype: torch.dtype, *, moved: bool) -> DType:
     if not moved:
         if dtype not in COMPUTED:
             raise TypeError(

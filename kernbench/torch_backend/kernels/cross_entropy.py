@@ -8,8 +8,6 @@ combine as in online softmax.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
-
 from kernbench.torch_backend.kernels.bounds import IndexBounds
 from runtime.core.dtypes import DType
 from runtime.language import tl
@@ -45,16 +43,16 @@ class LossResults(NamedTuple):
     losses: Pointer | None
     partial: Pointer
     loss: Pointer
-    count: Pointer
+    counted: Pointer
     is_mean: bool
 
 
 class LossGradient(NamedTuple):
-    """That of each row's loss, or of all; of a mean, over the number of rows at `count`."""
+    """That of each row's loss, or of all; of a mean, over the number of rows at `counted`."""
 
     pointer: Pointer
     is_of_rows: bool
-    count: Pointer | None
+    counted: Pointer | None
 
 
 class _LossPanel(NamedTuple):
@@ -84,7 +82,7 @@ def cross_entropy(part: tuple[int, int, int, int], given: ClassRows, results: Lo
     loss, count = sums[:, :1], sums[:, 1:]
     result = loss / count if results.is_mean else loss
     tl.store(results.loss, _converted(result, results.loss.dtype))
-    tl.store(results.count, count)
+    tl.store(results.counted, count)
 
 
 def gradient(
@@ -144,7 +142,7 @@ def _losses(
     row, count = section
     _, has_loss, picked = _classes(given, section)
     highest, sums = (tl.empty((count, 1), given.wide) for _ in range(2))
-    lowest = float(np.finfo(given.wide.numpy).min)
+    lowest = float(given.wide.limits.min)
     for panel, x in _panels(given, section):
         rows = slice(panel.row, panel.row + panel.rows)
         state = (highest[rows], sums[rows])
@@ -197,8 +195,8 @@ def _factors(
     row, rows = section
     source, shape = (grad.pointer + row, (rows, 1)) if grad.is_of_rows else (grad.pointer, (1, 1))
     own = _converted(tl.load(source, shape), given.wide)
-    if grad.count is not None:
-        own = own / tl.load(grad.count, (1, 1))
+    if grad.counted is not None:
+        own = own / tl.load(grad.counted, (1, 1))
     return tl.where(has_loss, own, 0.0)
 
 

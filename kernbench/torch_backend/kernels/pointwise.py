@@ -12,8 +12,16 @@ from runtime.language import tl
 from runtime.language.value import Pointer, Value
 from runtime.torch.arithmetic.regions import Region
 
-Function = Callable[..., Value]
-"""A function of values in the language of kernels."""
+Function = (
+    Callable[[Value], Value]
+    | Callable[[Value, Value], Value]
+    | Callable[[Value, Value, Value], Value]
+    | Callable[[Value, Value, Value, Value], Value]
+    | Callable[[*tuple[Value, ...]], Value]
+    | Callable[[Value, Value, *tuple[Value, ...]], Value]
+    | Callable[[Value, Value, Value, *tuple[Value, ...]], Value]
+)
+"""A function of values in the language of kernels. By its forms the checker types lambdas."""
 Update = Callable[..., tuple[Value, ...]]
 """One with several results."""
 

@@ -16,13 +16,14 @@ _EXPANDED = 512
 _AHEAD = 4
 """Blocks of rows that are loaded beside the sum of another one."""
 Function = Callable[..., Value | tuple[Value, ...]]
+Form = Literal["matrix", "row", "column"]
 
 
 class RowOperand(NamedTuple):
     """A tensor of a launch: a matrix, one row for all rows, or one number for each row."""
 
     pointer: Pointer
-    form: Literal["matrix", "row", "column"]
+    form: Form
 
 
 class RowFunction(NamedTuple):
@@ -39,14 +40,14 @@ class RowFunction(NamedTuple):
 
 
 class RowBlocks(NamedTuple):
-    """`height` rows of `columns` are a block, `count` blocks are in the scratch at once.
+    """`height` rows of `columns` are a block, `at_once` blocks are in the scratch at once.
 
     If a row has more vectors than registers, it `expands` to a matrix.
     """
 
     height: int
     columns: int
-    count: int
+    at_once: int
     expands: bool
 
 
@@ -65,8 +66,8 @@ def rowwise(
     with tl.scratch():
         rows = [_row(each, dtype, blocks) for each in inputs if each.form == "row"]
         others = [each for each in inputs if each.form != "row"]
-        for first in range(part[0], last, blocks.height * blocks.count):
-            starts = range(first, min(first + blocks.height * blocks.count, last), blocks.height)
+        for first in range(part[0], last, blocks.height * blocks.at_once):
+            starts = range(first, min(first + blocks.height * blocks.at_once, last), blocks.height)
             spans = [(start, min(blocks.height, last - start)) for start in starts]
             with tl.scratch():
                 pending = [[_loading(each, *span, columns) for each in others] for span in spans]
@@ -97,17 +98,19 @@ def _computed(
     """Write the results of all chains for a block."""
     *before, last = function.chains
 
-    def wide(chain: Function) -> Function:
-        return lambda *given: chain(*(_in(each, dtype) for each in given))
+    def wide(chain: Function) -> Callable[..., tuple[Value, ...]]:
+        def of_wide(*given: Value) -> tuple[Value, ...]:
+            returned = chain(*(_in(each, dtype) for each in given))
+            return returned if isinstance(returned, tuple) else (returned,)
+
+        return of_wide
 
     def rounded(*given: Value) -> tuple[Value, ...]:
-        returned = wide(last)(*given)
-        listed = returned if isinstance(returned, tuple) else (returned,)
-        return tuple(_in(each, result.dtype) for each, result in zip(listed, results, strict=True))
+        pairs = zip(wide(last)(*given), results, strict=True)
+        return tuple(_in(each, result.dtype) for each, result in pairs)
 
     for number, chain in enumerate(before):
-        returned = tl.fused(wide(chain), *values, *(rows if number == function.with_rows else ()))
-        values = returned if isinstance(returned, tuple) else (returned,)
+        values = tl.fused(wide(chain), *values, *(rows if number == function.with_rows else ()))
     with_rows = rows if function.with_rows == len(before) else ()
     tl.fused(rounded, *values, *with_rows, out=tuple(results))
 
@@ -121,7 +124,7 @@ def _row(operand: RowOperand, dtype: DType, blocks: RowBlocks) -> Value:
     for column in range(0, blocks.columns, _EXPANDED):
         part = slice(column, min(column + _EXPANDED, blocks.columns))
         zero = tl.zeros((blocks.height, part.stop - column), dtype)
-        tl.fused(lambda zero, row: zero + row, zero, row[:, part], out=block[:, part])
+        tl.fused(tl.add, zero, row[:, part], out=block[:, part])
     return block
 
 

@@ -32,12 +32,16 @@ def running_products(
             distance = 1
             while distance < columns:
                 first, rest = slice(distance), slice(distance, columns)
-                tl.fused(lambda each: each * 1, values[:, first], out=following[:, first])
+                tl.fused(_same, values[:, first], out=following[:, first])
                 before = values[:, : columns - distance]
                 tl.fused(tl.mul, values[:, rest], before, out=following[:, rest])
                 values, following = following, values
                 distance *= 2
             tl.store(out + row * columns, _in(values, out.dtype))
+
+
+def _same(value: Value) -> Value:
+    return value * 1
 
 
 def _in(value: Value, dtype: DType) -> Value:

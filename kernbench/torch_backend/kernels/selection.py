@@ -48,7 +48,11 @@ def greatest(  # noqa: PLR0917 - the arguments of a launch are positional
                     tl.store(indices + row * count + number, column.to(tl.int64), (count, 1))
                     if bounds is not None and number + 1 < count:
                         rest = tl.where(numbers == column, bounds[0], left)
-                        tl.fused(lambda each: each * 1, rest, out=left)
+                        tl.fused(_same, rest, out=left)
+
+
+def _same(value: Value) -> Value:
+    return value * 1
 
 
 def placed(  # noqa: PLR0917 - the arguments of a launch are positional
@@ -80,5 +84,5 @@ def placed(  # noqa: PLR0917 - the arguments of a launch are positional
                     else:
                         value = tl.full((rows, 1), number, out.dtype)
                     changed = tl.where(chosen, combine(result, value), result)
-                    tl.fused(lambda each: each * 1, changed, out=result)
+                    tl.fused(_same, changed, out=result)
             tl.store(out + row * columns, result)

@@ -126,7 +126,8 @@ def _keys(
         is_nan = element != element  # noqa: PLR0124 - true of NaN alone
         return tl.where(is_nan, float("inf"), element), tl.where(is_nan, column + by, column)
 
-    return tl.fused(keyed, elements, columns)
+    elements, columns = tl.fused(keyed, elements, columns)
+    return elements, columns
 
 
 def _loaded(source: Pointer, piece: SortPiece, first: int, last: int, columns: int) -> Value:

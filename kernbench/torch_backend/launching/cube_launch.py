@@ -2,11 +2,7 @@
 
 import torch
 
-from kernbench.torch_backend.kernels.cube_products import (
-    CubeOperand,
-    CubeResult,
-    multiply_in_cubes,
-)
+from kernbench.torch_backend.kernels.cube_products import CubeOperand, CubeResult, multiply_in_cubes
 from kernbench.torch_backend.launching.cube_mesh import CubeMesh
 from kernbench.torch_backend.launching.cube_plan import (
     CubeGrid,

@@ -30,7 +30,7 @@ _ROW_BLOCKS = 4
 """The blocks of a PE that sums rows."""
 _LEAST_COLUMNS = 128
 """Columns of partial sums that a PE adds: fewer are loaded in bursts of a few bytes."""
-Formed = tuple[torch.Tensor, str]
+Formed = tuple[torch.Tensor, kernels.Form]
 """A contiguous tensor, with its form: matrix, row or column."""
 
 
@@ -58,7 +58,7 @@ def launch_rowwise(
     if blocks is None:
         return False
     operands = [
-        kernels.RowOperand(pointer_of(window), form)  # type: ignore[arg-type]
+        kernels.RowOperand(pointer_of(window), form)
         for window, (_, form) in zip(windows, given, strict=True)
     ]
     arguments = (

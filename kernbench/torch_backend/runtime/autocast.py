@@ -9,7 +9,12 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map
 
-from kernbench.torch_backend.aten.operators import DEVICE
+from kernbench.torch_backend.runtime.pytorch_api import (
+    DEVICE,
+    fall_back,
+    implement,
+    without_autocast,
+)
 
 _KEY = "AutocastPrivateUse1"
 _LOWERED = (
@@ -25,17 +30,16 @@ _WIDENED = (
 
 def register_autocast(aten: torch.library.Library, everything: torch.library.Library) -> None:
     """Add the rules to two libraries, of the operators and of all namespaces."""
-    everything.fallback(torch.library.fallthrough_kernel, _KEY)
+    fall_back(everything, torch.library.fallthrough_kernel, _KEY)
     for name in _LOWERED:
-        aten.impl(name, _in_type(name, None), _KEY)
+        implement(aten, name, _in_type(name, None), _KEY)
     for name in _WIDENED:
-        aten.impl(name, _in_type(name, torch.float32), _KEY)
+        implement(aten, name, _in_type(name, torch.float32), _KEY)
 
 
 def _in_type(name: str, dtype: torch.dtype | None) -> Any:
     packet, _, overload = name.partition(".")
     operator = getattr(getattr(torch.ops.aten, packet), overload or "default")
-    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)  # noqa: SLF001 - as PyTorch's own tests do
 
     def call(*given: Any, **options: Any) -> Any:
         target = dtype or torch.get_autocast_dtype(DEVICE)
@@ -50,7 +54,7 @@ def _in_type(name: str, dtype: torch.dtype | None) -> Any:
             return value.to(target) if is_eligible else value
 
         arguments, keywords = tree_map(cast, (list(given), options))
-        with torch._C._ExcludeDispatchKeyGuard(keys):  # noqa: SLF001
+        with without_autocast():
             return operator(*arguments, **keywords)
 
     return call

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import torch
 
-from kernbench.torch_backend.aten.operators import DEVICE
+from kernbench.torch_backend.runtime.pytorch_api import DEVICE, StreamBase
 from runtime.torch import events, streams
 from runtime.torch.device import check_device
 from runtime.torch.rank_state import running_rank
@@ -54,16 +54,16 @@ class DeviceEvent(events.Event):
             )
         super().__init__(enable_timing)
 
-    def record(self, stream: torch.Stream | None = None) -> None:
+    def record(self, stream: torch.Stream | streams.Stream | None = None) -> None:
         """Record the event behind the commands of `stream`, by default the current stream."""
         super().record(own_stream(stream))
 
-    def wait(self, stream: torch.Stream | None = None) -> None:
+    def wait(self, stream: torch.Stream | streams.Stream | None = None) -> None:
         """Later commands of `stream`, by default the current one, wait for the event."""
         super().wait(own_stream(stream))
 
 
-class DeviceStream(streams.Stream, torch.Stream):
+class DeviceStream(streams.Stream, StreamBase):
     """A stream of this rank's device. All streams have one priority; the argument is accepted, as
     PyTorch's FSDP passes it. With `number`, a stream that the device has already.
     """
@@ -85,7 +85,7 @@ class DeviceStream(streams.Stream, torch.Stream):
         del device, priority, number
         self.rank, self.number, self._outer = self.device_index, self.stream_id, []
 
-    def wait_stream(self, stream: torch.Stream) -> None:
+    def wait_stream(self, stream: torch.Stream | streams.Stream) -> None:
         """Later commands of this stream wait for the commands that `stream` has now."""
         super().wait_stream(own_stream(stream))
 

@@ -9,6 +9,7 @@ function of PyTorch, with an object `std::function` as the library libstdc++ lay
 import ctypes
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -48,5 +49,5 @@ def omit_error_traces() -> None:
     setter(ctypes.byref(function))
 
 
-def _address(function: object) -> int | None:
+def _address(function: Any) -> int | None:
     return ctypes.cast(function, ctypes.c_void_p).value

@@ -3,6 +3,7 @@
 from typing import NoReturn
 
 from kernbench.torch_backend.runtime.no_device import NoDevice
+from kernbench.torch_backend.runtime.pytorch_api import is_in_bad_fork
 from runtime.torch import ahbm as low_level
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
 now_ns = low_level.now_ns
 profile = low_level.profile
 synchronize = low_level.synchronize
+_is_in_bad_fork = is_in_bad_fork
 
 
 def is_available() -> bool:
@@ -38,10 +40,6 @@ def device_count() -> int:
 def manual_seed_all(seed: int) -> None:
     """Called by `torch.manual_seed`; the device has no generator to seed."""
     del seed
-
-
-def _is_in_bad_fork() -> bool:
-    return False
 
 
 def __getattr__(name: str) -> NoReturn:

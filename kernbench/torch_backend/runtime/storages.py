@@ -131,7 +131,7 @@ class Storages:
         pointer = tensor.untyped_storage().data_ptr()
         # A window takes longer to make than a launch takes to use it.
         known = self._windows.setdefault(pointer, {})
-        key = (tensor.storage_offset() * size, (last + 1) * size, dtype.name)
+        key = (int(tensor.storage_offset()) * size, (last + 1) * size, dtype.name)
         if key not in known:
             start, nbytes, _ = key
             window = self._memory[pointer].view(uint8, start, nbytes)

@@ -1,5 +1,6 @@
-"""Activations and functions with numbers as arguments, and their gradients: one kernel each."""
+"""Activations, functions with numbers as arguments and their gradients, and divisions."""
 
+from collections.abc import Callable
 from math import log2
 from typing import Any
 
@@ -7,6 +8,7 @@ import torch
 
 from kernbench.torch_backend.aten.elements.pointwise_operators import compute
 from kernbench.torch_backend.aten.operators import operator
+from kernbench.torch_backend.runtime.pytorch_api import broadcast_shapes
 from runtime.language import tl
 from runtime.language.value import Value
 
@@ -148,3 +150,55 @@ def _std_mean(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     variance, mean = _variance(x, dim, correction, keepdim=keepdim)
     return variance.sqrt().to(x.dtype), mean.to(x.dtype)
+
+
+def _floor_quotient(a: Value, b: Value) -> Value:
+    return tl.floor(a / b)
+
+
+def _remainder(a: Value, b: Value) -> Value:
+    return a - b * tl.floor(a / b)
+
+
+def _integers(name: str, function: Callable[[Value, Value], Value]) -> None:
+    """An operator on floating-point numbers or integers; these are exact in float64."""
+
+    def of(a: Any, b: Any, out: torch.Tensor) -> torch.Tensor:
+        dtype = None if out.is_floating_point() else torch.float64
+        return compute(name, function, (a, b), out, dtype=dtype)
+
+    def fresh(a: Any, b: Any) -> torch.Tensor:
+        shapes = [each.shape for each in (a, b) if isinstance(each, torch.Tensor)]
+        dtype, shape = torch.result_type(a, b), broadcast_shapes(*shapes)
+        return of(a, b, torch.empty(shape, dtype=dtype, device="ahbm"))
+
+    def in_place(a: torch.Tensor, b: Any) -> torch.Tensor:
+        return of(a, b, a)
+
+    def to_out(a: Any, b: Any, *, out: torch.Tensor) -> torch.Tensor:
+        return of(a, b, out)
+
+    if name == "floor_divide":
+        operator(name)(fresh)
+        operator(f"{name}_.Tensor")(in_place)
+        operator(f"{name}.out")(to_out)
+    else:
+        operator(f"{name}.Tensor_out")(to_out)
+
+
+_integers("floor_divide", _floor_quotient)
+_integers("remainder", _remainder)
+
+
+@operator("div.out_mode")
+def _div(a: Any, b: Any, *, rounding_mode: str | None, out: torch.Tensor) -> Any:
+    if rounding_mode is None:
+        return compute("div", tl.div, (a, b), out)
+    dtype = None if out.is_floating_point() else torch.float64
+    function = _floor_quotient if rounding_mode == "floor" else _truncated_quotient
+    return compute("div", function, (a, b), out, dtype=dtype)
+
+
+def _truncated_quotient(a: Value, b: Value) -> Value:
+    quotient = a / b
+    return tl.where(quotient < 0, tl.ceil(quotient), tl.floor(quotient))

@@ -3,20 +3,19 @@
 The engines compute with real numbers. The other operators on complex ones run on the host.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import torch
 
-from kernbench.torch_backend.aten.elements.pointwise_operators import compute
+from kernbench.torch_backend.aten.elements.pointwise_operators import OperandFunction, compute
 from kernbench.torch_backend.aten.operators import DEVICE, complex_operator, operator
+from kernbench.torch_backend.runtime.pytorch_api import broadcast_shapes
 from runtime.language import tl
 from runtime.language.value import Value
 
 _PAIRS = {torch.float32: torch.complex64, torch.float64: torch.complex128}
 Part = torch.Tensor | float
-_Parts = tuple[Part, Part | None]
-"""The real and the imaginary part; None for a real number."""
 
 
 @operator("view_as_complex", types=None)
@@ -33,7 +32,7 @@ def _view_as_complex(x: torch.Tensor) -> Any:
     if x.storage_offset() % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
     halved = [each // 2 for each in strides]
-    return _view(x, _PAIRS[x.dtype], x.storage_offset() // 2, x.shape[:-1], halved)
+    return _view(x, _PAIRS[x.dtype], int(x.storage_offset()) // 2, x.shape[:-1], halved)
 
 
 @operator("view_as_real", types=None)
@@ -44,7 +43,7 @@ def _view_as_real(x: torch.Tensor) -> torch.Tensor:
             "tensor so you can view it as real, use self.resolve_conj()"
         )
     strides = [*(2 * each for each in x.stride()), 1]
-    return _view(x, x.dtype.to_real(), 2 * x.storage_offset(), [*x.shape, 2], strides)
+    return _view(x, x.dtype.to_real(), 2 * int(x.storage_offset()), [*x.shape, 2], strides)
 
 
 def _view(
@@ -70,7 +69,7 @@ def _polar(size: torch.Tensor, angle: torch.Tensor, *, out: torch.Tensor) -> tor
 
 @operator("complex.out", types=None)
 def _complex(real: torch.Tensor, imag: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
-    shape = torch.broadcast_shapes(real.shape, imag.shape)
+    shape = broadcast_shapes(real.shape, imag.shape)
     if out.shape != shape:
         out.resize_(shape)
     for target, part in zip(torch.view_as_real(out).unbind(-1), (real, imag), strict=True):
@@ -82,6 +81,7 @@ def _complex(real: torch.Tensor, imag: torch.Tensor, *, out: torch.Tensor) -> to
 def _mul(a: Any, b: Any, *, out: torch.Tensor) -> torch.Tensor:
     (x, y), (u, v) = _parts(a), _parts(b)
     if v is None:
+        assert y is not None, "one operand is complex"
         return _written("mul", out, (tl.mul, (x, u)), (tl.mul, (y, u)))
     if y is None:
         return _written("mul", out, (tl.mul, (x, u)), (tl.mul, (x, v)))
@@ -97,6 +97,7 @@ def _mul(a: Any, b: Any, *, out: torch.Tensor) -> torch.Tensor:
 def _div(a: Any, b: Any, *, out: torch.Tensor) -> torch.Tensor:
     (x, y), (u, v) = _parts(a), _parts(b)
     if v is None:
+        assert y is not None, "one operand is complex"
         return _written("div", out, (tl.div, (x, u)), (tl.div, (y, u)))
     y = 0.0 if y is None else y
     return _written(
@@ -113,9 +114,10 @@ def _sgn(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
         size = tl.sqrt(x * x + y * y)
         return part / tl.where(size == 0, 1.0, size)
 
-    real, imaginary = _parts(x)
-    given = [(turned, (part, real, imaginary)) for part in (real, imaginary)]
-    return _written("sgn", out, *given)
+    real, imaginary = _complex_parts(x)
+    return _written(
+        "sgn", out, (turned, (real, real, imaginary)), (turned, (imaginary, real, imaginary))
+    )
 
 
 @complex_operator("add.out")
@@ -147,14 +149,13 @@ def _neg(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
 
 @complex_operator("conj_physical.out")
 def _conj(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
-    real, imaginary = _parts(x)
+    real, imaginary = _complex_parts(x)
     return _written("conj", out, (tl.mul, (real, 1.0)), (tl.mul, (imaginary, -1.0)))
 
 
 @complex_operator("abs.out")
 def _abs(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
-    real, imaginary = _parts(x)
-    return compute("abs", lambda x, y: tl.sqrt(x * x + y * y), (real, imaginary), out)
+    return compute("abs", lambda x, y: tl.sqrt(x * x + y * y), _complex_parts(x), out)
 
 
 @complex_operator("sum.IntList_out")
@@ -173,20 +174,25 @@ def _sum_of_axes(
     return out.copy_(torch.view_as_complex(total.contiguous()))
 
 
-def _parts(value: Any) -> _Parts:
+def _parts(value: Any) -> tuple[Part, Part | None]:
+    """The real and the imaginary part; None for a real number."""
     if isinstance(value, torch.Tensor) and value.device.type == DEVICE:
-        if not value.is_complex():
-            return value, None
-        pairs = torch.view_as_real(value)
-        return pairs[..., 0], pairs[..., 1]
+        return _complex_parts(value) if value.is_complex() else (value, None)
     number = value.item() if isinstance(value, torch.Tensor) else value
     return (number.real, number.imag) if isinstance(number, complex) else (number, None)
 
 
-def _written(name: str, out: torch.Tensor, *parts: tuple[Any, Sequence[Part]]) -> torch.Tensor:
+def _complex_parts(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    pairs = torch.view_as_real(x)
+    return pairs[..., 0], pairs[..., 1]
+
+
+def _written(
+    name: str, out: torch.Tensor, *parts: tuple[OperandFunction, Sequence[Part]]
+) -> torch.Tensor:
     """Write functions of operands to the real and the imaginary part of `out`."""
     used = [each for _, given in parts for each in given if isinstance(each, torch.Tensor)]
-    shape = torch.broadcast_shapes(*(each.shape for each in used))
+    shape = broadcast_shapes(*(each.shape for each in used))
     if out.shape != shape:
         out.resize_(shape)
     targets = list(torch.view_as_real(out).unbind(-1))
@@ -200,7 +206,8 @@ def _written(name: str, out: torch.Tensor, *parts: tuple[Any, Sequence[Part]]) -
         if any(isinstance(each, torch.Tensor) for each in whole):
             compute(name, function, whole, target)
         else:
-            target.fill_(function(*whole))
+            # Of numbers alone, an operator of values is a number.
+            target.fill_(cast(Callable[..., float], function)(*whole))
     if is_operand:
         # The imaginary part has been computed from the real part as it was.
         targets[0].copy_(first)

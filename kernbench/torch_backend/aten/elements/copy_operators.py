@@ -1,13 +1,17 @@
-"""Operators that move elements: copies on the device, between device and host, and fills."""
+"""Operators that move elements: copies on the device, between device and host, and fills;
+concatenations, turned axes and triangles.
+"""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
 from kernbench.torch_backend.aten.operators import DEVICE, operator
-from kernbench.torch_backend.launching.launches import launch_copy, launch_fill
+from kernbench.torch_backend.launching.launches import launch_copies, launch_copy, launch_fill
 from kernbench.torch_backend.runtime.element_types import COMPUTED
+from kernbench.torch_backend.runtime.pytorch_api import from_numpy, negative_view
 from kernbench.torch_backend.runtime.storages import storages
 from runtime.torch.tensors.tensor import Tensor
 
@@ -72,7 +76,7 @@ def read(tensor: torch.Tensor) -> torch.Tensor:
     if memory.numel() > 4 * tensor.numel() * tensor.itemsize:
         return read(tensor.contiguous())
     data = np.array(memory.numpy())
-    elements = torch.from_numpy(data).view(tensor.dtype)
+    elements = from_numpy(data).view(tensor.dtype)
     return elements.as_strided(tensor.shape, tensor.stride()).clone()
 
 
@@ -118,7 +122,7 @@ def _resolved(source: torch.Tensor) -> torch.Tensor:
     if stored.is_conj():
         stored, signs = stored.conj(), [torch.Tensor.conj_physical]
     if stored.is_neg():
-        stored, signs = torch._neg_view(stored), [*signs, torch.Tensor.neg]  # noqa: SLF001 - has no other access
+        stored, signs = negative_view(stored), [*signs, torch.Tensor.neg]
     elements = stored.cpu()
     for each in signs:
         elements = each(elements)
@@ -128,3 +132,59 @@ def _resolved(source: torch.Tensor) -> torch.Tensor:
 def _is_moved_only(dtype: torch.dtype) -> bool:
     """Whether the engines do not compute with the type."""
     return dtype not in COMPUTED
+
+
+@operator("cat.out", types=None)
+def _cat(tensors: Sequence[torch.Tensor], dim: int = 0, *, out: torch.Tensor) -> torch.Tensor:
+    # An empty vector concatenates with any shape, as PyTorch has it.
+    parts = [each for each in tensors if each.shape != (0,)]
+    if not parts:
+        return out.resize_(0)
+    axis = dim % parts[0].dim()
+    shape = list(parts[0].shape)
+    shape[axis] = sum(each.shape[axis] for each in parts)
+    if list(out.shape) != shape:
+        out.resize_(shape)
+    if any(each.dtype != out.dtype and {each.dtype, out.dtype} - COMPUTED for each in parts):
+        return NotImplemented
+    targets = out.split_with_sizes([each.shape[axis] for each in parts], axis)
+    launch_copies("cat", list(zip(targets, parts, strict=True)))
+    return out
+
+
+@operator("flip", types=None)
+def _flip(x: torch.Tensor, dims: list[int]) -> torch.Tensor:
+    for dim in dims:
+        numbers = torch.arange(x.shape[dim] - 1, -1, -1, device=x.device) if x.dim() else None
+        x = x.clone() if numbers is None else x.index_select(dim, numbers)
+    return x if dims else x.clone()
+
+
+@operator("roll", types=None)
+def _roll(x: torch.Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> torch.Tensor:
+    if not x.numel():
+        return x.clone()
+    if not dims:
+        return _roll(x.flatten(), shifts, [0]).view(x.shape)
+    for shift, dim in zip(shifts, dims, strict=True):
+        cut = -shift % x.shape[dim]
+        rest = x.shape[dim] - cut
+        x = torch.cat([x.narrow(dim, cut, rest), x.narrow(dim, 0, cut)], dim)
+    return x
+
+
+def _triangle(name: str, *, lower: bool) -> None:
+    @operator(f"{name}.out")
+    def triangle(x: torch.Tensor, diagonal: int = 0, *, out: torch.Tensor) -> torch.Tensor:
+        rows = torch.arange(x.shape[-2], device=x.device, dtype=torch.int32).unsqueeze(1)
+        columns = torch.arange(x.shape[-1], device=x.device, dtype=torch.int32)
+        distance = columns - rows
+        kept = distance <= diagonal if lower else distance >= diagonal
+        zero = torch.zeros((), dtype=x.dtype)
+        return torch.where(kept, x, zero.to(x.device), out=out)
+
+    del triangle
+
+
+_triangle("tril", lower=True)
+_triangle("triu", lower=False)

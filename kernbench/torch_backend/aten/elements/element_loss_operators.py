@@ -4,6 +4,7 @@ import torch
 
 from kernbench.torch_backend.aten.elements.pointwise_operators import compute
 from kernbench.torch_backend.aten.operators import operator
+from kernbench.torch_backend.runtime.pytorch_api import broadcast_shapes
 from runtime.language import tl
 from runtime.language.value import Value
 
@@ -160,7 +161,7 @@ def _log_sigmoid_backward(
 
 def _of(x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """A result of two tensors, for each element."""
-    shape = torch.broadcast_shapes(x.shape, target.shape)
+    shape = broadcast_shapes(x.shape, target.shape)
     return torch.empty(shape, dtype=torch.result_type(x, target), device=x.device)
 
 

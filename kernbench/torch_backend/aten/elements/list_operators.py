@@ -3,11 +3,12 @@
 The tensors of a list have one element type; other lists run on the host, counted.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
+from kernbench.torch_backend.aten.elements.pointwise_operators import OperandFunction, bound_to
 from kernbench.torch_backend.aten.operators import DEVICE, operator
 from kernbench.torch_backend.kernels.pointwise import Function
 from kernbench.torch_backend.launching.launches import launch_pointwise_each
@@ -20,9 +21,13 @@ Numbers = float | Sequence[float] | torch.Tensor
 
 
 def _compute(
-    name: str, function: Callable[..., Value], lists: Sequence[Tensors], outs: Tensors
+    name: str,
+    function: OperandFunction,
+    lists: Sequence[Tensors],
+    outs: Tensors,
+    numbers: Sequence[float] = (),
 ) -> Any:
-    """Write `function` of corresponding tensors of the lists to those of `outs`."""
+    """Write `function` of corresponding tensors of lists and of `numbers` to those of `outs`."""
     if any(each.device.type != DEVICE for listed in (*lists, outs) for each in listed):
         return NotImplemented
     types = {each.dtype for listed in (*lists, outs) for each in listed}
@@ -33,12 +38,13 @@ def _compute(
         return NotImplemented
     operands = zip(*lists, strict=True)
     results = [(out, tuple(row)) for out, row in zip(outs, operands, strict=True)]
-    launch_pointwise_each(name, function, results, computed_in(*types))
+    of_tensors = bound_to([*[None] * len(lists), *numbers], function)
+    launch_pointwise_each(name, of_tensors, results, computed_in(*types))
     return outs
 
 
 def _with_numbers(
-    name: str, function: Function, lists: Sequence[Tensors], numbers: Numbers, outs: Tensors
+    name: str, function: OperandFunction, lists: Sequence[Tensors], numbers: Numbers, outs: Tensors
 ) -> Any:
     """As `_compute`, with a number behind the tensors: one for all, or one for each."""
     if not outs[0].is_floating_point():
@@ -51,8 +57,7 @@ def _with_numbers(
             return _compute(name, function, [*lists, [numbers] * len(outs)], outs)
         numbers = numbers.item()
     if not isinstance(numbers, Sequence):
-        factor = float(numbers)
-        return _compute(name, lambda *each: function(*each, factor), lists, outs)
+        return _compute(name, function, lists, outs, [float(numbers)])
     for index, number in enumerate(numbers):
         row = [[listed[index]] for listed in lists]
         found = _with_numbers(name, function, row, float(number), [outs[index]])
@@ -62,7 +67,13 @@ def _with_numbers(
 
 
 def _register(
-    name: str, lists: int, function: Function, *, numbers: bool, in_place: bool, default: Any = None
+    name: str,
+    lists: int,
+    function: OperandFunction,
+    *,
+    numbers: bool,
+    in_place: bool,
+    default: Any = None,
 ) -> None:
     """Add an operator with `lists` lists of tensors, and with `numbers` a number or numbers."""
 
@@ -93,7 +104,7 @@ def _scaled_difference(x: Value, y: Value, alpha: float) -> Value:
     return x - y if alpha == 1 else x - y * alpha
 
 
-_WITH_NUMBERS: dict[str, tuple[int, Function, tuple[str, ...]]] = {
+_WITH_NUMBERS: dict[str, tuple[int, OperandFunction, tuple[str, ...]]] = {
     "add": (1, tl.add, ("Scalar", "ScalarList")),
     "sub": (1, tl.sub, ("Scalar", "ScalarList")),
     "mul": (1, tl.mul, ("Scalar", "ScalarList", "Tensor")),

@@ -2,7 +2,8 @@
 
 A parameter, its gradient and its state are read once and written once. The bias corrections of Adam
 are computed from the step, which PyTorch keeps on the device, in float64. The scale of a
-`GradScaler` divides the gradients, and where it has found an infinity, nothing changes.
+`GradScaler` divides the gradients, and where it has found an infinity, nothing changes. Its own
+operators divide gradients by the scale, check them, and update the scale.
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from kernbench.torch_backend.aten.operators import DEVICE, operator
 from kernbench.torch_backend.kernels.pointwise import Update
 from kernbench.torch_backend.launching.launches import launch_updates
 from kernbench.torch_backend.runtime.element_types import computed_in
+from kernbench.torch_backend.runtime.pytorch_api import zero_each
 from runtime.language import tl
 from runtime.language.value import Value
 
@@ -73,7 +75,7 @@ def _sgd(params: Tensors, grads: Tensors, buffers: Tensors, **options: Any) -> A
     states = [buffers] if momentum else []
     if momentum and options["is_first_step"] and options.get("found_inf") is not None:
         # PyTorch has not set them, and they are kept where an infinity is found.
-        torch._foreach_zero_(buffers)
+        zero_each(buffers)
     return _launched("_fused_sgd_", function, [params, grads, *states], None, options)
 
 
@@ -210,3 +212,31 @@ def _sgd_step(
     if buffers:
         move = grad + buffers[0] * momentum if nesterov else buffers[0]
     return param - move * rate, *buffers
+
+
+@operator("_amp_foreach_non_finite_check_and_unscale_")
+def _unscale(
+    gradients: Sequence[torch.Tensor], found_inf: torch.Tensor, inverse: torch.Tensor
+) -> None:
+    for each in gradients:
+        # The difference of an element with itself is 0, or NaN if it is not finite.
+        is_infinite = ((each - each) != 0).any()
+        found_inf.copy_(torch.maximum(found_inf, is_infinite.to(found_inf.dtype)))
+        each.mul_(inverse)
+
+
+@operator("_amp_update_scale_", types=None)
+def _update_scale(
+    scale: torch.Tensor,
+    growth: torch.Tensor,
+    found_inf: torch.Tensor,
+    growth_factor: float,
+    backoff_factor: float,
+    interval: int,
+) -> torch.Tensor:
+    is_infinite, following = found_inf > 0, growth + 1
+    is_grown = following == interval
+    grown = torch.where(is_grown, scale * growth_factor, scale)
+    scale.copy_(torch.where(is_infinite, scale * backoff_factor, grown))
+    growth.copy_(torch.where(is_infinite | is_grown, 0, following))
+    return scale

@@ -3,9 +3,10 @@
 Operands of float16 and bfloat16 are computed in float32 and rounded once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import pi, sqrt
+from typing import cast
 
 import torch
 
@@ -14,16 +15,19 @@ from kernbench.torch_backend.kernels.bounds import IndexBounds
 from kernbench.torch_backend.kernels.pointwise import Function
 from kernbench.torch_backend.launching.launches import launch_pointwise
 from kernbench.torch_backend.runtime.element_types import computed_in
+from kernbench.torch_backend.runtime.pytorch_api import broadcast_shapes
 from runtime.language import tl
 from runtime.language.value import Value
 
 Operand = torch.Tensor | float
+OperandFunction = Function | Callable[[Value, Value, float], Value]
+"""A function of values, and of numbers in place of some of them."""
 _TANH_FACTOR = sqrt(2 / pi)
 
 
 def compute(
     name: str,
-    function: Function,
+    function: OperandFunction,
     operands: Sequence[Operand],
     out: torch.Tensor,
     *,
@@ -40,7 +44,7 @@ def compute(
         for each in operands
     ]
     tensors = [each for each in plain if isinstance(each, torch.Tensor)]
-    shape = torch.broadcast_shapes(*(each.shape for each in tensors))
+    shape = broadcast_shapes(*(each.shape for each in tensors))
     if out.shape != shape:
         out.resize_(shape)
     inner = dtype or computed_in(out.dtype)
@@ -48,7 +52,7 @@ def compute(
         # The engine has no sums of bool; the result is whether they are not 0.
         inner = torch.int32
     bound = [None if isinstance(each, torch.Tensor) else _number(each, inner) for each in plain]
-    launch_pointwise(name, _bound(function, bound), out, tensors, inner, bounds)
+    launch_pointwise(name, bound_to(bound, function), out, tensors, inner, bounds)
     return out
 
 
@@ -56,19 +60,21 @@ def _number(value: float, dtype: torch.dtype) -> float:
     return float(value) if dtype.is_floating_point else int(value)
 
 
-def _bound(function: Function, numbers: Sequence[float | None]) -> Function:
-    """The function of the tensors alone."""
+def bound_to(numbers: Sequence[float | None], function: OperandFunction) -> Function:
+    """The function of the tensors alone, for which `numbers` has None."""
+    # Cast: a function takes numbers for its values, which the types of its parameters leave out.
+    of_operands = cast(Callable[..., Value], function)
     if all(each is None for each in numbers):
-        return function
+        return of_operands
 
     def of_tensors(*tensors: Value) -> Value:
         rest = iter(tensors)
-        return function(*(next(rest) if each is None else each for each in numbers))
+        return of_operands(*(next(rest) if each is None else each for each in numbers))
 
     return of_tensors
 
 
-def _register(name: str, function: Function, *, compares: bool = False) -> None:
+def _register(name: str, function: OperandFunction, *, compares: bool = False) -> None:
     packet, _, overload = name.partition(".")
 
     def of_out(*operands: Operand, out: torch.Tensor) -> torch.Tensor:
@@ -129,7 +135,7 @@ def _not(x: Value) -> Value:
     return x == 0
 
 
-_BINARY: dict[str, Function] = {
+_BINARY: dict[str, OperandFunction] = {
     "mul.out": tl.mul,
     "div.out": tl.div,
     "maximum.out": tl.maximum,
@@ -276,7 +282,7 @@ def _addcdiv(
 @operator("where.self")
 def _where(mask: torch.Tensor, a: Operand, b: Operand) -> torch.Tensor:
     dtype = torch.result_type(a, b)
-    shape = torch.broadcast_shapes(
+    shape = broadcast_shapes(
         *(each.shape for each in (mask, a, b) if isinstance(each, torch.Tensor))
     )
     return _where_out(mask, a, b, out=torch.empty(shape, dtype=dtype, device=mask.device))

@@ -3,13 +3,13 @@
 The host reads the indices: a kernel sums rows whose numbers it is given.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from kernbench.torch_backend.aten.indexing.index_operators import SUMMED, positions_of, sum_rows
 from kernbench.torch_backend.aten.operators import DEVICE, operator
+from kernbench.torch_backend.runtime.pytorch_api import integers
 
 _SUM, _MEAN = 0, 1
 
@@ -28,7 +28,7 @@ def _embedding_bag(
 ) -> Any:
     if mode not in {_SUM, _MEAN} or scale_grad_by_freq or sparse or weight.dtype not in SUMMED:
         return NotImplemented
-    named, starts = indices.tolist(), offsets.tolist()
+    named, starts = integers(indices), integers(offsets)
     if starts and starts[0]:
         return NotImplemented
     ends = [*starts[1:], *([] if include_last_offset else [len(named)])]
@@ -77,7 +77,7 @@ def _embedding_bag_backward(
     places = positions_of(indices, count)
     places.pop(padding_idx, None)
     if per_sample_weights is None:
-        bags: Sequence[int] = bag_of.tolist()
+        bags = integers(bag_of)
         places = {row: [bags[place] for place in listed] for row, listed in places.items()}
     else:
         source = source[bag_of] * per_sample_weights.unsqueeze(1)

@@ -1,8 +1,8 @@
-"""Operators with a list of indices: rows of a table, and sums of rows."""
+"""Operators with a list of indices: rows of a table, sums of rows, whole slices of an axis."""
 
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 
@@ -19,6 +19,7 @@ from kernbench.torch_backend.launching.launches import (
 )
 from kernbench.torch_backend.launching.partition import Pe
 from kernbench.torch_backend.runtime.element_types import moved_as
+from kernbench.torch_backend.runtime.pytorch_api import broadcast_tensors, integers
 from runtime.ccl.exchange import chunk_bounds
 from runtime.core.requests import PerPe
 from runtime.language import tl
@@ -176,7 +177,7 @@ class _IndexedRows(NamedTuple):
             else:
                 expanded.append(each)
         axes = [axis for axis, each in enumerate(expanded) if each is not None]
-        used = torch.broadcast_tensors(*(each for each in expanded if each is not None))
+        used = broadcast_tensors(*(each for each in expanded if each is not None))
         others = [axis for axis in range(x.dim()) if axis not in axes]
         lengths = [x.shape[axis] for axis in axes]
         rows = torch.zeros(used[0].shape, dtype=torch.int64, device=x.device)
@@ -248,7 +249,7 @@ def _put_rows(
 def positions_of(index: torch.Tensor, rows: int) -> dict[int, list[int]]:
     """The positions of each number, which counts `rows`; `IndexError` for another one."""
     found: dict[int, list[int]] = {}
-    for position, number in enumerate(index.flatten().tolist()):
+    for position, number in enumerate(integers(index.flatten())):
         if not 0 <= number < rows:
             raise IndexError(f"index {number} is out of bounds for a table of {rows:,} rows")
         found.setdefault(number, []).append(position)
@@ -312,3 +313,23 @@ def _dealt(rows: int, row_bytes: int) -> dict[Pe, tuple[int, int]]:
         for spec, (start, stop) in zip(movers, chunk_bounds(rows, len(movers)), strict=True)
         if start < stop
     }
+
+
+@operator("index_copy.out", types=None)
+def _index_copy(
+    x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor, *, out: torch.Tensor
+) -> Any:
+    if not x.dim() or x.is_complex():
+        return NotImplemented
+    if out.data_ptr() != x.data_ptr():
+        out.resize_(x.shape).copy_(x)
+    out.movedim(dim, 0).index_put_((index,), source.movedim(dim, 0))
+    return out
+
+
+@operator("index_fill_.int_Scalar", types=None)
+def _index_fill(x: torch.Tensor, dim: int, index: torch.Tensor, value: float) -> Any:
+    if not x.dim() or x.is_complex():
+        return NotImplemented
+    x.movedim(dim, 0).index_put_((index,), torch.full((), value, dtype=x.dtype, device=x.device))
+    return x

@@ -1,4 +1,4 @@
-"""Operators that select elements of rows, or place them there: the greatest ones, one-hot rows.
+"""Operators on rows that select their elements, place elements there, or sum them one by one.
 
 They work along the last axis, other axes are moved there. A row must fit the scratch of a PE; one
 that does not is left to the host.
@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-from kernbench.torch_backend.aten.elements.pointwise_operators import compute
+from kernbench.torch_backend.aten.indexing.sort_operators import sorted_along
 from kernbench.torch_backend.aten.operators import operator
-from kernbench.torch_backend.aten.rows.sort_operators import sorted_along
 from kernbench.torch_backend.kernels import selection as kernels
+from kernbench.torch_backend.kernels.scans import running_products, running_sums
 from kernbench.torch_backend.launching.launches import (
     launched,
     most_elements,
@@ -21,6 +21,7 @@ from kernbench.torch_backend.launching.launches import (
     window_of,
 )
 from kernbench.torch_backend.launching.rowwise_launch import dealt_rows
+from kernbench.torch_backend.runtime.element_types import hardware_type
 from runtime.core.requests import PerPe
 from runtime.language import tl
 from runtime.language.value import Value
@@ -209,76 +210,6 @@ def launch_rows(
     return True
 
 
-def _floor_quotient(a: Value, b: Value) -> Value:
-    return tl.floor(a / b)
-
-
-def _remainder(a: Value, b: Value) -> Value:
-    return a - b * tl.floor(a / b)
-
-
-def _integers(name: str, function: Callable[[Value, Value], Value]) -> None:
-    """An operator on floating-point numbers or integers; these are exact in float64."""
-
-    def of(a: Any, b: Any, out: torch.Tensor) -> torch.Tensor:
-        dtype = None if out.is_floating_point() else torch.float64
-        return compute(name, function, (a, b), out, dtype=dtype)
-
-    def fresh(a: Any, b: Any) -> torch.Tensor:
-        shapes = [each.shape for each in (a, b) if isinstance(each, torch.Tensor)]
-        dtype, shape = torch.result_type(a, b), torch.broadcast_shapes(*shapes)
-        return of(a, b, torch.empty(shape, dtype=dtype, device="ahbm"))
-
-    def to_out(a: Any, b: Any, *, out: torch.Tensor) -> torch.Tensor:
-        return of(a, b, out)
-
-    if name == "floor_divide":
-        operator(name)(fresh)
-        operator(f"{name}_.Tensor")(lambda a, b: of(a, b, a))
-        operator(f"{name}.out")(to_out)
-    else:
-        operator(f"{name}.Tensor_out")(to_out)
-
-
-_integers("floor_divide", _floor_quotient)
-_integers("remainder", _remainder)
-
-
-@operator("div.out_mode")
-def _div(a: Any, b: Any, *, rounding_mode: str | None, out: torch.Tensor) -> Any:
-    if rounding_mode is None:
-        return compute("div", tl.div, (a, b), out)
-    dtype = None if out.is_floating_point() else torch.float64
-    function = _floor_quotient if rounding_mode == "floor" else _truncated_quotient
-    return compute("div", function, (a, b), out, dtype=dtype)
-
-
-def _truncated_quotient(a: Value, b: Value) -> Value:
-    quotient = a / b
-    return tl.where(quotient < 0, tl.ceil(quotient), tl.floor(quotient))
-
-
-@operator("flip", types=None)
-def _flip(x: torch.Tensor, dims: list[int]) -> torch.Tensor:
-    for dim in dims:
-        numbers = torch.arange(x.shape[dim] - 1, -1, -1, device=x.device) if x.dim() else None
-        x = x.clone() if numbers is None else x.index_select(dim, numbers)
-    return x if dims else x.clone()
-
-
-@operator("roll", types=None)
-def _roll(x: torch.Tensor, shifts: list[int], dims: list[int] = ()) -> torch.Tensor:
-    if not x.numel():
-        return x.clone()
-    if not dims:
-        return _roll(x.flatten(), shifts, [0]).view(x.shape)
-    for shift, dim in zip(shifts, dims, strict=True):
-        cut = -shift % x.shape[dim]
-        rest = x.shape[dim] - cut
-        x = torch.cat([x.narrow(dim, cut, rest), x.narrow(dim, 0, cut)], dim)
-    return x
-
-
 @operator("bincount")
 def _bincount(x: torch.Tensor, weights: torch.Tensor | None = None, minlength: int = 0) -> Any:
     # The length of the result depends on the elements: the host reads the greatest one.
@@ -287,3 +218,28 @@ def _bincount(x: torch.Tensor, weights: torch.Tensor | None = None, minlength: i
         return NotImplemented
     classes = torch.arange(length, device=x.device, dtype=x.dtype)
     return (classes.unsqueeze(1) == x).to(torch.int32).sum(1)
+
+
+def _scan(name: str, kernel: Callable[..., None], values: int) -> None:
+    """An operator whose kernel keeps `values` rows in the type in which it computes."""
+
+    @operator(f"{name}.out")
+    def scanned(
+        x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = None, out: torch.Tensor
+    ) -> Any:
+        del dtype
+        if not x.dim() or not x.numel():
+            return out.copy_(x)
+        rows = x.movedim(dim, -1).contiguous().to(out.dtype)
+        wide = torch.float32 if out.dtype in {torch.float16, torch.bfloat16} else out.dtype
+        result = torch.empty(rows.shape, dtype=out.dtype, device=x.device)
+        given = (name, kernel, rows, (hardware_type(wide),), [rows, result])
+        if not launch_rows(*given, 2, values * wide.itemsize):
+            return NotImplemented
+        return out.copy_(result.movedim(-1, dim))
+
+    del scanned
+
+
+_scan("cumsum", running_sums, 2)
+_scan("cumprod", running_products, 2)

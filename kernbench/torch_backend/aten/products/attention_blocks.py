@@ -4,14 +4,20 @@ Blocks of queries, or of keys, are dealt over the PEs: each head to equal number
 heads are fewer than PEs, so that with a causal mask their work is nearly equal.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 
 from kernbench.benches.attention.flash import BlockShape
-from kernbench.torch_backend.launching.launches import longest_kept
+from kernbench.torch_backend.launching.launches import (
+    launch_copies,
+    launch_pointwise_each,
+    longest_kept,
+)
 from kernbench.torch_backend.launching.partition import Pe
 from kernbench.torch_backend.runtime.storages import storages
+from runtime.language.value import Value
 
 _ROWS, _WIDTH = (64, 32, 16), 320
 """The queries of a block, of which the greatest number that occupies all PEs is chosen, and most of
@@ -138,3 +144,46 @@ def pitch(tensor: torch.Tensor) -> int:
 def place(tensor: torch.Tensor, batch: int, head: int, token: int) -> int:
     """The number of the first element of a token in memory."""
     return batch * tensor.stride(0) + head * tensor.stride(1) + token * tensor.stride(2)
+
+
+_BLOCKS, _TOKENS = 4, 512
+"""The blocks of a head that read a tensor, and its tokens, from which on a copy takes less time
+than it saves.
+"""
+
+
+def by_heads(tensors: Sequence[torch.Tensor], heads: int, blocks: int) -> list[torch.Tensor]:
+    """The tensors of (batch, head, token, element), of which each head is read by a number of
+    blocks: copies with `heads` heads where these save time.
+    """
+    found, copies = list[torch.Tensor](), list[tuple[torch.Tensor, torch.Tensor]]()
+    for each in tensors:
+        batches, groups, tokens, depth = each.shape
+        is_placed = groups == heads and each.is_contiguous()
+        if is_placed or blocks < _BLOCKS or tokens < _TOKENS:
+            found.append(with_rows(each))
+            continue
+        own = torch.empty((batches, heads, tokens, depth), dtype=each.dtype, device=each.device)
+        shape = (batches, groups, heads // groups, tokens, depth)
+        copies.append((own.view(shape), each.detach().unsqueeze(2).expand(shape)))
+        found.append(own)
+    if copies:
+        launch_copies("scaled_dot_product_attention_by_heads", copies)
+    return found
+
+
+def sum_groups(results: Sequence[torch.Tensor], targets: Sequence[torch.Tensor]) -> None:
+    """Write to each target the sum of a result over the heads of each group."""
+    sums = list[tuple[torch.Tensor, list[torch.Tensor]]]()
+    for result, target in zip(results, targets, strict=True):
+        batches, groups, tokens, depth = target.shape
+        parts = result.view(batches, groups, -1, tokens, depth)
+        sums.append((target, list(parts.unbind(2))))
+    launch_pointwise_each("scaled_dot_product_attention_groups", _sum, sums, torch.float32)
+
+
+def _sum(first: Value, *others: Value) -> Value:
+    total = first
+    for each in others:
+        total = total + each
+    return total

@@ -12,16 +12,14 @@ from kernbench.torch_backend.aten.products.attention_blocks import (
     HeadRows,
     ScratchBytes,
     block_shape,
+    by_heads,
     dealt,
     pitch,
     place,
+    sum_groups,
     with_rows,
 )
-from kernbench.torch_backend.aten.products.attention_copies import by_heads, sum_groups
-from kernbench.torch_backend.kernels.attention_gradient import (
-    gradient_of_keys,
-    gradient_of_queries,
-)
+from kernbench.torch_backend.kernels.attention_gradient import gradient_of_keys, gradient_of_queries
 from kernbench.torch_backend.kernels.gradient_loop import (
     GradientOperands,
     GradientScores,

@@ -17,15 +17,16 @@ from kernbench.torch_backend.aten.products.attention_blocks import (
     HeadRows,
     ScratchBytes,
     block_shape,
+    by_heads,
     dealt,
     pitch,
     place,
     with_rows,
 )
-from kernbench.torch_backend.aten.products.attention_copies import by_heads
 from kernbench.torch_backend.aten.products.attention_gradient import gradients, has_gradient_kernels
 from kernbench.torch_backend.kernels.attention import AttentionLayout, HeadQueries, attend
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
+from kernbench.torch_backend.runtime.pytorch_api import applied, implement
 from runtime.core.requests import PerPe
 
 _NAME = "scaled_dot_product_attention"
@@ -36,7 +37,7 @@ _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
 def register_attention(library: torch.library.Library) -> None:
     """Add the operator to a library: with gradients and without."""
     for key in ("AutogradPrivateUse1", "PrivateUse1"):
-        library.impl(_NAME, _attention, key)
+        implement(library, _NAME, _attention, key)
 
 
 def _attention(
@@ -56,7 +57,7 @@ def _attention(
         return _composed(q, k, v, attn_mask, options, dropout_p)
     mask = None if attn_mask is None else _expanded(attn_mask, q, k)
     if torch.is_grad_enabled() and any(each.requires_grad for each in (q, k, v)):
-        return _Attention.apply(q, k, v, mask, options)
+        return applied(_Attention, q, k, v, mask, options)
     return _flash(q, k, v, mask, options, None)
 
 
@@ -78,37 +79,40 @@ def _composed(
 
 class _Attention(torch.autograd.Function):
     @staticmethod
-    def forward(  # type: ignore[override]
-        context: Any,
+    def forward(
+        ctx: Any,
         q: torch.Tensor,
         k: torch.Tensor,
         v: torch.Tensor,
         mask: torch.Tensor | None,
         options: AttentionCall,
     ) -> torch.Tensor:
-        context.options, context.is_flash = options, has_gradient_kernels(q, k, mask)
-        if not context.is_flash:
-            context.save_for_backward(q, k, v, mask, None, None)
+        ctx.options, ctx.is_flash = options, has_gradient_kernels(q, k, mask)
+        if not ctx.is_flash:
+            ctx.save_for_backward(q, k, v, mask, None, None)
             return _flash(q, k, v, mask, options, None)
         # Two numbers of each row from here, and one of the gradient.
         rows = q.shape[0] * q.shape[1] * q.shape[2]
         statistics = torch.empty((3, rows), dtype=torch.float32, device=q.device)
         out = _flash(q, k, v, mask, options, statistics)
-        context.save_for_backward(q, k, v, mask, out, statistics)
+        ctx.save_for_backward(q, k, v, mask, out, statistics)
         return out
 
     @staticmethod
-    def backward(context: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:  # type: ignore[override]
-        options = context.options
-        q, k, v, mask, out, statistics = context.saved_tensors
+    def backward(ctx: Any, *grad_outputs: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        (grad,) = grad_outputs
+        options = ctx.options
+        q, k, v, mask, out, statistics = ctx.saved_tensors
         has_graph = torch.is_grad_enabled()
-        if context.is_flash and not has_graph and type(grad) in _PLAIN:
+        if ctx.is_flash and not has_graph and type(grad) in _PLAIN:
             CALLS[f"{_NAME}_backward"] += 1
             operands = (q, k, v, out, grad)
             return (*gradients(operands, mask, statistics, options), None, None)
-        given = (q, k, v) if has_graph else [each.detach().requires_grad_() for each in (q, k, v)]
+        if not has_graph:
+            q, k, v = (each.detach().requires_grad_() for each in (q, k, v))
+        given = (q, k, v)
         with torch.enable_grad():
-            result = _composed(*given, mask, options)
+            result = _composed(q, k, v, mask, options)
             needed = [each for each in given if each.requires_grad]
             found = iter(torch.autograd.grad(result, needed, grad, create_graph=has_graph))
         return (*(next(found) if each.requires_grad else None for each in given), None, None)

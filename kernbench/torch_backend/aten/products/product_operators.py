@@ -13,6 +13,7 @@ from kernbench.torch_backend.aten.operators import operator
 from kernbench.torch_backend.launching.cube_launch import cube_grid, launch_in_cubes
 from kernbench.torch_backend.launching.product_launch import launch_products, product_grid
 from kernbench.torch_backend.launching.rowwise_launch import sum_of_parts
+from kernbench.torch_backend.runtime.pytorch_api import cut
 from runtime.torch.ahbm import get_device_properties
 
 _TYPES = frozenset({torch.float16, torch.bfloat16, torch.float32})
@@ -147,4 +148,4 @@ def _parts_of_sums(a: torch.Tensor, b: torch.Tensor) -> int:
 
 def _unfolded(x: torch.Tensor, axis: int, parts: int) -> torch.Tensor:
     """A batch of one matrix, of which `axis` is cut into parts, as a batch of the parts."""
-    return x[0].unflatten(axis - 1, (parts, -1)).movedim(axis - 1, 0)
+    return cut(x[0], axis - 1, parts).movedim(axis - 1, 0)

@@ -1,4 +1,4 @@
-"""`cross_entropy_loss` with class numbers as one launch, and its gradient as one.
+"""Losses of classes. `cross_entropy_loss` with class numbers is one launch, and its gradient one.
 
 Rows are dealt over the PEs as those of softmax. With class weights, label smoothing, probabilities
 in place of class numbers, or more axes than rows and classes, it is `log_softmax` and `nll_loss`,
@@ -9,7 +9,9 @@ from typing import Any
 
 import torch
 
-from kernbench.torch_backend.aten.operators import CALLS
+from kernbench.torch_backend.aten.elements.element_loss_operators import MEAN, NONE
+from kernbench.torch_backend.aten.elements.pointwise_operators import compare_indices
+from kernbench.torch_backend.aten.operators import CALLS, operator
 from kernbench.torch_backend.kernels import cross_entropy as kernels
 from kernbench.torch_backend.kernels.bounds import IndexBounds
 from kernbench.torch_backend.launching.launches import (
@@ -20,13 +22,12 @@ from kernbench.torch_backend.launching.launches import (
 )
 from kernbench.torch_backend.launching.rowwise_launch import dealt_rows
 from kernbench.torch_backend.runtime.element_types import hardware_type
+from kernbench.torch_backend.runtime.pytorch_api import applied, implement
 from runtime.core.requests import PerPe
 
 _NAME = "cross_entropy_loss"
 _TYPES = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
-_NONE, _MEAN = 0, 1
-"""PyTorch's numbers of the reductions; the third one is the sum."""
 _WIDTH, _BLOCKS = 8192, 4
 """Most columns at once; the blocks of a PE, of which one is computed while others are loaded."""
 _ROWS_BYTES = 1 << 17
@@ -36,21 +37,21 @@ _ROWS_BYTES = 1 << 17
 def register_cross_entropy(library: torch.library.Library) -> None:
     """Add the operator to a library: with gradients and without."""
     for key in ("AutogradPrivateUse1", "PrivateUse1"):
-        library.impl(_NAME, _cross_entropy, key)
+        implement(library, _NAME, _cross_entropy, key)
 
 
 def _cross_entropy(
     x: torch.Tensor,
     target: torch.Tensor,
     weight: torch.Tensor | None = None,
-    reduction: int = _MEAN,
+    reduction: int = MEAN,
     ignore_index: int = -100,
     label_smoothing: float = 0.0,
 ) -> torch.Tensor:
     if weight is not None or label_smoothing or not _is_supported(x, target):
         return _composed(x, target, weight, reduction, ignore_index, label_smoothing)
     if torch.is_grad_enabled() and x.requires_grad:
-        return _CrossEntropy.apply(x, target, reduction, ignore_index)
+        return applied(_CrossEntropy, x, target, reduction, ignore_index)
     return _losses(x, target, reduction, ignore_index)[0]
 
 
@@ -75,18 +76,19 @@ def _is_supported(x: torch.Tensor, target: torch.Tensor) -> bool:
 
 class _CrossEntropy(torch.autograd.Function):
     @staticmethod
-    def forward(  # type: ignore[override]
-        context: Any, x: torch.Tensor, target: torch.Tensor, reduction: int, ignore_index: int
+    def forward(
+        ctx: Any, x: torch.Tensor, target: torch.Tensor, reduction: int, ignore_index: int
     ) -> torch.Tensor:
         loss, levels, count = _losses(x, target, reduction, ignore_index)
-        context.save_for_backward(x, target, levels, count)
-        context.options = reduction, ignore_index
+        ctx.save_for_backward(x, target, levels, count)
+        ctx.options = reduction, ignore_index
         return loss
 
     @staticmethod
-    def backward(context: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:  # type: ignore[override]
-        x, target, levels, count = context.saved_tensors
-        reduction, ignore_index = context.options
+    def backward(ctx: Any, *grad_outputs: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        (grad,) = grad_outputs
+        x, target, levels, count = ctx.saved_tensors
+        reduction, ignore_index = ctx.options
         if torch.is_grad_enabled() or type(grad) not in _PLAIN:
             # A gradient of the gradient needs the operators of which it consists.
             with torch.enable_grad():
@@ -94,7 +96,7 @@ class _CrossEntropy(torch.autograd.Function):
                 (found,) = torch.autograd.grad(result, [x], grad, create_graph=True)
             return found, None, None, None
         CALLS[f"{_NAME}_backward"] += 1
-        return _gradient(x, target, levels, count, grad, context.options), None, None, None
+        return _gradient(x, target, levels, count, grad, ctx.options), None, None, None
 
 
 def _losses(
@@ -110,16 +112,16 @@ def _losses(
         return torch.empty(shape, dtype=dtype, device=x.device)
 
     levels, partial, count = empty(x.shape[0]), empty(len(parts), 2), empty(1)
-    loss = empty(*([x.shape[0]] if reduction == _NONE else []), dtype=x.dtype)
+    loss = empty(*([x.shape[0]] if reduction == NONE else []), dtype=x.dtype)
     windows = [window_of(each) for each in (x, target, levels, partial, loss, count)]
     pointers = [pointer_of(each) for each in windows]
     results = kernels.LossResults(
         levels=pointers[2],
-        losses=pointers[4] if reduction == _NONE else None,
+        losses=pointers[4] if reduction == NONE else None,
         partial=pointers[3],
         loss=pointers[4],
-        count=pointers[5],
-        is_mean=reduction == _MEAN,
+        counted=pointers[5],
+        is_mean=reduction == MEAN,
     )
     numbered = {pe: (number, *span, len(parts)) for number, (pe, span) in enumerate(parts.items())}
     given = _class_rows(x, target, ignore_index)
@@ -141,7 +143,7 @@ def _gradient(
     windows = [window_of(each) for each in (x, target, levels, grad, count, out)]
     pointers = [pointer_of(each) for each in windows]
     given = kernels.LossGradient(
-        pointers[3], reduction == _NONE, pointers[4] if reduction == _MEAN else None
+        pointers[3], reduction == NONE, pointers[4] if reduction == MEAN else None
     )
     parts = dealt_rows(x.shape[0], windows[0].window)
     rows = _class_rows(x, target, ignore_index)
@@ -178,3 +180,57 @@ def _class_rows(x: torch.Tensor, target: torch.Tensor, ignore_index: int) -> ker
         ignored=ignore_index,
         bounds=IndexBounds(columns, f"{columns} classes", other=ignore_index),
     )
+
+
+@operator("nll_loss_forward.output")
+def _nll_loss(
+    x: torch.Tensor,
+    target: torch.Tensor,
+    weight: torch.Tensor | None,
+    reduction: int,
+    ignore_index: int,
+    *,
+    output: torch.Tensor,
+    total_weight: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    if x.dim() != 2:
+        return NotImplemented
+    chosen, weights = _chosen(x, target, weight, ignore_index)
+    losses = -torch.where(chosen, x, 0.0).sum(1) * weights
+    if reduction == NONE:
+        return output.resize_(losses.shape).copy_(losses), total_weight.zero_()
+    total_weight.copy_(weights.sum())
+    total = losses.sum()
+    return output.copy_(total / total_weight if reduction == MEAN else total), total_weight
+
+
+@operator("nll_loss_backward.grad_input")
+def _nll_loss_backward(
+    grad: torch.Tensor,
+    x: torch.Tensor,
+    target: torch.Tensor,
+    weight: torch.Tensor | None,
+    reduction: int,
+    ignore_index: int,
+    total_weight: torch.Tensor,
+    *,
+    grad_input: torch.Tensor,
+) -> torch.Tensor:
+    if x.dim() != 2:
+        return NotImplemented
+    chosen, weights = _chosen(x, target, weight, ignore_index)
+    scale = -grad / total_weight if reduction == MEAN else -grad
+    return grad_input.copy_(torch.where(chosen, (scale * weights).unsqueeze(1), 0.0))
+
+
+def _chosen(
+    x: torch.Tensor, target: torch.Tensor, weight: torch.Tensor | None, ignore_index: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """A mask of the target's class in each row, and the weight of each row."""
+    classes = torch.arange(x.shape[1], device=x.device, dtype=target.dtype)
+    chosen = classes == target.unsqueeze(1)
+    bounds = IndexBounds(x.shape[1], f"{x.shape[1]} classes", other=ignore_index)
+    weights = compare_indices("ne", target, ignore_index, bounds).to(x.dtype)
+    if weight is not None:
+        weights = weights * torch.where(chosen, weight, 0.0).sum(1)
+    return chosen, weights

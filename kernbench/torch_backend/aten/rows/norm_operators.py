@@ -1,6 +1,12 @@
-"""Normalisation of rows, with its gradients: one kernel on whole rows for each.
+"""Normalisations, with their gradients.
 
-The mean and the reciprocal deviation of a row are float32 at least, as PyTorch has them.
+- Of rows: one kernel on whole rows for each. The mean and the reciprocal deviation of a row are
+  float32 at least, as PyTorch has them.
+- Of batches: statistics of each channel over batch and positions. The schema of the operator does
+  not state that it writes the running statistics, so a fallback would lose them.
+- Of groups of channels.
+- Of weights: a direction, and its length for each index of an axis (T. Salimans, D. P. Kingma,
+  "Weight normalization", 2016).
 """
 
 from collections.abc import Sequence
@@ -11,6 +17,7 @@ import torch
 from kernbench.torch_backend.aten.operators import operator
 from kernbench.torch_backend.kernels.rowwise import RowFunction
 from kernbench.torch_backend.launching.rowwise_launch import Formed, launch_rowwise
+from kernbench.torch_backend.runtime.pytorch_api import vector_norm
 from runtime.language import tl
 from runtime.language.value import Value
 
@@ -119,3 +126,160 @@ def _gradient(columns: int) -> RowFunction:
         return (inner - level - normal * along) * scale, products * 1.0
 
     return RowFunction((inner, outer), kept=3)
+
+
+@operator("native_batch_norm")
+def _batch_norm(
+    x: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    running_mean: torch.Tensor | None,
+    running_var: torch.Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    wide, axes, count = _wide(x), _axes(x), x.numel() // x.shape[1]
+    if not training:
+        assert running_mean is not None, "PyTorch checks that there are statistics"
+        assert running_var is not None, "PyTorch checks that there are statistics"
+        scale = (running_var + eps).rsqrt()
+        saved = wide.new_empty(0)
+        return _scaled(_normal(wide, running_mean, scale), weight, bias, x), saved, saved
+    mean = wide.mean(axes)
+    variance = (wide - _by_channel(mean, x)).square().mean(axes)
+    scale = (variance + eps).rsqrt()
+    if running_mean is not None:
+        running_mean.lerp_(mean.to(running_mean.dtype), momentum)
+    if running_var is not None:
+        unbiased = variance * (count / max(count - 1, 1))
+        running_var.lerp_(unbiased.to(running_var.dtype), momentum)
+    return _scaled(_normal(wide, mean, scale), weight, bias, x), mean, scale
+
+
+@operator("native_batch_norm_backward")
+def _batch_norm_backward(
+    grad: torch.Tensor,
+    x: torch.Tensor,
+    weight: torch.Tensor | None,
+    running_mean: torch.Tensor | None,
+    running_var: torch.Tensor | None,
+    mean: torch.Tensor | None,
+    scale: torch.Tensor | None,
+    training: bool,
+    eps: float,
+    wanted: Sequence[bool],
+) -> tuple[torch.Tensor | None, torch.Tensor | None, torch.Tensor | None]:
+    if not training:
+        assert running_var is not None, "PyTorch checks that there are statistics"
+        mean, scale = running_mean, (running_var + eps).rsqrt()
+    assert mean is not None, "the forward pass has returned it"
+    assert scale is not None, "the forward pass has returned it"
+    wide, axes, count = _wide(grad), _axes(x), x.numel() // x.shape[1]
+    normal = _normal(_wide(x), mean, scale)
+    of_weight, of_bias = (wide * normal).sum(axes), wide.sum(axes)
+    if training:
+        wide = wide - _by_channel(of_bias / count, x) - normal * _by_channel(of_weight / count, x)
+    of_input = _scaled(wide * _by_channel(scale, x), weight, None, x) if wanted[0] else None
+    return (
+        of_input,
+        of_weight.to(x.dtype if weight is None else weight.dtype) if wanted[1] else None,
+        of_bias.to(x.dtype if weight is None else weight.dtype) if wanted[2] else None,
+    )
+
+
+def _wide(x: torch.Tensor) -> torch.Tensor:
+    return x if x.dtype == torch.float64 else x.float()
+
+
+def _axes(x: torch.Tensor) -> list[int]:
+    return [0, *range(2, x.dim())]
+
+
+def _by_channel(vector: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    return vector.view(-1, *[1] * (x.dim() - 2))
+
+
+def _normal(x: torch.Tensor, mean: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    return (x - _by_channel(mean, x)) * _by_channel(scale, x)
+
+
+def _scaled(
+    normal: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, x: torch.Tensor
+) -> torch.Tensor:
+    result = normal if weight is None else normal * _by_channel(weight, x)
+    return (result if bias is None else result + _by_channel(bias, x)).to(x.dtype)
+
+
+@operator("native_group_norm")
+def _group_norm(
+    x: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    batch: int,
+    channels: int,
+    positions: int,
+    groups: int,
+    eps: float,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    shape = (batch, groups, channels // groups * positions)
+    wide = _wide(x).reshape(shape)
+    mean = wide.mean(2, keepdim=True)
+    centred = wide - mean
+    scale = (centred.square().mean(2, keepdim=True) + eps).rsqrt()
+    result = (centred * scale).view(batch, channels, positions)
+    if weight is not None:
+        result = result * weight.view(-1, 1)
+    if bias is not None:
+        result = result + bias.view(-1, 1)
+    kept = (mean.view(batch, groups).to(x.dtype), scale.view(batch, groups).to(x.dtype))
+    return result.to(x.dtype).view(x.shape), *kept
+
+
+@operator("native_group_norm_backward")
+def _group_norm_backward(
+    grad: torch.Tensor,
+    x: torch.Tensor,
+    mean: torch.Tensor,
+    scale: torch.Tensor,
+    weight: torch.Tensor | None,
+    batch: int,
+    channels: int,
+    positions: int,
+    groups: int,
+    wanted: Sequence[bool],
+) -> tuple[torch.Tensor | None, torch.Tensor | None, torch.Tensor | None]:
+    by_channel = _wide(grad).reshape(batch, channels, positions)
+    shape = (batch, groups, channels // groups * positions)
+    normal = (_wide(x).reshape(shape) - mean.unsqueeze(2)) * scale.unsqueeze(2)
+    inner = by_channel if weight is None else by_channel * weight.view(-1, 1)
+    inner = inner.reshape(shape)
+    along = (inner * normal).mean(2, keepdim=True)
+    of_input = (inner - inner.mean(2, keepdim=True) - normal * along) * scale.unsqueeze(2)
+    of_weight = (by_channel * normal.view(batch, channels, positions)).sum((0, 2))
+    return (
+        of_input.to(x.dtype).view(x.shape) if wanted[0] else None,
+        of_weight.to(x.dtype) if wanted[1] else None,
+        by_channel.sum((0, 2)).to(x.dtype) if wanted[2] else None,
+    )
+
+
+@operator("_weight_norm_interface")
+def _weight_norm(
+    v: torch.Tensor, g: torch.Tensor, dim: int = 0
+) -> tuple[torch.Tensor, torch.Tensor]:
+    norms = vector_norm(v, _others(v, dim), keepdim=True)
+    return v * (g / norms), norms
+
+
+@operator("_weight_norm_interface_backward")
+def _weight_norm_backward(
+    grad: torch.Tensor, v: torch.Tensor, g: torch.Tensor, norms: torch.Tensor, dim: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    # The length of the gradient along the direction.
+    along = (grad * v).sum(_others(v, dim), keepdim=True) / norms
+    return (g / norms) * (grad - v * (along / norms)), along
+
+
+def _others(v: torch.Tensor, dim: int) -> list[int]:
+    return [axis for axis in range(v.dim()) if axis != dim % v.dim()]

@@ -138,7 +138,7 @@ def _norm(
     dtype: torch.dtype | None = None,
     out: torch.Tensor,
 ) -> torch.Tensor:
-    axes = list(range(x.dim())) if dim is None else dim
+    axes = [dim] if isinstance(dim, int) else list(range(x.dim()) if dim is None else dim)
     wide = x.to(dtype or (x.dtype if x.dtype == torch.float64 else torch.float32))
     if order == 2:
         return out.copy_(wide.square().sum(axes, keepdim=keepdim).sqrt())
@@ -168,9 +168,13 @@ def _reduced_by_rows(
     rows = x.numel() // inner
     if axes[0] > kept[-1]:
         compute, name = _OF_ROWS[function], function.__name__
+
+        def of_rows(values: Value) -> Value:
+            return compute(values, inner)
+
         return launch_rowwise(
             name,
-            lambda values: compute(values, inner),
+            of_rows,
             (rows, inner),
             [(x.contiguous(), "matrix")],
             [(out, "column")],

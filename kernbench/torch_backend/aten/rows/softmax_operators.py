@@ -10,7 +10,7 @@ import torch
 
 from kernbench.torch_backend.aten.operators import operator
 from kernbench.torch_backend.kernels.rowwise import Function, RowFunction
-from kernbench.torch_backend.launching.rowwise_launch import launch_rowwise
+from kernbench.torch_backend.launching.rowwise_launch import Formed, launch_rowwise
 from runtime.language import tl
 from runtime.language.value import Value
 
@@ -76,7 +76,7 @@ def _on_rows(
     x = inputs[0]
     if not x.dim() or dim % x.dim() != x.dim() - 1 or not out.is_contiguous():
         return False
-    formed = [(each.contiguous(), "matrix") for each in inputs]
+    formed: list[Formed] = [(each.contiguous(), "matrix") for each in inputs]
     shape = (prod(x.shape[:-1]), x.shape[-1])
     return launch_rowwise(name, function, shape, formed, [(out, "matrix")])
 

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import torch
 
+from kernbench.torch_backend.aten.draws.random_operators import device_random
 from kernbench.torch_backend.aten.operators import HostTime
 from kernbench.torch_backend.runtime.device_memory import (
     empty_cache,
@@ -27,7 +28,7 @@ from kernbench.torch_backend.runtime.device_streams import (
     set_stream,
     stream,
 )
-from kernbench.torch_backend.runtime.generators import device_random
+from kernbench.torch_backend.runtime.pytorch_api import is_in_bad_fork
 from runtime.torch import ahbm as low_level
 from runtime.torch.absent import absent_attribute
 
@@ -76,7 +77,7 @@ is_available = low_level.is_available
 now_ns = low_level.now_ns
 profile = low_level.profile
 
-
+_is_in_bad_fork = is_in_bad_fork
 _initialized = True
 """Read by `torch.utils.checkpoint`, which then restores the random numbers of the device."""
 
@@ -101,10 +102,6 @@ class TorchDeviceProperties(low_level.DeviceProperties):
 def is_initialized() -> bool:
     """True: the rank has its device from the start."""
     return True
-
-
-def _is_in_bad_fork() -> bool:
-    return False
 
 
 def set_device(device: Any) -> None:

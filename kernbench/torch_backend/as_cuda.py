@@ -15,30 +15,32 @@ raises in a build without CUDA. The device of a tensor reads "ahbm".
 import functools
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
 from torch.distributed import device_mesh, distributed_c10d
 from torch.overrides import TorchFunctionMode
-from torch.utils import _device as default_devices
+from torch.utils._device import DeviceContext
 
+from kernbench.torch_backend import device_module
 from kernbench.torch_backend.aten.operators import DEVICE
-from kernbench.torch_backend.runtime import device_module
+from kernbench.torch_backend.runtime.pytorch_api import RUN_BACKWARD, replace, restored_at
 
 NOTE = (
     "kernbench: --as-cuda: 'cuda' in this script is the simulated device 'ahbm', and 'nccl' its "
     "backend"
 )
 _NAME = re.compile(r"cuda(:\d+)?")
-_IS_CUDA = torch.Tensor.is_cuda.__get__
+_IS_CUDA = cast(Any, torch.Tensor.is_cuda).__get__
+"""Cast, since the stub has the type of the value: a mode is called with the descriptor."""
 _BACKENDS = re.compile(r"\bnccl\b|\bcuda\b")
 
 
 def renamed(value: Any) -> Any:
     """A device "cuda" as one of the simulated device; any other value unchanged."""
     if isinstance(value, torch.device) and value.type == "cuda":
-        return torch.device(DEVICE) if value.index is None else torch.device(DEVICE, value.index)
+        return torch.device(str(value).replace("cuda", DEVICE))
     if isinstance(value, str) and _NAME.fullmatch(value):
         return value.replace("cuda", DEVICE)
     return value
@@ -79,16 +81,14 @@ def map_cuda() -> None:
     torch.cuda.init = lambda: None
     torch.cuda.amp.common.amp_definitely_not_available = lambda: False
     # What is no function of tensors reaches no mode.
-    for owner in (torch.autocast, torch.amp.GradScaler, device_mesh.DeviceMesh):
-        owner.__init__ = _renaming(owner.__init__)
+    for owner in (torch.autocast, torch.amp.GradScaler, device_mesh.DeviceMesh, DeviceContext):
+        replace(owner, "__init__", _renaming)
     torch.GradScaler = torch.amp.GradScaler
-    context = default_devices.DeviceContext
-    context.__init__ = _renaming(context.__init__)
-    device_mesh.init_device_mesh = dist.init_device_mesh = _renaming(device_mesh.init_device_mesh)
-    for name in ("init_process_group", "new_group"):
-        mapped = _with_backend(getattr(distributed_c10d, name))
-        setattr(distributed_c10d, name, mapped)
-        setattr(dist, name, mapped)
+    for owner in (device_mesh, dist):
+        replace(owner, "init_device_mesh", _renaming)
+    for owner in (distributed_c10d, dist):
+        for name in ("init_process_group", "new_group"):
+            replace(owner, name, _with_backend)
     dist.is_nccl_available = distributed_c10d.is_nccl_available = lambda: True
     # Before the entry of CUDA itself, which has the priority 20.
     torch.serialization.register_package(9, lambda _: None, _loaded)
@@ -96,7 +96,7 @@ def map_cuda() -> None:
     # A function that is called by the mode runs without it: so would the gradients which the script
     # has written.
     for owner in (torch.autograd, torch.autograd.graph):
-        owner._engine_run_backward = _within(names, owner._engine_run_backward)  # noqa: SLF001
+        replace(owner, RUN_BACKWARD, functools.partial(_within, names))
     names.__enter__()
 
 
@@ -141,4 +141,4 @@ def _backend(text: str) -> str:
 def _loaded(storage: Any, location: str) -> Any:
     if not _NAME.fullmatch(location):
         return None
-    return torch.serialization.default_restore_location(storage, renamed(location))
+    return restored_at(storage, renamed(location))

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from kernbench.torch_backend.aten.draws.distributions import DRAWS, Draw
 from kernbench.torch_backend.aten.operators import (
     DEVICE,
     DRAWN,
@@ -23,7 +24,7 @@ from kernbench.torch_backend.aten.operators import (
     host_time,
     operator,
 )
-from kernbench.torch_backend.runtime.draws import DRAWS, Draw
+from kernbench.torch_backend.runtime.pytorch_api import broadcast_shapes, integers
 
 _STATES_KEPT = 4096
 _MASK = (1 << 63) - 1
@@ -59,7 +60,7 @@ class DeviceRandom:
 
     def restore(self, state: torch.Tensor) -> None:
         """Continue from a state."""
-        self._seed, self._offset = state.cpu().view(torch.int64).tolist()
+        self._seed, self._offset = integers(state.cpu().view(torch.int64))
         known = self._known.get((self._seed, self._offset))
         if known is None:
             self._source.manual_seed((self._seed + self._offset * _MIX) & _MASK)
@@ -142,7 +143,7 @@ def _normal_of_each(
         return NotImplemented
     if isinstance(std, torch.Tensor) and std.numel() and bool((std < 0).any()):
         raise RuntimeError("normal expects all elements of std >= 0.0")
-    shape = torch.broadcast_shapes(*(each.shape for each in given))
+    shape = broadcast_shapes(*(each.shape for each in given))
     drawn = torch.empty(shape, dtype=given[0].dtype, device=DEVICE)
     if isinstance(std, torch.Tensor):
         return drawn.normal_(generator=generator) * std + mean
@@ -179,3 +180,53 @@ def _written(name: str, host: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
     with host_time(draws=True):
         compute_on_host(name, host.numel())
         return out.copy_(host)
+
+
+_MOST_COMPARED = 1 << 24
+"""Comparisons of samples with running sums."""
+
+
+@operator("multinomial")
+def _multinomial(
+    x: torch.Tensor,
+    count: int,
+    replacement: bool = False,
+    *,
+    generator: torch.Generator | None = None,
+) -> Any:
+    if not x.is_floating_point() or x.numel() * count > _MOST_COMPARED:
+        return NotImplemented
+    _check(x, count, replacement=replacement)
+    if count > 1 and replacement:
+        return _with_replacement(x, count, generator)
+    # The greatest of p / q, where q is an exponential number, is element i with probability p_i.
+    chosen = x / torch.empty_like(x).exponential_(1, generator=generator)
+    return chosen.argmax(-1, keepdim=True) if count == 1 else chosen.topk(count)[1]
+
+
+def _check(x: torch.Tensor, count: int, *, replacement: bool) -> None:
+    """The errors of PyTorch: the host reads two numbers."""
+    if not 0 < x.dim() <= 2:
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if count <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and count > x.shape[-1]:
+        raise RuntimeError(
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
+        )
+    if not bool(((x.max() < torch.inf) & (x.min() >= 0)).item()):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if bool((x.sum(-1) == 0).any().item()):
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+
+
+def _with_replacement(
+    x: torch.Tensor, count: int, generator: torch.Generator | None
+) -> torch.Tensor:
+    """The first element whose running sum reaches a number that is drawn for each sample."""
+    drawn = torch.empty((*x.shape[:-1], count), dtype=torch.float64, device=x.device)
+    drawn.uniform_(generator=generator)
+    sums = x.cumsum(-1)
+    shares = (sums / sums[..., -1:]).to(torch.float64)
+    below = shares[..., None, :-1] < drawn[..., None]
+    return below.sum(-1)

@@ -12,13 +12,14 @@ from math import pi
 import numpy as np
 import torch
 
-from kernbench.torch_backend.runtime.portable_functions import (
+from kernbench.torch_backend.aten.draws.portable_functions import (
     Array,
     cosine_and_sine,
     exp,
     log,
     log1p,
 )
+from kernbench.torch_backend.runtime.pytorch_api import from_numpy
 
 Draw = Callable[..., torch.Tensor]
 """A vector of `count` elements of a type, by a generator of the host and the parameters."""
@@ -215,8 +216,8 @@ def _rounded(x: Array, dtype: torch.dtype) -> Array:
     """Float64 with the values of an element type."""
     if dtype == torch.float32:
         return x.astype(np.float32).astype(np.float64)
-    return x if dtype == torch.float64 else _wide(torch.from_numpy(x).to(dtype))
+    return x if dtype == torch.float64 else _wide(from_numpy(x).to(dtype))
 
 
 def _as_type(x: Array, dtype: torch.dtype) -> torch.Tensor:
-    return torch.from_numpy(np.ascontiguousarray(x)).to(dtype)
+    return from_numpy(np.ascontiguousarray(x)).to(dtype)

@@ -9,7 +9,8 @@ import warnings
 
 import torch
 
-from kernbench.torch_backend.runtime.draws import normal, normal_one_by_one, uniform
+from kernbench.torch_backend.aten.draws.distributions import normal, normal_one_by_one, uniform
+from kernbench.torch_backend.runtime.pytorch_api import implement
 
 
 def register_host_draws(library: torch.library.Library) -> None:
@@ -17,8 +18,8 @@ def register_host_draws(library: torch.library.Library) -> None:
     with warnings.catch_warnings():
         # PyTorch warns of each kernel that replaces one of its own.
         warnings.simplefilter("ignore")
-        library.impl("normal_", _normal, "CPU", allow_override=True)
-        library.impl("uniform_", _uniform, "CPU", allow_override=True)
+        implement(library, "normal_", _normal, "CPU")
+        implement(library, "uniform_", _uniform, "CPU")
 
 
 def _normal(

@@ -9,21 +9,33 @@ from pkgutil import walk_packages
 from types import ModuleType
 
 import torch
+from torch.utils.backend_registration import (
+    generate_methods_for_privateuse1_backend,
+    rename_privateuse1_backend,
+)
 
-from kernbench.torch_backend import aten
+from kernbench.torch_backend import aten, device_module
+from kernbench.torch_backend.aten.draws.host_draws import register_host_draws
 from kernbench.torch_backend.aten.operators import DEVICE, kernels, on_host, report
 from kernbench.torch_backend.aten.products.attention_operators import register_attention
 from kernbench.torch_backend.aten.rows.loss_operators import register_cross_entropy
 from kernbench.torch_backend.distributed.groups import register_backend
-from kernbench.torch_backend.runtime import device_calls, device_module
+from kernbench.torch_backend.runtime import device_calls
 from kernbench.torch_backend.runtime.autocast import register_autocast
-from kernbench.torch_backend.runtime.compilation import refuse_inductor
-from kernbench.torch_backend.runtime.host_draws import register_host_draws
-from kernbench.torch_backend.runtime.loading import register_loading
-from kernbench.torch_backend.runtime.module_parameters import keep_parameters
 from kernbench.torch_backend.runtime.native_build import NoNativePartError, native_module
 from kernbench.torch_backend.runtime.no_device import REMEDY, note
-from kernbench.torch_backend.runtime.profiler_ranges import record_ranges
+from kernbench.torch_backend.runtime.patches import (
+    keep_parameters,
+    record_ranges,
+    refuse_inductor,
+    register_loading,
+)
+from kernbench.torch_backend.runtime.pytorch_api import (
+    fall_back,
+    implement,
+    manual_seed,
+    register_device_module,
+)
 from kernbench.torch_backend.runtime.storages import Storages, storages
 from runtime.torch.rank_state import running_rank
 from runtime.wire.environment import AS_CUDA
@@ -47,7 +59,7 @@ def connect() -> None:
     memory.rank_state()
     if _Libraries.kept:
         return
-    torch.utils.rename_privateuse1_backend(DEVICE)
+    rename_privateuse1_backend(DEVICE)
     try:
         native = native_module()
     except NoNativePartError as lacking:
@@ -55,7 +67,7 @@ def connect() -> None:
     else:
         _Libraries.kept = _connected_device(native, memory)
     # PyTorch begins with a seed from the system: a script that sets none would differ in each run.
-    torch.manual_seed(_SEED + memory.state.rank)
+    manual_seed(_SEED + memory.state.rank)
     # A rank is a greenlet of this thread: a thread of the engine would run operators outside it.
     torch.autograd.set_multithreading_enabled(False)
     record_ranges()
@@ -71,15 +83,15 @@ def _connected_device(native: ModuleType, memory: Storages) -> tuple[torch.libra
         device_calls,
     )
     libraries = _registered_operators()
-    torch._register_device_module(DEVICE, device_module)  # noqa: SLF001 - PyTorch's interface for backends
-    torch.utils.generate_methods_for_privateuse1_backend()
+    register_device_module(DEVICE, device_module)
+    generate_methods_for_privateuse1_backend()
     keep_parameters()
     register_loading()
     refuse_inductor()
     register_backend(DEVICE, "cpu")
     memory.state.at_end.append(_report)
     if os.environ.get(AS_CUDA) == "1":
-        from kernbench.torch_backend.runtime.as_cuda import NOTE, map_cuda
+        from kernbench.torch_backend.as_cuda import NOTE, map_cuda
 
         map_cuda()
         if memory.state.rank == 0:
@@ -93,14 +105,14 @@ def _registered_operators() -> tuple[torch.library.Library, ...]:
         importlib.import_module(module.name)
     library, everything = torch.library.Library("aten", "IMPL"), torch.library.Library("_", "IMPL")
     for name, kernel in kernels():
-        library.impl(name, kernel, "PrivateUse1")
-    everything.fallback(on_host, "PrivateUse1")
+        implement(library, name, kernel, "PrivateUse1")
+    fall_back(everything, on_host, "PrivateUse1")
     register_attention(library)
     register_cross_entropy(library)
     register_host_draws(library)
     for key in ("Conjugate", "Negative"):
         # PyTorch resolves such views by a copy, which would be this operator again.
-        library.impl("_copy_from", torch.library.fallthrough_kernel, key)
+        implement(library, "_copy_from", torch.library.fallthrough_kernel, key)
     register_autocast(library, everything)
     return library, everything
 

@@ -1,0 +1,114 @@
+"""Functions of PyTorch which the backend replaces in the process of a rank.
+
+- `Module.to` and such keep the identity of parameters, as on GPUs.
+- The default backend of `torch.compile` refuses graphs on the device, for which it has no code.
+- `torch.load` makes storages of the device whose elements come later.
+- The ranges of `torch.profiler.record_function` appear in the trace of the run, in simulated time.
+  PyTorch's own profiler measures wall time, that of the simulator. A range in the trace has the
+  time that the device spends on the commands which were submitted in it.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+from torch.autograd.profiler import record_function
+
+from kernbench.torch_backend.runtime.pytorch_api import (
+    CONVERT,
+    DEVICE,
+    IS_SAVED_EMPTY,
+    Inductor,
+    replace,
+)
+from runtime.torch.rank_state import current_rank
+
+
+def keep_parameters() -> None:
+    """Let `Module.to` and such swap the contents of parameters.
+
+    Else PyTorch makes new ones, since elements of a CPU cannot be set to those of such a device:
+    optimisers would not have them, and layers that share a weight would have one each. PyTorch's
+    own switch for it would also hold for `load_state_dict`, which copies on all devices, and refuse
+    parameters there that have weak references.
+    """
+    replace(nn.Module, CONVERT, _swapping)
+
+
+def _swapping(convert: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+    @functools.wraps(convert)
+    def converted(self: nn.Module, *given: Any, **options: Any) -> nn.Module:
+        flags = torch.__future__
+        before = flags.get_swap_module_params_on_conversion()
+        flags.set_swap_module_params_on_conversion(True)
+        try:
+            return convert(self, *given, **options)
+        finally:
+            flags.set_swap_module_params_on_conversion(before)
+
+    return converted
+
+
+def refuse_inductor() -> None:
+    """Make the default backend of `torch.compile` an error for graphs on the device."""
+    replace(Inductor, "__call__", _refusing)
+
+
+def _refusing(compiled: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(compiled)
+    def call(self: Any, model: Any, inputs: Sequence[Any]) -> Any:
+        if any(isinstance(each, torch.Tensor) and each.device.type == DEVICE for each in inputs):
+            raise NotImplementedError(
+                f"the backend 'inductor' generates code for CPUs and GPUs, which {DEVICE!r} does "
+                "not execute; torch.compile(..., backend='aot_eager') calls its operators"
+            )
+        return compiled(self, model, inputs)
+
+    return call
+
+
+_PRIORITY = 19
+"""Before the entry of PyTorch for such devices, which has 23; each entry has its own."""
+
+
+def register_loading() -> None:
+    """Add what PyTorch's entry for such devices lacks."""
+    torch.serialization.register_package(_PRIORITY, lambda _: None, _empty)
+
+
+def _empty(storage: Any, location: str) -> Any:
+    """A storage of which the elements come later, as in pickles: PyTorch would copy the memory of
+    the host as it happens to be, which differs in each run. None for any other one.
+    """
+    if location.partition(":")[0] == DEVICE and getattr(storage, IS_SAVED_EMPTY, False):
+        return torch.UntypedStorage(storage.nbytes(), device=location)
+    return None
+
+
+def record_ranges() -> None:
+    """Report the ranges of all `record_function` blocks, PyTorch's own included."""
+    replace(record_function, "__enter__", _beginning)
+    replace(record_function, "__exit__", _ending)
+
+
+def _beginning(enter: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(enter)
+    def entered(self: Any) -> Any:
+        # A thread that loads data is outside of the program.
+        if state := current_rank.get(None):
+            state.device.ranges.begin(self.name, state.device.now_ps)
+        return enter(self)
+
+    return entered
+
+
+def _ending(leave: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(leave)
+    def left(self: Any, *given: Any) -> Any:
+        if state := current_rank.get(None):
+            state.device.ranges.end(state.device.now_ps)
+        return leave(self, *given)
+
+    return left

@@ -1,0 +1,209 @@
+"""What the backend uses of PyTorch beyond its typed public interface, declared once.
+
+PyTorch has no public names for some of what a backend needs, and no types for some public
+functions. Both are here with their types: a new version of PyTorch is compared with this module.
+"""
+# The two checks which refuse private names and what is reached through functions without types.
+# pyright: reportPrivateUsage=false, reportUnknownMemberType=false
+# ruff: noqa: SLF001
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch._C._distributed_c10d import Store
+from torch._ops import OpOverload
+from torch.distributed import distributed_c10d
+
+if TYPE_CHECKING:
+
+    class ProcessGroupBase:
+        """Base class of a process group in Python, which is made of its rank and size.
+
+        The stub of `torch.distributed.ProcessGroup` has the overloads of callers. PyTorch calls a
+        group in Python in one form alone, by lists of tensors and a record of options.
+        """
+
+        def __init__(self, rank: int, size: int) -> None: ...
+
+    class StreamBase:
+        """Base class of streams. The stub of `torch.Stream` refuses methods that take other
+        streams and events as well.
+        """
+
+        stream_id: int
+        device_index: int
+
+        def __new__(cls, *, stream_id: int, device_index: int, device_type: int) -> Self: ...
+
+    class DeviceGuard:
+        """Base class of the guard of devices in Python; `torch._C._acc` has no stub."""
+
+    class PrivateUse1Hooks:
+        """Base class of the hooks of a device in Python; `torch._C._acc` has no stub."""
+
+else:
+    ProcessGroupBase = torch.distributed.ProcessGroup
+    StreamBase = torch.Stream
+    DeviceGuard = torch._C._acc.DeviceGuard
+    PrivateUse1Hooks = torch._C._acc.PrivateUse1Hooks
+
+__all__ = ["DeviceGuard", "OpOverload", "PrivateUse1Hooks", "ProcessGroupBase", "Store"]
+
+DEVICE = "ahbm"
+"""The name of the device in PyTorch."""
+_UNTYPED: Any = torch._C
+"""The C++ part of PyTorch, of which the stub has not all."""
+PRIVATE_USE_KIND: object = _UNTYPED._autograd.DeviceType.PrivateUse1
+"""The kind of device that a backend has."""
+Inductor = torch._TorchCompileInductorWrapper
+"""The class of the default backend of `torch.compile`."""
+RUN_BACKWARD = "_engine_run_backward"
+"""In `torch.autograd` and `torch.autograd.graph`: computes gradients."""
+CONVERT = "_apply"
+"""In `torch.nn.Module`: `to`, `cpu`, `double` and `to_empty` call it."""
+MAKE_GROUP, MAKE_GROUP_WITH_TAG = "_new_process_group_helper", "_new_group_with_tag"
+"""In `torch.distributed.distributed_c10d`: members alone come as far as the backend, so a group is
+made before.
+"""
+IS_SAVED_EMPTY = "_torch_load_uninitialized"
+"""An attribute of storages whose elements come later."""
+
+
+class SchemaParameter(NamedTuple):
+    """A parameter in the schema of an operator."""
+
+    name: str
+    is_tensor: bool
+    is_written: bool
+
+
+def parameters_of(operator: OpOverload) -> list[SchemaParameter]:
+    """The parameters of an operator, in their order."""
+    return [
+        SchemaParameter(
+            each.name,
+            str(each.type) == "Tensor",
+            each.alias_info is not None and each.alias_info.is_write,
+        )
+        for each in operator._schema.arguments
+    ]
+
+
+def implement(
+    library: torch.library.Library, name: str, function: Callable[..., Any], key: str
+) -> None:
+    """Make a function the kernel of an operator for a dispatch key."""
+    library.impl(name, function, key)
+
+
+def fall_back(library: torch.library.Library, function: Callable[..., Any], key: str) -> None:
+    """Make a function the kernel of all operators which have none for a dispatch key."""
+    library.fallback(function, key)
+
+
+def without_autocast() -> AbstractContextManager[Any]:
+    """A `with` block in which autocast for the device is off."""
+    keys = torch._C.DispatchKeySet(_UNTYPED.DispatchKey.AutocastPrivateUse1)
+    return cast(AbstractContextManager[Any], torch._C._ExcludeDispatchKeyGuard(keys))
+
+
+def register_device_module(name: str, module: ModuleType) -> None:
+    """Make a module the attribute of `torch` for a device."""
+    torch._register_device_module(name, module)
+
+
+def register_in_python(hooks: PrivateUse1Hooks, guard: DeviceGuard) -> None:
+    """Make objects in Python the hooks and the guard of the device."""
+    _UNTYPED._acc.register_python_privateuseone_hook(hooks)
+    _UNTYPED._acc.register_python_privateuseone_device_guard(guard)
+
+
+def is_in_bad_fork() -> bool:
+    """False: a process of a rank does not fork. PyTorch reads it from each device module as
+    `_is_in_bad_fork`.
+    """
+    return False
+
+
+def register_backend(name: str, make: Callable[..., Any], devices: Sequence[str]) -> None:
+    """Add a backend of process groups."""
+    torch.distributed.Backend.register_backend(name, make, devices=list(devices))
+
+
+def register_meeting(scheme: str, meet: Callable[..., Any]) -> None:
+    """Make a function the rendezvous of a scheme, which PyTorch's own function refuses if it has
+    one.
+    """
+    # `torch.distributed` has a function with the name of the module.
+    import_module("torch.distributed.rendezvous")._rendezvous_handlers[scheme] = meet
+
+
+def has_group(tag: str, ranks: Sequence[int]) -> bool:
+    """Whether there is a process group of these ranks with a tag."""
+    return distributed_c10d._find_pg_by_ranks_and_tag(tag, list(ranks)) is not None
+
+
+def replace(owner: Any, name: str, wrap: Callable[[Any], Callable[..., Any]]) -> None:
+    """Put a wrapper in the place of a function of PyTorch, which it calls."""
+    setattr(owner, name, wrap(getattr(owner, name)))
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> torch.Size:
+    """`torch.broadcast_shapes`."""
+    return cast(torch.Size, torch.broadcast_shapes(*shapes))
+
+
+def broadcast_tensors(*tensors: torch.Tensor) -> Sequence[torch.Tensor]:
+    """`torch.broadcast_tensors`."""
+    return cast(Sequence[torch.Tensor], torch.broadcast_tensors(*tensors))
+
+
+def from_numpy(array: NDArray[np.generic]) -> torch.Tensor:
+    """`torch.from_numpy`."""
+    return torch.from_numpy(array)
+
+
+def integers(x: torch.Tensor) -> list[int]:
+    """`Tensor.tolist` of a vector of integers."""
+    return cast(list[int], x.tolist())
+
+
+def cut(x: torch.Tensor, axis: int, parts: int) -> torch.Tensor:
+    """`Tensor.unflatten` of an axis, into a number of parts."""
+    return cast(torch.Tensor, x.unflatten(axis, (parts, -1)))
+
+
+def vector_norm(x: torch.Tensor, axes: list[int], *, keepdim: bool) -> torch.Tensor:
+    """`torch.linalg.vector_norm`."""
+    return cast(Any, torch.linalg).vector_norm(x, dim=axes, keepdim=keepdim)
+
+
+def negative_view(x: torch.Tensor) -> torch.Tensor:
+    """A view of the elements with other signs."""
+    return x._neg_view()
+
+
+def zero_each(tensors: Sequence[torch.Tensor]) -> None:
+    """Set tensors to 0, as one operator."""
+    torch.ops.aten._foreach_zero_(list(tensors))
+
+
+def applied(function: type[torch.autograd.Function], *given: Any) -> torch.Tensor:
+    """The result of a function that has its own gradient."""
+    return cast(torch.Tensor, function.apply(*given))
+
+
+def manual_seed(seed: int) -> None:
+    """`torch.manual_seed`."""
+    torch.manual_seed(seed)
+
+
+def restored_at(storage: Any, location: Any) -> Any:
+    """`torch.serialization.default_restore_location`."""
+    return torch.serialization.default_restore_location(storage, location)
