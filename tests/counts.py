@@ -15,8 +15,8 @@ from tests.support.source import (  # noqa: E402
     comment_lines,
     docstring_lines,
     duplicate_classes,
-    functions_of,
     modules_of,
+    parsed,
 )
 
 PACKAGES = ("runtime", "sip_node", "coordinator", "benches", "kernbench")
@@ -44,7 +44,7 @@ def measures(name: str, paths: list[Path]) -> tuple[object, ...]:
     sources = [path.read_text(encoding="utf-8") for path in paths]
     python = [text for path, text in zip(paths, sources, strict=True) if path.suffix == ".py"]
     lengths = [len(text.splitlines()) for text in sources]
-    functions = [lines for text in python for _, lines in functions_of(text)]
+    functions = [each.lines for text in python for each in parsed(text).functions]
     comments = sum(map(comment_lines, python))
     filled = sum(bool(line.strip()) for text in python for line in text.splitlines())
     code = filled - sum(map(docstring_lines, python)) - comments

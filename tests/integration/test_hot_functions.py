@@ -1,22 +1,30 @@
 """The functions of texts that are marked as hot run in C, without a call of Python."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from runtime.core.compiled.sources import modules
-from tests.support.generated_c import calls_of_python, hot_functions, lines_of
+from tests.support.generated_c import calls_of_python, hot_functions, lines_of, translated
 
 pytest.importorskip("Cython")
-pytestmark = pytest.mark.slow
+# On one worker, which translates the texts once.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("hot")]
 
 ROOT = Path(__file__).parents[2]
 TEXTS = [path for path in modules(ROOT).values() if path.suffix == ".py" and hot_functions(path)]
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Mapping[Path, Path]:
+    """The translations of `TEXTS`."""
+    return translated(TEXTS, tmp_path_factory.mktemp("made"))
+
+
 @pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
-def test_a_hot_function_calls_nothing_of_python(text: Path, tmp_path: Path) -> None:
-    calls, source = calls_of_python(text, tmp_path), text.read_text("utf-8").splitlines()
+def test_a_hot_function_calls_nothing_of_python(text: Path, made: Mapping[Path, Path]) -> None:
+    calls, source = calls_of_python(text, made[text]), text.read_text("utf-8").splitlines()
     found = {
         f"{function}: {source[number - 1].strip()}": sorted(calls[number])
         for function in hot_functions(text)
@@ -33,11 +41,11 @@ def test_the_path_of_a_packet_is_marked() -> None:
     )
 
 
-def test_a_local_without_a_type_is_noticed(tmp_path: Path) -> None:
+def test_a_local_without_a_type_is_noticed(made: Mapping[Path, Path]) -> None:
     text = ROOT / "sip_node" / "chip" / "fabric" / "packet.py"
     [line] = [
         number
         for number, each in enumerate(text.read_text("utf-8").splitlines(), 1)
         if each.strip() == "transfer.train = PacketTrain(QueueTimes())"
     ]
-    assert calls_of_python(text, tmp_path)[line] & {"__Pyx_PyObject_FastCall"}
+    assert calls_of_python(text, made[text])[line] & {"__Pyx_PyObject_FastCall"}

@@ -18,6 +18,9 @@ from tests.support.transcripts import (
     without_configuration,
 )
 
+# On one worker: a command of several pages runs once.
+pytestmark = pytest.mark.xdist_group("transcripts")
+
 BLOCKS = [
     block
     for page in PAGES

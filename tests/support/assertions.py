@@ -1,10 +1,9 @@
 """Which functions of the tests can fail: they assert, or call a function of the tests that does."""
 
-import ast
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.support.source import Function, statements_of
+from tests.support.source import Function, parsed
 
 ASSERTING = ("raises", "fail", "warns")
 """Functions of pytest that fail a test themselves."""
@@ -28,22 +27,19 @@ def without_assertion(modules: Iterable[Path], support: Iterable[Path]) -> list[
 
 def _functions(paths: Iterable[Path]) -> dict[str, Function]:
     return {
-        node.name: node
+        function.name: function
         for path in paths
-        for node in statements_of(path.read_text(encoding="utf-8"))
-        if isinstance(node, Function)
+        for function in parsed(path.read_text(encoding="utf-8")).functions
     }
 
 
 def _asserts(function: Function, known: dict[str, Function], seen: set[str]) -> bool:
     seen.add(function.name)
-    names: set[str] = set()
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assert):
-            return True
-        if isinstance(node, ast.Name | ast.Attribute):
-            name = node.id if isinstance(node, ast.Name) else node.attr
-            if name in ASSERTING or name.startswith("assert_"):
-                return True
-            names.add(name)
-    return any(_asserts(known[name], known, seen) for name in sorted(names & known.keys() - seen))
+    if function.asserts or any(_is_asserting(name) for name in function.names):
+        return True
+    called = sorted(function.names & known.keys() - seen)
+    return any(_asserts(known[name], known, seen) for name in called)
+
+
+def _is_asserting(name: str) -> bool:
+    return name in ASSERTING or name.startswith("assert_")

@@ -8,9 +8,10 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from hatch_build import TEXT_DIRECTIVES
+from hatch_build import _translation
 
 ROOT = Path(__file__).parents[2]
 BY_PYTHON = re.compile(
@@ -19,6 +20,8 @@ BY_PYTHON = re.compile(
 )
 """An attribute, a global name, a call or a comparison of Python."""
 _MARK = "# hot"
+_TRANSLATE = """import hatch_build, pathlib, sys
+hatch_build._translate(sys.argv[2:], pathlib.Path(sys.argv[1]))"""
 _NAME = re.compile(r"^\s*c(?:p)?def\s.*?(\w+)\(", re.DOTALL)
 
 
@@ -30,21 +33,28 @@ def hot_functions(text: Path) -> list[str]:
     return [name[1] for name in names if name is not None]
 
 
-def calls_of_python(text: Path, folder: Path) -> dict[int, set[str]]:
-    """By line of a text, what it does by Python, except where it raises an error.
+def translated(texts: Sequence[Path], folder: Path) -> dict[Path, Path]:
+    """The C file in `folder` of each text, as the build of the core translates it.
 
-    A line below a comment that begins with `By Python` does so with a reason. Raises
-    `CalledProcessError` for a text that Cython refuses.
+    One process translates all of them: the `.pxd` files are most of the work, and are read once.
+    Raises `CalledProcessError` for a text that Cython refuses.
     """
-    made = folder / f"{text.stem}.c"
-    relative = text.relative_to(ROOT).as_posix()
-    directives = [f"--directive={name}={value}" for name, value in TEXT_DIRECTIVES.items()]
+    sources = [text.relative_to(ROOT).as_posix() for text in texts]
     subprocess.run(
-        [sys.executable, "-m", "cython", "-3", *directives, relative, "-o", str(made)],
+        [sys.executable, "-c", _TRANSLATE, str(folder), *sources],
         cwd=ROOT,
         check=True,
         capture_output=True,
     )
+    return {text: _translation(source, folder) for text, source in zip(texts, sources, strict=True)}
+
+
+def calls_of_python(text: Path, made: Path) -> dict[int, set[str]]:
+    """By line of a text, what its translation does by Python, except where it raises an error.
+
+    A line below a comment that begins with `By Python` does so with a reason.
+    """
+    relative = text.relative_to(ROOT).as_posix()
     found, line = dict[int, set[str]](), 0
     place = re.compile(rf'\s*/\* "{re.escape(relative)}":(\d+)')
     for each in made.read_text("utf-8").splitlines():

@@ -43,24 +43,30 @@ def kernbench(where: Path, *words: str) -> Run:
     return called(where.parent, "--out", str(where), *words, directory=where)
 
 
-def called(folder: Path, *words: str, directory: Path | None = None) -> Run:
-    """`kernbench words...` in `folder`, to its end, as above; the run is in `directory`, if any."""
-    with chdir(folder), warm_lps(), _caught() as (out, err):
+def called(folder: Path, *words: str, directory: Path | None = None, imported: str = "") -> Run:
+    """`kernbench words...` in `folder`, to its end, as above; the run is in `directory`, if any.
+
+    Its LPs have imported PyTorch where `imported` is `torch`.
+    """
+    with chdir(folder), warm_lps(imported), _caught() as (out, err):
         code = main(words)
         return Run(code, _written(out), _written(err), directory or folder)
 
 
-def launched(where: Path, *words: str, hash_seed: int = 0) -> Run:
-    """`python launch.py --out <where> words...`, to its end: a process which starts LPs."""
+def launched(where: Path, *words: str, hash_seed: int | None = 0, timeout_s: int = 100) -> Run:
+    """`python launch.py --out <where> words...`, to its end: a process which starts LPs.
+
+    Without a `hash_seed` the environment decides.
+    """
     command = [sys.executable, str(ROOT / "launch.py"), "--out", str(where), *words]
-    environment = os.environ | {"PYTHONHASHSEED": str(hash_seed)}
+    seed = {} if hash_seed is None else {"PYTHONHASHSEED": str(hash_seed)}
     done = subprocess.run(
         command,
         capture_output=True,
         text=True,
-        env=environment,
+        env=os.environ | seed,
         cwd=where.parent,
-        timeout=100,
+        timeout=timeout_s,
         check=False,
     )
     return Run(done.returncode, done.stdout, done.stderr, where)

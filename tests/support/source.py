@@ -1,19 +1,42 @@
-"""Measures of Python source: sizes, comments, names of classes."""
+"""Measures of Python source: sizes, comments, names of classes. A text is parsed once a process."""
 
 import ast
 import io
 import shutil
 import subprocess
 import tokenize
-from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-_BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
-"""The fields of a statement in which there are others."""
+_STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
+"""The nodes in which there are functions and classes; no expression has one."""
+
+
+@dataclass
+class Function:
+    """A function: its lines, docstring included and decorators not, and the names in it.
+
+    `asserts`: it has the statement; in the functions of `names` there may be more.
+    """
+
+    name: str
+    line: int
+    lines: int
+    names: set[str] = field(default_factory=set[str])
+    asserts: bool = False
+
+
+@dataclass
+class Module:
+    """Functions and classes of a text, also those in others, outer ones first."""
+
+    functions: list[Function] = field(default_factory=list[Function])
+    classes: list[str] = field(default_factory=list[str])
 
 
 def modules_of(root: Path, packages: Iterable[str]) -> list[Path]:
@@ -32,21 +55,35 @@ def tracked_files(root: Path) -> list[Path]:
     return [path for path in paths if path.is_file()]
 
 
-def statements_of(source: str) -> Iterator[ast.AST]:
-    """Every statement, in the order of `ast.walk`, which takes most of its time in expressions."""
-    found = deque[ast.AST](ast.parse(source).body)
-    while found:
-        node = found.popleft()
-        for name in _BLOCKS:
-            found.extend(getattr(node, name, ()))
-        yield node
+@cache
+def parsed(source: str) -> Module:
+    """The functions and classes of `source`."""
+    module = Module()
+    _add(ast.parse(source), module, ())
+    return module
 
 
-def functions_of(source: str) -> Iterator[tuple[Function, int]]:
-    """Every function with its lines, docstring included and decorators not."""
-    for node in statements_of(source):
-        if isinstance(node, Function):
-            yield node, (node.end_lineno or node.lineno) - node.lineno + 1
+def _add(node: ast.AST, module: Module, around: tuple[Function, ...]) -> None:
+    """Add what is below a node, and the names in it to the functions around it."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            function = Function(name, node.lineno, lines)
+            module.functions.append(function)
+            around = (*around, function)
+        case ast.ClassDef(name=name):
+            module.classes.append(name)
+        case ast.Assert():
+            for function in around:
+                function.asserts = True
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            for function in around:
+                function.names.add(name)
+        case _:
+            pass
+    for child in ast.iter_child_nodes(node):
+        if around or isinstance(child, _STATEMENTS):
+            _add(child, module, around)
 
 
 def comment_lines(source: str) -> int:
@@ -72,9 +109,8 @@ def docstring_lines(source: str) -> int:
 
 def duplicate_classes(paths: Iterable[Path]) -> dict[str, list[Path]]:
     """Names that several classes have, leading underscores ignored, and the modules of these."""
-    found: defaultdict[str, list[Path]] = defaultdict(list)
+    modules: defaultdict[str, list[Path]] = defaultdict(list)
     for path in paths:
-        for node in statements_of(path.read_text(encoding="utf-8")):
-            if isinstance(node, ast.ClassDef):
-                found[node.name.lstrip("_")].append(path)
-    return {name: where for name, where in sorted(found.items()) if len(where) > 1}
+        for name in parsed(path.read_text(encoding="utf-8")).classes:
+            modules[name.lstrip("_")].append(path)
+    return {name: paths for name, paths in sorted(modules.items()) if len(paths) > 1}

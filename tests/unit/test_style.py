@@ -3,9 +3,14 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.dialect import PATHS, files, findings, phrases
 from tests.support.assertions import without_assertion
-from tests.support.source import comment_lines, duplicate_classes, functions_of, modules_of
+from tests.support.source import comment_lines, duplicate_classes, modules_of, parsed
+
+# On one worker, which parses each file once.
+pytestmark = pytest.mark.xdist_group("style")
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("runtime", "sip_node", "coordinator", "kernbench")
@@ -47,9 +52,9 @@ def sizes(path: Path) -> list[str]:
 def long_functions(source: str) -> list[str]:
     """The functions of `source` that are longer than the limit."""
     return [
-        f"{function.name} at line {function.lineno}: {lines} lines"
-        for function, lines in functions_of(source)
-        if lines > MAX_FUNCTION_LINES
+        f"{function.name} at line {function.line}: {function.lines} lines"
+        for function in parsed(source).functions
+        if function.lines > MAX_FUNCTION_LINES
     ]
 
 
@@ -169,6 +174,14 @@ class TestTheMeasures:
             "4: asks",
             "5: says",
         ]
+
+    @pytest.mark.parametrize(
+        "text", ["# reads so\n    # much\n", "def test_it_says(): ...\n", "x = 'it says so'\n"]
+    )
+    def test_a_phrase_alone_in_a_file_is_seen(self, text: str, tmp_path: Path):
+        module = tmp_path / "m.py"
+        module.write_text(text)
+        assert len(findings(module)) == 1
 
     def test_a_test_reaches_an_assertion_through_functions_of_the_tests(self, tmp_path: Path):
         support, module = tmp_path / "support.py", tmp_path / "test_m.py"
