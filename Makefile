@@ -7,6 +7,7 @@ STAMP  := $(VENV)/.installed
 TESTS  := $(VENV)/.tests
 TORCH  := $(VENV)/.torch
 LINT   := $(VENV)/.lint
+SITE   := $(VENV)/.site
 # The compiled core is built once, and again when a source of it changes.
 BUILT  := $(VENV)/.core
 TYPES  := $(shell find coordinator runtime/core sip_node -name '*.pxd')
@@ -18,7 +19,7 @@ CORE   := hatch_build.py runtime/core/compiled/sources.py $(TYPES) $(wildcard $(
 export PYTHONDONTWRITEBYTECODE :=
 INSTALL := KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
-.PHONY: run test test-fast test-nightly test-torch test-opinfo test-clusters cluster cluster-faults mutants chaos sanitize lint bench figures transcripts keys setup core setup-torch clean
+.PHONY: run test test-fast test-nightly test-torch test-opinfo test-clusters cluster cluster-faults mutants chaos sanitize lint bench figures transcripts keys site wheel setup core setup-torch clean
 
 # The first run is answered by the reference in Python, whose results are those of the compiled core;
 # then the core is built in the background.
@@ -98,12 +99,12 @@ lint: setup $(LINT)
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 
-# `make bench AGAINST=<commit>` compares with another commit; the table goes to docs/performance.md.
+# `make bench AGAINST=<commit>` compares with another commit; the table goes to docs/internals/speed.md.
 # Without simulus, which only a comparison needs, its rows have a note in place of a number.
 bench: setup
 	-@$(BIN)/python -c 'import simulus' 2>/dev/null || \
 		$(INSTALL) '.[bench]'
-	$(BIN)/python -m kernbench.measure.host_speed.bench $(if $(AGAINST),--against $(AGAINST)) --write docs/performance.md
+	$(BIN)/python -m kernbench.measure.host_speed.bench $(if $(AGAINST),--against $(AGAINST)) --write docs/internals/speed.md
 
 # The figures of the documentation, from the results files in docs/figures; nothing is simulated.
 figures: setup
@@ -114,9 +115,21 @@ figures: setup
 transcripts: setup
 	$(BIN)/python -m tests.renew_transcripts $(PAGES)
 
-# The comments of topology.yaml and the table of docs/model.md are those of the schema.
+# The comments of topology.yaml and the table of docs/keys.md are those of the schema.
 keys: setup
 	$(BIN)/python -m tests.renew_keys
+
+# The pages as a site in build/site, with every link and anchor checked; nothing is loaded.
+site: $(SITE)
+	$(BIN)/python -m mkdocs build --strict --quiet --site-dir build/site
+	@echo "build/site/index.html"
+
+# A wheel for this system and this version of Python in dist/, by the tools in .venv, without a
+# network; `make wheel KERNBENCH_CORE=python` makes one of Python alone.
+wheel: $(STAMP)
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+		--wheel-dir dist .
+	@ls dist/*.whl
 
 # What `make run` and `make test` need.
 setup: $(TESTS) $(BUILT)
@@ -147,6 +160,10 @@ $(TORCH): $(TESTS)
 $(LINT): $(TORCH)
 	$(INSTALL) '.[dev]'
 	@touch $(LINT)
+
+$(SITE): $(STAMP)
+	$(INSTALL) '.[site]'
+	@touch $(SITE)
 
 # A build in the background is waited for.
 $(BUILT): $(STAMP) $(CORE)

@@ -47,7 +47,7 @@ DIRECTIVES = {
 # A text has no types of its own: hints are for the type checker, C types are in the `.pxd`.
 TEXT_DIRECTIVES = {**DIRECTIVES, "infer_types": True, "annotation_typing": False}
 # No debug symbols: a fifth of the size. -O1: half of the CPU time of Python's -O3 for the build,
-# and the same speed within the noise of a measurement; see docs/performance.md.
+# and the same speed within the noise of a measurement; see docs/internals/speed.md.
 FLAGS = ["-g0", "-O1"]
 ROOT = Path(__file__).resolve().parent
 FOLDER = ROOT / "runtime" / "core" / "compiled"

@@ -4,8 +4,8 @@
 cube nearest to the links. For each topology of the SIPs it prints the most bytes that a link
 carries in one direction, the bytes on all links, and the times. A topology of `ccl.yaml` that is
 named by its import path keeps the order of ranks, the registry key lets the numbers follow the
-links (docs/collectives.md). `mesh` is a reduce-scatter along rows, an all-reduce along columns and
-an all-gather along rows.
+links (docs/internals/collective-forms.md). `mesh` is a reduce-scatter along rows, an all-reduce
+along columns and an all-gather along rows.
 """
 
 from collections.abc import Iterator

@@ -3,8 +3,8 @@ closed form.
 
 `python examples/tree_all_reduces.py` simulates float32 tensors of 64 KiB to 1 MiB on PE 0 of every
 cube of 2, 3, 4 and 8 SIPs, without data. Every line has the time of the kernels, the form
-(docs/collectives.md), their ratio, and the resource that limits the form. `--help` lists the flags;
-`hierarchical` has eight times as many PEs, and takes minutes for 1 MiB.
+(docs/internals/collective-forms.md), their ratio, and the resource that limits the form. `--help`
+lists the flags; `hierarchical` has eight times as many PEs, and takes minutes for 1 MiB.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """`python -m tests.renew_keys`: texts about the keys of `topology.yaml` are those of the schema.
 
-It writes the comment behind each key of `topology.yaml`, and the table of docs/model.md except its
+It writes the comment behind each key of `topology.yaml`, and the table of docs/keys.md except its
 last column, which names the source of the value. A new key has a dash there until a person writes
 its source.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from runtime.model.keys import HardwareKey, hardware_keys, shipped_values, value_text
 
 ROOT = Path(__file__).parents[1]
-PAGE, FILE = ROOT / "docs" / "model.md", ROOT / "topology.yaml"
+PAGE, FILE = ROOT / "docs" / "keys.md", ROOT / "topology.yaml"
 BEGIN = "<!-- python -m tests.renew_keys writes all columns but the last -->\n"
 END = "<!-- end of the keys -->\n"
 HEADING = "| key | unit | default | meaning | source |\n| --- | --- | --- | --- | --- |\n"

@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.metadata import version
 from itertools import chain
 from platform import python_version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,9 @@ from kernbench.command.commands import COMMANDS, DEFAULT_COMMAND
 from kernbench.command.options import SIMULATION_GROUPS
 from runtime.core.errors import UsageError
 from runtime.core.output import ReaderEndedError, print_lines
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 VERSION = "--version"
 _ARGUMENTS = "kernbench.arguments"
@@ -41,7 +44,16 @@ class KernbenchGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the command first, then let click parse."""
         ctx.meta[_ARGUMENTS] = tuple(args)
-        return super().parse_args(ctx, _command_first(args))
+        # A shell completes what may become a command, or an option of the default one.
+        is_completed = ctx.resilient_parsing and not args
+        return super().parse_args(ctx, args if is_completed else _command_first(args))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """The commands, and the options of the default one, which may stand first."""
+        default = self.get_command(ctx, DEFAULT_COMMAND)
+        assert default is not None
+        options = default.shell_complete(click.Context(default), incomplete)
+        return [*super().shell_complete(ctx, incomplete), *options]
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; an error of click becomes a `UsageError` in one line."""

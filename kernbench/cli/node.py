@@ -87,7 +87,7 @@ def _node(
     if isinstance(study := options["bench"], Study) and not options["script"]:
         raise UsageError(
             f"{study.name} is a study, which makes many simulations: --on runs them on a cluster "
-            "(docs/clusters.md)"
+            "(docs/hosts.md)"
         )
     meeting = MeetingOptions(*(options.pop(name) for name in ("master", "bind", "secret_file")))
     run = request_of(context, **options)

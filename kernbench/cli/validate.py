@@ -121,7 +121,7 @@ def validate_command(  # noqa: PLR0913 - a parameter for each option
     """Check the model against closed forms and reference data.
 
     Each check has an expected and a measured value, their deviation, a tolerance and a verdict.
-    Exit code 1 if one is out of its tolerance. docs/validation.md describes the groups.
+    Exit code 1 if one is out of its tolerance. docs/internals/validation.md describes the groups.
     """
     if mesh:
         _check_no_checks(

@@ -1,8 +1,9 @@
 """Which SIP has which number in an all-reduce, where SIPs are a ring or an open grid.
 
-The rule of docs/collectives.md, computed here from paths alone. It compares the order of ranks and
-the order along a closed tour, first by the messages on the busiest links, then by the links of the
-longest paths, then by those of all paths; the smaller number wins, the order of ranks a draw.
+The rule of docs/internals/collective-forms.md, computed here from paths alone. It compares the
+order of ranks and the order along a closed tour, first by the messages on the busiest links, then
+by the links of the longest paths, then by those of all paths; the smaller number wins, the order of
+ranks a draw.
 """
 
 from collections import Counter

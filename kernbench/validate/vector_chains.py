@@ -2,7 +2,7 @@
 
 A kernel makes the operands, then runs one chain. The time from the end of the last operand to the
 end of the kernel is the issue of one command and the time of the chain. The passes of every chain
-are written down here by hand, from the rules of docs/model.md.
+are written down here by hand, from the rules of docs/internals/rules.md.
 """
 
 from collections.abc import Callable, Sequence

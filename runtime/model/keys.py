@@ -1,7 +1,7 @@
 """The keys of `topology.yaml` as the schema declares them: one record for each key with a value.
 
 The random machines of the tests and of `validate`, the what-if of `why`, `kernbench keys`, the
-table of docs/model.md and the comments of `topology.yaml` read these records.
+table of docs/keys.md and the comments of `topology.yaml` read these records.
 """
 
 from collections.abc import Iterator

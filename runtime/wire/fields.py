@@ -1,7 +1,7 @@
 """The types of the fields of messages, and the bases of the structs.
 
 A type carries the range of its values, and the codec checks the range while it decodes. The title
-of a type is its name in `docs/protocol.md`.
+of a type is its name in `docs/internals/protocol.md`.
 """
 
 from typing import Annotated

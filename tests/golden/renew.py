@@ -1,6 +1,6 @@
 """`python -m tests.golden.renew [NAME ...]` stores today's digests and prints those that changed.
 
-A stored output changes only with a reason, and the commit explains it (docs/testing.md).
+A stored output changes only with a reason, and the commit explains it (docs/internals/testing.md).
 """
 
 import json

@@ -1,6 +1,6 @@
 """Small edits of the timing code, by the part of the chip; `make mutants` runs `validate` on each.
 
-docs/testing.md describes the method.
+docs/internals/testing.md describes the method.
 """
 
 from tests.mutants import (

@@ -36,7 +36,7 @@ NOT_OF_ONE_MODULE = {
     "test_traffic": "the bytes which all algorithms send",
     "test_absent_names": "the names of the package `runtime.torch`",
     "test_public_names": "the names of the package `runtime.torch`",
-    "test_protocol_page": "docs/protocol.md against the messages of `runtime.wire`",
+    "test_protocol_page": "docs/internals/protocol.md against the messages of `runtime.wire`",
 }
 """Modules in `tests/unit` that have not the name of the module which they test, and why."""
 

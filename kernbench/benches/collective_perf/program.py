@@ -58,7 +58,7 @@ def _check_algorithm() -> None:
                 f"perf: algorithm {name!r} also combines the shards of one rank with each other; "
                 "perf measures collectives between ranks; "
                 f"--bench ccl-allreduce --algorithm {name} measures its all-reduce, and "
-                "docs/collectives.md has its closed form"
+                "docs/internals/collective-forms.md has its closed form"
             )
 
 

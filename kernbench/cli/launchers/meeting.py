@@ -115,7 +115,7 @@ def _own_address(master: Master) -> str:
 
 def _on_one_host(place: Place, master: Master | None, options: MeetingOptions) -> Meeting:
     """The meeting without a secret."""
-    needs = f"a run over several hosts needs a secret: {SECRET_FILE}=FILE (docs/clusters.md)"
+    needs = f"a run over several hosts needs a secret: {SECRET_FILE}=FILE (docs/hosts.md)"
     if not place.has_one_host:
         raise UsageError(f"{place.launcher} starts processes on several hosts, and {needs}")
     if options.bind:

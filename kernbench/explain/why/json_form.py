@@ -25,7 +25,7 @@ KEYS = {
 
 
 def explanation_json(explanation: Explanation) -> dict[str, Any]:
-    """The explanation as a mapping; docs/performance-debugging.md lists its keys."""
+    """The explanation as a mapping; docs/internals/records.md lists its keys."""
     run, path, bound = explanation.records.run, explanation.path, explanation.bound
     return {
         "version": VERSION,

@@ -1,4 +1,4 @@
-"""The section of `docs/performance.md` that `kernbench.measure.host_speed.bench` writes."""
+"""The section of `docs/internals/speed.md` that `kernbench.measure.host_speed.bench` writes."""
 
 import platform
 import subprocess

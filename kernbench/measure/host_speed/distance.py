@@ -1,6 +1,6 @@
 """Measures how the wall time of a run grows with the distance between its LPs, beside a model.
 
-    python -m kernbench.measure.host_speed.distance [--rounds N] [--write docs/scaling.md]
+    python -m kernbench.measure.host_speed.distance [--rounds N] [--write docs/internals/scaling.md]
 
 Every LP of a run is as on a host of its own (`--delay-us`): what it sends arrives a time λ
 later. The model is

@@ -1,4 +1,4 @@
-"""How much the results depend on numbers of the topology file: the tables in `docs/model.md`.
+"""How much the results depend on numbers of the topology file: the tables in `docs/limits.md`.
 
 `python -m kernbench.measure.transfers.sensitivity` prints them, for the topology that ships with
 kernbench.

@@ -1,6 +1,6 @@
 """How far streaming hides latency: by tile buffers a product, by packets in flight a read.
 
-Both tables are in `docs/model.md`; `python -m kernbench.measure.transfers.sensitivity` prints them.
+Both tables are in `docs/limits.md`; `python -m kernbench.measure.transfers.sensitivity` prints them.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,9 @@
 """The schema of `topology.yaml`: one frozen record per mapping; fields are the YAML keys.
 
 A key is declared once: its type with the unit and the bounds, its default, its range for random
-machines and what it acts on. `runtime.model.keys` reads the declarations; the random
-machines of the tests, `validate`, the what-if of `why`, `kernbench keys`, the table of
-docs/model.md and the comments of `topology.yaml` follow from them.
+machines and what it acts on. `runtime.model.keys` reads the declarations; the random machines of
+the tests, `validate`, the what-if of `why`, `kernbench keys`, the table of docs/keys.md and the
+comments of `topology.yaml` follow from them.
 
 Every key of version 1 is required, so that no parameter of the model is hidden in code; exceptions
 are `version`, `w`, `h`, `impl`, `launch_overhead_ns`, without which the host is ideal,

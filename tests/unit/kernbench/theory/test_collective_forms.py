@@ -27,7 +27,7 @@ def test_the_busiest_link_of_an_all_to_all_is_that_of_its_routes(ranks: int) -> 
 
 
 def test_forms_are_those_of_the_page() -> None:
-    # B = 128 GB/s, M = 204.8 GB/s: docs/collectives.md.
+    # B = 128 GB/s, M = 204.8 GB/s: docs/internals/collective-forms.md.
     one, alpha = times((12, 0)), float(times((12, 0)).link.alpha_ps)
     link, memory = MIB * 1000 / 128, MIB * 1000 / 204.8
     expected = {

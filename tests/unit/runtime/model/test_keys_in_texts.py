@@ -1,4 +1,4 @@
-"""The table of docs/model.md and the comments of `topology.yaml` are those of the declarations."""
+"""The table of docs/keys.md and the comments of `topology.yaml` are those of the declarations."""
 
 import yaml
 

@@ -1,4 +1,4 @@
-"""`docs/protocol.md` describes every struct which crosses a process boundary, field by field.
+"""The page of the protocol describes every struct that crosses a process boundary, field by field.
 
 The tables of the page are compared with the structs by reflection: the name, the order and the type
 of each field, the range of each type, the kinds of packets, and the version.
@@ -20,7 +20,7 @@ from runtime.wire.fields import PROTOCOL_VERSION
 from runtime.wire.frames import Envelope
 from runtime.wire.packets import PacketKind, PacketRun
 
-PAGE = Path(__file__).parents[4] / "docs" / "protocol.md"
+PAGE = Path(__file__).parents[4] / "docs" / "internals" / "protocol.md"
 # A run of packets is a block of bytes in a message, so no struct refers to it.
 ROOTS = (Envelope, PacketRun, *get_args(FromLp), *get_args(FromCoordinator), OpRecord)
 

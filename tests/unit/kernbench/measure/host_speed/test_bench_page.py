@@ -41,7 +41,7 @@ def test_a_page_without_markers_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_page_of_the_documentation_has_the_markers() -> None:
-    page = (ROOT / "docs" / "performance.md").read_text("utf-8")
+    page = (ROOT / "docs" / "internals" / "speed.md").read_text("utf-8")
     assert page.count(BEGIN) == page.count(END) == 1
 
 

@@ -171,7 +171,7 @@ def test_the_documentation_has_the_losses_at_sizes_that_the_selection_was_not_ma
     held_out = AlgorithmStudy(MAX_BYTES).read(FIGURES / "ccl_algorithms.json").held_out
     on_rings = {row.nbytes for row in measured() if not row.grid}
     assert not {row.nbytes for row in held_out} & on_rings
-    tables, text = tables_of(measured()), (ROOT / "docs/studies.md").read_text()
+    tables, text = tables_of(measured()), (ROOT / "docs/internals/collective-forms.md").read_text()
     for collective in dict.fromkeys(row.collective for row in held_out):
         lost = loss(candidates(held_out, collective), tables[collective])
         mean, worst = (f"{100 * share:.1f} %" for share in (lost.mean, lost.worst))
