@@ -27,7 +27,7 @@ def all_reduce(rank, ranks, numel):
 
 
 def all_gather(rank, ranks, numel):
-    """As above; the size is that of the output."""
+    """The calls and the factor of an all-gather; the size is that of the output."""
     source, gathered = torch.full((numel // ranks,), rank + 1.0), torch.empty(numel)
     return (
         lambda: dist.all_gather_into_tensor(gathered, source),
@@ -37,7 +37,7 @@ def all_gather(rank, ranks, numel):
 
 
 def reduce_scatter(rank, ranks, numel):
-    """As above; the size is that of the input."""
+    """The calls and the factor of a reduce-scatter; the size is that of the input."""
     source, part = torch.full((numel,), rank + 1.0), torch.empty(numel // ranks)
     return (
         lambda: dist.reduce_scatter_tensor(part, source),
@@ -47,7 +47,7 @@ def reduce_scatter(rank, ranks, numel):
 
 
 def all_to_all(rank, ranks, numel):
-    """As above."""
+    """The calls and the factor of an all-to-all."""
     source, received = torch.full((numel,), rank + 1.0), torch.empty(numel)
     return (
         lambda: dist.all_to_all_single(received, source),

@@ -35,7 +35,7 @@ ELEMENTS = 16 * 1024
 
 @dataclass(frozen=True)
 class Machine:
-    """What the search varies."""
+    """The bandwidths that the search varies."""
 
     ucie_gbs: int
     tcm_gbs: int

@@ -12,7 +12,7 @@ from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.memory.storage import HbmController
 
 ACCESS_PS = 40_000
-"""From the arrival of a packet to its access: about a row activation and a column read of DRAM."""
+"""Delay from the arrival of a packet to its access: a row activation and a column read of DRAM."""
 
 
 class SlowHbm(HbmController):

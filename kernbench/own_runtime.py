@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def hidden_runtime() -> str | None:
-    """What is wrong, in one line; None if `import runtime` finds the package of kernbench."""
+    """The error in one line; None if `import runtime` finds the package of kernbench."""
     spec = PathFinder.find_spec("runtime")
     own = Path(__file__).parents[1] / "runtime" / "__init__.py"
     if spec is None or spec.origin is None or Path(spec.origin).samefile(own):

@@ -32,7 +32,7 @@ OnRecords = Callable[[int, Sequence[OpRecord]], None]
 
 
 def no_records(sip: int, records: Sequence[OpRecord]) -> None:
-    """For `on_records`, by a program which has no use for the op log."""
+    """A callback for `on_records` of a program which has no use for the op log."""
 
 
 @dataclass(frozen=True)

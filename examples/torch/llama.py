@@ -125,7 +125,7 @@ def tensor_parallel(model: Llama, mesh: DeviceMesh) -> None:
 
 
 def sequence_parallel(model: Llama, mesh: DeviceMesh) -> None:
-    """As `tensor_parallel`, with the residual stream divided along the sequence."""
+    """Divide the model like `tensor_parallel`, and its residual stream along the sequence."""
     whole = {"input_layouts": Replicate(), "output_layouts": Shard(1)}
     ends = {
         "tokens": RowwiseParallel(**whole),

@@ -20,7 +20,7 @@ from runtime.torch.rank_state import running_rank
 LABELS = (Column("scenario"), Column("pes"), Column("size", "B"))
 METRICS = (Column("rate", "GB/s"), Column("theory", "ns"), Column("off", "%"))
 TOLERANCE = 1e-3
-"""Of a time beside its bounds: the times of packets are rounded up one by one."""
+"""Relative error of a time against its bounds: the times of packets are rounded up one by one."""
 ITEM_BYTES = 4
 QUEUES = "intercube"
 """The algorithm whose queue pairs join PE 0 of neighbouring cubes."""

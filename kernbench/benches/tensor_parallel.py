@@ -1,4 +1,4 @@
-"""What the benches of tensor parallel layers share: weights, times, bounds, and checks.
+"""Weights, times, bounds and checks which the benches of tensor parallel layers share.
 
 The bound of a layer is a sum of lower bounds: of each product the roofline of the whole SIP, and of
 the all-reduce the time of its bytes over the links between SIPs (`collective_perf/bound.py`).

@@ -25,7 +25,7 @@ CONTEXT_SETTINGS: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class SimulationOptions:
-    """How and where one simulation is made; the fields are the options of the same names.
+    """Options of one simulation; each field is the option of the same name.
 
     `procs` is a number, `AUTO`, or None for one process for each SIP.
     """
@@ -47,7 +47,7 @@ class SimulationOptions:
 
 @dataclass(frozen=True)
 class CliContext:
-    """What the commands are given: click passes it as `obj`.
+    """Context of the commands, which click passes as `obj`.
 
     `entries` returns the benches and studies that exist; importing them takes time, so only
     commands that need them call it. `bench` returns one bench by its name, or None where only

@@ -17,7 +17,7 @@ class ProgramFiles(NamedTuple):
 
 
 def read_program(file: Path) -> ProgramFiles:
-    """What the imports in a source file, and in the modules of its folder, name."""
+    """The files and the packages that a source file and the modules of its folder import."""
     pending, seen = [file], {file}
     outside = set[str]()
     while pending:

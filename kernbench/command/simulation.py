@@ -52,7 +52,7 @@ def checked_plan(request: RunRequest) -> Plan:
 
 
 def program_of(request: RunRequest) -> ProgramSpec:
-    """What the ranks run."""
+    """The program that the ranks run."""
     script, bench = request.script, request.bench
     if request.module:
         return ProgramSpec(
@@ -103,7 +103,7 @@ def plan_of_config(options: SimulationOptions, program: ProgramSpec, config: Run
 
 
 def import_folders(program: ProgramSpec) -> tuple[str, ...]:
-    """Where a rank searches for modules first, as Python does for a script or with `-m`."""
+    """The folders that a rank searches first for modules, as Python does for a script or `-m`."""
     if program.kind == "module":
         return (str(Path.cwd()),)
     return (str(Path(program.path).parent),) if program.kind == "script" else ()
@@ -131,7 +131,7 @@ def _procs(requested: int | str | None, sips: int, program: ProgramSpec) -> int:
 
 
 def _note_on_cores(plan: Plan) -> str:
-    """What more processes than cores cost, in a line; empty where there are enough cores."""
+    """A line on the cost of more processes than cores; empty where there are enough cores."""
     cores = usable_cores()
     if plan.procs <= cores or plan.program.is_script:
         return ""
@@ -145,7 +145,7 @@ class ReportLines(Protocol):
     """The lines printed before a run starts and after its ranks have returned."""
 
     def heading(self, plan: Plan) -> Iterable[str]:
-        """What runs."""
+        """The program and the machine of the run."""
         ...
 
     def results(self, plan: Plan, report: RunReport, sips: Sequence[SipReport]) -> Iterable[str]:
@@ -235,7 +235,7 @@ def run(
 
 
 def _why(sips: int, verbose: bool, records: RecordRows, total_ps: int) -> list[str]:  # noqa: FBT001 - bound by `run`
-    """Where the time of a run went, in one line or in five."""
+    """The parts of the time of a run, in one line or in five."""
     # Imported here: a run without a trace needs no arrays. One with a trace has them already.
     from kernbench.explain.records.collected import collected_records
     from kernbench.explain.why.summary import summary_lines

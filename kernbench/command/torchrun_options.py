@@ -73,7 +73,7 @@ TORCHRUN = (
 
 @dataclass(frozen=True)
 class ScriptStart:
-    """How the ranks of a script are started; the fields are the options of these names."""
+    """Start of the ranks of a script; each field is the option of the same name."""
 
     nproc_per_node: int | None = None
     nnodes: str | None = None

@@ -26,7 +26,7 @@ from runtime.model.topology import Topology, load_topology
 Plan = Mapping[CubePe, tuple[QueuePair, ...]]
 _T = TypeVar("_T")
 _NO_RANK = -1
-"""In place of the rank of a PE that has no neighbours in other SIPs."""
+"""Stands for the rank of a PE that has no neighbours in other SIPs."""
 
 
 class InstallPlan:

@@ -40,7 +40,7 @@ SYSTEM = "system"
 
 
 class TableReferences(Protocol):
-    """What the section of a queue table refers to."""
+    """References of the section of a queue table to code outside the file."""
 
     @property
     def topology(self) -> str:
@@ -54,7 +54,7 @@ class TableReferences(Protocol):
 
 
 class AlgorithmReferences(TableReferences, Protocol):
-    """What the section of an algorithm refers to."""
+    """References of the section of an algorithm to code outside the file."""
 
     @property
     def module(self) -> str:

@@ -14,8 +14,8 @@ _Name = Annotated[str, Meta(min_length=1)]
 
 
 class CallShape(NamedTuple):
-    """What the rows of the selection distinguish: `nbytes` of a rank's tensor, which lies on
-    `cubes` cubes, in a group of `ranks` ranks; `on_grid` if these are a grid of SIPs.
+    """A call as the rows of the selection distinguish it: `nbytes` of a rank's tensor, which lies
+    on `cubes` cubes, in a group of `ranks` ranks; `on_grid` if these are a grid of SIPs.
     """
 
     nbytes: int
@@ -76,8 +76,8 @@ class Choice(Section, frozen=True):
 
 
 class AlgorithmSelection(Section, frozen=True):
-    """What `auto` runs: the first matching row of the collective, `default` where no row
-    matches.
+    """The algorithm that `auto` runs: the first matching row of the collective, `default` where no
+    row matches.
     """
 
     default: _Name

@@ -86,7 +86,7 @@ class Flag:
 
     @property
     def option(self) -> str:
-        """As it is written on the command line."""
+        """The flag as it is written on the command line."""
         return f"--{self.name.replace('_', '-')}"
 
 

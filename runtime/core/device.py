@@ -57,7 +57,7 @@ class Handle:
 
     @property
     def total_ps(self) -> int:
-        """From the submission to the last answer."""
+        """The time from the submission to the last answer."""
         self._check_done()
         return self.completed_ps - self.submitted_ps
 

@@ -16,7 +16,7 @@ from runtime.core.simtime import format_ps
 _QUEUES_SHOWN = 32
 """Queues in the text of a deadlock at most; `run.json` has all of them."""
 _NAMES_LISTED = 60
-"""Of more known names, the text of an error has what is before their first dot."""
+"""Names that an error lists at most; of more it has only the parts before their first dot."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

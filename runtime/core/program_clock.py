@@ -21,11 +21,11 @@ class ProgramClock:
 
     @property
     def stretch_s(self) -> float:
-        """How long the program has been running since it last waited; 0 while it waits."""
+        """The time that the program has run since it last waited; 0 while it waits."""
         entered_s = self._entered_s
         return 0.0 if entered_s is None else now_s() - entered_s
 
     @property
     def total_s(self) -> float:
-        """How long the program has run in all."""
+        """The time that the program has run in all."""
         return self._before_s + self.stretch_s

@@ -79,5 +79,5 @@ def checked_grid(grid: object) -> ProgramGrid:
 
 
 def program_text(program: GridPoint | None) -> str:
-    """How messages name a program behind the name of its kernel; empty without a grid."""
+    """The text for a program in messages, behind the name of its kernel; empty without a grid."""
     return "" if program is None else f" program {program}"

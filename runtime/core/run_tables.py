@@ -26,7 +26,7 @@ suffice. A page of `web` has no room for more, and rows of loads are most of the
 
 
 class Cause(StrEnum):
-    """What an operation or a step of a program waited for."""
+    """The cause of a wait of an operation or of a step of a program."""
 
     NONE = ""
     OPERAND = "operand"

@@ -10,7 +10,7 @@ of rows of one element. Shapes and strides count elements.
 """
 
 MOST_AXES = 3
-"""Of a descriptor: the elements of a row, the rows of a plane, the planes."""
+"""Axes of a descriptor at most: the elements of a row, the rows of a plane, the planes."""
 
 Axes = list[tuple[int, int]]
 """(length, stride) of each axis, outermost first."""

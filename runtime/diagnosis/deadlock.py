@@ -89,7 +89,7 @@ def _steps(path: WaitPath, states: Sequence[str]) -> Iterator[str]:
 
 
 def _thread_state(graph: WaitForGraph, thread: PeThread) -> str:
-    """What a thread is blocked in, or why it runs no kernel."""
+    """The operation in which a thread is blocked, or the reason why it runs no kernel."""
     blocked, sip = graph.blocked.get(thread), thread.coordinates.sip
     if blocked is not None:
         return f"{blocked.operation} {blocked.direction}"

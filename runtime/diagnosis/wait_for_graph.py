@@ -32,7 +32,7 @@ class PeThread(NamedTuple):
 
 
 class PathEnd(Enum):
-    """Where a path ends."""
+    """The reason why a path ends at its last thread."""
 
     CYCLE = "its last thread depends on its first"
     NO_DEPENDENCY = "its last thread depends on nothing"

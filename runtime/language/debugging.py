@@ -11,10 +11,10 @@ from runtime.language.context import running_kernel
 from runtime.language.value import Value, check_exists
 
 _SHOWN_ELEMENTS = 16
-"""Of an array; a larger one is shortened to the first and the last three along each axis."""
+"""Elements shown of an array; a larger one keeps the first and last three along each axis."""
 _EDGE_ELEMENTS = 3
 _MOST_CHARACTERS = 4000
-"""Of a line, whose message between processes has a bounded size."""
+"""Characters of a line at most: its message between processes has a bounded size."""
 
 
 def device_print(prefix: str, *values: object) -> None:

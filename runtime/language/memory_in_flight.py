@@ -67,7 +67,7 @@ class UsedBlock(NamedTuple):
 
 
 class MemoryUse(NamedTuple):
-    """What the operation `name` at `line` of the kernel reads from memory and writes to it."""
+    """Blocks that the operation `name` at `line` of the kernel reads and writes."""
 
     name: str
     line: str
@@ -106,7 +106,7 @@ class MemoryInFlight:
     def problem(
         self, name: str, reads: Sequence[UsedBlock] = (), writes: Sequence[UsedBlock] = ()
     ) -> str | None:
-        """What is wrong with the command `name`, which uses these blocks; None if nothing is."""
+        """The error in the command `name`, which uses these blocks; None if there is none."""
         if not self._uses:
             return None
         first, behind = _span((*reads, *writes))

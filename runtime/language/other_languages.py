@@ -1,4 +1,4 @@
-"""What a kernel of Triton or CUDA has and this language lacks, with what to write here.
+"""Names and keywords of Triton and CUDA which this language lacks, each with its substitute.
 
 A block here is exact: a load and a store have a shape, so there is no mask, and an address is a
 number, so no block of addresses.
@@ -112,7 +112,7 @@ _MODULES = {
 
 
 def absent_name(name: str, known: Iterable[str]) -> str:
-    """What is wrong with a name that `tl` lacks, and what to write."""
+    """The error for a name that `tl` lacks, with the substitute to write."""
     advice = NAMES.get(name)
     return (
         f"kernbench's tl has no {name}{nearest(name, known) if advice is None else f': {advice}'}"
@@ -120,8 +120,8 @@ def absent_name(name: str, known: Iterable[str]) -> str:
 
 
 def wrong_call(error: BaseException, frame: FrameType, language: ModuleType) -> str | None:
-    """What is wrong with the arguments of a function of `language` that `frame` called, and what to
-    write; None if the error is another one.
+    """The error in the arguments of a function of `language` that `frame` called, with the
+    substitute to write; None if the error is another one.
 
     Python refuses such a call before the function begins, so the function cannot explain it.
     """
@@ -142,7 +142,7 @@ def wrong_call(error: BaseException, frame: FrameType, language: ModuleType) -> 
 
 
 def program_hint(error: BaseException) -> str | None:
-    """What to write in place of a launch or an import of Triton, for the error of a program."""
+    """The substitute for a launch or an import of Triton that has failed with this error."""
     if isinstance(error, TypeError) and str(error) == _SUBSCRIPTED:
         return f"a kernel is launched with {_LAUNCH}, not with kernel[grid](x, y, n)"
     if isinstance(error, ModuleNotFoundError) and error.name in _MODULES:

@@ -1,4 +1,4 @@
-"""What `tl.program_id` and `tl.num_programs` return: coordinates of a PE, or a point of a grid."""
+"""Results of `tl.program_id` and `tl.num_programs`: coordinates of a PE, or a point of a grid."""
 
 from runtime.core.program_grid import MOST_AXES, GridPoint, ProgramGrid
 

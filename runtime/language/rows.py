@@ -10,7 +10,7 @@ from runtime.language.shapes import checked_value
 from runtime.language.value import Pointer, Shape, Value
 
 _INTEGER_BYTES = 4
-"""Of an entry of a list of integers, which the PE_CPU writes as int32."""
+"""Bytes of an entry of a list of integers, which the PE_CPU writes as int32."""
 
 
 class RowList(Struct, frozen=True):

@@ -41,7 +41,7 @@ from runtime.language.views import (
 Array = np.ndarray[Any, np.dtype[Any]]
 Shape = tuple[int, ...]
 Strides = tuple[int, ...]
-"""Of each axis, the elements from an index to the next one."""
+"""The elements from an index to the next one, for each axis."""
 
 
 @dataclass(frozen=True)

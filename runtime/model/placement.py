@@ -53,7 +53,7 @@ ONE_PE = DPPolicy(num_cubes=1, num_pes=1)
 SPREAD_BYTES = 4096
 """The least that a PE holds of a tensor that is spread: one packet."""
 Placement = DPPolicy | TilePlacement
-"""What `dp=` accepts."""
+"""The placements that `dp=` accepts."""
 
 
 @dataclass(frozen=True)

@@ -205,7 +205,7 @@ class ChipRoutes:
         return (*before, *nodes, *after)
 
     def _path(self, source: int, target: int) -> tuple[int, ...]:
-        """Along both stems, to the node where they meet or through the mesh between routers."""
+        """The path along both stems, to their common node or through the mesh between routers."""
         egress, ingress = self._stem(source, target), self._stem(target, source)[::-1]
         for index, local in enumerate(egress):
             if local in ingress:

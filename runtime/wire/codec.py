@@ -49,7 +49,7 @@ _from_coordinator_decoder = msgspec.msgpack.Decoder(FromCoordinator)
 def encode_peer(
     lp: int, number: int, content: PeerContent, trips: int = 0, sent_ns: int = 0
 ) -> bytes:
-    """What LP `lp` sends to another LP, after `number` contents before it."""
+    """The envelope of the content that LP `lp` sends to another LP after `number` earlier ones."""
     return _encoder.encode(Envelope(lp, number, trips, content, sent_ns))
 
 

@@ -1,4 +1,4 @@
-"""What the coordinator and an LP send to each other, in both directions."""
+"""Control messages between the coordinator and an LP, in both directions."""
 
 from runtime.core.bench_registry import Scalar
 from runtime.core.simtime import NEVER_PS
@@ -74,7 +74,7 @@ SCRIPT_KINDS = ("script", "module")
 
 
 class Job(Flat, frozen=True):
-    """What every LP runs.
+    """The program and the configuration that every LP runs.
 
     `topology` and `ccl` are the checked values of the user's files as MessagePack, with the number
     of SIPs of the run: an LP reads no file.
@@ -167,7 +167,7 @@ class GroupCalls(Flat, frozen=True):
 
 
 class RankActivity(Flat, frozen=True):
-    """What a rank has done: wall time spent in its program, and calls in groups with a limit."""
+    """Activity of a rank: wall time spent in its program, and calls in groups with a limit."""
 
     rank: SipNumber
     python_s: Seconds
@@ -285,7 +285,7 @@ class Refused(Flat, frozen=True):
 
 
 class HostTraffic(Flat, frozen=True):
-    """What an LP has sent to LPs of other hosts, and the trips behind its last event.
+    """Traffic of an LP to LPs of other hosts, and the trips behind its last event.
 
     `frames` counts all ZeroMQ messages, `silence_frames` the reports and grants among them. `trips`
     is the number of trips between hosts, one after the other, for which the run has waited in the

@@ -92,7 +92,7 @@ def run_directory() -> Path | None:
 
 @dataclass(frozen=True)
 class RankPlace:
-    """Where a rank stands: among all ranks, among those of its host, and its host among all."""
+    """Numbers of a rank: among all ranks, among those of its host, and of its host among all."""
 
     rank: int
     world_size: int
@@ -103,7 +103,7 @@ class RankPlace:
 
     @classmethod
     def on_one_host(cls, rank: int, world_size: int) -> Self:
-        """Where rank `rank` stands if all ranks are on one host."""
+        """The numbers of rank `rank` if all ranks are on one host."""
         return cls(rank, world_size, rank, world_size, 0, 1)
 
 

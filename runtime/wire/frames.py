@@ -42,7 +42,7 @@ Messages = Annotated[tuple[Message, ...], Meta(max_length=1 << 20, title="Messag
 
 
 class Frame(Wire, frozen=True):
-    """What one LP sends to another in one round: messages in sending order, and promises.
+    """Content of a channel in one round of its LP: messages in sending order, and promises.
 
     `promises_ps[n]` is a promise for messages that cross n or more further channels after this one:
     no later frame has such a message before it. There is at least one, and none is less than its

@@ -45,7 +45,7 @@ CARRIERS = frozenset({PacketKind.WRITE, PacketKind.DATA, PacketKind.IPCQ_DATA})
 
 
 class TransferFlow(Flat, frozen=True):
-    """What a trace draws as an arrow: the `number`th transfer from one SIP to another."""
+    """The `number`th transfer from one SIP to another, which a trace draws as an arrow."""
 
     source_sip: SipNumber
     target_sip: SipNumber
@@ -66,7 +66,7 @@ class TransferRows(Flat, frozen=True):
 
 
 class TransferHeader(Flat, frozen=True, gc=False):
-    """What all packets of a transfer have in common.
+    """The fields that all packets of a transfer have in common.
 
     `total` are the bytes of the block that starts at `address`; one with gaps starts at its first
     row. `tag` belongs to the sender, and a reply carries it back. `element` is the element type: 0

@@ -1,4 +1,4 @@
-"""What admits a process to the sockets of a run: passwords and a key pair, derived from the run id.
+"""Passwords and a key pair which admit a process to the sockets of a run, derived from the run id.
 
 The id itself is never sent between LPs. A process without it cannot compute a password or the key,
 and those of another run are different.

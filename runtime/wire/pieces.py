@@ -45,7 +45,7 @@ class MessageSizeError(KernbenchError):
 
 
 def encoded_messages(lp: int, message: Wire, limit: int = MAX_JOINED_BYTES) -> Iterator[bytes]:
-    """What is sent for a message on the connection of LP `lp`: the message, or its pieces.
+    """The frames of a message on the connection of LP `lp`: the message itself, or its pieces.
 
     Raises `MessageSizeError` for more than `limit` bytes.
     """

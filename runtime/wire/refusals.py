@@ -17,7 +17,7 @@ _OTHERS = "other reasons"
 
 
 class Refusals:
-    """How many messages or connections of strangers were refused, by reason."""
+    """Counters of the refused messages and connections of strangers, by reason."""
 
     def __init__(self) -> None:
         self._times: dict[str, int] = {}

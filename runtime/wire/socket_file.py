@@ -1,4 +1,4 @@
-"""What the kernel reports about a connection of ZeroMQ, by the number of its open file.
+"""State of a connection of ZeroMQ in the operating system, by the number of its open file.
 
 ZeroMQ owns the file and may close it at any time; its number may then be used for another file.
 """

@@ -65,7 +65,7 @@ class FlashItem:
     mask: ScoreMask | None = None
 
     def strides(self, operand: Literal[0, 1, 2]) -> tuple[int, int] | None:
-        """Those of q, k or v."""
+        """The strides of q, k or v; None if its rows are adjacent."""
         return None if self.pitches is None else (self.pitches[operand], 1)
 
 
@@ -111,7 +111,7 @@ class _Step(NamedTuple):
     is_last: bool
 
     def masked(self, rows: int) -> int:
-        """How many of the keys, the last ones, are hidden from some queries."""
+        """The number of keys, the last ones, that are hidden from some queries."""
         has_last_key = self.first + self.keys == self.flash.keys
         return rows if self.flash.is_causal and has_last_key else 0
 

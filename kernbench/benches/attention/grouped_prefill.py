@@ -84,7 +84,7 @@ def store_attended(
 
 
 class _DealtBlock(NamedTuple):
-    """Where the queries and the keys of a block of this PE begin, and how many keys it sees."""
+    """First query and first key of a block of this PE, and the number of keys that it sees."""
 
     queries: int
     keys: int

@@ -17,7 +17,7 @@ from kernbench.benches.attention.rings import Ring
 
 
 class RankShape(NamedTuple):
-    """What a rank holds: `queries` rows of q, `keys` rows of k and v, `depth` columns of each."""
+    """Tensors of a rank: `queries` rows of q, `keys` rows of k and v, `depth` columns of each."""
 
     queries: int
     keys: int

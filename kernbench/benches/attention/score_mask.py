@@ -33,7 +33,7 @@ class ScoreMask:
         tl.load_async(start, part.shape, (max(down, 1), max(across, 1)), out=part)
 
     def part(self, shape: tuple[int, int], buffer: tl.Value) -> tl.Value:
-        """What `load` writes: one row or column where all are equal."""
+        """The elements that `load` writes: one row or column where all are equal."""
         rows, columns = (
             length if stride else 1 for length, stride in zip(shape, self.strides, strict=True)
         )
@@ -41,7 +41,7 @@ class ScoreMask:
 
 
 def masked(scores: tl.Value, mask: tl.Value, scale: float) -> tuple[tl.Value, float]:
-    """In a chain: scores with a mask, and the factor that they still take."""
+    """Scores with a mask, in a chain, and the factor that they still take."""
     if mask.dtype == tl.int1:
         return tl.where(mask, scores, float("-inf")), scale
     added = mask if mask.dtype == scores.dtype else mask.to(scores.dtype)

@@ -1,4 +1,4 @@
-"""What `kernbench perf` runs on every rank: collectives, measured as nccl-tests measures them.
+"""Collectives that `kernbench perf` runs on every rank, measured as nccl-tests measures them.
 
 - `collective`: the collectives, the sizes of a measurement, and the bandwidths of a row;
 - `calls`: the buffers and the calls of `torch.distributed`;

@@ -1,4 +1,4 @@
-"""Where the processes of a run meet, and what admits them: they find each other without a store.
+"""Rendezvous of the processes of a run without a store: the address, and the proof of admission.
 
 With a secret of the site, the process of rank 0 listens at an address that all have or can derive,
 and everything on the network is encrypted with keys that follow from the secret. Without one, all
@@ -43,7 +43,7 @@ class Store(Protocol):
 
 @dataclass(frozen=True)
 class Meeting:
-    """How this process takes part in a run.
+    """The part of this process in a run: its endpoints and its shared directory.
 
     `control` is the endpoint of the coordinator: the process of rank 0 binds it, the others connect
     to it. `listen` is the address at which this process listens for those of other hosts, empty
@@ -75,7 +75,7 @@ def meeting_of(
     environment: Mapping[str, str],
     store: Callable[[], Store],
 ) -> Meeting:
-    """How the process at `place` meets the others. Raises `UsageError`."""
+    """The rendezvous of the process at `place` with the others. Raises `UsageError`."""
     text = options.master or environment.get(MASTER)
     source = "--master" if options.master else MASTER
     master = parse_master(text, source) if text else None

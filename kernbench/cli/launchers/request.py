@@ -1,4 +1,4 @@
-"""What `kernbench node` has read from its command line."""
+"""The request that `kernbench node` has read from its command line."""
 
 from dataclasses import dataclass
 

@@ -35,7 +35,7 @@ class Texts(Struct, frozen=True):
         return self.matching(text.__eq__)
 
     def mapped(self, of_value: Sequence[object], dtype: Any) -> NDArray[Any]:
-        """For each row the entry of `of_value`, which has one for each of `values`."""
+        """The entry of `of_value` for each row; `of_value` has one entry for each of `values`."""
         if not self.values:
             return np.zeros(len(self.codes), dtype)
         return np.array(of_value, dtype)[self.codes]

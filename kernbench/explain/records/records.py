@@ -1,4 +1,4 @@
-"""What a run has recorded: its report, its configuration files, and five tables for each SIP."""
+"""Records of a run: its report, its configuration files, and five tables for each SIP."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from runtime.model.topology import Topology, parse_topology
 
 MOST_SIPS = 1 << 16
 MOST_NS = NEVER_PS / PS_PER_NS
-"""What a report may have: a damaged one must not make a reader count to 2^63."""
+"""Bounds on the numbers of a report: a damaged one must not make a reader count to 2^63."""
 LEAST_BIN_PS = 1024
 """The width of the time bins of a run without links."""
 
@@ -73,7 +73,7 @@ class RunRecords:
         return self._read[key]
 
     def tables(self, table: RunTable) -> Mapping[int, Columns]:
-        """That table of every SIP."""
+        """The table of this kind of every SIP."""
         return {sip: self.table(table, sip) for sip in self.sips}
 
     @property

@@ -46,7 +46,7 @@ def requesting_steps(ops: Columns, programs: Columns, steps: Columns) -> Numbers
 def _requesting(
     requested_ps: Numbers, steps: Columns, every: Numbers, threads: tuple[Numbers, ...]
 ) -> Numbers:
-    """Of each request the step that made it; of the threads that lasted then, the last."""
+    """The step that made each request; of several threads that lasted then, the last."""
     found, _ = _last(requested_ps, steps["begin_ps"], every)
     for candidates in threads:
         at, is_there = _last(requested_ps, steps["begin_ps"], candidates)
@@ -57,7 +57,7 @@ def _requesting(
 
 
 def _last(times_ps: Numbers, of_rows: Numbers, rows: Numbers) -> tuple[Numbers, Mask]:
-    """For each time the last of the rows that is not later, and whether there is one."""
+    """The last of the rows that is not later than each time, and whether there is one."""
     if not len(rows):
         return np.zeros(len(times_ps), np.int64), np.zeros(len(times_ps), np.bool_)
     ordered = rows[np.argsort(of_rows[rows], kind="stable")]

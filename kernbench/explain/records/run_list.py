@@ -11,7 +11,7 @@ from kernbench.explain.records.records import RunSummary
 from runtime.core.errors import UsageError
 
 _PARTS = ("oplog.jsonl", "records", LOCK)
-"""What a run that was killed may leave."""
+"""Files that a run which was killed may leave."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from kernbench.explain.records.columns import Numbers
 
 
 def apart(begins_ps: Numbers, ends_ps: Numbers) -> Numbers:
-    """For every slice the first lane that is free at its begin; slices of a lane do not overlap."""
+    """The first lane that is free at the begin of each slice; slices of a lane do not overlap."""
     lanes = np.zeros(len(begins_ps), np.int64)
     free_ps: list[int] = []
     order = np.lexsort((ends_ps, begins_ps)).tolist()

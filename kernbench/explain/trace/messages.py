@@ -28,7 +28,7 @@ def messages(ops: Mapping[int, Columns]) -> tuple[Ends, Ends]:
 
 
 _Slots = dict[int, list[tuple[int, int]]]
-"""By address the operations on a slot, as (SIP, row), in the order of their ends."""
+"""Operations on a slot by its address, as (SIP, row), in the order of their ends."""
 
 
 def _slots(ops: Mapping[int, Columns], name: str, address: str) -> _Slots:

@@ -21,7 +21,7 @@ from runtime.model.topology import Topology
 def tile_levels(
     ops: Columns, topology: Topology, sip: int
 ) -> Iterator[tuple[int, int, Numbers, Numbers]]:
-    """For each PE with tiles: cube, PE, times, and the bytes in its buffers from then on."""
+    """Cube, PE, times, and the bytes in the buffers from then on, for each PE with tiles."""
     addresses = AddressMap(topology)
     # One address for each PE, and differences to it for its operations.
     places = np.stack([ops["cube"], ops["pe"]])
@@ -61,7 +61,7 @@ def _changes(ops: Columns, writes: Numbers, reads: Numbers) -> list[tuple[Number
 
 
 def _ends_of_reads(ops: Columns, reads: Numbers, blocks: Numbers, span: int) -> Numbers:
-    """For each read and each block that it reads, its end in the stretch of the block."""
+    """The end of each read in the stretch of each block that it reads."""
     address = ops["read_address"][reads]
     first = np.maximum(np.searchsorted(blocks, address, side="right") - 1, 0)
     behind = np.searchsorted(blocks, address + np.maximum(ops["nbytes"][reads], 1))

@@ -1,4 +1,4 @@
-"""What a trace shows of a SIP: its tracks as paths, each with slices.
+"""Timeline of a SIP in a trace: its tracks as paths, each with slices.
 
 SIP 0 / host / stream 1              commands
 SIP 0 / program                      the rank program and its steps
@@ -45,7 +45,7 @@ class Slices:
     """Slices of the same track inside of these, such as the steps of a program."""
 
     def arguments(self, slice_index: int) -> Arguments:
-        """What the table has of a slice besides its name and its times."""
+        """The columns of the table for a slice, besides its name and its times."""
         row = int(self.rows[slice_index])
         arguments: Arguments = {
             "start_ps": int(self.begins_ps[slice_index]),

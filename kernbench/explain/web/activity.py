@@ -1,4 +1,4 @@
-"""What programs and engines do over time, as tracks of intervals.
+"""Activity of programs and engines over time, as tracks of intervals.
 
 A track is one engine of one PE, the kernels of a PE, the waits of its programs for one cause, or a
 stream of the host. An interval is one operation, as long as all of them fit the page; else those of
@@ -102,8 +102,8 @@ class PageActivity:
         }
 
     def cells(self) -> dict[str, list[Any]]:
-        """For each SIP, engine and bin with activity: the time, summed over the PEs, in which the
-        engine of a PE is active.
+        """The time in which the engine of a PE is active, summed over the PEs, for each SIP,
+        engine and bin with activity.
         """
         edges = np.arange(0, self.total_ps + self.bin_ps, self.bin_ps)
         sums: dict[tuple[int, str], Array] = {}
@@ -165,7 +165,7 @@ def _tracks(records: RecordedRun, sip: int) -> Iterator[ActivityTrack]:
 
 
 def _streams(sip: int, commands: Columns) -> Iterator[ActivityTrack]:
-    """For each stream its commands from their begin at the IO_CPU, and their waits before it."""
+    """Tracks of each stream: commands from their begin at the IO_CPU, and their waits before."""
     commands = commands.take((commands["begun_ps"] != NONE) & (commands["end_ps"] != NONE))
     waited = commands["begun_ps"] > commands["departed_ps"]
     # Without an earlier command that is the way from the host.
@@ -232,7 +232,7 @@ def _grouped(
 
 
 def engine_order(engine: str) -> tuple[int, str]:
-    """Where the row of an engine is: kernels, engines that compute, others, waits."""
+    """The sort key of the row of an engine: kernels, engines that compute, others, waits."""
     if engine == KERNELS:
         return 0, engine
     if engine.startswith((WAIT, STREAM_WAIT)):

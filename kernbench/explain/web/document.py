@@ -44,7 +44,7 @@ def page_html(title: str, facts: Sequence[str], figures: Mapping[str, Any], data
 
 
 _ESCAPES = str.maketrans({each: f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"})
-"""Of characters that JSON has in strings only, so that the escapes change no value."""
+"""Escapes of characters that JSON has in strings only, so that they change no value."""
 
 
 def _script_text(json: str) -> str:

@@ -1,4 +1,4 @@
-"""What all figures of the page share: a frame of Bokeh without toolbar logo, and typed columns."""
+"""Parts that all figures of the page share: a frame of Bokeh without logo, and typed columns."""
 
 # Bokeh leaves the types of its properties open.
 # pyright: reportUnknownMemberType=false, reportArgumentType=false

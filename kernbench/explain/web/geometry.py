@@ -169,7 +169,7 @@ class SipDrawing:
         )
 
     def _end(self, node: Node) -> tuple[float, float]:
-        """Where the links of a node end."""
+        """The point at which the links of a node end."""
         if node.kind == "hbm_ctrl":
             return self._slice_at[node.cube, node.pe]
         if node.cube == IO_CHIPLET or node.kind in ("router", "ucie"):

@@ -100,7 +100,7 @@ def _hbm_bytes(ops: Any) -> Any:
 
 
 def _flops(records: RecordedRun) -> list[Numbers]:
-    """For each SIP the floating-point operations of every record of its op log."""
+    """The floating-point operations of every record of the op log, for each SIP."""
     found = [np.zeros(len(records.table(OPS, sip)), np.int64) for sip in records.sips]
     for line in _lines(records):
         # A run that failed may have lines without a row.

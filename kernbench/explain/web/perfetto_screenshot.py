@@ -22,7 +22,7 @@ from runtime.core.errors import UsageError
 
 _TRACE = "/trace"
 _WINDOW = 1280, 1150
-"""As high as the tracks of a PE with all its engines and counters."""
+"""Width and height of the window, as high as the tracks of a PE with all engines and counters."""
 _TRACKS = ".pf-track"
 _OPEN = """
 const named = [...document.querySelectorAll(".pf-track")]

@@ -112,7 +112,7 @@ def _kernel(work: KernelWork) -> list[object]:
 
 
 def _notes(loads: PageLoads, activity: PageActivity, pieces: int) -> list[str]:
-    """What was merged so that the page stays small, and what was not."""
+    """Notes on the data which were merged so that the page stays small, and on the others."""
     recorded, kept = loads.recorded_bin_ps / PS_PER_NS, loads.bin_ps / PS_PER_NS
     notes = [
         f"Loads of links: {loads.recorded_rows:,} rows in bins of {recorded:,g} ns were recorded.",

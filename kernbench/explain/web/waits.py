@@ -1,4 +1,4 @@
-"""What the programs of each PE waited for, and the operations that queued at each link."""
+"""Waits of the programs of each PE, and the operations that queued at each link."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ MOST_ROWS = 30_000
 
 
 def program_waits(records: RecordedRun, most_rows: int = MOST_ROWS) -> dict[str, list[Any]]:
-    """For each PE the statements that waited longest: operation, cause, line, number and time.
+    """The statements of each PE that waited longest: operation, cause, line, number and time.
 
     At most `most_rows` over all SIPs, the longest.
     """
@@ -46,7 +46,7 @@ def _waits_of_sip(records: RecordedRun, sip: int) -> list[tuple[Any, ...]]:
 
 
 def link_waits(records: RecordedRun) -> dict[str, list[Any]]:
-    """For each link at which packets queued longest: the operations by name, number and time."""
+    """The operations at each link at which packets queued longest: name, number and time."""
     found: list[tuple[Any, ...]] = []
     for sip in records.sips:
         ops = records.table(OPS, sip)

@@ -136,7 +136,7 @@ def _keys(cubes: NDArray[Any], pes: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _step_columns(steps: Columns, keys: NDArray[np.int64], ops: Columns) -> list[NDArray[np.int64]]:
-    """For each step its issue, and its wait by parts."""
+    """The issue of each step, and its wait by parts."""
     parts = parts_of_steps(steps, ops)
     waits = steps["end_ps"] - steps["issued_ps"]
     computes = parts == TimePart.COMPUTE

@@ -15,7 +15,7 @@ from runtime.core.errors import UsageError
 
 @dataclass(frozen=True)
 class Explanation:
-    """Where the time of a run went."""
+    """The parts of the time of a run, by rank, by PE, along the critical path and by resource."""
 
     records: RecordedRun
     ranks: Sequence[RankTime]

@@ -156,7 +156,7 @@ class SipIndex:
         return self.programs.text("thread").equal(KERNELS)
 
     def last_at_barrier(self, program: int, step: int) -> tuple[int, int]:
-        """Of the launch of a program, the program that came last to the barrier of a step, and its
+        """The program of the launch of `program` that came last to the barrier of a step, and its
         step there.
         """
         command = self.programs["command"].item(self.program_rows.item(program))

@@ -47,7 +47,7 @@ def length_ps(intervals: Intervals) -> int:
 
 
 def by_priority(layers: Sequence[Intervals], total_ps: int) -> list[int]:
-    """For each layer the time that it covers and no layer before it; last, what none covers."""
+    """The time that each layer covers and no layer before it; last, the time that none covers."""
     covered, lengths = 0, list[int]()
     merged: Intervals = joined([])
     for layer in layers:
@@ -74,7 +74,7 @@ class Coverage(Struct, frozen=True):
         return cls(begins, ends, before)
 
     def until(self, times: Times) -> Times:
-        """For each time, the covered time before it."""
+        """The covered time before each of these times."""
         if not len(self.begins):
             return np.zeros(len(times), np.int64)
         at = np.searchsorted(self.begins, times, side="right") - 1

@@ -1,4 +1,4 @@
-"""What `why` has for programs: JSON with stable keys, times in integer picoseconds."""
+"""Output of `why` for programs: JSON with stable keys, times in integer picoseconds."""
 
 from collections.abc import Sequence
 from typing import Any

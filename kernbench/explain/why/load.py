@@ -57,7 +57,7 @@ class Load(Struct, frozen=True):
 
 
 def loads(records: RunRecords, most: int | None = BUSIEST) -> dict[str, list[Load]]:
-    """For each kind the busiest resources of all SIPs, `most` of each or all."""
+    """The busiest resources of all SIPs by kind, `most` of each or all."""
     found = dict[str, list[Load]]()
     for sip in records.sips:
         links = _link_loads(records.table(LINKS, sip), sip, records.bin_ps, most)
@@ -152,7 +152,7 @@ def _engine_load(ops: Columns, rows: NDArray[Any], kind: str, sip: int, bin_ps: 
 
 
 def _busy_ps(numbers: NDArray[Any], count: int, ops: Columns) -> NDArray[np.int64]:
-    """For each engine the time of the union of its operations."""
+    """The time of the union of the operations of each engine."""
     # One axis for all engines: each has a stretch of it, longer than the run.
     span = 1 + int(ops["end_ps"].max())
     shifts = numbers.astype(np.int64) * span

@@ -119,7 +119,7 @@ def _walk(walk: WalkContext, begin: AtProgram | AtCommand) -> None:
 
 
 def _before(walk: WalkContext, at: Cursor) -> Cursor | None:
-    """What precedes a place, after the pieces between; searched once for all walks of an index."""
+    """The predecessor of a cursor, behind the pieces between; kept for all walks of an index."""
     # Only what precedes the queue of an operation depends on the walk.
     key = at, isinstance(at, BeforeOp) and walk.through_engines
     known = walk.index.before.get(key)

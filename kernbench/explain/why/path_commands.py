@@ -32,7 +32,7 @@ def end_of_command(walk: WalkContext, sip: int, row: int, time_ps: int) -> AtPro
 
 
 def before_command(walk: WalkContext, at: AtCommand) -> Cursor:
-    """What a command waited for: an earlier one of its stream, or its way from the host."""
+    """The predecessor of a command: an earlier one of its stream, or its way from the host."""
     index = walk.indices[at.sip]
     commands = index.commands
     after = commands["after"].item(at.row)

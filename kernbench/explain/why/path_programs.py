@@ -18,7 +18,7 @@ _BARRIER = "barrier"
 
 
 def before_program(walk: WalkContext, at: AtProgram) -> Cursor | None:
-    """What precedes a program at a time: its step until then, or its begin."""
+    """The predecessor of a program at a time: its step until then, or its begin."""
     index = walk.indices[at.sip]
     step = index.step_of(at.program, at.time_ps)
     if step == NONE:

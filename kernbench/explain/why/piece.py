@@ -8,7 +8,7 @@ from runtime.core.run_tables import NONE
 
 
 class PieceKind(StrEnum):
-    """What a piece of the path is."""
+    """The kind of a piece of the path."""
 
     COMPUTE = "compute"
     """An engine, or the program of the rank on its host, computes."""

@@ -136,7 +136,7 @@ def load_lines(found: Mapping[str, Sequence[Load]], total_ps: int) -> Iterator[s
 def prediction_lines(
     predictions: Sequence[Prediction], total_ps: int, *, absorbed: bool = False
 ) -> Iterator[str]:
-    """What the run would take with other numbers: predicted, and simulated where it was checked.
+    """Lines on the time of the run with other numbers: predicted, and simulated where checked.
 
     With `absorbed`, also the prediction in which waits absorb changes, where it is another one.
     """

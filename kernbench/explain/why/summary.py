@@ -1,4 +1,4 @@
-"""Where the time of a run went, for its end: one line with the parts of the time, or five lines."""
+"""Summary at the end of a run: one line with the parts of its time, or five lines."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""What a piece of the path did, as a closed form needs it: independent of times and of the machine.
+"""Work of a piece of the path for a closed form: independent of times and of the machine.
 
 A piece has the work of its operation (bytes from one place to another, elements of a function, a
 step of a product), of its command, or of the queue in which it waited. Equal work is computed once.
@@ -65,14 +65,14 @@ class SubmissionWork:
 
 @dataclass(frozen=True, slots=True)
 class LaunchWork:
-    """From the stamp of a launch to the start of its kernels on `pes`, cubes and PEs."""
+    """The way from the stamp of a launch to the start of its kernels on `pes`, cubes and PEs."""
 
     pes: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchReportWork:
-    """From the end of a kernel on a PE to the IO_CPU, or to the host."""
+    """The way from the end of a kernel on a PE to the IO_CPU, or to the host."""
 
     pe: tuple[int, int]
     to_host: bool

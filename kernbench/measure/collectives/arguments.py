@@ -19,9 +19,9 @@ from kernbench.command.sizes import parse_size
 from runtime.core.errors import UsageError, nearest
 
 AVERAGES = ("rank 0", "mean", "min", "max")
-"""What `-a` reports of the times of the ranks, by its number."""
+"""Statistics of the times of the ranks which `-a` reports, by its number."""
 SINGLE = (0, 2)
-"""Those that are the time of one rank, which others need not have waited for."""
+"""Statistics that are the time of one rank, for which other ranks need not have waited."""
 REFUSED: Mapping[tuple[str, ...], str] = {
     ("-t", "--nthreads"): "every rank is a SIP: --sips is their number",
     ("-g", "--ngpus"): "every rank is a SIP: --sips is their number",

@@ -40,7 +40,7 @@ class PerfPoint:
 
 
 class PerfText(Struct, frozen=True):
-    """What the command has printed, its exit code, and the rows as JSON."""
+    """Output of the command: its printed text, its exit code, and the rows as JSON."""
 
     printed: str
     errors: str

@@ -32,7 +32,7 @@ PRODUCT = ("--bench", "gemm-single-pe", "--m", "512", "--k", "512", "--n", "512"
 
 @dataclass(frozen=True)
 class BenchRun:
-    """What the rows measure: a command and its arguments, on a number of SIPs."""
+    """The run that a row measures: a command and its arguments, on a number of SIPs."""
 
     sips: int
     arguments: tuple[str, ...]

@@ -20,7 +20,7 @@ _HEADINGS = (
 
 @dataclass(frozen=True)
 class BenchSection:
-    """What was measured: a description of the machine, the rows of runs, those of ratios.
+    """Results of a measurement: a description of the machine, the rows of runs, those of ratios.
 
     The ratios of a run are the time of its first row divided by its own.
     """

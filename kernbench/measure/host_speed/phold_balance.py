@@ -1,4 +1,4 @@
-"""What the lookahead allows: the schedule of PHOLD in which synchronisation costs nothing.
+"""The ceiling which the lookahead allows: a schedule of PHOLD with free synchronisation.
 
 An LP may execute an event at time t as soon as every other LP has executed all of its events before
 t - lookahead: only these can still cause an event before t. LPs have more or fewer events in a

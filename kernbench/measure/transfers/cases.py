@@ -63,7 +63,7 @@ class ProbeCase:
 
     @property
     def origin(self) -> RouteEnd:
-        """Where the transfer is started: at the host, or at the DMA of `ORIGIN`."""
+        """The end at which the transfer starts: the host, or the DMA of `ORIGIN`."""
         return RouteEnd("host") if self.by_host else _PE
 
     @property

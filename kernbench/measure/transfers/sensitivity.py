@@ -1,4 +1,4 @@
-"""How much the results depend on numbers of the topology file: the tables in `docs/limits.md`.
+"""Sensitivity of the results to numbers of the topology file: the tables in `docs/model.md`.
 
 `python -m kernbench.measure.transfers.sensitivity` prints them, for the topology that ships with
 kernbench.
@@ -50,7 +50,7 @@ VARIATIONS = (
 
 
 def columns() -> list[str]:
-    """What is measured, in the order of `results_ps`."""
+    """The headings of the results, in the order of `results_ps`."""
     return [
         *(f"`{case}` {size} (ns)" for case in CASES for size in SIZES),
         "all-reduce 16 KiB (ns)",

@@ -1,4 +1,4 @@
-"""How far streaming hides latency: by tile buffers a product, by packets in flight a read.
+"""Latency hidden by streaming: with tile buffers in a product, with packets in flight in a read.
 
 Both tables are in `docs/limits.md`; `python -m kernbench.measure.transfers.sensitivity` prints them.
 """
@@ -17,7 +17,7 @@ from runtime.model.topology import parse_topology
 LATENCIES_NS = (0.0, 52.0, 60.0, 100.0, 200.0)
 TILE_BUFFERS = (2, 3, 4, 6, 8)
 SIDE = 256
-"""Of the product, in float16."""
+"""Rows and columns of the matrices of the product, in float16."""
 OUTSTANDING = (1, 2, 4, 8, 16, 32)
 READS: Mapping[str, str] = {
     "dma-own": "own slice",

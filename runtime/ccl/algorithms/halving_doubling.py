@@ -87,7 +87,7 @@ class BlockBuffers(NamedTuple):
 
     @classmethod
     def of(cls, corner: HypercubeRank, elements: int, dtype: DType) -> "BlockBuffers":
-        """For blocks of up to `elements` elements."""
+        """Buffers for blocks of up to `elements` elements."""
         part = elements if corner.folded is not None else -(-elements // 2)
         return cls(tl.empty(elements, dtype), tl.empty(part, dtype))
 

@@ -29,8 +29,8 @@ class RingQueues(NamedTuple):
 
 
 class MessageCut(NamedTuple):
-    """How chunks are cut: elements of a message, messages of a step, messages that are sent on or
-    stored and not yet released, receives posted ahead.
+    """Division of chunks into messages: elements of a message, messages of a step, messages that
+    are sent on or stored and not yet released, receives posted ahead.
     """
 
     elements: int

@@ -31,7 +31,7 @@ from runtime.core.errors import UsageError
 from runtime.core.sha256 import sha256_hex
 
 UNREADABLE = "unreadable"
-"""In place of a hash, where a module has no file that can be read."""
+"""Stands for the hash of a module that has no file which can be read."""
 SCRIPT = "__main__"
 """The name of a script which runs as `python FILE` runs it."""
 SPAWNED_SCRIPT = "__mp_main__"
@@ -91,7 +91,7 @@ class ImportRecorder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """What Python's finder of files finds; called by the import system before each import."""
+        """The spec of Python's finder of files; the import system requests it before an import."""
         spec = PathFinder.find_spec(name, path, target)
         # Read here, less than a millisecond before the loader reads it.
         if spec is not None and _is_covered(spec, self._libraries):

@@ -1,4 +1,4 @@
-"""Where the compiled C++ part of the PyTorch device lies.
+"""Path of the library with the compiled C++ part of the PyTorch device.
 
 The launcher of a run looks for it without PyTorch, whose import takes seconds; the process of a
 rank loads it.

@@ -34,7 +34,7 @@ class LibraryFinder:
             raise ImportError(f"{entry} is not the library of the compiled core")
 
     def find_spec(self, name: str, target: object = None) -> ModuleSpec | None:  # noqa: ARG002
-        """How to import module `name`, or None if it has no source in Cython."""
+        """The spec with which module `name` is imported; None if it has no source in Cython."""
         source = source_of(name, ROOT)
         is_compiled = source is not None and source.suffix == ".pyx"
         return _spec(name, str(self._library)) if is_compiled else None
@@ -52,7 +52,7 @@ class CompiledModules(MetaPathFinder):
         path: object = None,  # noqa: ARG002
         target: object = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
-        """How to import module `fullname`, or None if it is not compiled."""
+        """The spec with which module `fullname` is imported; None if it is not compiled."""
         return _spec(fullname, self._library) if fullname in self._names else None
 
 

@@ -59,7 +59,7 @@ class ChainPass(NamedTuple):
 
 
 class _Origin(Enum):
-    """Where a value comes from: TCM, a stream, the tree at the end of one, or a tail."""
+    """The source of a value: TCM, a stream, the tree at the end of one, or a tail."""
 
     SOURCE = auto()
     STREAM = auto()
@@ -212,7 +212,7 @@ class ChainCall(NamedTuple):
         return [self.chain.values[number] for number in self.chain.results]
 
     def returned(self, results: Sequence[Value]) -> Value | tuple[Value, ...]:
-        """What the wait returns, with the results in TCM."""
+        """The values that the wait returns, with the results in TCM."""
         return tuple(results) if self.is_tuple else results[0]
 
 

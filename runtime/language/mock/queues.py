@@ -230,7 +230,7 @@ class MockQueues:
 
     @property
     def waits_for(self) -> str:
-        """What the kernel waits for; empty if it runs."""
+        """The operation for which the kernel waits; empty if it runs."""
         return "" if self._wait is None else f"kernel {self.kernel!r} {self._wait()}"
 
     def until(self, condition: Callable[[], bool], what: str | Callable[[], str]) -> None:

@@ -1,4 +1,4 @@
-"""What the keys of `topology.yaml` act on, and the groups of keys that commands treat alike.
+"""Meanings of the keys of `topology.yaml`, and the groups of keys that commands treat alike.
 
 Both stand in the annotation of a key, beside the bounds of its values and its range for random
 machines (`runtime.model.schema.draws`). Of several meanings the last one counts.
@@ -10,7 +10,7 @@ from enum import Enum
 
 @dataclass(frozen=True)
 class ActsOn:
-    """What a key acts on, as it stands in the comment of the key in `topology.yaml`.
+    """The part of the machine on which a key acts, as the comment of the key in `topology.yaml`.
 
     A meaning of a section is that of its keys which have none. `unit` is for keys whose name has
     none; `since` is the version of the schema that added the key.

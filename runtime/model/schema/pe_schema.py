@@ -42,7 +42,7 @@ class CommandCpu(Section, frozen=True):
 
 
 class Tcm(Section, frozen=True):
-    """How the tightly coupled memory is divided, and its bandwidth."""
+    """Division of the tightly coupled memory, and its bandwidth."""
 
     bw_gbs: Annotated[Gbs, ActsOn("port of TCM to the networks"), WHAT_IF]
     scheduler_reserved_mb: Annotated[
