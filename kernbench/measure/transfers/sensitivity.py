@@ -1,4 +1,4 @@
-"""Sensitivity of the results to numbers of the topology file: the tables in `docs/model.md`.
+"""Sensitivity of the results to numbers of the topology file: the tables in `docs/limits.md`.
 
 `python -m kernbench.measure.transfers.sensitivity` prints them, for the topology that ships with
 kernbench.
