@@ -80,7 +80,7 @@ TIMES ?= 2
 cluster-faults: setup
 	$(BIN)/python -m pytest tests/cluster/test_faults.py -m nightly --times $(TIMES)
 
-# Small edits of the timing code, each of which `validate` must notice; takes about 20 minutes.
+# Small edits of the timing code, each of which a check must notice; takes about 20 minutes.
 mutants: setup
 	$(BIN)/python -m tests.mutants
 

@@ -21,12 +21,12 @@ import numpy as np
 import optuna
 
 from kernbench import DPPolicy
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.points.code import code_of_this_process
 from kernbench.points.executors import open_executor
 from kernbench.points.task import Limits, PointResult, PointTask
 from kernbench.points.worker import end_point_processes, run_task
 from kernbench.studies.all_reduce import run_all_reduce
-from kernbench.theory.topology_file import TopologyFile
 from runtime.core.config.config_file import default_file, read_text
 from runtime.core.simtime import format_ps
 

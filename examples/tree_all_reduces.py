@@ -11,8 +11,8 @@ import argparse
 from collections.abc import Iterator, Sequence
 
 from kernbench import DPPolicy, simulate, torch
-from kernbench.theory.topology_file import TopologyFile
-from kernbench.theory.tree_all_reduce import TreeAllReduceTimes
+from kernbench.oracle.theory.collectives.tree_all_reduce import TreeAllReduceTimes
+from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.core.config.config_file import default_file, read_text
 from runtime.core.trace import OpRecord
 

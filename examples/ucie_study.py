@@ -11,12 +11,12 @@ import numpy as np
 from msgspec import Struct
 
 from kernbench import DPPolicy, StudyOptions, study
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.all_reduce import run_all_reduce
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
 from kernbench.studies.plots import BLUE, new_figure
 from kernbench.studies.study_results import StudyResults
 from kernbench.studies.table import ns, print_table
-from kernbench.theory.topology_file import TopologyFile
 from runtime.core.config.config_file import default_file, read_text
 
 OVERHEADS_NS = (2, 4, 8, 16)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from kernbench.own_runtime import hidden_runtime
 
 if TYPE_CHECKING:
+    from kernbench.oracle.theory.engines.pe_roofline import PeRoofline
     from kernbench.simulation import Simulation, simulate
-    from kernbench.theory.pe_roofline import PeRoofline
     from runtime import torch, tp
     from runtime.core.bench_registry import (
         BenchOutcome,
@@ -51,7 +51,7 @@ _MODULES = {
 }
 _OBJECTS = {
     "DPPolicy": "runtime.model.placement",
-    "PeRoofline": "kernbench.theory.pe_roofline",
+    "PeRoofline": "kernbench.oracle.theory.engines.pe_roofline",
     "Simulation": "kernbench.simulation",
     "simulate": "kernbench.simulation",
 }

@@ -1,8 +1,8 @@
 """The bench `congestion`: loads that compete for an HBM slice or a link, and single accesses.
 
-Each measurement has its closed form beside it, from `kernbench.theory` and the topology file alone.
-Loads that compete are measured in the steady state: the time that a second `size` bytes for each PE
-adds to the first. Single accesses are kernels on one PE of an otherwise idle SIP.
+Each measurement has its closed form beside it, from `kernbench.oracle.theory` and the topology file
+alone. Loads that compete are measured in the steady state: the time that a second `size` bytes for
+each PE adds to the first. Single accesses are kernels on one PE of an otherwise idle SIP.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from kernbench import BenchOutcome, Column, DPPolicy, Table, TableRow, bench, tl, torch
 from kernbench.benches.flags import check_least
-from kernbench.theory.contention import Contention, TimeBounds
-from kernbench.theory.kernel_costs import KernelCosts
-from kernbench.theory.memory_access import MemoryAccess
-from kernbench.theory.topology_file import TopologyFile
+from kernbench.oracle.theory.kernels.kernel_costs import KernelCosts
+from kernbench.oracle.theory.paths.contention import Contention, TimeBounds
+from kernbench.oracle.theory.paths.memory_access import MemoryAccess
+from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.core.errors import UsageError
 from runtime.torch.rank_state import running_rank
 

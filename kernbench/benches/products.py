@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 
 from kernbench import Column, PeRoofline, TableRow, tl, torch
-from kernbench.theory.gemm import GemmShape, streamed_bytes
+from kernbench.oracle.theory.engines.gemm import GemmShape, streamed_bytes
 from runtime.core.dtypes import (
     DType,
     bfloat16,

@@ -15,7 +15,7 @@ from kernbench.benches.collective_perf.bound import CollectiveBounds
 from kernbench.benches.collective_perf.collective import COLLECTIVES, DTYPES, PerfCase
 from kernbench.benches.flags import check_choice, check_least
 from kernbench.benches.products import random_elements
-from kernbench.theory.roofline import bytes_ps
+from kernbench.oracle.theory.roofline import bytes_ps
 from runtime.ccl.config import CclConfig
 from runtime.core.dtypes import DType
 from runtime.core.errors import UsageError

@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
+from kernbench.oracle.theory.bandwidths import slice_gbs
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, new_figure
-from kernbench.theory.bandwidths import slice_gbs
-from kernbench.theory.topology_file import TopologyFile
 from runtime.model.graph import ChipGraph, Node
 from runtime.model.schema.topology_schema import Topology
 

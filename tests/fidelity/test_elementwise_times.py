@@ -2,14 +2,15 @@
 
 A PE loads both operands of a block, adds, and stores the sum. The four commands wait for one
 another, so their times add up: T(n) = 2 L(4n) + A(4n) + S(4n) for n float32 elements. L and S are a
-load from the own slice and a store to it, A an addition (`kernbench.theory.kernel_costs`).
+load from the own slice and a store to it, A an addition
+(`kernbench.oracle.theory.kernels.kernel_costs`).
 """
 
 import numpy as np
 import pytest
 
-from kernbench.theory.kernel_costs import KernelCosts
-from kernbench.theory.topology_file import TopologyFile
+from kernbench.oracle.theory.kernels.kernel_costs import KernelCosts
+from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime import DPPolicy, torch
 from runtime.core.trace import OpRecord
 from tests.support.topologies import default_text

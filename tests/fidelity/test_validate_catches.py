@@ -5,8 +5,6 @@ from pathlib import Path
 import pytest
 
 from kernbench.cli.main import call
-from kernbench.validate.check import Check
-from kernbench.validate.plan import missed, parts, run
 from runtime.model import graph
 from runtime.model.schema.topology_schema import NodeKind
 from runtime.model.topology import Topology
@@ -15,23 +13,10 @@ from sip_node.chip.host.io_cpu import IoCpu
 from sip_node.chip.memory.hbm import PseudoChannels
 from sip_node.chip.memory.memory_channels import MemoryChannels
 from sip_node.chip.memory.storage import HbmController
-from tests.support.topologies import default_text, variant_text
+from tests.fidelity.chosen_checks import checks, missed_ids
+from tests.support.topologies import variant_text
 
 pytestmark = [pytest.mark.fidelity, pytest.mark.slow]
-
-
-def checks(*prefixes: str, text: str = default_text()) -> list[Check]:
-    """The checks whose ids start with `prefixes`, run in this process."""
-    every = parts(1, full=False)
-    return [
-        check
-        for prefix in prefixes
-        for check in run(text, [part for part in every if part.may_match(prefix)], prefix)
-    ]
-
-
-def missed_ids(found: list[Check]) -> set[str]:
-    return {check.id for check in missed(found)}
 
 
 class PairedChannels(PseudoChannels):
@@ -65,7 +50,7 @@ PAIRED = variant_text(impl={"hbm_ctrl": f"{__name__}:PairedHbm"})
 
 
 def test_the_correct_model_fails_no_check() -> None:
-    assert not missed(checks("a.0.", "b.", "c.", "e.zero-load", "h."))
+    assert not missed_ids(checks("a.0.", "b.", "c.", "e.zero-load", "h."))
 
 
 @pytest.mark.nightly

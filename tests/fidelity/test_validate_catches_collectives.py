@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kernbench.validate.check import Check, Relation
-from kernbench.validate.plan import missed, parts, run
-from kernbench.validate.slot_rates import SLOT_BYTES, TOLERANCE
+from kernbench.oracle.checks.check import Check, Relation
+from kernbench.oracle.checks.collectives.slot_rates import SLOT_BYTES, TOLERANCE
 from runtime.ccl.algorithms import (
     halving_doubling,
     intercube,
@@ -32,8 +31,9 @@ from runtime.model import sip_fabric
 from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.pe.ipcq import PeIpcq
+from tests.fidelity.chosen_checks import checks, missed_ids
 from tests.support import wrong_collectives
-from tests.support.topologies import default_text, variant_text
+from tests.support.topologies import variant_text
 
 pytestmark = [pytest.mark.fidelity, pytest.mark.slow]
 
@@ -55,20 +55,6 @@ ALGORITHMS = (
     "mesh",
     "hierarchical",
 )
-
-
-def checks(*prefixes: str, text: str = default_text(), seed: int = 1) -> list[Check]:
-    """The checks whose ids start with `prefixes`, run in this process."""
-    every = parts(seed, full=False)
-    return [
-        check
-        for prefix in prefixes
-        for check in run(text, [part for part in every if part.may_match(prefix)], prefix)
-    ]
-
-
-def missed_ids(found: list[Check]) -> set[str]:
-    return {check.id for check in missed(found)}
 
 
 def ids(found: list[Check], *patterns: str) -> set[str]:
@@ -149,11 +135,13 @@ LONG = [pytest.param(each, marks=pytest.mark.nightly) for each in ("i.d", "i.r",
 
 @pytest.mark.parametrize("prefix", ["i.c", "i.h", "i.mesh.", "i.sums.", "i.tree.", *LONG])
 def test_the_correct_model_fails_no_check(prefix: str) -> None:
-    assert not missed(checks(prefix))
+    assert not missed_ids(checks(prefix))
 
 
 def test_random_all_reduces_of_another_seed_fail_no_check() -> None:
-    assert not missed(checks("i.drawn.ring.", "i.drawn.mesh.", "i.drawn.halving_doubling.", seed=8))
+    assert not missed_ids(
+        checks("i.drawn.ring.", "i.drawn.mesh.", "i.drawn.halving_doubling.", seed=8)
+    )
 
 
 @pytest.mark.nightly

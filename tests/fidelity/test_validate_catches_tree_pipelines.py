@@ -11,7 +11,8 @@ from runtime.ccl.pipelines.message_pipeline import CombinedPieces, RingQueues
 from runtime.ccl.pipelines.ring_pipeline import RingPass, pass_round
 from runtime.ccl.pipelines.tree_pipeline import TreeNeighbours
 from runtime.language.value import Value
-from tests.fidelity.test_validate_catches_collectives import checks, ids, missed_ids
+from tests.fidelity.chosen_checks import checks, missed_ids
+from tests.fidelity.test_validate_catches_collectives import ids
 
 pytestmark = [pytest.mark.fidelity, pytest.mark.slow]
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from kernbench.benches.congestion import congestion
-from kernbench.theory.contention import Contention
-from kernbench.theory.topology_file import TopologyFile
+from kernbench.oracle.theory.paths.contention import Contention
+from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.core.bench_registry import BenchOutcome, Table
 from runtime.core.errors import UsageError
 from tests.support.topologies import variant_text

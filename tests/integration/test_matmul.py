@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from kernbench import DPPolicy, tl, torch
-from kernbench.theory.gemm import GemmNumbers, GemmShape
-from kernbench.theory.topology_file import TopologyFile
+from kernbench.oracle.theory.engines.gemm import GemmNumbers, GemmShape
+from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.core.dtypes import DType
 from tests.support.products import ONE_PE as ONE_PE_TOPOLOGY
 from tests.support.topologies import variant_text

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from kernbench.theory.kernel_costs import KernelCosts
-from kernbench.theory.topology_file import TopologyFile
+from kernbench.oracle.theory.kernels.kernel_costs import KernelCosts
+from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime import DPPolicy, tl, torch
 from runtime.core import dtypes
 from runtime.torch.ops import launch_on

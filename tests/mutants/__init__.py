@@ -1,4 +1,4 @@
-"""Small edits of the timing code, by the part of the chip; `make mutants` runs `validate` on each.
+"""Small edits of the timing code, by the part of the chip; `make mutants` runs all checks on each.
 
 docs/internals/testing.md describes the method.
 """

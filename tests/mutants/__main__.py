@@ -1,4 +1,4 @@
-"""`python -m tests.mutants [NAME ...]` runs `validate` on each mutant and prints the score.
+"""`python -m tests.mutants [NAME ...]` runs all checks on each mutant and prints the score.
 
 Where a mutant names a test of records, that test runs in place of the expected checks.
 
@@ -28,12 +28,12 @@ TARGET = 0.95
 @click.option(
     "--whole-s",
     type=float,
-    help="Take this as the time of validate without a mutant, instead of running it first.",
+    help="Take this as the time of all checks without a mutant, instead of running them first.",
 )
 def main(
     names: tuple[str, ...], jobs: int, *, lists: bool, expected_only: bool, whole_s: float | None
 ) -> None:
-    """Run `validate` on each mutant, or on those whose name or file contains a NAME."""
+    """Run all checks on each mutant, or on those whose name or file contains a NAME."""
     chosen = [each for each in ALL if not names or _is_named(each, names)]
     if not chosen:
         raise click.UsageError(f"no mutant has a name or file with {' or '.join(names)}")
@@ -46,7 +46,7 @@ def main(
         mutant.edited(ROOT)
     check_tests(chosen)
     limit_s = unmutated_s() if whole_s is None else whole_s
-    click.echo(f"validate without a mutant: {limit_s:.0f} s")
+    click.echo(f"all checks without a mutant: {limit_s:.0f} s")
     run = partial(outcome_of, whole_s=limit_s, expected_only=expected_only)
     with ThreadPoolExecutor(jobs) as pool:
         outcomes: list[tuple[Mutant, Outcome]] = []

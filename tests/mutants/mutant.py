@@ -1,4 +1,4 @@
-"""A mutant: one small edit of the timing code which `validate` or a test of records must notice.
+"""A mutant: one small edit of the timing code which a check or a test of records must notice.
 
 Method: mutation testing (DeMillo, Lipton & Sayward, Hints on test data selection, 1978). A mutant
 that no check notices is either equivalent to the original or names a check that is missing.
@@ -18,8 +18,8 @@ class Mutant:
     """One edit: `new` instead of `old`, which occurs exactly once in `file`, a path below the root.
 
     `breaks` states in one sentence which rule of the model the edit breaks. `noticed_by` is the
-    prefix of the ids of the checks that are expected to notice it; they run first. `validate` reads
-    no tables of records: an edit of what only they report is noticed by a test, and `noticed_by` is
+    prefix of the ids of the checks that are expected to notice it; they run first. Checks read no
+    tables of records: an edit of what only they report is noticed by a test, and `noticed_by` is
     the file of that test, or the test as pytest names it. `survives` is the reason why nothing
     notices it, for a mutant that is known to survive: it counts as one.
     """
@@ -34,7 +34,7 @@ class Mutant:
 
     @property
     def is_noticed_by_test(self) -> bool:
-        """Whether a test is expected to notice it, and not a check of `validate`."""
+        """Whether a test is expected to notice it, and not a check."""
         return self.noticed_by.startswith(TESTS)
 
     @property

@@ -1,7 +1,7 @@
 """Compares chip and oracle in copies of the checkout, each with one mutant of the chip.
 
 `python -m tests.mutants.oracle [NAME ...]` takes the mutants of the code that the oracle covers,
-those for `validate` and a few more. Each copy runs as `python -m tests.mutants.oracle --compare`.
+those for the checks and a few more. Each copy runs as `python -m tests.mutants.oracle --compare`.
 """
 
 import os
@@ -45,7 +45,7 @@ MORE = (
         noticed_by="",
     ),
 )
-"""Mutants which `validate` need not notice."""
+"""Mutants which no check need notice."""
 CASES = 12
 
 

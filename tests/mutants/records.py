@@ -1,6 +1,6 @@
 """Mutants of what a run records of operations, commands and programs: waits and their causes.
 
-No simulated time depends on them. `validate` reads counters and the op log, but not the tables of
+No simulated time depends on them. The checks read counters and the op log, but not the tables of
 records, so tests notice most of these mutants: those with times by hand or by formula, none of
 which only compares the compiled core with the interpreted one.
 """

@@ -1,4 +1,4 @@
-"""Runs `validate`, or a test of records, on copies of the checkout, each with one mutant."""
+"""Runs all checks, or a test of records, on copies of the checkout, each with one mutant."""
 
 import csv
 import os
@@ -25,7 +25,7 @@ SLACK, SLACK_S = 3, 30
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a run of `validate`.
+    """The end of a run of the checks.
 
     `word` is `noticed` if a check is out of tolerance or a test fails, `crashed` if there is no
     result, `hung` if the run did not end in time, else `survived`. `ids` are the checks out of
@@ -43,13 +43,13 @@ class Outcome:
 
 
 def unmutated_s(timeout_s: float = 1800) -> float:
-    """The wall time of all of `validate` without a mutant; raises `SystemExit` if a check fails."""
+    """The wall time of all checks without a mutant; raises `SystemExit` if one fails."""
     with copy_of_checkout() as root:
         began_s = now_s()
-        outcome = _validate(root, "", timeout_s)
+        outcome = _checks(root, "", timeout_s)
         if outcome.is_notice:
             detail = " ".join(outcome.ids) or outcome.last_line
-            raise SystemExit(f"mutants: validate {outcome.word} without a mutant: {detail}")
+            raise SystemExit(f"mutants: the checks {outcome.word} without a mutant: {detail}")
         return now_s() - began_s
 
 
@@ -76,18 +76,18 @@ def outcome_of(mutant: Mutant, whole_s: float, *, expected_only: bool) -> Outcom
         if mutant.is_noticed_by_test:
             outcome = _pytest(root, [mutant.noticed_by], timeout_s)
         else:
-            outcome = _validate(root, mutant.noticed_by, timeout_s)
+            outcome = _checks(root, mutant.noticed_by, timeout_s)
         if outcome.is_notice or expected_only:
             return outcome
-        return _validate(root, "", timeout_s)
+        return _checks(root, "", timeout_s)
 
 
-def _validate(root: Path, prefix: str, timeout_s: float) -> Outcome:
+def _checks(root: Path, prefix: str, timeout_s: float) -> Outcome:
     """One run in the copy `root`; with `--procs 1`, since mutants run side by side."""
     rows = root / "checks.csv"
     rows.unlink(missing_ok=True)
     options = ["--procs", "1", "--fail-fast", "--only", prefix, "--csv", str(rows)]
-    run = _run(root, ["kernbench", "validate", *options], timeout_s)
+    run = _run(root, ["tests.fidelity", *options], timeout_s)
     if run is None:
         return Outcome("hung")
     if run.returncode == 0:
@@ -147,7 +147,7 @@ def _missed(rows: Path) -> Iterator[str]:
 
 @contextmanager
 def copy_of_checkout() -> Iterator[Path]:
-    """A copy of everything that `validate` and the tests load, in a temporary directory."""
+    """A copy of everything that checks and tests load, in a temporary directory."""
     with TemporaryDirectory(prefix="mutant-of-kernbench-") as name:
         root = Path(name)
         for package in PACKAGES:

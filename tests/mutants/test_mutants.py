@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kernbench.validate.plan import parts
+from tests.fidelity.plan import every_part
 from tests.mutants import ALL
 from tests.mutants.key_reads import READS
 from tests.mutants.mutant import Mutant
@@ -27,7 +27,7 @@ def test_names_are_unique():
 
 
 def test_the_expected_checks_exist():
-    every = parts(1, full=False)
+    every = every_part(1)
     assert [
         mutant.name
         for mutant in ALL

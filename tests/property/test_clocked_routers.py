@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernbench.theory.topology_file import TopologyFile
-from kernbench.validate.mesh_network import NODES, MeshNetwork, MeshRouter
+from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.simtime import NEVER_PS
 from sip_node.chip.fabric.clocked.cycle_queue import Cycle, CycleQueue
@@ -23,6 +22,7 @@ from sip_node.chip.fabric.clocked.injection import Injection
 from sip_node.chip.fabric.clocked.virtual_channels import VirtualChannel
 from sip_node.chip.fabric.packet import Packet
 from sip_node.kernel.containers import linked_list as lists
+from tests.fidelity.mesh.mesh_network import NODES, MeshNetwork, MeshRouter
 from tests.support.credited_machines import PACKETS, CreditedMachine
 from tests.support.topologies import default_text
 

@@ -1,11 +1,11 @@
-"""Closed forms for tests that write a route by hand: the formulas of `kernbench.theory`.
+"""Closed forms for tests that write a route by hand: the formulas of `kernbench.oracle.theory`.
 
 The routes with fixed lengths belong to the topology file that ships with kernbench.
 """
 
-from kernbench.theory.bandwidths import channel_gbs
-from kernbench.theory.route_times import RouteTimes
-from kernbench.theory.routes import (
+from kernbench.oracle.theory.bandwidths import channel_gbs
+from kernbench.oracle.theory.paths.route_times import RouteTimes
+from kernbench.oracle.theory.paths.routes import (
     HOST_TO_IO,
     IO_TO_HOST,
     MESH_GBS,
@@ -24,8 +24,8 @@ from kernbench.theory.routes import (
     through_switch,
     to_next_cube,
 )
-from kernbench.theory.servers import packets, transfer_ps
-from kernbench.theory.topology_file import TopologyFile
+from kernbench.oracle.theory.servers import packets, transfer_ps
+from kernbench.oracle.theory.topology_file import TopologyFile
 
 PITCH_MM = "2"
 """Pitch of the routers, and length of the wire between a router and a UCIe port."""

@@ -1,4 +1,4 @@
-"""A rule about time stands in the model and in `kernbench.theory`, and in no third place."""
+"""A rule about time stands in the model and in `kernbench.oracle.theory`, and in no third place."""
 
 import ast
 from collections.abc import Iterator
@@ -6,21 +6,24 @@ from pathlib import Path
 
 from runtime.model.keys import hardware_keys
 
-KERNBENCH = Path(__file__).parents[2] / "kernbench"
+ROOT = Path(__file__).parents[2]
+KERNBENCH, FIDELITY = ROOT / "kernbench", ROOT / "tests" / "fidelity"
 KEYS = {key.path for key in hardware_keys() if key.path.endswith(("_ns", "ns_per_mm"))}
-DRAWS = KERNBENCH / "validate" / "drawn.py"
+DRAWS = FIDELITY / "machines" / "drawn.py"
 """Scales delays for random machines, and derives no time."""
 FIELDS = {path.rpartition(".")[2] for path in KEYS}
 
 
 def test_no_module_but_those_of_theory_reads_a_delay_of_the_hardware() -> None:
-    theory = KERNBENCH / "theory"
+    theory = KERNBENCH / "oracle" / "theory", FIDELITY / "theory"
     modules = [
-        path for path in KERNBENCH.rglob("*.py") if path != DRAWS and theory not in path.parents
+        path
+        for path in (*KERNBENCH.rglob("*.py"), *FIDELITY.glob("*/*.py"))
+        if path != DRAWS and not set(theory) & set(path.parents)
     ]
     assert len(modules) > 300
     assert [
-        f"{path.relative_to(KERNBENCH)}:{line}"
+        f"{path.relative_to(ROOT)}:{line}"
         for path in modules
         for line in reads(path.read_text(encoding="utf-8"))
     ] == []

@@ -13,13 +13,13 @@ from fractions import Fraction
 from math import ceil
 
 from kernbench.benches.collective_perf.collective import PerfCase
-from kernbench.theory.floor_plan import FloorPlan
-from kernbench.theory.kernel_costs import ITEM_BYTES, KernelCosts
-from kernbench.theory.launches import LaunchTimes, submission_ps
-from kernbench.theory.least_latencies import least_router_ns, with_least_latencies
-from kernbench.theory.roofline import bytes_ps
-from kernbench.theory.routes import UCIE_GBS, RouteEnd
-from kernbench.theory.topology_file import TopologyFile
+from kernbench.oracle.theory.kernels.kernel_costs import ITEM_BYTES, KernelCosts
+from kernbench.oracle.theory.kernels.launches import LaunchTimes, submission_ps
+from kernbench.oracle.theory.paths.floor_plan import FloorPlan
+from kernbench.oracle.theory.paths.least_latencies import least_router_ns, with_least_latencies
+from kernbench.oracle.theory.paths.routes import UCIE_GBS, RouteEnd
+from kernbench.oracle.theory.roofline import bytes_ps
+from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.model.topology import Topology
 
 Pe = tuple[int, int]

@@ -1,9 +1,9 @@
 """The cubes of a SIP by their distance from the IO chiplet, where the links to other SIPs are."""
 
-from kernbench.theory.floor_plan import FloorPlan
-from kernbench.theory.route_times import RouteTimes
-from kernbench.theory.routes import RouteEnd
-from kernbench.theory.topology_file import TopologyFile
+from kernbench.oracle.theory.paths.floor_plan import FloorPlan
+from kernbench.oracle.theory.paths.route_times import RouteTimes
+from kernbench.oracle.theory.paths.routes import RouteEnd
+from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.model.topology import Topology
 
 

@@ -13,9 +13,9 @@ from kernbench.explain.why.work import (
     TransferWork,
     Work,
 )
-from kernbench.theory.floor_plan import FloorPlan
-from kernbench.theory.routes import RouteEnd
-from kernbench.theory.topology_file import TopologyFile
+from kernbench.oracle.theory.paths.floor_plan import FloorPlan
+from kernbench.oracle.theory.paths.routes import RouteEnd
+from kernbench.oracle.theory.topology_file import TopologyFile
 
 SipLinks = tuple[int, tuple[str, ...]]
 """A SIP and the links of a route in it; those between SIPs, `SIP 0 -> SIP 1`, with the sender."""

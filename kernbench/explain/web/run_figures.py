@@ -12,8 +12,8 @@ from kernbench.explain.web.colours import HIGHLIGHT, KINDS
 from kernbench.explain.web.figures import FONT, hover, new_figure, source, span
 from kernbench.explain.web.geometry import PE, PORT, SLICE
 from kernbench.explain.web.kernel_work import KernelWork
-from kernbench.theory.bandwidths import peak_macs_per_cycle, slice_gbs
-from kernbench.theory.topology_file import TopologyFile
+from kernbench.oracle.theory.bandwidths import peak_macs_per_cycle, slice_gbs
+from kernbench.oracle.theory.topology_file import TopologyFile
 
 _BARS = "left right bottom top colour row what time share"
 

@@ -17,7 +17,7 @@ from kernbench.explain.web.run_figures import load_figure, roofline_figure, time
 from kernbench.explain.web.topology_page import LABEL_PITCHES, hardware_figures, machine_facts
 from kernbench.explain.web.waits import link_waits, program_waits
 from kernbench.explain.why.path import critical_path
-from kernbench.theory.topology_file import TopologyFile
+from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.core.simtime import PS_PER_NS
 from runtime.model.graph import ChipGraph
 

@@ -6,8 +6,8 @@ from kernbench.explain.web.document import page_html
 from kernbench.explain.web.fabric_geometry import FabricDrawing
 from kernbench.explain.web.geometry import SipDrawing
 from kernbench.explain.web.package_figure import fabric_figure, sip_figure
-from kernbench.theory.bandwidths import peak_macs_per_cycle, slice_gbs
-from kernbench.theory.topology_file import TopologyFile
+from kernbench.oracle.theory.bandwidths import peak_macs_per_cycle, slice_gbs
+from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.model.graph import ChipGraph
 from runtime.model.topology import Topology
 

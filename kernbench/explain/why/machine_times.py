@@ -1,8 +1,8 @@
 """Closed forms of the work on a path for one machine: a fixed time, and a time for bytes.
 
-The forms and the routes are those of `kernbench.theory`. The time of a piece is `fixed + bytes`
-where nothing competes; a piece that took longer waited for other transfers in the same servers, and
-its rest changes with the time for bytes.
+The forms and the routes are those of `kernbench.oracle.theory`. The time of a piece is `fixed +
+bytes` where nothing competes; a piece that took longer waited for other transfers in the same
+servers, and its rest changes with the time for bytes.
 """
 
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ from kernbench.explain.why.work import (
     VectorsWork,
     Work,
 )
-from kernbench.theory.bandwidths import gemm_bound_ps, slice_gbs
-from kernbench.theory.launches import LaunchTimes, submission_ps
-from kernbench.theory.least_latencies import with_least_latencies
-from kernbench.theory.memory_access import MemoryAccess
-from kernbench.theory.roofline import bytes_ps
-from kernbench.theory.routes import FETCH_GBS, TCM_GBS, Route, RouteEnd, link_gbs
-from kernbench.theory.topology_file import TopologyFile
-from kernbench.theory.vector_engine import VectorEngine
+from kernbench.oracle.theory.bandwidths import gemm_bound_ps, slice_gbs
+from kernbench.oracle.theory.engines.vector_engine import VectorEngine
+from kernbench.oracle.theory.kernels.launches import LaunchTimes, submission_ps
+from kernbench.oracle.theory.paths.least_latencies import with_least_latencies
+from kernbench.oracle.theory.paths.memory_access import MemoryAccess
+from kernbench.oracle.theory.paths.routes import FETCH_GBS, TCM_GBS, Route, RouteEnd, link_gbs
+from kernbench.oracle.theory.roofline import bytes_ps
+from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.language.chains.passes import passes
 from runtime.language.functions import REDUCTIONS, SCANS
 from runtime.model.topology import Topology

@@ -10,7 +10,7 @@ from typing import Literal
 from kernbench.explain.records import RecordedRun
 from kernbench.explain.why.parts import HOST_KINDS
 from kernbench.explain.why.piece import PathPiece, PieceKind
-from kernbench.theory.routes import RouteEnd
+from kernbench.oracle.theory.paths.routes import RouteEnd
 from runtime.core.run_tables import COMMANDS, NONE, OPS, PROGRAMS, Cause
 from runtime.model.addresses import AddressMap, PhysAddr
 

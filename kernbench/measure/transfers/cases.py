@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from kernbench.theory.least_latencies import with_least_latencies
-from kernbench.theory.memory_access import MemoryAccess
-from kernbench.theory.route_times import RouteTimes
-from kernbench.theory.routes import EndKind, RouteEnd
-from kernbench.theory.topology_file import TopologyFile
-from kernbench.theory.transfers import TransferForm
+from kernbench.oracle.theory.paths.least_latencies import with_least_latencies
+from kernbench.oracle.theory.paths.memory_access import MemoryAccess
+from kernbench.oracle.theory.paths.route_times import RouteTimes
+from kernbench.oracle.theory.paths.routes import EndKind, RouteEnd
+from kernbench.oracle.theory.paths.transfers import TransferForm
+from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, PeDmaMsg, Request
 from runtime.model.addresses import AddressMap

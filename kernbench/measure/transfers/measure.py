@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernbench.measure.transfers.cases import Direction, ProbeCase, ProbeCases
+from kernbench.oracle.theory.paths.transfers import TransferForm
 from kernbench.simulation import simulate
-from kernbench.theory.transfers import TransferForm
 from runtime.torch.rank_state import running_rank
 
 SWEEP_BYTES = tuple(1 << power for power in range(12, 21))

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from kernbench import tl, torch
 from kernbench.measure.transfers.cases import ProbeCases
 from kernbench.measure.transfers.measure import ProbeTransfer, measure
+from kernbench.oracle.theory.engines.gemm import GemmNumbers, GemmShape, streamed_bytes
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import simulate
-from kernbench.theory.gemm import GemmNumbers, GemmShape, streamed_bytes
-from kernbench.theory.topology_file import TopologyFile
 from runtime.model.placement import ONE_PE
 from runtime.model.topology import parse_topology
 

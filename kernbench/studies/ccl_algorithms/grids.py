@@ -9,8 +9,8 @@ and number of cubes.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
-from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.selection import Choice
 
 SIZES = (32_768, 65_536, 131_072, 524_288)

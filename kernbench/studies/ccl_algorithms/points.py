@@ -8,8 +8,8 @@ from types import ModuleType
 
 from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase
 from kernbench.benches.flags import check_range
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.ccl_algorithms.grids import GRIDS, places
-from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.algorithm_module import algorithms_with, module_of
 from runtime.ccl.config import CclConfig, parse_ccl
 from runtime.ccl.group import Group

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from kernbench.oracle.theory.collectives.collective_forms import FORMS
 from kernbench.studies import table
 from kernbench.studies.collective_forms.measurement import measure
 from kernbench.studies.collective_forms.points import FormPoint, plan_points
 from kernbench.studies.collective_forms.rows import FormResults, FormRow
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
-from kernbench.theory.collective_forms import FORMS
 from runtime.core.config.config_file import default_file, read_text
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ import numpy as np
 
 from kernbench import DPPolicy, torch
 from kernbench.benches.collective_perf.cubes import nearest_cubes
+from kernbench.oracle.theory.collectives.collective_forms import CollectiveTimes
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import simulate
 from kernbench.studies.all_reduce import kernel_span
 from kernbench.studies.ccl_algorithms.measurement import CALLS, expected, shard
 from kernbench.studies.collective_forms.points import FormPoint
 from kernbench.studies.collective_forms.rows import FormRow
-from kernbench.theory.collective_forms import CollectiveTimes
-from kernbench.theory.topology_file import TopologyFile
 from runtime.core.trace import OpRecord
 from runtime.model.topology import parse_topology
 

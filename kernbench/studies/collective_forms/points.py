@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kernbench.benches.flags import check_range
+from kernbench.oracle.theory.collectives.collective_forms import FORMS
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.ccl_algorithms.points import AlgorithmPoint
 from kernbench.studies.number_list import rising_numbers
-from kernbench.theory.collective_forms import FORMS
-from kernbench.theory.topology_file import TopologyFile
 
 SMALLEST_BYTES, SMALLEST_ON_ALL_PES, STEP = 1 << 16, 1 << 18, 4
 CHECKED_BYTES = 1 << 18

@@ -11,11 +11,11 @@ from math import ceil
 from typing import NamedTuple
 
 from kernbench import tl
+from kernbench.oracle.theory.bandwidths import gemm_bound_ps, own_read_gbs
+from kernbench.oracle.theory.engines.vector_engine import VectorEngine
+from kernbench.oracle.theory.roofline import bytes_ps
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.llama70b_layer.shape import ITEM_BYTES, LayerShape
-from kernbench.theory.bandwidths import gemm_bound_ps, own_read_gbs
-from kernbench.theory.roofline import bytes_ps
-from kernbench.theory.topology_file import TopologyFile
-from kernbench.theory.vector_engine import VectorEngine
 from runtime.core.dtypes import float32
 
 LAYER_STEP = 16

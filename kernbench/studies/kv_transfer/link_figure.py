@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
 
+from kernbench.oracle.theory.paths.sip_grid import grid_of
 from kernbench.studies.kv_transfer.rows import KvResults, KvRow, LinkLoad
 from kernbench.studies.kv_transfer.sides import Sides
 from kernbench.studies.plots import BLUE, ORANGE, SKY, VERMILION, new_figure, size_label
-from kernbench.theory.sip_grid import grid_of
 
 Position = tuple[float, float]
 _ASIDE, _SHORT, _LABEL = 0.07, 0.22, (0.35, 0.25)

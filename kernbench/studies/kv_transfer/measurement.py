@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import no_records, simulate
 from kernbench.studies.kv_transfer.points import KvPoint
 from kernbench.studies.kv_transfer.program import (
@@ -15,7 +16,6 @@ from kernbench.studies.kv_transfer.program import (
 )
 from kernbench.studies.kv_transfer.rows import KvRow
 from kernbench.studies.kv_transfer.theory import link_loads, transfer_bounds
-from kernbench.theory.topology_file import TopologyFile
 from runtime.language.value import Array
 
 

@@ -7,13 +7,13 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
+from kernbench.oracle.theory.paths.sip_grid import grid_of
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.kv_transfer.computation import LayerWork, layer_ps, layer_work
 from kernbench.studies.kv_transfer.rows import KvSizes
 from kernbench.studies.kv_transfer.sides import HeadsMove, RankOrder, Sides
 from kernbench.studies.llama70b_layer.shape import ITEM_BYTES, LLAMA_70B, LayerShape
 from kernbench.studies.parameter_study import TopologyText
-from kernbench.theory.sip_grid import grid_of
-from kernbench.theory.topology_file import TopologyFile
 from runtime.core.errors import UsageError
 
 CHECKED_BYTES = 1 << 23

@@ -1,8 +1,8 @@
 """Bounds of the transfer of a layer, from the topology file alone.
 
-The heads that SIPs exchange are parts of an exchange (`kernbench/theory/exchanges.py`): no transfer
-is faster than the bytes of the busiest port. K and V are read once and written once from and to the
-HBM of all PEs.
+The heads that SIPs exchange are parts of an exchange
+(`kernbench/oracle/theory/collectives/exchanges.py`): no transfer is faster than the bytes of the
+busiest port. K and V are read once and written once from and to the HBM of all PEs.
 """
 
 from collections import Counter, defaultdict
@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 
+from kernbench.oracle.theory.bandwidths import own_memory_gbs
+from kernbench.oracle.theory.collectives.exchanges import ExchangeBound, PartSizes
+from kernbench.oracle.theory.paths.sip_grid import SipGrid
+from kernbench.oracle.theory.roofline import bytes_ps
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.kv_transfer.rows import KvBounds, LinkLoad
 from kernbench.studies.kv_transfer.sides import HeadsMove
 from kernbench.studies.llama70b_layer.shape import ITEM_BYTES, LayerShape
-from kernbench.theory.bandwidths import own_memory_gbs
-from kernbench.theory.exchanges import ExchangeBound, PartSizes
-from kernbench.theory.roofline import bytes_ps
-from kernbench.theory.sip_grid import SipGrid
-from kernbench.theory.topology_file import TopologyFile
 
 
 def move_bytes(move: HeadsMove, shape: LayerShape) -> int:

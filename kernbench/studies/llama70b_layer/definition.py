@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kernbench.benches.flags import check_least
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies import table
 from kernbench.studies.llama70b_layer.measurement import LayerPoint, measure
 from kernbench.studies.llama70b_layer.rows import LayerResults, LayerRow
@@ -18,7 +19,6 @@ from kernbench.studies.llama70b_layer.shape import (
 from kernbench.studies.number_list import rising_numbers
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
 from kernbench.studies.table import ns
-from kernbench.theory.topology_file import TopologyFile
 from runtime.core.errors import UsageError
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from kernbench.benches.collective_perf.bound import CollectiveBounds
 from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase
+from kernbench.oracle.theory.bandwidths import gemm_bound_ps, own_read_gbs
+from kernbench.oracle.theory.roofline import bytes_ps
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.llama70b_layer.shape import ITEM_BYTES, LayerShape
-from kernbench.theory.bandwidths import gemm_bound_ps, own_read_gbs
-from kernbench.theory.roofline import bytes_ps
-from kernbench.theory.topology_file import TopologyFile
 from runtime.model.topology import parse_topology
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.milestone_1h_ccl import table
 from kernbench.studies.milestone_1h_ccl.measurement import measure
 from kernbench.studies.milestone_1h_ccl.networks import NETWORKS, RingLayout
 from kernbench.studies.milestone_1h_ccl.points import CclPoint, joined, plan_points
 from kernbench.studies.milestone_1h_ccl.rows import PARTS, CclResults, CclRow
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
-from kernbench.theory.topology_file import TopologyFile
 from runtime.core.config.config_file import default_file, read_text
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from kernbench.benches.flags import check_range
+from kernbench.oracle.theory.alpha_beta import RingQueue
+from kernbench.oracle.theory.kernels.kernel_costs import ITEM_BYTES
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.milestone_1h_ccl.networks import NETWORKS, SipNetwork
 from kernbench.studies.milestone_1h_ccl.reference import ALPHA_NS, GBS
 from kernbench.studies.milestone_1h_ccl.theory import AllReduceTheory
-from kernbench.theory.alpha_beta import RingQueue
-from kernbench.theory.kernel_costs import ITEM_BYTES
-from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.config import AlgorithmConfig, parse_ccl
 from runtime.core.config.plain_yaml import from_yaml, to_yaml
 

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from kernbench.oracle.theory.alpha_beta import AlphaBeta
 from kernbench.studies.milestone_1h_ccl.reference import (
     ALPHA_NS,
     ASTRA_SIM,
@@ -20,7 +21,6 @@ from kernbench.studies.milestone_1h_ccl.reference import (
 )
 from kernbench.studies.milestone_1h_ccl.rows import CclResults, CclRow
 from kernbench.studies.plots import BLUE, GREEN, GREY, ORANGE, PALE, SKY, VERMILION, new_figure
-from kernbench.theory.alpha_beta import AlphaBeta
 from runtime.core.simtime import PS_PER_NS
 
 PARTS = (

@@ -29,18 +29,18 @@ from math import ceil
 
 from msgspec import Struct
 
+from kernbench.oracle.theory.alpha_beta import AlphaBeta, RingQueue, all_reduce_bytes
+from kernbench.oracle.theory.bandwidths import slice_gbs
+from kernbench.oracle.theory.kernels.kernel_costs import ITEM_BYTES, KernelCosts
+from kernbench.oracle.theory.paths.floor_plan import FloorPlan
+from kernbench.oracle.theory.roofline import bytes_ps
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.milestone_1h_ccl.networks import SipNetwork
 from kernbench.studies.milestone_1h_ccl.ring_recurrence import (
     IterationCosts,
     RingMessages,
     all_reduce_ps,
 )
-from kernbench.theory.alpha_beta import AlphaBeta, RingQueue, all_reduce_bytes
-from kernbench.theory.bandwidths import slice_gbs
-from kernbench.theory.floor_plan import FloorPlan
-from kernbench.theory.kernel_costs import ITEM_BYTES, KernelCosts
-from kernbench.theory.roofline import bytes_ps
-from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.algorithms.intercube import SHORT_SLOTS
 from runtime.ccl.pipelines.message_pipeline import MessageCut, RingQueues
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.milestone_1h_gemm.shapes import ProductShape, Staging
 from kernbench.studies.milestone_1h_gemm.theory import GemmHardware
 from kernbench.studies.parameter_study import TopologyText
-from kernbench.theory.topology_file import TopologyFile
 from runtime.core.errors import UsageError
 
 

@@ -19,17 +19,17 @@ from math import floor
 
 from msgspec import Struct
 
-from kernbench.studies.milestone_1h_gemm.shapes import DTYPE, ProductShape, Staging
-from kernbench.theory.bandwidths import own_memory_gbs, peak_macs_of
-from kernbench.theory.gemm import (
+from kernbench.oracle.theory.bandwidths import own_memory_gbs, peak_macs_of
+from kernbench.oracle.theory.engines.gemm import (
     GemmShape,
     array_passes,
     streamed_bytes,
     systolic_cycles,
     tiled_cycles,
 )
-from kernbench.theory.roofline import bytes_ps, compute_bound_ps, cycles_ps, memory_bound_ps
-from kernbench.theory.topology_file import TopologyFile
+from kernbench.oracle.theory.roofline import bytes_ps, compute_bound_ps, cycles_ps, memory_bound_ps
+from kernbench.oracle.theory.topology_file import TopologyFile
+from kernbench.studies.milestone_1h_gemm.shapes import DTYPE, ProductShape, Staging
 from runtime.core.simtime import exact
 from runtime.model.schema.topology_schema import Topology
 from runtime.model.tiles import TilePlan, TileSize

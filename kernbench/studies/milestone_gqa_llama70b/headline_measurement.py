@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from kernbench.benches.attention.reference import grouped_attention
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import simulate
 from kernbench.studies.milestone_gqa_llama70b.headline_halves import head_errors
 from kernbench.studies.milestone_gqa_llama70b.headline_points import HeadlinePoint
@@ -18,7 +19,6 @@ from kernbench.studies.milestone_gqa_llama70b.headline_rows import HeadlineRow
 from kernbench.studies.milestone_gqa_llama70b.headline_theory import attention_bounds
 from kernbench.studies.milestone_gqa_llama70b.op_log import OpLogCounts
 from kernbench.studies.milestone_gqa_llama70b.time_parts import WorkIntervals
-from kernbench.theory.topology_file import TopologyFile
 from runtime.core.trace import OpRecord
 
 

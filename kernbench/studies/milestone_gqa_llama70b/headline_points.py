@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from kernbench.benches.attention.layer import LLAMA_70B, AttentionLayer, PeGrid
 from kernbench.benches.attention.queues import with_hypercube
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.milestone_gqa_llama70b.headline_rows import HeadlineConfig
 from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
 from kernbench.studies.parameter_study import TopologyText
 from kernbench.studies.sip_count import sip_count
-from kernbench.theory.topology_file import TopologyFile
 from runtime.core.errors import UsageError
 
 CHECKED_SCORES = 1 << 24

@@ -8,11 +8,11 @@ bytes of k and v for each token of each user.
 """
 
 from kernbench.benches.attention.layer import AttentionLayer
+from kernbench.oracle.theory.bandwidths import own_memory_gbs
+from kernbench.oracle.theory.engines.attention import ITEM_BYTES, score_times
+from kernbench.oracle.theory.roofline import bytes_ps
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.milestone_gqa_llama70b.headline_rows import AttentionBounds
-from kernbench.theory.attention import ITEM_BYTES, score_times
-from kernbench.theory.bandwidths import own_memory_gbs
-from kernbench.theory.roofline import bytes_ps
-from kernbench.theory.topology_file import TopologyFile
 
 
 def attention_bounds(

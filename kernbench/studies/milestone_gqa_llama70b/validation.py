@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies import table
 from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
 from kernbench.studies.milestone_gqa_llama70b.validation_measurement import (
@@ -16,7 +17,6 @@ from kernbench.studies.milestone_gqa_llama70b.validation_rows import (
 )
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
 from kernbench.studies.table import ns
-from kernbench.theory.topology_file import TopologyFile
 from runtime.core.config.config_file import default_file, read_text
 from runtime.core.errors import UsageError
 

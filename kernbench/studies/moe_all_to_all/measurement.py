@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from kernbench import torch
+from kernbench.oracle.theory.collectives.exchanges import ExchangeBound
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import Simulation, simulate
 from kernbench.studies.moe_all_to_all.points import MoePoint
 from kernbench.studies.moe_all_to_all.routing import DispatchPlan, drawn_weights
 from kernbench.studies.moe_all_to_all.rows import MoeRow
 from kernbench.studies.preparation import map_tensors, meet
-from kernbench.theory.exchanges import ExchangeBound
-from kernbench.theory.topology_file import TopologyFile
 from runtime.core.trace import OpRecord
 from runtime.language.value import Array
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from kernbench.benches.flags import check_least
+from kernbench.oracle.theory.collectives.exchanges import PartSizes
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.moe_all_to_all.routing import DispatchPlan, drawn_experts
 from kernbench.studies.moe_all_to_all.routing_file import Tokens, read_routing
 from kernbench.studies.number_list import distinct_values
-from kernbench.theory.exchanges import PartSizes
-from kernbench.theory.topology_file import TopologyFile
 from runtime.core.errors import UsageError
 from runtime.language.value import Array
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from kernbench.benches.attention.reference import attention
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import no_records, simulate
 from kernbench.studies.ring_attention.points import RingPoint
 from kernbench.studies.ring_attention.program import (
@@ -15,7 +16,6 @@ from kernbench.studies.ring_attention.program import (
 )
 from kernbench.studies.ring_attention.rows import RingRow
 from kernbench.studies.ring_attention.theory import ring_bounds
-from kernbench.theory.topology_file import TopologyFile
 
 
 def measure(point: RingPoint) -> RingRow:

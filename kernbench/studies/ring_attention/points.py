@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from kernbench.benches.attention.context_parallel import SequenceParts
 from kernbench.benches.attention.flash import BlockShape
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.parameter_study import TopologyText
 from kernbench.studies.ring_attention.rows import Division, RingSizes
-from kernbench.theory.topology_file import TopologyFile
 from runtime.core.errors import UsageError
 
 DEPTH, BLOCK_ROWS, WIDTH = 128, 64, 256

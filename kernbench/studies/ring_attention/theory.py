@@ -8,11 +8,11 @@ bound contains the other.
 from fractions import Fraction
 
 from kernbench.benches.attention.context_parallel import SequenceParts
+from kernbench.oracle.theory.engines.attention import ITEM_BYTES, score_times
+from kernbench.oracle.theory.kernels.kernel_costs import KernelCosts
+from kernbench.oracle.theory.paths.floor_plan import FloorPlan
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.ring_attention.rows import RingBounds
-from kernbench.theory.attention import ITEM_BYTES, score_times
-from kernbench.theory.floor_plan import FloorPlan
-from kernbench.theory.kernel_costs import KernelCosts
-from kernbench.theory.topology_file import TopologyFile
 
 
 def ring_bounds(file: TopologyFile, parts: SequenceParts, heads: int, depth: int) -> RingBounds:

@@ -97,17 +97,6 @@ def test_an_integer_that_does_not_fit_the_wire_is_refused_before_the_run(
     assert "which fits 64 bits, got" in line
 
 
-@pytest.mark.parametrize("load", ["nan", "inf", "-inf", "-0.5", "0", "1.01", "much"])
-def test_a_load_that_is_no_share_of_the_capacity_is_refused(
-    load: str, capsys: pytest.CaptureFixture[str]
-):
-    assert main(["validate", "--mesh", "--load", load]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    (line,) = printed.err.splitlines()
-    assert line.endswith(f"validate: --load: expected a number above 0 and at most 1, got {load!r}")
-
-
 def test_ctrl_c_after_the_simulation_ends_the_command_as_the_signal_does(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

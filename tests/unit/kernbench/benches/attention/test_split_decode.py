@@ -8,7 +8,7 @@ from kernbench.benches.attention.layer import AttentionLayer, PeGrid
 from kernbench.benches.attention.queues import HYPERCUBE, with_hypercube
 from kernbench.benches.attention.reference import grouped_attention
 from kernbench.benches.attention.split_decode import split_decode
-from kernbench.theory.topology_file import TopologyFile
+from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.ccl.config import parse_ccl
 from runtime.ccl.plan import plan_of_one_sip
 from runtime.core.dtypes import float16

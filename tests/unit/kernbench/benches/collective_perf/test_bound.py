@@ -7,8 +7,8 @@ import pytest
 
 from kernbench.benches.collective_perf.bound import CollectiveBounds, TimeBound, mean
 from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase
-from kernbench.theory.launches import LaunchTimes
-from kernbench.theory.topology_file import TopologyFile
+from kernbench.oracle.theory.kernels.launches import LaunchTimes
+from kernbench.oracle.theory.topology_file import TopologyFile
 from tests.support.topologies import small, variant
 
 # topology.yaml: UCIe with 128 GB/s and 8 ns a port, 20 mm between SIPs at 10 ps per mm, and 2 ns

@@ -15,7 +15,7 @@ from kernbench.explain.why.work import (
     VectorsWork,
 )
 from kernbench.measure.transfers.cases import ProbeCases
-from kernbench.theory.routes import RouteEnd
+from kernbench.oracle.theory.paths.routes import RouteEnd
 from runtime.core.config.config_file import default_file, with_values
 from runtime.model.topology import Topology, parse_topology
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kernbench.measure.transfers.cases import NAMES, ORIGIN, ProbeCase, ProbeCases
 from kernbench.measure.transfers.measure import SWEEP_BYTES, ProbeRow, ProbeTransfer, measure
-from kernbench.theory.routes import RouteEnd
+from kernbench.oracle.theory.paths.routes import RouteEnd
 from runtime.core.coordinates import PeCoordinates
 from runtime.model.graph import ChipGraph
 from runtime.model.sip_fabric import SipFabric

@@ -3,7 +3,7 @@
 import pytest
 
 from kernbench.measure.transfers.streams import product_ps, read_gbs
-from kernbench.theory.topology_file import TopologyFile
+from kernbench.oracle.theory.topology_file import TopologyFile
 from tests.support.topologies import default_text, variant_text
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kernbench.cli.main import main
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.points.driver import PointOptions, measured_points
 from kernbench.studies import csv_file, results_file
 from kernbench.studies.all_reduce import kernel_span
@@ -25,7 +26,6 @@ from kernbench.studies.ccl_algorithms.points import (
 )
 from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
 from kernbench.studies.ccl_algorithms.table import findings, print_table
-from kernbench.theory.topology_file import TopologyFile
 from runtime.ccl.config import load_ccl
 from runtime.core.config.config_file import default_file, read_text
 from runtime.core.errors import UsageError

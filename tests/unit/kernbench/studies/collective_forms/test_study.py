@@ -3,10 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
+from kernbench.oracle.theory.collectives.collective_forms import FORMS
 from kernbench.studies.collective_forms.definition import FormStudy, large_ratios
 from kernbench.studies.collective_forms.measurement import measure
 from kernbench.studies.collective_forms.points import FormPoint, plan_points
-from kernbench.theory.collective_forms import FORMS
 from runtime.core.config.config_file import default_file, read_text
 from runtime.core.errors import UsageError
 from tests.support.form_rows import results, row

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.llama70b_layer.attention import WIDTH
 from kernbench.studies.llama70b_layer.definition import (
     SCALED_CUBES,
@@ -16,7 +17,6 @@ from kernbench.studies.llama70b_layer.program import PARTS, LayerRun
 from kernbench.studies.llama70b_layer.reference import layer_result
 from kernbench.studies.llama70b_layer.rows import TOLERANCE
 from kernbench.studies.llama70b_layer.weights import random_inputs, random_weights
-from kernbench.theory.topology_file import TopologyFile
 from runtime.core.config.config_file import default_file, read_text
 
 SHAPES = {"decode": SCALED_DOWN, "prefill": prefill_of(SCALED_DOWN, SCALED_TOKENS)}

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from kernbench.cli.main import main
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies import results_file
 from kernbench.studies.milestone_gqa_llama70b.headline import HeadlineStudy
 from kernbench.studies.milestone_gqa_llama70b.headline_points import sweep
@@ -19,7 +20,6 @@ from kernbench.studies.milestone_gqa_llama70b.headline_rows import (
 from kernbench.studies.milestone_gqa_llama70b.op_log import OpLogSummary
 from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
 from kernbench.studies.parameter_study import TopologyText
-from kernbench.theory.topology_file import TopologyFile
 from runtime.core.errors import UsageError
 from tests.support.runs import ROOT
 

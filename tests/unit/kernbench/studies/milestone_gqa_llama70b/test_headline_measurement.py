@@ -4,11 +4,11 @@ import pytest
 
 from kernbench.benches.attention.layer import AttentionLayer, PeGrid
 from kernbench.benches.attention.queues import with_hypercube
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.milestone_gqa_llama70b import headline_points
 from kernbench.studies.milestone_gqa_llama70b.headline_measurement import measure
 from kernbench.studies.milestone_gqa_llama70b.headline_points import HeadlinePoint
 from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
-from kernbench.theory.topology_file import TopologyFile
 from tests.support.runs import ROOT
 
 ONE_CUBE = TopologyFile.of((ROOT / "topology.yaml").read_text("utf-8")).with_values(

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies import results_file
 from kernbench.studies.milestone_gqa_llama70b.op_log import OpLogSummary
 from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
@@ -16,7 +17,6 @@ from kernbench.studies.milestone_gqa_llama70b.validation_rows import (
     ValidationRow,
 )
 from kernbench.studies.parameter_study import TopologyText
-from kernbench.theory.topology_file import TopologyFile
 from runtime.core.errors import UsageError
 from tests.support.runs import ROOT
 

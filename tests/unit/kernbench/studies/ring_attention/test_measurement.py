@@ -2,11 +2,11 @@
 
 import pytest
 
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.parameter_study import TopologyText
 from kernbench.studies.ring_attention import points
 from kernbench.studies.ring_attention.measurement import measure
 from kernbench.studies.ring_attention.rows import Division, RingRow, RingSizes
-from kernbench.theory.topology_file import TopologyFile
 from tests.support.runs import ROOT
 
 ONE_CUBE = TopologyFile.of((ROOT / "topology.yaml").read_text("utf-8")).with_values(

@@ -6,11 +6,11 @@ from fractions import Fraction
 import pytest
 
 from kernbench import DPPolicy, torch
+from kernbench.oracle.theory.alpha_beta import RingQueue
+from kernbench.oracle.theory.collectives.ring_all_reduce import RingAllReduceTimes
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import simulate
 from kernbench.studies.all_reduce import kernel_span
-from kernbench.theory.alpha_beta import RingQueue
-from kernbench.theory.ring_all_reduce import RingAllReduceTimes
-from kernbench.theory.topology_file import TopologyFile
 from tests.support.topologies import variant_text
 
 dist = torch.distributed

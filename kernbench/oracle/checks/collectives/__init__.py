@@ -1,0 +1,1 @@
+"""Group i: queues and collectives between SIPs."""

@@ -1,0 +1,1 @@
+"""Groups j and v: matrix products, the vector engine."""

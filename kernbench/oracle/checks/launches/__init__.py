@@ -1,0 +1,1 @@
+"""Groups l and m: launches, barriers and messages."""

@@ -1,0 +1,1 @@
+"""Groups f, n and r: whole runs, equal parts, links between SIPs."""

@@ -1,0 +1,1 @@
+"""Times, bounds and bytes of collectives between SIPs."""

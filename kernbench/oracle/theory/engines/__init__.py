@@ -1,0 +1,1 @@
+"""Times of the engines of a PE: matrix products and the vector engine."""
