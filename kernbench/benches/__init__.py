@@ -30,17 +30,7 @@ BENCHES = (
     "va-offset-verify",
 )
 """The benches of kernbench; each is registered by the module of its name in this package."""
-STUDIES = (
-    "kernbench.studies.ccl_algorithms.study",
-    "kernbench.studies.kv_transfer.study",
-    "kernbench.studies.llama70b_layer.study",
-    "kernbench.studies.collective_forms.study",
-    "kernbench.studies.milestone_1h_ccl.study",
-    "kernbench.studies.milestone_1h_gemm.study",
-    "kernbench.studies.milestone_gqa_llama70b.study",
-    "kernbench.studies.moe_all_to_all.study",
-    "kernbench.studies.ring_attention.study",
-)
+STUDIES = ("kernbench.studies.catalogue",)
 """The modules that register the studies of kernbench."""
 
 

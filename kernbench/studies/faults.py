@@ -1,4 +1,4 @@
-"""The faults that rows of several studies can have, each as a sentence."""
+"""What rows of several studies print: their faults, each as a sentence, and numbers of SIPs."""
 
 from collections.abc import Iterator
 
@@ -26,3 +26,8 @@ def below_bound(time_ps: int, bound_ps: float, what: str = "") -> Iterator[str]:
     """
     if time_ps < bound_ps:
         yield f"{what and f'{what}: '}{time_ps:,} ps are less than the bound of {bound_ps:,.0f} ps"
+
+
+def sip_count(count: int) -> str:
+    """`1 SIP`, `2 SIPs`."""
+    return "1 SIP" if count == 1 else f"{count} SIPs"

@@ -1,4 +1,6 @@
-"""Lists of values in the flags of a study, separated by commas."""
+"""Lists of values in the flags of a study, separated by commas; and sizes by a factor."""
+
+from collections.abc import Iterator
 
 from runtime.core.errors import UsageError
 
@@ -25,3 +27,10 @@ def distinct_values(flag: str, text: str) -> list[str]:
     if len(set(values)) < len(values):
         raise UsageError(f"{flag} {text}: each value once")
     return values
+
+
+def sizes_by_factor(first: int, most: int, factor: int) -> Iterator[int]:
+    """`first` and each next size, `factor` times the previous, up to `most`."""
+    while first <= most:
+        yield first
+        first *= factor

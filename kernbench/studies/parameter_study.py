@@ -16,12 +16,14 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args
 
 from kernbench.points.task import Limits, Point, PointFault
-from kernbench.studies import csv_file, results_file
+from kernbench.studies import results_file
 from kernbench.studies.study_results import RowT, StudyResults, StudyRow
+from kernbench.studies.table import RowTable
 from runtime.core.bench_registry import StudyOptions
 from runtime.core.config.config_file import default_file, read_text
 from runtime.core.config.section import config_hash
@@ -65,9 +67,9 @@ ResultsT = TypeVar("ResultsT", bound=StudyResults[Any])
 
 
 class ParameterStudy(ABC, Generic[PointT, RowT, ResultsT]):
-    """One study. A subclass defines its points, how one is measured, and how the rows are shown.
+    """One study. A subclass declares its points, how one is measured, and how the rows are shown.
 
-    Instances travel to worker processes, so their attributes must be picklable.
+    Instances travel to worker processes, so their `flags` must be picklable.
     """
 
     results_name: ClassVar[str]
@@ -80,8 +82,24 @@ class ParameterStudy(ABC, Generic[PointT, RowT, ResultsT]):
     """The struct that is written to the JSON file."""
     noun: ClassVar[str]
     """What the points are, in the plural, for the progress bar."""
+    table: RowTable[RowT]
+    """The columns of the table, unless `print_table` prints another one."""
+    figures_module: ClassVar[str] = ""
+    """The module with `FIGURES`, which is imported to draw: it loads matplotlib."""
     indent: ClassVar[int] = 16
     """Column at which the names of the files are printed."""
+
+    def __init__(self, flags: Any = None) -> None:
+        self.flags = flags
+
+    @classmethod
+    def of(cls, flags: Any, options: StudyOptions) -> "ParameterStudy[Any, Any, Any]":
+        """The study that a command with these flags and options runs.
+
+        A study whose flags exclude one another overrides this, and raises `UsageError`.
+        """
+        del options
+        return cls(flags)
 
     # What is simulated.
 
@@ -99,13 +117,19 @@ class ParameterStudy(ABC, Generic[PointT, RowT, ResultsT]):
     # What is kept.
 
     def results(self, topology: TopologyText, rows: Sequence[RowT]) -> ResultsT:
-        """The content of the JSON file; a study whose file has more fields overrides this."""
+        """The content of the JSON file."""
         return self.results_type(
             version=self.version,
             topology=topology.source,
             topology_hash=topology.hash,
             rows=tuple(rows),
+            **self.kept(topology),
         )
+
+    def kept(self, topology: TopologyText) -> Mapping[str, Any]:
+        """Further fields of the JSON file."""
+        del topology
+        return {}
 
     def problem(self, results: ResultsT) -> str:
         """What is missing in a file that was read; empty if it is complete."""
@@ -118,13 +142,13 @@ class ParameterStudy(ABC, Generic[PointT, RowT, ResultsT]):
 
     # What is shown.
 
-    @abstractmethod
     def figures(self) -> Mapping[str, "Callable[[ResultsT], Figure]"]:
         """The figures by the name of their PNG files. This method imports matplotlib."""
+        return import_module(self.figures_module).FIGURES if self.figures_module else {}
 
-    @abstractmethod
     def print_table(self, results: ResultsT) -> None:
         """Print the rows."""
+        self.table.print(results.rows)
 
     def findings(self, results: ResultsT) -> Iterable[str]:
         """Lines between the table and the verdict."""
@@ -246,7 +270,7 @@ class ParameterStudy(ABC, Generic[PointT, RowT, ResultsT]):
         if self.csv_name:
             columns = self.csv_columns()
             lines = ([cell(row) for cell in columns.values()] for row in results.rows)
-            yield csv_file.write(directory / self.csv_name, columns, lines)
+            yield results_file.write_csv(directory / self.csv_name, columns, lines)
 
 
 @contextmanager

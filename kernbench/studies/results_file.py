@@ -1,6 +1,10 @@
-"""The JSON file of a study: versioned, and validated against the types of its struct when read."""
+"""The files of a study: its JSON file, validated when it is read, and a CSV file for a spreadsheet.
 
-from collections.abc import Sequence
+The JSON file has a version, and the types of its struct.
+"""
+
+import csv
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,3 +57,16 @@ def read(path: Path, kind: type[_Results], version: int) -> _Results:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     except msgspec.DecodeError as error:
         raise UsageError(f"{path}: {error}") from error
+
+
+def write_csv(path: Path, columns: Iterable[str], lines: Iterable[Iterable[object]]) -> Path:
+    """Write headings and lines, and return `path`; raises `UsageError` if that is not possible."""
+    try:
+        with path.open("w", newline="") as file:
+            # The csv module would end lines with \r\n, which shows up in diffs.
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(columns)
+            writer.writerows(lines)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+    return path

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 
 class StudyRow(Protocol):
@@ -39,3 +40,18 @@ class StudyResults(Struct, Generic[RowT], frozen=True, forbid_unknown_fields=Tru
     topology: str
     topology_hash: str
     rows: tuple[RowT, ...]
+
+
+class EngineBounds(Struct, frozen=True, forbid_unknown_fields=True):
+    """Least times by one engine each, in picoseconds: the fields of a subclass, `engine_ps`."""
+
+    @property
+    def bound_ps(self) -> float:
+        """The longest of all."""
+        return max(map(float, astuple(self)))
+
+    @property
+    def binds(self) -> str:
+        """The engine whose time is the bound."""
+        engine = max(self.__struct_fields__, key=lambda name: getattr(self, name))
+        return engine.removesuffix("_ps").replace("gemm", "GEMM")

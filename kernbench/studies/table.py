@@ -1,7 +1,8 @@
 """Prints the rows of a study as a table on the terminal."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from coordinator.report.text_table import TextStyle, TextTable, text_columns
 from coordinator.report.text_table import print_table as print_text_table
@@ -17,6 +18,21 @@ class PrintedRow(Protocol):
 
 
 R = TypeVar("R", bound=PrintedRow)
+
+
+@dataclass(frozen=True)
+class RowTable(Generic[R]):
+    """The table of a study: headings as for `print_table`, each with its cell, and the group of a
+    row.
+    """
+
+    columns: Sequence[tuple[str, Callable[[R], str]]]
+    group: Callable[[R], object]
+
+    def print(self, rows: Sequence[R]) -> None:
+        """Print a line for each row."""
+        headings, cells = zip(*self.columns, strict=True)
+        print_table(headings, rows, lambda row: [cell(row) for cell in cells], self.group)
 
 
 def print_table(
@@ -38,6 +54,11 @@ def print_table(
         table.row(*cells(row), faulty=bool(row.faults))
         previous = group(row)
     print_text_table(table)
+
+
+def shown_error(error: float | None) -> str:
+    """The error of a result, or that its run had no data."""
+    return "no data" if error is None else f"{error:.1e}"
 
 
 def ns(ps: float) -> str:

@@ -182,6 +182,11 @@ def study(name: str, description: str, /, **help_texts: str) -> Callable[[_F], _
     return register
 
 
+def register(entry: Entry) -> None:
+    """Add an entry, for example of a package that declares its flags in another form."""
+    _REGISTRY[entry.name] = entry
+
+
 def registered() -> tuple[Entry, ...]:
     """The entries of all imported modules in the order of their names.
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from coordinator.report.aggregate import run_digest
-from kernbench.studies.kv_transfer.program import kv_program, layer_elements, made_elements
+from kernbench.studies.kv_transfer.study import kv_program, layer_elements, made_elements
 from runtime.torch.multiprocessing import spawn
 from tests.support.kv_points import small_point
 from tests.support.world import simulate

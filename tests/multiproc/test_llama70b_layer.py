@@ -7,8 +7,8 @@ import pytest
 
 from kernbench.benches.attention.queues import with_hypercube
 from kernbench.oracle.theory.topology_file import TopologyFile
-from kernbench.studies.llama70b_layer.definition import SCALED_CUBES, SCALED_DOWN
 from kernbench.studies.llama70b_layer.program import layer_program
+from kernbench.studies.llama70b_layer.study import SCALED_CUBES, SCALED_DOWN
 from kernbench.studies.llama70b_layer.weights import random_inputs, random_weights
 from runtime.torch.multiprocessing import spawn
 from tests.support.runs import ROOT

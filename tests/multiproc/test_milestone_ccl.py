@@ -3,7 +3,8 @@
 import pytest
 
 from kernbench.points.driver import PointOptions, measured_points
-from kernbench.studies.milestone_1h_ccl.definition import CclStudy
+from kernbench.studies.catalogue import CclFlags
+from kernbench.studies.milestone_1h_ccl.study import CclStudy
 from kernbench.studies.parameter_study import TopologyText
 from runtime.core.config.config_file import default_file, read_text
 
@@ -11,7 +12,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 
 
 def test_the_smallest_all_reduces_are_right_and_take_the_time_of_their_closed_forms():
-    study = CclStudy(1024)
+    study = CclStudy(CclFlags(max_bytes=1024))
     text = read_text(default_file("topology.yaml"))
     points = study.points(TopologyText("topology.yaml", text))
     smallest = [

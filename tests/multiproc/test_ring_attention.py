@@ -7,9 +7,8 @@ import pytest
 
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.parameter_study import TopologyText
-from kernbench.studies.ring_attention.points import RingPoint, plan_points
-from kernbench.studies.ring_attention.program import ring_program, ring_tensors
-from kernbench.studies.ring_attention.rows import Division, RingSizes
+from kernbench.studies.ring_attention.rows import Division, RingPoint, RingSizes, plan_points
+from kernbench.studies.ring_attention.study import ring_program, ring_tensors
 from runtime.torch.multiprocessing import spawn
 from tests.support.runs import ROOT
 

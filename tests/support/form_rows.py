@@ -1,6 +1,6 @@
 """Rows of the study of closed forms that were not simulated: every time is a formula."""
 
-from kernbench.studies.collective_forms.rows import FormResults, FormRow
+from kernbench.studies.collective_forms.study import FormResults, FormRow
 
 
 def row(collective: str, pes: int, ranks: int, nbytes: int, ratio: float = 1.1) -> FormRow:

@@ -7,8 +7,7 @@ from kernbench.studies.milestone_1h_gemm.rows import (
     StageBusy,
     StageRecords,
 )
-from kernbench.studies.milestone_1h_gemm.shapes import ProductShape, Staging
-from kernbench.studies.milestone_1h_gemm.theory import GemmHardware, bounds
+from kernbench.studies.milestone_1h_gemm.theory import GemmHardware, ProductShape, Staging, bounds
 
 HARDWARE = GemmHardware(
     tile_m=32,

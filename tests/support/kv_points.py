@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.kv_transfer.points import KvPoint
-from kernbench.studies.kv_transfer.sides import RankOrder
+from kernbench.studies.kv_transfer.rows import RankOrder
 from kernbench.studies.llama70b_layer.shape import LLAMA_70B
 from tests.support.topologies import variant_text
 

@@ -8,8 +8,7 @@ from kernbench import DPPolicy, torch
 from kernbench.benches.collective_perf.cubes import nearest_cubes
 from kernbench.simulation import simulate
 from kernbench.studies.all_reduce import kernel_span
-from kernbench.studies.ccl_algorithms.points import AlgorithmPoint
-from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
+from kernbench.studies.ccl_algorithms.rows import AlgorithmPoint, AlgorithmRow
 from runtime.language.value import Array
 from runtime.model.topology import parse_topology
 

@@ -10,7 +10,12 @@ than by the fastest algorithm. Numbers with equal tables share them.
 Of all tables with one algorithm for each measured size, the selected one has the smallest sum of
 logarithms of these times, then the fewest rows, then the smallest sum of the unrounded logarithms.
 A row ends where the means of its algorithm and of the next cross, on straight lines in logarithms
-between the two sizes, rounded to two binary digits. Grids of SIPs have rows before these: `grids`.
+between the two sizes, rounded to two binary digits.
+
+Some algorithms need SIPs in rows and columns, and use more links where a tensor lies on several
+cubes. They are compared with the algorithms that the selection has on rings. Such an algorithm has
+a row before the others, from the least size on above which it is nowhere more than 2 % slower than
+the fastest one, on every grid and number of cubes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,11 +26,11 @@ from statistics import fmean, geometric_mean
 
 import msgspec
 
-from kernbench.studies.ccl_algorithms.grids import grid_choices
-from kernbench.studies.ccl_algorithms.points import BASELINES
-from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
+from kernbench.studies.ccl_algorithms.rows import BASELINES, AlgorithmRow
 from runtime.ccl.selection import Choice, matching_row
 
+AS_FAST = 0.02
+"""The excess of a time that counts as equal, on grids."""
 GAIN = 0.02
 """Least gain at some size that justifies a further row."""
 PAIR = 2
@@ -230,3 +235,33 @@ def _limit(own: Mapping[int, float], following: Mapping[int, float], last: int, 
     # Two binary digits, and never as far as `first`, which the following algorithm won.
     digit = 1 << max(int(log2(at)) - 1, 0)
     return min(round(at / digit) * digit, first * 3 // 4)
+
+
+def grid_choices(rows: Sequence[AlgorithmRow]) -> tuple[Choice, ...]:
+    """The rows of the selection for algorithms that rings do not have, at most one for each."""
+    on_rings = {row.algorithm for row in rows if not row.grid}
+    on_grids = [row for row in rows if row.grid]
+    names = dict.fromkeys(row.algorithm for row in on_grids if row.algorithm not in on_rings)
+    sizes = {name: _first_size(on_grids, name) for name in names}
+    return tuple(
+        Choice(
+            algorithm=name,
+            from_bytes=nbytes,
+            from_cubes=min(row.cubes for row in on_grids),
+            on_grid=True,
+        )
+        for name, nbytes in sizes.items()
+        if nbytes is not None
+    )
+
+
+def _first_size(rows: Sequence[AlgorithmRow], name: str) -> int | None:
+    """The least size from which on an algorithm is everywhere as fast as the fastest one."""
+    first: int | None = None
+    for nbytes in sorted({row.nbytes for row in rows}, reverse=True):
+        of_size = [row for row in rows if row.nbytes == nbytes]
+        own = {(row.grid, row.cubes): row.time_ps for row in of_size if row.algorithm == name}
+        if any(own[row.grid, row.cubes] > (1 + AS_FAST) * row.time_ps for row in of_size):
+            break
+        first = nbytes
+    return first

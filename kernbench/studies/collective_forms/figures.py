@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from kernbench.studies.collective_forms.rows import FormResults, FormRow
+from kernbench.studies.collective_forms.study import LARGE_BYTES, FormResults, FormRow
 from kernbench.studies.plots import (
     BLUE,
     GREEN,
@@ -26,7 +26,6 @@ from kernbench.studies.plots import (
 
 STYLES = ((BLUE, "o"), (SKY, "v"), (ORANGE, "D"), (GREEN, "^"), (VERMILION, "s"), (PURPLE, "P"))
 """Colour and marker of each number of ranks."""
-_LARGE_BYTES = 1 << 20
 
 
 def ratios(results: FormResults) -> Figure:
@@ -83,7 +82,7 @@ def _panel(axes: Axes, rows: Sequence[FormRow], counts: Sequence[int]) -> None:
 
 
 def _finding(rows: Sequence[FormRow]) -> str:
-    large = [row for row in rows if row.nbytes >= _LARGE_BYTES] or list(rows)
+    large = [row for row in rows if row.nbytes >= LARGE_BYTES] or list(rows)
     low, high = min(row.ratio for row in large), max(row.ratio for row in large)
     size = size_label(min(row.nbytes for row in large))
     return f"From {size} on, collectives take {low:.2f} to {high:.2f} times their closed forms"

@@ -14,8 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from kernbench.studies.kv_transfer.link_figure import links
-from kernbench.studies.kv_transfer.rows import KvResults, KvRow
-from kernbench.studies.kv_transfer.sides import RankOrder
+from kernbench.studies.kv_transfer.rows import KvResults, KvRow, RankOrder
 from kernbench.studies.plots import BLUE, GREEN, GREY, PALE, VERMILION, new_figure
 
 _LOOKS = {

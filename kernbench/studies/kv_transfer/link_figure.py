@@ -13,8 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
 
 from kernbench.oracle.theory.paths.sip_grid import grid_of
-from kernbench.studies.kv_transfer.rows import KvResults, KvRow, LinkLoad
-from kernbench.studies.kv_transfer.sides import Sides
+from kernbench.studies.kv_transfer.rows import KvResults, KvRow, LinkLoad, Sides
 from kernbench.studies.plots import BLUE, ORANGE, SKY, VERMILION, new_figure, size_label
 
 Position = tuple[float, float]

@@ -1,10 +1,74 @@
-"""The content of `kv_transfer.json`."""
+"""The SIPs of both sides, the rows of the study, and the content of `kv_transfer.json`.
+
+Each side divides the KV heads over its ranks in order (tensor parallel). A head moves from the rank
+of the prefill that has it to the rank of the decode that has it. Between sides of unequal size a
+rank sends to several ranks, or receives from several.
+"""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from kernbench.studies.faults import below_bound, wrong_count
-from kernbench.studies.kv_transfer.sides import RankOrder
 from kernbench.studies.study_results import StudyResults
+
+
+class RankOrder(StrEnum):
+    """The order of the ranks along the SIPs, by its name in flags and in the results file.
+
+    `blocks`: the ranks of the prefill, then those of the decode. `mirrored`: the same, those of the
+    decode in reverse order. `interleaved`: each rank of the smaller side between the ranks of the
+    other side with which it shares heads.
+    """
+
+    BLOCKS = "blocks"
+    MIRRORED = "mirrored"
+    INTERLEAVED = "interleaved"
+
+
+class HeadsMove(NamedTuple):
+    """The KV heads of `heads` move from SIP `source` to SIP `target`."""
+
+    heads: range
+    source: int
+    target: int
+
+
+class Sides(NamedTuple):
+    """The SIP of each rank of the prefill, and of each rank of the decode."""
+
+    prefill: tuple[int, ...]
+    decode: tuple[int, ...]
+
+    @classmethod
+    def of(cls, order: RankOrder, prefill: int, decode: int) -> "Sides":
+        """The SIPs of `prefill` and `decode` ranks; one number must divide the other."""
+        if order is RankOrder.INTERLEAVED:
+            return _interleaved(prefill, decode)
+        others = range(prefill, prefill + decode)
+        in_order = others if order is RankOrder.BLOCKS else reversed(others)
+        return cls(tuple(range(prefill)), tuple(in_order))
+
+    def moves(self, heads: int) -> Iterator[HeadsMove]:
+        """All of `heads` KV heads, which both sides divide: as many for each pair of ranks."""
+        each = heads // max(map(len, self))
+        for first in range(0, heads, each):
+            ranks = (first * len(side) // heads for side in self)
+            source, target = (side[rank] for side, rank in zip(self, ranks, strict=True))
+            yield HeadsMove(range(first, first + each), source, target)
+
+
+def _interleaved(prefill: int, decode: int) -> Sides:
+    fewer, more = sorted((prefill, decode))
+    each = more // fewer
+    # A group of SIPs for each rank of the smaller side, which is in its middle.
+    middle = each // 2
+    single = [group * (each + 1) + middle for group in range(fewer)]
+    several = [sip for sip in range(fewer + more) if sip not in single]
+    sides = (single, several) if prefill <= decode else (several, single)
+    return Sides(*map(tuple, sides))
 
 
 class KvSizes(Struct, frozen=True, forbid_unknown_fields=True):
@@ -141,6 +205,13 @@ class KvRow(Struct, frozen=True, forbid_unknown_fields=True):
     def utilisation(self) -> float:
         """Bytes of the busiest port over what it could carry from the end of the prefill on."""
         return self.layers * self.bounds.bytes_ps / self.added_after_ps
+
+    @property
+    def checked(self) -> str:
+        """Whether the elements are right, in words."""
+        if self.wrong is None:
+            return "no data"
+        return f"{self.wrong:,} wrong" if self.wrong else "right"
 
     @property
     def faults(self) -> list[str]:

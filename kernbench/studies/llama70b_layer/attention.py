@@ -13,7 +13,7 @@ from kernbench.benches.attention.online_softmax import (
     extended,
     normalise,
 )
-from kernbench.studies.llama70b_layer.cube_barrier import cube_barrier
+from kernbench.studies.llama70b_layer.cube_sums import cube_barrier
 from kernbench.studies.llama70b_layer.shape import Activations, LayerShape
 
 KEYS = 256

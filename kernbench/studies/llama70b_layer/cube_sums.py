@@ -1,4 +1,4 @@
-"""The sums of a product over the PEs of a cube: they exchange parts through their memories.
+"""A barrier of the PEs of a cube, and the sums of a product over them, by messages between them.
 
 Each PE stores a part of its sums to every PE of the cube, and adds the parts that it has received.
 """
@@ -7,9 +7,21 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kernbench import tl
-from kernbench.studies.llama70b_layer.cube_barrier import cube_barrier
-from kernbench.studies.llama70b_layer.projection_shape import Projection
-from kernbench.studies.llama70b_layer.shape import Activations
+from kernbench.studies.llama70b_layer.shape import Activations, Projection
+
+
+def cube_barrier(pes: int) -> None:
+    """Wait until all `pes` PEs of the cube, a power of 2, have called it.
+
+    In round b a PE exchanges a message with the PE whose number differs in bit b, as in recursive
+    doubling; after log2(pes) rounds it depends on all. Queues: `hypercube`.
+    """
+    with tl.scratch():
+        token = tl.zeros(1, tl.int32)
+        for bit in range((pes - 1).bit_length()):
+            direction = f"bit_{bit}"
+            tl.send(direction, token)
+            tl.recv(direction, 1, tl.int32)
 
 
 class SummedPart(NamedTuple):

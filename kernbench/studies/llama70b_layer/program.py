@@ -14,8 +14,7 @@ from kernbench.studies.llama70b_layer.projection import (
     project_gated,
     project_rotated,
 )
-from kernbench.studies.llama70b_layer.projection_shape import Projection
-from kernbench.studies.llama70b_layer.shape import LayerShape
+from kernbench.studies.llama70b_layer.shape import LayerShape, Projection
 from kernbench.studies.llama70b_layer.weights import (
     LayerInputs,
     LayerWeights,
@@ -171,38 +170,16 @@ class _RankLayer:
         return tuple(end - begin for begin, end in pairwise(ends_ps))
 
     def _run_qkv(self) -> None:
-        _launch(
-            "qkv",
-            project_rotated,
-            self._x,
-            self._gains[0],
-            self._weights[0],
-            self._exchanges[0],
-            self._heads,
-            *self._rotations,
-            self._projections[0],
-        )
+        product = self._x, self._gains[0], self._weights[0], self._exchanges[0], self._heads
+        _launch("qkv", project_rotated, *product, *self._rotations, self._projections[0])
 
     def _run_attention(self) -> None:
+        out = self._attended, self._shape
         if self._shape.is_decode:
-            _launch(
-                "attention",
-                decode_attention,
-                self._heads,
-                *self._cache,
-                self._states,
-                self._attended,
-                self._shape,
-            )
+            kept = *self._cache, self._states
+            _launch("attention", decode_attention, self._heads, *kept, *out)
         else:
-            _launch(
-                "attention",
-                prefill_attention,
-                self._heads,
-                self._copies,
-                self._attended,
-                self._shape,
-            )
+            _launch("attention", prefill_attention, self._heads, self._copies, *out)
 
     def _run_output(self) -> None:
         self._project("output", 1, self._attended, self._middle, self._x)
@@ -210,17 +187,9 @@ class _RankLayer:
     def _project(
         self, part: str, index: int, x: torch.Tensor, out: torch.Tensor, residual: torch.Tensor
     ) -> None:
+        product = x, self._weights[index], self._exchanges[index], out, self._projections[index]
         # The all-reduce adds the residual of one rank to the sums of all.
-        _launch(
-            part,
-            project,
-            x,
-            self._weights[index],
-            self._exchanges[index],
-            out,
-            self._projections[index],
-            *[residual] * (dist.get_rank() == 0),
-        )
+        _launch(part, project, *product, *[residual] * (dist.get_rank() == 0))
 
     def _run_all_reduce_1(self) -> None:
         self._reduce(self._middle)
@@ -230,16 +199,8 @@ class _RankLayer:
             dist.all_reduce(tensor)
 
     def _run_gate_up(self) -> None:
-        _launch(
-            "gate_up",
-            project_gated,
-            self._middle,
-            self._gains[1],
-            self._weights[2],
-            self._exchanges[2],
-            self._gated,
-            self._projections[2],
-        )
+        product = self._middle, self._gains[1], self._weights[2], self._exchanges[2], self._gated
+        _launch("gate_up", project_gated, *product, self._projections[2])
 
     def _run_down(self) -> None:
         self._project("down", 3, self._gated, self.result, self._middle)

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernbench.studies.llama70b_layer.projection_shape import Projection
-from kernbench.studies.llama70b_layer.shape import LayerShape
+from kernbench.studies.llama70b_layer.shape import LayerShape, Projection
 from runtime.language.value import Array
 
 SEED = 1

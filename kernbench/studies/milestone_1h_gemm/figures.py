@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter
 
 from kernbench.studies.milestone_1h_gemm.rows import GemmResults, GemmRow
-from kernbench.studies.milestone_1h_gemm.shapes import ProductShape, Staging
+from kernbench.studies.milestone_1h_gemm.theory import ProductShape, Staging
 from kernbench.studies.plots import BLUE, GREEN, ORANGE, PALE, SKY, VERMILION, new_figure
 
 STAGES = {

@@ -1,4 +1,4 @@
-"""Bounds of a matrix product on one PE: the least time it can take, from the topology file alone.
+"""The products of the study, and their bounds: least times, from the topology file alone.
 
 Every engine of the PE is a server, and none can finish before it has served all its work: the GEMM
 engine all steps, the ports of TCM and the memory all bytes. An operand is loaded to TCM before the
@@ -14,8 +14,11 @@ This is a roofline of four roofs (S. Williams, A. Waterman, D. Patterson, "Roofl
 time and by stalls.
 """
 
+import re
+from enum import StrEnum
 from fractions import Fraction
 from math import floor
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -29,10 +32,84 @@ from kernbench.oracle.theory.engines.gemm import (
 )
 from kernbench.oracle.theory.roofline import bytes_ps, compute_bound_ps, cycles_ps, memory_bound_ps
 from kernbench.oracle.theory.topology_file import TopologyFile
-from kernbench.studies.milestone_1h_gemm.shapes import DTYPE, ProductShape, Staging
+from runtime.core.dtypes import float16
+from runtime.core.errors import UsageError
 from runtime.core.simtime import exact
 from runtime.model.schema.topology_schema import Topology
 from runtime.model.tiles import TilePlan, TileSize
+
+DTYPE = float16
+"""Of both operands and of the result."""
+_SHAPE = re.compile(r"([1-9]\d{0,5})x([1-9]\d{0,5})x([1-9]\d{0,5})")
+
+
+class ProductShape(NamedTuple):
+    """(m, k) times (k, n)."""
+
+    m: int
+    k: int
+    n: int
+
+    def __str__(self) -> str:
+        return f"{self.m}x{self.k}x{self.n}"
+
+    def plan(self, tile: TileSize) -> TilePlan:
+        """The steps of the GEMM engine."""
+        return TilePlan(self.m, self.k, self.n, tile)
+
+    def under(self, tile: TileSize) -> bool:
+        """Whether a side is shorter than the tile's: then no step fills the engine."""
+        return any(side < full for side, full in zip(self, tile, strict=True))
+
+
+class Staging(StrEnum):
+    """How the operands A and B reach the GEMM engine.
+
+    `ref`: streamed tile by tile by the scheduler; `load`: loaded to TCM as a whole before the
+    product.
+    """
+
+    REF_REF = "ref_ref"
+    LOAD_REF = "load_ref"
+    LOAD_LOAD = "load_load"
+
+    @property
+    def loads_a(self) -> bool:
+        """Whether A is loaded."""
+        return self is not Staging.REF_REF
+
+    @property
+    def loads_b(self) -> bool:
+        """Whether B is loaded."""
+        return self is Staging.LOAD_LOAD
+
+    @property
+    def loads(self) -> int:
+        """Number of loaded operands."""
+        return self.loads_a + self.loads_b
+
+    def loaded_bytes(self, shape: ProductShape) -> int:
+        """Bytes of the loaded operands in the kernel's scratch."""
+        elements = self.loads_a * shape.m * shape.k + self.loads_b * shape.k * shape.n
+        return elements * DTYPE.itemsize
+
+
+def parse_shapes(text: str) -> tuple[ProductShape, ...]:
+    """The shapes in `MxKxN,MxKxN,...`; `UsageError` for any other text and for duplicates."""
+    shapes: list[ProductShape] = []
+    # In the order given, which is the order of the rows.
+    for part in text.split(","):
+        found = _SHAPE.fullmatch(part.strip())
+        if found is None:
+            raise UsageError(
+                f"--shapes: expected MxKxN with sides from 1 to 999999, got {part.strip()!r}"
+            )
+        shape = ProductShape(*map(int, found.groups()))
+        # Two equal points would be one key of the rows.
+        if shape in shapes:
+            raise UsageError(f"--shapes: {shape} is named twice")
+        shapes.append(shape)
+    return tuple(shapes)
 
 
 class GemmHardware(Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,8 +14,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter
 
+from kernbench.studies.faults import sip_count
 from kernbench.studies.milestone_gqa_llama70b.headline_rows import HeadlineResults, HeadlineRow
-from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
+from kernbench.studies.milestone_gqa_llama70b.op_log import AttentionPanel
 from kernbench.studies.plots import (
     BLUE,
     GREEN,
@@ -27,7 +28,6 @@ from kernbench.studies.plots import (
     VERMILION,
     new_figure,
 )
-from kernbench.studies.sip_count import sip_count
 
 _LINES = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (VERMILION, "D"))
 """Colours and markers by number of SIPs."""

@@ -10,7 +10,7 @@ from kernbench.benches.attention.flash import BlockShape
 from kernbench.benches.attention.grouped_prefill import grouped_prefill
 from kernbench.benches.attention.queues import HYPERCUBE
 from kernbench.benches.attention.split_decode import split_decode
-from kernbench.studies.milestone_gqa_llama70b.headline_points import (
+from kernbench.studies.milestone_gqa_llama70b.headline_rows import (
     HeadlinePoint,
 )
 from runtime.core.device import Handle

@@ -1,14 +1,26 @@
-"""The experts of each token, drawn from a Zipf law, and what follows from them for the ranks.
+"""The experts of each token, drawn from a Zipf law or read from a file, and the loads of the ranks.
 
 Expert e is selected with a probability proportional to (e + 1)^-a; a token selects k different
 experts, one after the other, each time among those that are left. Experts are in equal, consecutive
 blocks on the ranks, so rank 0 has the most popular ones: the most uneven placement.
+
+A routing file has a line of experts for each token:
+
+    # experts of a token, the first line is token 0
+    3 7
+    0 3
+
+Numbers are separated by spaces or commas; empty lines, and what follows a `#`, are ignored. All
+tokens have equally many experts, all different. Each rank gets the next `lines / ranks` tokens.
 """
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from runtime.core.errors import UsageError
 from runtime.language.value import Array
 
 WEIGHT_UNITS = 256
@@ -61,3 +73,48 @@ class DispatchPlan(NamedTuple):
 def skew(loads: tuple[int, ...]) -> float:
     """The largest load over the mean one."""
     return max(loads) * len(loads) / sum(loads)
+
+
+Tokens = tuple[tuple[int, ...], ...]
+"""The experts of each token."""
+
+
+def read_routing(path: Path, experts: int) -> Tokens:
+    """The content of a file; raises `UsageError` with the line for invalid ones."""
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise UsageError(f"--routing {path} cannot be read: {reason}") from error
+    tokens = list[tuple[int, ...]]()
+    for where, words in _lines(path, text):
+        chosen = _token(where, words, experts)
+        if tokens and len(chosen) != len(tokens[0]):
+            raise UsageError(
+                f"{where}: {len(chosen)} experts, the first token has {len(tokens[0])}"
+            )
+        tokens.append(chosen)
+    if not tokens:
+        raise UsageError(f"--routing {path}: there is no token, a line of experts for each")
+    return tuple(tokens)
+
+
+def _lines(path: Path, text: str) -> Iterator[tuple[str, list[str]]]:
+    """Where each line with numbers is, and its words."""
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.partition("#")[0].replace(",", " ").split()
+        if words:
+            yield f"--routing {path}, line {number}", words
+
+
+def _token(where: str, words: list[str], experts: int) -> tuple[int, ...]:
+    for word in words:
+        if not (word.isascii() and word.isdigit()) or int(word) >= experts:
+            raise UsageError(
+                f"{where}: {word!r} is no expert; with --experts {experts} they are 0 to "
+                f"{experts - 1}"
+            )
+    chosen = tuple(map(int, words))
+    if len(set(chosen)) < len(chosen):
+        raise UsageError(f"{where}: the experts of a token must differ")
+    return chosen

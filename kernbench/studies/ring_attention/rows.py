@@ -1,12 +1,29 @@
-"""The content of `ring_attention.json`."""
+"""The points of the study, its rows with their bounds, and the content of `ring_attention.json`.
 
+Bounds are from the topology file alone: the rank with the most scores computes them with all its
+PEs all the time. Its link carries the keys and values of the other ranks, each step with a message
+of alpha + n/B. Steps overlap, so neither bound contains the other.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
+from typing import NamedTuple
 
 from msgspec import Struct
 
+from kernbench.benches.attention.context_parallel import SequenceParts
+from kernbench.benches.attention.flash import BlockShape
 from kernbench.benches.attention.reference import F16_TOLERANCE
+from kernbench.oracle.theory.engines.attention import ITEM_BYTES, score_times
+from kernbench.oracle.theory.kernels.kernel_costs import KernelCosts
+from kernbench.oracle.theory.paths.floor_plan import FloorPlan
+from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.faults import below_bound, wrong_by
-from kernbench.studies.study_results import StudyResults
+from kernbench.studies.parameter_study import TopologyText
+from kernbench.studies.study_results import EngineBounds, StudyResults
+from runtime.core.errors import UsageError
 
 
 class Division(StrEnum):
@@ -35,23 +52,12 @@ class RingSizes(Struct, frozen=True, forbid_unknown_fields=True):
     sips: tuple[int, ...]
 
 
-class RingBounds(Struct, frozen=True, forbid_unknown_fields=True):
+class RingBounds(EngineBounds, frozen=True, forbid_unknown_fields=True):
     """Least times, in picoseconds: the engines of the rank with the most work, and its link."""
 
     gemm_ps: float
     vector_ps: float
     link_ps: float
-
-    @property
-    def bound_ps(self) -> float:
-        """The longest of the three."""
-        return max(self.gemm_ps, self.vector_ps, self.link_ps)
-
-    @property
-    def binds(self) -> str:
-        """What the bound is the time of."""
-        times = {"GEMM": self.gemm_ps, "vector": self.vector_ps, "link": self.link_ps}
-        return max(times, key=times.__getitem__)
 
 
 class RingRow(Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,3 +109,103 @@ class RingResults(StudyResults[RingRow], frozen=True, forbid_unknown_fields=True
     def of(self, division: Division, tokens: int) -> tuple[RingRow, ...]:
         """The rows of a division and a length, by rising number of SIPs."""
         return tuple(row for row in self.rows if row.division is division and row.tokens == tokens)
+
+
+DEPTH, BLOCK_ROWS, WIDTH = 128, 64, 256
+"""Columns of a head; queries of a block of scores, and most keys of a block."""
+MOST_TOKENS = 1 << 17
+"""The longest sequence."""
+RANKS = 2, 8
+"""Least and most SIPs of a ring."""
+CHECKED_SCORES = 1 << 23
+"""A run with at most as many scores has data, and its result is compared with float64."""
+
+
+class RingSize(NamedTuple):
+    """One row of the sweep."""
+
+    division: Division
+    tokens: int
+    sips: int
+
+
+@dataclass(frozen=True)
+class RingPoint:
+    """One layer on a topology file, given as text."""
+
+    topology: str
+    division: Division
+    parts: SequenceParts
+    heads: int
+
+    @property
+    def shape(self) -> BlockShape:
+        """The blocks of scores."""
+        return BlockShape(BLOCK_ROWS, min(WIDTH, self.parts.rank_tokens), DEPTH)
+
+    @property
+    def has_data(self) -> bool:
+        """Whether the result is computed and checked."""
+        return self.heads * self.parts.tokens**2 <= CHECKED_SCORES
+
+    @property
+    def cost(self) -> int:
+        """The scores, of which those with data take longer."""
+        scores = self.heads * sum(map(self.parts.scores, range(self.parts.ranks)))
+        return scores * (4 if self.has_data else 1)
+
+    def __str__(self) -> str:
+        return f"{self.division.words}, {self.parts.tokens} tokens, {self.parts.ranks} SIPs"
+
+
+def plan_points(topology: TopologyText, sizes: RingSizes) -> tuple[RingPoint, ...]:
+    """All points; raises `UsageError` for sizes that chunks or PEs do not divide."""
+    file = TopologyFile.of(topology.text)
+    if not 1 <= sizes.heads <= file.pes_per_cube:
+        raise UsageError(
+            f"--heads {sizes.heads}: each head has a PE of one cube, which has {file.pes_per_cube}"
+        )
+    for sips in sizes.sips:
+        for tokens in sizes.tokens:
+            if tokens % (2 * sips * BLOCK_ROWS):
+                raise UsageError(
+                    f"--tokens {tokens}: {sips} SIPs have 2 chunks each, of whole blocks of "
+                    f"{BLOCK_ROWS}; {tokens} is no multiple of {2 * sips * BLOCK_ROWS}"
+                )
+    texts = {sips: file.on_a_ring(sips).text for sips in sizes.sips}
+    return tuple(
+        RingPoint(
+            topology=texts[size.sips],
+            division=size.division,
+            parts=SequenceParts(
+                tokens=size.tokens,
+                ranks=size.sips,
+                is_causal=size.division is not Division.FULL,
+                is_zigzag=size.division is Division.ZIGZAG,
+            ),
+            heads=sizes.heads,
+        )
+        for size in sweep(sizes)
+    )
+
+
+def sweep(sizes: RingSizes) -> Iterator[RingSize]:
+    """The sizes of all rows, in their order."""
+    for division in Division:
+        for tokens in sizes.tokens:
+            for sips in sizes.sips:
+                yield RingSize(division, tokens, sips)
+
+
+def ring_bounds(file: TopologyFile, parts: SequenceParts, heads: int, depth: int) -> RingBounds:
+    """The bounds with one head on each of `heads` PEs of cube 0 of every SIP."""
+    scores = max(map(parts.scores, range(parts.ranks)))
+    times = score_times(file, scores, depth)
+    # alpha contains no packet, so their size is of no importance.
+    costs = KernelCosts(file, packet_bytes=1)
+    link = costs.alpha_beta(FloorPlan(file).between_pes((0, 0), (0, 0), 1))
+    nbytes = 2 * heads * parts.rank_tokens * depth * ITEM_BYTES
+    link_ps: Fraction = (parts.ranks - 1) * link.message_ps(nbytes)
+    return RingBounds(
+        gemm_ps=float(times.gemm_ps), vector_ps=float(times.vector_ps), link_ps=float(link_ps)
+    )

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from kernbench.studies.faults import below_bound, wrong_by, wrong_count
+from kernbench.studies.faults import below_bound, sip_count, wrong_by, wrong_count
 
 
 @pytest.mark.parametrize("count", [None, 0])
@@ -31,3 +31,7 @@ def test_a_time_below_its_bound_is_a_fault_and_its_bound_itself_is_none():
     assert [*below_bound(1000, 1000.6)] == ["1,000 ps are less than the bound of 1,001 ps"]
     [named] = below_bound(999, 1000, "dispatch")
     assert named == "dispatch: 999 ps are less than the bound of 1,000 ps"
+
+
+def test_one_sip_has_a_singular_and_every_other_number_a_plural():
+    assert [sip_count(count) for count in (1, 2, 16)] == ["1 SIP", "2 SIPs", "16 SIPs"]

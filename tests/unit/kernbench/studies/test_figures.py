@@ -6,12 +6,15 @@ from typing import Any
 import pytest
 
 from kernbench.studies import figures
-from kernbench.studies.figures import STUDIES, draw_all
+from kernbench.studies.catalogue import STUDIES as FLAGS
+from kernbench.studies.catalogue import study_class
+from kernbench.studies.figures import draw_all
 from kernbench.studies.parameter_study import ParameterStudy
 from kernbench.studies.sip_picture import PICTURE
 from tests.support.runs import ROOT
 
 FIGURES = ROOT / "docs/figures"
+STUDIES = [study_class(flags)(flags()) for flags in FLAGS]
 LARGEST_BYTES = 150_000
 """Of a committed picture: pages with figures stay quick to load."""
 

@@ -11,17 +11,17 @@ import pytest
 
 from kernbench.cli.main import main
 from kernbench.studies import results_file
-from kernbench.studies.ccl_algorithms.definition import AlgorithmStudy
-from kernbench.studies.collective_forms.definition import FormStudy
+from kernbench.studies.catalogue import AlgorithmFlags, CclFlags, FormFlags, GemmFlags, MoeFlags
+from kernbench.studies.ccl_algorithms.study import AlgorithmStudy
 from kernbench.studies.collective_forms.figures import FIGURES as FORM_FIGURES
-from kernbench.studies.milestone_1h_ccl.definition import CclStudy
+from kernbench.studies.collective_forms.study import FormStudy
 from kernbench.studies.milestone_1h_ccl.figures import FIGURES as CCL_FIGURES
-from kernbench.studies.milestone_1h_gemm.definition import GemmStudy
+from kernbench.studies.milestone_1h_ccl.study import CclStudy
 from kernbench.studies.milestone_1h_gemm.figures import FIGURES as GEMM_FIGURES
-from kernbench.studies.milestone_1h_gemm.shapes import ProductShape
-from kernbench.studies.moe_all_to_all.definition import MoeStudy
+from kernbench.studies.milestone_1h_gemm.study import GemmStudy
+from kernbench.studies.milestone_1h_gemm.theory import ProductShape
 from kernbench.studies.moe_all_to_all.figures import FIGURES as MOE_FIGURES
-from kernbench.studies.moe_all_to_all.points import MoeFlags
+from kernbench.studies.moe_all_to_all.study import MoeStudy
 from kernbench.studies.parameter_study import ParameterStudy
 from kernbench.studies.study_results import StudyResults
 from runtime.core.bench_registry import StudyOptions
@@ -56,7 +56,7 @@ class StudyCase:
 STUDIES = (
     StudyCase(
         name="ccl-algorithms",
-        study=AlgorithmStudy(1024),
+        study=AlgorithmStudy(AlgorithmFlags(max_bytes=1024)),
         results=algorithm_rows.results(),
         wrong={"wrong": 1},
         fault="all_reduce ring 3 ranks 2 B: 1 elements are wrong",
@@ -70,7 +70,7 @@ STUDIES = (
     ),
     StudyCase(
         name="milestone-1h-ccl",
-        study=CclStudy(1024),
+        study=CclStudy(CclFlags(max_bytes=1024)),
         results=ccl_rows.results(),
         wrong={"wrong": 1},
         fault="ring_1d 4 ring tcm 256 B: 1 elements are wrong",
@@ -79,7 +79,7 @@ STUDIES = (
     ),
     StudyCase(
         name="milestone-1h-gemm",
-        study=GemmStudy("16x32x16"),
+        study=GemmStudy(GemmFlags(shapes="16x32x16")),
         results=gemm_rows.results(ProductShape(16, 32, 16), ProductShape(256, 64, 32)),
         wrong={"error": 2.0},
         fault="16x32x16 ref_ref: wrong result",
@@ -88,7 +88,7 @@ STUDIES = (
     ),
     StudyCase(
         name="collective-forms",
-        study=FormStudy("2", 1 << 16, 0),
+        study=FormStudy(FormFlags(ranks="2", max_bytes=1 << 16, all_pes_bytes=0)),
         results=form_rows.results(),
         wrong={"wrong": 1},
         fault="all_reduce 2 ranks 1 PEs 65536 B: 1 elements are wrong",
@@ -123,7 +123,7 @@ def fast(case: StudyCase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 @pytest.mark.slow
 def test_simulated_rows_are_written_to_a_new_directory_and_read_again(tmp_path: Path):
-    study, file = GemmStudy("8x8x8"), tmp_path / "new" / "gemm_sweep.json"
+    study, file = GemmStudy(GemmFlags(shapes="8x8x8")), tmp_path / "new" / "gemm_sweep.json"
     results, lost = study.simulate(StudyOptions(procs=1), file)
     assert lost == ()
     assert [row.label for row in results.rows] == [
@@ -140,7 +140,9 @@ def test_nothing_is_simulated_if_nothing_can_be_written(
 ):
     (tmp_path / "taken").touch()
     with pytest.raises(UsageError, match=r"^--out: cannot write to .*/taken: File exists$"):
-        GemmStudy("8x8x8").simulate(StudyOptions(procs=1), tmp_path / "taken" / "sweep.json")
+        GemmStudy(GemmFlags(shapes="8x8x8")).simulate(
+            StudyOptions(procs=1), tmp_path / "taken" / "sweep.json"
+        )
     # The progress has a line for each simulation.
     assert capsys.readouterr().err == ""
 

@@ -2,10 +2,9 @@
 
 import pytest
 
-from kernbench.studies.ccl_algorithms.definition import AlgorithmStudy
+from kernbench.studies.catalogue import AlgorithmFlags
 from kernbench.studies.ccl_algorithms.measurement import measure
-from kernbench.studies.ccl_algorithms.points import algorithms, plan_points
-from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
+from kernbench.studies.ccl_algorithms.rows import AlgorithmRow, algorithms, plan_points
 from kernbench.studies.ccl_algorithms.selection import (
     GAIN,
     as_yaml,
@@ -14,7 +13,7 @@ from kernbench.studies.ccl_algorithms.selection import (
     selected_table,
     tables_of,
 )
-from kernbench.studies.ccl_algorithms.study import MAX_BYTES
+from kernbench.studies.ccl_algorithms.study import AlgorithmStudy
 from runtime.ccl.config import load_ccl, parse_ccl
 from runtime.ccl.selection import CallShape, Choice, matching_row
 from runtime.core.config.config_file import default_file, read_text
@@ -34,7 +33,7 @@ def of_sizes(*times_ps: float) -> Time:
 
 def measured() -> tuple[AlgorithmRow, ...]:
     """The committed rows, on which the selection of the shipped `ccl.yaml` rests."""
-    return AlgorithmStudy(MAX_BYTES).read(FIGURES / "ccl_algorithms.json").of_tables
+    return AlgorithmStudy(AlgorithmFlags()).read(FIGURES / "ccl_algorithms.json").of_tables
 
 
 def test_an_algorithm_that_is_always_fastest_has_no_limit():
@@ -157,9 +156,9 @@ def test_the_measured_times_cover_all_interchangeable_algorithms():
     text, ccl = read_text(default_file("topology.yaml")), read_text(default_file("ccl.yaml"))
     points = {
         (point.collective, point.algorithm, point.ranks, point.nbytes)
-        for point in plan_points(text, ccl, MAX_BYTES)
+        for point in plan_points(text, ccl, AlgorithmFlags().max_bytes)
     }
-    rows = AlgorithmStudy(MAX_BYTES).read(FIGURES / "ccl_algorithms.json").rows
+    rows = AlgorithmStudy(AlgorithmFlags()).read(FIGURES / "ccl_algorithms.json").rows
     assert {(row.collective, row.algorithm, row.ranks, row.nbytes) for row in rows} == points
     of_all_reduce = algorithms(load_ccl(), text, "all_reduce")
     assert "ring" in of_all_reduce
@@ -168,7 +167,7 @@ def test_the_measured_times_cover_all_interchangeable_algorithms():
 
 @pytest.mark.golden
 def test_the_documentation_has_the_losses_at_sizes_that_the_selection_was_not_made_for():
-    held_out = AlgorithmStudy(MAX_BYTES).read(FIGURES / "ccl_algorithms.json").held_out
+    held_out = AlgorithmStudy(AlgorithmFlags()).read(FIGURES / "ccl_algorithms.json").held_out
     on_rings = {row.nbytes for row in measured() if not row.grid}
     assert not {row.nbytes for row in held_out} & on_rings
     tables, text = tables_of(measured()), (ROOT / "docs/internals/collective-forms.md").read_text()

@@ -10,22 +10,22 @@ import pytest
 from kernbench.cli.main import main
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.points.driver import PointOptions, measured_points
-from kernbench.studies import csv_file, results_file
+from kernbench.studies import results_file
 from kernbench.studies.all_reduce import kernel_span
-from kernbench.studies.ccl_algorithms.definition import AlgorithmStudy
+from kernbench.studies.catalogue import AlgorithmFlags
 from kernbench.studies.ccl_algorithms.figures import latency
 from kernbench.studies.ccl_algorithms.measurement import EXACT, measure, shard
-from kernbench.studies.ccl_algorithms.points import (
+from kernbench.studies.ccl_algorithms.rows import (
     BY_PARTS,
     NAMES,
     RANKS,
     AlgorithmPoint,
+    AlgorithmRow,
     held_out_sizes,
     plan_points,
     sizes,
 )
-from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
-from kernbench.studies.ccl_algorithms.table import findings, print_table
+from kernbench.studies.ccl_algorithms.study import AlgorithmStudy, findings, print_table
 from runtime.ccl.config import load_ccl
 from runtime.core.config.config_file import default_file, read_text
 from runtime.core.errors import UsageError
@@ -34,7 +34,7 @@ from tests.support.algorithm_rows import results, rows, steps
 from tests.support.topologies import variant_text
 
 RESULTS = results()
-STUDY = AlgorithmStudy(131_072)
+STUDY = AlgorithmStudy(AlgorithmFlags(max_bytes=131_072))
 SMALL = variant_text(
     sip__cube_mesh={"w": 1, "h": 1},
     cube__pe_layout__pe_per_corner=1,
@@ -59,7 +59,7 @@ def test_a_file_that_is_no_full_grid_is_refused(rows: tuple[AlgorithmRow, ...], 
 def test_the_csv_file_has_a_line_for_each_row(tmp_path: Path):
     columns = STUDY.csv_columns()
     lines = ([cell(row) for cell in columns.values()] for row in RESULTS.rows)
-    with csv_file.write(tmp_path / "rows.csv", columns, lines).open(newline="") as file:
+    with results_file.write_csv(tmp_path / "rows.csv", columns, lines).open(newline="") as file:
         read = list(csv.DictReader(file))
     assert len(read) == len(RESULTS.rows)
     # 3 ranks x (300,000 + 2 x 100) ps.

@@ -4,9 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from kernbench.oracle.theory.collectives.collective_forms import FORMS
-from kernbench.studies.collective_forms.definition import FormStudy, large_ratios
-from kernbench.studies.collective_forms.measurement import measure
-from kernbench.studies.collective_forms.points import FormPoint, plan_points
+from kernbench.studies.catalogue import FormFlags
+from kernbench.studies.collective_forms.study import (
+    FormPoint,
+    FormStudy,
+    large_ratios,
+    plan_points,
+)
 from runtime.core.config.config_file import default_file, read_text
 from runtime.core.errors import UsageError
 from tests.support.form_rows import results, row
@@ -22,7 +26,8 @@ SMALL = variant_text(
 def points(
     ranks: str = "2,3", max_bytes: int = 1 << 16, all_pes_bytes: int = 0
 ) -> tuple[FormPoint, ...]:
-    return plan_points(SMALL, read_text(default_file("ccl.yaml")), ranks, max_bytes, all_pes_bytes)
+    flags = FormFlags(ranks=ranks, max_bytes=max_bytes, all_pes_bytes=all_pes_bytes)
+    return plan_points(SMALL, read_text(default_file("ccl.yaml")), flags)
 
 
 def test_every_collective_has_every_number_of_ranks_and_size() -> None:
@@ -46,14 +51,14 @@ def test_the_larger_tensor_has_the_size_in_whole_elements_of_every_part() -> Non
 
 def test_a_chain_is_right_and_within_its_form_but_for_the_first_load_and_the_last_store() -> None:
     point = next(each for each in points("2") if each.collective == "broadcast")
-    row = measure(point)
+    row = FormStudy().measure(point)
     assert (row.pes, row.ranks, row.wrong, row.skew_ps, row.faults) == (1, 2, 0, 0, [])
     assert 1 < row.ratio < 1.5
 
 
 def test_a_large_tensor_is_measured_without_data() -> None:
     [point] = [each for each in points("2", 1 << 20) if str(each).startswith("broadcast")][-1:]
-    assert measure(point).wrong is None
+    assert FormStudy().measure(point).wrong is None
 
 
 def test_a_large_collective_beyond_the_limit_is_a_fault() -> None:
@@ -89,7 +94,7 @@ def test_ratios_are_those_of_large_tensors() -> None:
 
 
 def test_a_file_with_another_collective_is_refused() -> None:
-    file, study = results(), FormStudy("2", 1 << 16, 0)
+    file, study = results(), FormStudy(FormFlags(ranks="2", max_bytes=1 << 16, all_pes_bytes=0))
     assert study.problem(file) == ""
     other = replace(file.rows[0], collective="scan")
     assert study.problem(replace(file, rows=(other,))) == "no form of scan"

@@ -8,14 +8,15 @@ import pytest
 
 from kernbench.cli.main import main
 from kernbench.studies import results_file
-from kernbench.studies.kv_transfer.definition import KvTransferStudy
-from kernbench.studies.kv_transfer.flags import KvFlags
-from kernbench.studies.kv_transfer.points import KvSize, sweep
+from kernbench.studies.catalogue import KvFlags
+from kernbench.studies.kv_transfer.points import KvSize, sizes_of, sweep
 from kernbench.studies.kv_transfer.rows import KvBounds, KvResults, KvRow, LinkLoad
+from kernbench.studies.kv_transfer.study import KvTransferStudy
 from runtime.core.errors import UsageError
 from tests.support.topologies import variant_text
 
 FLAGS = KvFlags(pairs="1:2,2:2", tokens="512,1024", orders="blocks,mirrored")
+SIZES = sizes_of(FLAGS)
 STUDY = KvTransferStudy(FLAGS)
 
 
@@ -45,8 +46,8 @@ def row(size: KvSize, **changes: Any) -> KvRow:
     return msgspec.structs.replace(right, **changes)
 
 
-ROWS = tuple(map(row, sweep(FLAGS.sizes)))
-FULL = KvResults(version=1, sizes=FLAGS.sizes, topology="t.yaml", topology_hash="", rows=ROWS)
+ROWS = tuple(map(row, sweep(SIZES)))
+FULL = KvResults(version=1, sizes=SIZES, topology="t.yaml", topology_hash="", rows=ROWS)
 
 
 def test_the_derived_numbers_of_a_row():
@@ -72,7 +73,7 @@ def test_the_derived_numbers_of_a_row():
     ],
 )
 def test_a_failed_check_is_a_fault(changes: dict[str, Any], fault: str):
-    [found] = row(next(sweep(FLAGS.sizes)), **changes).faults
+    [found] = row(next(sweep(SIZES)), **changes).faults
     assert found.startswith(fault)
     assert STUDY.verdict(FULL) == [STUDY.passed(FULL)]
 
@@ -92,7 +93,7 @@ def test_a_file_that_lacks_a_row_is_refused(tmp_path: Path):
 
 @pytest.mark.slow
 def test_the_figures_of_a_grid_of_sips_are_drawn(tmp_path: Path):
-    sizes = KvFlags(pairs="2:2", tokens="512", network="mesh_2d_no_wrap").sizes
+    sizes = sizes_of(KvFlags(pairs="2:2", tokens="512", network="mesh_2d_no_wrap"))
     rows = tuple(map(row, sweep(sizes)))
     results = msgspec.structs.replace(FULL, sizes=sizes, rows=rows)
     files = STUDY.draw(results, tmp_path)

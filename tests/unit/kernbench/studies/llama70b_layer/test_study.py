@@ -8,14 +8,15 @@ import pytest
 
 from kernbench.cli.main import main
 from kernbench.studies import results_file
-from kernbench.studies.llama70b_layer.definition import LayerStudy
+from kernbench.studies.catalogue import LayerFlags
 from kernbench.studies.llama70b_layer.program import PARTS
 from kernbench.studies.llama70b_layer.rows import LayerPart, LayerResults, LayerRow
+from kernbench.studies.llama70b_layer.study import LayerStudy
 from kernbench.studies.parameter_study import TopologyText
 from runtime.core.errors import UsageError
 from tests.support.runs import ROOT
 
-STUDY = LayerStudy(8192, 64, "1,2,4,8")
+STUDY = LayerStudy(LayerFlags(sips_list="1,2,4,8"))
 
 
 def row(**changes: Any) -> LayerRow:

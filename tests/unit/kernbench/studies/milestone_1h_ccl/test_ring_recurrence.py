@@ -5,14 +5,14 @@ from fractions import Fraction
 
 import pytest
 
-from kernbench.studies.milestone_1h_ccl.measurement import measure
 from kernbench.studies.milestone_1h_ccl.networks import NETWORKS
-from kernbench.studies.milestone_1h_ccl.points import plan_points
 from kernbench.studies.milestone_1h_ccl.ring_recurrence import (
     IterationCosts,
     RingMessages,
     all_reduce_ps,
 )
+from kernbench.studies.milestone_1h_ccl.rows import plan_points
+from kernbench.studies.milestone_1h_ccl.study import CclStudy
 from runtime.ccl.pipelines.message_pipeline import MessageCut
 from runtime.core.config.config_file import default_file, read_text
 
@@ -96,7 +96,7 @@ def test_the_recurrence_explains_a_simulated_ring():
     topology, ccl = (read_text(default_file(name)) for name in ("topology.yaml", "ccl.yaml"))
     points = plan_points(topology, ccl, 65_536)
     for nbytes, within in ((256, 0), (65_536, 0.03)):
-        row = measure(
+        row = CclStudy().measure(
             next(
                 point
                 for point in points

@@ -8,17 +8,21 @@ import numpy as np
 import pytest
 
 from kernbench.cli.main import main
-from kernbench.studies import csv_file, results_file
-from kernbench.studies.milestone_1h_ccl.definition import CclStudy
-from kernbench.studies.milestone_1h_ccl.measurement import combined, shard
+from kernbench.studies import results_file
+from kernbench.studies.catalogue import CclFlags
 from kernbench.studies.milestone_1h_ccl.rows import CclResults, CclRow
-from kernbench.studies.milestone_1h_ccl.table import print_table, reference_lines
+from kernbench.studies.milestone_1h_ccl.study import (
+    CclStudy,
+    combined,
+    reference_lines,
+    shard,
+)
 from kernbench.studies.plots import size_label
 from runtime.core.errors import UsageError
 from tests.support.ccl_rows import RING, results, row
 
 RESULTS = results()
-STUDY = CclStudy(262_144)
+STUDY = CclStudy(CclFlags())
 
 
 def with_rows(*rows: CclRow) -> CclResults:
@@ -50,7 +54,7 @@ def test_the_file_has_the_links_of_every_network():
 def test_the_csv_file_has_a_line_for_each_row(tmp_path: Path):
     columns = STUDY.csv_columns()
     cells = ([cell(row) for cell in columns.values()] for row in RESULTS.rows)
-    with csv_file.write(tmp_path / "rows.csv", columns, cells).open(newline="") as file:
+    with results_file.write_csv(tmp_path / "rows.csv", columns, cells).open(newline="") as file:
         lines = list(csv.DictReader(file))
     assert len(lines) == len(RESULTS.rows)
     # 6 steps of 200 ns, 1.5 x 256 B at 128 GB/s, 60 ns; explained are 50 of the 60.
@@ -88,7 +92,7 @@ def test_the_sum_is_over_ranks_and_over_the_cubes_that_take_part():
 def test_a_line_of_the_table_has_the_time_and_the_closed_forms(
     capsys: pytest.CaptureFixture[str],
 ):
-    print_table(RESULTS)
+    STUDY.print_table(RESULTS)
     first = next(
         line.split()
         for line in capsys.readouterr().out.splitlines()

@@ -11,8 +11,8 @@ from kernbench.oracle.theory.alpha_beta import AlphaBeta, RingQueue
 from kernbench.oracle.theory.kernels.kernel_costs import KernelCosts
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.milestone_1h_ccl.networks import NETWORKS, RingLayout, SipNetwork
-from kernbench.studies.milestone_1h_ccl.points import plan_points, reference_variant
 from kernbench.studies.milestone_1h_ccl.reference import ASTRA_SIM, explained
+from kernbench.studies.milestone_1h_ccl.rows import plan_points, reference_variant
 from kernbench.studies.milestone_1h_ccl.theory import AllReduceTheory
 from runtime.ccl.config import parse_ccl
 from runtime.core.config.config_file import default_file, read_text

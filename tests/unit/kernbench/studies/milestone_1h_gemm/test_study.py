@@ -7,16 +7,16 @@ import pytest
 
 from kernbench.cli.main import main
 from kernbench.studies import results_file
-from kernbench.studies.milestone_1h_gemm.definition import GemmStudy
+from kernbench.studies.catalogue import GemmFlags
 from kernbench.studies.milestone_1h_gemm.rows import GemmResults, GemmRow
-from kernbench.studies.milestone_1h_gemm.shapes import ProductShape, Staging
-from kernbench.studies.milestone_1h_gemm.table import print_table
+from kernbench.studies.milestone_1h_gemm.study import GemmStudy
+from kernbench.studies.milestone_1h_gemm.theory import ProductShape, Staging
 from runtime.core.errors import UsageError
 from tests.support.gemm_rows import results, row
 
 SMALL, TALL = ProductShape(16, 32, 16), ProductShape(256, 64, 32)
 RESULTS = results(SMALL, TALL)
-STUDY = GemmStudy("16x32x16,256x64x32")
+STUDY = GemmStudy(GemmFlags(shapes="16x32x16,256x64x32"))
 
 
 def with_rows(*rows: GemmRow) -> GemmResults:
@@ -69,7 +69,7 @@ def test_a_failed_check_is_a_fault(wrong: GemmRow, fault: str):
 def test_a_line_of_the_table_has_the_time_the_bound_and_the_share_of_the_peak(
     capsys: pytest.CaptureFixture[str],
 ):
-    print_table(RESULTS)
+    STUDY.print_table(RESULTS)
     printed = capsys.readouterr().out
     [streamed] = [
         line.split()

@@ -4,14 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernbench.studies.milestone_1h_gemm.points import plan_points
-from kernbench.studies.milestone_1h_gemm.shapes import ProductShape, Staging, parse_shapes
-from kernbench.studies.milestone_1h_gemm.study import DEFAULT_SHAPES
+from kernbench.studies.catalogue import GemmFlags
+from kernbench.studies.milestone_1h_gemm.rows import plan_points
 from kernbench.studies.milestone_1h_gemm.theory import (
     GemmBounds,
     GemmHardware,
+    ProductShape,
+    Staging,
     bounds,
     padding_utilisation,
+    parse_shapes,
 )
 from kernbench.studies.parameter_study import TopologyText
 from runtime.core.errors import UsageError
@@ -150,7 +152,7 @@ def test_at_its_compute_bound_an_engine_of_full_tiles_is_at_its_peak():
 
 
 def test_the_default_shapes_are_eight_and_two_of_them_are_under_one_tile():
-    shapes = parse_shapes(DEFAULT_SHAPES)
+    shapes = parse_shapes(GemmFlags().shapes)
     assert len(shapes) == 8
     assert [shape for shape in shapes if shape.under(HARDWARE.tile)] == [(16, 32, 16), (32, 32, 32)]
     assert CUBE in shapes
@@ -158,9 +160,9 @@ def test_the_default_shapes_are_eight_and_two_of_them_are_under_one_tile():
 
 
 def test_every_shape_is_planned_in_every_staging():
-    points = plan_points(DEFAULT, parse_shapes(DEFAULT_SHAPES))
+    points = plan_points(DEFAULT, parse_shapes(GemmFlags().shapes))
     assert [(point.shape, point.staging) for point in points] == [
-        (shape, staging) for shape in parse_shapes(DEFAULT_SHAPES) for staging in Staging
+        (shape, staging) for shape in parse_shapes(GemmFlags().shapes) for staging in Staging
     ]
 
 

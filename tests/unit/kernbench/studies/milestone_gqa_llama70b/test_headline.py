@@ -9,21 +9,20 @@ import pytest
 from kernbench.cli.main import main
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies import results_file
+from kernbench.studies.catalogue import GqaFlags
 from kernbench.studies.milestone_gqa_llama70b.headline import HeadlineStudy
-from kernbench.studies.milestone_gqa_llama70b.headline_points import sweep
 from kernbench.studies.milestone_gqa_llama70b.headline_rows import (
     AttentionBounds,
     HeadlineResults,
     HeadlineRow,
-    TimeParts,
+    sweep,
 )
-from kernbench.studies.milestone_gqa_llama70b.op_log import OpLogSummary
-from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
+from kernbench.studies.milestone_gqa_llama70b.op_log import AttentionPanel, OpLogSummary, TimeParts
 from kernbench.studies.parameter_study import TopologyText
 from runtime.core.errors import UsageError
 from tests.support.runs import ROOT
 
-STUDY = HeadlineStudy(prefill="1024,2048,4096", decode="8192", sips="1,2,8", batch=4)
+STUDY = HeadlineStudy(GqaFlags(prefill="1024,2048,4096", decode="8192", sips_list="1,2,8"))
 TOPOLOGY = TopologyFile.of((ROOT / "topology.yaml").read_text("utf-8"))
 
 

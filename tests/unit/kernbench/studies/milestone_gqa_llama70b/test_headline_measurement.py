@@ -5,10 +5,10 @@ import pytest
 from kernbench.benches.attention.layer import AttentionLayer, PeGrid
 from kernbench.benches.attention.queues import with_hypercube
 from kernbench.oracle.theory.topology_file import TopologyFile
-from kernbench.studies.milestone_gqa_llama70b import headline_points
-from kernbench.studies.milestone_gqa_llama70b.headline_measurement import measure
-from kernbench.studies.milestone_gqa_llama70b.headline_points import HeadlinePoint
-from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
+from kernbench.studies.milestone_gqa_llama70b import headline_rows
+from kernbench.studies.milestone_gqa_llama70b.headline import HeadlineStudy
+from kernbench.studies.milestone_gqa_llama70b.headline_rows import HeadlinePoint
+from kernbench.studies.milestone_gqa_llama70b.op_log import AttentionPanel
 from tests.support.runs import ROOT
 
 ONE_CUBE = TopologyFile.of((ROOT / "topology.yaml").read_text("utf-8")).with_values(
@@ -36,7 +36,7 @@ def point(panel: AttentionPanel, tokens: int, kv_heads: int = 2) -> HeadlinePoin
 def test_a_layer_is_right_and_takes_the_same_time_without_data(
     panel: AttentionPanel, tokens: int, monkeypatch: pytest.MonkeyPatch
 ):
-    row = measure(point(panel, tokens))
+    row = HeadlineStudy().measure(point(panel, tokens))
     assert row.faults == []
     assert row.error is not None
     assert 0 < row.error < 1e-3
@@ -52,8 +52,8 @@ def test_a_layer_is_right_and_takes_the_same_time_without_data(
     assert (counts.ipcq_send_count > 0) == panel.is_decode
     assert counts.ipcq_send_count == counts.ipcq_recv_count
     # Without data one of the two SIPs is simulated.
-    monkeypatch.setattr(headline_points, "CHECKED_SCORES", 0)
-    without = measure(point(panel, tokens))
+    monkeypatch.setattr(headline_rows, "CHECKED_SCORES", 0)
+    without = HeadlineStudy().measure(point(panel, tokens))
     assert without.error is None
     assert (without.kernel_ps, without.parts, without.op_log_summary) == (
         row.kernel_ps,

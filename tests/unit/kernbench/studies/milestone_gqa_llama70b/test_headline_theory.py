@@ -6,7 +6,7 @@ import pytest
 
 from kernbench.benches.attention.layer import LLAMA_70B
 from kernbench.oracle.theory.topology_file import TopologyFile
-from kernbench.studies.milestone_gqa_llama70b.headline_theory import attention_bounds
+from kernbench.studies.milestone_gqa_llama70b.headline_rows import attention_bounds
 from tests.support.runs import ROOT
 
 FILE = TopologyFile.of((ROOT / "topology.yaml").read_text("utf-8"))

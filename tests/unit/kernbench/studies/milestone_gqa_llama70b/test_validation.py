@@ -8,13 +8,12 @@ import pytest
 
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies import results_file
-from kernbench.studies.milestone_gqa_llama70b.op_log import OpLogSummary
-from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
-from kernbench.studies.milestone_gqa_llama70b.validation import ValidationStudy
-from kernbench.studies.milestone_gqa_llama70b.validation_rows import (
+from kernbench.studies.milestone_gqa_llama70b.op_log import AttentionPanel, OpLogSummary
+from kernbench.studies.milestone_gqa_llama70b.validation import (
     ValidationConfig,
     ValidationResults,
     ValidationRow,
+    ValidationStudy,
 )
 from kernbench.studies.parameter_study import TopologyText
 from runtime.core.errors import UsageError

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from kernbench.benches.attention.reference import attention
-from kernbench.studies.milestone_gqa_llama70b.panels import AttentionPanel
-from kernbench.studies.milestone_gqa_llama70b.validation import ValidationStudy
-from kernbench.studies.milestone_gqa_llama70b.validation_measurement import (
+from kernbench.studies.milestone_gqa_llama70b.op_log import AttentionPanel
+from kernbench.studies.milestone_gqa_llama70b.validation import (
     SHIFT,
     ValidationPoint,
+    ValidationStudy,
     exact_tensors,
-    measure,
 )
 from kernbench.studies.parameter_study import TopologyText
 from tests.support.runs import ROOT
@@ -28,7 +27,7 @@ POINTS = {point.panel: point for point in ValidationStudy().points(TOPOLOGY)}
 
 @pytest.mark.parametrize("panel", AttentionPanel)
 def test_a_panel_has_its_counts_and_is_right(panel: AttentionPanel):
-    row = measure(POINTS[panel])
+    row = ValidationStudy().measure(POINTS[panel])
     counts, ranks = row.op_log_summary, {True: 8, False: 4}[panel.is_single_user]
     assert (row.n_ranks, counts.gemm_count) == (ranks, PRODUCTS[panel])
     # K and V pass n - 1 times from each rank, or one message with the state of a decode.

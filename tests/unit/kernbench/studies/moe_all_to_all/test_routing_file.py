@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kernbench.studies.moe_all_to_all.routing_file import read_routing
+from kernbench.studies.moe_all_to_all.routing import read_routing
 from runtime.core.errors import UsageError
 
 

@@ -9,14 +9,14 @@ import pytest
 
 from kernbench.cli.main import main
 from kernbench.points.driver import PointOptions, measured_points
-from kernbench.studies.moe_all_to_all.definition import MoeStudy
-from kernbench.studies.moe_all_to_all.measurement import (
+from kernbench.studies.catalogue import MoeFlags
+from kernbench.studies.moe_all_to_all.rows import MoePoint, plan_points
+from kernbench.studies.moe_all_to_all.study import (
+    MoeStudy,
     drawn_tokens,
-    measure,
     sent_copies,
     wrong_elements,
 )
-from kernbench.studies.moe_all_to_all.points import MoeFlags, MoePoint, plan_points
 from runtime.core.config.config_file import default_file, read_text
 from runtime.core.errors import UsageError
 from tests.support.moe_rows import results, row
@@ -50,7 +50,7 @@ def test_the_bytes_of_a_dispatch_are_those_of_the_file(tmp_path: Path):
     [point] = points(replace(FLAGS, routing=routed(tmp_path, text)))
     # Rank 0 has experts 0 and 1: it keeps three copies and sends one; rank 1 keeps all four.
     assert (point.plan.rows, point.tokens, point.top_k) == (((3, 1), (0, 4)), 2, 2)
-    found = measure(point)
+    found = MoeStudy().measure(point)
     assert (found.loads, found.port_bytes) == ((3, 5), 1 * 16 * 2)
     assert found.port == "SIP 0 to SIP 1"
     assert (found.faults, found.exponent) == ([], None)

@@ -8,12 +8,12 @@ import pytest
 
 from kernbench.cli.main import main
 from kernbench.studies import results_file
-from kernbench.studies.ring_attention.definition import RingAttentionStudy
-from kernbench.studies.ring_attention.points import RingSize, sweep
-from kernbench.studies.ring_attention.rows import RingBounds, RingResults, RingRow
+from kernbench.studies.catalogue import RingFlags
+from kernbench.studies.ring_attention.rows import RingBounds, RingResults, RingRow, RingSize, sweep
+from kernbench.studies.ring_attention.study import RingAttentionStudy
 from runtime.core.errors import UsageError
 
-STUDY = RingAttentionStudy(tokens="1024,2048", sips="2,8", heads=4)
+STUDY = RingAttentionStudy(RingFlags(tokens="1024,2048", sips_list="2,8"))
 
 
 def row(size: RingSize, **changes: Any) -> RingRow:

@@ -1,6 +1,6 @@
 """The parts of a time, from the records of a log."""
 
-from kernbench.studies.milestone_gqa_llama70b.time_parts import WorkIntervals, merged
+from kernbench.studies.milestone_gqa_llama70b.op_log import WorkIntervals, merged
 from runtime.core.trace import OpRecord
 
 

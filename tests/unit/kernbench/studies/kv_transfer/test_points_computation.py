@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from kernbench.oracle.theory.topology_file import TopologyFile
-from kernbench.studies.kv_transfer.computation import layer_ps, layer_work
+from kernbench.studies.kv_transfer.points import layer_ps, layer_work
 from kernbench.studies.llama70b_layer.shape import LLAMA_70B
 from tests.support.topologies import default_text
 

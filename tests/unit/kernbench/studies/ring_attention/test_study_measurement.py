@@ -4,9 +4,9 @@ import pytest
 
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.parameter_study import TopologyText
-from kernbench.studies.ring_attention import points
-from kernbench.studies.ring_attention.measurement import measure
+from kernbench.studies.ring_attention import rows as points
 from kernbench.studies.ring_attention.rows import Division, RingRow, RingSizes
+from kernbench.studies.ring_attention.study import RingAttentionStudy
 from tests.support.runs import ROOT
 
 ONE_CUBE = TopologyFile.of((ROOT / "topology.yaml").read_text("utf-8")).with_values(
@@ -19,7 +19,7 @@ SIZES = RingSizes(heads=2, depth=128, tokens=(384,), sips=(3,))
 def measured(division: Division) -> RingRow:
     found = points.plan_points(TopologyText("topology.yaml", ONE_CUBE.text), SIZES)
     [point] = [each for each in found if each.division is division]
-    return measure(point)
+    return RingAttentionStudy().measure(point)
 
 
 @pytest.mark.parametrize("division", Division)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernbench.studies.kv_transfer.sides import RankOrder, Sides
+from kernbench.studies.kv_transfer.rows import RankOrder, Sides
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from kernbench.oracle.theory.topology_file import TopologyFile
+from kernbench.studies.llama70b_layer.rows import part_bounds
 from kernbench.studies.llama70b_layer.shape import LLAMA_70B
-from kernbench.studies.llama70b_layer.theory import part_bounds
 from tests.support.runs import ROOT
 
 FILE = TopologyFile.of((ROOT / "topology.yaml").read_text("utf-8"))

@@ -6,16 +6,18 @@ import pytest
 
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.llama70b_layer.attention import WIDTH
-from kernbench.studies.llama70b_layer.definition import (
+from kernbench.studies.llama70b_layer.program import PARTS, LayerRun
+from kernbench.studies.llama70b_layer.rows import TOLERANCE
+from kernbench.studies.llama70b_layer.study import (
     SCALED_CUBES,
     SCALED_DOWN,
     SCALED_TOKENS,
+    LayerPoint,
+    LayerStudy,
+    largest_error,
+    layer_result,
     prefill_of,
 )
-from kernbench.studies.llama70b_layer.measurement import LayerPoint, largest_error, measure
-from kernbench.studies.llama70b_layer.program import PARTS, LayerRun
-from kernbench.studies.llama70b_layer.reference import layer_result
-from kernbench.studies.llama70b_layer.rows import TOLERANCE
 from kernbench.studies.llama70b_layer.weights import random_inputs, random_weights
 from runtime.core.config.config_file import default_file, read_text
 
@@ -31,7 +33,7 @@ def point(phase: str, sips: int) -> LayerPoint:
 @pytest.mark.slow
 @pytest.mark.parametrize(("phase", "sips"), [("decode", 1), ("decode", 2), ("prefill", 2)])
 def test_a_layer_is_right_against_float64(phase: str, sips: int):
-    row = measure(point(phase, sips))
+    row = LayerStudy().measure(point(phase, sips))
     assert row.faults == []
     assert row.error is not None
     assert 0 < row.error < TOLERANCE
@@ -48,7 +50,7 @@ def test_a_prefill_of_more_keys_than_a_block_of_scores_is_right():
     narrow = replace(SCALED_DOWN, hidden=256, inner=256, heads=4, kv_heads=1)
     shape = prefill_of(narrow, 384)
     assert shape.tokens > WIDTH
-    row = measure(LayerPoint(text, shape, 1, has_data=True))
+    row = LayerStudy().measure(LayerPoint(text, shape, 1, has_data=True))
     assert row.faults == []
 
 

@@ -1,8 +1,7 @@
 """The rows of the selection for grids of SIPs, on computed times."""
 
-from kernbench.studies.ccl_algorithms.grids import GRIDS, grid_choices, places
-from kernbench.studies.ccl_algorithms.rows import AlgorithmRow
-from kernbench.studies.ccl_algorithms.selection import as_yaml, tables_of
+from kernbench.studies.ccl_algorithms.rows import GRIDS, AlgorithmRow, places
+from kernbench.studies.ccl_algorithms.selection import as_yaml, grid_choices, tables_of
 from runtime.ccl.selection import Choice
 from tests.support.algorithm_rows import rows, steps
 

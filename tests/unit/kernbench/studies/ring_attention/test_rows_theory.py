@@ -4,7 +4,7 @@ import pytest
 
 from kernbench.benches.attention.context_parallel import SequenceParts
 from kernbench.oracle.theory.topology_file import TopologyFile
-from kernbench.studies.ring_attention.theory import ring_bounds
+from kernbench.studies.ring_attention.rows import ring_bounds
 from tests.support.runs import ROOT
 
 FILE = TopologyFile.of((ROOT / "topology.yaml").read_text("utf-8")).on_a_ring(4)

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from kernbench.studies.milestone_1h_gemm.measurement import (
+from kernbench.studies.milestone_1h_gemm.rows import StageRecords
+from kernbench.studies.milestone_1h_gemm.study import (
     StageLog,
     busy_ps,
     operands,
     rounding_error,
 )
-from kernbench.studies.milestone_1h_gemm.rows import StageRecords
-from kernbench.studies.milestone_1h_gemm.shapes import ProductShape
+from kernbench.studies.milestone_1h_gemm.theory import ProductShape
 from runtime.core.trace import OpRecord
 
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from kernbench.studies.llama70b_layer.projection_shape import Projection
-from kernbench.studies.llama70b_layer.shape import Activations
-from kernbench.studies.llama70b_layer.weight_panels import EARLY, SCRATCH_BYTES, panel_rows
+from kernbench.studies.llama70b_layer.projection import EARLY, SCRATCH_BYTES, panel_rows
+from kernbench.studies.llama70b_layer.shape import Activations, Projection
 from kernbench.studies.llama70b_layer.weights import in_panels, in_rows, packed
 
 

@@ -7,21 +7,22 @@ import pytest
 from msgspec.structs import replace as replace_struct
 
 from kernbench.studies.kv_transfer import points
-from kernbench.studies.kv_transfer.measurement import measure, wrong_elements
 from kernbench.studies.kv_transfer.points import KvPoint
-from kernbench.studies.kv_transfer.program import (
+from kernbench.studies.kv_transfer.rows import KvRow
+from kernbench.studies.kv_transfer.study import (
     KvOutcome,
     KvTimes,
+    KvTransferStudy,
     layer_elements,
     made_elements,
+    wrong_elements,
 )
-from kernbench.studies.kv_transfer.rows import KvRow
 from tests.support.kv_points import small_point
 
 
 def _simulated(point: KvPoint, *, data: bool, monkeypatch: pytest.MonkeyPatch) -> KvRow:
     monkeypatch.setattr(points, "CHECKED_BYTES", 1 << 23 if data else 0)
-    return measure(point)
+    return KvTransferStudy().measure(point)
 
 
 @pytest.mark.parametrize(("prefill", "decode"), [(1, 2), (2, 1)])
