@@ -6,9 +6,9 @@ the shortest computation, so the hardest one to hide a transfer behind. A kernel
 with the vector engine, since a layer of llama-70B has millions of tiles, and then writes the keys
 and values.
 
-The heads that SIPs exchange are parts of an exchange (`kernbench/oracle/theory/collectives/exchanges.py`): no transfer
-is faster than the bytes of the busiest port. K and V are read once and written once from and to the
-HBM of all PEs.
+The heads that SIPs exchange are parts of an exchange
+(`kernbench/oracle/theory/collectives/exchanges.py`): no transfer is faster than the bytes of the
+busiest port. K and V are read once and written once from and to the HBM of all PEs.
 """
 
 from collections import Counter, defaultdict
