@@ -29,12 +29,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]):
-    """Leave out nightly tests, unless `-m` names them; keep tests of processes on one worker."""
+    """Leave out nightly tests, unless `-m` names them."""
     if "nightly" not in config.option.markexpr:
         nightly = [item for item in items if item.get_closest_marker("nightly")]
         config.hook.pytest_deselected(items=nightly)
         items[:] = [item for item in items if item not in nightly]
-    for item in items:
-        # A run of several processes uses the other cores itself.
-        if item.get_closest_marker("multiproc"):
-            item.add_marker(pytest.mark.xdist_group("processes"))

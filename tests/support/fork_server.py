@@ -11,6 +11,7 @@ the fork, as it is elsewhere.
 """
 
 import fcntl
+import gc
 import importlib.abc
 import importlib.machinery
 import json
@@ -39,6 +40,9 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     if sys.argv[2:] == ["torch"]:
         _import_torch_without_devices()
+    # A collection in a fork would copy the pages of all that the server has imported.
+    gc.collect()
+    gc.freeze()
     requests = socket.socket(fileno=int(sys.argv[1]))
     poll = select.poll()
     poll.register(requests, select.POLLIN)
