@@ -19,6 +19,7 @@ from typing import Any, cast
 
 import torch
 import torch.distributed as dist
+from torch import Tensor
 from torch.distributed import device_mesh, distributed_c10d
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
@@ -32,7 +33,7 @@ NOTE = (
     "backend"
 )
 _NAME = re.compile(r"cuda(:\d+)?")
-_IS_CUDA = cast(Any, torch.Tensor.is_cuda).__get__
+_IS_CUDA = cast(Any, Tensor.is_cuda).__get__
 """Cast, since the stub has the type of the value: a mode is called with the descriptor."""
 _BACKENDS = re.compile(r"\bnccl\b|\bcuda\b")
 
@@ -60,7 +61,7 @@ class CudaNames(TorchFunctionMode):
         del types
         given = [renamed(each) for each in args]
         options = {name: renamed(value) for name, value in (kwargs or {}).items()}
-        if func is torch.Tensor.cuda:
+        if func is Tensor.cuda:
             return given[0].to(options.pop("device", None) or _device(given[1:2]), **options)
         if func == _IS_CUDA:
             return given[0].device.type == DEVICE

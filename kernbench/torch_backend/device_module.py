@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.draws.random_operators import device_random
 from kernbench.torch_backend.aten.operators import HostTime
@@ -163,24 +164,24 @@ def initial_seed() -> int:
     return device_random().initial_seed
 
 
-def get_rng_state(device: Any = None) -> torch.Tensor:
+def get_rng_state(device: Any = None) -> Tensor:
     """The state of the generator of this rank's device."""
     del device
     return device_random().state()
 
 
-def set_rng_state(state: torch.Tensor, device: Any = None) -> None:
+def set_rng_state(state: Tensor, device: Any = None) -> None:
     """Set the state of the generator of this rank's device."""
     del device
     device_random().restore(state)
 
 
-def get_rng_state_all() -> list[torch.Tensor]:
+def get_rng_state_all() -> list[Tensor]:
     """The states of the generators of a rank: it has one."""
     return [get_rng_state()]
 
 
-def set_rng_state_all(states: list[torch.Tensor]) -> None:
+def set_rng_state_all(states: list[Tensor]) -> None:
     """Set the states of the generators of a rank: it has one."""
     for state in states:
         set_rng_state(state)

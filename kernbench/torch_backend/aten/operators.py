@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple, cast
 
 import torch
+from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_map
 
 from kernbench.torch_backend.runtime.element_types import COMPUTED
@@ -174,16 +175,14 @@ def compute_on_host(name: str, elements: int) -> None:
     state.device.compute(name, round(each_ps * elements))
 
 
-def _distinct(values: Any) -> list[torch.Tensor]:
+def _distinct(values: Any) -> list[Tensor]:
     """The different tensors of operands and results: a result may be an operand."""
     return list(
-        {
-            id(each): each for each in tree_flatten(values)[0] if isinstance(each, torch.Tensor)
-        }.values()
+        {id(each): each for each in tree_flatten(values)[0] if isinstance(each, Tensor)}.values()
     )
 
 
-def _note_portability(name: str, tensors: Sequence[torch.Tensor]) -> None:
+def _note_portability(name: str, tensors: Sequence[Tensor]) -> None:
     """Integers have one result on every processor."""
     if name.partition(".")[0] not in PORTABLE and any(
         each.is_floating_point() or each.is_complex() for each in tensors
@@ -245,16 +244,16 @@ def _counted(name: str, entry: _Entry) -> Operator:
     return call
 
 
-def _tensors(given: Iterable[Any]) -> Iterator[torch.Tensor]:
+def _tensors(given: Iterable[Any]) -> Iterator[Tensor]:
     for each in given:
-        if isinstance(each, torch.Tensor):
+        if isinstance(each, Tensor):
             yield each
         elif isinstance(each, list | tuple):
             yield from _tensors(cast(Sequence[Any], each))
 
 
 def _read(value: Any) -> Any:
-    if isinstance(value, torch.Tensor) and value.device.type == DEVICE:
+    if isinstance(value, Tensor) and value.device.type == DEVICE:
         return value.cpu()
     return torch.device("cpu") if isinstance(value, torch.device) else value
 
@@ -271,9 +270,9 @@ def _tensors_of_numbers(operator: OpOverload, given: Sequence[Any]) -> list[Any]
 
 def _write_back(
     operator: OpOverload, given: tuple[Any, Any], used: tuple[Any, Any]
-) -> dict[int, torch.Tensor]:
+) -> dict[int, Tensor]:
     """Write the operands that the operator changes; returns them by the host's copies."""
-    written: dict[int, torch.Tensor] = {}
+    written: dict[int, Tensor] = {}
     for position, argument in enumerate(parameters_of(operator)):
         if not argument.is_written:
             continue
@@ -284,7 +283,7 @@ def _write_back(
             for each in (given, used)
         ]
         for target, result in zip(*(tree_flatten(each)[0] for each in pair), strict=True):
-            if isinstance(target, torch.Tensor) and target.device.type == DEVICE:
+            if isinstance(target, Tensor) and target.device.type == DEVICE:
                 if target.shape != result.shape:
                     target.resize_(result.shape)
                 target.copy_(result)
@@ -292,7 +291,7 @@ def _write_back(
     return written
 
 
-def _moved(written: dict[int, torch.Tensor], value: Any) -> Any:
-    if not isinstance(value, torch.Tensor) or value.device.type != "cpu":
+def _moved(written: dict[int, Tensor], value: Any) -> Any:
+    if not isinstance(value, Tensor) or value.device.type != "cpu":
         return value
     return written[id(value)] if id(value) in written else value.to(DEVICE)

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch import Tensor
 
 from kernbench.torch_backend.distributed.staging import CollectiveStaging
 from runtime.core.device import Handle
@@ -24,7 +25,7 @@ class DeviceWork(dist.Work):
         self,
         works: Sequence[Work | None],
         staging: CollectiveStaging,
-        tensors: list[torch.Tensor],
+        tensors: list[Tensor],
         *,
         blocks: bool = False,
     ) -> None:
@@ -58,7 +59,7 @@ class DeviceWork(dist.Work):
         """True: a collective that fails ends the run."""
         return True
 
-    def result(self) -> list[torch.Tensor]:
+    def result(self) -> list[Tensor]:
         """The tensors of the call."""
         return self._tensors
 
@@ -68,7 +69,7 @@ class DeviceWork(dist.Work):
         """
         if self._staging.copies_back:
             self.wait()
-        future: torch.futures.Future[list[torch.Tensor]] = torch.futures.Future()
+        future: torch.futures.Future[list[Tensor]] = torch.futures.Future()
         future.set_result(self._tensors)
         return future
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import DEVICE
 from kernbench.torch_backend.distributed.device_work import DeviceWork, TimeEstimate
@@ -96,7 +97,7 @@ class DeviceProcessGroup(ProcessGroupBase):
         self,
         works: Sequence[low_level.Work | None],
         staging: CollectiveStaging,
-        tensors: list[torch.Tensor],
+        tensors: list[Tensor],
         *,
         blocks: bool = False,
     ) -> DeviceWork:
@@ -104,7 +105,7 @@ class DeviceProcessGroup(ProcessGroupBase):
             self._estimated.add(works)
         return DeviceWork(works, staging, tensors, blocks=blocks)
 
-    def allreduce(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> dist.Work:
+    def allreduce(self, tensors: Sequence[Tensor], opts: Any = None) -> dist.Work:
         """Combine the elements of all ranks, in place."""
         op = _op(opts)
         staging = self._staging()
@@ -117,7 +118,7 @@ class DeviceProcessGroup(ProcessGroupBase):
 
     allreduce_coalesced = allreduce
 
-    def broadcast(self, tensors: Sequence[torch.Tensor], opts: Any) -> dist.Work:
+    def broadcast(self, tensors: Sequence[Tensor], opts: Any) -> dist.Work:
         """Replace the elements of all ranks by those of the root."""
         staging = self._staging()
         works = [
@@ -132,7 +133,7 @@ class DeviceProcessGroup(ProcessGroupBase):
         ]
         return self._work(works, staging, list(tensors))
 
-    def reduce(self, tensors: Sequence[torch.Tensor], opts: Any) -> dist.Work:
+    def reduce(self, tensors: Sequence[Tensor], opts: Any) -> dist.Work:
         """Combine the elements of all ranks on the root."""
         staging = self._staging()
         works = [
@@ -149,10 +150,7 @@ class DeviceProcessGroup(ProcessGroupBase):
         return self._work(works, staging, list(tensors))
 
     def allgather(
-        self,
-        outputs: Sequence[Sequence[torch.Tensor]],
-        inputs: Sequence[torch.Tensor],
-        opts: Any = None,
+        self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any = None
     ) -> dist.Work:
         """The tensors of all ranks, one for each rank."""
         del opts
@@ -170,25 +168,20 @@ class DeviceProcessGroup(ProcessGroupBase):
         return self._work(works, staging, [each for listed in outputs for each in listed])
 
     def allgather_coalesced(
-        self,
-        outputs: Sequence[Sequence[torch.Tensor]],
-        inputs: Sequence[torch.Tensor],
-        opts: Any = None,
+        self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any = None
     ) -> dist.Work:
         """`allgather` of several tensors; the lists of `outputs` are by rank."""
         by_tensor = [list(each) for each in zip(*outputs, strict=True)]
         return self.allgather(by_tensor, inputs, opts)
 
-    def all_gather_single(
-        self, output: torch.Tensor, source: torch.Tensor, opts: Any = None
-    ) -> dist.Work:
+    def all_gather_single(self, output: Tensor, source: Tensor, opts: Any = None) -> dist.Work:
         """The tensors of all ranks, one after the other in one tensor."""
         return self.all_gather_single_coalesced([output], [source], opts)
 
     _allgather_base = all_gather_single
 
     def all_gather_single_coalesced(
-        self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], opts: Any = None
+        self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None
     ) -> dist.Work:
         """`all_gather_single` of several tensors."""
         del opts
@@ -206,10 +199,7 @@ class DeviceProcessGroup(ProcessGroupBase):
         return self._work(works, staging, list(outputs))
 
     def reduce_scatter(
-        self,
-        outputs: Sequence[torch.Tensor],
-        inputs: Sequence[Sequence[torch.Tensor]],
-        opts: Any = None,
+        self, outputs: Sequence[Tensor], inputs: Sequence[Sequence[Tensor]], opts: Any = None
     ) -> dist.Work:
         """Combine the tensors of all ranks; rank r gets the r-th one."""
         staging = self._staging()
@@ -226,16 +216,14 @@ class DeviceProcessGroup(ProcessGroupBase):
         ]
         return self._work(works, staging, list(outputs))
 
-    def reduce_scatter_single(
-        self, output: torch.Tensor, source: torch.Tensor, opts: Any = None
-    ) -> dist.Work:
+    def reduce_scatter_single(self, output: Tensor, source: Tensor, opts: Any = None) -> dist.Work:
         """Combine the tensors of all ranks; rank r gets the r-th part."""
         return self.reduce_scatter_single_coalesced([output], [source], opts)
 
     _reduce_scatter_base = reduce_scatter_single
 
     def reduce_scatter_single_coalesced(
-        self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], opts: Any = None
+        self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None
     ) -> dist.Work:
         """`reduce_scatter_single` of several tensors."""
         staging = self._staging()
@@ -254,8 +242,8 @@ class DeviceProcessGroup(ProcessGroupBase):
 
     def all_to_all_single(
         self,
-        output: torch.Tensor,
-        source: torch.Tensor,
+        output: Tensor,
+        source: Tensor,
         output_sizes: Sequence[int] = (),
         input_sizes: Sequence[int] = (),
         opts: Any = None,
@@ -276,7 +264,7 @@ class DeviceProcessGroup(ProcessGroupBase):
     alltoall_base = all_to_all_single
 
     def alltoall(
-        self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], opts: Any = None
+        self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None
     ) -> dist.Work:
         """Tensor r goes to rank r."""
         del opts
@@ -290,10 +278,7 @@ class DeviceProcessGroup(ProcessGroupBase):
         return self._work([work], staging, list(outputs))
 
     def gather(
-        self,
-        outputs: Sequence[Sequence[torch.Tensor]],
-        inputs: Sequence[torch.Tensor],
-        opts: Any,
+        self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any
     ) -> dist.Work:
         """The tensors of all ranks on the root."""
         staging = self._staging()
@@ -308,10 +293,7 @@ class DeviceProcessGroup(ProcessGroupBase):
         return self._work([work], staging, [each for listed in outputs for each in listed])
 
     def scatter(
-        self,
-        outputs: Sequence[torch.Tensor],
-        inputs: Sequence[Sequence[torch.Tensor]],
-        opts: Any,
+        self, outputs: Sequence[Tensor], inputs: Sequence[Sequence[Tensor]], opts: Any
     ) -> dist.Work:
         """Tensor r of the root goes to rank r."""
         staging = self._staging()
@@ -325,7 +307,7 @@ class DeviceProcessGroup(ProcessGroupBase):
         )
         return self._work([work], staging, list(outputs))
 
-    def send(self, tensors: Sequence[torch.Tensor], dst: int, tag: int) -> dist.Work:
+    def send(self, tensors: Sequence[Tensor], dst: int, tag: int) -> dist.Work:
         """Send a tensor to a rank of the group."""
         staging = self._staging()
         works = [
@@ -336,7 +318,7 @@ class DeviceProcessGroup(ProcessGroupBase):
         ]
         return self._work(works, staging, list(tensors))
 
-    def recv(self, tensors: Sequence[torch.Tensor], src: int, tag: int) -> dist.Work:
+    def recv(self, tensors: Sequence[Tensor], src: int, tag: int) -> dist.Work:
         """Receive a tensor from a rank of the group."""
         staging = self._staging()
         works = [
@@ -347,7 +329,7 @@ class DeviceProcessGroup(ProcessGroupBase):
         ]
         return self._work(works, staging, list(tensors))
 
-    def recv_anysource(self, tensors: Sequence[torch.Tensor], tag: int) -> dist.Work:
+    def recv_anysource(self, tensors: Sequence[Tensor], tag: int) -> dist.Work:
         """`ValueError`: a receive names its sender."""
         raise ValueError(
             f"recv of {len(tensors)} tensor with tag {tag} from any rank: the fabric matches a "
@@ -371,7 +353,7 @@ def _op(opts: Any) -> low_level.ReduceOp:
     raise ValueError(f"{opts.reduceOp} is not supported on {DEVICE!r}; it has {', '.join(_OPS)}")
 
 
-def _apart(source: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
+def _apart(source: Tensor, output: Tensor) -> Tensor:
     """A source that is the whole output, in a group of one rank, as a copy."""
     return (
         source.clone()
@@ -380,5 +362,5 @@ def _apart(source: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
     )
 
 
-def _rows(tensor: torch.Tensor) -> tuple[int, ...]:
+def _rows(tensor: Tensor) -> tuple[int, ...]:
     return tuple(tensor.shape)

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import torch
+from torch import Tensor
 from torch.utils.backend_registration import generate_methods_for_privateuse1_backend
 
 from kernbench.torch_backend.runtime import host_module
@@ -34,7 +35,7 @@ from kernbench.torch_backend.runtime.pytorch_api import (
     register_in_python,
 )
 
-_METHODS = ((torch.Tensor, "ahbm"), (torch.Tensor, "pin_memory"), (torch.nn.Module, "ahbm"))
+_METHODS = ((Tensor, "ahbm"), (Tensor, "pin_memory"), (torch.nn.Module, "ahbm"))
 """Methods which need the C++ part."""
 
 

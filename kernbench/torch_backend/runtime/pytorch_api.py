@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 from torch._C._distributed_c10d import Store
 from torch._ops import OpOverload
 from torch.distributed import distributed_c10d
@@ -159,44 +160,44 @@ def broadcast_shapes(*shapes: Sequence[int]) -> torch.Size:
     return cast(torch.Size, torch.broadcast_shapes(*shapes))
 
 
-def broadcast_tensors(*tensors: torch.Tensor) -> Sequence[torch.Tensor]:
+def broadcast_tensors(*tensors: Tensor) -> Sequence[Tensor]:
     """`torch.broadcast_tensors`."""
-    return cast(Sequence[torch.Tensor], torch.broadcast_tensors(*tensors))
+    return cast(Sequence[Tensor], torch.broadcast_tensors(*tensors))
 
 
-def from_numpy(array: NDArray[np.generic]) -> torch.Tensor:
+def from_numpy(array: NDArray[np.generic]) -> Tensor:
     """`torch.from_numpy`."""
     return torch.from_numpy(array)
 
 
-def integers(x: torch.Tensor) -> list[int]:
+def integers(x: Tensor) -> list[int]:
     """`Tensor.tolist` of a vector of integers."""
     return cast(list[int], x.tolist())
 
 
-def cut(x: torch.Tensor, axis: int, parts: int) -> torch.Tensor:
+def cut(x: Tensor, axis: int, parts: int) -> Tensor:
     """`Tensor.unflatten` of an axis, into a number of parts."""
-    return cast(torch.Tensor, x.unflatten(axis, (parts, -1)))
+    return cast(Tensor, x.unflatten(axis, (parts, -1)))
 
 
-def vector_norm(x: torch.Tensor, axes: list[int], *, keepdim: bool) -> torch.Tensor:
+def vector_norm(x: Tensor, axes: list[int], *, keepdim: bool) -> Tensor:
     """`torch.linalg.vector_norm`."""
     return cast(Any, torch.linalg).vector_norm(x, dim=axes, keepdim=keepdim)
 
 
-def negative_view(x: torch.Tensor) -> torch.Tensor:
+def negative_view(x: Tensor) -> Tensor:
     """A view of the elements with other signs."""
     return x._neg_view()
 
 
-def zero_each(tensors: Sequence[torch.Tensor]) -> None:
+def zero_each(tensors: Sequence[Tensor]) -> None:
     """Set tensors to 0, as one operator."""
     torch.ops.aten._foreach_zero_(list(tensors))
 
 
-def applied(function: type[torch.autograd.Function], *given: Any) -> torch.Tensor:
+def applied(function: type[torch.autograd.Function], *given: Any) -> Tensor:
     """The result of a function that has its own gradient."""
-    return cast(torch.Tensor, function.apply(*given))
+    return cast(Tensor, function.apply(*given))
 
 
 def manual_seed(seed: int) -> None:

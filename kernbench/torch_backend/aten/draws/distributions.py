@@ -11,6 +11,7 @@ from math import pi
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.draws.portable_functions import (
     Array,
@@ -21,7 +22,7 @@ from kernbench.torch_backend.aten.draws.portable_functions import (
 )
 from kernbench.torch_backend.runtime.pytorch_api import from_numpy
 
-Draw = Callable[..., torch.Tensor]
+Draw = Callable[..., Tensor]
 """A vector of `count` elements of a type, by a generator of the host and the parameters."""
 _AT_ONCE = 1 << 14
 """Elements whose intermediate results stay in a cache of the processor; a multiple of 16."""
@@ -37,7 +38,7 @@ that is 1 if there is one.
 
 def uniform(
     count: int, dtype: torch.dtype, source: torch.Generator, low: float = 0, high: float = 1
-) -> torch.Tensor:
+) -> Tensor:
     """Numbers in [low, high)."""
     if dtype.is_complex:
         return _complex(uniform(2 * count, _part(dtype), source, low, high))
@@ -51,7 +52,7 @@ def uniform(
 
 def normal(
     count: int, dtype: torch.dtype, source: torch.Generator, mean: float = 0, std: float = 1
-) -> torch.Tensor:
+) -> Tensor:
     """Normal numbers, by Box and Muller's method."""
     if dtype.is_complex:
         # As PyTorch does, add the mean to both parts.
@@ -74,32 +75,26 @@ def normal(
 
 def normal_one_by_one(
     count: int, dtype: torch.dtype, source: torch.Generator, mean: float = 0, std: float = 1
-) -> torch.Tensor:
+) -> Tensor:
     """Normal numbers as PyTorch draws them for short tensors and for those with gaps."""
     return _as_type(_normal_pairs(count, source) * std + mean, dtype)
 
 
 def bernoulli(
     count: int, dtype: torch.dtype, source: torch.Generator, share: float = 0.5
-) -> torch.Tensor:
+) -> Tensor:
     """1 with the probability `share`, else 0."""
     return (_shares(count, torch.float64, source) < share).to(dtype)
 
 
-def exponential(
-    count: int, dtype: torch.dtype, source: torch.Generator, rate: float = 1
-) -> torch.Tensor:
+def exponential(count: int, dtype: torch.dtype, source: torch.Generator, rate: float = 1) -> Tensor:
     """Exponential numbers of mean 1 / rate."""
     return _of_uniform(lambda each: -1.0 / rate * log1p(-each), count, dtype, source)
 
 
 def cauchy(
-    count: int,
-    dtype: torch.dtype,
-    source: torch.Generator,
-    median: float = 0,
-    sigma: float = 1,
-) -> torch.Tensor:
+    count: int, dtype: torch.dtype, source: torch.Generator, median: float = 0, sigma: float = 1
+) -> Tensor:
     """Numbers of Cauchy's distribution."""
 
     def of(each: Array) -> Array:
@@ -109,9 +104,7 @@ def cauchy(
     return _of_uniform(of, count, dtype, source)
 
 
-def geometric(
-    count: int, dtype: torch.dtype, source: torch.Generator, share: float
-) -> torch.Tensor:
+def geometric(count: int, dtype: torch.dtype, source: torch.Generator, share: float) -> Tensor:
     """The number of trials up to the first success, each of probability `share`."""
     scale = log1p(np.array([-share]))[0]
     return _of_uniform(lambda each: np.ceil(log(each) / scale), count, dtype, source)
@@ -119,7 +112,7 @@ def geometric(
 
 def log_normal(
     count: int, dtype: torch.dtype, source: torch.Generator, mean: float = 1, std: float = 2
-) -> torch.Tensor:
+) -> Tensor:
     """Numbers whose logarithm is normal."""
     return _as_type(exp(_normal_pairs(count, source) * std + mean), dtype)
 
@@ -136,7 +129,7 @@ DRAWS: dict[str, Draw] = {
 """By the names of PyTorch's operators."""
 
 
-def _shares(count: int, dtype: torch.dtype, source: torch.Generator) -> torch.Tensor:
+def _shares(count: int, dtype: torch.dtype, source: torch.Generator) -> Tensor:
     """Numbers in [0, 1) as PyTorch draws them: integers times a power of 2."""
     bits, integers = _BITS[dtype]
     drawn = torch.empty(count, dtype=integers).random_(0, 1 << bits, generator=source)
@@ -145,7 +138,7 @@ def _shares(count: int, dtype: torch.dtype, source: torch.Generator) -> torch.Te
 
 def _of_uniform(
     function: Callable[[Array], Array], count: int, dtype: torch.dtype, source: torch.Generator
-) -> torch.Tensor:
+) -> Tensor:
     drawn = _shares(count, torch.float64, source).numpy()
     found = torch.empty(count, dtype=dtype)
     for start in range(0, count, _AT_ONCE):
@@ -154,7 +147,7 @@ def _of_uniform(
     return found
 
 
-def _normal_vectors(drawn: torch.Tensor, mean: float, std: float) -> torch.Tensor:
+def _normal_vectors(drawn: Tensor, mean: float, std: float) -> Tensor:
     """Normal numbers of uniform ones, in place of each 16: the first 8 are radii."""
     dtype, rows = drawn.dtype, _wide(drawn).reshape(-1, 2, _HALF)
     radius = _rounded(
@@ -204,11 +197,11 @@ def _part(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype == torch.complex128 else torch.float32
 
 
-def _complex(parts: torch.Tensor) -> torch.Tensor:
+def _complex(parts: Tensor) -> Tensor:
     return torch.view_as_complex(parts.view(-1, 2))
 
 
-def _wide(x: torch.Tensor) -> Array:
+def _wide(x: Tensor) -> Array:
     return x.double().numpy()
 
 
@@ -219,5 +212,5 @@ def _rounded(x: Array, dtype: torch.dtype) -> Array:
     return x if dtype == torch.float64 else _wide(from_numpy(x).to(dtype))
 
 
-def _as_type(x: Array, dtype: torch.dtype) -> torch.Tensor:
+def _as_type(x: Array, dtype: torch.dtype) -> Tensor:
     return from_numpy(np.ascontiguousarray(x)).to(dtype)

@@ -8,6 +8,7 @@ number at a time.
 import warnings
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.draws.distributions import normal, normal_one_by_one, uniform
 from kernbench.torch_backend.runtime.pytorch_api import implement
@@ -23,12 +24,8 @@ def register_host_draws(library: torch.library.Library) -> None:
 
 
 def _normal(
-    x: torch.Tensor,
-    mean: float = 0,
-    std: float = 1,
-    *,
-    generator: torch.Generator | None = None,
-) -> torch.Tensor:
+    x: Tensor, mean: float = 0, std: float = 1, *, generator: torch.Generator | None = None
+) -> Tensor:
     _check_type("normal_kernel_cpu", x)
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
@@ -38,12 +35,8 @@ def _normal(
 
 
 def _uniform(
-    x: torch.Tensor,
-    low: float = 0,
-    high: float = 1,
-    *,
-    generator: torch.Generator | None = None,
-) -> torch.Tensor:
+    x: Tensor, low: float = 0, high: float = 1, *, generator: torch.Generator | None = None
+) -> Tensor:
     _check_type("check_uniform_bounds", x)
     if low > high:
         raise RuntimeError(
@@ -52,7 +45,7 @@ def _uniform(
     return _written(x, uniform(x.numel(), x.dtype, _source(generator), low, high))
 
 
-def _check_type(operator: str, x: torch.Tensor) -> None:
+def _check_type(operator: str, x: Tensor) -> None:
     if not (x.is_floating_point() or x.is_complex()):
         raise NotImplementedError(f'"{operator}" not implemented for {x.dtype}')
 
@@ -61,7 +54,7 @@ def _source(generator: torch.Generator | None) -> torch.Generator:
     return torch.default_generator if generator is None else generator
 
 
-def _written(x: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
+def _written(x: Tensor, numbers: Tensor) -> Tensor:
     """Write numbers to a tensor, as PyTorch does in the order of memory."""
     axes = range(x.dim())
     in_memory = x.permute(sorted(axes, key=lambda axis: -x.stride(axis)))

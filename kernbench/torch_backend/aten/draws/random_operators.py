@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.draws.distributions import DRAWS, Draw
 from kernbench.torch_backend.aten.operators import (
@@ -36,7 +37,7 @@ class DeviceRandom:
     """The generator of this rank's device, which is seeded like that of the CPU."""
 
     def __init__(self, seed: int) -> None:
-        self._known: OrderedDict[tuple[int, int], torch.Tensor] = OrderedDict()
+        self._known: OrderedDict[tuple[int, int], Tensor] = OrderedDict()
         self._source = torch.Generator()
         self.seed(seed)
 
@@ -50,7 +51,7 @@ class DeviceRandom:
         """The seed with which the sequence has begun."""
         return self._seed
 
-    def state(self) -> torch.Tensor:
+    def state(self) -> Tensor:
         """Seed and offset, as 16 bytes."""
         here = (self._seed, self._offset)
         self._known[here] = self._source.get_state()
@@ -58,7 +59,7 @@ class DeviceRandom:
             self._known.popitem(last=False)
         return torch.tensor(here, dtype=torch.int64).view(torch.uint8).clone()
 
-    def restore(self, state: torch.Tensor) -> None:
+    def restore(self, state: Tensor) -> None:
         """Continue from a state."""
         self._seed, self._offset = integers(state.cpu().view(torch.int64))
         known = self._known.get((self._seed, self._offset))
@@ -83,9 +84,7 @@ def _in_place(name: str, distribution: Draw | None) -> None:
     packet, _, overload = name.partition(".")
     draw = getattr(getattr(torch.ops.aten, packet), overload or "default")
 
-    def drawn(
-        x: torch.Tensor, source: torch.Generator, *arguments: Any, **options: Any
-    ) -> torch.Tensor:
+    def drawn(x: Tensor, source: torch.Generator, *arguments: Any, **options: Any) -> Tensor:
         if distribution is None:
             return draw(
                 torch.empty(x.shape, dtype=x.dtype), *arguments, generator=source, **options
@@ -97,8 +96,8 @@ def _in_place(name: str, distribution: Draw | None) -> None:
 
     @operator(name, types=None)
     def in_place(
-        x: torch.Tensor, *arguments: Any, generator: torch.Generator | None = None, **options: Any
-    ) -> torch.Tensor:
+        x: Tensor, *arguments: Any, generator: torch.Generator | None = None, **options: Any
+    ) -> Tensor:
         if generator is None:
             host = drawn(x, device_random().drawing(x.numel()), *arguments, **options)
         else:
@@ -121,8 +120,8 @@ for _name in ("random_", "random_.to", "random_.from"):
 
 @operator("bernoulli_.Tensor")
 def _bernoulli_of_each(
-    x: torch.Tensor, shares: torch.Tensor, *, generator: torch.Generator | None = None
-) -> torch.Tensor:
+    x: Tensor, shares: Tensor, *, generator: torch.Generator | None = None
+) -> Tensor:
     if not shares.is_floating_point():
         return NotImplemented
     wide = torch.float64 if shares.dtype == torch.float64 else torch.float32
@@ -132,26 +131,23 @@ def _bernoulli_of_each(
 
 @operator("normal.Tensor_float", "normal.float_Tensor", "normal.Tensor_Tensor")
 def _normal_of_each(
-    mean: torch.Tensor | float,
-    std: torch.Tensor | float = 1,
-    *,
-    generator: torch.Generator | None = None,
+    mean: Tensor | float, std: Tensor | float = 1, *, generator: torch.Generator | None = None
 ) -> Any:
     """As PyTorch draws them: normal numbers, which are scaled and moved."""
-    given = [each for each in (mean, std) if isinstance(each, torch.Tensor)]
+    given = [each for each in (mean, std) if isinstance(each, Tensor)]
     if any(each.is_complex() or each.device.type != DEVICE for each in given):
         return NotImplemented
-    if isinstance(std, torch.Tensor) and std.numel() and bool((std < 0).any()):
+    if isinstance(std, Tensor) and std.numel() and bool((std < 0).any()):
         raise RuntimeError("normal expects all elements of std >= 0.0")
     shape = broadcast_shapes(*(each.shape for each in given))
     drawn = torch.empty(shape, dtype=given[0].dtype, device=DEVICE)
-    if isinstance(std, torch.Tensor):
+    if isinstance(std, Tensor):
         return drawn.normal_(generator=generator) * std + mean
     return drawn.normal_(0, std, generator=generator) + mean
 
 
 @operator("native_dropout")
-def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tensor, torch.Tensor]:
+def _dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     if train is False:
         return x.clone(), torch.ones_like(x, dtype=torch.bool)
     # As the operator of the CPU draws it.
@@ -160,14 +156,12 @@ def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tenso
 
 
 @operator("native_dropout_backward")
-def _dropout_backward(grad: torch.Tensor, kept: torch.Tensor, scale: float) -> torch.Tensor:
+def _dropout_backward(grad: Tensor, kept: Tensor, scale: float) -> Tensor:
     return grad * kept * scale
 
 
 @operator("randperm.generator_out", types=None)
-def _randperm(
-    count: int, *, generator: torch.Generator | None = None, out: torch.Tensor
-) -> torch.Tensor:
+def _randperm(count: int, *, generator: torch.Generator | None = None, out: Tensor) -> Tensor:
     source = device_random().drawing(count) if generator is None else generator
     if source.device.type == DEVICE:
         return NotImplemented
@@ -175,7 +169,7 @@ def _randperm(
     return _written("randperm", host, out.resize_(count))
 
 
-def _written(name: str, host: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+def _written(name: str, host: Tensor, out: Tensor) -> Tensor:
     DRAWN[name] += 1
     with host_time(draws=True):
         compute_on_host(name, host.numel())
@@ -188,11 +182,7 @@ _MOST_COMPARED = 1 << 24
 
 @operator("multinomial")
 def _multinomial(
-    x: torch.Tensor,
-    count: int,
-    replacement: bool = False,
-    *,
-    generator: torch.Generator | None = None,
+    x: Tensor, count: int, replacement: bool = False, *, generator: torch.Generator | None = None
 ) -> Any:
     if not x.is_floating_point() or x.numel() * count > _MOST_COMPARED:
         return NotImplemented
@@ -204,7 +194,7 @@ def _multinomial(
     return chosen.argmax(-1, keepdim=True) if count == 1 else chosen.topk(count)[1]
 
 
-def _check(x: torch.Tensor, count: int, *, replacement: bool) -> None:
+def _check(x: Tensor, count: int, *, replacement: bool) -> None:
     """The errors of PyTorch: the host reads two numbers."""
     if not 0 < x.dim() <= 2:
         raise RuntimeError("prob_dist must be 1 or 2 dim")
@@ -220,9 +210,7 @@ def _check(x: torch.Tensor, count: int, *, replacement: bool) -> None:
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 
 
-def _with_replacement(
-    x: torch.Tensor, count: int, generator: torch.Generator | None
-) -> torch.Tensor:
+def _with_replacement(x: Tensor, count: int, generator: torch.Generator | None) -> Tensor:
     """The first element whose running sum reaches a number that is drawn for each sample."""
     drawn = torch.empty((*x.shape[:-1], count), dtype=torch.float64, device=x.device)
     drawn.uniform_(generator=generator)

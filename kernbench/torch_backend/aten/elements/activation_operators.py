@@ -5,6 +5,7 @@ from math import log2
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.elements.pointwise_operators import compute
 from kernbench.torch_backend.aten.operators import operator
@@ -15,13 +16,8 @@ from runtime.language.value import Value
 
 @operator("leaky_relu_backward.grad_input")
 def _leaky_relu_backward(
-    grad: torch.Tensor,
-    x: torch.Tensor,
-    slope: float,
-    is_result: bool,
-    *,
-    grad_input: torch.Tensor,
-) -> torch.Tensor:
+    grad: Tensor, x: Tensor, slope: float, is_result: bool, *, grad_input: Tensor
+) -> Tensor:
     del is_result
 
     def function(grad: Value, x: Value) -> Value:
@@ -32,13 +28,8 @@ def _leaky_relu_backward(
 
 @operator("elu.out")
 def _elu(
-    x: torch.Tensor,
-    alpha: float = 1,
-    scale: float = 1,
-    input_scale: float = 1,
-    *,
-    out: torch.Tensor,
-) -> torch.Tensor:
+    x: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1, *, out: Tensor
+) -> Tensor:
     def function(x: Value) -> Value:
         bent = (tl.exp(x * float(input_scale)) - 1.0) * float(alpha * scale)
         return tl.where(x > 0, x * float(scale), bent)
@@ -48,15 +39,15 @@ def _elu(
 
 @operator("elu_backward.grad_input")
 def _elu_backward(
-    grad: torch.Tensor,
+    grad: Tensor,
     alpha: float,
     scale: float,
     input_scale: float,
     is_result: bool,
-    x: torch.Tensor,
+    x: Tensor,
     *,
-    grad_input: torch.Tensor,
-) -> torch.Tensor:
+    grad_input: Tensor,
+) -> Tensor:
     def function(grad: Value, x: Value) -> Value:
         # Of the result y = alpha scale (exp(input_scale x) - 1), or of x itself.
         bent = (
@@ -70,9 +61,7 @@ def _elu_backward(
 
 
 @operator("softplus.out")
-def _softplus(
-    x: torch.Tensor, beta: float = 1, threshold: float = 20, *, out: torch.Tensor
-) -> torch.Tensor:
+def _softplus(x: Tensor, beta: float = 1, threshold: float = 20, *, out: Tensor) -> Tensor:
     def function(x: Value) -> Value:
         scaled = x * float(beta)
         return tl.where(scaled > threshold, x, tl.log(tl.exp(scaled) + 1.0) * (1 / beta))
@@ -82,13 +71,8 @@ def _softplus(
 
 @operator("softplus_backward.grad_input")
 def _softplus_backward(
-    grad: torch.Tensor,
-    x: torch.Tensor,
-    beta: float,
-    threshold: float,
-    *,
-    grad_input: torch.Tensor,
-) -> torch.Tensor:
+    grad: Tensor, x: Tensor, beta: float, threshold: float, *, grad_input: Tensor
+) -> Tensor:
     def function(grad: Value, x: Value) -> Value:
         scaled = x * float(beta)
         return tl.where(scaled > threshold, grad, grad * tl.sigmoid(scaled))
@@ -97,20 +81,20 @@ def _softplus_backward(
 
 
 @operator("pow.Scalar_out")
-def _pow_of_number(base: float, exponent: torch.Tensor, *, out: torch.Tensor) -> Any:
+def _pow_of_number(base: float, exponent: Tensor, *, out: Tensor) -> Any:
     if base <= 0 or not out.is_floating_point():
         return NotImplemented
     return compute("pow", lambda x: tl.exp2(x * log2(base)), (exponent,), out)
 
 
 @operator("xlogy.OutTensor")
-def _xlogy(x: torch.Tensor, y: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+def _xlogy(x: Tensor, y: Tensor, *, out: Tensor) -> Tensor:
     return compute("xlogy", lambda x, y: tl.where(x == 0, x, x * tl.log(y)), (x, y), out)
 
 
 def _variance(
-    x: torch.Tensor, dim: Any, correction: float | None, *, keepdim: bool
-) -> tuple[torch.Tensor, torch.Tensor]:
+    x: Tensor, dim: Any, correction: float | None, *, keepdim: bool
+) -> tuple[Tensor, Tensor]:
     """The variance and the mean along axes, in two passes, in float32 at least."""
     axes = sorted({axis % x.dim() for axis in dim}) if dim else list(range(x.dim()))
     wide = x if x.dtype == torch.float64 else x.float()
@@ -124,30 +108,30 @@ def _variance(
 
 @operator("var.correction")
 def _var(
-    x: torch.Tensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
-) -> torch.Tensor:
+    x: Tensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
+) -> Tensor:
     return _variance(x, dim, correction, keepdim=keepdim)[0].to(x.dtype)
 
 
 @operator("std.correction")
 def _std(
-    x: torch.Tensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
-) -> torch.Tensor:
+    x: Tensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
+) -> Tensor:
     return _variance(x, dim, correction, keepdim=keepdim)[0].sqrt().to(x.dtype)
 
 
 @operator("var_mean.correction")
 def _var_mean(
-    x: torch.Tensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
-) -> tuple[torch.Tensor, torch.Tensor]:
+    x: Tensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
     variance, mean = _variance(x, dim, correction, keepdim=keepdim)
     return variance.to(x.dtype), mean.to(x.dtype)
 
 
 @operator("std_mean.correction")
 def _std_mean(
-    x: torch.Tensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
-) -> tuple[torch.Tensor, torch.Tensor]:
+    x: Tensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
     variance, mean = _variance(x, dim, correction, keepdim=keepdim)
     return variance.sqrt().to(x.dtype), mean.to(x.dtype)
 
@@ -163,19 +147,19 @@ def _remainder(a: Value, b: Value) -> Value:
 def _integers(name: str, function: Callable[[Value, Value], Value]) -> None:
     """An operator on floating-point numbers or integers; these are exact in float64."""
 
-    def of(a: Any, b: Any, out: torch.Tensor) -> torch.Tensor:
+    def of(a: Any, b: Any, out: Tensor) -> Tensor:
         dtype = None if out.is_floating_point() else torch.float64
         return compute(name, function, (a, b), out, dtype=dtype)
 
-    def fresh(a: Any, b: Any) -> torch.Tensor:
-        shapes = [each.shape for each in (a, b) if isinstance(each, torch.Tensor)]
+    def fresh(a: Any, b: Any) -> Tensor:
+        shapes = [each.shape for each in (a, b) if isinstance(each, Tensor)]
         dtype, shape = torch.result_type(a, b), broadcast_shapes(*shapes)
         return of(a, b, torch.empty(shape, dtype=dtype, device="ahbm"))
 
-    def in_place(a: torch.Tensor, b: Any) -> torch.Tensor:
+    def in_place(a: Tensor, b: Any) -> Tensor:
         return of(a, b, a)
 
-    def to_out(a: Any, b: Any, *, out: torch.Tensor) -> torch.Tensor:
+    def to_out(a: Any, b: Any, *, out: Tensor) -> Tensor:
         return of(a, b, out)
 
     if name == "floor_divide":
@@ -191,7 +175,7 @@ _integers("remainder", _remainder)
 
 
 @operator("div.out_mode")
-def _div(a: Any, b: Any, *, rounding_mode: str | None, out: torch.Tensor) -> Any:
+def _div(a: Any, b: Any, *, rounding_mode: str | None, out: Tensor) -> Any:
     if rounding_mode is None:
         return compute("div", tl.div, (a, b), out)
     dtype = None if out.is_floating_point() else torch.float64

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.elements.pointwise_operators import OperandFunction, compute
 from kernbench.torch_backend.aten.operators import DEVICE, complex_operator, operator
@@ -15,11 +16,11 @@ from runtime.language import tl
 from runtime.language.value import Value
 
 _PAIRS = {torch.float32: torch.complex64, torch.float64: torch.complex128}
-Part = torch.Tensor | float
+Part = Tensor | float
 
 
 @operator("view_as_complex", types=None)
-def _view_as_complex(x: torch.Tensor) -> Any:
+def _view_as_complex(x: Tensor) -> Any:
     if x.dtype not in _PAIRS:
         return NotImplemented
     if not x.dim() or x.shape[-1] != 2:
@@ -36,7 +37,7 @@ def _view_as_complex(x: torch.Tensor) -> Any:
 
 
 @operator("view_as_real", types=None)
-def _view_as_real(x: torch.Tensor) -> torch.Tensor:
+def _view_as_real(x: Tensor) -> Tensor:
     if x.is_conj():
         raise RuntimeError(
             "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate "
@@ -47,18 +48,14 @@ def _view_as_real(x: torch.Tensor) -> torch.Tensor:
 
 
 def _view(
-    x: torch.Tensor,
-    dtype: torch.dtype,
-    offset: int,
-    shape: Sequence[int],
-    strides: Sequence[int],
-) -> torch.Tensor:
+    x: Tensor, dtype: torch.dtype, offset: int, shape: Sequence[int], strides: Sequence[int]
+) -> Tensor:
     empty = torch.empty(0, dtype=dtype, device=DEVICE)
     return empty.set_(x.untyped_storage(), offset, tuple(shape), tuple(strides))
 
 
 @operator("polar.out", types=None)
-def _polar(size: torch.Tensor, angle: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+def _polar(size: Tensor, angle: Tensor, *, out: Tensor) -> Tensor:
     return _written(
         "polar",
         out,
@@ -68,7 +65,7 @@ def _polar(size: torch.Tensor, angle: torch.Tensor, *, out: torch.Tensor) -> tor
 
 
 @operator("complex.out", types=None)
-def _complex(real: torch.Tensor, imag: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+def _complex(real: Tensor, imag: Tensor, *, out: Tensor) -> Tensor:
     shape = broadcast_shapes(real.shape, imag.shape)
     if out.shape != shape:
         out.resize_(shape)
@@ -78,7 +75,7 @@ def _complex(real: torch.Tensor, imag: torch.Tensor, *, out: torch.Tensor) -> to
 
 
 @complex_operator("mul.out")
-def _mul(a: Any, b: Any, *, out: torch.Tensor) -> torch.Tensor:
+def _mul(a: Any, b: Any, *, out: Tensor) -> Tensor:
     (x, y), (u, v) = _parts(a), _parts(b)
     if v is None:
         assert y is not None, "one operand is complex"
@@ -94,7 +91,7 @@ def _mul(a: Any, b: Any, *, out: torch.Tensor) -> torch.Tensor:
 
 
 @complex_operator("div.out")
-def _div(a: Any, b: Any, *, out: torch.Tensor) -> torch.Tensor:
+def _div(a: Any, b: Any, *, out: Tensor) -> Tensor:
     (x, y), (u, v) = _parts(a), _parts(b)
     if v is None:
         assert y is not None, "one operand is complex"
@@ -109,7 +106,7 @@ def _div(a: Any, b: Any, *, out: torch.Tensor) -> torch.Tensor:
 
 
 @complex_operator("sgn.out")
-def _sgn(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+def _sgn(x: Tensor, *, out: Tensor) -> Tensor:
     def turned(part: Value, x: Value, y: Value) -> Value:
         size = tl.sqrt(x * x + y * y)
         return part / tl.where(size == 0, 1.0, size)
@@ -121,16 +118,16 @@ def _sgn(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
 
 
 @complex_operator("add.out")
-def _add(a: Any, b: Any, *, alpha: complex = 1, out: torch.Tensor) -> Any:
+def _add(a: Any, b: Any, *, alpha: complex = 1, out: Tensor) -> Any:
     return _sum("add", a, b, alpha, out)
 
 
 @complex_operator("sub.out")
-def _sub(a: Any, b: Any, *, alpha: complex = 1, out: torch.Tensor) -> Any:
+def _sub(a: Any, b: Any, *, alpha: complex = 1, out: Tensor) -> Any:
     return _sum("sub", a, b, -alpha, out)
 
 
-def _sum(name: str, a: Any, b: Any, alpha: complex, out: torch.Tensor) -> Any:
+def _sum(name: str, a: Any, b: Any, alpha: complex, out: Tensor) -> Any:
     if isinstance(alpha, complex):
         return NotImplemented
 
@@ -143,29 +140,29 @@ def _sum(name: str, a: Any, b: Any, alpha: complex, out: torch.Tensor) -> Any:
 
 
 @complex_operator("neg.out")
-def _neg(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+def _neg(x: Tensor, *, out: Tensor) -> Tensor:
     return _mul(x, -1.0, out=out)
 
 
 @complex_operator("conj_physical.out")
-def _conj(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+def _conj(x: Tensor, *, out: Tensor) -> Tensor:
     real, imaginary = _complex_parts(x)
     return _written("conj", out, (tl.mul, (real, 1.0)), (tl.mul, (imaginary, -1.0)))
 
 
 @complex_operator("abs.out")
-def _abs(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+def _abs(x: Tensor, *, out: Tensor) -> Tensor:
     return compute("abs", lambda x, y: tl.sqrt(x * x + y * y), _complex_parts(x), out)
 
 
 @complex_operator("sum.IntList_out")
 def _sum_of_axes(
-    x: torch.Tensor,
+    x: Tensor,
     dim: Sequence[int] | None,
     keepdim: bool = False,
     *,
     dtype: torch.dtype | None = None,
-    out: torch.Tensor,
+    out: Tensor,
 ) -> Any:
     if dtype not in {None, x.dtype}:
         return NotImplemented
@@ -176,22 +173,20 @@ def _sum_of_axes(
 
 def _parts(value: Any) -> tuple[Part, Part | None]:
     """The real and the imaginary part; None for a real number."""
-    if isinstance(value, torch.Tensor) and value.device.type == DEVICE:
+    if isinstance(value, Tensor) and value.device.type == DEVICE:
         return _complex_parts(value) if value.is_complex() else (value, None)
-    number = value.item() if isinstance(value, torch.Tensor) else value
+    number = value.item() if isinstance(value, Tensor) else value
     return (number.real, number.imag) if isinstance(number, complex) else (number, None)
 
 
-def _complex_parts(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _complex_parts(x: Tensor) -> tuple[Tensor, Tensor]:
     pairs = torch.view_as_real(x)
     return pairs[..., 0], pairs[..., 1]
 
 
-def _written(
-    name: str, out: torch.Tensor, *parts: tuple[OperandFunction, Sequence[Part]]
-) -> torch.Tensor:
+def _written(name: str, out: Tensor, *parts: tuple[OperandFunction, Sequence[Part]]) -> Tensor:
     """Write functions of operands to the real and the imaginary part of `out`."""
-    used = [each for _, given in parts for each in given if isinstance(each, torch.Tensor)]
+    used = [each for _, given in parts for each in given if isinstance(each, Tensor)]
     shape = broadcast_shapes(*(each.shape for each in used))
     if out.shape != shape:
         out.resize_(shape)
@@ -200,10 +195,8 @@ def _written(
     is_operand = any(each.untyped_storage().data_ptr() == memory for each in used)
     first = torch.empty_like(targets[0]) if is_operand else targets[0]
     for target, (function, operands) in zip((first, targets[1]), parts, strict=True):
-        whole = [
-            each.expand(shape) if isinstance(each, torch.Tensor) else each for each in operands
-        ]
-        if any(isinstance(each, torch.Tensor) for each in whole):
+        whole = [each.expand(shape) if isinstance(each, Tensor) else each for each in operands]
+        if any(isinstance(each, Tensor) for each in whole):
             compute(name, function, whole, target)
         else:
             # Of numbers alone, an operator of values is a number.

@@ -3,27 +3,28 @@
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import CONSTANTS, DEVICE, HostTime, operator
 
 
 @operator("arange.start_out", types=None)
-def _arange(start: float, end: float, step: float = 1, *, out: torch.Tensor) -> torch.Tensor:
+def _arange(start: float, end: float, step: float = 1, *, out: Tensor) -> Tensor:
     return _written("arange", torch.arange(start, end, step, dtype=out.dtype), out)
 
 
 @operator("linspace.out", types=None)
-def _linspace(start: float, end: float, steps: int, *, out: torch.Tensor) -> torch.Tensor:
+def _linspace(start: float, end: float, steps: int, *, out: Tensor) -> Tensor:
     return _written("linspace", torch.linspace(start, end, steps, dtype=out.dtype), out)
 
 
 @operator("eye.m_out", types=None)
-def _eye(rows: int, columns: int, *, out: torch.Tensor) -> torch.Tensor:
+def _eye(rows: int, columns: int, *, out: Tensor) -> Tensor:
     return _written("eye", torch.eye(rows, columns, dtype=out.dtype), out)
 
 
 @operator("eye.out", types=None)
-def _square_eye(rows: int, *, out: torch.Tensor) -> torch.Tensor:
+def _square_eye(rows: int, *, out: Tensor) -> Tensor:
     return _written("eye", torch.eye(rows, dtype=out.dtype), out)
 
 
@@ -33,7 +34,7 @@ def _indices(name: str) -> None:
     @operator(name, types=None)
     def indices(
         rows: int, columns: int, offset: int = 0, *, dtype: torch.dtype | None = None, **_: Any
-    ) -> torch.Tensor:
+    ) -> Tensor:
         host = make(rows, columns, offset, dtype=dtype or torch.int64)
         return _written(name, host, torch.empty(host.shape, dtype=host.dtype, device=DEVICE))
 
@@ -44,7 +45,7 @@ _indices("tril_indices")
 _indices("triu_indices")
 
 
-def _written(name: str, host: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+def _written(name: str, host: Tensor, out: Tensor) -> Tensor:
     if out.shape != host.shape:
         out.resize_(host.shape)
     CONSTANTS[name] += 1

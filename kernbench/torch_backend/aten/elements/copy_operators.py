@@ -18,9 +18,7 @@ from runtime.torch.tensors.tensor import Tensor
 
 @operator("_copy_from", types=None)
 def copy_from(
-    source: torch.Tensor,
-    target: torch.Tensor,
-    non_blocking: bool = False,
+    source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False
 ) -> torch.Tensor:
     """`target.copy_(source)`, of which at least one is on the device. A copy to the device takes
     the bytes of the moment of the call and does not wait.

@@ -1,6 +1,7 @@
 """Losses of corresponding elements: one kernel for the elements, one or two for the mean or sum."""
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.elements.pointwise_operators import compute
 from kernbench.torch_backend.aten.operators import operator
@@ -14,41 +15,32 @@ _LEAST_LOG, _LEAST_PRODUCT = -100.0, 1e-12
 """PyTorch's limits of `binary_cross_entropy` and of the divisor in its gradient."""
 
 
-def _reduced(losses: torch.Tensor, reduction: int) -> torch.Tensor:
+def _reduced(losses: Tensor, reduction: int) -> Tensor:
     if reduction == NONE:
         return losses
     return losses.mean() if reduction == MEAN else losses.sum()
 
 
-def _scale(x: torch.Tensor, reduction: int) -> float:
+def _scale(x: Tensor, reduction: int) -> float:
     """The gradient of a reduction."""
     return 1 / max(x.numel(), 1) if reduction == MEAN else 1.0
 
 
 @operator("mse_loss.out")
-def _mse_loss(
-    x: torch.Tensor, target: torch.Tensor, reduction: int = MEAN, *, out: torch.Tensor
-) -> torch.Tensor:
+def _mse_loss(x: Tensor, target: Tensor, reduction: int = MEAN, *, out: Tensor) -> Tensor:
     losses = _reduced((x - target).square(), reduction)
     return out.resize_(losses.shape).copy_(losses)
 
 
 @operator("mse_loss_backward")
-def _mse_loss_backward(
-    grad: torch.Tensor, x: torch.Tensor, target: torch.Tensor, reduction: int
-) -> torch.Tensor:
+def _mse_loss_backward(grad: Tensor, x: Tensor, target: Tensor, reduction: int) -> Tensor:
     return (x - target) * (2 * _scale(x, reduction)) * grad
 
 
 @operator("smooth_l1_loss.out")
 def _smooth_l1_loss(
-    x: torch.Tensor,
-    target: torch.Tensor,
-    reduction: int = MEAN,
-    beta: float = 1.0,
-    *,
-    out: torch.Tensor,
-) -> torch.Tensor:
+    x: Tensor, target: Tensor, reduction: int = MEAN, beta: float = 1.0, *, out: Tensor
+) -> Tensor:
     def function(x: Value, target: Value) -> Value:
         distance = tl.abs(x - target)
         return tl.where(distance < beta, distance * distance * (0.5 / beta), distance - 0.5 * beta)
@@ -59,14 +51,8 @@ def _smooth_l1_loss(
 
 @operator("smooth_l1_loss_backward.grad_input")
 def _smooth_l1_loss_backward(
-    grad: torch.Tensor,
-    x: torch.Tensor,
-    target: torch.Tensor,
-    reduction: int,
-    beta: float,
-    *,
-    grad_input: torch.Tensor,
-) -> torch.Tensor:
+    grad: Tensor, x: Tensor, target: Tensor, reduction: int, beta: float, *, grad_input: Tensor
+) -> Tensor:
     scale = _scale(x, reduction)
 
     def function(grad: Value, x: Value, target: Value) -> Value:
@@ -76,9 +62,7 @@ def _smooth_l1_loss_backward(
 
 
 @operator("huber_loss")
-def _huber_loss(
-    x: torch.Tensor, target: torch.Tensor, reduction: int = MEAN, delta: float = 1.0
-) -> torch.Tensor:
+def _huber_loss(x: Tensor, target: Tensor, reduction: int = MEAN, delta: float = 1.0) -> Tensor:
     def function(x: Value, target: Value) -> Value:
         distance = tl.abs(x - target)
         far = (distance - 0.5 * delta) * float(delta)
@@ -89,14 +73,8 @@ def _huber_loss(
 
 @operator("huber_loss_backward.out")
 def _huber_loss_backward(
-    grad: torch.Tensor,
-    x: torch.Tensor,
-    target: torch.Tensor,
-    reduction: int,
-    delta: float,
-    *,
-    grad_input: torch.Tensor,
-) -> torch.Tensor:
+    grad: Tensor, x: Tensor, target: Tensor, reduction: int, delta: float, *, grad_input: Tensor
+) -> Tensor:
     scale = _scale(x, reduction)
 
     def function(grad: Value, x: Value, target: Value) -> Value:
@@ -107,8 +85,8 @@ def _huber_loss_backward(
 
 @operator("binary_cross_entropy")
 def _binary_cross_entropy(
-    x: torch.Tensor, target: torch.Tensor, weight: torch.Tensor | None = None, reduction: int = MEAN
-) -> torch.Tensor:
+    x: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN
+) -> Tensor:
     def function(x: Value, target: Value, *weights: Value) -> Value:
         hit = tl.maximum(tl.log(x), _LEAST_LOG) * target
         missed = tl.maximum(tl.log(1.0 - x), _LEAST_LOG) * (1.0 - target)
@@ -121,12 +99,8 @@ def _binary_cross_entropy(
 
 @operator("binary_cross_entropy_backward")
 def _binary_cross_entropy_backward(
-    grad: torch.Tensor,
-    x: torch.Tensor,
-    target: torch.Tensor,
-    weight: torch.Tensor | None = None,
-    reduction: int = MEAN,
-) -> torch.Tensor:
+    grad: Tensor, x: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN
+) -> Tensor:
     scale = _scale(x, reduction)
 
     def function(grad: Value, x: Value, target: Value, *weights: Value) -> Value:
@@ -139,7 +113,7 @@ def _binary_cross_entropy_backward(
 
 
 @operator("log_sigmoid_forward")
-def _log_sigmoid(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _log_sigmoid(x: Tensor) -> tuple[Tensor, Tensor]:
     def function(x: Value) -> Value:
         return tl.minimum(x, 0.0) - tl.log(tl.exp(tl.abs(x) * -1.0) + 1.0)
 
@@ -148,9 +122,7 @@ def _log_sigmoid(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @operator("log_sigmoid_backward")
-def _log_sigmoid_backward(
-    grad: torch.Tensor, x: torch.Tensor, buffer: torch.Tensor
-) -> torch.Tensor:
+def _log_sigmoid_backward(grad: Tensor, x: Tensor, buffer: Tensor) -> Tensor:
     del buffer
 
     def function(grad: Value, x: Value) -> Value:
@@ -159,7 +131,7 @@ def _log_sigmoid_backward(
     return compute("log_sigmoid_backward", function, (grad, x), torch.empty_like(x))
 
 
-def _of(x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+def _of(x: Tensor, target: Tensor) -> Tensor:
     """A result of two tensors, for each element."""
     shape = broadcast_shapes(x.shape, target.shape)
     return torch.empty(shape, dtype=torch.result_type(x, target), device=x.device)

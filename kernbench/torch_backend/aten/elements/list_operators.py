@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.elements.pointwise_operators import OperandFunction, bound_to
 from kernbench.torch_backend.aten.operators import DEVICE, operator
@@ -16,8 +17,8 @@ from kernbench.torch_backend.runtime.element_types import computed_in
 from runtime.language import tl
 from runtime.language.value import Value
 
-Tensors = Sequence[torch.Tensor]
-Numbers = float | Sequence[float] | torch.Tensor
+Tensors = Sequence[Tensor]
+Numbers = float | Sequence[float] | Tensor
 
 
 def _compute(
@@ -49,7 +50,7 @@ def _with_numbers(
     """As `_compute`, with a number behind the tensors: one for all, or one for each."""
     if not outs[0].is_floating_point():
         return NotImplemented
-    if isinstance(numbers, torch.Tensor):
+    if isinstance(numbers, Tensor):
         if numbers.dim() or numbers.dtype != outs[0].dtype:
             return NotImplemented
         # One element for all tensors: on the device it is broadcast, from the host it is a number.

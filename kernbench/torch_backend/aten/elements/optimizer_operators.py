@@ -12,6 +12,7 @@ from math import log2
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import DEVICE, operator
 from kernbench.torch_backend.kernels.pointwise import Update
@@ -21,7 +22,7 @@ from kernbench.torch_backend.runtime.pytorch_api import zero_each
 from runtime.language import tl
 from runtime.language.value import Value
 
-Tensors = Sequence[torch.Tensor]
+Tensors = Sequence[Tensor]
 _GRADIENT = 1
 """The number of the gradient among the tensors of a row."""
 
@@ -79,8 +80,8 @@ def _sgd(params: Tensors, grads: Tensors, buffers: Tensors, **options: Any) -> A
     return _launched("_fused_sgd_", function, [params, grads, *states], None, options)
 
 
-def _number(rate: float | torch.Tensor) -> float:
-    return float(rate.item() if isinstance(rate, torch.Tensor) else rate)
+def _number(rate: float | Tensor) -> float:
+    return float(rate.item() if isinstance(rate, Tensor) else rate)
 
 
 def _launched(
@@ -215,9 +216,7 @@ def _sgd_step(
 
 
 @operator("_amp_foreach_non_finite_check_and_unscale_")
-def _unscale(
-    gradients: Sequence[torch.Tensor], found_inf: torch.Tensor, inverse: torch.Tensor
-) -> None:
+def _unscale(gradients: Sequence[Tensor], found_inf: Tensor, inverse: Tensor) -> None:
     for each in gradients:
         # The difference of an element with itself is 0, or NaN if it is not finite.
         is_infinite = ((each - each) != 0).any()
@@ -227,13 +226,13 @@ def _unscale(
 
 @operator("_amp_update_scale_", types=None)
 def _update_scale(
-    scale: torch.Tensor,
-    growth: torch.Tensor,
-    found_inf: torch.Tensor,
+    scale: Tensor,
+    growth: Tensor,
+    found_inf: Tensor,
     growth_factor: float,
     backoff_factor: float,
     interval: int,
-) -> torch.Tensor:
+) -> Tensor:
     is_infinite, following = found_inf > 0, growth + 1
     is_grown = following == interval
     grown = torch.where(is_grown, scale * growth_factor, scale)

@@ -9,6 +9,7 @@ from math import pi, sqrt
 from typing import cast
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import DEVICE, operator
 from kernbench.torch_backend.kernels.bounds import IndexBounds
@@ -19,7 +20,7 @@ from kernbench.torch_backend.runtime.pytorch_api import broadcast_shapes
 from runtime.language import tl
 from runtime.language.value import Value
 
-Operand = torch.Tensor | float
+Operand = Tensor | float
 OperandFunction = Function | Callable[[Value, Value, float], Value]
 """A function of values, and of numbers in place of some of them."""
 _TANH_FACTOR = sqrt(2 / pi)
@@ -29,21 +30,21 @@ def compute(
     name: str,
     function: OperandFunction,
     operands: Sequence[Operand],
-    out: torch.Tensor,
+    out: Tensor,
     *,
     dtype: torch.dtype | None = None,
     bounds: IndexBounds | None = None,
-) -> torch.Tensor:
+) -> Tensor:
     """Write `function` of tensors and numbers to `out`, which is resized to the broadcast shape.
 
     It is computed in `dtype`, by default that of `out`. With `bounds`, the first operand has
     indices.
     """
     plain = [
-        each.item() if isinstance(each, torch.Tensor) and each.device.type != DEVICE else each
+        each.item() if isinstance(each, Tensor) and each.device.type != DEVICE else each
         for each in operands
     ]
-    tensors = [each for each in plain if isinstance(each, torch.Tensor)]
+    tensors = [each for each in plain if isinstance(each, Tensor)]
     shape = broadcast_shapes(*(each.shape for each in tensors))
     if out.shape != shape:
         out.resize_(shape)
@@ -51,7 +52,7 @@ def compute(
     if inner == torch.bool and dtype is None:
         # The engine has no sums of bool; the result is whether they are not 0.
         inner = torch.int32
-    bound = [None if isinstance(each, torch.Tensor) else _number(each, inner) for each in plain]
+    bound = [None if isinstance(each, Tensor) else _number(each, inner) for each in plain]
     launch_pointwise(name, bound_to(bound, function), out, tensors, inner, bounds)
     return out
 
@@ -77,11 +78,11 @@ def bound_to(numbers: Sequence[float | None], function: OperandFunction) -> Func
 def _register(name: str, function: OperandFunction, *, compares: bool = False) -> None:
     packet, _, overload = name.partition(".")
 
-    def of_out(*operands: Operand, out: torch.Tensor) -> torch.Tensor:
+    def of_out(*operands: Operand, out: Tensor) -> Tensor:
         dtype = _compared_in(operands) if compares else None
         return compute(packet, function, operands, out, dtype=dtype)
 
-    def of_grad_input(*operands: Operand, grad_input: torch.Tensor) -> torch.Tensor:
+    def of_grad_input(*operands: Operand, grad_input: Tensor) -> Tensor:
         return compute(packet, function, operands, grad_input)
 
     operator(name)(of_grad_input if overload == "grad_input" else of_out)
@@ -92,9 +93,7 @@ def _compared_in(operands: Sequence[Operand]) -> torch.dtype:
     return torch.result_type(a, b)
 
 
-def compare_indices(
-    name: str, indices: torch.Tensor, number: int, bounds: IndexBounds
-) -> torch.Tensor:
+def compare_indices(name: str, indices: Tensor, number: int, bounds: IndexBounds) -> Tensor:
     """A comparison with a number, of indices within `bounds`."""
     out = torch.empty(indices.shape, dtype=torch.bool, device=DEVICE)
     function = _COMPARISONS[name]
@@ -180,18 +179,16 @@ for _name, _function in _COMPARISONS.items():
 
 
 @operator("add.out")
-def _add(a: Operand, b: Operand, *, alpha: float = 1, out: torch.Tensor) -> torch.Tensor:
+def _add(a: Operand, b: Operand, *, alpha: float = 1, out: Tensor) -> Tensor:
     return _scaled_sum("add", a, b, alpha, out)
 
 
 @operator("sub.out")
-def _sub(a: Operand, b: Operand, *, alpha: float = 1, out: torch.Tensor) -> torch.Tensor:
+def _sub(a: Operand, b: Operand, *, alpha: float = 1, out: Tensor) -> Tensor:
     return _scaled_sum("sub", a, b, -alpha, out)
 
 
-def _scaled_sum(
-    name: str, a: Operand, b: Operand, factor: float, out: torch.Tensor
-) -> torch.Tensor:
+def _scaled_sum(name: str, a: Operand, b: Operand, factor: float, out: Tensor) -> Tensor:
     if factor == 1:
         return compute(name, tl.add, (a, b), out)
     if factor == -1:
@@ -200,7 +197,7 @@ def _scaled_sum(
 
 
 @operator("pow.Tensor_Scalar_out")
-def _pow(x: torch.Tensor, exponent: float, *, out: torch.Tensor) -> torch.Tensor:
+def _pow(x: Tensor, exponent: float, *, out: Tensor) -> Tensor:
     if not out.dtype.is_floating_point and exponent != 2:
         return NotImplemented
     known: dict[float, Function] = {
@@ -218,8 +215,8 @@ def _pow(x: torch.Tensor, exponent: float, *, out: torch.Tensor) -> torch.Tensor
 
 @operator("clamp.out", "clamp.Tensor_out")
 def _clamp(
-    x: torch.Tensor, low: Operand | None = None, high: Operand | None = None, *, out: torch.Tensor
-) -> torch.Tensor:
+    x: Tensor, low: Operand | None = None, high: Operand | None = None, *, out: Tensor
+) -> Tensor:
     if low is None:
         return compute("clamp", tl.minimum, (x, _given(high)), out)
     if high is None:
@@ -233,71 +230,65 @@ def _given(bound: Operand | None) -> Operand:
 
 
 @operator("clamp_min.out", "clamp_min.Tensor_out")
-def _clamp_min(x: torch.Tensor, low: Operand, *, out: torch.Tensor) -> torch.Tensor:
+def _clamp_min(x: Tensor, low: Operand, *, out: Tensor) -> Tensor:
     return compute("clamp_min", tl.maximum, (x, low), out)
 
 
 @operator("clamp_max.out", "clamp_max.Tensor_out")
-def _clamp_max(x: torch.Tensor, high: Operand, *, out: torch.Tensor) -> torch.Tensor:
+def _clamp_max(x: Tensor, high: Operand, *, out: Tensor) -> Tensor:
     return compute("clamp_max", tl.minimum, (x, high), out)
 
 
 @operator("relu")
-def _relu(x: torch.Tensor) -> torch.Tensor:
+def _relu(x: Tensor) -> Tensor:
     return compute("relu", tl.relu, (x,), torch.empty_like(x))
 
 
 @operator("relu_")
-def _relu_in_place(x: torch.Tensor) -> torch.Tensor:
+def _relu_in_place(x: Tensor) -> Tensor:
     return compute("relu", tl.relu, (x,), x)
 
 
 @operator("gelu.out")
-def _gelu_out(x: torch.Tensor, *, approximate: str = "none", out: torch.Tensor) -> torch.Tensor:
+def _gelu_out(x: Tensor, *, approximate: str = "none", out: Tensor) -> Tensor:
     return compute("gelu", tl.gelu if approximate == "tanh" else _gelu, (x,), out)
 
 
 @operator("gelu_backward.grad_input")
 def _gelu_backward_out(
-    grad: torch.Tensor, x: torch.Tensor, *, approximate: str = "none", grad_input: torch.Tensor
-) -> torch.Tensor:
+    grad: Tensor, x: Tensor, *, approximate: str = "none", grad_input: Tensor
+) -> Tensor:
     function = _gelu_tanh_backward if approximate == "tanh" else _gelu_backward
     return compute("gelu_backward", function, (grad, x), grad_input)
 
 
 @operator("addcmul.out")
-def _addcmul(
-    x: Operand, a: Operand, b: Operand, *, value: float = 1, out: torch.Tensor
-) -> torch.Tensor:
+def _addcmul(x: Operand, a: Operand, b: Operand, *, value: float = 1, out: Tensor) -> Tensor:
     return compute("addcmul", lambda x, a, b, by: x + a * b * by, (x, a, b, value), out)
 
 
 @operator("addcdiv.out")
-def _addcdiv(
-    x: Operand, a: Operand, b: Operand, *, value: float = 1, out: torch.Tensor
-) -> torch.Tensor:
+def _addcdiv(x: Operand, a: Operand, b: Operand, *, value: float = 1, out: Tensor) -> Tensor:
     return compute("addcdiv", lambda x, a, b, by: x + a / b * by, (x, a, b, value), out)
 
 
 @operator("where.self")
-def _where(mask: torch.Tensor, a: Operand, b: Operand) -> torch.Tensor:
+def _where(mask: Tensor, a: Operand, b: Operand) -> Tensor:
     dtype = torch.result_type(a, b)
-    shape = broadcast_shapes(
-        *(each.shape for each in (mask, a, b) if isinstance(each, torch.Tensor))
-    )
+    shape = broadcast_shapes(*(each.shape for each in (mask, a, b) if isinstance(each, Tensor)))
     return _where_out(mask, a, b, out=torch.empty(shape, dtype=dtype, device=mask.device))
 
 
 @operator("where.self_out")
-def _where_out(mask: torch.Tensor, a: Operand, b: Operand, *, out: torch.Tensor) -> torch.Tensor:
+def _where_out(mask: Tensor, a: Operand, b: Operand, *, out: Tensor) -> Tensor:
     return compute("where", lambda m, x, y: tl.where(m != 0, x, y), (mask, a, b), out)
 
 
 @operator("masked_fill_.Scalar", "masked_fill_.Tensor")
-def _masked_fill(x: torch.Tensor, mask: torch.Tensor, value: Operand) -> torch.Tensor:
+def _masked_fill(x: Tensor, mask: Tensor, value: Operand) -> Tensor:
     return (
         _where_out(mask, value, x, out=x)
-        if isinstance(value, torch.Tensor)
+        if isinstance(value, Tensor)
         else compute(
             "masked_fill_",
             partial(_filled_where, value=_number(value, computed_in(x.dtype))),
@@ -312,46 +303,38 @@ def _filled_where(mask: Value, x: Value, value: float) -> Value:
 
 
 @operator("isnan")
-def _isnan(x: torch.Tensor) -> torch.Tensor:
+def _isnan(x: Tensor) -> Tensor:
     out = torch.empty_like(x, dtype=torch.bool)
     return compute("isnan", lambda x: x != x, (x,), out, dtype=computed_in(x.dtype))  # noqa: PLR0124 - NaN differs from itself
 
 
 @operator("logical_not.out")
-def _logical_not(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+def _logical_not(x: Tensor, *, out: Tensor) -> Tensor:
     return compute("logical_not", _not, (x,), out, dtype=computed_in(x.dtype))
 
 
 @operator("logical_and.out")
-def _logical_and(a: Operand, b: Operand, *, out: torch.Tensor) -> torch.Tensor:
+def _logical_and(a: Operand, b: Operand, *, out: Tensor) -> Tensor:
     return compute(
-        "logical_and",
-        lambda x, y: (x != 0) & (y != 0),
-        (a, b),
-        out,
-        dtype=_compared_in((a, b)),
+        "logical_and", lambda x, y: (x != 0) & (y != 0), (a, b), out, dtype=_compared_in((a, b))
     )
 
 
 @operator("logical_or.out")
-def _logical_or(a: Operand, b: Operand, *, out: torch.Tensor) -> torch.Tensor:
+def _logical_or(a: Operand, b: Operand, *, out: Tensor) -> Tensor:
     return compute(
-        "logical_or",
-        lambda x, y: (x != 0) | (y != 0),
-        (a, b),
-        out,
-        dtype=_compared_in((a, b)),
+        "logical_or", lambda x, y: (x != 0) | (y != 0), (a, b), out, dtype=_compared_in((a, b))
     )
 
 
 @operator("bitwise_not.out")
-def _bitwise_not(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+def _bitwise_not(x: Tensor, *, out: Tensor) -> Tensor:
     return compute("bitwise_not", lambda x: ~x, (x,), out, dtype=x.dtype)
 
 
 def _limit_test(name: str, limit: float) -> None:
     @operator(f"{name}.out")
-    def is_limit(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+    def is_limit(x: Tensor, *, out: Tensor) -> Tensor:
         return compute(name, lambda x: x == limit, (x,), out, dtype=computed_in(x.dtype))
 
     del is_limit
@@ -362,7 +345,7 @@ _limit_test("isposinf", float("inf"))
 
 
 @operator("sign.out", "sgn.out")
-def _sign(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+def _sign(x: Tensor, *, out: Tensor) -> Tensor:
     if not x.is_floating_point():
         return NotImplemented
     return compute("sign", lambda x: tl.where(x == 0, x, x / tl.abs(x)), (x,), out)

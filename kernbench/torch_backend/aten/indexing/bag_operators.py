@@ -6,6 +6,7 @@ The host reads the indices: a kernel sums rows whose numbers it is given.
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.indexing.index_operators import SUMMED, positions_of, sum_rows
 from kernbench.torch_backend.aten.operators import DEVICE, operator
@@ -16,13 +17,13 @@ _SUM, _MEAN = 0, 1
 
 @operator("_embedding_bag", "_embedding_bag_forward_only", types=None)
 def _embedding_bag(
-    weight: torch.Tensor,
-    indices: torch.Tensor,
-    offsets: torch.Tensor,
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
     scale_grad_by_freq: bool = False,
     mode: int = _SUM,
     sparse: bool = False,
-    per_sample_weights: torch.Tensor | None = None,
+    per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> Any:
@@ -55,17 +56,17 @@ def _embedding_bag(
 
 @operator("_embedding_bag_backward", types=None)
 def _embedding_bag_backward(
-    grad: torch.Tensor,
-    indices: torch.Tensor,
-    offsets: torch.Tensor,
-    bag_of: torch.Tensor,
-    sizes: torch.Tensor,
-    greatest: torch.Tensor,
+    grad: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    bag_of: Tensor,
+    sizes: Tensor,
+    greatest: Tensor,
     count: int,
     scale_grad_by_freq: bool,
     mode: int,
     sparse: bool,
-    per_sample_weights: torch.Tensor | None,
+    per_sample_weights: Tensor | None,
     padding_idx: int = -1,
 ) -> Any:
     del offsets, greatest

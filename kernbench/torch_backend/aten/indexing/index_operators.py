@@ -5,6 +5,7 @@ from math import prod
 from typing import Any, NamedTuple, TypeVar
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.elements.pointwise_operators import compare_indices, compute
 from kernbench.torch_backend.aten.operators import DEVICE, operator
@@ -31,7 +32,7 @@ SUMMED = frozenset({torch.float32, torch.float16, torch.bfloat16})
 
 
 @operator("index_select", types=None)
-def _index_select(x: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tensor:
+def _index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
     if not x.dim() or index.dtype not in {torch.int32, torch.int64} or x.is_complex():
         return NotImplemented
     table = x.movedim(dim, 0).contiguous()
@@ -40,7 +41,7 @@ def _index_select(x: torch.Tensor, dim: int, index: torch.Tensor) -> torch.Tenso
     return out.movedim(0, dim)
 
 
-def select_rows(out: torch.Tensor, table: torch.Tensor, index: torch.Tensor) -> None:
+def select_rows(out: Tensor, table: Tensor, index: Tensor) -> None:
     """Write the rows of `table` that `index` names to `out`, which has those of each element of
     `index`, in any shape; equal numbers of rows for each PE.
     """
@@ -63,7 +64,7 @@ def select_rows(out: torch.Tensor, table: torch.Tensor, index: torch.Tensor) -> 
 
 
 @operator("index.Tensor", types=None)
-def _index(x: torch.Tensor, indices: Sequence[torch.Tensor | None]) -> torch.Tensor:
+def _index(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     found = _IndexedRows.of(x, indices)
     if found is None:
         return NotImplemented
@@ -74,13 +75,8 @@ def _index(x: torch.Tensor, indices: Sequence[torch.Tensor | None]) -> torch.Ten
 
 @operator("gather.out", types=None)
 def _gather(
-    x: torch.Tensor,
-    dim: int,
-    index: torch.Tensor,
-    sparse_grad: bool = False,
-    *,
-    out: torch.Tensor,
-) -> torch.Tensor:
+    x: Tensor, dim: int, index: Tensor, sparse_grad: bool = False, *, out: Tensor
+) -> Tensor:
     del sparse_grad
     if not x.dim() or x.is_complex() or index.dtype != torch.int64:
         return NotImplemented
@@ -109,12 +105,12 @@ def _gather(
 
 @operator("_index_put_impl_", types=None)
 def _index_put(
-    x: torch.Tensor,
-    indices: Sequence[torch.Tensor | None],
-    values: torch.Tensor,
+    x: Tensor,
+    indices: Sequence[Tensor | None],
+    values: Tensor,
     accumulate: bool = False,
     unsafe: bool = False,
-) -> torch.Tensor:
+) -> Tensor:
     del unsafe
     mask = indices[0] if len(indices) == 1 else None
     if mask is not None and mask.dtype == torch.bool and values.numel() == 1 and not accumulate:
@@ -134,14 +130,8 @@ def _index_put(
 
 @operator("index_add.out", types=None)
 def _index_add(
-    x: torch.Tensor,
-    dim: int,
-    index: torch.Tensor,
-    source: torch.Tensor,
-    *,
-    alpha: float = 1,
-    out: torch.Tensor,
-) -> torch.Tensor:
+    x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1, out: Tensor
+) -> Tensor:
     if not x.dim() or x.dtype not in SUMMED:
         return NotImplemented
     if out.data_ptr() != x.data_ptr():
@@ -157,19 +147,19 @@ class _IndexedRows(NamedTuple):
     of those that an index of `shape` names. In the result its axes begin at `place`.
     """
 
-    table: torch.Tensor
-    rows: torch.Tensor
+    table: Tensor
+    rows: Tensor
     shape: torch.Size
     place: int
     lengths: tuple[int, ...]
     order: tuple[int, ...]
 
     @classmethod
-    def of(cls, x: torch.Tensor, indices: Sequence[torch.Tensor | None]) -> "_IndexedRows | None":
+    def of(cls, x: Tensor, indices: Sequence[Tensor | None]) -> "_IndexedRows | None":
         """None for types that no DMA moves."""
         if x.is_complex():
             return None
-        expanded: list[torch.Tensor | None] = []
+        expanded: list[Tensor | None] = []
         for each in indices:
             if each is not None and each.dtype in {torch.bool, torch.uint8}:
                 # How many elements a mask has, only the host can find out.
@@ -199,31 +189,25 @@ class _IndexedRows(NamedTuple):
             order=order,
         )
 
-    def in_place(self, out: torch.Tensor) -> torch.Tensor:
+    def in_place(self, out: Tensor) -> Tensor:
         """A result with the axes of the index in front, in the order of PyTorch."""
         count = len(self.shape)
         return out.movedim(tuple(range(count)), tuple(range(self.place, self.place + count)))
 
-    def in_front(self, values: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
+    def in_front(self, values: Tensor, shape: tuple[int, ...]) -> Tensor:
         """Values for a result, in the order of a table of `shape`."""
         count = len(self.shape)
-        placed = (
-            *shape[count : count + self.place],
-            *self.shape,
-            *shape[count + self.place :],
-        )
+        placed = (*shape[count : count + self.place], *self.shape, *shape[count + self.place :])
         values = values.expand(placed)
         return values.movedim(tuple(range(self.place, self.place + count)), tuple(range(count)))
 
-    def whole(self, table: torch.Tensor) -> torch.Tensor:
+    def whole(self, table: Tensor) -> Tensor:
         """The table in the shape of the tensor."""
         moved = table.view(*self.lengths, *table.shape[1:])
         return moved.permute([self.order.index(axis) for axis in range(len(self.order))])
 
 
-def _put_rows(
-    table: torch.Tensor, source: torch.Tensor, index: torch.Tensor, *, accumulate: bool
-) -> None:
+def _put_rows(table: Tensor, source: Tensor, index: Tensor, *, accumulate: bool) -> None:
     """Write or add the rows of `source` to those of `table` that `index` names."""
     if not source.numel():
         return
@@ -246,7 +230,7 @@ def _put_rows(
     )
 
 
-def positions_of(index: torch.Tensor, rows: int) -> dict[int, list[int]]:
+def positions_of(index: Tensor, rows: int) -> dict[int, list[int]]:
     """The positions of each number, which counts `rows`; `IndexError` for another one."""
     found: dict[int, list[int]] = {}
     for position, number in enumerate(integers(index.flatten())):
@@ -258,12 +242,8 @@ def positions_of(index: torch.Tensor, rows: int) -> dict[int, list[int]]:
 
 @operator("embedding_dense_backward", types=None)
 def _embedding_backward(
-    grad: torch.Tensor,
-    indices: torch.Tensor,
-    count: int,
-    padding: int,
-    by_frequency: bool,
-) -> torch.Tensor:
+    grad: Tensor, indices: Tensor, count: int, padding: int, by_frequency: bool
+) -> Tensor:
     if by_frequency or grad.dtype not in SUMMED:
         return NotImplemented
     columns = grad.shape[-1]
@@ -275,11 +255,7 @@ def _embedding_backward(
 
 
 def sum_rows(
-    out: torch.Tensor,
-    source: torch.Tensor,
-    sums: Sequence[tuple[int, Sequence[int]]],
-    *,
-    adds: bool = False,
+    out: Tensor, source: Tensor, sums: Sequence[tuple[int, Sequence[int]]], *, adds: bool = False
 ) -> None:
     """Write to each row of `out` in `sums` the sum of rows of `source`, or add it; equal numbers of
     sums for each PE.
@@ -291,11 +267,7 @@ def sum_rows(
     windows = [window_of(each) for each in (source, out)]
     arguments = (PerPe(parts), columns, most_elements(4), longest_kept(1), adds)
     launched(
-        "sum_rows",
-        kernels.sum_rows,
-        (*arguments, *map(pointer_of, windows)),
-        windows,
-        list(parts),
+        "sum_rows", kernels.sum_rows, (*arguments, *map(pointer_of, windows)), windows, list(parts)
     )
 
 
@@ -316,9 +288,7 @@ def _dealt(rows: int, row_bytes: int) -> dict[Pe, tuple[int, int]]:
 
 
 @operator("index_copy.out", types=None)
-def _index_copy(
-    x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor, *, out: torch.Tensor
-) -> Any:
+def _index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor, *, out: Tensor) -> Any:
     if not x.dim() or x.is_complex():
         return NotImplemented
     if out.data_ptr() != x.data_ptr():
@@ -328,7 +298,7 @@ def _index_copy(
 
 
 @operator("index_fill_.int_Scalar", types=None)
-def _index_fill(x: torch.Tensor, dim: int, index: torch.Tensor, value: float) -> Any:
+def _index_fill(x: Tensor, dim: int, index: Tensor, value: float) -> Any:
     if not x.dim() or x.is_complex():
         return NotImplemented
     x.movedim(dim, 0).index_put_((index,), torch.full((), value, dtype=x.dtype, device=x.device))

@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.indexing.sort_operators import sorted_along
 from kernbench.torch_backend.aten.operators import operator
@@ -32,14 +33,14 @@ _MOST_FOUND, _MOST_PLACED = 64, 128
 
 @operator("topk.values")
 def _topk(
-    x: torch.Tensor,
+    x: Tensor,
     count: int,
     dim: int = -1,
     largest: bool = True,
     sorted: bool = True,  # noqa: A002 - PyTorch's name
     *,
-    values: torch.Tensor,
-    indices: torch.Tensor,
+    values: Tensor,
+    indices: Tensor,
 ) -> Any:
     del sorted
     if x.dtype == torch.bool:
@@ -56,7 +57,7 @@ def _topk(
 
 def _extreme(name: str, overload: str, *, largest: bool) -> None:
     @operator(f"{name}.{overload}")
-    def of_rows(x: torch.Tensor, dim: int, keepdim: bool = False, **outs: torch.Tensor) -> Any:
+    def of_rows(x: Tensor, dim: int, keepdim: bool = False, **outs: Tensor) -> Any:
         # PyTorch has different names for the second result of max and min.
         values = outs.pop(name)
         (indices,) = outs.values()
@@ -67,9 +68,7 @@ def _extreme(name: str, overload: str, *, largest: bool) -> None:
         return found if found is NotImplemented else (values, indices)
 
     @operator(f"arg{name}.out")
-    def number(
-        x: torch.Tensor, dim: int | None = None, keepdim: bool = False, *, out: torch.Tensor
-    ) -> torch.Tensor:
+    def number(x: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor) -> Tensor:
         rows = x.reshape(-1) if dim is None else x
         if not rows.dim():
             return out.zero_()
@@ -82,12 +81,7 @@ def _extreme(name: str, overload: str, *, largest: bool) -> None:
 
 
 def _greatest(
-    x: torch.Tensor,
-    count: int,
-    dim: int,
-    outs: tuple[torch.Tensor | None, torch.Tensor],
-    *,
-    largest: bool,
+    x: Tensor, count: int, dim: int, outs: tuple[Tensor | None, Tensor], *, largest: bool
 ) -> Any:
     """The greatest or least elements along an axis, in order, and their numbers."""
     if not x.dim() or not x.numel():
@@ -129,9 +123,7 @@ def _second(_: Value, value: Value) -> Value:
 
 def _scatter(name: str, combine: Callable[[Value, Value], Value]) -> None:
     @operator(name)
-    def placed(
-        x: torch.Tensor, dim: int, index: torch.Tensor, given: Any, *, out: torch.Tensor
-    ) -> Any:
+    def placed(x: Tensor, dim: int, index: Tensor, given: Any, *, out: Tensor) -> Any:
         return _placed((name, combine), (x, dim, index), given, out)
 
     del placed
@@ -139,9 +131,9 @@ def _scatter(name: str, combine: Callable[[Value, Value], Value]) -> None:
 
 def _placed(
     call: tuple[str, Callable[[Value, Value], Value]],
-    rows_of: tuple[torch.Tensor, int, torch.Tensor],
+    rows_of: tuple[Tensor, int, Tensor],
     given: Any,
-    out: torch.Tensor,
+    out: Tensor,
 ) -> Any:
     """Combine elements of `given`, or a number, with those of rows that an index names."""
     (name, combine), (x, dim, index) = call, rows_of
@@ -153,7 +145,7 @@ def _placed(
         return NotImplemented
     if x.dtype == torch.bool:
         whole = torch.empty_like(x, dtype=torch.uint8)
-        source = given.to(torch.uint8) if isinstance(given, torch.Tensor) else int(bool(given))
+        source = given.to(torch.uint8) if isinstance(given, Tensor) else int(bool(given))
         found = _placed(call, (x.to(torch.uint8), dim, index), source, whole)
         return found if found is NotImplemented else out.copy_(whole != 0)
     within = tuple(
@@ -164,7 +156,7 @@ def _placed(
     rows = x[within].movedim(dim, -1).contiguous()
     result = torch.empty_like(rows)
     used, value = [rows, numbers, result], given
-    if isinstance(given, torch.Tensor):
+    if isinstance(given, Tensor):
         source = given[tuple(slice(length) for length in index.shape)]
         used.insert(2, source.movedim(dim, -1).contiguous())
         value = None
@@ -187,9 +179,9 @@ _extreme("min", "dim_min", largest=False)
 def launch_rows(
     name: str,
     kernel: Callable[..., None],
-    rows: torch.Tensor,
+    rows: Tensor,
     arguments: tuple[object, ...],
-    tensors: list[torch.Tensor],
+    tensors: list[Tensor],
     copies: int,
     other_bytes: int,
 ) -> bool:
@@ -211,7 +203,7 @@ def launch_rows(
 
 
 @operator("bincount")
-def _bincount(x: torch.Tensor, weights: torch.Tensor | None = None, minlength: int = 0) -> Any:
+def _bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Any:
     # The length of the result depends on the elements: the host reads the greatest one.
     length = max(minlength, int(x.max()) + 1 if x.numel() else 0)
     if weights is not None or not length or x.numel() * length > 1 << 24:
@@ -224,9 +216,7 @@ def _scan(name: str, kernel: Callable[..., None], values: int) -> None:
     """An operator whose kernel keeps `values` rows in the type in which it computes."""
 
     @operator(f"{name}.out")
-    def scanned(
-        x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = None, out: torch.Tensor
-    ) -> Any:
+    def scanned(x: Tensor, dim: int, *, dtype: torch.dtype | None = None, out: Tensor) -> Any:
         del dtype
         if not x.dim() or not x.numel():
             return out.copy_(x)

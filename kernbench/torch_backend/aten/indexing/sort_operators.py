@@ -6,6 +6,7 @@ Rows whose comparisons are too many are left to the host, which makes fewer of t
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import operator
 from kernbench.torch_backend.kernels import sorting as kernels
@@ -16,7 +17,7 @@ from runtime.ccl.exchange import chunk_bounds
 from runtime.core.requests import PerPe
 from runtime.torch.ahbm import get_device_properties
 
-_Sorted = tuple[torch.Tensor, torch.Tensor]
+_Sorted = tuple[Tensor, Tensor]
 MOST_COMPARED = 1 << 26
 """Comparisons of a launch."""
 LONGEST = 1024
@@ -27,13 +28,13 @@ _LEAST, _HIGHEST = 32, 128
 
 @operator("sort.values_stable")
 def _sort(
-    x: torch.Tensor,
+    x: Tensor,
     *,
     stable: bool | None = None,
     dim: int = -1,
     descending: bool = False,
-    values: torch.Tensor,
-    indices: torch.Tensor,
+    values: Tensor,
+    indices: Tensor,
 ) -> Any:
     del stable
     outs = values, indices
@@ -52,7 +53,7 @@ def _sort(
 
 
 def sorted_along(
-    x: torch.Tensor, dim: int, *, descending: bool, outs: _Sorted | None = None
+    x: Tensor, dim: int, *, descending: bool, outs: _Sorted | None = None
 ) -> _Sorted | None:
     """The elements in their order along an axis, and their numbers; equal ones keep their order,
     NaN counts as greater than all others. None if the host is to sort them. Contiguous `outs` are

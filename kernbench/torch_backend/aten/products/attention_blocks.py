@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from kernbench.benches.attention.flash import BlockShape
 from kernbench.torch_backend.launching.launches import (
@@ -43,7 +44,7 @@ class ScratchBytes(NamedTuple):
     of_score: int
 
     @classmethod
-    def of_attention(cls, q: torch.Tensor, mask: torch.Tensor | None) -> "ScratchBytes":
+    def of_attention(cls, q: Tensor, mask: Tensor | None) -> "ScratchBytes":
         """What the flash loop takes (`kernbench.benches.attention.flash`)."""
         depth, size = q.shape[-1], q.itemsize
         return cls(
@@ -54,7 +55,7 @@ class ScratchBytes(NamedTuple):
 
     @classmethod
     def of_gradient(
-        cls, q: torch.Tensor, mask: torch.Tensor | None, *, held: int, results: int
+        cls, q: Tensor, mask: Tensor | None, *, held: int, results: int
     ) -> "ScratchBytes":
         """What the loop of the gradient takes, which holds a number of operands."""
         depth, size = q.shape[-1], q.itemsize
@@ -126,7 +127,7 @@ def dealt(heads: int, length: int, rows: int, *, is_causal: bool) -> dict[Pe, li
     }
 
 
-def with_rows(tensor: torch.Tensor) -> torch.Tensor:
+def with_rows(tensor: Tensor) -> Tensor:
     """A tensor of (batch, head, token, element) whose tokens are contiguous and apart, copied
     where they are not.
     """
@@ -136,12 +137,12 @@ def with_rows(tensor: torch.Tensor) -> torch.Tensor:
     return (tensor if has_rows and are_apart else tensor.contiguous()).detach()
 
 
-def pitch(tensor: torch.Tensor) -> int:
+def pitch(tensor: Tensor) -> int:
     """The distance of the tokens of a tensor."""
     return tensor.stride(2) if tensor.shape[2] > 1 else tensor.shape[3]
 
 
-def place(tensor: torch.Tensor, batch: int, head: int, token: int) -> int:
+def place(tensor: Tensor, batch: int, head: int, token: int) -> int:
     """The number of the first element of a token in memory."""
     return batch * tensor.stride(0) + head * tensor.stride(1) + token * tensor.stride(2)
 
@@ -152,11 +153,11 @@ than it saves.
 """
 
 
-def by_heads(tensors: Sequence[torch.Tensor], heads: int, blocks: int) -> list[torch.Tensor]:
+def by_heads(tensors: Sequence[Tensor], heads: int, blocks: int) -> list[Tensor]:
     """The tensors of (batch, head, token, element), of which each head is read by a number of
     blocks: copies with `heads` heads where these save time.
     """
-    found, copies = list[torch.Tensor](), list[tuple[torch.Tensor, torch.Tensor]]()
+    found, copies = list[Tensor](), list[tuple[Tensor, Tensor]]()
     for each in tensors:
         batches, groups, tokens, depth = each.shape
         is_placed = groups == heads and each.is_contiguous()
@@ -172,9 +173,9 @@ def by_heads(tensors: Sequence[torch.Tensor], heads: int, blocks: int) -> list[t
     return found
 
 
-def sum_groups(results: Sequence[torch.Tensor], targets: Sequence[torch.Tensor]) -> None:
+def sum_groups(results: Sequence[Tensor], targets: Sequence[Tensor]) -> None:
     """Write to each target the sum of a result over the heads of each group."""
-    sums = list[tuple[torch.Tensor, list[torch.Tensor]]]()
+    sums = list[tuple[Tensor, list[Tensor]]]()
     for result, target in zip(results, targets, strict=True):
         batches, groups, tokens, depth = target.shape
         parts = result.view(batches, groups, -1, tokens, depth)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from kernbench.benches.attention.flash import BlockShape
 from kernbench.benches.attention.score_mask import ScoreMask
@@ -33,17 +34,14 @@ from runtime.core.requests import PerPe
 _NAME = "scaled_dot_product_attention_backward"
 
 
-def has_gradient_kernels(q: torch.Tensor, k: torch.Tensor, mask: torch.Tensor | None) -> bool:
+def has_gradient_kernels(q: Tensor, k: Tensor, mask: Tensor | None) -> bool:
     """Whether the blocks of both kernels fit the scratch."""
     return all(_blocks(q, k, mask, of_keys=each) is not None for each in (False, True))
 
 
 def gradients(
-    operands: Sequence[torch.Tensor],
-    mask: torch.Tensor | None,
-    statistics: torch.Tensor,
-    options: AttentionCall,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    operands: Sequence[Tensor], mask: Tensor | None, statistics: Tensor, options: AttentionCall
+) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of q, k and v, from q, k, v, the result and its gradient; `statistics` are
     those which the forward pass has stored.
     """
@@ -56,9 +54,9 @@ class _GradientCall:
 
     def __init__(
         self,
-        operands: Sequence[torch.Tensor],
-        mask: torch.Tensor | None,
-        statistics: torch.Tensor,
+        operands: Sequence[Tensor],
+        mask: Tensor | None,
+        statistics: Tensor,
         options: AttentionCall,
     ) -> None:
         q, k, v, out, grad = operands
@@ -73,7 +71,7 @@ class _GradientCall:
         self._out = with_rows(out)
         self._group = heads // self._k.shape[1]
 
-    def of_queries(self) -> torch.Tensor:
+    def of_queries(self) -> Tensor:
         """Delta, and the gradient of q."""
         result = _result(self._q)
         batches, heads, queries, _ = self._q.shape
@@ -92,7 +90,7 @@ class _GradientCall:
         )
         return result
 
-    def of_keys(self) -> tuple[torch.Tensor, torch.Tensor]:
+    def of_keys(self) -> tuple[Tensor, Tensor]:
         """The gradients of k and v."""
         results = _result(self._k), _result(self._v)
         batches, groups, keys, _ = self._k.shape
@@ -112,9 +110,7 @@ class _GradientCall:
         sum_groups(results, sums)
         return sums
 
-    def _queries_of(
-        self, block: HeadRows, held: Sequence[torch.Tensor], result: torch.Tensor
-    ) -> HeldBlock:
+    def _queries_of(self, block: HeadRows, held: Sequence[Tensor], result: Tensor) -> HeldBlock:
         heads, queries = self._q.shape[1:3]
         batch, head = divmod(block.head, heads)
         of_keys = (batch, head // self._group, 0)
@@ -135,16 +131,13 @@ class _GradientCall:
             turns=self._group * block.shares,
         )
 
-    def _keys_of(self, block: HeadRows, results: Sequence[torch.Tensor]) -> HeldBlock:
+    def _keys_of(self, block: HeadRows, results: Sequence[Tensor]) -> HeldBlock:
         groups, queries = self._k.shape[1], self._q.shape[2]
         batch, number = divmod(block.head, groups)
         first = block.start if self._options.is_causal else 0
         passing = tuple(
             Passing(
-                starts=(
-                    place(self._q, batch, head, first),
-                    place(self._grad, batch, head, first),
-                ),
+                starts=(place(self._q, batch, head, first), place(self._grad, batch, head, first)),
                 mask=self._mask_place(batch, head, first, block.start),
                 row=(batch * self._q.shape[1] + head) * queries + first,
                 length=queries - first,
@@ -166,10 +159,7 @@ class _GradientCall:
         return 0 if mask is None else place(mask, batch, head, query) + key * mask.stride(3)
 
     def _launch(
-        self,
-        kernel: Any,
-        parts: dict[tuple[int, int], Any],
-        tensors: tuple[Sequence[torch.Tensor], ...],
+        self, kernel: Any, parts: dict[tuple[int, int], Any], tensors: tuple[Sequence[Tensor], ...]
     ) -> None:
         held, passing, results = (
             tuple(Rows(pointer_of(window_of(each)), pitch(each)) for each in given)
@@ -191,9 +181,7 @@ class _GradientCall:
         launched(_NAME, kernel, (PerPe(parts), operands, scores), windows, list(parts))
 
 
-def _blocks(
-    q: torch.Tensor, k: torch.Tensor, mask: torch.Tensor | None, *, of_keys: bool
-) -> BlockShape | None:
+def _blocks(q: Tensor, k: Tensor, mask: Tensor | None, *, of_keys: bool) -> BlockShape | None:
     held, other, counts = (k, q, (2, 2)) if of_keys else (q, k, (3, 1))
     scratch = ScratchBytes.of_gradient(q, mask, held=counts[0], results=counts[1])
     batches, heads, length, depth = held.shape
@@ -217,7 +205,7 @@ def _grouped(
     )
 
 
-def _result(operand: torch.Tensor) -> torch.Tensor:
+def _result(operand: Tensor) -> Tensor:
     """Memory for the gradient of an operand; all heads of a token are neighbours, as in the result
     of the projection before attention.
     """

@@ -9,6 +9,7 @@ attention is its products and its softmax; so it is where a gradient needs a gra
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from kernbench.benches.attention.flash import BlockShape
 from kernbench.torch_backend.aten.operators import CALLS
@@ -31,7 +32,7 @@ from runtime.core.requests import PerPe
 
 _NAME = "scaled_dot_product_attention"
 _TYPES = frozenset({torch.float16, torch.bfloat16, torch.float32})
-_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
+_PLAIN = frozenset({Tensor, torch.nn.Parameter})
 
 
 def register_attention(library: torch.library.Library) -> None:
@@ -41,16 +42,16 @@ def register_attention(library: torch.library.Library) -> None:
 
 
 def _attention(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    attn_mask: torch.Tensor | None = None,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    attn_mask: Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     *,
     scale: float | None = None,
     enable_gqa: bool = False,
-) -> torch.Tensor:
+) -> Tensor:
     factor = (q.shape[-1] or 1) ** -0.5 if scale is None else float(scale)
     options = AttentionCall(is_causal, factor, enable_gqa)
     if dropout_p or not (_is_supported(q, k, v, options) and _takes(q, k, attn_mask, options)):
@@ -62,13 +63,13 @@ def _attention(
 
 
 def _composed(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    mask: torch.Tensor | None,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
     options: AttentionCall,
     dropout: float = 0.0,
-) -> torch.Tensor:
+) -> Tensor:
     """Products and a softmax: PyTorch's own form."""
     return torch.ops.aten._scaled_dot_product_attention_math(  # noqa: SLF001 - has no public name
         *(q, k, v, mask, dropout, options.is_causal),
@@ -80,13 +81,8 @@ def _composed(
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        q: torch.Tensor,
-        k: torch.Tensor,
-        v: torch.Tensor,
-        mask: torch.Tensor | None,
-        options: AttentionCall,
-    ) -> torch.Tensor:
+        ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, options: AttentionCall
+    ) -> Tensor:
         ctx.options, ctx.is_flash = options, has_gradient_kernels(q, k, mask)
         if not ctx.is_flash:
             ctx.save_for_backward(q, k, v, mask, None, None)
@@ -99,7 +95,7 @@ class _Attention(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
         (grad,) = grad_outputs
         options = ctx.options
         q, k, v, mask, out, statistics = ctx.saved_tensors
@@ -118,9 +114,7 @@ class _Attention(torch.autograd.Function):
         return (*(next(found) if each.requires_grad else None for each in given), None, None)
 
 
-def _is_supported(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, options: AttentionCall
-) -> bool:
+def _is_supported(q: Tensor, k: Tensor, v: Tensor, options: AttentionCall) -> bool:
     """Whether the flash kernel takes these operands; errors of shapes are those of PyTorch."""
     operands = (q, k, v)
     if any(type(each) not in _PLAIN for each in operands):
@@ -137,9 +131,7 @@ def _is_supported(
     )
 
 
-def _takes(
-    q: torch.Tensor, k: torch.Tensor, mask: torch.Tensor | None, options: AttentionCall
-) -> bool:
+def _takes(q: Tensor, k: Tensor, mask: Tensor | None, options: AttentionCall) -> bool:
     """Whether the flash kernel takes the mask, and its blocks fit the scratch."""
     if mask is not None:
         shape = (*q.shape[:3], k.shape[2])
@@ -157,27 +149,27 @@ def _takes(
     return _blocks(q, k, mask) is not None
 
 
-def _expanded(mask: torch.Tensor, q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+def _expanded(mask: Tensor, q: Tensor, k: Tensor) -> Tensor:
     """A mask as a view with an element for each score; those of a query are neighbours."""
     if mask.dim() and mask.shape[-1] > 1 and mask.stride(-1) > 1:
         mask = mask.contiguous()
     return mask.detach().expand(*q.shape[:3], k.shape[2])
 
 
-def _blocks(q: torch.Tensor, k: torch.Tensor, mask: torch.Tensor | None) -> BlockShape | None:
+def _blocks(q: Tensor, k: Tensor, mask: Tensor | None) -> BlockShape | None:
     batch, heads, queries, depth = q.shape
     scratch = ScratchBytes.of_attention(q, mask)
     return block_shape(batch * heads, queries, k.shape[2], depth, scratch)
 
 
 def _flash(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    mask: torch.Tensor | None,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
     options: AttentionCall,
-    statistics: torch.Tensor | None,
-) -> torch.Tensor:
+    statistics: Tensor | None,
+) -> Tensor:
     CALLS[_NAME] += 1
     batch, heads, queries, depth = q.shape
     # Of one token all heads are neighbours in memory, as the projection behind attention reads it.
@@ -211,8 +203,8 @@ def _flash(
 
 def _grouped(
     blocks: list[HeadRows],
-    tensors: tuple[torch.Tensor, ...],
-    mask: torch.Tensor | None,
+    tensors: tuple[Tensor, ...],
+    mask: Tensor | None,
     shape: BlockShape,
     *,
     is_causal: bool,

@@ -15,6 +15,7 @@ from itertools import product
 from math import prod
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import operator
 
@@ -33,7 +34,7 @@ class _Windows:
     dilation: Sizes
     groups: int
 
-    def matrix(self, x: torch.Tensor) -> torch.Tensor:
+    def matrix(self, x: Tensor) -> Tensor:
         """The windows of `x` as (group, channel and kernel element, batch and position)."""
         batch, channels = self.large[:2]
         padded = x.contiguous()
@@ -53,7 +54,7 @@ class _Windows:
         )
         return windows.reshape(self.groups, per_group * prod(self.kernel), -1)
 
-    def summed(self, matrix: torch.Tensor) -> torch.Tensor:
+    def summed(self, matrix: Tensor) -> Tensor:
         """The tensor whose windows are added up from a matrix as `matrix` returns it."""
         batch, channels = self.large[:2]
         padded = self._zeros(matrix)
@@ -70,29 +71,29 @@ class _Windows:
             start = index * dilation
             yield slice(start, start + (count - 1) * stride + 1, stride)
 
-    def _zeros(self, like: torch.Tensor) -> torch.Tensor:
+    def _zeros(self, like: Tensor) -> Tensor:
         shape = [
             length + 2 * margin for length, margin in zip(self.large[2:], self.padding, strict=True)
         ]
         return like.new_zeros((*self.large[:2], *shape))
 
-    def _inside(self, padded: torch.Tensor) -> torch.Tensor:
+    def _inside(self, padded: Tensor) -> Tensor:
         axes = zip(self.padding, self.large[2:], strict=True)
         return padded[(..., *(slice(margin, margin + length) for margin, length in axes))]
 
 
 @operator("convolution_overrideable")
 def _convolution(
-    x: torch.Tensor,
-    weight: torch.Tensor,
-    bias: torch.Tensor | None,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
     transposed: bool,
     output_padding: Sequence[int],
     groups: int,
-) -> torch.Tensor:
+) -> Tensor:
     shape = _output_shape(
         x, weight, (stride, padding, dilation, output_padding), groups, transposed
     )
@@ -108,9 +109,9 @@ def _convolution(
 
 @operator("convolution_backward_overrideable")
 def _convolution_backward(
-    grad: torch.Tensor,
-    x: torch.Tensor,
-    weight: torch.Tensor,
+    grad: Tensor,
+    x: Tensor,
+    weight: Tensor,
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
@@ -118,7 +119,7 @@ def _convolution_backward(
     output_padding: Sequence[int],
     groups: int,
     wanted: Sequence[bool],
-) -> tuple[torch.Tensor | None, torch.Tensor | None, torch.Tensor | None]:
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     del output_padding
     large, small = (grad, x) if transposed else (x, grad)
     sizes = (tuple(large.shape), tuple(small.shape))
@@ -136,7 +137,7 @@ def _convolution_backward(
 
 
 def _windows(
-    large: Sizes, small: Sizes, weight: torch.Tensor, steps: Sequence[Sequence[int]], groups: int
+    large: Sizes, small: Sizes, weight: Tensor, steps: Sequence[Sequence[int]], groups: int
 ) -> _Windows:
     stride, padding, dilation = map(tuple, steps)
     return _Windows(
@@ -151,11 +152,7 @@ def _windows(
 
 
 def _output_shape(
-    x: torch.Tensor,
-    weight: torch.Tensor,
-    steps: Sequence[Sequence[int]],
-    groups: int,
-    transposed: bool,
+    x: Tensor, weight: Tensor, steps: Sequence[Sequence[int]], groups: int, transposed: bool
 ) -> Sizes:
     axes = zip(x.shape[2:], weight.shape[2:], *steps, strict=True)
     if transposed:
@@ -171,15 +168,15 @@ def _output_shape(
     return (x.shape[0], weight.shape[0], *lengths)
 
 
-def _grouped(weight: torch.Tensor, groups: int) -> torch.Tensor:
+def _grouped(weight: Tensor, groups: int) -> Tensor:
     return weight.reshape(groups, weight.shape[0] // groups, -1)
 
 
-def _columns(x: torch.Tensor, groups: int) -> torch.Tensor:
+def _columns(x: Tensor, groups: int) -> Tensor:
     """(batch, channels, ...) as (group, channel, batch and position)."""
     return x.transpose(0, 1).reshape(groups, x.shape[1] // groups, -1)
 
 
-def _from_columns(matrix: torch.Tensor, shape: Sizes) -> torch.Tensor:
+def _from_columns(matrix: Tensor, shape: Sizes) -> Tensor:
     batch, channels, *lengths = shape
     return matrix.view(channels, batch, *lengths).transpose(0, 1).contiguous()

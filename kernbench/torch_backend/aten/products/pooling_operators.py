@@ -4,22 +4,23 @@ from collections.abc import Sequence
 from math import prod
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import operator
 
 
 @operator("max_pool2d_with_indices.out")
 def _max_pool(
-    x: torch.Tensor,
+    x: Tensor,
     kernel: Sequence[int],
     stride: Sequence[int] = (),
     padding: Sequence[int] = (0, 0),
     dilation: Sequence[int] = (1, 1),
     ceil_mode: bool = False,
     *,
-    out: torch.Tensor,
-    indices: torch.Tensor,
-) -> tuple[torch.Tensor, torch.Tensor]:
+    out: Tensor,
+    indices: Tensor,
+) -> tuple[Tensor, Tensor]:
     del ceil_mode
     if not x.is_floating_point() or not out.numel():
         return NotImplemented
@@ -55,17 +56,17 @@ def _max_pool(
 
 @operator("max_pool2d_with_indices_backward.grad_input")
 def _max_pool_backward(
-    grad: torch.Tensor,
-    x: torch.Tensor,
+    grad: Tensor,
+    x: Tensor,
     kernel: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
     ceil_mode: bool,
-    indices: torch.Tensor,
+    indices: Tensor,
     *,
-    grad_input: torch.Tensor,
-) -> torch.Tensor:
+    grad_input: Tensor,
+) -> Tensor:
     del kernel, stride, padding, dilation, ceil_mode
     planes = prod(x.shape[:-2])
     summed = grad.new_zeros((planes, prod(x.shape[-2:])))

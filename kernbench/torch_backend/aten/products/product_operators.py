@@ -7,6 +7,7 @@ tiles and whose sums are long is divided along the sums, and the parts are added
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.elements.pointwise_operators import compute
 from kernbench.torch_backend.aten.operators import operator
@@ -18,34 +19,28 @@ from runtime.torch.ahbm import get_device_properties
 
 _TYPES = frozenset({torch.float16, torch.bfloat16, torch.float32})
 """The types of PyTorch whose products the GEMM engine computes with PyTorch's rounding."""
-_Scaled = tuple[torch.Tensor, float]
+_Scaled = tuple[Tensor, float]
 """A tensor and its factor."""
 _LAUNCH_NS = 1000.0
 """The estimated time of a launch that adds parts of sums, without its bytes."""
 
 
 @operator("mm.out", types=_TYPES)
-def _mm(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+def _mm(a: Tensor, b: Tensor, *, out: Tensor) -> Tensor:
     return _product(a, b, None, out)
 
 
 @operator("addmm.out", types=_TYPES)
 def _addmm(
-    bias: torch.Tensor,
-    a: torch.Tensor,
-    b: torch.Tensor,
-    *,
-    beta: float = 1,
-    alpha: float = 1,
-    out: torch.Tensor,
-) -> torch.Tensor:
+    bias: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1, out: Tensor
+) -> Tensor:
     if beta == alpha == 1 and bias.dim() == 1 and bias.shape[0] == b.shape[1]:
         return _product(a, b, bias, out)
     return _scaled_sum("addmm", (bias, beta), (torch.mm(a, b), alpha), out)
 
 
 @operator("_int_mm", types=frozenset({torch.int8}))
-def _int_mm(a: torch.Tensor, b: torch.Tensor) -> Any:
+def _int_mm(a: Tensor, b: Tensor) -> Any:
     """A product of int8, with sums in int32; errors of shapes are those of the host."""
     if a.dim() != 2 or b.dim() != 2 or a.shape[1] != b.shape[0]:
         return NotImplemented
@@ -57,34 +52,28 @@ def _int_mm(a: torch.Tensor, b: torch.Tensor) -> Any:
 
 
 @operator("bmm.out", types=_TYPES)
-def _bmm(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+def _bmm(a: Tensor, b: Tensor, *, out: Tensor) -> Tensor:
     return _products(a, b, None, out)
 
 
 @operator("baddbmm.out", types=_TYPES)
 def _baddbmm(
-    x: torch.Tensor,
-    a: torch.Tensor,
-    b: torch.Tensor,
-    *,
-    beta: float = 1,
-    alpha: float = 1,
-    out: torch.Tensor,
-) -> torch.Tensor:
+    x: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1, out: Tensor
+) -> Tensor:
     return _scaled_sum("baddbmm", (x, beta), (torch.bmm(a, b), alpha), out)
 
 
 @operator("mv", types=_TYPES)
-def _mv(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def _mv(a: Tensor, b: Tensor) -> Tensor:
     return torch.mm(a, b.unsqueeze(1)).squeeze(1)
 
 
 @operator("dot", types=_TYPES)
-def _dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def _dot(a: Tensor, b: Tensor) -> Tensor:
     return (a * b).sum()
 
 
-def _scaled_sum(name: str, addend: _Scaled, product: _Scaled, out: torch.Tensor) -> torch.Tensor:
+def _scaled_sum(name: str, addend: _Scaled, product: _Scaled, out: Tensor) -> Tensor:
     (x, beta), (y, alpha) = addend, product
     if not beta:
         # Then a NaN of the addend has no effect.
@@ -92,9 +81,7 @@ def _scaled_sum(name: str, addend: _Scaled, product: _Scaled, out: torch.Tensor)
     return compute(name, lambda x, beta, y, by: x * beta + y * by, (x, beta, y, alpha), out)
 
 
-def _product(
-    a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, out: torch.Tensor
-) -> torch.Tensor:
+def _product(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> Tensor:
     shape = (a.shape[0], b.shape[1])
     if out.shape != shape:
         out.resize_(shape)
@@ -102,9 +89,7 @@ def _product(
     return out
 
 
-def _products(
-    a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, out: torch.Tensor
-) -> torch.Tensor:
+def _products(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> Tensor:
     shape = (a.shape[0], a.shape[1], b.shape[2])
     if out.shape != shape:
         out.resize_(shape)
@@ -128,7 +113,7 @@ def _products(
     return out if target is out else out.copy_(target)
 
 
-def _parts_of_sums(a: torch.Tensor, b: torch.Tensor) -> int:
+def _parts_of_sums(a: Tensor, b: Tensor) -> int:
     """The number of parts of the sums with the least estimated time."""
     if a.shape[0] > 1:
         return 1
@@ -146,6 +131,6 @@ def _parts_of_sums(a: torch.Tensor, b: torch.Tensor) -> int:
     return best[1]
 
 
-def _unfolded(x: torch.Tensor, axis: int, parts: int) -> torch.Tensor:
+def _unfolded(x: Tensor, axis: int, parts: int) -> Tensor:
     """A batch of one matrix, of which `axis` is cut into parts, as a batch of the parts."""
     return cut(x[0], axis - 1, parts).movedim(axis - 1, 0)

@@ -5,22 +5,23 @@ update, new of a GRU. The workspace has what the gradients need.
 """
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import operator
 
 
-def _biased(gates: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+def _biased(gates: Tensor, bias: Tensor | None) -> Tensor:
     return gates if bias is None else gates + bias
 
 
 @operator("_thnn_fused_lstm_cell")
 def _lstm_cell(
-    of_input: torch.Tensor,
-    of_hidden: torch.Tensor,
-    cell: torch.Tensor,
-    input_bias: torch.Tensor | None = None,
-    hidden_bias: torch.Tensor | None = None,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    of_input: Tensor,
+    of_hidden: Tensor,
+    cell: Tensor,
+    input_bias: Tensor | None = None,
+    hidden_bias: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
     gates = _biased(of_input, input_bias) + _biased(of_hidden, hidden_bias)
     entry, kept, new, shown = gates.chunk(4, dim=1)
     entry, kept, new, shown = entry.sigmoid(), kept.sigmoid(), new.tanh(), shown.sigmoid()
@@ -30,13 +31,13 @@ def _lstm_cell(
 
 @operator("_thnn_fused_lstm_cell_backward_impl")
 def _lstm_cell_backward(
-    of_hidden: torch.Tensor | None,
-    of_cell: torch.Tensor | None,
-    cell: torch.Tensor,
-    following: torch.Tensor,
-    workspace: torch.Tensor,
+    of_hidden: Tensor | None,
+    of_cell: Tensor | None,
+    cell: Tensor,
+    following: Tensor,
+    workspace: Tensor,
     has_bias: bool,
-) -> tuple[torch.Tensor | None, ...]:
+) -> tuple[Tensor | None, ...]:
     entry, kept, new, shown = workspace.chunk(4, dim=1)
     bent = following.tanh()
     hidden = torch.zeros_like(bent) if of_hidden is None else of_hidden
@@ -57,12 +58,12 @@ def _lstm_cell_backward(
 
 @operator("_thnn_fused_gru_cell")
 def _gru_cell(
-    of_input: torch.Tensor,
-    of_hidden: torch.Tensor,
-    hidden: torch.Tensor,
-    input_bias: torch.Tensor | None = None,
-    hidden_bias: torch.Tensor | None = None,
-) -> tuple[torch.Tensor, torch.Tensor]:
+    of_input: Tensor,
+    of_hidden: Tensor,
+    hidden: Tensor,
+    input_bias: Tensor | None = None,
+    hidden_bias: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
     first = _biased(of_input, input_bias).chunk(3, dim=1)
     second = _biased(of_hidden, hidden_bias).chunk(3, dim=1)
     reset, update = ((a + b).sigmoid() for a, b in zip(first[:2], second[:2], strict=True))
@@ -73,8 +74,8 @@ def _gru_cell(
 
 @operator("_thnn_fused_gru_cell_backward")
 def _gru_cell_backward(
-    grad: torch.Tensor, workspace: torch.Tensor, has_bias: bool
-) -> tuple[torch.Tensor | None, ...]:
+    grad: Tensor, workspace: Tensor, has_bias: bool
+) -> tuple[Tensor | None, ...]:
     reset, update, new, hidden, inner = workspace.chunk(5, dim=1)
     of_new = grad * (1 - update) * (1 - new * new)
     of_reset = of_new * inner * reset * (1 - reset)

@@ -8,6 +8,7 @@ as it is where a gradient needs a gradient of its own.
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.elements.element_loss_operators import MEAN, NONE
 from kernbench.torch_backend.aten.elements.pointwise_operators import compare_indices
@@ -27,7 +28,7 @@ from runtime.core.requests import PerPe
 
 _NAME = "cross_entropy_loss"
 _TYPES = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
-_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
+_PLAIN = frozenset({Tensor, torch.nn.Parameter})
 _WIDTH, _BLOCKS = 8192, 4
 """Most columns at once; the blocks of a PE, of which one is computed while others are loaded."""
 _ROWS_BYTES = 1 << 17
@@ -41,13 +42,13 @@ def register_cross_entropy(library: torch.library.Library) -> None:
 
 
 def _cross_entropy(
-    x: torch.Tensor,
-    target: torch.Tensor,
-    weight: torch.Tensor | None = None,
+    x: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
     reduction: int = MEAN,
     ignore_index: int = -100,
     label_smoothing: float = 0.0,
-) -> torch.Tensor:
+) -> Tensor:
     if weight is not None or label_smoothing or not _is_supported(x, target):
         return _composed(x, target, weight, reduction, ignore_index, label_smoothing)
     if torch.is_grad_enabled() and x.requires_grad:
@@ -55,12 +56,12 @@ def _cross_entropy(
     return _losses(x, target, reduction, ignore_index)[0]
 
 
-def _composed(x: torch.Tensor, target: torch.Tensor, *options: Any) -> torch.Tensor:
+def _composed(x: Tensor, target: Tensor, *options: Any) -> Tensor:
     """PyTorch's own form."""
     return torch.ops.aten.cross_entropy_loss.default.decompose(x, target, *options)
 
 
-def _is_supported(x: torch.Tensor, target: torch.Tensor) -> bool:
+def _is_supported(x: Tensor, target: Tensor) -> bool:
     """Whether the kernel takes these operands; errors of shapes are those of PyTorch."""
     return (
         type(x) in _PLAIN
@@ -76,16 +77,14 @@ def _is_supported(x: torch.Tensor, target: torch.Tensor) -> bool:
 
 class _CrossEntropy(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, x: torch.Tensor, target: torch.Tensor, reduction: int, ignore_index: int
-    ) -> torch.Tensor:
+    def forward(ctx: Any, x: Tensor, target: Tensor, reduction: int, ignore_index: int) -> Tensor:
         loss, levels, count = _losses(x, target, reduction, ignore_index)
         ctx.save_for_backward(x, target, levels, count)
         ctx.options = reduction, ignore_index
         return loss
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor | None, ...]:
         (grad,) = grad_outputs
         x, target, levels, count = ctx.saved_tensors
         reduction, ignore_index = ctx.options
@@ -100,15 +99,15 @@ class _CrossEntropy(torch.autograd.Function):
 
 
 def _losses(
-    x: torch.Tensor, target: torch.Tensor, reduction: int, ignore_index: int
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    x: Tensor, target: Tensor, reduction: int, ignore_index: int
+) -> tuple[Tensor, Tensor, Tensor]:
     """The loss or losses; the levels of rows; the number of rows that have a loss."""
     CALLS[_NAME] += 1
     x, target = _with_rows(x), target.contiguous()
     wide = torch.float64 if x.dtype == torch.float64 else torch.float32
     parts = dealt_rows(x.shape[0], window_of(x).window)
 
-    def empty(*shape: int, dtype: torch.dtype = wide) -> torch.Tensor:
+    def empty(*shape: int, dtype: torch.dtype = wide) -> Tensor:
         return torch.empty(shape, dtype=dtype, device=x.device)
 
     levels, partial, count = empty(x.shape[0]), empty(len(parts), 2), empty(1)
@@ -130,13 +129,8 @@ def _losses(
 
 
 def _gradient(
-    x: torch.Tensor,
-    target: torch.Tensor,
-    levels: torch.Tensor,
-    count: torch.Tensor,
-    grad: torch.Tensor,
-    options: tuple[int, int],
-) -> torch.Tensor:
+    x: Tensor, target: Tensor, levels: Tensor, count: Tensor, grad: Tensor, options: tuple[int, int]
+) -> Tensor:
     reduction, ignore_index = options
     x, target, grad = _with_rows(x), target.contiguous(), grad.contiguous()
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
@@ -152,14 +146,14 @@ def _gradient(
     return out
 
 
-def _with_rows(x: torch.Tensor) -> torch.Tensor:
+def _with_rows(x: Tensor) -> Tensor:
     """A matrix whose rows are contiguous and apart, copied where they are not."""
     rows, columns = x.shape
     has_rows = columns == 1 or x.stride(1) == 1
     return (x if has_rows and (rows == 1 or x.stride(0) >= columns) else x.contiguous()).detach()
 
 
-def _class_rows(x: torch.Tensor, target: torch.Tensor, ignore_index: int) -> kernels.ClassRows:
+def _class_rows(x: Tensor, target: Tensor, ignore_index: int) -> kernels.ClassRows:
     """The rows, with blocks that fit the scratch of a PE."""
     rows, columns = x.shape
     parts = dealt_rows(rows, window_of(x).window)
@@ -184,15 +178,15 @@ def _class_rows(x: torch.Tensor, target: torch.Tensor, ignore_index: int) -> ker
 
 @operator("nll_loss_forward.output")
 def _nll_loss(
-    x: torch.Tensor,
-    target: torch.Tensor,
-    weight: torch.Tensor | None,
+    x: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
     reduction: int,
     ignore_index: int,
     *,
-    output: torch.Tensor,
-    total_weight: torch.Tensor,
-) -> tuple[torch.Tensor, torch.Tensor]:
+    output: Tensor,
+    total_weight: Tensor,
+) -> tuple[Tensor, Tensor]:
     if x.dim() != 2:
         return NotImplemented
     chosen, weights = _chosen(x, target, weight, ignore_index)
@@ -206,16 +200,16 @@ def _nll_loss(
 
 @operator("nll_loss_backward.grad_input")
 def _nll_loss_backward(
-    grad: torch.Tensor,
-    x: torch.Tensor,
-    target: torch.Tensor,
-    weight: torch.Tensor | None,
+    grad: Tensor,
+    x: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
     reduction: int,
     ignore_index: int,
-    total_weight: torch.Tensor,
+    total_weight: Tensor,
     *,
-    grad_input: torch.Tensor,
-) -> torch.Tensor:
+    grad_input: Tensor,
+) -> Tensor:
     if x.dim() != 2:
         return NotImplemented
     chosen, weights = _chosen(x, target, weight, ignore_index)
@@ -224,8 +218,8 @@ def _nll_loss_backward(
 
 
 def _chosen(
-    x: torch.Tensor, target: torch.Tensor, weight: torch.Tensor | None, ignore_index: int
-) -> tuple[torch.Tensor, torch.Tensor]:
+    x: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
+) -> tuple[Tensor, Tensor]:
     """A mask of the target's class in each row, and the weight of each row."""
     classes = torch.arange(x.shape[1], device=x.device, dtype=target.dtype)
     chosen = classes == target.unsqueeze(1)

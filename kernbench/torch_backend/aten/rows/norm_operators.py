@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from math import prod
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import operator
 from kernbench.torch_backend.kernels.rowwise import RowFunction
@@ -24,12 +25,8 @@ from runtime.language.value import Value
 
 @operator("native_layer_norm")
 def _layer_norm(
-    x: torch.Tensor,
-    shape: Sequence[int],
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None,
-    eps: float,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    x: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
     matrix = _matrix_shape(x, shape)
     statistics = (*x.shape[: x.dim() - len(shape)], *[1] * len(shape))
     wide = torch.float64 if x.dtype == torch.float64 else torch.float32
@@ -47,15 +44,15 @@ def _layer_norm(
 
 @operator("native_layer_norm_backward")
 def _layer_norm_backward(
-    grad: torch.Tensor,
-    x: torch.Tensor,
+    grad: Tensor,
+    x: Tensor,
     shape: Sequence[int],
-    mean: torch.Tensor,
-    scale: torch.Tensor,
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None,
+    mean: Tensor,
+    scale: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
     wanted: Sequence[bool],
-) -> tuple[torch.Tensor | None, torch.Tensor | None, torch.Tensor | None]:
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     del bias
     matrix = _matrix_shape(x, shape)
     of_input = torch.empty(x.shape, dtype=x.dtype, device=x.device)
@@ -79,11 +76,11 @@ def _layer_norm_backward(
     )
 
 
-def _rows(*vectors: torch.Tensor | None) -> list[Formed]:
+def _rows(*vectors: Tensor | None) -> list[Formed]:
     return [(each.contiguous(), "row") for each in vectors if each is not None]
 
 
-def _matrix_shape(x: torch.Tensor, shape: Sequence[int]) -> tuple[int, int]:
+def _matrix_shape(x: Tensor, shape: Sequence[int]) -> tuple[int, int]:
     columns = prod(shape)
     return x.numel() // max(columns, 1), columns
 
@@ -130,15 +127,15 @@ def _gradient(columns: int) -> RowFunction:
 
 @operator("native_batch_norm")
 def _batch_norm(
-    x: torch.Tensor,
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None,
-    running_mean: torch.Tensor | None,
-    running_var: torch.Tensor | None,
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     training: bool,
     momentum: float,
     eps: float,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+) -> tuple[Tensor, Tensor, Tensor]:
     wide, axes, count = _wide(x), _axes(x), x.numel() // x.shape[1]
     if not training:
         assert running_mean is not None, "PyTorch checks that there are statistics"
@@ -159,17 +156,17 @@ def _batch_norm(
 
 @operator("native_batch_norm_backward")
 def _batch_norm_backward(
-    grad: torch.Tensor,
-    x: torch.Tensor,
-    weight: torch.Tensor | None,
-    running_mean: torch.Tensor | None,
-    running_var: torch.Tensor | None,
-    mean: torch.Tensor | None,
-    scale: torch.Tensor | None,
+    grad: Tensor,
+    x: Tensor,
+    weight: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    mean: Tensor | None,
+    scale: Tensor | None,
     training: bool,
     eps: float,
     wanted: Sequence[bool],
-) -> tuple[torch.Tensor | None, torch.Tensor | None, torch.Tensor | None]:
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     if not training:
         assert running_var is not None, "PyTorch checks that there are statistics"
         mean, scale = running_mean, (running_var + eps).rsqrt()
@@ -188,40 +185,38 @@ def _batch_norm_backward(
     )
 
 
-def _wide(x: torch.Tensor) -> torch.Tensor:
+def _wide(x: Tensor) -> Tensor:
     return x if x.dtype == torch.float64 else x.float()
 
 
-def _axes(x: torch.Tensor) -> list[int]:
+def _axes(x: Tensor) -> list[int]:
     return [0, *range(2, x.dim())]
 
 
-def _by_channel(vector: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+def _by_channel(vector: Tensor, x: Tensor) -> Tensor:
     return vector.view(-1, *[1] * (x.dim() - 2))
 
 
-def _normal(x: torch.Tensor, mean: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+def _normal(x: Tensor, mean: Tensor, scale: Tensor) -> Tensor:
     return (x - _by_channel(mean, x)) * _by_channel(scale, x)
 
 
-def _scaled(
-    normal: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, x: torch.Tensor
-) -> torch.Tensor:
+def _scaled(normal: Tensor, weight: Tensor | None, bias: Tensor | None, x: Tensor) -> Tensor:
     result = normal if weight is None else normal * _by_channel(weight, x)
     return (result if bias is None else result + _by_channel(bias, x)).to(x.dtype)
 
 
 @operator("native_group_norm")
 def _group_norm(
-    x: torch.Tensor,
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None,
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
     batch: int,
     channels: int,
     positions: int,
     groups: int,
     eps: float,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+) -> tuple[Tensor, Tensor, Tensor]:
     shape = (batch, groups, channels // groups * positions)
     wide = _wide(x).reshape(shape)
     mean = wide.mean(2, keepdim=True)
@@ -238,17 +233,17 @@ def _group_norm(
 
 @operator("native_group_norm_backward")
 def _group_norm_backward(
-    grad: torch.Tensor,
-    x: torch.Tensor,
-    mean: torch.Tensor,
-    scale: torch.Tensor,
-    weight: torch.Tensor | None,
+    grad: Tensor,
+    x: Tensor,
+    mean: Tensor,
+    scale: Tensor,
+    weight: Tensor | None,
     batch: int,
     channels: int,
     positions: int,
     groups: int,
     wanted: Sequence[bool],
-) -> tuple[torch.Tensor | None, torch.Tensor | None, torch.Tensor | None]:
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     by_channel = _wide(grad).reshape(batch, channels, positions)
     shape = (batch, groups, channels // groups * positions)
     normal = (_wide(x).reshape(shape) - mean.unsqueeze(2)) * scale.unsqueeze(2)
@@ -265,21 +260,19 @@ def _group_norm_backward(
 
 
 @operator("_weight_norm_interface")
-def _weight_norm(
-    v: torch.Tensor, g: torch.Tensor, dim: int = 0
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
     norms = vector_norm(v, _others(v, dim), keepdim=True)
     return v * (g / norms), norms
 
 
 @operator("_weight_norm_interface_backward")
 def _weight_norm_backward(
-    grad: torch.Tensor, v: torch.Tensor, g: torch.Tensor, norms: torch.Tensor, dim: int
-) -> tuple[torch.Tensor, torch.Tensor]:
+    grad: Tensor, v: Tensor, g: Tensor, norms: Tensor, dim: int
+) -> tuple[Tensor, Tensor]:
     # The length of the gradient along the direction.
     along = (grad * v).sum(_others(v, dim), keepdim=True) / norms
     return (g / norms) * (grad - v * (along / norms)), along
 
 
-def _others(v: torch.Tensor, dim: int) -> list[int]:
+def _others(v: Tensor, dim: int) -> list[int]:
     return [axis for axis in range(v.dim()) if axis != dim % v.dim()]

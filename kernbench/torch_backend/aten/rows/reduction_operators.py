@@ -85,11 +85,7 @@ def _mean(
 def _extreme(name: str, function: Callable[..., Tensor]) -> None:
     @operator(f"{name}.out")
     def along(
-        x: torch.Tensor,
-        dim: Axes = (),
-        keepdim: bool = False,
-        *,
-        out: torch.Tensor,
+        x: torch.Tensor, dim: Axes = (), keepdim: bool = False, *, out: torch.Tensor
     ) -> torch.Tensor:
         return reduce_to(
             out, function, x, list(dim) if isinstance(dim, Sequence) else dim, keepdim=keepdim
@@ -109,11 +105,7 @@ _extreme("amin", reductions.amin)
 def _truth(name: str, function: Callable[..., Tensor]) -> None:
     @operator(f"{name}.out", f"{name}.dims_out")
     def along(
-        x: torch.Tensor,
-        dim: Axes = None,
-        keepdim: bool = False,
-        *,
-        out: torch.Tensor,
+        x: torch.Tensor, dim: Axes = None, keepdim: bool = False, *, out: torch.Tensor
     ) -> torch.Tensor:
         return reduce_to(out, function, x, dim, keepdim=keepdim)
 
@@ -173,11 +165,7 @@ def _reduced_by_rows(
             return compute(values, inner)
 
         return launch_rowwise(
-            name,
-            of_rows,
-            (rows, inner),
-            [(x.contiguous(), "matrix")],
-            [(out, "column")],
+            name, of_rows, (rows, inner), [(x.contiguous(), "matrix")], [(out, "column")]
         )
     if axes[-1] < kept[0] and function in _SUMS:
         sum_of_rows(out, x.contiguous(), (inner, rows), _scale(function, inner))

@@ -7,6 +7,7 @@ function in several kernels.
 from math import prod
 
 import torch
+from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import operator
 from kernbench.torch_backend.kernels.rowwise import Function, RowFunction
@@ -16,7 +17,7 @@ from runtime.language.value import Value
 
 
 @operator("_softmax.out")
-def _softmax(x: torch.Tensor, dim: int, half_to_float: bool, *, out: torch.Tensor) -> torch.Tensor:
+def _softmax(x: Tensor, dim: int, half_to_float: bool, *, out: Tensor) -> Tensor:
     del half_to_float
     if _on_rows("softmax", _softmax_of_rows, dim, [x], out):
         return out
@@ -25,9 +26,7 @@ def _softmax(x: torch.Tensor, dim: int, half_to_float: bool, *, out: torch.Tenso
 
 
 @operator("_log_softmax.out")
-def _log_softmax(
-    x: torch.Tensor, dim: int, half_to_float: bool, *, out: torch.Tensor
-) -> torch.Tensor:
+def _log_softmax(x: Tensor, dim: int, half_to_float: bool, *, out: Tensor) -> Tensor:
     del half_to_float
     if _on_rows("log_softmax", _log_softmax_of_rows, dim, [x], out):
         return out
@@ -37,13 +36,8 @@ def _log_softmax(
 
 @operator("_softmax_backward_data.out")
 def _softmax_backward(
-    grad: torch.Tensor,
-    output: torch.Tensor,
-    dim: int,
-    input_dtype: torch.dtype,
-    *,
-    grad_input: torch.Tensor,
-) -> torch.Tensor:
+    grad: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype, *, grad_input: Tensor
+) -> Tensor:
     del input_dtype
     if _on_rows("softmax_backward", _softmax_gradient, dim, [grad, output], grad_input):
         return grad_input
@@ -53,13 +47,8 @@ def _softmax_backward(
 
 @operator("_log_softmax_backward_data.out")
 def _log_softmax_backward(
-    grad: torch.Tensor,
-    output: torch.Tensor,
-    dim: int,
-    input_dtype: torch.dtype,
-    *,
-    out: torch.Tensor,
-) -> torch.Tensor:
+    grad: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype, *, out: Tensor
+) -> Tensor:
     del input_dtype
     if _on_rows("log_softmax_backward", _log_softmax_gradient, dim, [grad, output], out):
         return out
@@ -67,11 +56,7 @@ def _log_softmax_backward(
 
 
 def _on_rows(
-    name: str,
-    function: RowFunction | Function,
-    dim: int,
-    inputs: list[torch.Tensor],
-    out: torch.Tensor,
+    name: str, function: RowFunction | Function, dim: int, inputs: list[Tensor], out: Tensor
 ) -> bool:
     x = inputs[0]
     if not x.dim() or dim % x.dim() != x.dim() - 1 or not out.is_contiguous():
@@ -106,7 +91,7 @@ def _log_softmax_gradient(grad: Value, y: Value) -> Value:
     return grad - tl.exp(y) * tl.sum(grad, 1, keep_dims=True)
 
 
-def _shifted(x: torch.Tensor, dim: int) -> torch.Tensor:
+def _shifted(x: Tensor, dim: int) -> Tensor:
     """The elements in float32 at least, less the greatest along `dim`."""
     wide = x if x.dtype == torch.float64 else x.float()
     if not wide.numel():
