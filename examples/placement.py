@@ -20,10 +20,10 @@ COUNT = 65536
 def double(x: tl.Pointer, out: tl.Pointer, count: int) -> None:
     """Kernel: out = 2 x for the `count` elements of this PE, block by block."""
     start = tl.program_id(0) * count
-    for at in range(start, start + count, BLOCK):
+    for first in range(start, start + count, BLOCK):
         with tl.scratch():
-            values = tl.load(x + at, BLOCK)
-            tl.store(out + at, values + values)
+            values = tl.load(x + first, BLOCK)
+            tl.store(out + first, values + values)
 
 
 def run(on: str) -> None:

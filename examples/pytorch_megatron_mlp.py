@@ -57,13 +57,13 @@ def main():
     )
     hidden64 = np.maximum(x64 @ w1_64, 0)
     hidden_g64 = (g64 @ w2_64.T) * (hidden64 > 0)
-    for found, expected in (
+    for result, expected in (
         (out, hidden64 @ w2_64),
         (x_gradient, hidden_g64 @ w1_64.T),
         (w1_gradient, (x64.T @ hidden_g64)[:, part]),
         (w2_gradient, (hidden64.T @ g64)[part]),
     ):
-        np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=2e-6)
+        np.testing.assert_allclose(result.numpy(), expected, rtol=0, atol=2e-6)
     if rank == 0:
         print(f"Megatron MLP: {ranks} ranks, output and three gradients right")
     dist.destroy_process_group()

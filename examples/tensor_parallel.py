@@ -45,10 +45,10 @@ def run(size: int | None = None, steps: int = 2) -> None:
     torch.ahbm.synchronize()
     time_ps = torch.ahbm.elapsed_ps() - started_ps
 
-    found = (first.weight.numpy(), second.weight.numpy(), dx.numpy())
+    results = (first.weight.numpy(), second.weight.numpy(), dx.numpy())
     if torch.ahbm.has_data():
         w1, w2, of_x = _expected(w1, w2, inputs, group, steps)
-        for each, exact in zip(found, (w1[:, own], w2[own], of_x), strict=True):
+        for each, exact in zip(results, (w1[:, own], w2[own], of_x), strict=True):
             # Sums of up to 384 products in float32, in a few steps.
             np.testing.assert_allclose(each, exact, rtol=1e-4, atol=1e-5)
     verdict = "equal to float64" if torch.ahbm.has_data() else "not checked"

@@ -23,10 +23,12 @@ def vector_add(x: tl.Pointer, y: tl.Pointer, out: tl.Pointer, count: int) -> Non
     """
     start = (tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)) * count
     blocks = range(start, start + count, BLOCK)
-    loads = [(tl.load_async(x + at, BLOCK), tl.load_async(y + at, BLOCK)) for at in blocks[:2]]
-    for number, at in enumerate(blocks):
+    loads = [
+        (tl.load_async(x + first, BLOCK), tl.load_async(y + first, BLOCK)) for first in blocks[:2]
+    ]
+    for number, first in enumerate(blocks):
         left, right = (load.wait() for load in loads[number])
-        tl.store_async(out + at, tl.fused(tl.add, left, right, out=left))
+        tl.store_async(out + first, tl.fused(tl.add, left, right, out=left))
         ahead = number + BUFFERS - 1
         if ahead < len(blocks):
             old = loads[ahead - BUFFERS] if ahead >= BUFFERS else None

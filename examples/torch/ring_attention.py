@@ -59,11 +59,11 @@ def passing(k: torch.Tensor, v: torch.Tensor) -> Iterator[tuple[int, torch.Tenso
 
 def scores(q: torch.Tensor, k: torch.Tensor, *, is_diagonal: bool) -> torch.Tensor:
     """The scaled products of queries and keys; of the same positions, none with later keys."""
-    found = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5
+    products = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5
     if not is_diagonal:
-        return found
-    later = torch.ones(found.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
-    return found.masked_fill(later, float("-inf"))
+        return products
+    later = torch.ones(products.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
+    return products.masked_fill(later, float("-inf"))
 
 
 class RingAttention(torch.autograd.Function):
@@ -78,9 +78,9 @@ class RingAttention(torch.autograd.Function):
         for source, keys, values in passing(k, v):
             if source > rank:
                 continue
-            found = scores(q, keys, is_diagonal=source == rank)
-            raised = torch.maximum(largest, found.amax(dim=-1, keepdim=True))
-            weights, kept = (found - raised).exp(), (largest - raised).exp()
+            products = scores(q, keys, is_diagonal=source == rank)
+            raised = torch.maximum(largest, products.amax(dim=-1, keepdim=True))
+            weights, kept = (products - raised).exp(), (largest - raised).exp()
             total = total * kept + weights.sum(dim=-1, keepdim=True)
             output = output * kept + weights @ values
             largest = raised

@@ -84,6 +84,8 @@ def roofline_ps(products: Iterable[tuple[int, int, int]], dtype: DType) -> int:
         peak = Fraction(properties.peak_gemm_tflops_per_pe) * properties.pe_count
         nbytes = (m * k + k * n + m * n) * dtype.itemsize
         memory_gbs = Fraction(properties.hbm_gbs_per_pe) * properties.pe_count
+        # The roofline of S. Williams, A. Waterman, D. Patterson (2009): the operations at the peak
+        # rate or the bytes at the bandwidth of the memory, whichever takes longer.
         total += max(2 * m * k * n / peak, bytes_ps(nbytes, memory_gbs))
     return ceil(total)
 

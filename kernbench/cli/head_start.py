@@ -64,10 +64,10 @@ def guessed_procs(arguments: Sequence[str]) -> int | None:
 
 def _options(arguments: Sequence[str]) -> dict[str, str] | None:
     """The options with their values up to a script; None for a command that starts no run."""
-    found = dict[str, str]()
+    options = dict[str, str]()
     name, is_perf = "", False
-    for at, argument in enumerate(arguments):
-        if argument in _NO_RUN or (at == 0 and argument in _OTHERS):
+    for index, argument in enumerate(arguments):
+        if argument in _NO_RUN or (index == 0 and argument in _OTHERS):
             return None
         if argument in _MODULE:
             # The next argument is the program.
@@ -75,12 +75,12 @@ def _options(arguments: Sequence[str]) -> dict[str, str] | None:
         elif argument.startswith("-"):
             name, equals, value = argument.partition("=")
             if equals:
-                found[name], name = value, ""
+                options[name], name = value, ""
         elif name:
-            found[name], name = argument, ""
+            options[name], name = argument, ""
         elif argument in _SIMULATIONS:
             is_perf |= argument == "perf"
         elif not is_perf:
             # A script: what follows it are its own arguments. `perf` has no script.
             break
-    return found
+    return options

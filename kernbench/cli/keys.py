@@ -42,16 +42,16 @@ def matching(name: str) -> Sequence[HardwareKey]:
     Raises `UsageError` with the nearest key where there is none.
     """
     keys = hardware_keys()
-    found = [key for key in keys if key.path == name]
-    found = found or [key for key in keys if key.path.startswith(f"{name}.")]
-    found = found or [key for key in keys if name in key.path]
-    if not (name and found):
+    matches = [key for key in keys if key.path == name]
+    matches = matches or [key for key in keys if key.path.startswith(f"{name}.")]
+    matches = matches or [key for key in keys if name in key.path]
+    if not (name and matches):
         # Loaded where a name is wrong, as the keys of a sweep are those of both files.
         from kernbench.sweep.keys import similar_key
 
         hint = similar_key(name, [key.path for key in keys])
         raise UsageError(f"keys: no key of topology.yaml has {name!r} in its path{hint}")
-    return found
+    return matches
 
 
 def _table(keys: Sequence[HardwareKey], values: Mapping[str, Any]) -> Iterator[str]:

@@ -46,8 +46,8 @@ def _unknown_option(given: str, context: click.Context) -> str:
 
 
 def _flags_of_all(context: click.Context) -> list[str]:
-    found = context.find_object(CliContext)
-    entries = found.entries() if found else ()
+    own = context.find_object(CliContext)
+    entries = own.entries() if own else ()
     flags = chain.from_iterable(entry.flags for entry in entries)
     return option_names([flag_option(flag) for flag in flags])
 

@@ -36,17 +36,17 @@ def find_entry(name: str, entries: Callable[[], Sequence[Entry]]) -> Entry:
 def _entry_of_module(source: str, name: str) -> Entry:
     """The entry `name`, by its registered name or that of its function, in a module of the user."""
     module = _imported(source)
-    found = [entry for entry in registered() if _is_of(entry, module)]
-    for entry in found:
+    entries = [entry for entry in registered() if _is_of(entry, module)]
+    for entry in entries:
         if name in (entry.name, entry.function.__name__):
             return _located(entry, source)
     if name in vars(module):
         raise UsageError(
             f"--bench: {name} of {source} is no bench: decorate it with @bench(name, description)"
         )
-    if not found:
+    if not entries:
         raise UsageError(f"--bench: {source} has no bench: decorate a function with @bench")
-    names = {each for entry in found for each in (entry.name, entry.function.__name__)}
+    names = {each for entry in entries for each in (entry.name, entry.function.__name__)}
     raise UsageError(f"--bench: {source} has no bench {name!r}{nearest(name, names)}")
 
 

@@ -62,9 +62,9 @@ class CliContext:
 
 def cli_context(context: click.Context) -> CliContext:
     """The `CliContext` of this command line."""
-    found = context.find_object(CliContext)
-    assert found is not None, "main passes it to the group"
-    return found
+    own = context.find_object(CliContext)
+    assert own is not None, "main passes it to the group"
+    return own
 
 
 def is_given(context: click.Context, name: str) -> bool:

@@ -240,8 +240,8 @@ def _why(sips: int, verbose: bool, records: RecordRows, total_ps: int) -> list[s
     from kernbench.explain.records.collected import collected_records
     from kernbench.explain.why.summary import summary_lines
 
-    found = collected_records(sips, total_ps, records)
-    return list(summary_lines(found, verbose=verbose))
+    collected = collected_records(sips, total_ps, records)
+    return list(summary_lines(collected, verbose=verbose))
 
 
 def _verdict(plan: Plan, result: RunResult) -> Verdict | None:

@@ -26,13 +26,13 @@ class CheckedFunctions:
         self, topology: Callable[[int, int, int], Neighbours], ranks: int, grid: tuple[int, int]
     ) -> list[Neighbours]:
         """The neighbours of every rank of a grid of (columns, rows)."""
-        found = [self._called("topology", topology, rank, *grid) for rank in range(ranks)]
-        for rank, neighbours in enumerate(found):
+        of_ranks = [self._called("topology", topology, rank, *grid) for rank in range(ranks)]
+        for rank, neighbours in enumerate(of_ranks):
             if not _are_neighbours(neighbours, rank, ranks):
                 call = f"{_name(topology)}({rank}, {grid[0]}, {grid[1]})"
                 rule = f"it has to be a dict of directions and other ranks of 0 to {ranks - 1}"
                 raise self._error("topology", f"{call} returned {neighbours!r}; {rule}")
-        return cast("list[Neighbours]", found)
+        return cast("list[Neighbours]", of_ranks)
 
     def mapping(
         self, mapper: Callable[[Topology, int], Mapping], topology: Topology, root_cube: int

@@ -29,6 +29,7 @@ def grid_cycle(w: int, h: int, *, wraps: bool = False) -> tuple[int, ...]:
         # Even positions from the first to the last one, then odd ones from the last to the first.
         folded = (*range(0, count, 2), *reversed(range(1, count, 2)))
         return tuple(range(count)) if wraps else folded
+    # A snake that returns through column 0 needs an even number of rows; else columns are rows.
     if h % 2 == 0:
         cells = _snake(w, h)
     elif w % 2 == 0:

@@ -81,6 +81,7 @@ def chunk_bounds(numel: int, chunks: int) -> list[tuple[int, int]]:
     """`chunks` consecutive (start, stop) that cover `numel` elements; sizes differ by at most
     one.
     """
+    # Both ends of a link compute the bounds from the same two numbers, without a message.
     return [(i * numel // chunks, (i + 1) * numel // chunks) for i in range(chunks)]
 
 
@@ -163,6 +164,8 @@ def line_reduce_scatter(
         upwards, downwards = line_scatter_step(position, step, size)
         if upwards is not None:
             if rising:
+                # What rises comes from lower positions, so it is the first operand: operands have
+                # the order of the positions.
                 arrived = received(rising[step - position])
                 chunks[upwards] = op.combine(arrived, chunks[upwards])
             if upwards > position:
@@ -252,6 +255,8 @@ def reduce_to(
     The result is complete at `root`; elsewhere it is the partial result that was passed on.
     """
     lower, higher = directions
+    # Positions below the root receive from below and send upwards, those above the reverse; the
+    # root receives from both sides.
     if position <= root and position > 0:
         value = op.combine(value, tl.recv(lower, value.shape, value.dtype))
     if position >= root and position < size - 1:

@@ -75,6 +75,7 @@ class HypercubeRank(NamedTuple):
         if not self.is_corner or not relative:
             # The corner onto which the root folds has its elements from there.
             return FOLD
+        # `x & -x` is the lowest set bit of x: the parent is the corner without it.
         return f"global_bit_{(relative & -relative).bit_length() - 1}"
 
     def targets(self, root: int) -> list[str]:
@@ -82,6 +83,7 @@ class HypercubeRank(NamedTuple):
         if not self.is_corner:
             return [FOLD] if self.rank == root else []
         relative = self.corner ^ (root % self.corners)
+        # The children of a corner set one bit below its lowest set bit; the root has all bits.
         below = (relative & -relative).bit_length() - 1 if relative else len(self.bits)
         targets = [f"global_bit_{bit}" for bit in reversed(range(below))]
         return targets + [FOLD] * (self.folded is not None and self.folded != root)

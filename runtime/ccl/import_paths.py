@@ -82,13 +82,13 @@ def _spec(
 ) -> ModuleSpec | None:
     # importlib.util.find_spec would import the parent package of `name`; the finders alone do not.
     if locations is None:
-        found = PathFinder.find_spec(name, directories)
-        if found is not None:
-            return found
+        spec = PathFinder.find_spec(name, directories)
+        if spec is not None:
+            return spec
     for finder in sys.meta_path:
-        found = finder.find_spec(name, locations)
-        if found is not None:
-            return found
+        spec = finder.find_spec(name, locations)
+        if spec is not None:
+            return spec
     return None
 
 

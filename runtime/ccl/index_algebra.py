@@ -87,6 +87,7 @@ def line_gather_step(position: int, step: int, size: int) -> tuple[int | None, i
     1 -0-> 2   2 -1-> 3   1 -2-> 0   2 -3-> 1
     2 -0-> 3   1 -3-> 0
     """
+    # A chunk advances one position per step, so at step d the chunks from a distance d pass.
     below, above = position - step, position + step
     return (below if below >= 0 else None), (above if above < size else None)
 
@@ -119,6 +120,9 @@ def halving_steps(rank: int, ranks: int) -> Iterator[tuple[int, Chunks, Chunks]]
     0 -(2, 4)-> 1   1 -(0, 2)-> 0   2 -(2, 4)-> 3   3 -(0, 2)-> 2
     0 -(1, 2)-> 2   1 -(3, 4)-> 3   2 -(0, 1)-> 0   3 -(2, 3)-> 1
     """
+    # From bit 0 on: partners are then nearest in the first step, which moves half of all elements,
+    # and farthest in the last one, which moves a chunk (Rabenseifner's algorithm, R. Thakur, R.
+    # Rabenseifner, W. Gropp, 2005).
     first, width = 0, ranks
     for bit in range(ranks.bit_length() - 1):
         width //= 2
@@ -179,6 +183,7 @@ def tree_step(rank: int, step: int, messages: int) -> tuple[int | None, int | No
     1 -0-> 3
     1 -1-> 3
     """
+    # Positions of depth d are 2^d - 1 to 2^(d + 1) - 2, as in a binary heap.
     depth = (rank + 1).bit_length() - 1
     upwards, downwards = step, step - 2 * depth
     return (

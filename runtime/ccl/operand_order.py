@@ -28,13 +28,13 @@ def in_order(
     """The operands of a kernel of the collective, for an algorithm that gives number i to the rank
     `order[i]`. Their order is that of `runtime.ccl.algorithms`.
     """
-    found = list(operands)
+    ordered = list(operands)
     for index in _BY_RANK.get(collective, ()):
-        found[index] = _reordered(found[index], order)
+        ordered[index] = _reordered(ordered[index], order)
     if collective in _ROOT:
         index = _ROOT[collective]
-        found[index] = order.index(cast("int", found[index]))
-    return tuple(found)
+        ordered[index] = order.index(cast("int", ordered[index]))
+    return tuple(ordered)
 
 
 def _reordered(operand: object, order: Sequence[int]) -> object:

@@ -50,6 +50,7 @@ def best_order(
     """
     ranks = tuple(members)
     laid_along = _LAID_ALONG.get(kind)
+    # Two SIPs are neighbours of each other in every order.
     if laid_along is None or len(ranks) < 3:
         return ranks
     steps = [neighbours(position, *grid) for position in range(len(ranks))]
@@ -103,6 +104,7 @@ def ring_order(members: Sequence[int], fabric: SipFabric) -> Order:
         if one != other
     }
     best = min(ranks, visited, key=lambda tour: _length(tour, distances))
+    # A tour of n steps of one crossing each, the longest of which is one: none is shorter.
     if sum(_length(best, distances)) == len(best) + 1:
         return best
     return _shortest(ranks, distances) if len(ranks) <= _EXACT else _improved(best, distances)
@@ -131,9 +133,9 @@ def _shortest(members: Order, distances: Distances) -> Order:
                 if other in visited:
                     continue
                 step = distances[last, other]
-                found = length + step, max(longest, step), (*path, other)
+                candidate = length + step, max(longest, step), (*path, other)
                 key = visited | {other}, other
-                longer[key] = min(longer.get(key, found), found)
+                longer[key] = min(longer.get(key, candidate), candidate)
         paths = longer
     tours = [(first, *path) for _, _, path in paths.values()]
     return min(tours, key=lambda tour: (_length(tour, distances), tour))

@@ -67,8 +67,11 @@ class InstallPlan:
         not fit.
         """
         self._check_capacity()
-        plan = {at: self._pairs(PeCoordinates(sip, *at)) for at in self.mapping.participants}
-        return {at: pairs for at, pairs in plan.items() if pairs}
+        plan = {
+            coordinates: self._pairs(PeCoordinates(sip, *coordinates))
+            for coordinates in self.mapping.participants
+        }
+        return {coordinates: pairs for coordinates, pairs in plan.items() if pairs}
 
     def _most_rings(self) -> int:
         """The receive rings of the PE that has the most of them."""
@@ -78,14 +81,17 @@ class InstallPlan:
         )
         return max(
             (
-                len(self.mapping.local.get(at, {})) + between_sips * (at in self.mapping.exchange)
-                for at in self.mapping.participants
+                len(self.mapping.local.get(coordinates, {}))
+                + between_sips * (coordinates in self.mapping.exchange)
+                for coordinates in self.mapping.participants
             ),
             default=0,
         )
 
     def _check_capacity(self) -> None:
         config, topology = self._config, self._group.topology
+        # In SRAM, which the PEs of a cube share, the rings of the last PE lie lowest: if these fit,
+        # so do all others.
         kind, last_pe = config.buffer_kind, topology.pes_per_cube - 1
         if ring_offset(topology, kind, last_pe, self.ring_bytes_a_pe, self.above_bytes) >= 0:
             return
@@ -139,8 +145,8 @@ class InstallPlan:
     def _directions_to(self, pe: PeCoordinates, peer: PeCoordinates) -> list[str]:
         """The directions that lead from `peer` to this PE, sorted."""
         if pe.sip == peer.sip:
-            local, at = self.mapping.local.get((peer.cube, peer.pe), {}), (pe.cube, pe.pe)
-            return sorted(direction for direction, other in local.items() if other == at)
+            local, coordinates = self.mapping.local.get((peer.cube, peer.pe), {}), (pe.cube, pe.pe)
+            return sorted(direction for direction, other in local.items() if other == coordinates)
         rank = self._rank_of[peer.sip]
         leading_to = self._leading_to.get(rank)
         if leading_to is None:
@@ -151,15 +157,15 @@ class InstallPlan:
 
     def _peers(self, pe: PeCoordinates) -> dict[str, PeCoordinates]:
         """Direction -> peer, with directions in sorted order: the order of the rings in memory."""
-        at, sips = (pe.cube, pe.pe), self._group.sips
-        found = {
+        coordinates, sips = (pe.cube, pe.pe), self._group.sips
+        peers = {
             direction: PeCoordinates(pe.sip, *peer)
-            for direction, peer in self.mapping.local.get(at, {}).items()
+            for direction, peer in self.mapping.local.get(coordinates, {}).items()
         }
-        if at in self.mapping.exchange:
+        if coordinates in self.mapping.exchange:
             for direction, rank in self._between_ranks[self._rank_of[pe.sip]].items():
-                found[_global(direction)] = PeCoordinates(sips[rank], *at)
-        return dict(sorted(found.items()))
+                peers[_global(direction)] = PeCoordinates(sips[rank], *coordinates)
+        return dict(sorted(peers.items()))
 
     def _ring(self, pe: PeCoordinates, direction: str) -> int | None:
         """The physical address of the receive ring of a PE for a direction, None if it only sends
@@ -175,11 +181,12 @@ class InstallPlan:
 
     def _numbers(self, pe: PeCoordinates) -> dict[str, int]:
         """The directions from which a PE receives, numbered in sorted order."""
-        at = (pe.cube, pe.pe)
-        rank = self._rank_of[pe.sip] if at in self.mapping.exchange else _NO_RANK
-        key = rank, tuple(self.mapping.local.get(at, ()))
+        coordinates = (pe.cube, pe.pe)
+        rank = self._rank_of[pe.sip] if coordinates in self.mapping.exchange else _NO_RANK
+        key = rank, tuple(self.mapping.local.get(coordinates, ()))
         numbers = self._ring_numbers.get(key)
         if numbers is None:
+            # Sorted: the order of the rings in memory, which every rank computes alike.
             receiving = sorted({*self._peers(pe)} - self._send_only)
             numbers = {direction: number for number, direction in enumerate(receiving)}
             self._ring_numbers[key] = numbers

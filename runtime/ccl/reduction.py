@@ -43,6 +43,8 @@ class ReduceOp(Enum):
 
     def finish(self, combined: Value, contributions: int, out: Value | None = None) -> Value:
         """Kernel: the result, from the combination of all contributions; over `out` if given."""
+        # One division of the whole sum rounds once; a division of every contribution would round
+        # each.
         if self is ReduceOp.AVG and contributions > 1:
             return running_kernel().math("div", (combined, contributions), out=out)
         return combined

@@ -92,16 +92,16 @@ def referenced_modules(
     algorithms: Iterable[AlgorithmReferences], tables: Iterable[TableReferences]
 ) -> tuple[str, ...]:
     """The modules that algorithms and queue tables name, each once, in the order of the file."""
-    found = dict[str, None]()
+    modules = dict[str, None]()
     for algorithm in algorithms:
-        found[algorithm.module] = None
+        modules[algorithm.module] = None
         for reference in (algorithm.topology, algorithm.mapper, algorithm.validator):
-            found[_module(reference)] = None
+            modules[_module(reference)] = None
     for table in tables:
         for reference in (table.topology, table.mapper):
-            found[_module(reference)] = None
+            modules[_module(reference)] = None
     # A name without a separator is a registry key and has no module.
-    return tuple(module for module in found if module)
+    return tuple(module for module in modules if module)
 
 
 def _module(reference: str) -> str:

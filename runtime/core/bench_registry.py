@@ -203,11 +203,11 @@ def _flags(function: Callable[..., Any], help_texts: Mapping[str, str]) -> tuple
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
             continue
-        where = f"{function.__name__}: parameter {name!r}"
+        subject = f"{function.__name__}: parameter {name!r}"
         if hints.get(name) not in get_args(Scalar):
-            raise TypeError(f"{where} is a flag, so its type must be bool, int, float or str")
+            raise TypeError(f"{subject} is a flag, so its type must be bool, int, float or str")
         if parameter.default is inspect.Parameter.empty:
-            raise TypeError(f"{where} is a flag, so it needs a default")
+            raise TypeError(f"{subject} is a flag, so it needs a default")
         flags.append(Flag(name, hints[name], parameter.default, help_texts.get(name, "")))
     unknown = set(help_texts) - {flag.name for flag in flags}
     if unknown:

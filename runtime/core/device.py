@@ -15,13 +15,11 @@ is earlier in the program, so commands cannot wait for each other in a cycle.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from runtime.core.program_ranges import ProgramRanges
 from runtime.core.requests import Request
 from runtime.core.trace import OpRecord
-
-if TYPE_CHECKING:
-    from runtime.core.program_ranges import ProgramRanges
 
 DEFAULT_STREAM = 0
 """The number of the stream of a rank that no program has made: its current stream at the start."""
@@ -88,7 +86,7 @@ class Device(Protocol):
     """
 
     stream: int
-    ranges: "ProgramRanges"
+    ranges: ProgramRanges
 
     def submit(
         self,

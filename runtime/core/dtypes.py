@@ -87,6 +87,8 @@ class DType:
     def counts(self, number: int) -> bool:
         """Whether this type has an integer exactly, and all integers between it and 0."""
         if self.is_floating_point:
+            # With p significant bits, one more than `fraction_bits`, all integers up to 2^p are
+            # exact, and 2^p + 1 is the first that is not.
             return abs(number) <= 2 << self.fraction_bits
         return self.holds(number)
 
@@ -94,6 +96,7 @@ class DType:
         return f"torch.{self.torch_name}"
 
 
+# IEEE 754 binary16, and bfloat16, the upper half of a binary32: both with infinities and NaN.
 float16 = DType("f16", "float16", 2, fraction_bits=10)
 bfloat16 = DType("bf16", "bfloat16", 2, fraction_bits=7)
 float32 = DType("f32", "float32", 4, fraction_bits=23)
@@ -104,9 +107,12 @@ uint8 = DType("u8", "uint8", 1)
 boolean = DType("bool", "bool", 1)
 float64 = DType("f64", "float64", 8, fraction_bits=52)
 
+# OFP8 of the Open Compute Project: e4m3 has no infinities, its greatest number is 448; e5m2 is laid
+# out like binary16, its greatest number is 57,344.
 float8e4nv = DType("f8e4m3", "float8_e4m3fn", 1, fraction_bits=3, saturates=True)
 float8e5 = DType("f8e5m2", "float8_e5m2", 1, fraction_bits=2, saturates=True)
 
+# A packet names a type by its index (`TransferHeader.element`), so a new type comes last.
 ALL = (
     *(float16, bfloat16, float32, int8, int32, int64, uint8, boolean, float64),
     *(float8e4nv, float8e5),

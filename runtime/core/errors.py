@@ -168,10 +168,10 @@ class PageFaultError(KernbenchError):
         self.program = program
 
     def __str__(self) -> str:
-        at = _kernel_at(self.kernel, self.coordinates, self.line, self.program)
+        kernel = _kernel_at(self.kernel, self.coordinates, self.line, self.program)
         return (
-            f"page fault in {at}: {self.nbytes} bytes at virtual address {self.address:#x} are not "
-            f"mapped ({self.tensor})"
+            f"page fault in {kernel}: {self.nbytes} bytes at virtual address {self.address:#x} are "
+            f"not mapped ({self.tensor})"
         )
 
 
@@ -195,8 +195,8 @@ class KernelError(KernbenchError):
         self.program = program
 
     def __str__(self) -> str:
-        at = _kernel_at(self.kernel, self.coordinates, self.line, self.program)
-        return f"{at}: {self.problem}"
+        kernel = _kernel_at(self.kernel, self.coordinates, self.line, self.program)
+        return f"{kernel}: {self.problem}"
 
 
 def _kernel_at(

@@ -58,7 +58,7 @@ def collections_suspended() -> Generator[None]:
 def finalise_cycles() -> None:
     """Call the finalisers of all objects which only the collector finds, and delete none."""
     active, _Runs.active = _Runs.active, 0
-    flags, found = gc.get_debug(), len(gc.garbage)
+    flags, kept = gc.get_debug(), len(gc.garbage)
     # The collector then keeps what it finds: a deleted cycle would drop its references to objects
     # which a program still uses.
     gc.set_debug(gc.DEBUG_SAVEALL)
@@ -66,7 +66,7 @@ def finalise_cycles() -> None:
         gc.collect()
     finally:
         gc.set_debug(flags)
-        del gc.garbage[found:]
+        del gc.garbage[kept:]
         _Runs.active = active
 
 

@@ -7,14 +7,37 @@ A range without commands has the time in which the program was in it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from msgspec import Struct
-
-from runtime.core.device import Handle
 
 MOST_RANGES = 1 << 16
 """The ranges that are kept: the first ones to end."""
 _LONGEST_NAME = 200
+
+
+class TimedCommand(Protocol):
+    """A command of the device (`runtime.core.device.Handle`) as far as ranges use it."""
+
+    @property
+    def stream(self) -> int:
+        """The number of its stream."""
+        ...
+
+    @property
+    def done(self) -> bool:
+        """Whether the command is complete, so that its times are known."""
+        ...
+
+    @property
+    def released_ps(self) -> int:
+        """The time at which the IO_CPU released it."""
+        ...
+
+    @property
+    def device_done_ps(self) -> int:
+        """The time at which the IO_CPU had seen its end."""
+        ...
 
 
 class ProgramRange(Struct, array_like=True, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -32,14 +55,16 @@ class _OpenRange:
     name: str
     start_ps: int
     end_ps: int = 0
-    first: dict[int, Handle] = field(default_factory=dict[int, Handle])
-    last: dict[int, Handle] = field(default_factory=dict[int, Handle])
+    first: dict[int, TimedCommand] = field(default_factory=dict[int, TimedCommand])
+    last: dict[int, TimedCommand] = field(default_factory=dict[int, TimedCommand])
 
-    def add(self, first: Handle, last: Handle) -> None:
+    def add(self, first: TimedCommand, last: TimedCommand) -> None:
         self.first.setdefault(first.stream, first)
         self.last[last.stream] = last
 
     def complete(self) -> ProgramRange:
+        # A stream runs its commands in order, so its first command begins first, and its last one
+        # ends last: the other commands of the range need not be kept.
         starts_ps = [each.released_ps for each in self.first.values()] or [self.start_ps]
         ends_ps = [each.device_done_ps for each in self.last.values()] or [self.end_ps]
         return ProgramRange(self.name, min(starts_ps), max(ends_ps))
@@ -62,6 +87,7 @@ class ProgramRanges:
         """The program leaves the range that it has entered last."""
         ended = self._open.pop()
         ended.end_ps = now_ps
+        # The commands of an inner range belong to the range around it as well.
         if self._open:
             for stream, last in ended.last.items():
                 self._open[-1].add(ended.first[stream], last)
@@ -74,7 +100,7 @@ class ProgramRanges:
         self._complete += [each.complete() for each in self._ended[:done]]
         del self._ended[:done]
 
-    def submitted(self, command: Handle) -> None:
+    def submitted(self, command: TimedCommand) -> None:
         """The program has submitted a command."""
         if self._open:
             self._open[-1].add(command, command)

@@ -37,9 +37,9 @@ def look_up_class(
 ) -> type[_T]:
     """The class that `look_up` finds; `ConfigError` unless it derives from `base`."""
     # The type of an imported object is unknown until it is checked below.
-    found = cast("object", look_up(name, registry, source, key_path))
-    if isinstance(found, type) and issubclass(found, base):
-        return found
+    registered = cast("object", look_up(name, registry, source, key_path))
+    if isinstance(registered, type) and issubclass(registered, base):
+        return registered
     raise ConfigError(
         source, key_path, f"{name!r} does not derive from {base.__module__}:{base.__qualname__}"
     )

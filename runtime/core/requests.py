@@ -159,6 +159,8 @@ class Transfer:
     def is_independent_of(self, earlier: "Transfer") -> bool:
         """Whether the order of both does not matter: they share no byte, or only read."""
         return (
+            # Two reads commute, and so do accesses to disjoint bytes: all other pairs keep their
+            # order.
             self.end == earlier.end == "send"
             or self.stop <= earlier.begin
             or earlier.stop <= self.begin

@@ -23,8 +23,8 @@ def _of_interpreter() -> Callable[[bytes | bytearray], _Hash]:
     # Python 3.12 has renamed the module; an interpreter may be built without it.
     for name in ("_sha2", "_sha256"):
         with suppress(ImportError):
-            found: Callable[[bytes | bytearray], _Hash] = import_module(name).sha256
-            return found
+            constructor: Callable[[bytes | bytearray], _Hash] = import_module(name).sha256
+            return constructor
     return _of_openssl()
 
 

@@ -25,6 +25,7 @@ def exact(number: float) -> Fraction:
 @lru_cache(maxsize=1024)
 def ps_from_ns(ns: float) -> int:
     """Round `ns` to the nearest picosecond, the resolution of the model."""
+    # A fraction is rounded exactly, halves to the even number, on every machine alike.
     return round(exact(ns) * PS_PER_NS)
 
 

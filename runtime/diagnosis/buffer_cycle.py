@@ -29,9 +29,9 @@ def network_deadlock(reports: Sequence[SipReport]) -> NetworkDeadlock | None:
     return None
 
 
-def _cycle(found: Sequence[str], packets: dict[str, str]) -> tuple[tuple[str, str], ...]:
+def _cycle(path: Sequence[str], packets: dict[str, str]) -> tuple[tuple[str, str], ...]:
     """The buffers of a cycle in the order of waiting, from the least name on."""
     # The sorter lists a cycle in the order of its edges backwards, with its first vertex twice.
-    buffers = found[:0:-1]
+    buffers = path[:0:-1]
     first = buffers.index(min(buffers))
     return tuple((name, packets[name]) for name in (*buffers[first:], *buffers[:first]))

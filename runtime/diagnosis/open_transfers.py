@@ -101,6 +101,8 @@ class OpenTransfers:
 
     def _cycle(self) -> list[OpenTransfer]:
         """The first cycle of dependencies between posted transfers."""
+        # Each transfer depends on one other at most, so a walk either ends or comes back to its
+        # path.
         for start in self._all:
             path: list[OpenTransfer] = []
             transfer: OpenTransfer | None = None if start.behind else start

@@ -85,6 +85,7 @@ class WaitForGraph:
         blocked = self.blocked.get(thread)
         if blocked is None:
             return self._first_blocked.get(thread.coordinates.sip)
+        # A send waits for slots which the peer frees, a receive for a slot which the peer fills.
         if blocked.peer is not None:
             return PeThread(PeCoordinates(*blocked.peer), thread.collective)
         if blocked.operation == "barrier":

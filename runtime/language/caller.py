@@ -91,10 +91,10 @@ def call_kernel(
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         line, problem = _refused_line(error.__traceback__), str(error)
         if line is None:
-            found = _wrong_call(error)
-            if found is None:
+            wrong_call = _wrong_call(error)
+            if wrong_call is None:
                 raise
-            line, problem = found
+            line, problem = wrong_call
         refused = KernelError(name, coordinates, line, problem, program)
         raise refused.with_traceback(error.__traceback__) from error
     finally:

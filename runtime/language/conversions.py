@@ -13,9 +13,11 @@ from runtime.language.functions import Array
 
 def rounded(exact: Array, dtype: DType) -> Array:
     """Numbers in a floating-point type, rounded once; not copied if they are of the type."""
+    # An element of the type itself is no conversion: an infinity of f8e5m2 stays an infinity.
     if dtype.saturates and exact.dtype != dtype.numpy:
         # float64 has every element of the other types but some int64, far beyond saturation.
         wide = exact.astype(np.float64)
+        # Both functions return NaN where an operand is NaN, so NaN stays NaN.
         exact = np.minimum(np.maximum(wide, -dtype.greatest), dtype.greatest)
     return exact.astype(dtype.numpy, copy=False)
 

@@ -152,6 +152,7 @@ def evaluate(gemm: Gemm, a: Array, b: Array, tile: TileSize) -> Array:
     for each in gemm.plan(tile):
         rows, depth, columns = slice(*each.rows), slice(*each.depth), slice(*each.columns)
         if each.first:
+            # The accumulator of a tile is loaded once, before its first step in depth.
             acc = None if start is None else start[rows, columns]
         # Each step rounds once: the depth of the tile is part of the numerical result.
         acc = accumulate(acc, a[rows, depth], b[depth, columns])

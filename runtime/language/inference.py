@@ -192,15 +192,15 @@ def _check_floating(name: str, dtype: DType) -> None:
         raise TypeError(f"{name}: not defined for {dtype.name}, only for floating-point values")
 
 
-def _check_held(name: str, number: float, dtype: DType, where: str) -> None:
+def _check_held(name: str, number: float, dtype: DType, use: str) -> None:
     if dtype.is_floating_point:
         return
     if not (np.isfinite(number) and dtype.holds(number)):
-        raise TypeError(f"{name}: {number} {where} is not an {dtype.name} itself")
+        raise TypeError(f"{name}: {number} {use} is not an {dtype.name} itself")
     # The engine gets numbers as float64, and so does the op log.
     if int(float(number)) != number:
         raise TypeError(
-            f"{name}: {number} {where} is beyond 2^53; the engine takes numbers as float64"
+            f"{name}: {number} {use} is beyond 2^53; the engine takes numbers as float64"
         )
 
 

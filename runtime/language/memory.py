@@ -131,7 +131,7 @@ def ref(
     ends have the size of the remainder. The tiles are those of the operand: (m, k) of `gemm_tile()`
     for `a`, (k, n) for `b`, (m, n) for `out`.
     """
-    at, whole = checked_pointer(pointer, "tl.ref"), checked_shape(shape)
+    start, whole = checked_pointer(pointer, "tl.ref"), checked_shape(shape)
     if len(whole) != 2:
         raise ValueError(f"tl.ref of shape {whole}: a matrix has 2 axes")
     if blocked and strides is not None:
@@ -139,7 +139,7 @@ def ref(
             f"tl.ref with strides {strides} and blocked: the tiles of a blocked matrix have no gaps"
         )
     down, across = checked_strides(strides, whole)
-    return Ref(at, (whole[0], whole[1]), (down, across), blocked)
+    return Ref(start, (whole[0], whole[1]), (down, across), blocked)
 
 
 def _checked_load(

@@ -58,6 +58,8 @@ def compute(
 
 
 def _softmax(x: Array, axis: int) -> Array:
+    # The maximum is subtracted from every score: no exponential overflows, and the quotients do not
+    # change.
     e = np.exp(x - np.max(x, axis=axis, keepdims=True))
     return e / np.sum(e, axis=axis, keepdims=True)
 
@@ -73,6 +75,8 @@ def _moved(
             assert shape is not None
             return np.full(shape, element(arrays[0], dtype))
         case "arange":
+            # `infer` has refused numbers that the type does not have exactly: nothing is rounded
+            # here.
             return np.arange(int(arrays[0]), int(arrays[1])).astype(dtype.numpy)
         case "cast":
             return converted(arrays[0], dtype)

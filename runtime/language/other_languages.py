@@ -125,10 +125,10 @@ def wrong_call(error: BaseException, frame: FrameType, language: ModuleType) -> 
 
     Python refuses such a call before the function begins, so the function cannot explain it.
     """
-    found = _CALL.match(str(error)) if isinstance(error, TypeError) else None
-    if found is None:
+    refusal = _CALL.match(str(error)) if isinstance(error, TypeError) else None
+    if refusal is None:
         return None
-    name, keyword = found.groups()
+    name, keyword = refusal.groups()
     function = getattr(language, name, None)
     # A function of the user with the same name.
     own = frame.f_locals.get(name, frame.f_globals.get(name, function))

@@ -93,14 +93,16 @@ def expanded(shape: tuple[int, ...], strides: tuple[int, ...], axis: object) -> 
     most = len(shape)
     if type(axis) is not int and not isinstance(axis, SupportsIndex):
         raise TypeError(f"expand_dims: axis {axis!r} is not an integer")
-    at = index(axis)
-    if not -most - 1 <= at <= most:
+    position = index(axis)
+    if not -most - 1 <= position <= most:
         raise ValueError(
-            f"expand_dims: axis {at} does not exist in the result, whose axes are {-most - 1} to "
-            f"{most}"
+            f"expand_dims: axis {position} does not exist in the result, whose axes are "
+            f"{-most - 1} to {most}"
         )
-    at %= most + 1
-    return View((*shape[:at], 1, *shape[at:]), (*strides[:at], 0, *strides[at:]))
+    position %= most + 1
+    return View(
+        (*shape[:position], 1, *shape[position:]), (*strides[:position], 0, *strides[position:])
+    )
 
 
 def transposed(shape: tuple[int, ...], strides: tuple[int, ...]) -> View:

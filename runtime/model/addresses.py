@@ -48,8 +48,12 @@ the others pass the engine vector by vector.
 """
 PAGE_BYTES = 4096
 
+# Rack and SIP in the rack are adjacent fields, so one shift gives the number of the SIP.
 _SIP_SHIFT, _CUBE_SHIFT = 43, 38
+# A window has 2^37 bytes, 128 GiB: the bit above its offset selects it.
 _HBM_WINDOW = 1 << 37
+# Strides and bases are those of the largest machine, so that a resource has one offset in every
+# machine, whatever its size there.
 _PE_STRIDE = 256 * MIB
 _CUBE_RANGES = 64 * GIB
 
@@ -127,6 +131,8 @@ class AddressMap:
         self.slice_bytes = topology.hbm_slice_bytes
         self.tcm_bytes, self.sram_bytes = topology.tcm_bytes, topology.sram_bytes
         self.hbm_bytes = topology.pes_per_cube * self.slice_bytes
+        # A range has the size that this machine has of the resource: the rest of what is reserved
+        # for it is a gap, and an access there is an error.
         self.pe_ranges = (
             Range("tcm", 0, self.tcm_bytes),
             Range("ipcq", 0x800_0000, MIB),

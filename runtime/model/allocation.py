@@ -39,6 +39,8 @@ class RangeAllocator:
     def alloc(self, nbytes: int, align: int = ALIGN_BYTES) -> int:
         """Allocate `nbytes` at the lowest free offset that is a multiple of `align`."""
         self._check_size(nbytes)
+        # First fit in ascending order: equal allocations get equal addresses in every run, and the
+        # digest of the op log covers the addresses.
         for start, size in self._free:
             # Rounded up to a multiple of the alignment.
             offset = -(-start // align) * align
@@ -162,6 +164,8 @@ def allocatable_bytes(topology: Topology, kind: BufferKind) -> int:
 
 def kernel_scratch_offset(topology: Topology) -> int:
     """The offset of the kernel scratch in the TCM of a PE."""
+    # The parts of the TCM are counted from its top, the scheduler's part first: what is left below
+    # them belongs to tensors and receive rings.
     return topology.tcm_bytes - topology.scheduler_reserved_bytes - topology.kernel_scratch_bytes
 
 

@@ -90,6 +90,7 @@ def default_placement(shape: tuple[int, ...], itemsize: int, *, cubes: int, pes:
     small tensor lies on PE 0 of cube 0, and a large one on up to all PEs, in row-major order of the
     virtual addresses.
     """
+    # A PE with less than a packet would pay the latency of a whole packet for it.
     most = itemsize * prod(shape) // SPREAD_BYTES
     parts, fewest = max(
         (
@@ -164,6 +165,8 @@ def _dealt(
     """One shard for each tile."""
     end = 0
     for tile, spans in enumerate(placement.tiles(shape)):
+        # Tiles are dealt to the PEs in turn, so that no PE has more than one tile more than
+        # another.
         cube, pe = divmod(tile % (num_cubes * num_pes), num_pes)
         nbytes = itemsize * prod(stop - start for start, stop in spans)
         yield ShardSpec(sip=sip, cube=cube, pe=pe, offset_bytes=end, nbytes=nbytes, spans=spans)

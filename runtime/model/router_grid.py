@@ -74,6 +74,7 @@ class RouterGrid:
 
     def _neighbours_of(self, router: GridRouter) -> Iterator[int]:
         row, col = router.row, router.col
+        # A cell below the HBM stack has no router, and neither has one outside the grid.
         for cell in ((row, col - 1), (row, col + 1), (row - 1, col), (row + 1, col)):
             if cell in self._index:
                 yield self._index[cell]

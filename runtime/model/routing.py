@@ -173,6 +173,9 @@ class ChipRoutes:
             self._graph.mesh_position(source),
             self._graph.mesh_position(target),
         )
+        # Dimension order: no route turns from a column into a row. Without these turns the links
+        # between cubes have no cycle of dependencies (W. J. Dally, C. L. Seitz, Deadlock-free
+        # message routing in multiprocessor interconnection networks, 1987).
         across: Side = "E" if to_col > from_col else "W"
         along: Side = "S" if to_row > from_row else "N"
         return [*repeat(across, abs(to_col - from_col)), *repeat(along, abs(to_row - from_row))]
@@ -206,6 +209,8 @@ class ChipRoutes:
 
     def _path(self, source: int, target: int) -> tuple[int, ...]:
         """The path along both stems, to their common node or through the mesh between routers."""
+        # Both stems may share a router or a crossbar: the route turns there and leaves the mesh
+        # alone.
         egress, ingress = self._stem(source, target), self._stem(target, source)[::-1]
         for index, local in enumerate(egress):
             if local in ingress:
@@ -221,6 +226,7 @@ class ChipRoutes:
 
     def mesh_path(self, source: int, target: int) -> tuple[int, ...]:
         """The routers of a cube on the way from one of them to another, both included."""
+        # One breadth-first search for each target serves the routes from all routers of the cube.
         if target not in self._hops_to:
             self._hops_to[target] = self._plan.grid.hops_to(target)
         # Neighbours are ordered W, E, N, S: the first that is nearer to the target obeys the rule

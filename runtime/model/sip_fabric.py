@@ -61,24 +61,26 @@ class SipFabric:
         inside = 0 <= column < self.columns and 0 <= row < self.rows
         return row * self.columns + column if inside else None
 
-    def next_hop(self, at: int, target: int) -> int:
-        """The neighbour of `at` on the route to another SIP."""
-        assert at != target, f"SIP {at} is already there"
+    def next_hop(self, sip: int, target: int) -> int:
+        """The neighbour of `sip` on the route to another SIP."""
+        assert sip != target, f"SIP {sip} is already there"
         if self.is_switched:
             return target
-        (column, row), (to_column, to_row) = self.grid(at), self.grid(target)
+        (column, row), (to_column, to_row) = self.grid(sip), self.grid(target)
+        # The whole row before the column, as between cubes: links of rows wait for links of columns
+        # and never the reverse, which leaves no cycle through both (Dally & Seitz, 1987).
         if column != to_column:
             return row * self.columns + self._step(column, to_column, self.columns)
         return self._step(row, to_row, self.rows) * self.columns + column
 
-    def _step(self, at: int, target: int, size: int) -> int:
+    def _step(self, position: int, target: int, size: int) -> int:
         # The distance in the + direction, around the ring.
-        forward = (target - at) % size
+        forward = (target - position) % size
         if not self.wraps:
-            return at + (1 if target > at else -1)
+            return position + (1 if target > position else -1)
         # `<=`: the + direction wins if both are equal, so routes do not depend on the order of
         # SIPs.
-        return (at + (1 if forward <= size - forward else -1)) % size
+        return (position + (1 if forward <= size - forward else -1)) % size
 
     def path(self, source: int, target: int) -> tuple[int, ...]:
         """The SIPs from source to target, both included."""
@@ -94,8 +96,8 @@ class SipFabric:
         rings = self.wraps and not self.is_switched
         return 2 if rings and max(self.columns, self.rows) > 3 else 1
 
-    def layer(self, source: int, at: int, target: int) -> int:
-        """The layer of the crossing from `at` to the next SIP on the route from `source`.
+    def layer(self, source: int, sip: int, target: int) -> int:
+        """The layer of the crossing from `sip` to the next SIP on the route from `source`.
 
         It is 1 from the wrap-around link of a ring on, the dateline of Dally & Seitz, else 0. So
         the dependencies round a ring are not closed: layer 1 ends before it comes to that link
@@ -103,7 +105,9 @@ class SipFabric:
         """
         if self.layers == 1:
             return 0
-        here, onward, start = map(self.grid, (at, self.next_hop(at, target), source))
+        # Routes take one direction of a ring only. So a packet that goes forward has passed the
+        # wrap-around link exactly if the position ahead of it lies before the start of its route.
+        here, onward, start = map(self.grid, (sip, self.next_hop(sip, target), source))
         dimension = 0 if here[1] == onward[1] else 1
         size = (self.columns, self.rows)[dimension]
         forward = onward[dimension] == (here[dimension] + 1) % size
@@ -117,6 +121,7 @@ class SipFabric:
         if self.is_switched:
             return min(1, self.sips - 1)
         if self.wraps:
+            # A route takes the shorter direction of each ring, which is half of it at most.
             return self.columns // 2 + self.rows // 2
         return self.columns + self.rows - 2
 
@@ -142,4 +147,5 @@ def crossing_ps(topology: Topology) -> int:
     direct_ps = 2 * ps_from_ns(topology.ucie.overhead_ns) + spacing_ps
     if sips.fabric == "direct":
         return direct_ps
+    # The switch is as far from a SIP as a neighbour would be: one more wire, and its own latency.
     return direct_ps + ps_from_ns(topology.system.components.switch.overhead_ns) + spacing_ps

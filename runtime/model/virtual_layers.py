@@ -92,6 +92,7 @@ class VirtualLayers:
         cube = self._graph.nodes[target].cube
         if cube == IO_CHIPLET:
             return self._of_heading(self._graph.edge)
+        # The last node of a stem is its router, at which the arrivals of the component end.
         return self._layer[None, self._plan.stems[target - self._graph.cube_base(cube)][-1]]
 
     def _of_heading(self, side: Side) -> int:
@@ -149,6 +150,8 @@ class VirtualLayers:
     def _inside_cube(self, layers: Sequence[int]) -> Dependencies:
         """Dependencies from sides of entry over (hop, layer) to the headings for ports."""
         after: Dependencies = {}
+        # A packet holds the buffer of one hop while it waits for that of the next hop of its route:
+        # an edge of the channel dependency graph (Dally & Seitz, 1987).
         for each, layer in zip(self._classes, layers, strict=True):
             for entry, hops in each.paths:
                 chain: list[object] = [] if entry is None else [("in", entry)]
@@ -200,6 +203,8 @@ def _placed(
     group: Sequence[int], layers: Sequence[int], is_acyclic: Callable[[Sequence[int]], bool]
 ) -> list[int]:
     """The layers with that of a group of classes as low as possible."""
+    # The lowest layer first, so that buffers are shared as far as possible: each layer is a buffer
+    # of every link (virtual channels, W. J. Dally, Virtual-channel flow control, 1992).
     for layer in range(max(-1, *layers) + 2):
         trial = [layer if index in group else given for index, given in enumerate(layers)]
         if is_acyclic(trial):

@@ -55,6 +55,8 @@ class ColumnParallelLinear:
 
     def __call__(self, x: Tensor) -> Tensor:
         """The rank's columns of the product, or all columns."""
+        # A column of the product needs one column of the weight alone: no rank waits for another
+        # (M. Shoeybi et al., Megatron-LM, 2019).
         y = matmul(copy_to_tp_region(x), self.weight, bias=self.bias)
         return gather_from_tp_region(y) if self.gather_output else y
 
@@ -97,7 +99,9 @@ class RowParallelLinear:
     def __call__(self, x: Tensor) -> Tensor:
         """The product with the whole weight, on every rank."""
         own = x if self.input_is_parallel else scatter_to_tp_region(x)
+        # Each rank has some terms of every sum; the all-reduce adds the partial sums of all ranks.
         y = reduce_from_tp_region(matmul(own, self.weight))
+        # Behind the all-reduce, which would otherwise add the bias once for each rank.
         return y if self.bias is None else y.add_(self.bias)
 
     forward = __call__
@@ -113,6 +117,7 @@ def weight_placement(columns: int) -> DPPolicy:
     of PEs, those of fewer cubes.
     """
     properties = get_device_properties()
+    # A narrower part would leave columns of the GEMM engine idle in every step.
     tiles, rest = divmod(columns, properties.gemm_tile.n)
     counts = [
         (cubes * pes, -cubes)

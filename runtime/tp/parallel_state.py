@@ -42,6 +42,9 @@ def initialize_model_parallel(tensor_model_parallel_size: int = 1) -> None:
         raise ValueError(
             f"world size ({world_size}) is not divisible by the tensor model parallel size ({size})"
         )
+    # Ranks of a tensor parallel group are consecutive, so they are neighbours on a ring of SIPs:
+    # their all-reduces are in every layer (D. Narayanan et al., Efficient large-scale language
+    # model training on GPU clusters using Megatron-LM, 2021).
     tensor = [range(first, first + size) for first in range(0, world_size, size)]
     data = [range(first, world_size, size) for first in range(size)]
     # Every rank makes all groups, in the same order; it is a member of one of each kind.

@@ -85,6 +85,8 @@ class PeerDecoder:
         """
         envelope = self._envelope(data)
         lp, number = envelope.lp, envelope.number
+        # ZeroMQ may lose or repeat contents of a connection that ends; consecutive numbers make
+        # either an error, and not a wrong result.
         due = self._due[lp]
         if number != due:
             self._refuse_number(lp, number, due)
@@ -132,6 +134,8 @@ class PeerDecoder:
 
     def _check(self, sender: int, frame: Frame) -> None:
         promises_ps = frame.promises_ps
+        # Messages that cross n + 1 channels or more are some of those that cross n or more, so the
+        # promise for them is never less.
         if len(promises_ps) > 1 and not all(map(le, promises_ps, promises_ps[1:])):
             raise ProtocolError(f"LP {sender}", "field promises_ps: they decrease with the hops")
         lp_of, entities, body_fault = self._lp_of, len(self._lp_of), self._body_fault

@@ -113,6 +113,8 @@ class Connections:
 
     def _fault(self, mechanism: bytes, credentials: Sequence[bytes]) -> str:
         if mechanism == b"CURVE":
+            # In constant time: the time of a refusal must not depend on the length of the part of a
+            # guess that is right.
             is_peer = len(credentials) == 1 and compare_digest(
                 z85(credentials[0]), self._client_key
             )

@@ -89,13 +89,13 @@ def word_limits() -> dict[str, Any]:
 
 def _limits(struct: type[msgspec.Struct]) -> dict[str, tuple[int, int]]:
     """The ranges of the integers in a struct, and of those in its arrays."""
-    found: dict[str, tuple[int, int]] = {}
+    limits: dict[str, tuple[int, int]] = {}
     for name, kind in get_type_hints(struct, include_extras=True).items():
         entry = get_args(kind)[0] if get_origin(kind) is tuple else kind
         if get_origin(entry) is Annotated and get_args(entry)[0] is int:
             meta = get_args(entry)[1]
-            found[name] = meta.ge, meta.lt - 1 if meta.le is None else meta.le
-    return found
+            limits[name] = meta.ge, meta.lt - 1 if meta.le is None else meta.le
+    return limits
 
 
 def _run_fault(run: PacketRun, message: Message) -> str:
@@ -171,7 +171,7 @@ class _Reader:
     """
 
     def __init__(self, block: bytes) -> None:
-        self._block, self._at = block, 0
+        self._block, self._next = block, 0
 
     def value(self, kind: Any, field: str) -> Any:
         """The next value of a type; the ranges of integers are not checked."""
@@ -188,15 +188,16 @@ class _Reader:
 
     def end(self) -> None:
         """Nothing follows the last field."""
-        if more := len(self._block) - self._at:
+        if more := len(self._block) - self._next:
             raise ValueError(f"field body: {more:,} bytes after its last field")
 
     def _taken(self, count: int, nbytes: int, field: str) -> bytes:
         """The bytes of the next `count` items of `nbytes` each."""
-        begin, self._at = self._at, self._at + count * nbytes
-        if count < 0 or self._at > len(self._block):
+        begin, self._next = self._next, self._next + count * nbytes
+        # A count comes from the peer: it must not make the receiver read behind the block.
+        if count < 0 or self._next > len(self._block):
             raise ValueError(f"field {field}: the block ends before it")
-        return self._block[begin : self._at]
+        return self._block[begin : self._next]
 
     def _word(self, field: str) -> int:
         (word,) = _WORD.unpack(self._taken(1, WORD_BYTES, field))

@@ -79,6 +79,8 @@ class PieceJoiner(Generic[_Message]):
         Raises `ProtocolError` naming `peer`.
         """
         if not isinstance(message, MessagePiece):
+            # One connection keeps the order of its messages, so nothing may stand between two
+            # pieces.
             if self._data:
                 raise ProtocolError(peer, f"{type(message).__name__} between pieces of a message")
             return message

@@ -50,8 +50,8 @@ class DevicePrint(Flat, frozen=True):
     text: PrintedText
 
     def __str__(self) -> str:
-        at = PeCoordinates(self.sip, self.cube, self.pe)
-        return f"[{format_ps(self.time_ps)}] {at}: {self.kernel}: {self.text}"
+        coordinates = PeCoordinates(self.sip, self.cube, self.pe)
+        return f"[{format_ps(self.time_ps)}] {coordinates}: {self.kernel}: {self.text}"
 
 
 def in_order_of_time(prints: Iterable[DevicePrint]) -> list[DevicePrint]:
@@ -77,7 +77,7 @@ class SlotTransfer(Flat, frozen=True):
     nbytes: Nbytes
     dtype: str
     slot: Count
-    at: RingAddress
+    address: RingAddress
 
     def __str__(self) -> str:
         arrow = "->" if self.operation == "send" else "<-"
@@ -85,7 +85,7 @@ class SlotTransfer(Flat, frozen=True):
             f"{format_ps(self.time_ps)}  sip {self.sip} cube {self.cube} pe {self.pe}: "
             f"kernel {self.kernel!r} {self.operation} "
             f"{self.direction} {arrow} {PeCoordinates(*self.peer)}, {self.nbytes} B {self.dtype}, "
-            f"slot {self.slot} at {self.at}"
+            f"slot {self.slot} at {self.address}"
         )
 
 

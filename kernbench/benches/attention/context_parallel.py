@@ -40,12 +40,13 @@ class SequenceParts:
 
     def chunks(self, rank: int) -> tuple[int, ...]:
         """The chunks of a rank, rising."""
+        # Query i sees i + 1 keys. Chunks c and 2p - 1 - c together see as many keys on every rank.
         return (rank, 2 * self.ranks - 1 - rank) if self.is_zigzag else (rank,)
 
     def positions(self, rank: int) -> list[int]:
         """The positions in the sequence of the tokens of a rank."""
         length = self.chunk_tokens
-        return [chunk * length + at for chunk in self.chunks(rank) for at in range(length)]
+        return [chunk * length + token for chunk in self.chunks(rank) for token in range(length)]
 
     def scores(self, rank: int) -> int:
         """Pairs of a query of a rank and a key that it sees, over all steps, for one head."""
@@ -77,11 +78,11 @@ class RingStep:
 
     def blocks(self, rows: int) -> list[StepBlock]:
         """The blocks of `rows` queries that see keys in this step; `rows` divides a chunk."""
-        found = [
+        blocks = [
             StepBlock(first, *self._seen(self.number, first, rows), self._is_last(first, rows))
             for first in range(0, self.parts.rank_tokens, rows)
         ]
-        return [block for block in found if block.keys]
+        return [block for block in blocks if block.keys]
 
     def _seen(self, number: int, first: int, rows: int) -> tuple[int, bool]:
         """The number of keys, and whether the last of them are masked."""
@@ -130,18 +131,18 @@ def ring_step(
     carried = [state + (head + block.first) * (depth + 2) for block in blocks]
     earlier = _EarlierStates(carried if step.number else [], shape)
     results = [tl.empty((rows, depth), out.dtype) for _ in range(2)]
-    for number, (block, found) in enumerate(zip(blocks, flash(items, shape), strict=True)):
+    for number, (block, reached) in enumerate(zip(blocks, flash(items, shape), strict=True)):
         if step.number:
-            joined(found, earlier.taken(number), out=found)
+            joined(reached, earlier.taken(number), out=reached)
         # The next block is under way while the results are stored.
         if block.is_last:
             result = results[number % 2]
-            normalise(found, result)
+            normalise(reached, result)
             tl.store_async(out + (head + block.first) * depth, result)
         else:
-            tl.store_async(carried[number], found.m)
-            tl.store_async(carried[number] + rows, found.l)
-            tl.store_async(carried[number] + 2 * rows, found.o)
+            tl.store_async(carried[number], reached.m)
+            tl.store_async(carried[number] + rows, reached.l)
+            tl.store_async(carried[number] + 2 * rows, reached.o)
 
 
 class _EarlierStates:

@@ -217,6 +217,8 @@ class _FlashLoop:
                 highest = tl.maximum(m, highest)
             if mask is not None and not before:
                 highest = tl.maximum(highest, LOWEST)
+            # Relative to the highest score so far no exponential exceeds 1 (M. Milakov, N.
+            # Gimelshein, Online normalizer calculation for softmax, 2018).
             exps = tl.exp(tl.fma(value, factor, -highest)).to(powers.dtype)
             return exps, highest, *(tl.exp(m - highest) for m in before)
 
@@ -231,6 +233,8 @@ class _FlashLoop:
             return
 
         def chain(o: tl.Value, sums: tl.Value, decay: tl.Value) -> tuple[tl.Value, tl.Value]:
+            # Sums so far are relative to the highest score before: exp(m before - m now) corrects
+            # both.
             return o * decay, sums * decay
 
         _, sums, o = self.state(step)
@@ -241,6 +245,8 @@ class _FlashLoop:
         """Start the products of the exponentials of a step with the values and with ones."""
         powers, keys = self._powers[step.number % 2][: step.keys].mT, slice(step.keys)
         _, sums, o = self.state(step)
+        # A product with ones adds up the rows on the GEMM engine: the vector engine has the
+        # exponentials to compute.
         for factor, total in ((self._v[step.number % 3], o), (self._ones, sums)):
             tl.composite("gemm", powers, factor[keys], total, acc=None if step.is_first else total)
 

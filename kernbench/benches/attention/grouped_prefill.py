@@ -57,8 +57,10 @@ def halved_prefill(  # noqa: PLR0917 - see above
         first = min(half, block.seen)
         for start, count in ((0, first), (first, block.seen - first)):
             if count:
-                at, is_causal = block.keys + start * depth, start + count == block.seen
-                items.append(FlashItem(q + block.queries, k + at, v + at, count, is_causal))
+                first_key, is_causal = block.keys + start * depth, start + count == block.seen
+                items.append(
+                    FlashItem(q + block.queries, k + first_key, v + first_key, count, is_causal)
+                )
                 targets.append(block.queries if is_causal else None)
     result = tl.empty((rows, depth), out.dtype)
     kept = SoftmaxState(*(tl.empty((rows, columns), tl.float32) for columns in (1, 1, depth)))

@@ -79,6 +79,7 @@ def joined(one: SoftmaxState, other: SoftmaxState, out: SoftmaxState | None = No
     def chain(*both: tl.Value) -> tuple[tl.Value, ...]:
         (m, l, o), (other_m, other_l, other_o) = both[:3], both[3:]  # noqa: E741
         highest = tl.maximum(m, other_m)
+        # Both sums become relative to the higher maximum, so neither weight exceeds 1.
         weight, other_weight = tl.exp(m - highest), tl.exp(other_m - highest)
         return (
             highest,

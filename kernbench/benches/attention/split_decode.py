@@ -63,6 +63,8 @@ def reduced(state: SoftmaxState, part: int, parts: int) -> SoftmaxState | None:
     bit = 0
     while 1 << bit < parts:
         direction = f"bit_{bit}"
+        # A binary tree: in each of log2(parts) rounds half of the PEs that are left send their
+        # state to the other half, and end.
         if part >> bit & 1:
             tl.send(direction, tl.cat([state.m, state.l]))
             tl.send(direction, state.o)

@@ -45,6 +45,8 @@ class Collective:
 
 
 def _ring(ranks: int) -> float:
+    # A rank has its own part already: it receives, or sends, those of the n - 1 others (nccl-tests,
+    # doc/PERFORMANCE.md).
     return (ranks - 1) / ranks
 
 

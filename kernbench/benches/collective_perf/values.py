@@ -46,7 +46,7 @@ def origin_of(case: PerfCase, rank: int, row: int) -> InputRow:
 def inputs(case: PerfCase, repetition: int, rank: int) -> Array:
     """The input of `rank`, of shape (rows, count)."""
     rows = [
-        np.concatenate([_block(case, repetition, rank, row, *at) for at in _blocks(case)])
+        np.concatenate([_block(case, repetition, rank, row, *block) for block in _blocks(case)])
         for row in range(case.input_rows)
     ]
     return np.stack(rows)

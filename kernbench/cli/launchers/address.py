@@ -23,12 +23,12 @@ class Master:
     def address(self) -> str:
         """The numeric address of the host. Raises `UsageError` for an unknown name."""
         try:
-            found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+            addresses = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         except OSError as error:
             raise UsageError(
                 f"the host {self.host!r} of the master has no address: {error.strerror}"
             ) from error
-        return str(found[0][4][0])
+        return str(addresses[0][4][0])
 
     @property
     def is_loopback(self) -> bool:

@@ -76,8 +76,8 @@ def _doubts_of_program(run: RunSummary) -> Iterator[str]:
             module, file = Path(module).stem, module
         elif not is_of_user(module):
             return
-    found = run.user_code.get(module) or run.user_code.get(f"{module}.__main__")
-    if found is None or (file and found.file != file):
+    code = run.user_code.get(module) or run.user_code.get(f"{module}.__main__")
+    if code is None or (file and code.file != file):
         yield f"the run has no record of the code of {run.program}"
 
 

@@ -79,8 +79,8 @@ class RunRecords:
     @property
     def bin_ps(self) -> int:
         """The width of the time bins of the links, the same for all SIPs."""
-        found = [each.metadata for each in self.tables(LINKS).values() if len(each)]
-        return max((int(each[BIN_PS]) for each in found), default=LEAST_BIN_PS)
+        metadata = [each.metadata for each in self.tables(LINKS).values() if len(each)]
+        return max((int(each[BIN_PS]) for each in metadata), default=LEAST_BIN_PS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ def is_of_message(name: str) -> bool:
 
 def requesting_steps(ops: Columns, programs: Columns, steps: Columns) -> Numbers:
     """The row of the step of every operation, -1 where no program of its PE requested it."""
-    found = np.full(len(ops), NONE, np.int64)
+    requesting = np.full(len(ops), NONE, np.int64)
     row_of_program = np.full(int(programs["program"].max(initial=0)) + 1, NONE, np.int64)
     row_of_program[programs["program"]] = np.arange(len(programs))
     known = np.flatnonzero(steps["program"] < len(row_of_program))
@@ -39,21 +39,22 @@ def requesting_steps(ops: Columns, programs: Columns, steps: Columns) -> Numbers
         kernels, others = known[here & in_kernel], known[here & ~in_kernel]
         requested_ps, is_message = ops["requested_ps"][rows], of_message[rows]
         for order, chosen in (((others, kernels), ~is_message), ((kernels, others), is_message)):
-            found[rows[chosen]] = _requesting(requested_ps[chosen], steps, known[here], order)
-    return found
+            requesting[rows[chosen]] = _requesting(requested_ps[chosen], steps, known[here], order)
+    return requesting
 
 
 def _requesting(
     requested_ps: Numbers, steps: Columns, every: Numbers, threads: tuple[Numbers, ...]
 ) -> Numbers:
     """The step that made each request; of several threads that lasted then, the last."""
-    found, _ = _last(requested_ps, steps["begin_ps"], every)
+    requesting, _ = _last(requested_ps, steps["begin_ps"], every)
     for candidates in threads:
-        at, is_there = _last(requested_ps, steps["begin_ps"], candidates)
-        lasts = is_there & (steps["end_ps"][at] >= requested_ps)
-        found = np.where(lasts, at, found)
+        step, is_there = _last(requested_ps, steps["begin_ps"], candidates)
+        # A step that ended before the request cannot have made it.
+        lasts = is_there & (steps["end_ps"][step] >= requested_ps)
+        requesting = np.where(lasts, step, requesting)
     issued, is_there = _last(requested_ps, steps["issued_ps"], every)
-    return np.where(is_there & (steps["issued_ps"][issued] == requested_ps), issued, found)
+    return np.where(is_there & (steps["issued_ps"][issued] == requested_ps), issued, requesting)
 
 
 def _last(times_ps: Numbers, of_rows: Numbers, rows: Numbers) -> tuple[Numbers, Mask]:
@@ -61,8 +62,8 @@ def _last(times_ps: Numbers, of_rows: Numbers, rows: Numbers) -> tuple[Numbers, 
     if not len(rows):
         return np.zeros(len(times_ps), np.int64), np.zeros(len(times_ps), np.bool_)
     ordered = rows[np.argsort(of_rows[rows], kind="stable")]
-    at = np.searchsorted(of_rows[ordered], times_ps, side="right") - 1
-    return ordered[np.maximum(at, 0)], at >= 0
+    last = np.searchsorted(of_rows[ordered], times_ps, side="right") - 1
+    return ordered[np.maximum(last, 0)], last >= 0
 
 
 def _pe(cubes: Numbers, pes: Numbers) -> Numbers:

@@ -62,13 +62,13 @@ def counters(records: RecordedRun, selection: TracePart) -> Iterator[Counter]:
 def _requests(ops: Columns, sip: int) -> Iterator[Counter]:
     of_engine = ops.text("engine").equal(_DMA)
     for cube, pe, rows in _by_pe(ops, of_engine):
-        at = place(sip, cube, pe)
+        track = place(sip, cube, pe)
         started, ended = ops["start_ps"][rows], ops["end_ps"][rows]
-        yield _counter((*at, "outstanding DMA"), "requests", started, ended)
+        yield _counter((*track, "outstanding DMA"), "requests", started, ended)
         requested = ops["requested_ps"][rows]
         waited = requested < started
         if waited.any():
-            yield _counter((*at, "DMA queue"), "requests", requested[waited], started[waited])
+            yield _counter((*track, "DMA queue"), "requests", requested[waited], started[waited])
 
 
 def _scratch(programs: Columns, steps: Columns, sip: int) -> Iterator[Counter]:
@@ -90,8 +90,8 @@ def _scratch(programs: Columns, steps: Columns, sip: int) -> Iterator[Counter]:
 
 
 def _tile_buffers(records: RecordedRun, sip: int) -> Iterator[Counter]:
-    for cube, pe, *found in tile_levels(records.table(OPS, sip), records.topology, sip):
-        yield Counter((*place(sip, cube, pe), "tile buffers"), "bytes", *found)
+    for cube, pe, *levels in tile_levels(records.table(OPS, sip), records.topology, sip):
+        yield Counter((*place(sip, cube, pe), "tile buffers"), "bytes", *levels)
 
 
 def _full_slots(records: RecordedRun, sip: int) -> Iterator[Counter]:
@@ -144,13 +144,15 @@ def _links(links: Columns, sip: int, bin_ps: int) -> Iterator[Counter]:
         rows = order[bounds[code] : bounds[code + 1]]
         if not len(rows):
             continue
-        at = (*root(sip), "links", name)
+        track = (*root(sip), "links", name)
         bins = links["bin"][rows].astype(np.int64)
         share = links["busy_ps"][rows] / bin_ps * 100
-        yield Counter((*at, "load"), "%", *_binned(bins, share, bin_ps))
+        yield Counter((*track, "load"), "%", *_binned(bins, share, bin_ps))
+        # The time of all queueing packets over the time of the bin is their mean number (J. D. C.
+        # Little, A proof for the queuing formula L = lambda W, 1961).
         queued = links["queued_ps"][rows]
         if queued.any():
-            yield Counter((*at, "queue"), "packets", *_binned(bins, queued / bin_ps, bin_ps))
+            yield Counter((*track, "queue"), "packets", *_binned(bins, queued / bin_ps, bin_ps))
 
 
 def _binned(

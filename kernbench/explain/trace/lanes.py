@@ -14,6 +14,8 @@ def apart(begins_ps: Numbers, ends_ps: Numbers) -> Numbers:
     order = np.lexsort((ends_ps, begins_ps)).tolist()
     begins, ends = begins_ps.tolist(), ends_ps.tolist()
     for row in order:
+        # Slices in the order of their begins, each in the lowest free lane: a lane is opened only
+        # where as many slices overlap, so no assignment has fewer lanes.
         free = (lane for lane, end_ps in enumerate(free_ps) if end_ps <= begins[row])
         lane = next(free, len(free_ps))
         free_ps[lane : lane + 1] = [ends[row]]

@@ -32,14 +32,17 @@ _Slots = dict[int, list[tuple[int, int]]]
 
 
 def _slots(ops: Mapping[int, Columns], name: str, address: str) -> _Slots:
-    found: list[tuple[int, int, int, int]] = []
+    operations: list[tuple[int, int, int, int]] = []
     for sip, columns in ops.items():
         rows = np.flatnonzero(columns.text("name").equal(name))
-        at, ends_ps = columns[address][rows], columns["end_ps"][rows]
-        found += zip(at.tolist(), ends_ps.tolist(), [sip] * len(rows), rows.tolist(), strict=True)
+        addresses, ends_ps = columns[address][rows], columns["end_ps"][rows]
+        operations += zip(
+            addresses.tolist(), ends_ps.tolist(), [sip] * len(rows), rows.tolist(), strict=True
+        )
     slots: _Slots = {}
-    for where, _, sip, row in sorted(found):
-        slots.setdefault(where, []).append((sip, row))
+    # A slot is filled again only when it has been freed, so its n-th send meets its n-th arrival.
+    for slot, _, sip, row in sorted(operations):
+        slots.setdefault(slot, []).append((sip, row))
     return slots
 
 

@@ -137,8 +137,8 @@ def _programs(records: RecordedRun, sip: int, selection: TracePart) -> Iterator[
         )
         # A step is a part of its program, so it is in the same lane.
         order = np.argsort(numbers)
-        at = np.searchsorted(numbers[order], steps["program"][inner.rows])
-        yield replace(outer, within=replace(inner, lanes=outer.lanes[order][at]))
+        program = np.searchsorted(numbers[order], steps["program"][inner.rows])
+        yield replace(outer, within=replace(inner, lanes=outer.lanes[order][program]))
 
 
 def _named(kernels: Texts) -> Texts:
@@ -149,8 +149,8 @@ def _named(kernels: Texts) -> Texts:
 def _program_track(programs: Columns, sip: int, row: int) -> TrackPath:
     if programs["program"][row] == RANK_PROGRAM:
         return (*root(sip), PROGRAM)
-    at = place(sip, int(programs["cube"][row]), int(programs["pe"][row]))
-    return (*at, f"kernels ({programs.text('thread')[row]})")
+    of_pe = place(sip, int(programs["cube"][row]), int(programs["pe"][row]))
+    return (*of_pe, f"kernels ({programs.text('thread')[row]})")
 
 
 def _operations(records: RecordedRun, sip: int, selection: TracePart) -> Iterator[Slices]:

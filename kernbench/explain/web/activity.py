@@ -83,22 +83,23 @@ class PageActivity:
         operation, number of operations, and the time in which any of them is active.
         """
         columns = ("begin_ps", "end_ps", "name", "count", "active_ps")
-        found: dict[str, list[int]] = {key: [] for key in ("track", *columns)}
+        intervals: dict[str, list[int]] = {key: [] for key in ("track", *columns)}
         names = self.names
         for index, track in enumerate(self.tracks):
             each = joined(track.begins, track.ends, self.limit)
             codes = np.array([names[name] for name in track.names])[track.name_codes[each.first]]
-            found["track"] += [index] * len(each.first)
+            intervals["track"] += [index] * len(each.first)
             values = (each.begins, each.ends, codes, each.counts, each.active_ps)
             for key, column in zip(columns, values, strict=True):
-                found[key] += column.tolist()
-        return found
+                intervals[key] += column.tolist()
+        return intervals
 
     @property
     def names(self) -> dict[str, int]:
         """The names of operations, numbered."""
         return {
-            name: at for at, name in enumerate(sorted({n for t in self.tracks for n in t.names}))
+            name: number
+            for number, name in enumerate(sorted({n for t in self.tracks for n in t.names}))
         }
 
     def cells(self) -> dict[str, list[Any]]:
@@ -111,14 +112,14 @@ class PageActivity:
             active = Coverage.of(track.begins, track.ends).until(edges)
             key = track.sip, track.engine
             sums[key] = sums.get(key, 0) + np.diff(active)
-        found: dict[str, list[Any]] = {key: [] for key in ("sip", "engine", "bin", "busy_ps")}
+        cells: dict[str, list[Any]] = {key: [] for key in ("sip", "engine", "bin", "busy_ps")}
         for (sip, engine), busy in sorted(sums.items()):
             bins = np.flatnonzero(busy)
-            found["sip"] += [sip] * len(bins)
-            found["engine"] += [engine] * len(bins)
-            found["bin"] += bins.tolist()
-            found["busy_ps"] += busy[bins].tolist()
-        return found
+            cells["sip"] += [sip] * len(bins)
+            cells["engine"] += [engine] * len(bins)
+            cells["bin"] += bins.tolist()
+            cells["busy_ps"] += busy[bins].tolist()
+        return cells
 
     def counters(self) -> dict[str, list[Any]]:
         """The sums of each track over the run."""

@@ -29,11 +29,11 @@ def load_palette() -> list[str]:
 
 
 def _between(ramp: Sequence[str], share: float) -> str:
-    at = share * (len(ramp) - 1)
-    low = min(int(at), len(ramp) - 2)
+    position = share * (len(ramp) - 1)
+    low = min(int(position), len(ramp) - 2)
     pairs = zip(_rgb(ramp[low]), _rgb(ramp[low + 1]), strict=True)
-    return "#" + "".join(f"{round(a + (b - a) * (at - low)):02X}" for a, b in pairs)
+    return "#" + "".join(f"{round(a + (b - a) * (position - low)):02X}" for a, b in pairs)
 
 
 def _rgb(colour: str) -> list[int]:
-    return [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+    return [int(colour[first : first + 2], 16) for first in (1, 3, 5)]

@@ -61,14 +61,14 @@ class FabricDrawing:
         return up + down
 
     def _direct(self) -> list[SipLoad]:
-        found: list[SipLoad] = []
+        loads: list[SipLoad] = []
         for link in self._fabric.links:
             name = f"SIP {link.source} -> SIP {link.target}"
             port = link.port.removeprefix("io.")
             a, b = self.points[link.source], self.points[link.target]
             for begin, end in self._lines(a, b):
-                found.append(SipLoad(link.source, port, self._segment(name, begin, end)))
-        return found
+                loads.append(SipLoad(link.source, port, self._segment(name, begin, end)))
+        return loads
 
     def _lines(self, a: Point, b: Point) -> list[tuple[Point, Point]]:
         """One line; of a link around a grid, the two ends."""

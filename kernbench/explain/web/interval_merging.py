@@ -33,8 +33,10 @@ def limit_of_tracks(counts: Sequence[int], most: int) -> int:
     It is at least 1: a track has an interval.
     """
     left, sizes = most, sorted(counts)
-    for at, size in enumerate(sizes):
-        share = left // (len(sizes) - at)
+    for index, size in enumerate(sizes):
+        # The shortest tracks first: what a track leaves of its share is divided among the longer
+        # ones.
+        share = left // (len(sizes) - index)
         if size > share:
             return max(share, 1)
         left -= size

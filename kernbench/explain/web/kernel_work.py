@@ -63,19 +63,21 @@ class KernelWork:
 
 def kernel_work(records: RecordedRun) -> list[KernelWork]:
     """The work of each kernel, the longest first."""
-    found: dict[str, KernelWork] = {}
+    by_kernel: dict[str, KernelWork] = {}
     flops = _flops(records)
     for sip in records.sips:
-        _add_sip(records, sip, flops[sip], found)
-    return sorted(found.values(), key=lambda work: (-work.time_ps, work.kernel))
+        _add_sip(records, sip, flops[sip], by_kernel)
+    return sorted(by_kernel.values(), key=lambda work: (-work.time_ps, work.kernel))
 
 
-def _add_sip(records: RecordedRun, sip: int, flops: Numbers, found: dict[str, KernelWork]) -> None:
+def _add_sip(
+    records: RecordedRun, sip: int, flops: Numbers, by_kernel: dict[str, KernelWork]
+) -> None:
     programs, ops, steps = (records.table(table, sip) for table in (PROGRAMS, OPS, STEPS))
     names = programs.text("kernel")
     launched = np.flatnonzero(programs["pe"] != NONE)
     for row in launched[np.argsort(programs["begin_ps"][launched], kind="stable")].tolist():
-        work = found.setdefault(names[row], KernelWork(names[row]))
+        work = by_kernel.setdefault(names[row], KernelWork(names[row]))
         work.programs += 1
         work.time_ps += int(programs["end_ps"][row] - programs["begin_ps"][row])
         work.pes.add((sip, int(programs["cube"][row]), int(programs["pe"][row])))
@@ -88,7 +90,7 @@ def _add_sip(records: RecordedRun, sip: int, flops: Numbers, found: dict[str, Ke
     own_flops = flops[requested]
     for code in np.unique(names.codes[launched]).tolist():
         own = names.codes[program_of_op] == code
-        work = found[names.values[code]]
+        work = by_kernel[names.values[code]]
         work.hbm_bytes += int(hbm[own].sum())
         work.flops += int(own_flops[own].sum())
 
@@ -101,12 +103,12 @@ def _hbm_bytes(ops: Any) -> Any:
 
 def _flops(records: RecordedRun) -> list[Numbers]:
     """The floating-point operations of every record of the op log, for each SIP."""
-    found = [np.zeros(len(records.table(OPS, sip)), np.int64) for sip in records.sips]
+    flops = [np.zeros(len(records.table(OPS, sip)), np.int64) for sip in records.sips]
     for line in _lines(records):
         # A run that failed may have lines without a row.
-        if line.engine in ("pe_gemm", "pe_math") and line.index < len(found[line.sip]):
-            found[line.sip][line.index] = _count(line)
-    return found
+        if line.engine in ("pe_gemm", "pe_math") and line.index < len(flops[line.sip]):
+            flops[line.sip][line.index] = _count(line)
+    return flops
 
 
 def _lines(records: RecordedRun) -> Iterator[_ShapedOp]:

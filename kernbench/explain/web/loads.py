@@ -22,7 +22,7 @@ class PageLoads:
     def __init__(self, records: RecordedRun, most_rows: int = MOST_ROWS) -> None:
         tables = [records.table(LINKS, sip) for sip in records.sips]
         names = sorted({name for each in tables for name in each.text("link").values})
-        index = {name: at for at, name in enumerate(names)}
+        index = {name: number for number, name in enumerate(names)}
         self.names: list[str] = names
         self.kinds: list[str] = [""] * len(names)
         parts: list[NDArray[np.int64]] = []

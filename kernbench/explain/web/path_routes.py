@@ -45,12 +45,12 @@ class PathRoutes:
         if source.sip == target.sip:
             return [(source.sip, self._inside(source, target))]
         noc = RouteEnd("io_noc")
-        found = [(source.sip, self._inside(source, noc))]
+        links = [(source.sip, self._inside(source, noc))]
         for sip, neighbour in pairwise(self._plan.sip_path(source.sip, target.sip)):
             stops = ("switch",) if self._plan.is_switched else ()
             passed = pairwise((f"SIP {sip}", *stops, f"SIP {neighbour}"))
-            found.append((sip, tuple(f"{near} -> {far}" for near, far in passed)))
-        return [*found, (target.sip, self._inside(noc, target))]
+            links.append((sip, tuple(f"{near} -> {far}" for near, far in passed)))
+        return [*links, (target.sip, self._inside(noc, target))]
 
     def _inside(self, source: RouteEnd, target: RouteEnd) -> tuple[str, ...]:
         """The links of a route in a SIP, whose names are those of SIP 0."""

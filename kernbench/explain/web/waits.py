@@ -18,9 +18,9 @@ def program_waits(records: RecordedRun, most_rows: int = MOST_ROWS) -> dict[str,
 
     At most `most_rows` over all SIPs, the longest.
     """
-    found = [row for sip in records.sips for row in _waits_of_sip(records, sip)]
-    found = sorted(sorted(found, key=lambda row: -row[-1])[:most_rows], key=lambda row: row[:3])
-    return _columns("sip cube pe operation cause line count waited_ps", found)
+    waits = [row for sip in records.sips for row in _waits_of_sip(records, sip)]
+    waits = sorted(sorted(waits, key=lambda row: -row[-1])[:most_rows], key=lambda row: row[:3])
+    return _columns("sip cube pe operation cause line count waited_ps", waits)
 
 
 def _waits_of_sip(records: RecordedRun, sip: int) -> list[tuple[Any, ...]]:
@@ -36,28 +36,28 @@ def _waits_of_sip(records: RecordedRun, sip: int) -> list[tuple[Any, ...]]:
         (cube, pe, operations.values[operation], causes.values[cause], lines.values[line], *rest)
         for cube, pe, operation, cause, line, *rest in _sums(keys, waited_ps)
     ]
-    found: list[tuple[Any, ...]] = []
+    longest: list[tuple[Any, ...]] = []
     by_place: dict[tuple[int, int], int] = {}
     for row in sorted(sums, key=lambda each: (-each[-1], each)):
         place = by_place[row[:2]] = by_place.get(row[:2], 0) + 1
         if place <= MOST_LINES:
-            found.append((sip, *row))
-    return found
+            longest.append((sip, *row))
+    return longest
 
 
 def link_waits(records: RecordedRun) -> dict[str, list[Any]]:
     """The operations at each link at which packets queued longest: name, number and time."""
-    found: list[tuple[Any, ...]] = []
+    waits: list[tuple[Any, ...]] = []
     for sip in records.sips:
         ops = records.table(OPS, sip)
         ops = ops.take(ops["link_ps"] > 0)
         links, engines, names = (ops.text(name) for name in ("link", "engine", "name"))
         keys = (links.codes, engines.codes, names.codes)
-        found += sorted(
+        waits += sorted(
             (sip, links.values[link], f"{engines.values[engine]} {names.values[name]}", *rest)
             for link, engine, name, *rest in _sums(keys, ops["link_ps"])
         )
-    return _columns("sip link operation count waited_ps", found)
+    return _columns("sip link operation count waited_ps", waits)
 
 
 def _sums(keys: tuple[NDArray[Any], ...], values: NDArray[Any]) -> list[list[int]]:
@@ -72,4 +72,4 @@ def _sums(keys: tuple[NDArray[Any], ...], values: NDArray[Any]) -> list[list[int
 
 
 def _columns(names: str, rows: list[tuple[Any, ...]]) -> dict[str, list[Any]]:
-    return {name: [row[at] for row in rows] for at, name in enumerate(names.split())}
+    return {name: [row[index] for row in rows] for index, name in enumerate(names.split())}

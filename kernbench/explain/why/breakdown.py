@@ -102,9 +102,9 @@ def pe_times(records: RunRecords, sip: int) -> list[PeTime]:
     of_program[programs["program"]] = keys
     step_keys = of_program[steps["program"]]
     columns = _step_columns(steps, step_keys, ops)
-    found = np.unique(step_keys)
-    sums = [_sums(found, step_keys, column) for column in columns]
-    return [_pe_time(sip, int(key), row) for key, *row in zip(found, *sums, strict=True)]
+    pes = np.unique(step_keys)
+    sums = [_sums(pes, step_keys, column) for column in columns]
+    return [_pe_time(sip, int(key), row) for key, *row in zip(pes, *sums, strict=True)]
 
 
 def worst(times: Sequence[PeTime]) -> PeTime | None:
@@ -156,11 +156,12 @@ def _busy_in(steps: Columns, keys: NDArray[np.int64], ops: Columns) -> NDArray[n
     computing = ops.take(ops.text("engine").matching(COMPUTE_ENGINES.__contains__))
     # One axis for all PEs: each has a stretch of it, longer than the run.
     span = 1 + int(max(computing["end_ps"].max(initial=0), steps["end_ps"].max(initial=0)))
-    found, numbers = np.unique(keys, return_inverse=True)
+    pes, numbers = np.unique(keys, return_inverse=True)
     op_keys = _keys(computing["cube"], computing["pe"])
-    at = np.searchsorted(found, op_keys)
-    present = (at < len(found)) & (found[np.minimum(at, len(found) - 1)] == op_keys)
-    shift = at[present] * span
+    number = np.searchsorted(pes, op_keys)
+    present = (number < len(pes)) & (pes[np.minimum(number, len(pes) - 1)] == op_keys)
+    shift = number[present] * span
+    # An interval of PE k lies k spans later on the axis, so intervals of two PEs never merge.
     coverage = Coverage.of(
         computing["start_ps"][present] + shift, computing["end_ps"][present] + shift
     )
@@ -169,11 +170,11 @@ def _busy_in(steps: Columns, keys: NDArray[np.int64], ops: Columns) -> NDArray[n
 
 
 def _sums(
-    found: NDArray[np.int64], keys: NDArray[np.int64], values: NDArray[np.int64]
+    pes: NDArray[np.int64], keys: NDArray[np.int64], values: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     # np.bincount would add floats, which are inexact above 2^53.
-    sums = np.zeros(len(found), np.int64)
-    np.add.at(sums, np.searchsorted(found, keys), values)
+    sums = np.zeros(len(pes), np.int64)
+    np.add.at(sums, np.searchsorted(pes, keys), values)
     return sums
 
 

@@ -63,8 +63,8 @@ def compare(before: Explanation, after: Explanation) -> RunComparison:
 def changes(before: Mapping[str, int], after: Mapping[str, int]) -> list[Change]:
     """The changes of all names, the largest first; of equal ones by name."""
     names = {*before, *after}
-    found = [Change(name, before.get(name, 0), after.get(name, 0)) for name in names]
-    return sorted(found, key=lambda each: (-abs(each.change_ps), each.name))
+    changed = [Change(name, before.get(name, 0), after.get(name, 0)) for name in names]
+    return sorted(changed, key=lambda each: (-abs(each.change_ps), each.name))
 
 
 def comparison_lines(comparison: RunComparison) -> Iterator[str]:
@@ -77,14 +77,14 @@ def comparison_lines(comparison: RunComparison) -> Iterator[str]:
         f"{signed(comparison.change_ps)} ns, {ratio:.3f} times as long"
     )
     yield ""
-    for title, found in (
+    for title, rows in (
         ("part of a rank's time, mean", comparison.parts),
         ("kind on the critical path", comparison.kinds),
         ("source line on the critical path", comparison.lines),
         ("component on the critical path", comparison.components),
     ):
         table = TextTable(text_columns(f"<{title}", "before", "after", "change (ns)"), STYLE)
-        for each in found[:SHOWN]:
+        for each in rows[:SHOWN]:
             table.row(each.name, ns(each.before_ps), ns(each.after_ps), signed(each.change_ps))
         yield from table.lines()
         yield ""

@@ -24,23 +24,23 @@ class Groups:
         self._order, self._times = order, times[order]
         # A bisection in a view or a list is ten times as fast as one of numpy.
         self._keys = keys[order].data
-        self._found: dict[int, tuple[list[int], list[int]]] = {}
+        self._rows: dict[int, tuple[list[int], list[int]]] = {}
 
     def of(self, key: int) -> tuple[list[int], list[int]]:
         """The rows of a key and their times, in ascending order."""
-        found = self._found.get(key)
-        if found is None:
+        rows = self._rows.get(key)
+        if rows is None:
             begin = bisect_left(self._keys, key)
             end = bisect_right(self._keys, key, begin)
-            found = self._order[begin:end].tolist(), self._times[begin:end].tolist()
-            self._found[key] = found
-        return found
+            rows = self._order[begin:end].tolist(), self._times[begin:end].tolist()
+            self._rows[key] = rows
+        return rows
 
     def first_at_or_after(self, key: int, time_ps: int) -> int:
         """The first row of a key with that time or a later one, -1 for none."""
         rows, times = self.of(key)
-        at = bisect_left(times, time_ps)
-        return rows[at] if at < len(rows) else NONE
+        index = bisect_left(times, time_ps)
+        return rows[index] if index < len(rows) else NONE
 
     def at(self, key: int, time_ps: int) -> list[int]:
         """The rows of a key with exactly that time, the last first."""
@@ -130,14 +130,14 @@ class SipIndex:
             is_of_message(self.ops.text("name")[op]),
             time_ps,
         )
-        found = self._requesting.get(request)
-        if found is None:
-            found = self._requesting[request] = self._requesting_step(request)
-        return found
+        step = self._requesting.get(request)
+        if step is None:
+            step = self._requesting[request] = self._requesting_step(request)
+        return step
 
     def _requesting_step(self, request: _Request) -> int:
         rows, ends = self.programs_of_pe.of(request.place)
-        found, is_found = NONE, False
+        requesting, is_found = NONE, False
         for program in rows[bisect_left(ends, request.time_ps) :]:
             if self.programs["begin_ps"].item(program) > request.time_ps:
                 continue
@@ -147,9 +147,9 @@ class SipIndex:
             if self.steps["issued_ps"].item(step) == request.time_ps:
                 return step
             of_thread = bool(self._in_kernels[program]) != request.of_message
-            if found == NONE or (of_thread and not is_found):
-                found, is_found = step, of_thread
-        return found
+            if requesting == NONE or (of_thread and not is_found):
+                requesting, is_found = step, of_thread
+        return requesting
 
     @cached_property
     def _in_kernels(self) -> NDArray[np.bool_]:
@@ -161,15 +161,16 @@ class SipIndex:
         """
         command = self.programs["command"].item(self.program_rows.item(program))
         number = bisect_left(self._barriers(program), step)
-        found, latest = (program, step), self.steps["issued_ps"].item(step)
+        # The n-th barrier of a program meets the n-th barrier of every other program of its launch.
+        last, latest = (program, step), self.steps["issued_ps"].item(step)
         for row in self.programs_of_command.of(command)[0]:
             other = self.programs["program"].item(row)
             barriers = self._barriers(other)
             if number < len(barriers):
                 issued_ps = self.steps["issued_ps"].item(barriers[number])
                 if issued_ps > latest:
-                    found, latest = (other, barriers[number]), issued_ps
-        return found
+                    last, latest = (other, barriers[number]), issued_ps
+        return last
 
     def _barriers(self, program: int) -> list[int]:
         """The steps of a program that are barriers, in their order."""
@@ -183,10 +184,10 @@ class SipIndex:
 
     def last_step_end_before(self, time_ps: int) -> tuple[int, int]:
         """The latest end of a step before a time, and the program of the step; (0, -1) for none."""
-        at = int(np.searchsorted(self._step_ends[0], time_ps)) - 1
-        if at < 0 or self._step_ends[0][at] <= 0:
+        index = int(np.searchsorted(self._step_ends[0], time_ps)) - 1
+        if index < 0 or self._step_ends[0][index] <= 0:
             return 0, NONE
-        row = self._step_ends[1][at]
+        row = self._step_ends[1][index]
         return self.steps["end_ps"].item(row), self.steps["program"].item(row)
 
     @cached_property

@@ -53,6 +53,7 @@ def by_priority(layers: Sequence[Intervals], total_ps: int) -> list[int]:
     for layer in layers:
         merged = union(*joined([merged, clipped(layer, total_ps)]))
         reached = int((merged[1] - merged[0]).sum())
+        # What a layer adds to the union of the layers before it is the time of this layer alone.
         lengths.append(reached - covered)
         covered = reached
     return [*lengths, total_ps - covered]
@@ -77,6 +78,6 @@ class Coverage(Struct, frozen=True):
         """The covered time before each of these times."""
         if not len(self.begins):
             return np.zeros(len(times), np.int64)
-        at = np.searchsorted(self.begins, times, side="right") - 1
-        inside = np.minimum(times, self.ends[at]) - self.begins[at]
-        return np.where(at < 0, 0, self.before[at] + inside)
+        interval = np.searchsorted(self.begins, times, side="right") - 1
+        inside = np.minimum(times, self.ends[interval]) - self.begins[interval]
+        return np.where(interval < 0, 0, self.before[interval] + inside)

@@ -67,10 +67,10 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
 def comparison_json(comparison: RunComparison) -> dict[str, Any]:
     """The differences of two runs as a mapping."""
 
-    def rows(found: Sequence[Change]) -> list[dict[str, Any]]:
+    def rows(changed: Sequence[Change]) -> list[dict[str, Any]]:
         return [
             {"name": each.name, "before_ps": each.before_ps, "after_ps": each.after_ps}
-            for each in found
+            for each in changed
         ]
 
     return {

@@ -58,7 +58,7 @@ class Load(Struct, frozen=True):
 
 def loads(records: RunRecords, most: int | None = BUSIEST) -> dict[str, list[Load]]:
     """The busiest resources of all SIPs by kind, `most` of each or all."""
-    found = dict[str, list[Load]]()
+    by_kind = dict[str, list[Load]]()
     for sip in records.sips:
         links = _link_loads(records.table(LINKS, sip), sip, records.bin_ps, most)
         ops = records.table(OPS, sip)
@@ -68,17 +68,17 @@ def loads(records: RunRecords, most: int | None = BUSIEST) -> dict[str, list[Loa
             for load in _engine_loads(ops, kind, sip, records.bin_ps, most)
         ]
         for load in [*links, *engines]:
-            found.setdefault(load.kind, []).append(load)
+            by_kind.setdefault(load.kind, []).append(load)
     return {
-        kind: sorted(found[kind], key=lambda load: (-load.busy_ps, load.sip, load.name))[:most]
-        for kind in sorted(found)
+        kind: sorted(by_kind[kind], key=lambda load: (-load.busy_ps, load.sip, load.name))[:most]
+        for kind in sorted(by_kind)
     }
 
 
-def busiest(found: dict[str, list[Load]]) -> Load | None:
+def busiest(by_kind: dict[str, list[Load]]) -> Load | None:
     """The resource with the longest busy time, of those that serve one after the other."""
     # More channels of a transfer engine at once shorten its busy time.
-    serial = [each for kind in found if kind != TRANSFER_ENGINE for each in found[kind]]
+    serial = [each for kind in by_kind if kind != TRANSFER_ENGINE for each in by_kind[kind]]
     return max(serial, key=lambda load: load.busy_ps, default=None)
 
 
@@ -96,14 +96,14 @@ def _link_loads(links: Columns, sip: int, bin_ps: int, most: int | None) -> Iter
     by_load = np.argsort(-busy_ps, kind="stable")
     # `np.unique` imports the masked arrays of numpy, in 10 ms.
     for kind in sorted(set(kind_codes.tolist())):
-        for at in by_load[kind_codes[by_load] == kind][:most]:
-            rows = order[firsts[at] : ends[at]]
+        for load in by_load[kind_codes[by_load] == kind][:most]:
+            rows = order[firsts[load] : ends[load]]
             peak = rows[int(np.argmax(links["busy_ps"][rows]))]
             yield Load(
                 sip=sip,
                 name=names[int(rows[0])],
                 kind=kinds[int(rows[0])],
-                busy_ps=int(busy_ps[at]),
+                busy_ps=int(busy_ps[load]),
                 queued_ps=int(links["queued_ps"][rows].sum()),
                 count=int(links["packets"][rows].sum()),
                 nbytes=int(links["nbytes"][rows].sum()),
@@ -121,12 +121,12 @@ def _engine_loads(
     if not len(ops):
         return
     keys = _keys(ops)
-    found, numbers = np.unique(keys, return_inverse=True)
-    lengths = _busy_ps(numbers, len(found), ops)
+    engines, numbers = np.unique(keys, return_inverse=True)
+    lengths = _busy_ps(numbers, len(engines), ops)
     order = np.argsort(-lengths, kind="stable")[:most]
     # One pass over the rows for the few engines that are shown, instead of one for each.
     by_engine = np.argsort(numbers, kind="stable")
-    limits = np.searchsorted(numbers[by_engine], np.arange(len(found) + 1))
+    limits = np.searchsorted(numbers[by_engine], np.arange(len(engines) + 1))
     for number in order:
         rows = by_engine[limits[number] : limits[number + 1]]
         yield _engine_load(ops, rows, kind, sip, bin_ps)

@@ -72,6 +72,8 @@ class WorkTime:
         if length_ps < alone_ps:
             # A part of the work: the rest of it was hidden.
             return round(length_ps * (other.fixed_ps + other.bytes_ps) / alone_ps) - length_ps
+        # What is beyond the fixed time was spent at servers that move bytes: it scales with their
+        # rate.
         ratio = other.bytes_ps / self.bytes_ps if self.bytes_ps else Fraction(1)
         change_ps = Fraction(other.fixed_ps - self.fixed_ps)
         if is_absorbed and not self.is_rate:

@@ -101,31 +101,33 @@ def _end(walk: WalkContext, records: RunRecords) -> AtProgram | AtCommand:
 
 def _walk(walk: WalkContext, begin: AtProgram | AtCommand) -> None:
     """Go back from `begin` until time 0."""
-    at: Cursor | None = begin
+    cursor: Cursor | None = begin
     reached_ps = begin.time_ps
     passed = set[Cursor]()
-    while at is not None and reached_ps > 0:
-        sip = at.op.sip if isinstance(at, AtOp | BeforeOp) else at.sip
-        if at in passed or at.time_ps > reached_ps:
+    while cursor is not None and reached_ps > 0:
+        sip = cursor.op.sip if isinstance(cursor, AtOp | BeforeOp) else cursor.sip
+        if cursor in passed or cursor.time_ps > reached_ps:
             # Records that lead back to themselves, or to later times, explain nothing.
-            at = walk.unexplained(sip, reached_ps)
+            cursor = walk.unexplained(sip, reached_ps)
         else:
-            walk.add(at.time_ps, reached_ps, PieceKind.UNEXPLAINED, "unexplained", "gap", sip=sip)
-            passed.add(at)
-            at = _before(walk, at)
+            walk.add(
+                cursor.time_ps, reached_ps, PieceKind.UNEXPLAINED, "unexplained", "gap", sip=sip
+            )
+            passed.add(cursor)
+            cursor = _before(walk, cursor)
         if walk.pieces:
             reached_ps = walk.pieces[-1].begin_ps
     walk.add(0, reached_ps, PieceKind.UNEXPLAINED, "unexplained", "no record", sip=begin.sip)
 
 
-def _before(walk: WalkContext, at: Cursor) -> Cursor | None:
+def _before(walk: WalkContext, cursor: Cursor) -> Cursor | None:
     """The predecessor of a cursor, behind the pieces between; kept for all walks of an index."""
     # Only what precedes the queue of an operation depends on the walk.
-    key = at, isinstance(at, BeforeOp) and walk.through_engines
+    key = cursor, isinstance(cursor, BeforeOp) and walk.through_engines
     known = walk.index.before.get(key)
     if known is None:
         first = len(walk.pieces)
-        before = _searched(walk, at)
+        before = _searched(walk, cursor)
         walk.index.before[key] = before, tuple(walk.pieces[first:])
         return before
     before, pieces = known
@@ -133,36 +135,36 @@ def _before(walk: WalkContext, at: Cursor) -> Cursor | None:
     return before
 
 
-def _searched(walk: WalkContext, at: Cursor) -> Cursor | None:
-    match at:
+def _searched(walk: WalkContext, cursor: Cursor) -> Cursor | None:
+    match cursor:
         case AtProgram():
-            return before_program(walk, at)
+            return before_program(walk, cursor)
         case AtOp():
-            return at_operation(walk, at)
+            return at_operation(walk, cursor)
         case BeforeOp():
-            return before_operation(walk, at)
+            return before_operation(walk, cursor)
         case AtCommand():
-            return before_command(walk, at)
+            return before_command(walk, cursor)
 
 
 def last_rank(records: RunRecords) -> tuple[int, int]:
     """The SIP whose rank program ends last, the lowest of several, and that time."""
-    found = (0, 0)
+    last = (0, 0)
     for sip, programs in records.tables(PROGRAMS).items():
         ends = programs["end_ps"][programs["program"] == RANK_PROGRAM]
         end_ps = int(ends.max(initial=0))
-        if end_ps > found[1]:
-            found = sip, end_ps
-    return found
+        if end_ps > last[1]:
+            last = sip, end_ps
+    return last
 
 
 def _last_answered(records: RunRecords) -> tuple[int, int, int]:
     """The SIP, the row and the end of the command answered last, the lowest SIP of several."""
-    found = (0, NONE, 0)
+    last = (0, NONE, 0)
     for sip, commands in records.tables(COMMANDS).items():
         if len(commands):
             row = int(commands["end_ps"].argmax())
             end_ps = commands["end_ps"].item(row)
-            if end_ps > found[2]:
-                found = sip, row, end_ps
-    return found
+            if end_ps > last[2]:
+                last = sip, row, end_ps
+    return last

@@ -31,21 +31,21 @@ def end_of_command(walk: WalkContext, sip: int, row: int, time_ps: int) -> AtPro
     return AtCommand(sip, row, begun_ps)
 
 
-def before_command(walk: WalkContext, at: AtCommand) -> Cursor:
+def before_command(walk: WalkContext, cursor: AtCommand) -> Cursor:
     """The predecessor of a command: an earlier one of its stream, or its way from the host."""
-    index = walk.indices[at.sip]
+    index = walk.indices[cursor.sip]
     commands = index.commands
-    after = commands["after"].item(at.row)
-    departed_ps = commands["departed_ps"].item(at.row)
+    after = commands["after"].item(cursor.row)
+    departed_ps = commands["departed_ps"].item(cursor.row)
     if after != NONE:
         row = index.command_rows.item(after)
         # A command whose answer had come before this one left let nothing wait.
         if commands["end_ps"].item(row) == NONE or commands["end_ps"].item(row) > departed_ps:
-            return end_of_command(walk, at.sip, row, at.time_ps)
-    submitted_ps = commands["submitted_ps"].item(at.row)
-    _piece(walk, at.sip, at.row, (departed_ps, at.time_ps), "way")
-    _piece(walk, at.sip, at.row, (submitted_ps, departed_ps), _SUBMISSION)
-    return AtProgram(at.sip, RANK_PROGRAM, submitted_ps)
+            return end_of_command(walk, cursor.sip, row, cursor.time_ps)
+    submitted_ps = commands["submitted_ps"].item(cursor.row)
+    _piece(walk, cursor.sip, cursor.row, (departed_ps, cursor.time_ps), "way")
+    _piece(walk, cursor.sip, cursor.row, (submitted_ps, departed_ps), _SUBMISSION)
+    return AtProgram(cursor.sip, RANK_PROGRAM, submitted_ps)
 
 
 def _piece(walk: WalkContext, sip: int, row: int, span: tuple[int, int], what: str) -> None:

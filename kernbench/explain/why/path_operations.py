@@ -20,43 +20,45 @@ Span = tuple[int, int]
 SEND, RECEIVE, ARRIVAL = "ipcq_send", "ipcq_recv", "arrival"
 
 
-def at_operation(walk: WalkContext, at: AtOp) -> Cursor:
+def at_operation(walk: WalkContext, cursor: AtOp) -> Cursor:
     """The service of an operation; an arrival is that of a slot since its send."""
-    index, row = walk.indices[at.op.sip], at.op.row
+    index, row = walk.indices[cursor.op.sip], cursor.op.row
     if index.ops.text("name")[row] == ARRIVAL:
-        send = walk.slots.send_of_arrival(at.op)
+        send = walk.slots.send_of_arrival(cursor.op)
         if send is not None:
-            return _transfer(walk, send, at.op, at.time_ps)
-    start_ps = min(index.ops["start_ps"].item(row), at.time_ps)
-    _service(walk, at.op, start_ps, at.time_ps)
-    return BeforeOp(at.op, at.step, start_ps)
+            return _transfer(walk, send, cursor.op, cursor.time_ps)
+    start_ps = min(index.ops["start_ps"].item(row), cursor.time_ps)
+    _service(walk, cursor.op, start_ps, cursor.time_ps)
+    return BeforeOp(cursor.op, cursor.step, start_ps)
 
 
-def before_operation(walk: WalkContext, at: BeforeOp) -> Cursor | None:
+def before_operation(walk: WalkContext, cursor: BeforeOp) -> Cursor | None:
     """The queue of an operation, then its request: by a step, a slot, a credit, another engine."""
-    index, row = walk.indices[at.op.sip], at.op.row
-    requested_ps = min(index.ops["requested_ps"].item(row), at.time_ps)
-    if requested_ps < at.time_ps:
-        holder = _holder(index, row, at.time_ps) if walk.through_engines else NONE
+    index, row = walk.indices[cursor.op.sip], cursor.op.row
+    requested_ps = min(index.ops["requested_ps"].item(row), cursor.time_ps)
+    if requested_ps < cursor.time_ps:
+        # The engine was busy until it took this operation: the path goes on through the operation
+        # that had it.
+        holder = _holder(index, row, cursor.time_ps) if walk.through_engines else NONE
         if holder != NONE:
-            return AtOp(OpOfSip(at.op.sip, holder), NONE, at.time_ps)
-        _queue(walk, at.op, requested_ps, at.time_ps)
-    return _requested(walk, at, requested_ps)
+            return AtOp(OpOfSip(cursor.op.sip, holder), NONE, cursor.time_ps)
+        _queue(walk, cursor.op, requested_ps, cursor.time_ps)
+    return _requested(walk, cursor, requested_ps)
 
 
-def _requested(walk: WalkContext, at: BeforeOp, time_ps: int) -> Cursor | None:
-    index, row = walk.indices[at.op.sip], at.op.row
-    step = at.step
+def _requested(walk: WalkContext, cursor: BeforeOp, time_ps: int) -> Cursor | None:
+    index, row = walk.indices[cursor.op.sip], cursor.op.row
+    step = cursor.step
     if step == NONE or not _lasts(index, step, time_ps):
         step = index.requesting_step(row, time_ps)
     if step != NONE and index.steps["issued_ps"].item(step) >= time_ps:
-        return AtProgram(at.op.sip, index.steps["program"].item(step), time_ps)
-    found = _slot_or_credit(walk, at.op, step, time_ps) or _previous(index, row, time_ps)
-    if found is not None:
-        return found
+        return AtProgram(cursor.op.sip, index.steps["program"].item(step), time_ps)
+    predecessor = _slot_or_credit(walk, cursor.op, step, time_ps) or _previous(index, row, time_ps)
+    if predecessor is not None:
+        return predecessor
     if step != NONE:
-        return AtProgram(at.op.sip, index.steps["program"].item(step), time_ps)
-    return walk.unexplained(at.op.sip, time_ps)
+        return AtProgram(cursor.op.sip, index.steps["program"].item(step), time_ps)
+    return walk.unexplained(cursor.op.sip, time_ps)
 
 
 def _slot_or_credit(walk: WalkContext, op: OpOfSip, step: int, time_ps: int) -> Cursor | None:
@@ -135,12 +137,14 @@ def _service(
     name, engine = ops.text("name")[op.row], ops.text("engine")[op.row]
     link_ps, memory_ps = ops["link_ps"].item(op.row), ops["memory_ps"].item(op.row)
     kind = _KIND[part_of_engine(engine, name)]
+    # A record has the lengths of the queues and not their times. They are put at the end of the
+    # service, links before memories: the sums by kind do not depend on it.
     memory_from = max(start_ps, end_ps - memory_ps)
     link_from = max(start_ps, memory_from - link_ps)
     at_memory = f"{name} at a memory"
     _add(walk, op, (memory_from, end_ps), PieceKind.QUEUE, at_memory, cause=Cause.MEMORY)
     at_link, span = ops.text("link")[op.row] or "link", (link_from, memory_from)
-    _add(walk, op, span, PieceKind.QUEUE, name, cause=Cause.LINK, at=at_link)
+    _add(walk, op, span, PieceKind.QUEUE, name, cause=Cause.LINK, component=at_link)
     _add(walk, op, (start_ps, link_from), kind, what or name)
 
 
@@ -166,7 +170,7 @@ def _add(
         begin_ps,
         end_ps,
         kind,
-        rest.get("at") or component(cube, pe, ops.text("engine")[op.row]),
+        rest.get("component") or component(cube, pe, ops.text("engine")[op.row]),
         what,
         sip=op.sip,
         cube=cube,

@@ -66,9 +66,9 @@ def pe_lines(pes: Sequence[PeTime]) -> Iterator[str]:
     table = TextTable(text_columns("<PE", "kernels", *titles), STYLE)
     sums = [sum(column) for column in zip(*(_pe_cells(pe) for pe in pes), strict=True)]
     table.row("mean", *(ns(each // len(pes)) for each in sums))
-    if (found := worst(pes)) is not None:
-        name = f"worst: sip{found.sip}.cube{found.cube}.pe{found.pe}"
-        table.row(name, *map(ns, _pe_cells(found)))
+    if (slowest := worst(pes)) is not None:
+        name = f"worst: sip{slowest.sip}.cube{slowest.cube}.pe{slowest.pe}"
+        table.row(name, *map(ns, _pe_cells(slowest)))
     yield from table.lines()
     yield ""
 
@@ -87,10 +87,10 @@ def path_lines(path: CriticalPath) -> Iterator[str]:
     yield from piece_lines(longest(path.pieces))
 
 
-def share_lines(title: str, found: Sequence[PathShare], total_ps: int) -> Iterator[str]:
+def share_lines(title: str, sums: Sequence[PathShare], total_ps: int) -> Iterator[str]:
     """Sums of the path, the largest first."""
     table = TextTable(text_columns(f"<by {title}", "ns", "%", "pieces"), STYLE)
-    for share in found:
+    for share in sums:
         table.row(
             share.name, ns(share.length_ps), percent(share.length_ps, total_ps), f"{share.pieces:,}"
         )
@@ -106,15 +106,15 @@ def piece_lines(pieces: Sequence[PathPiece]) -> Iterator[str]:
     )
     for piece in pieces:
         what = f"{piece.what} ({piece.cause})" if piece.cause else piece.what
-        at = by_component(piece)
-        table.row(ns(piece.begin_ps), ns(piece.length_ps), piece.kind, at, what, piece.line)
+        component = by_component(piece)
+        table.row(ns(piece.begin_ps), ns(piece.length_ps), piece.kind, component, what, piece.line)
     yield from table.lines()
     yield ""
 
 
-def load_lines(found: Mapping[str, Sequence[Load]], total_ps: int) -> Iterator[str]:
+def load_lines(loads: Mapping[str, Sequence[Load]], total_ps: int) -> Iterator[str]:
     """The busiest resources of each kind."""
-    for kind, busiest in found.items():
+    for kind, busiest in loads.items():
         yield f"busiest {_KIND_TITLES.get(kind, kind)} (ns)"
         headings = ("<name", "busy", "%", "queued", "count", "bytes", "peak %", "at")
         table = TextTable(text_columns(*headings), STYLE)

@@ -26,8 +26,8 @@ def shares(pieces: Iterable[PathPiece], key: Callable[[PathPiece], str]) -> list
         name = key(piece)
         lengths[name] += piece.length_ps
         counts[name] += 1
-    found = [PathShare(name, lengths[name], counts[name]) for name in lengths]
-    return sorted(found, key=lambda share: (-share.length_ps, share.name))
+    sums = [PathShare(name, lengths[name], counts[name]) for name in lengths]
+    return sorted(sums, key=lambda share: (-share.length_ps, share.name))
 
 
 def by_kind(piece: PathPiece) -> str:

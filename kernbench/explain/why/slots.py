@@ -49,8 +49,8 @@ class _Sorted(Struct, frozen=True):
         """The last operation of that first key whose second key is at most `second`."""
         begin = bisect_left(self.first, first)
         end = bisect_right(self.first, first, begin)
-        at = bisect_right(self.second, second, begin, end) - 1
-        return OpOfSip(self.sips[at], self.rows[at]) if at >= begin else None
+        index = bisect_right(self.second, second, begin, end) - 1
+        return OpOfSip(self.sips[index], self.rows[index]) if index >= begin else None
 
 
 class SlotJoins:
@@ -82,10 +82,10 @@ class SlotJoins:
         """The send whose slot `arrival` announces."""
         ops = self._ops[arrival.sip]
         address, start_ps = ops["address"].item(arrival.row), ops["start_ps"].item(arrival.row)
-        at = bisect_right(self._sends.first, address) - 1
-        if at < 0:
+        index = bisect_right(self._sends.first, address) - 1
+        if index < 0:
             return None
-        send = self._sends.last(self._sends.first[at], start_ps)
+        send = self._sends.last(self._sends.first[index], start_ps)
         return send if send is not None and self._start_ps(send) == start_ps else None
 
     def arrival_of_send(self, send: OpOfSip) -> OpOfSip | None:

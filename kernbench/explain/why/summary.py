@@ -30,11 +30,11 @@ def summary_lines(records: RunRecords, *, verbose: bool = False) -> Iterator[str
         return
     index = RunIndex.of(records)
     pieces = critical_path(records, index).pieces
-    found = loads(records, 1)
+    resources = loads(records, 1)
     yield _line("critical path", _listed(shares(pieces, by_kind), total_ps))
     yield _line("source lines", _listed(shares(pieces, by_line), total_ps))
-    yield _line("busiest", _busiest([each for of in found.values() for each in of], total_ps))
-    yield bound_line(run_bound(records, index, busiest(found)))
+    yield _line("busiest", _busiest([each for of in resources.values() for each in of], total_ps))
+    yield bound_line(run_bound(records, index, busiest(resources)))
 
 
 def time_shares(ranks: Sequence[RankTime]) -> dict[TimePart, float]:
@@ -43,16 +43,16 @@ def time_shares(ranks: Sequence[RankTime]) -> dict[TimePart, float]:
     return {part: 100 * sum(rank.parts_ps[part] for rank in ranks) / total_ps for part in TimePart}
 
 
-def _busiest(found: Sequence[Load], total_ps: int) -> str:
-    ordered = sorted(found, key=lambda load: -load.busy_ps)[:_SHOWN]
+def _busiest(resources: Sequence[Load], total_ps: int) -> str:
+    ordered = sorted(resources, key=lambda load: -load.busy_ps)[:_SHOWN]
     return ", ".join(
         f"{load.noun} {load.title} {_percent(load.busy_ps, total_ps)}" for load in ordered
     )
 
 
-def _listed(found: Iterable[PathShare], total_ps: int) -> str:
+def _listed(summed: Iterable[PathShare], total_ps: int) -> str:
     return ", ".join(
-        f"{share.name} {_percent(share.length_ps, total_ps)}" for share in list(found)[:_SHOWN]
+        f"{share.name} {_percent(share.length_ps, total_ps)}" for share in list(summed)[:_SHOWN]
     )
 
 

@@ -75,8 +75,8 @@ def parse_change(records: RecordedRun, text: str) -> NumberChange:
             f"why: --what-if {key}: no key of {records.name}/topology.yaml{suggestion}"
         ) from error
     if isinstance(before, dict):
-        found = list(number_keys(before, f"{key}."))
-        shown = f"; its first number is {found[0]}" if found else ""
+        numbers = list(number_keys(before, f"{key}."))
+        shown = f"; its first number is {numbers[0]}" if numbers else ""
         raise UsageError(f"why: --what-if {key}: a section, not a number{shown}")
     if isinstance(before, bool) or not isinstance(before, int | float):
         raise UsageError(f"why: --what-if {key}: its value is {before!r}, not a number")
@@ -129,9 +129,9 @@ class Predictor:
     def __init__(self, records: RecordedRun, path: CriticalPath) -> None:
         self._records = records
         work = PathWork(records)
-        found = ((work.of(piece), piece.length_ps) for piece in path.pieces)
+        works = ((work.of(piece), piece.length_ps) for piece in path.pieces)
         # A path repeats its work: equal pieces change by the same.
-        self._pieces = Counter((each, length_ps) for each, length_ps in found if each is not None)
+        self._pieces = Counter((each, length_ps) for each, length_ps in works if each is not None)
         self._times = MachineTimes(records.topology)
 
     def predict(self, change: NumberChange) -> Prediction:
@@ -150,10 +150,10 @@ class Predictor:
 
     def classes(self, most: int = 5) -> Sequence[Prediction]:
         """The classes of components that save most if they were twice as fast."""
-        found = list[Prediction]()
+        predictions = list[Prediction]()
         for key in keys_of_group(KeyGroup.WHAT_IF):
             change = parse_change(self._records, f"{key.path}={FACTORS[key.unit]}")
             if Fraction(change.before) != Fraction(change.after):
-                found.append(self.predict(change))
-        found = [each for each in found if each.predicted_ps < 0]
-        return sorted(found, key=lambda each: (each.predicted_ps, each.change.key))[:most]
+                predictions.append(self.predict(change))
+        predictions = [each for each in predictions if each.predicted_ps < 0]
+        return sorted(predictions, key=lambda each: (each.predicted_ps, each.change.key))[:most]

@@ -145,25 +145,25 @@ class PathWork:
             RouteEnd("pe", piece.sip, piece.cube, piece.pe),
         )
         written = int(ops["address"][piece.op])
-        found: Work | None = None
+        work: Work | None = None
         if piece.what.startswith("slot "):
-            found = TransferWork("slot", here, self._owner(written), nbytes)
+            work = TransferWork("slot", here, self._owner(written), nbytes)
         elif piece.cause == Cause.CREDIT:
-            found = TransferWork("credit", self._owner(written), here, _CREDIT_BYTES)
+            work = TransferWork("credit", self._owner(written), here, _CREDIT_BYTES)
         elif engine == "pe_dma" and name in _READS:
             source = self._owner(int(ops["read_address"][piece.op]))
-            found = TransferWork("read", source, here, nbytes)
+            work = TransferWork("read", source, here, nbytes)
         elif engine == "pe_dma" and name in _WRITES:
-            found = TransferWork("write", here, self._owner(written), nbytes)
+            work = TransferWork("write", here, self._owner(written), nbytes)
         elif engine == "pe_dma":
-            found = LocalWork("sent" if name == "ipcq_send" else "copied", nbytes)
+            work = LocalWork("sent" if name == "ipcq_send" else "copied", nbytes)
         elif engine == "pe_fetch_store":
-            found = LocalWork("fetched", nbytes)
+            work = LocalWork("fetched", nbytes)
         elif engine == "pe_math":
-            found = VectorsWork(name)
+            work = VectorsWork(name)
         elif engine == "pe_gemm":
-            found = ProductStepWork()
-        return found
+            work = ProductStepWork()
+        return work
 
     def _of_command(self, piece: PathPiece) -> Work | None:
         sip, what = piece.sip, piece.what.partition(" ")[0]
@@ -212,9 +212,9 @@ class PathWork:
 
     def _owner(self, address: int) -> RouteEnd:
         """The memory, or the PE of the TCM, in which an address lies."""
-        at = PhysAddr.decode(address, self._addresses)
-        match at.resource:
+        memory = PhysAddr.decode(address, self._addresses)
+        match memory.resource:
             case "hbm" | "sram":
-                return RouteEnd(at.resource, at.sip, at.cube, at.pe)
+                return RouteEnd(memory.resource, memory.sip, memory.cube, memory.pe)
             case _:
-                return RouteEnd("pe", at.sip, at.cube, at.pe)
+                return RouteEnd("pe", memory.sip, memory.cube, memory.pe)

@@ -66,14 +66,14 @@ def measure_elsewhere(request: PerfRequest, arguments: tuple[str, ...], on: str)
         json=request.json is not None,
     )
     measurement = PointMeasurement(_measured, PerfText, "measurements", lambda _: "complete")
-    found = measured_points(measurement, [point], PointOptions(on))[point]
-    if isinstance(found, PointFault):
-        raise RunAborted(f"--on {on}: {found.reason}")
-    sys.stderr.write(found.errors)
-    print_lines([found.printed.rstrip("\n")])
-    if request.json is not None and found.json is not None:
-        write_output(request.json, found.json)
-    return found.code
+    result = measured_points(measurement, [point], PointOptions(on))[point]
+    if isinstance(result, PointFault):
+        raise RunAborted(f"--on {on}: {result.reason}")
+    sys.stderr.write(result.errors)
+    print_lines([result.printed.rstrip("\n")])
+    if request.json is not None and result.json is not None:
+        write_output(request.json, result.json)
+    return result.code
 
 
 def _measured(point: PerfPoint) -> PerfText:

@@ -88,9 +88,9 @@ class _PerfReportLines:
     def heading(self, plan: Plan) -> Iterator[str]:
         yield run_description(plan)
         algorithm = algorithm_text(self._requested_algorithm(plan), self._algorithms(plan))
-        where = "chosen" if self.request.on_cubes else "nearest to the IO chiplet"
+        reason = "chosen" if self.request.on_cubes else "nearest to the IO chiplet"
         yield from parameter_lines(
-            self.parameters, self.request.average, plan.sips, algorithm, where
+            self.parameters, self.request.average, plan.sips, algorithm, reason
         )
 
     def results(self, plan: Plan, report: RunReport, sips: Sequence[SipReport]) -> Iterator[str]:  # noqa: ARG002

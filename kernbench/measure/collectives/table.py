@@ -75,9 +75,9 @@ def make_row(
 
 
 def parameter_lines(
-    parameters: PerfParameters, average: int, ranks: int, algorithm: str, where: str
+    parameters: PerfParameters, average: int, ranks: int, algorithm: str, reason: str
 ) -> Iterator[str]:
-    """The lines above the table: what is measured; `where` states why on these cubes."""
+    """The lines above the table: what is measured; `reason` states why on these cubes."""
     factor = parameters.step_factor
     step = f"{factor}(factor)" if factor > 1 else f"{parameters.step_bytes}(bytes)"
     yield (
@@ -86,7 +86,7 @@ def parameter_lines(
         f"iters: {parameters.iters} validation: {parameters.check} average: {AVERAGES[average]}"
     )
     numbers = parameters.cube_numbers
-    cubes = f"cube{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))} ({where})"
+    cubes = f"cube{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))} ({reason})"
     yield f"# algorithm {algorithm}, a buffer on up to {parameters.pes} PEs of {cubes}"
     if rounded := rounded_sizes(parameters, ranks):
         size, down = next(iter(rounded.items()))

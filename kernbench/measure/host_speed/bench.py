@@ -95,14 +95,14 @@ def checkout(commit: str) -> Generator[BenchColumn]:
 
 def compare(run: BenchRun, columns: Sequence[BenchColumn], rounds: int) -> list[list[MeasuredRun]]:
     """The runs of every column, by round. Raises `SystemExit` if digests of one tree differ."""
-    found = [[column.measure(run) for column in columns] for _ in range(rounds)]
-    for at, column in enumerate(columns):
-        digests = {runs[at].digest for runs in found}
+    measured = [[column.measure(run) for column in columns] for _ in range(rounds)]
+    for index, column in enumerate(columns):
+        digests = {runs[index].digest for runs in measured}
         same = [k for k, other in enumerate(columns) if other.root == column.root]
-        digests |= {runs[k].digest for runs in found for k in same}
+        digests |= {runs[k].digest for runs in measured for k in same}
         if len(digests) > 1:
             raise SystemExit(f"digests of {column.title} differ: {sorted(digests)}")
-    return found
+    return measured
 
 
 def run_rows(
@@ -115,23 +115,23 @@ def run_rows(
     """
     for name in names:
         used = [column for column in columns if column.procs <= RUNS[name].sips]
-        found = compare(RUNS[name], used, rounds)
-        for at, column in enumerate(used):
-            runs = [each[at] for each in found]
+        measured = compare(RUNS[name], used, rounds)
+        for index, column in enumerate(used):
+            runs = [each[index] for each in measured]
             alone = next(k for k, other in enumerate(used) if other.root == column.root)
             yield (
                 name,
                 column.title,
                 *(f"{median(time(run) for run in runs):.2f}" for time in _TIMES),
                 f"{median(run.peak_mib for run in runs):.0f}",
-                *(_ratio(found, 0, at, time) for time in _TIMES),
-                _ratio(found, alone, at, attrgetter("run_s")),
+                *(_ratio(measured, 0, index, time) for time in _TIMES),
+                _ratio(measured, alone, index, attrgetter("run_s")),
             )
 
 
-def _ratio(found: list[list[MeasuredRun]], base: int, at: int, time: _Time) -> str:
-    """Median over the rounds of the time of column `base` divided by that of column `at`."""
-    return f"{median(time(each[base]) / time(each[at]) for each in found):.2f}"
+def _ratio(measured: list[list[MeasuredRun]], base: int, index: int, time: _Time) -> str:
+    """Median over the rounds of the time of column `base` divided by that of column `index`."""
+    return f"{median(time(each[base]) / time(each[index]) for each in measured):.2f}"
 
 
 def ratio_rows(names: Sequence[str], rounds: int) -> Iterator[tuple[str, ...]]:

@@ -75,10 +75,10 @@ class _PeakMemory:
 
 def _children(pid: int) -> list[int]:
     try:
-        found = (_PROC / f"{pid}/task/{pid}/children").read_text().split()
+        pids = (_PROC / f"{pid}/task/{pid}/children").read_text().split()
     except OSError:
         return []
-    return [int(child) for child in found]
+    return [int(child) for child in pids]
 
 
 def _pss_bytes(pid: int) -> int:

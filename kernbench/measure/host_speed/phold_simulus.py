@@ -106,9 +106,9 @@ def run_simulus(workload: Workload, lps: int) -> tuple[int, float]:
     for model in models:
         model.join(group)
     group.run(until=workload.end_ps + 1)
-    found = [results.get() for _ in models]
-    arrivals = sum(result.arrivals for result in found)
-    wall_s = max(result.end_s for result in found) - min(result.begin_s for result in found)
+    of_lps = [results.get() for _ in models]
+    arrivals = sum(result.arrivals for result in of_lps)
+    wall_s = max(result.end_s for result in of_lps) - min(result.begin_s for result in of_lps)
     return arrivals, arrivals / wall_s
 
 

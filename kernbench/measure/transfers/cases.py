@@ -88,16 +88,16 @@ class ProbeCases:
         self.access = MemoryAccess(with_least_latencies(file))
         self._plan, self._times = self.access.plan, RouteTimes(file)
         self._addresses = AddressMap(topology)
-        found: dict[str, tuple[MemoryKind, PeCoordinates]] = {}
+        ends: dict[str, tuple[MemoryKind, PeCoordinates]] = {}
         self.left_out: dict[str, str] = {}
         for kind, suffix in SUFFIXES.items():
-            found |= {f"h2d-write{suffix}": (kind, ORIGIN), f"d2h-read{suffix}": (kind, ORIGIN)}
-        found |= {"dma-own": ("HBM", ORIGIN), "dma-sram": ("SRAM", ORIGIN)}
-        self._in_own_cube(found)
-        self._in_other_cubes(found)
-        self._in_other_sips(found)
+            ends |= {f"h2d-write{suffix}": (kind, ORIGIN), f"d2h-read{suffix}": (kind, ORIGIN)}
+        ends |= {"dma-own": ("HBM", ORIGIN), "dma-sram": ("SRAM", ORIGIN)}
+        self._in_own_cube(ends)
+        self._in_other_cubes(ends)
+        self._in_other_sips(ends)
         self.cases = tuple(
-            ProbeCase(name, *found[name], _directions(name)) for name in NAMES if name in found
+            ProbeCase(name, *ends[name], _directions(name)) for name in NAMES if name in ends
         )
 
     def request(self, case: ProbeCase, direction: Direction, nbytes: int) -> Request:
@@ -135,33 +135,33 @@ class ProbeCases:
             case "SRAM":
                 return self._addresses.cube_sram_addr(sip, cube, 0)
 
-    def _in_own_cube(self, found: dict[str, tuple[MemoryKind, PeCoordinates]]) -> None:
+    def _in_own_cube(self, ends: dict[str, tuple[MemoryKind, PeCoordinates]]) -> None:
         pes = range(self.topology.pes_per_cube)
         others = [PeCoordinates(0, ORIGIN.cube, pe) for pe in pes if pe != ORIGIN.pe]
         for kind in PE_MEMORIES:
             near_name, far_name = (f"dma-{end}{SUFFIXES[kind]}" for end in ("near", "far"))
             if others:
                 near, far = self._extremes(others, _ENDS[kind])
-                found |= {near_name: (kind, near), far_name: (kind, far)}
+                ends |= {near_name: (kind, near), far_name: (kind, far)}
             else:
                 self._leave_out("a cube has one PE", near_name, far_name)
 
-    def _in_other_cubes(self, found: dict[str, tuple[MemoryKind, PeCoordinates]]) -> None:
+    def _in_other_cubes(self, ends: dict[str, tuple[MemoryKind, PeCoordinates]]) -> None:
         cubes, pes = range(self.topology.cubes), range(self.topology.pes_per_cube)
         others = [PeCoordinates(0, cube, pe) for cube in cubes if cube != ORIGIN.cube for pe in pes]
         if not others:
             self._leave_out("a SIP has one cube", "dma-cube-best", "dma-cube-worst")
             return
         best, worst = self._extremes(others, "hbm")
-        found |= {"dma-cube-best": ("HBM", best), "dma-cube-worst": ("HBM", worst)}
+        ends |= {"dma-cube-best": ("HBM", best), "dma-cube-worst": ("HBM", worst)}
 
-    def _in_other_sips(self, found: dict[str, tuple[MemoryKind, PeCoordinates]]) -> None:
+    def _in_other_sips(self, ends: dict[str, tuple[MemoryKind, PeCoordinates]]) -> None:
         paths = {sip: self._plan.sip_path(ORIGIN.sip, sip) for sip in range(self.topology.sips)}
         for hops in (1, 2):
             at_distance = [sip for sip, path in paths.items() if len(path) == hops + 1]
             if at_distance:
                 target = PeCoordinates(at_distance[0], ORIGIN.cube, ORIGIN.pe)
-                found[f"dma-sip-{hops}"] = ("HBM", target)
+                ends[f"dma-sip-{hops}"] = ("HBM", target)
             else:
                 alone = self.topology.sips == 1
                 reason = "there is one SIP" if alone else "the farthest SIP is 1 hop away"

@@ -97,6 +97,7 @@ def read_gbs(topology_yaml: str, name: str) -> tuple[float, float]:
         topology_yaml,
         [ProbeTransfer(case, "read", nbytes) for nbytes in (long_bytes, 2 * long_bytes)],
     )
+    # Both reads have the same latency, which the difference of their times cancels.
     gbs = long_bytes * 1000 / (twice.measured_ps - once.measured_ps)
     return gbs, float(twice.form.bottleneck.bw_gbs)
 
@@ -120,7 +121,7 @@ def tables(topology_yaml: str) -> list[str]:
     )
     reads = markdown(
         "packets in flight",
-        [f"{text} (GB/s)" for where in READS.values() for text in (where, "closed form")],
+        [f"{text} (GB/s)" for memory in READS.values() for text in (memory, "closed form")],
         read_rows(topology_yaml),
     )
     return [products, reads]

@@ -151,6 +151,7 @@ def over_cubes(
     row, col = divmod(tl.program_id(1), w)
     root_row, root_col = divmod(root, w)
     value = reduce_to(value, col, root_col, w, ("W", "E"), op)
+    # Only the column of the root cube has the combined elements of whole rows.
     if col == root_col:
         value = reduce_to(value, row, root_row, h, ("N", "S"), op)
         if row == root_row:
@@ -166,6 +167,8 @@ def _exchange(value: Value, line: Line, directions: Directions, op: ReduceOp) ->
     position, size, wraps = line
     if size == 1:
         return value
+    # An open line has no link from its end to its begin: a reduce to position 0 and a broadcast
+    # from there use each link once in each direction.
     if not wraps:
         value = reduce_to(value, position, 0, size, directions, op)
         return broadcast_from(value, position, 0, size, directions)

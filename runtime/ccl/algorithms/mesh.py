@@ -54,6 +54,7 @@ def all_reduce(
     for start, count in blocks(numel, block):
         with tl.scratch():
             value = tl.load(shard + start, count)
+            # After the row a rank has 1/W of the elements, and only these move along the column.
             row, mine = reduce_scatter_along(along_e, value, ALONG_ROW, op)
             column, own = reduce_scatter_along(along_s, row[mine], ALONG_COLUMN, op)
             column[own] = op.finish(column[own], ranks)

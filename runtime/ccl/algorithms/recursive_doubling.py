@@ -68,6 +68,7 @@ def broadcast(shard: Pointer, numel: int, root: int, rank: int, size: int, messa
                 if source is None
                 else tl.recv(source, count, shard.dtype)
             )
+            # The largest subtree first: its ranks have the most steps still to take.
             for target in own.targets(root):
                 tl.send(target, value)
             if source is not None:
@@ -205,6 +206,8 @@ def _gathered_at_corner(value: Value, own: HypercubeRank) -> dict[int, Value]:
             own.ranks_at(own.corners_like(corner, bit))
             for corner in (own.rank, own.rank ^ 1 << bit)
         )
+        # Posted before the sends: no rank waits in a send while its partner, whose ring is full,
+        # waits for it in another send.
         incoming = {each: tl.recv_async(direction, value.shape, value.dtype) for each in others}
         for each in mine:
             tl.send(direction, parts[each])
@@ -224,6 +227,8 @@ def _scatter_at_corner(
     if own.folded is not None:
         for rank, part in tuple(parts.items()):
             parts[rank] = op.combine(part, tl.recv(FOLD, count, part.dtype))
+    # From the highest bit on, each step exchanges half of the parts that are left: P/2, P/4, ...,
+    # 1.
     for bit in reversed(own.bits):
         direction = f"global_bit_{bit}"
         kept, sent = (

@@ -49,4 +49,6 @@ def all_reduce(
                 tl.send(AHEAD, value)
                 value = received(pending)
                 contributions[(rank - step) % size] = value
+            # In the order of the ranks, not of the arrivals: floating-point addition is not
+            # associative, and all ranks get the same bits.
             tl.store(shard + start, op.finish(functools.reduce(op.combine, contributions), size))

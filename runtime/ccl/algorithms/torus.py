@@ -94,6 +94,8 @@ def _rings_of_pe(dimensions: Sequence[Dimension]) -> list[Dimension]:
     # The sum divides the PEs of a cube, and PEs of equal numbers in several cubes.
     number = tl.program_id(0) + tl.program_id(1)
     rings = [each._replace(queues=queues_of_launch(each.queues)) for each in dimensions]
+    # Half of the PEs begin in the columns while the other half is in the rows : the links of both
+    # dimensions are in use at the same time.
     if number & 1:
         rings.reverse()
     return [each.backwards() for each in rings] if number & 2 else rings

@@ -62,6 +62,8 @@ def _combined(
     shard: Pointer, count: int, op: ReduceOp, from_children: list[PrefetchedMessages]
 ) -> Value:
     value = tl.load(shard, count)
+    # The own elements, then child 0, then child 1: the order of arrival does not matter, so the
+    # bits of a result are the same in every run.
     for messages in from_children:
         value = op.combine(value, messages.take())
     return value

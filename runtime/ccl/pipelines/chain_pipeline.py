@@ -81,6 +81,7 @@ def _combine(
             message, buffer = arrivals.take()
             value = chain.op.combine(value, message, out=value)
             arrivals.release(message, buffer)
+        # Only the last position stores: there the sum is complete, and an average divides it once.
         if chain.op is not None and chain.target is not None:
             value = chain.op.finish(value, chain.size, out=value)
         own.release(own_buffer, _pass_on(chain, queues, start, value))

@@ -54,6 +54,9 @@ class MessageCut(NamedTuple):
         nbytes = max(min(nbytes, queues.room_bytes // 2 // 64 * 64), 64)
         in_ring = queues.n_slots // -(-nbytes // slot)
         posted = min(in_ring, queues.room_bytes // nbytes)
+        # With a lag of C/2 and C/4 held messages, lag < C and held + 1 < C: the two conditions
+        # under which no cycle of full rings arises (`ring_pipeline`). Less than four messages leave
+        # no room for a pipeline: they are copied out of the ring.
         if posted < 4:
             return cls(nbytes // itemsize, lag=1, held=0, posted=2, in_place=False)
         return cls(nbytes // itemsize, posted // 2, posted // 4, posted, in_place=True)

@@ -43,7 +43,7 @@ def import_source(module: str) -> ModuleType:
         raise UsageError(f"no such file: {module}")
     put_first(path.parent)
     imported = import_module(path.stem)
-    found = Path(imported.__file__ or "")
-    if found.resolve() != path:
-        raise UsageError(f"{path} is hidden by the module {path.stem} ({found}): rename it")
+    file = Path(imported.__file__ or "")
+    if file.resolve() != path:
+        raise UsageError(f"{path} is hidden by the module {path.stem} ({file}): rename it")
     return imported

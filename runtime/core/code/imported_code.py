@@ -83,7 +83,8 @@ class ImportRecorder:
         self._reported = dict[str, CodeFile]()
         self._libraries = _library_folders()
         finder: int = next(
-            (at for at, each in enumerate(sys.meta_path) if each is PathFinder), len(sys.meta_path)
+            (index for index, each in enumerate(sys.meta_path) if each is PathFinder),
+            len(sys.meta_path),
         )
         # Directly before Python's finder of files: it is called in place of that one.
         sys.meta_path.insert(finder, self)
@@ -161,7 +162,7 @@ def imported_code(
     `known` modules are left out. A script of multiprocessing's spawn method is included.
     """
     libraries = _library_folders() if libraries is None else libraries
-    found = dict[str, CodeFile]()
+    files = dict[str, CodeFile]()
     for name, module in list(sys.modules.items()):
         if known is not None and name in known:
             continue
@@ -171,10 +172,10 @@ def imported_code(
         if isinstance(spec, ModuleSpec):
             # `python -m` runs a module under another name than its own.
             if (known is None or spec.name not in known) and _is_covered(spec, libraries):
-                found[spec.name] = _hashed(spec)
+                files[spec.name] = _hashed(spec)
         elif name == SPAWNED_SCRIPT and isinstance(file, str):
-            found[name] = _hashed_file(file)
-    return found
+            files[name] = _hashed_file(file)
+    return files
 
 
 def script_of_this_process() -> dict[str, CodeFile]:

@@ -63,19 +63,19 @@ def from_values(content: Mapping[str, Any], source: str, schema: type[_Section])
 
 def raise_first(source: str, problems: Iterable[tuple[str, str]]) -> None:
     """Raise `ConfigError` for the first `(key path, problem)`, with the number of the others."""
-    found = list(problems)
-    if found:
-        key_path, problem = found[0]
-        others = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    differences = list(problems)
+    if differences:
+        key_path, problem = differences[0]
+        others = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
         raise ConfigError(source, key_path, problem + others)
 
 
 def value_at(content: Mapping[str, Any], key_path: str) -> Any:
     """The value at a key path such as `system.sips.count`; `KeyError` for a key that is missing."""
-    found: Any = content
+    value: Any = content
     for key in key_path.split("."):
-        found = found[key]
-    return found
+        value = value[key]
+    return value
 
 
 def with_values(content: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

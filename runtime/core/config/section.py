@@ -29,8 +29,8 @@ class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def values(self) -> dict[str, Any]:
         """The keys and values as in a file, those of nested sections included."""
-        found: dict[str, Any] = msgspec.to_builtins(self)
-        return found
+        values: dict[str, Any] = msgspec.to_builtins(self)
+        return values
 
     def encoded(self) -> bytes:
         """The values as MessagePack."""

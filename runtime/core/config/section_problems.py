@@ -41,9 +41,9 @@ def problems(content: Mapping[str, Any], schema: type[Section]) -> list[Problem]
 
     Of a file with a version that is too new, this is the only one: it explains the others.
     """
-    found = list(_of_section(content, schema, "", schema))
-    newer = [each for each in found if _NEWER in each[1]]
-    return newer or sorted(found, key=lambda each: not each[1].startswith("unknown key"))
+    differences = list(_of_section(content, schema, "", schema))
+    newer = [each for each in differences if _NEWER in each[1]]
+    return newer or sorted(differences, key=lambda each: not each[1].startswith("unknown key"))
 
 
 def value_problems(value: Any, kind: Any, path: str, schema: type[Section]) -> list[Problem]:
@@ -102,11 +102,11 @@ def _of_optional(value: Any, kinds: _Kinds, path: str, top: type[Section]) -> It
 
 def _of_ranged(value: Any, kinds: _Kinds, path: str, top: type[Section]) -> Iterator[Problem]:
     kind, *additions = kinds
-    found = list(_of(value, kind, path, top))
+    of_kind = list(_of(value, kind, path, top))
     # An annotation may hold more than ranges.
     metas = (each for each in additions if isinstance(each, msgspec.Meta))
     newest = (each.version for each in additions if isinstance(each, NewestVersion))
-    yield from found or chain(
+    yield from of_kind or chain(
         ((path, problem) for meta in metas for problem in _out_of_range(value, meta)),
         (
             (path, f"{value} {_NEWER} {version}, the newest version that this kernbench reads")
@@ -137,10 +137,10 @@ def _of_list(value: Any, kinds: _Kinds, path: str, top: type[Section]) -> Iterat
     elements = cast("tuple[Any, ...]", value)
     if kinds[-1] is Ellipsis:
         kinds = (kinds[0],) * len(elements)
-    for at, (element, kind) in enumerate(zip(elements, kinds, strict=False)):
-        yield from _of(element, kind, f"{path}[{at}]", top)
-    for at in range(len(elements), len(kinds)):
-        yield f"{path}[{at}]", "this key is missing"
+    for index, (element, kind) in enumerate(zip(elements, kinds, strict=False)):
+        yield from _of(element, kind, f"{path}[{index}]", top)
+    for index in range(len(elements), len(kinds)):
+        yield f"{path}[{index}]", "this key is missing"
     if len(elements) > len(kinds):
         yield path, f"should have at most {len(kinds)} items, got {len(elements)}"
 

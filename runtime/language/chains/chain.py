@@ -129,8 +129,8 @@ class Chain:
         return self._last(number, lambda each: (*each.streamed, *each.kept))
 
     def _last(self, number: int, of: Callable[[ChainPass], Sequence[int]]) -> int:
-        found = (index for index, each in enumerate(self.passes, start=1) if number in of(each))
-        return max(found, default=0)
+        numbers = (index for index, each in enumerate(self.passes, start=1) if number in of(each))
+        return max(numbers, default=0)
 
     def _needed(self) -> set[int]:
         needed, left = set[int](), list(self.results)
@@ -150,6 +150,8 @@ class Chain:
             is_small = step.result.numel < self.width
             part = _Origin.TAIL if after > 0 and is_small else _Origin.STREAM
         self._parts.append(part)
+        # The tree combines the lanes behind the last vector: the result exists from the next pass
+        # on.
         self._after.append(after + 1 if part is _Origin.REDUCTION else after)
 
     def _passes(self) -> tuple[ChainPass, ...]:
@@ -228,4 +230,5 @@ class VectorRegisters(NamedTuple):
 
     def of(self, value: Value) -> int:
         """The number of registers that a value takes."""
+        # A 64-bit element takes two lanes, one of less than 32 bits a whole lane.
         return -(-value.numel * max(1, value.dtype.itemsize // _LANE_BYTES) // self.lanes)

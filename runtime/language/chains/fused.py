@@ -128,6 +128,7 @@ def _check_outs(name: str, chain: Chain, outs: Sequence[Value | None]) -> None:
                     f"{name}: out, {out!r}, shares bytes with the operand {again!r}; it is an "
                     "operand, or apart from all"
                 )
+            # A later pass would fetch elements of the result in place of those of the operand.
             if chain.last_fetch(source) > chain.stored_in(number):
                 raise ValueError(
                     f"{name}: out, {out!r}, is an operand that is fetched again in pass "

@@ -88,9 +88,12 @@ def launch(
     ]
     if queues is not None:
         # The queues of a PE that does not run the kernel exist on the chip, too.
-        others = {PeCoordinates(0, *at) for at in queues} - set(everywhere)
+        others = {PeCoordinates(0, *coordinates) for coordinates in queues} - set(everywhere)
         every_pe = {pe.coordinates: pe for pe in each}
-        every_pe |= {at: MockPe(at, (pes, cubes), kernel=title) for at in sorted(others)}
+        every_pe |= {
+            coordinates: MockPe(coordinates, (pes, cubes), kernel=title)
+            for coordinates in sorted(others)
+        }
         join(every_pe, queues, 0)
     run([(pe, partial(kernel, *passed)) for pe in each])
 
@@ -109,12 +112,12 @@ def connect(pe: MockPe, direction: str, peer: MockPe, *, n_slots: int, slot_byte
 def join(pes: Mapping[PeCoordinates, MockPe], plan: InstalledQueues, sip: int) -> None:
     """Install an install plan on the PEs of a SIP: their peers and receive rings."""
     for (cube, pe), pairs in plan.items():
-        at = pes[PeCoordinates(sip, cube, pe)].queues
+        own = pes[PeCoordinates(sip, cube, pe)].queues
         for pair in pairs:
             ring = (pair.n_slots, pair.slot_size)
             # A direction of a one-way ring has one ring only.
             receives, sends = pair.rx_base is not None, pair.tx_base is not None
-            at.join(
+            own.join(
                 pair.direction,
                 pes[pair.peer].queues,
                 pair.peer_direction,

@@ -18,7 +18,7 @@ def pieces(
     for row in range(0, ref.shape[0], height):
         for column in range(0, ref.shape[1], width):
             rows, columns = min(height, ref.shape[0] - row), min(width, ref.shape[1] - column)
-            at = ref.pointer + blocked_offset(ref.shape, (height, width), row, column)
+            first = ref.pointer + blocked_offset(ref.shape, (height, width), row, column)
             strides = (columns, 1) if ref.blocked else ref.strides
-            block = block_at(at, (rows, columns), strides)
+            block = block_at(first, (rows, columns), strides)
             yield slice(row, row + rows), slice(column, column + columns), block

@@ -66,8 +66,8 @@ class MockPe:
         self.memory = memory or MockMemory()
         self.queues = MockQueues(coordinates, kernel)
         self.gemm_tile = topology.tile
-        at, grid = coordinates, None if dealt is None else dealt.grid
-        self._ids, self._dealt = ProgramIds((at.pe, at.cube), programs, grid), dealt
+        own, grid = coordinates, None if dealt is None else dealt.grid
+        self._ids, self._dealt = ProgramIds((own.pe, own.cube), programs, grid), dealt
         math = topology.pe.math
         # Behind all addresses of the scratch.
         self._vector_registers = VectorRegisters(math.registers, math.lanes, 1 << 40)

@@ -360,6 +360,6 @@ class SlotTrace:
                 nbytes=slot.nbytes,
                 dtype=slot.dtype,
                 slot=(slot.address - base) // pair.slot_size,
-                at=decoded(slot.address, self._addresses),
+                address=decoded(slot.address, self._addresses),
             )
         )

@@ -146,11 +146,11 @@ def _contended(sip: _MeasuredSip, nbytes: int) -> Iterator[Measurement]:
     yield measured("own slices", tuple(range(every)), theory.own_slices(nbytes))
     width, height = sip.file["sip.cube_mesh.w"], sip.file["sip.cube_mesh.h"]
     middle = height // 2 * width + width // 2
-    for where, cube in dict.fromkeys((("corner", 0), ("middle", middle))):
+    for position, cube in dict.fromkeys((("corner", 0), ("middle", middle))):
         if sip.cubes > 1:
             owners = (cube * pes,) * every
             expected = theory.hot_slice(cube, nbytes)
-            yield measured(f"one slice, {where} cube", owners, expected)
+            yield measured(f"one slice, {position} cube", owners, expected)
 
 
 def _by_distance(sip: _MeasuredSip, nbytes: int) -> Iterator[Measurement]:
@@ -158,9 +158,9 @@ def _by_distance(sip: _MeasuredSip, nbytes: int) -> Iterator[Measurement]:
     theory, pes = MemoryAccess(sip.file), sip.pes
     width = sip.file["sip.cube_mesh.w"]
     near = {pes - 1: "last PE of the cube", 1 % pes: "next PE", 0: "own slice"}
-    for owner, where in sorted(near.items()):
+    for owner, distance in sorted(near.items()):
         time_ps = theory.load_ps((0, 0), (0, owner), nbytes)
-        yield _exact(f"load, {where}", sip.load_ps((owner,), nbytes), nbytes, time_ps)
+        yield _exact(f"load, {distance}", sip.load_ps((owner,), nbytes), nbytes, time_ps)
     by_hops = dict[int, int]()
     for cube in range(1, sip.cubes):
         by_hops.setdefault(cube // width + cube % width, cube)

@@ -33,7 +33,7 @@ SLOT = SlotTransfer(
     nbytes=64,
     dtype="f32",
     slot=0,
-    at=RingAddress(address=4096, resource="tcm", sip=2, cube=0, pe=1, offset=0),
+    address=RingAddress(address=4096, resource="tcm", sip=2, cube=0, pe=1, offset=0),
 )
 OF_SIP_2 = (
     TraceChunk(1, 2, encode_records([RECORD])),
