@@ -4,7 +4,7 @@
     kernbench --sips 1 examples/kernels/flash_attention.py --causal
 
 The loop, a software pipeline over blocks of queries and keys, is `flash` in
-`kernbench.benches.attention.flash`.
+`runtime.device.kernels.attention.flash`.
 """
 
 import argparse
@@ -12,9 +12,9 @@ import argparse
 import numpy as np
 
 from kernbench import PeRoofline, tl, torch
-from kernbench.benches.attention.flash import BlockShape, FlashItem
 from kernbench.benches.attention.grouped_prefill import store_attended
 from kernbench.benches.attention.reference import attention
+from runtime.device.kernels.attention.flash import BlockShape, FlashItem
 from runtime.model.placement import ONE_PE
 
 ROWS, WIDTH = 64, 320

@@ -4,7 +4,7 @@
 
 One PE has a KV head for some users, each with a group of query heads. The page table of a user has
 the numbers of its pages; blocks of them are loaded with `tl.gather_async` beside the products. The
-loop is `flash` in `kernbench.benches.attention.flash`.
+loop is `flash` in `runtime.device.kernels.attention.flash`.
 """
 
 import argparse
@@ -12,9 +12,9 @@ import argparse
 import numpy as np
 
 from kernbench import PeRoofline, tl, torch
-from kernbench.benches.attention.flash import BlockShape, FlashItem
 from kernbench.benches.attention.grouped_prefill import store_attended
 from kernbench.benches.attention.reference import attention
+from runtime.device.kernels.attention.flash import BlockShape, FlashItem
 from runtime.model.placement import ONE_PE
 
 PAGE_KEYS, WIDTH, GROUP, DEPTH = 16, 128, 8, 128

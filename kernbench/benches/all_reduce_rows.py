@@ -7,7 +7,7 @@ import numpy as np
 from kernbench import DPPolicy, torch
 from runtime.core.bench_registry import PerfRow
 from runtime.core.dtypes import DType
-from runtime.torch.rank_state import running_rank
+from runtime.device.rank.rank_state import running_rank
 
 dist = torch.distributed
 

@@ -9,7 +9,7 @@ from kernbench.benches.flags import check_least
 from kernbench.oracle.checks.transfers.congestion import ITEM_BYTES, measurements
 from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.core.errors import UsageError
-from runtime.torch.rank_state import running_rank
+from runtime.device.rank.rank_state import running_rank
 
 LABELS = (Column("scenario"), Column("pes"), Column("size", "B"))
 METRICS = (Column("rate", "GB/s"), Column("theory", "ns"), Column("off", "%"))

@@ -19,8 +19,8 @@ from kernbench.oracle.theory.roofline import bytes_ps
 from runtime.ccl.config import CclConfig
 from runtime.core.dtypes import DType
 from runtime.core.errors import UsageError
+from runtime.device.rank.rank_state import running_rank
 from runtime.language.value import Array
-from runtime.torch.rank_state import running_rank
 
 dist = torch.distributed
 FLOATS = {each.torch_name: each for each in (torch.float16, torch.bfloat16, torch.float32)}

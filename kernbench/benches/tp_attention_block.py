@@ -31,8 +31,8 @@ from kernbench.benches.tensor_parallel import (
 from runtime.ccl.config import CclConfig
 from runtime.core.dtypes import DType
 from runtime.core.errors import UsageError
+from runtime.device.launches.launch import launch_on
 from runtime.language.value import Array, Pointer
-from runtime.torch.ops import launch_on
 from runtime.torch.tensors.tensor import Tensor
 from runtime.tp import ColumnParallelLinear, RowParallelLinear
 

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import NoReturn
 
-from runtime.torch.rank_state import current_rank
+from runtime.device.rank.rank_state import current_rank
 from runtime.wire.environment import TORCHRUN_RUN
 
 

@@ -37,7 +37,7 @@ from kernbench.torch_backend.runtime.pytorch_api import (
     register_device_module,
 )
 from kernbench.torch_backend.runtime.storages import Storages, storages
-from runtime.torch.rank_state import running_rank
+from runtime.device.rank.rank_state import running_rank
 from runtime.wire.environment import AS_CUDA
 
 _SEED = 67280421310721

@@ -21,12 +21,8 @@ from runtime.core.dtypes import (
 from runtime.core.dtypes import boolean as bool  # noqa: A004 - PyTorch's name
 from runtime.core.dtypes import float8e4nv as float8_e4m3fn
 from runtime.core.dtypes import float8e5 as float8_e5m2
-from runtime.model.blocked_layout import blocked_column_major, blocked_row_major
-from runtime.model.placement import DPPolicy
-from runtime.model.tile_placement import tiled_column_major, tiled_row_major
-from runtime.torch import accelerator, ahbm, distributed, multiprocessing
-from runtime.torch.absent import absent_in_torch
-from runtime.torch.arithmetic.elementwise import (
+from runtime.device.launches.launch import launch
+from runtime.device.operations.elementwise import (
     abs,  # noqa: A004 - a name of PyTorch
     add,
     bitwise_and,
@@ -56,7 +52,8 @@ from runtime.torch.arithmetic.elementwise import (
     sub,
     tanh,
 )
-from runtime.torch.arithmetic.reductions import (
+from runtime.device.operations.matmul import matmul, mm
+from runtime.device.operations.reductions import (
     all,  # noqa: A004 - a name of PyTorch
     allclose,
     amax,
@@ -69,9 +66,12 @@ from runtime.torch.arithmetic.reductions import (
     softmax,
     sum,  # noqa: A004 - a name of PyTorch
 )
-from runtime.torch.device import device
-from runtime.torch.ops import launch
-from runtime.torch.products.matmul import matmul, mm
+from runtime.device.streams.device import device
+from runtime.model.blocked_layout import blocked_column_major, blocked_row_major
+from runtime.model.placement import DPPolicy
+from runtime.model.tile_placement import tiled_column_major, tiled_row_major
+from runtime.torch import accelerator, ahbm, distributed, multiprocessing
+from runtime.torch.absent import absent_in_torch
 from runtime.torch.tensors.creation import (
     empty,
     empty_like,

@@ -5,21 +5,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from runtime.core.simtime import exact
-from runtime.model.schema.topology_schema import Topology
-from runtime.model.tiles import TileSize
-from runtime.torch.absent import absent_attribute
-from runtime.torch.device import check_device
-from runtime.torch.events import Event
-from runtime.torch.profiler import profile
-from runtime.torch.rank_state import running_rank
-from runtime.torch.streams import Stream, current_stream, default_stream, set_stream, stream
-from runtime.torch.tensors.memory_statistics import (
+from runtime.device.rank.rank_state import running_rank
+from runtime.device.streams.device import check_device
+from runtime.device.streams.events import Event
+from runtime.device.streams.memory_statistics import (
     empty_cache,
     max_memory_allocated,
     memory_allocated,
     memory_reserved,
     reset_peak_memory_stats,
 )
+from runtime.device.streams.profiler import profile
+from runtime.device.streams.streams import (
+    Stream,
+    current_stream,
+    default_stream,
+    set_stream,
+    stream,
+)
+from runtime.model.schema.topology_schema import Topology
+from runtime.model.tiles import TileSize
+from runtime.torch.absent import absent_attribute
 
 __all__ = [
     "DeviceProperties",

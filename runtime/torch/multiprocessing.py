@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from runtime.core.code.package_check import check_packages
 from runtime.core.errors import KernbenchError
+from runtime.device.rank.rank_state import current_rank
 from runtime.torch.absent import absent_attribute
 from runtime.torch.process_errors import (
     ProcessException,
     ProcessExitedException,
     ProcessRaisedException,
 )
-from runtime.torch.rank_state import current_rank
 from runtime.wire.environment import coordinator_pid, full_traceback_requested
 
 if TYPE_CHECKING:

@@ -2,15 +2,15 @@
 
 A weight is (in, out), as `x @ weight` uses it, and lies column by column on the PEs of the device:
 a PE reads the weights of its own columns from its own memory. Layers have no gradients; a backward
-pass multiplies with `transpose_input` and `transpose_other` (`runtime.torch.products.matmul`).
+pass multiplies with `transpose_input` and `transpose_other` (`runtime.device.operations.matmul`).
 """
 
 from collections.abc import Callable
 
 from runtime.core.dtypes import DType, float16
+from runtime.device.operations.matmul import matmul
 from runtime.model.placement import ONE_PE, DPPolicy
 from runtime.torch.ahbm import get_device_properties
-from runtime.torch.products.matmul import matmul
 from runtime.torch.tensors.creation import zeros
 from runtime.torch.tensors.tensor import Tensor
 from runtime.tp.parallel_state import get_tensor_model_parallel_world_size

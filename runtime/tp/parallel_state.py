@@ -8,8 +8,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from operator import index
 
+from runtime.device.rank.rank_state import ProcessGroup
 from runtime.torch import distributed as dist
-from runtime.torch.rank_state import ProcessGroup
 
 _MISSING = "TP group not initialised; call initialize_model_parallel() first"
 

@@ -11,10 +11,10 @@ Kernbench has no autograd: a backward pass calls the function of the last column
 
 from math import prod
 
+from runtime.device.launches.block_copy import BlockCopy, Pe, flat_copy, launch_copies
+from runtime.device.products.product_operands import MatrixPart, parts_of
 from runtime.language.value import Pointer
 from runtime.torch import distributed as dist
-from runtime.torch.products.block_copy import BlockCopy, Pe, flat_copy, launch_copies
-from runtime.torch.products.product_operands import MatrixPart, parts_of
 from runtime.torch.tensors.creation import empty
 from runtime.torch.tensors.tensor import Tensor
 from runtime.tp.parallel_state import (

@@ -21,7 +21,7 @@ from types import ModuleType
 from warnings import warn
 
 from runtime.core.code.package_check import is_own
-from runtime.torch.rank_state import current_rank
+from runtime.device.rank.rank_state import current_rank
 
 CLOCKS = tuple(
     name + unit

@@ -14,10 +14,10 @@ from runtime.core.program_ranges import ProgramRange, ProgramRanges
 from runtime.core.requests import Request
 from runtime.core.run_tables import Cause
 from runtime.core.trace import OpRecord
+from runtime.device.rank.rank_state import ProcessGroup, RankState, current_rank
 from runtime.language.caller import program_line
 from runtime.language.other_languages import program_hint
 from runtime.model.topology import Topology
-from runtime.torch.rank_state import ProcessGroup, RankState, current_rank
 from runtime.wire.control import GroupCalls, RankActivity, SlowCall
 from sip_node.chip.completion import Completion, completed
 from sip_node.chip.host.host import Host

@@ -6,12 +6,12 @@ from runtime import torch
 from runtime.core import dtypes
 from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, Request
 from runtime.core.trace import OpRecord
+from runtime.device.rank.rank_state import running_rank
 from runtime.language import tl
 from runtime.language.value import Pointer
 from runtime.model.addresses import AddressMap
 from runtime.model.placement import ONE_PE
 from runtime.model.topology import parse_topology
-from runtime.torch.rank_state import running_rank
 from tests.support.closed_form import (
     CUBE_TO_IO,
     HOST_TO_IO,

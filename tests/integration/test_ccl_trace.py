@@ -4,7 +4,7 @@ import pytest
 
 from runtime import tl, torch
 from runtime.core.errors import UsageError
-from runtime.torch.ops import launch_on
+from runtime.device.launches.launch import launch_on
 from runtime.wire.environment import CCL_TRACE, ccl_trace_requested
 from tests.support.joined import ccl_text, message
 from tests.support.topologies import variant_text

@@ -6,8 +6,8 @@ import pytest
 
 from runtime import DPPolicy, tl, torch
 from runtime.core.errors import IpcqDeadlock
+from runtime.device.launches.launch import launch_on
 from runtime.diagnosis.deadlock import deadlock
-from runtime.torch.ops import launch_on
 from runtime.wire.reports import RingAddress
 from tests.support.joined import ccl_text, message
 from tests.support.lps import reports_of

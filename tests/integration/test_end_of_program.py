@@ -1,7 +1,7 @@
 """What a program leaves to its end is called in its rank, after it, in simulated time."""
 
 from kernbench import torch
-from runtime.torch.rank_state import running_rank
+from runtime.device.rank.rank_state import running_rank
 from tests.support.world import simulate
 
 

@@ -16,8 +16,8 @@ from runtime.core.requests import (
 )
 from runtime.core.simtime import serialisation_ps
 from runtime.core.trace import OpRecord
+from runtime.device.rank.rank_state import running_rank
 from runtime.model.topology import parse_topology
-from runtime.torch.rank_state import running_rank
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
 

@@ -12,9 +12,9 @@ from runtime.core.config.config_file import default_file
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import InvariantError, IpcqDeadlock, IpcqInstallError
 from runtime.core.requests import QueuePair
+from runtime.device.launches.launch import launch_on
 from runtime.model.directions import OPPOSITE
 from runtime.model.topology import parse_topology
-from runtime.torch.ops import launch_on
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.pe.ipcq import PeIpcq
 from sip_node.chip.records.op_log import OpLog

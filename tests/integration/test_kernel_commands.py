@@ -12,12 +12,12 @@ from runtime import DPPolicy, tl, torch
 from runtime.core.errors import PageFaultError
 from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, PeDmaMsg
 from runtime.core.trace import Operand, OpRecord
+from runtime.device.launches.launch import launch_on
+from runtime.device.rank.rank_state import running_rank
 from runtime.language.value import Value
 from runtime.model.addresses import AddressMap, PhysAddr
 from runtime.model.allocation import kernel_scratch_offset
 from runtime.model.topology import parse_topology
-from runtime.torch.ops import launch_on
-from runtime.torch.rank_state import running_rank
 from tests.support.topologies import variant_text
 from tests.support.world import Simulation, simulate
 

@@ -6,7 +6,7 @@ Every run checks the laws of the model.
 import pytest
 
 from runtime import DPPolicy, torch
-from runtime.torch.rank_state import running_rank
+from runtime.device.rank.rank_state import running_rank
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
 

@@ -9,11 +9,11 @@ import sip_node.chip.chip as chip_module
 from runtime import DPPolicy, tl, torch
 from runtime.core.errors import NetworkDeadlock
 from runtime.core.requests import PeDmaMsg
+from runtime.device.rank.rank_state import running_rank
 from runtime.diagnosis.deadlock import deadlock
 from runtime.model.routing import Route
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.virtual_layers import VirtualLayers
-from runtime.torch.rank_state import running_rank
 from sip_node.chip.ports import credited_ports
 from tests.support.lps import reports_of
 from tests.support.topologies import variant_text

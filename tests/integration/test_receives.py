@@ -10,10 +10,10 @@ from runtime import DPPolicy, tl, torch
 from runtime.ccl.mappers import Mapping
 from runtime.core.errors import IpcqDeadlock, KernelError, PageFaultError
 from runtime.core.trace import OpRecord
+from runtime.device.launches.launch import launch_on
 from runtime.language.value import Value
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import Topology, parse_topology
-from runtime.torch.ops import launch_on
 from tests.support.joined import ccl_text
 from tests.support.topologies import variant_text
 from tests.support.world import Simulation, simulate

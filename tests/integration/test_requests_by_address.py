@@ -6,7 +6,7 @@ import pytest
 
 from runtime.core.errors import PhysAddrError
 from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg
-from runtime.torch.rank_state import running_rank
+from runtime.device.rank.rank_state import running_rank
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
 

@@ -6,7 +6,7 @@ import pytest
 
 from examples.simpy_component import ACCESS_PS, PORTS
 from runtime.core.requests import PeDmaMsg
-from runtime.torch.rank_state import running_rank
+from runtime.device.rank.rank_state import running_rank
 from tests.support.runs import kernbench
 from tests.support.topologies import variant_text
 from tests.support.world import simulate

@@ -10,7 +10,7 @@ from kernbench.oracle.theory.kernels.kernel_costs import KernelCosts
 from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime import DPPolicy, tl, torch
 from runtime.core import dtypes
-from runtime.torch.ops import launch_on
+from runtime.device.launches.launch import launch_on
 from tests.support.joined import ccl_text, message
 from tests.support.topologies import variant_text
 from tests.support.world import Simulation, simulate

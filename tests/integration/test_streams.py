@@ -12,10 +12,10 @@ from runtime.core.device import Handle
 from runtime.core.errors import IpcqDeadlock, KernelError
 from runtime.core.requests import KernelLaunchMsg
 from runtime.core.trace import OpRecord
+from runtime.device.collectives.work import Work
 from runtime.model.addresses import AddressMap
 from runtime.model.allocation import collective_scratch_offset, kernel_scratch_offset
 from runtime.model.topology import parse_topology
-from runtime.torch.distributed.work import Work
 from runtime.torch.tensors.tensor import Tensor
 from sip_node.chip.bounds.command_bounds import CommandBounds
 from sip_node.chip.bounds.send_bounds import SendBounds

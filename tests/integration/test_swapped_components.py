@@ -6,13 +6,13 @@ import pytest
 from runtime import tl, torch
 from runtime.core.errors import ConfigError
 from runtime.core.requests import PeDmaMsg
+from runtime.device.rank.rank_state import running_rank
 from runtime.language.chains.passes import Pass
 from runtime.language.gemm import Gemm
 from runtime.language.value import Value
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
 from runtime.model.tiles import Tile
-from runtime.torch.rank_state import running_rank
 from sip_node.chip.bounds.command_bounds import CommandBounds
 from sip_node.chip.bounds.send_bounds import SendBounds
 from sip_node.chip.chip import Chip, chip_spec

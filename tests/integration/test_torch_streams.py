@@ -10,7 +10,7 @@ import pytest
 from runtime import DPPolicy, tl, torch
 from runtime.core.device import Handle
 from runtime.core.errors import IpcqDeadlock
-from runtime.torch.profiler import Profile
+from runtime.device.streams.profiler import Profile
 from tests.support.topologies import variant_text
 from tests.support.world import Simulation, simulate
 

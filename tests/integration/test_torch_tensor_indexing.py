@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import basic_indices
 
 from runtime import DPPolicy, tl, torch
-from runtime.torch.tensors.indexing import select
+from runtime.device.memory.indexing import select
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
 

@@ -9,8 +9,8 @@ from runtime import tl, torch
 from runtime.core import dtypes
 from runtime.core.simtime import NEVER_PS
 from runtime.core.trace import OpRecord
+from runtime.device.launches.launch import launch_on
 from runtime.model.topology import parse_topology
-from runtime.torch.ops import launch_on
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.fabric.packet import Kind
 from sip_node.chip.partition import Partition

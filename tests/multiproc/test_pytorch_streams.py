@@ -126,7 +126,7 @@ def test_commands_on_streams_behave_as_in_pytorch_and_alike_for_every_number_of_
 REFUSED = """
 from runtime import torch
 from runtime.core.requests import MemoryReadMsg
-from runtime.torch.rank_state import running_rank
+from runtime.device.rank.rank_state import running_rank
 
 def main():
     torch.distributed.init_process_group("ahbm")

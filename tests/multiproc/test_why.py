@@ -81,7 +81,7 @@ def test_a_panel_of_grouped_query_attention_is_explained(why: Why, options: tupl
     assert {(pe["cube"], pe["pe"]) for pe in form["pes"]} == {(0, pe) for pe in range(8)}
     assert all(pe["communication_ps"] > 0 for pe in form["pes"])
     lines = {share["name"].partition(":")[0] for share in form["path"]["by_line"]}
-    assert {"examples/gqa_panel.py", "kernbench/benches/attention/online_softmax.py"} <= lines
+    assert {"examples/gqa_panel.py", "runtime/device/kernels/attention/online_softmax.py"} <= lines
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from runtime import DPPolicy, tl, torch
 from runtime.core.requests import PeDmaMsg
-from runtime.torch.rank_state import running_rank
+from runtime.device.rank.rank_state import running_rank
 from runtime.wire.reports import SipReport
 from tests.support.lps import reports_of
 from tests.support.topologies import variant_text

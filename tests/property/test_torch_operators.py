@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from coordinator.verify.check import verify
 from runtime import DPPolicy, torch
+from runtime.device.operations import elementwise_launch, reduction_launch
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import parse_topology
-from runtime.torch.arithmetic import elementwise_launch, reduction_launch
 from runtime.torch.arithmetic.regions import Region, blocks
 from tests.support.topologies import variant_text
 from tests.support.world import simulate

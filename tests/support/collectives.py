@@ -7,7 +7,7 @@ import numpy as np
 
 from runtime import tl, torch
 from runtime.core.dtypes import DType, float32
-from runtime.torch.distributed.process_group import Group
+from runtime.device.collectives.process_group import Group
 
 dist = torch.distributed
 

@@ -11,10 +11,10 @@ from runtime.ccl.mappers import CubePe, Mapping
 from runtime.core import dtypes
 from runtime.core.config.config_file import default_file
 from runtime.core.trace import OpRecord
+from runtime.device.launches.launch import launch_on
 from runtime.language import tl
 from runtime.language.value import Value
 from runtime.model.topology import Topology
-from runtime.torch.ops import launch_on
 from tests.support.world import Simulation, simulate
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from runtime import DPPolicy, tl, torch
 from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg
-from runtime.torch.rank_state import running_rank
+from runtime.device.rank.rank_state import running_rank
 
 SMALL: dict[str, Any] = {
     "system.sips.count": 2,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kernbench.torch_backend.launching.cube_mesh import CubeMesh, copy_tree
+from runtime.device.products.cube_mesh import CubeMesh, copy_tree
 
 MESH = CubeMesh(width=4, height=4, pes=8, scratch_bytes=1 << 20)
 ROWS = [tuple(range(4 * row, 4 * row + 4)) for row in range(4)]

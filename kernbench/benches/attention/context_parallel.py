@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kernbench import tl
-from kernbench.benches.attention.flash import BlockShape, FlashItem, flash
-from kernbench.benches.attention.online_softmax import SoftmaxState, joined, normalise
+from runtime.device.kernels.attention.flash import BlockShape, FlashItem, flash
+from runtime.device.kernels.attention.online_softmax import SoftmaxState, joined, normalise
 
 
 @dataclass(frozen=True, kw_only=True)

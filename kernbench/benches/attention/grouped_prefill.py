@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from kernbench import tl
-from kernbench.benches.attention.flash import BlockShape, FlashItem, flash
 from kernbench.benches.attention.layer import AttentionLayer, PeGrid, dealt
-from kernbench.benches.attention.online_softmax import SoftmaxState, joined, normalise
+from runtime.device.kernels.attention.flash import BlockShape, FlashItem, flash
+from runtime.device.kernels.attention.online_softmax import SoftmaxState, joined, normalise
 
 
 def grouped_prefill(  # noqa: PLR0917 - the arguments of a launch are positional

@@ -6,15 +6,15 @@ and has the same bits as the others.
 """
 
 from kernbench import tl
-from kernbench.benches.attention.online_softmax import (
+from kernbench.benches.attention.ring_prefill import RankShape
+from kernbench.benches.attention.rings import Ring, RingPosition
+from runtime.device.kernels.attention.online_softmax import (
     MASKED,
     SoftmaxState,
     attended,
     block_state,
     combined,
 )
-from kernbench.benches.attention.ring_prefill import RankShape
-from kernbench.benches.attention.rings import Ring, RingPosition
 
 
 def ring_decode(  # noqa: PLR0917 - the arguments of a launch are positional

@@ -7,13 +7,13 @@ its queries by them, with two products. n ranks do 2 n² products.
 from typing import NamedTuple
 
 from kernbench import tl
-from kernbench.benches.attention.online_softmax import (
+from kernbench.benches.attention.rings import Ring
+from runtime.device.kernels.attention.online_softmax import (
     SoftmaxState,
     attended,
     block_state,
     extended,
 )
-from kernbench.benches.attention.rings import Ring
 
 
 class RankShape(NamedTuple):

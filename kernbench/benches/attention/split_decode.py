@@ -5,9 +5,9 @@ l, o) of the parts of a sequence are combined along a binary tree.
 """
 
 from kernbench import tl
-from kernbench.benches.attention.flash import BlockShape, FlashItem, flash
 from kernbench.benches.attention.layer import AttentionLayer, PeGrid
-from kernbench.benches.attention.online_softmax import SoftmaxState, joined, normalise
+from runtime.device.kernels.attention.flash import BlockShape, FlashItem, flash
+from runtime.device.kernels.attention.online_softmax import SoftmaxState, joined, normalise
 
 
 def split_decode(  # noqa: PLR0917 - the arguments of a launch are positional

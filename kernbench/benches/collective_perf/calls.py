@@ -7,11 +7,11 @@ from functools import partial
 from kernbench import DPPolicy, tl, torch
 from kernbench.benches.collective_perf.collective import PerfCase, PerfParameters
 from runtime.ccl.config import POINT_TO_POINT
+from runtime.device.collectives.operands import check_placement
+from runtime.device.launches.launch import launch_on, shard_pointers
+from runtime.device.rank.queue_tables import install
+from runtime.device.rank.rank_state import running_rank
 from runtime.language.value import Pointer
-from runtime.torch.distributed.operands import check_placement
-from runtime.torch.ops import launch_on, shard_pointers
-from runtime.torch.queue_tables import install
-from runtime.torch.rank_state import running_rank
 from runtime.torch.tensors.tensor import Tensor
 
 dist = torch.distributed

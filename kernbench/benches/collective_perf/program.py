@@ -10,7 +10,7 @@ from kernbench.benches.collective_perf.values import inputs, wrong_elements
 from runtime.core.bench_registry import PerfRow, Scalar
 from runtime.core.errors import UsageError
 from runtime.core.wallclock import now_s
-from runtime.torch.rank_state import running_rank
+from runtime.device.rank.rank_state import running_rank
 
 dist = torch.distributed
 SILENCE_S = 5.0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kernbench.measure.transfers.cases import Direction, ProbeCase, ProbeCases
 from kernbench.oracle.theory.paths.transfers import TransferForm
 from kernbench.simulation import simulate
-from runtime.torch.rank_state import running_rank
+from runtime.device.rank.rank_state import running_rank
 
 SWEEP_BYTES = tuple(1 << power for power in range(12, 21))
 """4 KiB to 1 MiB."""

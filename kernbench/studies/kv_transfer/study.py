@@ -31,8 +31,8 @@ from kernbench.studies.preparation import map_tensors, meet
 from kernbench.studies.table import RowTable
 from runtime.core.device import Handle
 from runtime.core.dtypes import float16
+from runtime.device.collectives.work import Work
 from runtime.language.value import Array
-from runtime.torch.distributed.work import Work
 from runtime.torch.tensors.tensor import Tensor
 
 SEED = 1

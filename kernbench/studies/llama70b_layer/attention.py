@@ -5,16 +5,16 @@ them.
 """
 
 from kernbench import tl
-from kernbench.benches.attention.flash import BlockShape, FlashItem, flash
-from kernbench.benches.attention.online_softmax import (
+from kernbench.studies.llama70b_layer.cube_sums import cube_barrier
+from kernbench.studies.llama70b_layer.shape import Activations, LayerShape
+from runtime.device.kernels.attention.flash import BlockShape, FlashItem, flash
+from runtime.device.kernels.attention.online_softmax import (
     SoftmaxState,
     attended,
     block_state,
     extended,
     normalise,
 )
-from kernbench.studies.llama70b_layer.cube_sums import cube_barrier
-from kernbench.studies.llama70b_layer.shape import Activations, LayerShape
 
 KEYS = 256
 """Most keys of a block of scores of a decode."""

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from kernbench import DPPolicy, torch
-from kernbench.benches.attention.flash import BlockShape
 from kernbench.benches.attention.grouped_prefill import grouped_prefill
 from kernbench.benches.attention.queues import HYPERCUBE
 from kernbench.benches.attention.split_decode import split_decode
@@ -15,8 +14,9 @@ from kernbench.studies.milestone_gqa_llama70b.headline_rows import (
 )
 from runtime.core.device import Handle
 from runtime.core.dtypes import float16
+from runtime.device.kernels.attention.flash import BlockShape
+from runtime.device.memory.stored_tensor import StoredTensor
 from runtime.language.value import Array
-from runtime.torch.tensors.stored_tensor import StoredTensor
 
 SEED = 1
 """Of the tensors. Times do not depend on them."""

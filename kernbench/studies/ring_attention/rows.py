@@ -14,7 +14,6 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from kernbench.benches.attention.context_parallel import SequenceParts
-from kernbench.benches.attention.flash import BlockShape
 from kernbench.benches.attention.reference import F16_TOLERANCE
 from kernbench.oracle.theory.engines.attention import ITEM_BYTES, score_times
 from kernbench.oracle.theory.kernels.kernel_costs import KernelCosts
@@ -24,6 +23,7 @@ from kernbench.studies.faults import below_bound, wrong_by
 from kernbench.studies.parameter_study import TopologyText
 from kernbench.studies.study_results import EngineBounds, StudyResults
 from runtime.core.errors import UsageError
+from runtime.device.kernels.attention.flash import BlockShape
 
 
 class Division(StrEnum):

@@ -33,8 +33,8 @@ from kernbench.studies.ring_attention.rows import (
 from kernbench.studies.table import RowTable, shown_error
 from runtime.core.device import Handle
 from runtime.core.dtypes import float16, float32
+from runtime.device.collectives.work import Work
 from runtime.language.value import Array
-from runtime.torch.distributed.work import Work
 from runtime.torch.tensors.tensor import Tensor
 
 SEED = 1

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from runtime.device.kernels.products import ProductTask, ResultMatrix, multiply
+from runtime.device.products.product_operands import OperandPiece, ProductOperand
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
 from runtime.model.placement import Span
-from runtime.torch.products.product_kernel import ProductTask, ResultMatrix, multiply
-from runtime.torch.products.product_operands import OperandPiece, ProductOperand
 
 _ROTATED_BYTES = 1 << 15
 """A shorter panel is loaded by one request: two take longer than they gain."""

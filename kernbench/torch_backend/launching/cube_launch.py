@@ -2,17 +2,17 @@
 
 import torch
 
-from kernbench.torch_backend.kernels.cube_products import CubeOperand, CubeResult, multiply_in_cubes
-from kernbench.torch_backend.launching.cube_mesh import CubeMesh
-from kernbench.torch_backend.launching.cube_plan import (
+from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
+from kernbench.torch_backend.runtime.storages import StridedWindow, storages
+from runtime.core.requests import PerPe
+from runtime.device.kernels.cube_products import CubeOperand, CubeResult, multiply_in_cubes
+from runtime.device.products.cube_mesh import CubeMesh
+from runtime.device.products.cube_plan import (
     CubeGrid,
     CubeOperandShape,
     OperandPlan,
     cube_plan,
 )
-from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
-from kernbench.torch_backend.runtime.storages import StridedWindow, storages
-from runtime.core.requests import PerPe
 
 _LEAST_MACS_OF_CUBE = 1 << 23
 """The multiply-adds of a cube from which copies of panels are faster than loads by each PE."""

@@ -5,15 +5,15 @@ from math import prod
 
 import torch
 
-from kernbench.torch_backend.kernels import pointwise as kernels
-from kernbench.torch_backend.kernels.bounds import IndexBounds
 from kernbench.torch_backend.launching.partition import BlockLimits, Pe, partition
 from kernbench.torch_backend.runtime.element_types import hardware_type, moved_as
 from kernbench.torch_backend.runtime.storages import StridedWindow, storages
 from runtime.core.dtypes import DType
 from runtime.core.requests import PerPe
+from runtime.device.kernels import pointwise as kernels
+from runtime.device.kernels.bounds import IndexBounds
+from runtime.device.launches.launch import launch_on
 from runtime.language.value import Pointer
-from runtime.torch.ops import launch_on
 from runtime.torch.tensors.tensor import Tensor
 
 _ALIGNMENT_BYTES = 2048

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from kernbench.torch_backend.runtime.storages import StridedWindow
 from runtime.ccl.exchange import chunk_bounds
+from runtime.device.movers.movers import spread
 from runtime.language.value import row_major
 from runtime.torch.arithmetic.regions import Axis, Region, box_regions, merged_axes
-from runtime.torch.distributed.movers import spread
 
 Pe = tuple[int, int]
 _GAP_ELEMENTS = 512

@@ -20,12 +20,10 @@ from kernbench.torch_backend.launching.launches import launched, pointer_of, win
 from kernbench.torch_backend.launching.partition import Pe
 from kernbench.torch_backend.runtime.storages import StridedWindow
 from runtime.core.requests import PerPe
-from runtime.model.placement import Span
-from runtime.torch.ahbm import get_device_properties
-from runtime.torch.products.product_blocks import pe_memory, pe_rates
-from runtime.torch.products.product_kernel import ProductTask, ResultMatrix
-from runtime.torch.products.product_operands import ProductOperand
-from runtime.torch.products.product_plan import (
+from runtime.device.kernels.products import ProductTask, ResultMatrix
+from runtime.device.products.product_blocks import pe_memory, pe_rates
+from runtime.device.products.product_operands import ProductOperand
+from runtime.device.products.product_plan import (
     PeRates,
     ProductDepth,
     ProductSize,
@@ -34,6 +32,8 @@ from runtime.torch.products.product_plan import (
     grid_cost,
     scratch_plan,
 )
+from runtime.model.placement import Span
+from runtime.torch.ahbm import get_device_properties
 
 
 class BatchGrid(NamedTuple):

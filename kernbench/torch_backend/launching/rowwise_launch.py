@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import torch
 
-from kernbench.torch_backend.kernels import rowwise as kernels
 from kernbench.torch_backend.launching.launches import (
     launched,
     longest_kept,
@@ -20,8 +19,9 @@ from kernbench.torch_backend.launching.partition import Pe
 from kernbench.torch_backend.runtime.element_types import hardware_type
 from runtime.ccl.exchange import chunk_bounds
 from runtime.core.requests import PerPe
+from runtime.device.kernels import rowwise as kernels
+from runtime.device.movers.movers import spread
 from runtime.torch.ahbm import get_device_properties
-from runtime.torch.distributed.movers import spread
 from runtime.torch.tensors.tensor import Tensor
 
 _BLOCKS = 6

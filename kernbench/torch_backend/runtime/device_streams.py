@@ -11,9 +11,9 @@ from typing import Any, Self
 import torch
 
 from kernbench.torch_backend.runtime.pytorch_api import DEVICE, StreamBase
-from runtime.torch import events, streams
-from runtime.torch.device import check_device
-from runtime.torch.rank_state import running_rank
+from runtime.device.rank.rank_state import running_rank
+from runtime.device.streams import events, streams
+from runtime.device.streams.device import check_device
 
 PRIVATE_USE = 20
 """The number of the device's type in PyTorch, `c10::DeviceType::PrivateUse1`."""

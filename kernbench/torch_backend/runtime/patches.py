@@ -23,7 +23,7 @@ from kernbench.torch_backend.runtime.pytorch_api import (
     Inductor,
     replace,
 )
-from runtime.torch.rank_state import current_rank
+from runtime.device.rank.rank_state import current_rank
 
 
 def keep_parameters() -> None:

@@ -15,11 +15,11 @@ import torch
 
 from runtime.core.dtypes import DType, uint8
 from runtime.core.errors import AllocationError
+from runtime.device.memory.storage import Storage, Window
+from runtime.device.rank.rank_state import RankState, running_rank
 from runtime.language.value import row_major
 from runtime.model.placement import DPPolicy, ShardSpec
-from runtime.torch.rank_state import RankState, running_rank
 from runtime.torch.tensors import tensor as low_level
-from runtime.torch.tensors.storage import Storage, Window
 
 _PAGE_BYTES = 4096
 _SHARE_BYTES = 256

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from runtime.device.memory.stored_tensor import StoredTensor
+from runtime.device.rank.tensor_memory import Shard
 from runtime.language.value import row_major
 from runtime.model.placement import Span
-from runtime.torch.tensors.stored_tensor import StoredTensor
-from runtime.torch.tensors.tensor_memory import Shard
 
 Axis = tuple[int, tuple[int, ...]]
 """A length, and the stride of each tensor in elements."""

@@ -5,11 +5,11 @@ from dataclasses import replace
 from math import prod
 
 from runtime.core.dtypes import DType
+from runtime.device.memory.storage import Storage, Window
+from runtime.device.memory.stored_tensor import StoredTensor
+from runtime.device.rank.rank_state import running_rank
 from runtime.model.placement import ShardSpec
-from runtime.torch.rank_state import running_rank
 from runtime.torch.tensors.creation import empty
-from runtime.torch.tensors.storage import Storage, Window
-from runtime.torch.tensors.stored_tensor import StoredTensor
 from runtime.torch.tensors.tensor import Tensor
 
 

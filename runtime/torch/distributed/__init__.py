@@ -3,24 +3,15 @@
 from typing import TYPE_CHECKING, NoReturn
 
 from runtime.ccl.reduction import ReduceOp
-from runtime.torch.absent import absent_attribute
-from runtime.torch.distributed.exchanges import all_to_all, all_to_all_single
-from runtime.torch.distributed.gathers import (
+from runtime.device.collectives.exchanges import all_to_all, all_to_all_single
+from runtime.device.collectives.gathers import (
     all_gather,
     all_gather_into_tensor,
     broadcast,
     gather,
     scatter,
 )
-from runtime.torch.distributed.objects import (
-    all_gather_object,
-    broadcast_object_list,
-    gather_object,
-    recv_object_list,
-    scatter_object_list,
-    send_object_list,
-)
-from runtime.torch.distributed.point_to_point import (
+from runtime.device.collectives.point_to_point import (
     P2POp,
     batch_isend_irecv,
     irecv,
@@ -28,7 +19,7 @@ from runtime.torch.distributed.point_to_point import (
     recv,
     send,
 )
-from runtime.torch.distributed.process_group import (
+from runtime.device.collectives.process_group import (
     BACKEND,
     GroupMember,
     destroy_process_group,
@@ -46,14 +37,23 @@ from runtime.torch.distributed.process_group import (
     is_initialized,
     new_group,
 )
-from runtime.torch.distributed.reductions import (
+from runtime.device.collectives.reductions import (
     all_reduce,
     barrier,
     reduce,
     reduce_scatter,
     reduce_scatter_tensor,
 )
-from runtime.torch.distributed.work import Work
+from runtime.device.collectives.work import Work
+from runtime.torch.absent import absent_attribute
+from runtime.torch.distributed.objects import (
+    all_gather_object,
+    broadcast_object_list,
+    gather_object,
+    recv_object_list,
+    scatter_object_list,
+    send_object_list,
+)
 
 __all__ = [
     "BACKEND",

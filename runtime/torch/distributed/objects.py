@@ -12,14 +12,14 @@ from typing import cast
 import numpy as np
 
 from runtime.core.dtypes import int64, uint8
+from runtime.device.collectives.gathers import all_gather_into_tensor, broadcast, gather, scatter
+from runtime.device.collectives.launching import member
+from runtime.device.collectives.operands import check_absent, rank_in_group
+from runtime.device.collectives.point_to_point import recv, send
+from runtime.device.collectives.process_group import Group
+from runtime.device.rank.rank_state import ProcessGroup, running_rank
 from runtime.language.value import Array
-from runtime.torch.distributed.gathers import all_gather_into_tensor, broadcast, gather, scatter
-from runtime.torch.distributed.launching import member
 from runtime.torch.distributed.object_codec import decode, encode
-from runtime.torch.distributed.operands import check_absent, rank_in_group
-from runtime.torch.distributed.point_to_point import recv, send
-from runtime.torch.distributed.process_group import Group
-from runtime.torch.rank_state import ProcessGroup, running_rank
 from runtime.torch.tensors.creation import empty, from_numpy
 from runtime.torch.tensors.tensor import Tensor
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 from runtime.core import dtypes
 from runtime.core.dtypes import DType
+from runtime.device.rank.rank_state import running_rank
+from runtime.device.streams.device import check_device
 from runtime.model.blocked_layout import BlockedLayout
 from runtime.model.placement import ONE_PE, DPPolicy, Placement, default_placement
 from runtime.model.tile_placement import TilePlacement
-from runtime.torch.device import check_device
-from runtime.torch.rank_state import running_rank
 from runtime.torch.tensors.tensor import Tensor
 
 TYPES = ", ".join(repr(dtype) for dtype in dtypes.ALL)

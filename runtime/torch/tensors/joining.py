@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from math import prod
 
 from runtime.core.requests import PerPe
+from runtime.device.kernels import copies as tensor_kernels
+from runtime.device.launches.launch import launch_on
+from runtime.device.memory.sizes import axis_of
+from runtime.device.rank.rank_state import running_rank
 from runtime.language.value import Pointer
-from runtime.torch.ops import launch_on
-from runtime.torch.rank_state import running_rank
-from runtime.torch.tensors import tensor_kernels
 from runtime.torch.tensors.creation_options import Options
-from runtime.torch.tensors.sizes import axis_of
 from runtime.torch.tensors.tensor import Tensor
 
 

@@ -13,13 +13,13 @@ import numpy as np
 from runtime.core import dtypes
 from runtime.core.array_rng import array_stream
 from runtime.core.dtypes import DType, float32, float64, int64
+from runtime.device.memory.sizes import shape_of
+from runtime.device.rank.rank_state import running_rank
+from runtime.device.streams.device import device as Device  # noqa: N812 - PyTorch's class has a small letter
 from runtime.language.value import Array
 from runtime.model.placement import Placement
-from runtime.torch.device import device as Device  # noqa: N812 - PyTorch's class has a small letter
-from runtime.torch.rank_state import running_rank
 from runtime.torch.tensors.creation import checked_tensor
 from runtime.torch.tensors.creation_options import Options, checked_options
-from runtime.torch.tensors.sizes import shape_of
 from runtime.torch.tensors.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from numbers import Real
 import numpy as np
 
 from runtime.core.dtypes import DType, float32, int64
+from runtime.device.memory.sizes import shape_of
+from runtime.device.streams.device import device as Device  # noqa: N812 - PyTorch's class has a small letter
 from runtime.model.placement import Placement
-from runtime.torch.device import device as Device  # noqa: N812 - PyTorch's class has a small letter
 from runtime.torch.tensors.creation_options import checked_options
-from runtime.torch.tensors.sizes import shape_of
 from runtime.torch.tensors.tensor import Tensor
 
 _Device = Device | str | int | None

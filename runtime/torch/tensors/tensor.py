@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from runtime.torch.absent import absent_in_tensor
-from runtime.torch.arithmetic.arithmetic_methods import ArithmeticMethods
-from runtime.torch.arithmetic.operators import TensorOperators
+from runtime.torch.tensors.arithmetic_methods import ArithmeticMethods
 from runtime.torch.tensors.tensor_conversions import TensorConversions
+from runtime.torch.tensors.tensor_operators import TensorOperators
 
 _INTERNAL = ("allocate", "map_requests", "policy_of_copies")
 """Attributes for the modules of kernbench, which errors do not suggest."""

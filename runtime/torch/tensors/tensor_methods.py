@@ -12,15 +12,15 @@ import numpy as np
 
 from runtime.core.dtypes import DType, float16
 from runtime.core.requests import PerPe
+from runtime.device.kernels import copies as tensor_kernels
+from runtime.device.launches.launch import launch_on
+from runtime.device.memory.indexing import Index
+from runtime.device.memory.stored_tensor import StoredTensor
+from runtime.device.operations.promotion import check_range, is_number
+from runtime.device.streams.device import check_device, device
 from runtime.language.value import Array, Pointer
 from runtime.model.placement import DPPolicy, Placement, default_placement
 from runtime.model.tile_placement import TilePlacement
-from runtime.torch.arithmetic.promotion import check_range, is_number
-from runtime.torch.device import check_device, device
-from runtime.torch.ops import launch_on
-from runtime.torch.tensors import tensor_kernels
-from runtime.torch.tensors.indexing import Index
-from runtime.torch.tensors.stored_tensor import StoredTensor
 from runtime.torch.tensors.tensor_reads import HostCopy, TensorReads
 
 _ALIGN_ELEMENTS = 64

@@ -11,11 +11,11 @@ from typing import Any, cast
 
 import numpy as np
 
+from runtime.device.memory.sizes import axis_of
+from runtime.device.memory.stored_tensor import StoredTensor
+from runtime.device.memory.tensor_views import TensorViews
+from runtime.device.streams.device import device, own_device
 from runtime.language.value import Array, row_major
-from runtime.torch.device import device, own_device
-from runtime.torch.tensors.sizes import axis_of
-from runtime.torch.tensors.stored_tensor import StoredTensor
-from runtime.torch.tensors.tensor_views import TensorViews
 
 
 class HostCopy:

@@ -12,10 +12,10 @@ from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import simulate
 from runtime.core.dtypes import DType, float16, float32, int8, int32
 from runtime.core.rng import Random, seeded
+from runtime.device.launches.launch import launch_on
+from runtime.device.rank.rank_state import running_rank
 from runtime.language.value import Pointer
 from runtime.model.placement import ONE_PE
-from runtime.torch.ops import launch_on
-from runtime.torch.rank_state import running_rank
 from tests.fidelity.theory.tile_pipeline import PipelineTimes, StagedGemm, staged_times
 
 CASES = 12

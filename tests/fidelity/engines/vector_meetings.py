@@ -17,9 +17,9 @@ from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import simulate
 from runtime.core.dtypes import float16
 from runtime.core.trace import OpRecord
+from runtime.device.launches.launch import launch_on
 from runtime.language import tl
 from runtime.language.value import Value
-from runtime.torch.ops import launch_on
 
 M, K, N = 32, 64, 32
 LANES = 128

@@ -20,9 +20,9 @@ from kernbench.oracle.theory.servers import transfer_ps
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import simulate
 from runtime.core.requests import PeDmaMsg
+from runtime.device.rank.rank_state import running_rank
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import parse_topology
-from runtime.torch.rank_state import running_rank
 from tests.fidelity.theory.fifo import FlowArrivals, last_ends_ps
 
 FORMULA = "in order of arrival, one packet at a time"

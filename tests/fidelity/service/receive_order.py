@@ -11,8 +11,8 @@ from kernbench.oracle.theory.kernels.kernel_costs import KernelCosts
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import Simulation, simulate
 from runtime.core.dtypes import int8
+from runtime.device.launches.launch import launch_on
 from runtime.language.value import Value
-from runtime.torch.ops import launch_on
 
 MIDDLE, NEIGHBOURS = 4, {"E": 5, "N": 1, "S": 7, "W": 3}
 """Cubes of a mesh of 3 x 3."""

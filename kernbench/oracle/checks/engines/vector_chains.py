@@ -17,10 +17,10 @@ from kernbench.oracle.theory.engines.vector_engine import Elements
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import simulate
 from runtime.core.dtypes import DType, float16, float32, float64, int8, int32
+from runtime.device.launches.launch import launch_on
 from runtime.language import tl
 from runtime.language.context import running_kernel
 from runtime.language.value import Value
-from runtime.torch.ops import launch_on
 
 ROWS = 6
 Shape = tuple[int, ...]

@@ -16,8 +16,8 @@ from kernbench.oracle.theory.engines.vector_engine import REDUCTIONS, Elements, 
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import simulate
 from runtime.core.dtypes import DType, boolean, float16, float32, float64, int8, int32, int64
+from runtime.device.launches.launch import launch_on
 from runtime.language.context import running_kernel
-from runtime.torch.ops import launch_on
 
 UNARY = (
     *("abs", "relu", "floor", "ceil", "round", "exp", "exp2", "log", "log2", "sqrt", "rsqrt"),

@@ -8,9 +8,9 @@ from kernbench.oracle.theory.kernels.launches import PeOfSip
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import simulate
 from runtime.core import dtypes
+from runtime.device.launches.launch import launch_on
+from runtime.device.rank.rank_state import running_rank
 from runtime.language import tl
-from runtime.torch.ops import launch_on
-from runtime.torch.rank_state import running_rank
 
 LATE_ELEMENTS = 65536
 """A vector whose time is longer than that of all signals but the last."""

@@ -10,9 +10,9 @@ from kernbench.simulation import simulate
 from runtime.core import dtypes
 from runtime.core.device import Handle
 from runtime.core.program_grid import ProgramGrid
+from runtime.device.launches.launch import launch_on
+from runtime.device.rank.rank_state import running_rank
 from runtime.language import tl
-from runtime.torch.ops import launch_on
-from runtime.torch.rank_state import running_rank
 
 ELEMENTS = 1024
 

@@ -10,9 +10,9 @@ from kernbench.simulation import simulate
 from runtime.core import dtypes
 from runtime.core.device import Device, Handle
 from runtime.core.trace import OpRecord
+from runtime.device.launches.launch import launch_on
+from runtime.device.rank.rank_state import running_rank
 from runtime.language import tl
-from runtime.torch.ops import launch_on
-from runtime.torch.rank_state import running_rank
 
 ELEMENTS = 1024
 """Elements of the operand of the kernel."""

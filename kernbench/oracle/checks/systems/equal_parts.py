@@ -12,9 +12,9 @@ from kernbench.oracle.checks.check import Check
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import simulate
 from runtime.core.dtypes import int8
+from runtime.device.rank.rank_state import running_rank
 from runtime.language.value import Pointer
 from runtime.model.placement import DPPolicy
-from runtime.torch.rank_state import running_rank
 
 PACKETS = 4
 """Per PE."""

@@ -10,9 +10,9 @@ from kernbench.oracle.theory.servers import transfer_ps
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import Simulation, simulate
 from runtime.core.requests import PeDmaMsg
+from runtime.device.rank.rank_state import running_rank
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import parse_topology
-from runtime.torch.rank_state import running_rank
 
 ONE_CUBE = {"sip.cube_mesh": {"w": 1, "h": 1}}
 CREDITS = {"noc.flow_control": "credits"}

@@ -17,12 +17,12 @@ from runtime.core.config.plain_yaml import from_yaml, to_yaml
 from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, PeDmaMsg, Request
 from runtime.core.rng import Random
 from runtime.core.trace import OpRecord
+from runtime.device.launches.launch import launch_on
+from runtime.device.rank.rank_state import running_rank
 from runtime.language import tl
 from runtime.language.value import Value
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import parse_topology
-from runtime.torch.ops import launch_on
-from runtime.torch.rank_state import running_rank
 
 CREDIT_BYTES = 16
 SLOT_BYTES = 8192

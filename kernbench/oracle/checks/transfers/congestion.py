@@ -12,7 +12,7 @@ from kernbench.oracle.theory.kernels.kernel_costs import KernelCosts
 from kernbench.oracle.theory.paths.contention import Contention, TimeBounds
 from kernbench.oracle.theory.paths.memory_access import MemoryAccess
 from kernbench.oracle.theory.topology_file import TopologyFile
-from runtime.torch.rank_state import running_rank
+from runtime.device.rank.rank_state import running_rank
 
 TOLERANCE = 1e-3
 """Relative error of a time against its bounds: the times of packets are rounded up one by one."""

@@ -8,11 +8,11 @@ from kernbench.simulation import Simulation, simulate
 from runtime.core.requests import PeDmaMsg, Request
 from runtime.core.simtime import NEVER_PS
 from runtime.core.trace import OpRecord
+from runtime.device.rank.rank_state import running_rank
 from runtime.model.addresses import AddressMap
 from runtime.model.graph import ChipGraph
 from runtime.model.routing import ChipRoutes
 from runtime.model.topology import parse_topology
-from runtime.torch.rank_state import running_rank
 from sip_node.chip.bounds.command_bounds import CommandBounds
 from sip_node.chip.bounds.send_bounds import SendBounds
 from sip_node.chip.fabric.fabric import Fabric

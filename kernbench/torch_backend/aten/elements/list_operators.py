@@ -11,9 +11,9 @@ from torch import Tensor
 
 from kernbench.torch_backend.aten.elements.pointwise_operators import OperandFunction, bound_to
 from kernbench.torch_backend.aten.operators import DEVICE, operator
-from kernbench.torch_backend.kernels.pointwise import Function
 from kernbench.torch_backend.launching.launches import launch_pointwise_each
 from kernbench.torch_backend.runtime.element_types import computed_in
+from runtime.device.kernels.pointwise import Function
 from runtime.language import tl
 from runtime.language.value import Value
 

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import DEVICE, operator
-from kernbench.torch_backend.kernels.pointwise import Update
 from kernbench.torch_backend.launching.launches import launch_updates
 from kernbench.torch_backend.runtime.element_types import computed_in
 from kernbench.torch_backend.runtime.pytorch_api import zero_each
+from runtime.device.kernels.pointwise import Update
 from runtime.language import tl
 from runtime.language.value import Value
 

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import DEVICE, operator
-from kernbench.torch_backend.kernels.bounds import IndexBounds
-from kernbench.torch_backend.kernels.pointwise import Function
 from kernbench.torch_backend.launching.launches import launch_pointwise
 from kernbench.torch_backend.runtime.element_types import computed_in
 from kernbench.torch_backend.runtime.pytorch_api import broadcast_shapes
+from runtime.device.kernels.bounds import IndexBounds
+from runtime.device.kernels.pointwise import Function
 from runtime.language import tl
 from runtime.language.value import Value
 

@@ -9,8 +9,6 @@ from torch import Tensor
 
 from kernbench.torch_backend.aten.elements.pointwise_operators import compare_indices, compute
 from kernbench.torch_backend.aten.operators import DEVICE, operator
-from kernbench.torch_backend.kernels import rows as kernels
-from kernbench.torch_backend.kernels.bounds import IndexBounds
 from kernbench.torch_backend.launching.launches import (
     launched,
     longest_kept,
@@ -23,8 +21,10 @@ from kernbench.torch_backend.runtime.element_types import moved_as
 from kernbench.torch_backend.runtime.pytorch_api import broadcast_tensors, integers
 from runtime.ccl.exchange import chunk_bounds
 from runtime.core.requests import PerPe
+from runtime.device.kernels import rows as kernels
+from runtime.device.kernels.bounds import IndexBounds
+from runtime.device.movers.movers import spread
 from runtime.language import tl
-from runtime.torch.distributed.movers import spread
 
 _T = TypeVar("_T")
 SUMMED = frozenset({torch.float32, torch.float16, torch.bfloat16})

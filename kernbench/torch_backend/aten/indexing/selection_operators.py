@@ -13,8 +13,6 @@ from torch import Tensor
 
 from kernbench.torch_backend.aten.indexing.sort_operators import sorted_along
 from kernbench.torch_backend.aten.operators import operator
-from kernbench.torch_backend.kernels import selection as kernels
-from kernbench.torch_backend.kernels.scans import running_products, running_sums
 from kernbench.torch_backend.launching.launches import (
     launched,
     most_elements,
@@ -24,6 +22,8 @@ from kernbench.torch_backend.launching.launches import (
 from kernbench.torch_backend.launching.rowwise_launch import dealt_rows
 from kernbench.torch_backend.runtime.element_types import hardware_type
 from runtime.core.requests import PerPe
+from runtime.device.kernels import selection as kernels
+from runtime.device.kernels.scans import running_products, running_sums
 from runtime.language import tl
 from runtime.language.value import Value
 

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import operator
-from kernbench.torch_backend.kernels import sorting as kernels
-from kernbench.torch_backend.kernels.sorting import WIDEST, SortOrder, SortPiece, SortTensors
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
 from kernbench.torch_backend.launching.partition import Pe
 from runtime.ccl.exchange import chunk_bounds
 from runtime.core.requests import PerPe
+from runtime.device.kernels import sorting as kernels
+from runtime.device.kernels.sorting import WIDEST, SortOrder, SortPiece, SortTensors
 from runtime.torch.ahbm import get_device_properties
 
 _Sorted = tuple[Tensor, Tensor]

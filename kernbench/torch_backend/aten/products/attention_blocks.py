@@ -10,7 +10,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from kernbench.benches.attention.flash import BlockShape
 from kernbench.torch_backend.launching.launches import (
     launch_copies,
     launch_pointwise_each,
@@ -18,6 +17,7 @@ from kernbench.torch_backend.launching.launches import (
 )
 from kernbench.torch_backend.launching.partition import Pe
 from kernbench.torch_backend.runtime.storages import storages
+from runtime.device.kernels.attention.flash import BlockShape
 from runtime.language.value import Value
 
 _ROWS, _WIDTH = (64, 32, 16), 320
@@ -45,7 +45,7 @@ class ScratchBytes(NamedTuple):
 
     @classmethod
     def of_attention(cls, q: Tensor, mask: Tensor | None) -> "ScratchBytes":
-        """What the flash loop takes (`kernbench.benches.attention.flash`)."""
+        """What the flash loop takes (`runtime.device.kernels.attention.flash`)."""
         depth, size = q.shape[-1], q.itemsize
         return cls(
             of_row=3 * depth * size + 12 * (depth + 2) + 16,

@@ -6,8 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernbench.benches.attention.flash import BlockShape
-from kernbench.benches.attention.score_mask import ScoreMask
 from kernbench.torch_backend.aten.products.attention_blocks import (
     AttentionCall,
     HeadRows,
@@ -20,16 +18,21 @@ from kernbench.torch_backend.aten.products.attention_blocks import (
     sum_groups,
     with_rows,
 )
-from kernbench.torch_backend.kernels.attention_gradient import gradient_of_keys, gradient_of_queries
-from kernbench.torch_backend.kernels.gradient_loop import (
+from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
+from runtime.core.requests import PerPe
+from runtime.device.kernels.attention.attention_gradient import (
+    gradient_of_keys,
+    gradient_of_queries,
+)
+from runtime.device.kernels.attention.flash import BlockShape
+from runtime.device.kernels.attention.gradient_loop import (
     GradientOperands,
     GradientScores,
     HeldBlock,
     Passing,
     Rows,
 )
-from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
-from runtime.core.requests import PerPe
+from runtime.device.kernels.attention.score_mask import ScoreMask
 
 _NAME = "scaled_dot_product_attention_backward"
 

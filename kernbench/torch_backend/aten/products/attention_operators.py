@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernbench.benches.attention.flash import BlockShape
 from kernbench.torch_backend.aten.operators import CALLS
 from kernbench.torch_backend.aten.products.attention_blocks import (
     AttentionCall,
@@ -25,10 +24,11 @@ from kernbench.torch_backend.aten.products.attention_blocks import (
     with_rows,
 )
 from kernbench.torch_backend.aten.products.attention_gradient import gradients, has_gradient_kernels
-from kernbench.torch_backend.kernels.attention import AttentionLayout, HeadQueries, attend
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
 from kernbench.torch_backend.runtime.pytorch_api import applied, implement
 from runtime.core.requests import PerPe
+from runtime.device.kernels.attention.attend import AttentionLayout, HeadQueries, attend
+from runtime.device.kernels.attention.flash import BlockShape
 
 _NAME = "scaled_dot_product_attention"
 _TYPES = frozenset({torch.float16, torch.bfloat16, torch.float32})

@@ -13,8 +13,6 @@ from torch import Tensor
 from kernbench.torch_backend.aten.elements.element_loss_operators import MEAN, NONE
 from kernbench.torch_backend.aten.elements.pointwise_operators import compare_indices
 from kernbench.torch_backend.aten.operators import CALLS, operator
-from kernbench.torch_backend.kernels import cross_entropy as kernels
-from kernbench.torch_backend.kernels.bounds import IndexBounds
 from kernbench.torch_backend.launching.launches import (
     launched,
     most_elements,
@@ -25,6 +23,8 @@ from kernbench.torch_backend.launching.rowwise_launch import dealt_rows
 from kernbench.torch_backend.runtime.element_types import hardware_type
 from kernbench.torch_backend.runtime.pytorch_api import applied, implement
 from runtime.core.requests import PerPe
+from runtime.device.kernels import cross_entropy as kernels
+from runtime.device.kernels.bounds import IndexBounds
 
 _NAME = "cross_entropy_loss"
 _TYPES = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})

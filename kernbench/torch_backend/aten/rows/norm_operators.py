@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import operator
-from kernbench.torch_backend.kernels.rowwise import RowFunction
 from kernbench.torch_backend.launching.rowwise_launch import Formed, launch_rowwise
 from kernbench.torch_backend.runtime.pytorch_api import vector_norm
+from runtime.device.kernels.rowwise import RowFunction
 from runtime.language import tl
 from runtime.language.value import Value
 

@@ -13,9 +13,9 @@ from kernbench.torch_backend.aten.operators import operator
 from kernbench.torch_backend.launching.launches import window_of
 from kernbench.torch_backend.launching.rowwise_launch import launch_rowwise, sum_of_rows
 from kernbench.torch_backend.runtime.element_types import hardware_type
+from runtime.device.operations import reductions
 from runtime.language import tl
 from runtime.language.value import Value
-from runtime.torch.arithmetic import reductions
 from runtime.torch.tensors.tensor import Tensor
 
 Axes = int | Sequence[int] | None

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import operator
-from kernbench.torch_backend.kernels.rowwise import Function, RowFunction
 from kernbench.torch_backend.launching.rowwise_launch import Formed, launch_rowwise
+from runtime.device.kernels.rowwise import Function, RowFunction
 from runtime.language import tl
 from runtime.language.value import Value
 

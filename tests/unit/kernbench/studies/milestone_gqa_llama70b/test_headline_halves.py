@@ -4,11 +4,11 @@ import pytest
 
 from kernbench.benches.attention import grouped_prefill
 from kernbench.benches.attention.layer import AttentionLayer, PeGrid
-from kernbench.benches.attention.online_softmax import SoftmaxState
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.milestone_gqa_llama70b.headline import head_errors
 from kernbench.studies.milestone_gqa_llama70b.headline_rows import HeadlinePoint
 from kernbench.studies.milestone_gqa_llama70b.op_log import AttentionPanel
+from runtime.device.kernels.attention.online_softmax import SoftmaxState
 from tests.support.runs import ROOT
 
 TOPOLOGY = TopologyFile.of((ROOT / "topology.yaml").read_text("utf-8"))

@@ -1,0 +1,120 @@
+"""Which PE computes which block of the result of a matrix product."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
+from runtime.device.products.matmul_shape import MatmulShape
+from runtime.device.products.product_operands import MatrixPart, ProductOperand, parts_of
+from runtime.device.products.product_plan import (
+    PeMemory,
+    PeRates,
+    ProductSize,
+    divided,
+    grid,
+)
+from runtime.device.rank.rank_state import running_rank
+from runtime.model.placement import Span
+from runtime.torch.ahbm import get_device_properties
+from runtime.torch.tensors.tensor import Tensor
+
+Pe = tuple[int, int]
+"""Cube and PE."""
+
+
+class ResultBlock(NamedTuple):
+    """A block of the result on a PE; element (0, 0) of its matrix would be `origin` elements from
+    the start of the tensor.
+    """
+
+    rows: Span
+    columns: Span
+    origin: int
+    pitch: int
+
+
+def blocks_of(
+    product: MatmulShape,
+    result: Tensor,
+    a: tuple[Tensor, ProductOperand],
+    b: tuple[Tensor, ProductOperand],
+    *,
+    by_owner: bool,
+) -> list[tuple[Pe, ResultBlock]]:
+    """The blocks of each PE that takes part."""
+    m, n = product.m, product.n
+    parts = parts_of(result, (m, n)) or ()
+    if by_owner or not result.is_flat:
+        return [
+            (pe, ResultBlock(part.rows, part.columns, _origin(part), part.pitch))
+            for part in parts
+            for pe in part.pes
+        ]
+    if len(b[1].pieces) > 1:
+        owners = _owners(b[0], product.stored_b)
+        return [
+            (pe, ResultBlock((0, m), span, 0, n))
+            for pe, span in zip(owners, _spans(b[1]), strict=True)
+        ]
+    if len(a[1].pieces) > 1:
+        owners = _owners(a[0], product.stored_a)
+        return [
+            (pe, ResultBlock(span, (0, n), 0, n))
+            for pe, span in zip(owners, _spans(a[1]), strict=True)
+        ]
+    return _grid_blocks(product, (_slices(a[0]), _slices(b[0])), result.itemsize)
+
+
+def _origin(part: MatrixPart) -> int:
+    return part.offset - part.rows[0] * part.pitch - part.columns[0]
+
+
+def _grid_blocks(
+    product: MatmulShape, slices: tuple[int, int], itemsize: int
+) -> list[tuple[Pe, ResultBlock]]:
+    rates, per_cube = pe_rates(), get_device_properties().pes_per_cube
+    tile, size = rates.tile, ProductSize(product.m, product.k, product.n, itemsize)
+    rows, columns = grid(size, rates, slices)
+    spans = [
+        (row, column)
+        for row in divided(product.m, rows, tile.m)
+        for column in divided(product.n, columns, tile.n)
+    ]
+    return [
+        (divmod(number, per_cube), ResultBlock(*span, 0, product.n))
+        for number, span in enumerate(spans)
+    ]
+
+
+def pe_rates() -> PeRates:
+    """The PEs of this SIP, and the rates of each."""
+    properties = get_device_properties()
+    tile = properties.gemm_tile
+    # 1 TFLOPS is 1000 operations a nanosecond.
+    step_ns = 2 * prod(tile) / (properties.peak_gemm_tflops_per_pe * 1000)
+    return PeRates(properties.pe_count, tile, step_ns, properties.hbm_gbs_per_pe)
+
+
+def pe_memory() -> PeMemory:
+    """The memories of a PE of this SIP."""
+    properties, hbm = get_device_properties(), running_rank().topology.hbm
+    return PeMemory(
+        properties.kernel_scratch_bytes_per_pe,
+        hbm.burst_bytes * hbm.num_pcs,
+        properties.hbm_gbs_per_pe,
+    )
+
+
+def _owners(tensor: Tensor, stored: tuple[int, int]) -> Sequence[Pe]:
+    """The first holder of each part, in the order of the pieces of the operand."""
+    parts = parts_of(tensor, stored) or ()
+    return [part.pes[0] for part in sorted(parts, key=lambda part: (part.rows, part.columns))]
+
+
+def _spans(operand: ProductOperand) -> Sequence[Span]:
+    return [piece.span for piece in operand.pieces]
+
+
+def _slices(tensor: Tensor) -> int:
+    """The number of PEs that hold a part of a tensor."""
+    return len({(shard.spec.cube, shard.spec.pe) for shard in tensor.shards if shard.spec.nbytes})
