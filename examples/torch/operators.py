@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - PyTorch's convention
 
 from kernbench import PeRoofline
-from runtime.torch.ahbm import get_device_properties
+from runtime.device.rank.properties import get_device_properties
 
 ROWS, COLUMNS = 8192, 1024
 TYPE = torch.bfloat16

@@ -30,8 +30,8 @@ from kernbench.torch_backend.runtime.device_streams import (
     stream,
 )
 from kernbench.torch_backend.runtime.pytorch_api import is_in_bad_fork
-from runtime.torch import ahbm as low_level
-from runtime.torch.absent import absent_attribute
+from runtime.core.errors import absent_attribute
+from runtime.device import ahbm as low_level
 
 __all__ = [
     "Event",

@@ -39,6 +39,13 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; known: {', '.join(choices)}" if choices else ""
 
 
+def absent_attribute(module: str, name: str, known: Iterable[str]) -> AttributeError:
+    """The error for an attribute that a module lacks, with the nearest of the `known` names."""
+    # The import system looks for names of this form, and ignores the text.
+    suggestion = "" if name.startswith("__") else nearest(name, known)
+    return AttributeError(f"kernbench's {module} has no {name}{suggestion}")
+
+
 class KernbenchError(Exception):
     """Base of every error that kernbench raises on purpose."""
 

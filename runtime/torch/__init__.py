@@ -21,6 +21,7 @@ from runtime.core.dtypes import (
 from runtime.core.dtypes import boolean as bool  # noqa: A004 - PyTorch's name
 from runtime.core.dtypes import float8e4nv as float8_e4m3fn
 from runtime.core.dtypes import float8e5 as float8_e5m2
+from runtime.device import ahbm
 from runtime.device.launches.launch import launch
 from runtime.device.operations.elementwise import (
     abs,  # noqa: A004 - a name of PyTorch
@@ -70,7 +71,7 @@ from runtime.device.streams.device import device
 from runtime.model.blocked_layout import blocked_column_major, blocked_row_major
 from runtime.model.placement import DPPolicy
 from runtime.model.tile_placement import tiled_column_major, tiled_row_major
-from runtime.torch import accelerator, ahbm, distributed, multiprocessing
+from runtime.torch import accelerator, distributed, multiprocessing
 from runtime.torch.absent import absent_in_torch
 from runtime.torch.tensors.creation import (
     empty,

@@ -5,7 +5,7 @@ nearest name that exists.
 from collections.abc import Sequence
 
 from runtime.core.dtypes import ALL
-from runtime.core.errors import nearest
+from runtime.core.errors import absent_attribute
 
 _TYPES = ", ".join(repr(dtype) for dtype in ALL)
 
@@ -38,13 +38,6 @@ ADVICE = {
     ),
 }
 """What to use instead of the names of PyTorch in each group."""
-
-
-def absent_attribute(module: str, name: str, known: Sequence[str]) -> AttributeError:
-    """The error for an attribute that a module lacks, with the nearest of the `known` names."""
-    # The import system looks for names of this form, and ignores the text.
-    suggestion = "" if name.startswith("__") else nearest(name, known)
-    return AttributeError(f"kernbench's {module} has no {name}{suggestion}")
 
 
 def absent_in_torch(name: str, known: Sequence[str], methods: Sequence[str]) -> AttributeError:

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
-from runtime.torch.absent import absent_attribute
-from runtime.torch.ahbm import current_device as current_device_index
-from runtime.torch.ahbm import device_count, synchronize
-from runtime.torch.ahbm import set_device as set_device_index
+from runtime.core.errors import absent_attribute
+from runtime.device.ahbm import current_device as current_device_index
+from runtime.device.ahbm import device_count, synchronize
+from runtime.device.ahbm import set_device as set_device_index
 
 __all__ = ["current_device_index", "device_count", "set_device_index", "synchronize"]
 

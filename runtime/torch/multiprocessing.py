@@ -13,9 +13,8 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from runtime.core.code.package_check import check_packages
-from runtime.core.errors import KernbenchError
+from runtime.core.errors import KernbenchError, absent_attribute
 from runtime.device.rank.rank_state import current_rank
-from runtime.torch.absent import absent_attribute
 from runtime.torch.process_errors import (
     ProcessException,
     ProcessExitedException,

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from runtime.core.dtypes import DType, float16
 from runtime.device.operations.matmul import matmul
+from runtime.device.rank.properties import get_device_properties
 from runtime.model.placement import ONE_PE, DPPolicy
-from runtime.torch.ahbm import get_device_properties
 from runtime.torch.tensors.creation import zeros
 from runtime.torch.tensors.tensor import Tensor
 from runtime.tp.parallel_state import get_tensor_model_parallel_world_size

@@ -11,7 +11,8 @@ Kernbench has no autograd: a backward pass calls the function of the last column
 
 from math import prod
 
-from runtime.device.launches.block_copy import BlockCopy, Pe, flat_copy, launch_copies
+from runtime.device.kernels.copies import BlockCopy
+from runtime.device.launches.block_copy import Pe, flat_copy, launch_copies
 from runtime.device.products.product_operands import MatrixPart, parts_of
 from runtime.language.value import Pointer
 from runtime.torch import distributed as dist

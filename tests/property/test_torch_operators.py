@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from coordinator.verify.check import verify
 from runtime import DPPolicy, torch
 from runtime.device.operations import elementwise_launch, reduction_launch
+from runtime.device.regions.blocks import BlockLimits, blocks
+from runtime.device.regions.regions import Region
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import parse_topology
-from runtime.torch.arithmetic.regions import Region, blocks
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
 
@@ -149,11 +150,11 @@ def test_the_blocks_of_a_region_cover_each_element_once(
     )
     elements = np.arange(count)
     seen: list[int] = []
-    for block in blocks(Region((0, 0), axes), most):
-        assert block.rows * block.columns <= most
+    for block in blocks(Region((0, 0), axes), BlockLimits.in_turn(most)):
+        assert prod(block.shape) <= most
         (down, across), _ = block.strides
-        rows = block.starts[0] + np.arange(block.rows)[:, None] * down
-        seen += (rows + np.arange(block.columns) * across).reshape(-1).tolist()
+        rows = block.starts[0] + np.arange(block.shape[0])[:, None] * down
+        seen += (rows + np.arange(block.shape[1]) * across).reshape(-1).tolist()
     assert seen == elements.tolist()
 
 

@@ -22,9 +22,9 @@ from kernbench.torch_backend.runtime.element_types import COMPUTED
 from kernbench.torch_backend.runtime.pytorch_api import DEVICE, OpOverload, parameters_of
 from runtime.core.device import Handle
 from runtime.core.simtime import PS_PER_NS, exact
+from runtime.device.ahbm import elapsed_ps
 from runtime.device.rank.rank_state import running_rank
 from runtime.device.streams.streams import current_stream
-from runtime.torch.ahbm import elapsed_ps
 
 Operator = Callable[..., Any]
 

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from kernbench.torch_backend.distributed.staging import CollectiveStaging
 from runtime.core.device import Handle
+from runtime.device.collectives import Work
 from runtime.device.rank.rank_state import running_rank
-from runtime.torch.distributed import Work
 
 
 class DeviceWork(dist.Work):

@@ -18,8 +18,8 @@ from kernbench.torch_backend.aten.operators import DEVICE
 from kernbench.torch_backend.distributed.process_group import DeviceProcessGroup
 from kernbench.torch_backend.distributed.rank_store import RankStore
 from kernbench.torch_backend.runtime import pytorch_api
+from runtime.device import collectives as low_level
 from runtime.device.rank.rank_state import ProcessGroup
-from runtime.torch import distributed as low_level
 
 
 class _Made:

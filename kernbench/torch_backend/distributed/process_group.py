@@ -11,8 +11,8 @@ from kernbench.torch_backend.aten.operators import DEVICE
 from kernbench.torch_backend.distributed.device_work import DeviceWork, TimeEstimate
 from kernbench.torch_backend.distributed.staging import CollectiveStaging
 from kernbench.torch_backend.runtime.pytorch_api import ProcessGroupBase
+from runtime.device import collectives as low_level
 from runtime.device.rank.rank_state import ProcessGroup
-from runtime.torch import distributed as low_level
 
 _OPS = ("SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR")
 

@@ -16,7 +16,7 @@ from kernbench.torch_backend.runtime.element_types import COMPUTED, hardware_typ
 from kernbench.torch_backend.runtime.pytorch_api import from_numpy
 from kernbench.torch_backend.runtime.storages import storages
 from runtime.core.dtypes import DType
-from runtime.torch.tensors.tensor import Tensor
+from runtime.device.launches.device_tensor import DeviceTensor
 
 
 class StagedElements:
@@ -33,7 +33,7 @@ class StagedElements:
         if not is_finalizing() and self._pointer is not None:
             storages().release(self._pointer)
 
-    def bytes(self) -> Tensor:
+    def bytes(self) -> DeviceTensor:
         """The memory."""
         return (
             storages().no_element() if self._pointer is None else storages().memory(self._pointer)
@@ -66,17 +66,17 @@ class CollectiveStaging:
 
     def read(
         self, tensor: torch.Tensor, *, moved: bool = False, shape: tuple[int, ...] | None = None
-    ) -> Tensor:
+    ) -> DeviceTensor:
         """The window of a tensor that the call reads."""
         return self._window(tensor, moved=moved, shape=shape, reads=True, writes=False)
 
     def written(
         self, tensor: torch.Tensor, *, moved: bool = False, shape: tuple[int, ...] | None = None
-    ) -> Tensor:
+    ) -> DeviceTensor:
         """The window of a tensor that the call writes."""
         return self._window(tensor, moved=moved, shape=shape, reads=False, writes=True)
 
-    def both(self, tensor: torch.Tensor, *, moved: bool = False) -> Tensor:
+    def both(self, tensor: torch.Tensor, *, moved: bool = False) -> DeviceTensor:
         """The window of a tensor that the call reads and writes."""
         return self._window(tensor, moved=moved, shape=None, reads=True, writes=True)
 
@@ -100,7 +100,7 @@ class CollectiveStaging:
         shape: tuple[int, ...] | None,
         reads: bool,
         writes: bool,
-    ) -> Tensor:
+    ) -> DeviceTensor:
         used = tensor.detach()
         dtype = _type(used.dtype, moved=moved)
         length = (prod(used.shape),) if shape is None else shape

@@ -3,7 +3,7 @@
 import torch
 
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
-from kernbench.torch_backend.runtime.storages import StridedWindow, storages
+from kernbench.torch_backend.runtime.storages import DeviceWindow, storages
 from runtime.core.requests import PerPe
 from runtime.device.kernels.cube_products import CubeOperand, CubeResult, multiply_in_cubes
 from runtime.device.products.cube_mesh import CubeMesh
@@ -125,7 +125,7 @@ def _has_rows(x: torch.Tensor) -> bool:
     return (across == 1 and down >= columns) or (down == 1 and across >= rows)
 
 
-def _copies(tensor: torch.Tensor, plan: OperandPlan) -> StridedWindow | None:
+def _copies(tensor: torch.Tensor, plan: OperandPlan) -> DeviceWindow | None:
     if not plan.elements:
         return None
     return window_of(torch.empty(plan.elements, dtype=tensor.dtype, device=tensor.device))

@@ -5,16 +5,18 @@ from math import prod
 
 import torch
 
-from kernbench.torch_backend.launching.partition import BlockLimits, Pe, partition
 from kernbench.torch_backend.runtime.element_types import hardware_type, moved_as
-from kernbench.torch_backend.runtime.storages import StridedWindow, storages
+from kernbench.torch_backend.runtime.storages import DeviceWindow, storages
 from runtime.core.dtypes import DType
 from runtime.core.requests import PerPe
+from runtime.device.kernels import copies
 from runtime.device.kernels import pointwise as kernels
 from runtime.device.kernels.bounds import IndexBounds
+from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.launches.launch import launch_on
+from runtime.device.regions.blocks import BlockLimits
+from runtime.device.regions.partition import Pe, partition
 from runtime.language.value import Pointer
-from runtime.torch.tensors.tensor import Tensor
 
 _ALIGNMENT_BYTES = 2048
 """Scratch that the alignment of the values of a block may take."""
@@ -22,7 +24,7 @@ _BLOCKS, _LEAST_ELEMENTS = 8, 4096
 """The blocks of a PE, if they have as many elements."""
 
 
-def window_of(tensor: torch.Tensor, dtype: DType | None = None) -> StridedWindow:
+def window_of(tensor: torch.Tensor, dtype: DType | None = None) -> DeviceWindow:
     """The memory of a tensor, in its own element type or in another one of its size."""
     return storages().window(tensor, dtype or hardware_type(tensor.dtype))
 
@@ -63,7 +65,7 @@ def launch_pointwise_each(
 ) -> None:
     """Compute `function` for each (result, operands) in one launch."""
     jobs: dict[Pe, list[kernels.PointwiseJob]] = {}
-    used: list[StridedWindow] = []
+    used: list[DeviceWindow] = []
     for out, operands in results:
         if not out.numel():
             continue
@@ -92,7 +94,7 @@ def launch_updates(
     with the numbers `written`. All have the elements and strides of the first one, or one element.
     """
     jobs: dict[Pe, list[kernels.UpdateJob]] = {}
-    used: list[StridedWindow] = []
+    used: list[DeviceWindow] = []
     for row in rows:
         if not row[0].numel():
             continue
@@ -108,7 +110,7 @@ def launch_updates(
         launched(name, kernels.updated, arguments, used, list(jobs))
 
 
-def _limits_of(target: StridedWindow, read: Sequence[StridedWindow]) -> BlockLimits:
+def _limits_of(target: DeviceWindow, read: Sequence[DeviceWindow]) -> BlockLimits:
     # The operands and the result of a block; one more where the result is repeated.
     sizes = [each.window.itemsize for each in read]
     most = most_elements(sum(sizes) + 2 * target.window.itemsize + 1)
@@ -116,7 +118,7 @@ def _limits_of(target: StridedWindow, read: Sequence[StridedWindow]) -> BlockLim
     return BlockLimits(most, _block_elements(target, most), longest_kept(repeated))
 
 
-def _block_elements(target: StridedWindow, most: int) -> int:
+def _block_elements(target: DeviceWindow, most: int) -> int:
     """A part of the elements of a PE, so that loads, the vector engine and stores overlap."""
     share = prod(target.shape) // max(1, len(target.window.shards))
     return max(min(most, _LEAST_ELEMENTS), min(most, share) // _BLOCKS)
@@ -135,29 +137,29 @@ def launch_copy(name: str, out: torch.Tensor, source: torch.Tensor) -> None:
     parts = partition(target, [read])
     launched(
         name,
-        kernels.copied,
+        copies.copied,
         (PerPe(parts), _copy_limits(target, read), pointer_of(target), pointer_of(read)),
         [target, read],
         list(parts),
     )
 
 
-def launch_copies(name: str, copies: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
+def launch_copies(name: str, pairs: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
     """Copy, for each (target, source), as `launch_copy` does, in one launch."""
-    jobs: dict[Pe, list[kernels.CopyJob]] = {}
-    used: list[StridedWindow] = []
-    for out, source in copies:
+    jobs: dict[Pe, list[copies.CopyJob]] = {}
+    used: list[DeviceWindow] = []
+    for out, source in pairs:
         if not out.numel():
             continue
         target, read = _copied_windows(*_moved_elements(out, source))
         limits = _copy_limits(target, read)
         for pe, parts in partition(target, [read]).items():
-            job = kernels.CopyJob(parts, limits, pointer_of(target), pointer_of(read))
+            job = copies.CopyJob(parts, limits, pointer_of(target), pointer_of(read))
             jobs.setdefault(pe, []).append(job)
         used += [target, read]
     if jobs:
         given = PerPe({pe: tuple(each) for pe, each in sorted(jobs.items())})
-        launched(name, kernels.copied_each, (given,), used, list(jobs))
+        launched(name, copies.copied_each, (given,), used, list(jobs))
 
 
 def _moved_elements(out: torch.Tensor, source: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -167,13 +169,13 @@ def _moved_elements(out: torch.Tensor, source: torch.Tensor) -> tuple[torch.Tens
     return out, source
 
 
-def _copied_windows(out: torch.Tensor, source: torch.Tensor) -> tuple[StridedWindow, StridedWindow]:
+def _copied_windows(out: torch.Tensor, source: torch.Tensor) -> tuple[DeviceWindow, DeviceWindow]:
     # Elements of one type are copied bit by bit, also those with which the engines do not compute.
     same = moved_as(out.dtype) if out.dtype == source.dtype else None
     return window_of(out, same), window_of(source, same)
 
 
-def _copy_limits(target: StridedWindow, read: StridedWindow) -> BlockLimits:
+def _copy_limits(target: DeviceWindow, read: DeviceWindow) -> BlockLimits:
     most = most_elements(2 * read.window.itemsize + 3 * target.window.itemsize + 1)
     return BlockLimits(most, _block_elements(target, most), most)
 
@@ -191,7 +193,7 @@ def launch_fill(out: torch.Tensor, value: float) -> None:
     limits = BlockLimits(most, most, most)
     launched(
         "fill_",
-        kernels.filled,
+        copies.filled,
         (PerPe(parts), limits, pointer_of(target), value),
         [target],
         list(parts),
@@ -202,15 +204,15 @@ def launched(
     name: str,
     kernel: Callable[..., None],
     arguments: tuple[object, ...],
-    tensors: Sequence[StridedWindow],
+    tensors: Sequence[DeviceWindow],
     pes: Sequence[Pe],
 ) -> None:
     """Queue a kernel without messages on PEs; `tensors` are all that it reads and writes."""
-    used: list[Tensor] = [each.window for each in tensors]
+    used: list[DeviceTensor] = [each.window for each in tensors]
     launch_on(name, kernel, arguments, used, sorted(pes), local=True)
 
 
-def pointer_of(tensor: StridedWindow) -> Pointer:
+def pointer_of(tensor: DeviceWindow) -> Pointer:
     """The virtual address of element 0."""
     return Pointer(tensor.window.address, tensor.window.dtype)
 

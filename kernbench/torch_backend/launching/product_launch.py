@@ -10,30 +10,16 @@ from typing import NamedTuple
 
 import torch
 
-from kernbench.torch_backend.kernels.products import (
-    BatchOperand,
-    BatchTask,
-    first_matrix,
-    multiply_batch,
-)
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
-from kernbench.torch_backend.launching.partition import Pe
-from kernbench.torch_backend.runtime.storages import StridedWindow
+from kernbench.torch_backend.runtime.storages import DeviceWindow
 from runtime.core.requests import PerPe
-from runtime.device.kernels.products import ProductTask, ResultMatrix
-from runtime.device.products.product_blocks import pe_memory, pe_rates
-from runtime.device.products.product_operands import ProductOperand
-from runtime.device.products.product_plan import (
-    PeRates,
-    ProductDepth,
-    ProductSize,
-    divided,
-    grid,
-    grid_cost,
-    scratch_plan,
-)
+from runtime.device.kernels.products import ProductOperand, ProductTask, ResultMatrix, multiply
+from runtime.device.products.product_blocks import block_plans, pe_rates
+from runtime.device.products.product_operands import MatrixOrder, first_matrix
+from runtime.device.products.product_plan import PeRates, ProductSize, divided, grid, grid_cost
+from runtime.device.rank.properties import get_device_properties
+from runtime.device.regions.partition import Pe
 from runtime.model.placement import Span
-from runtime.torch.ahbm import get_device_properties
 
 
 class BatchGrid(NamedTuple):
@@ -44,32 +30,24 @@ class BatchGrid(NamedTuple):
     time_ns: float
 
 
-class _MatrixOperand(NamedTuple):
-    window: StridedWindow
-    batch: BatchOperand
-
-
 def launch_products(
     a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, out: torch.Tensor
 ) -> None:
     """Write `a @ b + bias` to `out`: tensors (batch, m, k), (batch, k, n), (n,), (batch, m, n), all
     with elements. `out` is row-major in each matrix; it may have a wider type than the operands.
     """
-    left, right = _operand(a, used_in_rows=True), _operand(b, used_in_rows=False)
+    (left, window_a), (right, window_b) = _operand(a, used_in_rows=True), _operand(b)
     target = window_of(out)
-    used, row = [target, left.window, right.window], None
+    used, row = [target, window_a, window_b], None
     if bias is not None:
         window = window_of(bias.contiguous())
         used.append(window)
-        row = first_matrix(
-            pointer_of(window), (1, out.shape[2]), 1, is_turned=False, used_in_rows=False
-        )
-    blocks = _dealt_blocks(a, b)
-    tasks, sums = _tasks(blocks, a, (left.batch, right.batch), target)
+        order = MatrixOrder(1, is_turned=False)
+        row = first_matrix(pointer_of(window), (1, out.shape[2]), order)
+    tasks, sums = _tasks(_dealt_blocks(a, b), a, (left, right), target)
     if sums is not None:
         used.append(window_of(sums))
-    arguments = (PerPe(tasks), left.batch, right.batch, row)
-    launched("matmul", multiply_batch, arguments, used, list(tasks))
+    launched("matmul", multiply, (PerPe(tasks), left, right, row), used, list(tasks))
 
 
 @lru_cache(maxsize=1024)
@@ -115,39 +93,30 @@ def _dealt_blocks(a: torch.Tensor, b: torch.Tensor) -> list[tuple[Pe, int, Span,
 def _tasks(
     blocks: list[tuple[Pe, int, Span, Span]],
     a: torch.Tensor,
-    operands: tuple[BatchOperand, BatchOperand],
-    target: StridedWindow,
-) -> tuple[dict[Pe, tuple[BatchTask, ...]], torch.Tensor | None]:
+    operands: tuple[ProductOperand, ProductOperand],
+    target: DeviceWindow,
+) -> tuple[dict[Pe, tuple[ProductTask, ...]], torch.Tensor | None]:
     """The tasks of each PE, and the tensor of the sums of a divided depth, if it is."""
-    rates, memory = pe_rates(), pe_memory()
     columns = len({span for _, number, _, span in blocks if number == blocks[0][1]})
-    depth = ProductDepth(a.shape[2], rates.tile.k, a.itemsize)
     start, (distance, pitch, _) = pointer_of(target), target.strides
-    (left, _), (right, _) = operands
-    planned = [
-        (
-            pe,
-            number,
-            scratch_plan(
-                left.size(rows, rates.tile.m),
-                right.size(across, rates.tile.n),
-                depth,
-                rates.step_ns,
-                memory,
-            ),
-        )
-        for pe, number, rows, across in blocks
-    ]
+    left, right = operands
+    spans = [(rows, across) for _, _, rows, across in blocks]
+    plans = block_plans(spans, left, right, (a.shape[2], a.itemsize))
     sums = None
-    if any(len(plan.depths) > 1 for _, _, plan in planned):
+    if any(len(plan.depths) > 1 for plan in plans):
         dtype = torch.int32 if a.dtype == torch.int8 else torch.float32
         sums = torch.empty(target.shape, dtype=dtype, device=a.device)
-    tasks: dict[Pe, list[BatchTask]] = {}
-    for turn, (pe, number, plan) in enumerate(planned):
-        result = ResultMatrix(start + number * distance, pitch)
-        task = ProductTask(plan, result, turn)
-        turns = _turn(left, turn, len(planned), columns), _turn(right, turn, len(planned), 1)
-        tasks.setdefault(pe, []).append(BatchTask(number, task, _sums_of(sums, number), turns))
+    tasks: dict[Pe, list[ProductTask]] = {}
+    for turn, ((pe, number, _, _), plan) in enumerate(zip(blocks, plans, strict=True)):
+        task = ProductTask(
+            plan=plan,
+            result=ResultMatrix(start + number * distance, pitch),
+            turn=turn,
+            sums=_sums_of(sums, number),
+            number=number,
+            starts=(_turn(left, turn, len(plans), columns), _turn(right, turn, len(plans), 1)),
+        )
+        tasks.setdefault(pe, []).append(task)
     return {pe: tuple(each) for pe, each in tasks.items()}, sums
 
 
@@ -167,44 +136,31 @@ def _sums_of(sums: torch.Tensor | None, number: int) -> ResultMatrix | None:
     return ResultMatrix(pointer_of(window_of(sums)) + number * m * n, n)
 
 
-def _operand(x: torch.Tensor, *, used_in_rows: bool) -> _MatrixOperand:
+def _operand(x: torch.Tensor, *, used_in_rows: bool = False) -> tuple[ProductOperand, DeviceWindow]:
     """The matrices as they are in memory; of matrices with other strides, a copy."""
     order = _order_in_memory(x)
     if order is None:
         x = x.contiguous()
-        order = _MatrixOrder(x.shape[2], is_turned=False)
+        order = MatrixOrder(x.shape[2], is_turned=False)
     rows, columns = x.shape[1:]
-    stored = (columns, rows) if order.is_turned else (rows, columns)
-    window = window_of(x)
-    first = first_matrix(
-        pointer_of(window),
-        stored,
-        order.pitch,
-        is_turned=order.is_turned,
-        used_in_rows=used_in_rows,
+    shape = (columns, rows) if order.is_turned else (rows, columns)
+    window, distance = window_of(x), x.stride(0)
+    operand = first_matrix(
+        pointer_of(window), shape, order, distance=distance, used_in_rows=used_in_rows
     )
-    return _MatrixOperand(window, BatchOperand(first, x.stride(0)))
+    return operand, window
 
 
-class _MatrixOrder(NamedTuple):
-    """Matrices with neighbours in memory along their rows, or along their columns if `is_turned`,
-    and the distance between rows or columns.
-    """
-
-    pitch: int
-    is_turned: bool
-
-
-def _order_in_memory(x: torch.Tensor) -> _MatrixOrder | None:
+def _order_in_memory(x: torch.Tensor) -> MatrixOrder | None:
     """None if no row or column has neighbours in memory, or if they overlap."""
     (_, rows, columns), (_, down, across) = x.shape, x.stride()
     # The stride of an axis of one element may have any value, also 0.
     if columns == 1 and (down or rows == 1):
-        return _MatrixOrder(max(down, 1), is_turned=False)
+        return MatrixOrder(max(down, 1), is_turned=False)
     if across == 1 and (down >= columns or rows == 1):
-        return _MatrixOrder(max(down, columns), is_turned=False)
+        return MatrixOrder(max(down, columns), is_turned=False)
     if rows == 1 and across:
-        return _MatrixOrder(across, is_turned=True)
+        return MatrixOrder(across, is_turned=True)
     if down == 1 and across >= rows:
-        return _MatrixOrder(across, is_turned=True)
+        return MatrixOrder(across, is_turned=True)
     return None

@@ -15,14 +15,14 @@ from kernbench.torch_backend.launching.launches import (
     pointer_of,
     window_of,
 )
-from kernbench.torch_backend.launching.partition import Pe
 from kernbench.torch_backend.runtime.element_types import hardware_type
 from runtime.ccl.exchange import chunk_bounds
 from runtime.core.requests import PerPe
 from runtime.device.kernels import rowwise as kernels
+from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.movers.movers import spread
-from runtime.torch.ahbm import get_device_properties
-from runtime.torch.tensors.tensor import Tensor
+from runtime.device.rank.properties import get_device_properties
+from runtime.device.regions.partition import Pe
 
 _BLOCKS = 6
 """The blocks of a PE: one is computed while others are loaded and stored."""
@@ -156,7 +156,7 @@ def _sums_of_columns(out: torch.Tensor, partial: torch.Tensor) -> None:
     launched("sum", kernels.sum_of_columns, arguments, [source, target], list(parts))
 
 
-def dealt_rows(rows: int, matrix: Tensor) -> dict[Pe, tuple[int, int]]:
+def dealt_rows(rows: int, matrix: DeviceTensor) -> dict[Pe, tuple[int, int]]:
     """The rows [first, last) of each PE: of equal numbers, on those that hold the matrix."""
     pes = [(shard.spec.cube, shard.spec.pe) for shard in matrix.shards][:rows]
     bounds = chunk_bounds(rows, len(pes))

@@ -8,9 +8,9 @@ from kernbench.torch_backend.runtime.device_memory import (
     memory_statistics,
     reset_peak_memory_stats,
 )
+from runtime.device.ahbm import synchronize
 from runtime.device.rank.rank_state import running_rank
 from runtime.device.streams.events import Event
-from runtime.torch.ahbm import synchronize
 
 __all__ = [
     "block_on_event",

@@ -5,9 +5,9 @@ from typing import Any
 import torch
 
 from kernbench.torch_backend.runtime.device_streams import own_index
+from runtime.device import ahbm as low_level
 from runtime.device.rank.rank_state import running_rank
 from runtime.device.rank.tensor_memory import TensorMemory
-from runtime.torch import ahbm as low_level
 
 
 def memory_allocated(device: Any = None) -> int:

@@ -4,7 +4,7 @@ from typing import NoReturn
 
 from kernbench.torch_backend.runtime.no_device import NoDevice
 from kernbench.torch_backend.runtime.pytorch_api import is_in_bad_fork
-from runtime.torch import ahbm as low_level
+from runtime.device import ahbm as low_level
 
 __all__ = [
     "device_count",

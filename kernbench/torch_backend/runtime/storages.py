@@ -8,18 +8,17 @@ with any offset, strides and element type, and its elements keep their PEs.
 """
 
 from dataclasses import dataclass, field
-from math import prod
-from typing import NamedTuple
+from typing import TypeAlias
 
 import torch
 
 from runtime.core.dtypes import DType, uint8
 from runtime.core.errors import AllocationError
+from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.memory.storage import Storage, Window
+from runtime.device.memory.strided_window import StridedWindow
 from runtime.device.rank.rank_state import RankState, running_rank
-from runtime.language.value import row_major
 from runtime.model.placement import DPPolicy, ShardSpec
-from runtime.torch.tensors import tensor as low_level
 
 _PAGE_BYTES = 4096
 _SHARE_BYTES = 256
@@ -28,28 +27,9 @@ _POINTER = 1 << 46
 """Added to virtual addresses in data pointers: no page of a process lies there."""
 
 
+DeviceWindow: TypeAlias = StridedWindow[DeviceTensor]
 _View = tuple[int, int, str]
 """The first byte of a window in its storage, its bytes, and the name of its element type."""
-
-
-class StridedWindow(NamedTuple):
-    """The memory of a tensor of PyTorch: `window` has its elements from the first to the last one
-    in memory, of which `strides` (in elements) select those of `shape`.
-    """
-
-    window: low_level.Tensor
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-
-    @property
-    def is_contiguous(self) -> bool:
-        """Whether the elements are the window, in row-major order."""
-        return self.window.numel() == prod(self.shape) and all(
-            stride == dense or length == 1
-            for stride, dense, length in zip(
-                self.strides, row_major(self.shape), self.shape, strict=True
-            )
-        )
 
 
 @dataclass
@@ -61,9 +41,9 @@ class Storages:
     """
 
     state: RankState = field(default_factory=running_rank)
-    _memory: dict[int, low_level.Tensor] = field(default_factory=dict[int, low_level.Tensor])
-    _windows: dict[int, dict[_View, low_level.Tensor]] = field(
-        default_factory=dict[int, dict[_View, low_level.Tensor]]
+    _memory: dict[int, DeviceTensor] = field(default_factory=dict[int, DeviceTensor])
+    _windows: dict[int, dict[_View, DeviceTensor]] = field(
+        default_factory=dict[int, dict[_View, DeviceTensor]]
     )
 
     def rank_state(self) -> RankState:
@@ -93,7 +73,7 @@ class Storages:
         storage = Storage(f"s{state.tensors}[{nbytes}]", allocation)
         window = Window(storage, storage.address, storage.shards, is_flat=True)
         policy = DPPolicy(cube="row_wise", pe="row_wise")
-        whole = low_level.Tensor(
+        whole = DeviceTensor(
             state, window, shape=(nbytes,), dtype=uint8, policy=policy, layout=None
         )
         pointer = _POINTER + storage.address
@@ -110,15 +90,15 @@ class Storages:
         source, target = (self._memory[each].view(uint8, 0, nbytes) for each in (old, new))
         target.copy_(source)
 
-    def window(self, tensor: torch.Tensor, dtype: DType) -> StridedWindow:
+    def window(self, tensor: torch.Tensor, dtype: DType) -> DeviceWindow:
         """The memory of a tensor of the device, with elements of `dtype`, which has their size."""
         return StridedWindow(self._view(tensor, dtype), tuple(tensor.shape), tensor.stride())
 
-    def bytes_of(self, tensor: torch.Tensor) -> low_level.Tensor:
+    def bytes_of(self, tensor: torch.Tensor) -> DeviceTensor:
         """The bytes from the first to the last element of a tensor in memory."""
         return self._view(tensor, uint8)
 
-    def _view(self, tensor: torch.Tensor, dtype: DType) -> low_level.Tensor:
+    def _view(self, tensor: torch.Tensor, dtype: DType) -> DeviceTensor:
         if not tensor.numel():
             return self.no_element().view(dtype, 0, 0)
         size, shape, strides = tensor.itemsize, tensor.shape, tensor.stride()
@@ -138,11 +118,11 @@ class Storages:
             known[key] = window.view(dtype, 0, nbytes // dtype.itemsize)
         return known[key]
 
-    def memory(self, pointer: int) -> low_level.Tensor:
+    def memory(self, pointer: int) -> DeviceTensor:
         """The bytes of a storage."""
         return self._memory[pointer]
 
-    def no_element(self) -> low_level.Tensor:
+    def no_element(self) -> DeviceTensor:
         """The memory of tensors without elements: no byte."""
         if _POINTER not in self._memory:
             self._memory[_POINTER] = self._memory.pop(self.allocate(_SHARE_BYTES))

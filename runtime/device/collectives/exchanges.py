@@ -17,6 +17,7 @@ from runtime.device.collectives.launching import CollectiveCall, member
 from runtime.device.collectives.operands import check_pair, check_tensors
 from runtime.device.collectives.process_group import Group
 from runtime.device.collectives.work import Work
+from runtime.device.memory.stored_tensor import StoredTensor
 from runtime.device.movers.movers import (
     dealt,
     is_alike,
@@ -32,20 +33,19 @@ from runtime.device.movers.movers import (
 from runtime.device.rank.rank_state import ProcessGroup
 from runtime.language.value import Pointer
 from runtime.model.placement import ShardSpec
-from runtime.torch.tensors.tensor import Tensor
 
 
 class _RankPart(NamedTuple):
     """Consecutive elements of a flat tensor, for one rank or from one."""
 
-    tensor: Tensor
+    tensor: StoredTensor
     offset_bytes: int
     numel: int
 
 
 def all_to_all_single(
-    output: Tensor,
-    input: Tensor,  # noqa: A002 - PyTorch's name
+    output: StoredTensor,
+    input: StoredTensor,  # noqa: A002 - PyTorch's name
     output_split_sizes: Sequence[int] | None = None,
     input_split_sizes: Sequence[int] | None = None,
     group: Group = None,
@@ -74,8 +74,8 @@ def all_to_all_single(
 
 
 def all_to_all(
-    output_tensor_list: Sequence[Tensor],
-    input_tensor_list: Sequence[Tensor],
+    output_tensor_list: Sequence[StoredTensor],
+    input_tensor_list: Sequence[StoredTensor],
     group: Group = None,
     async_op: bool = False,
 ) -> Work | None:
@@ -106,7 +106,7 @@ def all_to_all(
 
 
 def _equal_parts(
-    output: Tensor, source: Tensor, process_group: ProcessGroup, *, async_op: bool
+    output: StoredTensor, source: StoredTensor, process_group: ProcessGroup, *, async_op: bool
 ) -> Work | None:
     ranks = process_group.world_size
     if output.numel() != source.numel():
@@ -139,7 +139,9 @@ def _equal_parts(
     ).launch(process_group, async_op=async_op)
 
 
-def _local_movers(output: Tensor, source: Tensor, ranks: int) -> tuple[ShardSpec, ...] | None:
+def _local_movers(
+    output: StoredTensor, source: StoredTensor, ranks: int
+) -> tuple[ShardSpec, ...] | None:
     """One part of the shard of every PE, if each has all rows of its columns of both tensors."""
     specs = shard_specs(source)
     whole = all(spec.spans[0] == (0, source.shape[0]) for spec in specs)
@@ -151,7 +153,7 @@ def _local_movers(output: Tensor, source: Tensor, ranks: int) -> tuple[ShardSpec
     return tuple(replace(spec, nbytes=spec.nbytes // ranks) for spec in specs)
 
 
-def _flat_movers(output: Tensor, source: Tensor, ranks: int) -> tuple[ShardSpec, ...]:
+def _flat_movers(output: StoredTensor, source: StoredTensor, ranks: int) -> tuple[ShardSpec, ...]:
     """The elements of a part, dealt to the PEs that hold the input."""
     if not (source.is_flat and output.is_flat):
         raise ValueError(
@@ -222,7 +224,9 @@ def _segment(part: _RankPart, index: int) -> tuple[Pointer, int]:
     return start + shares[index].offset_bytes // size, shares[index].nbytes // size
 
 
-def _rows(name: str, sizes: Sequence[int] | None, tensor: Tensor, ranks: int) -> list[_RankPart]:
+def _rows(
+    name: str, sizes: Sequence[int] | None, tensor: StoredTensor, ranks: int
+) -> list[_RankPart]:
     """The parts of a flat tensor with these numbers of rows; without sizes, equal parts."""
     _check_flat("all_to_all_single", name.partition("_")[0], tensor)
     rows = tensor.shape[0] if tensor.shape else 0
@@ -248,7 +252,7 @@ def _rows(name: str, sizes: Sequence[int] | None, tensor: Tensor, ranks: int) ->
     ]
 
 
-def _check_flat(called: str, name: str, tensor: Tensor) -> None:
+def _check_flat(called: str, name: str, tensor: StoredTensor) -> None:
     if not tensor.is_flat:
         raise ValueError(
             f"{called}: {name} of shape {tensor.shape}, placed by {tensor.policy}, does not hold "
@@ -257,11 +261,11 @@ def _check_flat(called: str, name: str, tensor: Tensor) -> None:
         )
 
 
-def _is_replicated(tensor: Tensor) -> bool:
+def _is_replicated(tensor: StoredTensor) -> bool:
     return len({spec.offset_bytes for spec in shard_specs(tensor)}) < len(tensor.shards)
 
 
-def _replicated(called: str, name: str, tensor: Tensor) -> ValueError:
+def _replicated(called: str, name: str, tensor: StoredTensor) -> ValueError:
     return ValueError(
         f"{called}: {name} of shape {tensor.shape} is replicated, {tensor.policy}, and not every "
         'replica would be written; place it on one PE or with "row_wise"'

@@ -18,12 +18,12 @@ from runtime.device.collectives.operands import (
 )
 from runtime.device.collectives.process_group import Group
 from runtime.device.collectives.work import Work
+from runtime.device.memory.stored_tensor import StoredTensor
 from runtime.device.movers.movers import movers_of, numels, parts_of, pointers, pointers_by_rank
-from runtime.torch.tensors.tensor import Tensor
 
 
 def broadcast(
-    tensor: Tensor,
+    tensor: StoredTensor,
     src: int | None = None,
     group: Group = None,
     async_op: bool = False,
@@ -46,7 +46,10 @@ def broadcast(
 
 
 def all_gather(
-    tensor_list: Sequence[Tensor], tensor: Tensor, group: Group = None, async_op: bool = False
+    tensor_list: Sequence[StoredTensor],
+    tensor: StoredTensor,
+    group: Group = None,
+    async_op: bool = False,
 ) -> Work | None:
     """Write the elements of `tensor` of rank r to `tensor_list[r]`, on every rank; r is a rank of
     the group.
@@ -70,7 +73,10 @@ def all_gather(
 
 
 def all_gather_into_tensor(
-    output_tensor: Tensor, input_tensor: Tensor, group: Group = None, async_op: bool = False
+    output_tensor: StoredTensor,
+    input_tensor: StoredTensor,
+    group: Group = None,
+    async_op: bool = False,
 ) -> Work | None:
     """Write the input tensors of all ranks to `output_tensor`, one after the other.
 
@@ -100,8 +106,8 @@ def all_gather_into_tensor(
 
 
 def gather(
-    tensor: Tensor,
-    gather_list: Sequence[Tensor] | None = None,
+    tensor: StoredTensor,
+    gather_list: Sequence[StoredTensor] | None = None,
     dst: int | None = None,
     group: Group = None,
     async_op: bool = False,
@@ -120,7 +126,7 @@ def gather(
     # PyTorch's default is the global rank 0, also in a group without it.
     default = 0 if dst is None and group_dst is None else dst
     root = rank_in_group(process_group, "root", "dst", default, group_dst)
-    movers, outputs = movers_of(tensor), tuple[Tensor, ...]()
+    movers, outputs = movers_of(tensor), tuple[StoredTensor, ...]()
     if root == process_group.rank:
         check_given("gather_list", gather_list, "destination")
         outputs = check_list("gather_list", gather_list, "tensor", tensor, process_group.world_size)
@@ -144,8 +150,8 @@ def gather(
 
 
 def scatter(
-    tensor: Tensor,
-    scatter_list: Sequence[Tensor] | None = None,
+    tensor: StoredTensor,
+    scatter_list: Sequence[StoredTensor] | None = None,
     src: int | None = None,
     group: Group = None,
     async_op: bool = False,
@@ -164,7 +170,7 @@ def scatter(
     # PyTorch's default is the global rank 0, also in a group without it.
     default = 0 if src is None and group_src is None else src
     root = rank_in_group(process_group, "root", "src", default, group_src)
-    movers, inputs = movers_of(tensor), tuple[Tensor, ...]()
+    movers, inputs = movers_of(tensor), tuple[StoredTensor, ...]()
     if root == process_group.rank:
         check_given("scatter_list", scatter_list, "source")
         inputs = check_list(

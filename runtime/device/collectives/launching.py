@@ -25,14 +25,15 @@ from runtime.ccl.config import AUTO, CallShape
 from runtime.ccl.group import is_grid
 from runtime.ccl.operand_order import in_order
 from runtime.ccl.ring_allocator import QueueTableSpec
-from runtime.device.collectives.operands import check_shards, shards_text
+from runtime.device.collectives.operands import check_shards
 from runtime.device.collectives.process_group import Group, resolve_group
 from runtime.device.collectives.work import Work, communication_stream
 from runtime.device.launches.launch import launch_on
+from runtime.device.memory.stored_tensor import StoredTensor
+from runtime.device.movers.movers import shards_text
 from runtime.device.rank.queue_tables import install
 from runtime.device.rank.rank_state import ProcessGroup, running_rank
 from runtime.model.placement import ShardSpec
-from runtime.torch.tensors.tensor import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +49,7 @@ class CollectiveCall:
     """
 
     collective: str
-    tensors: Sequence[Tensor]
+    tensors: Sequence[StoredTensor]
     movers: Sequence[ShardSpec]
     operands: tuple[object, ...]
     detail: str = ""

@@ -3,7 +3,6 @@ values.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from typing import cast
 
 from runtime.ccl.call_signature import ranks_text
@@ -14,6 +13,7 @@ from runtime.ccl.validators import VALIDATORS
 from runtime.core.errors import nearest
 from runtime.core.registry import look_up
 from runtime.device.collectives.process_group import BACKEND
+from runtime.device.memory.stored_tensor import StoredTensor
 from runtime.device.movers.movers import (
     concatenates_locally,
     is_alike,
@@ -24,14 +24,13 @@ from runtime.device.movers.movers import (
 )
 from runtime.device.rank.rank_state import ProcessGroup, running_rank
 from runtime.model.placement import ShardSpec
-from runtime.torch.tensors.tensor import Tensor
 
 _OPS = [f"ReduceOp.{op.name}" for op in ReduceOp]
 
 
 def check_tensor(name: str, tensor: object) -> None:
     """`TypeError` unless the argument `name` is a tensor."""
-    if not isinstance(tensor, Tensor):
+    if not isinstance(tensor, StoredTensor):
         problem = (
             f"Expected parameter `{name}` of type torch.Tensor but got {type(tensor)} instead."
         )
@@ -62,7 +61,7 @@ def rank_in_group(
     return known.index(given)
 
 
-def check_op(collective: str, op: object, tensor: Tensor) -> None:
+def check_op(collective: str, op: object, tensor: StoredTensor) -> None:
     """`ValueError` unless `op` is a `ReduceOp`, `TypeError` if it is not defined for the element
     type.
     """
@@ -81,7 +80,7 @@ def check_op(collective: str, op: object, tensor: Tensor) -> None:
     )
 
 
-def check_placement(collective: str, table: QueueTableSpec, tensor: Tensor) -> None:
+def check_placement(collective: str, table: QueueTableSpec, tensor: StoredTensor) -> None:
     """`ValueError` if the validator of the algorithm refuses the placement."""
     check_shards(collective, table, shard_specs(tensor))
 
@@ -106,8 +105,8 @@ def check_pair(output: object, source: object, collective: str) -> None:
     """Output and input are two tensors of one type."""
     check_tensor("output", output)
     check_tensor("input", source)
-    assert isinstance(output, Tensor)
-    assert isinstance(source, Tensor)
+    assert isinstance(output, StoredTensor)
+    assert isinstance(source, StoredTensor)
     if output is source:
         raise ValueError(
             f"{collective}: output and input are one tensor; the output must be another one"
@@ -117,7 +116,7 @@ def check_pair(output: object, source: object, collective: str) -> None:
         raise TypeError(f"output tensor must have the same type as input tensor: {problem}")
 
 
-def check_tensors(name: str, tensors: object, world_size: int) -> tuple[Tensor, ...]:
+def check_tensors(name: str, tensors: object, world_size: int) -> tuple[StoredTensor, ...]:
     """The argument `name` as a list of one tensor per rank."""
     if not isinstance(tensors, list | tuple):
         problem = f"of type List[torch.Tensor] but got {type(tensors)} instead."
@@ -128,12 +127,12 @@ def check_tensors(name: str, tensors: object, world_size: int) -> tuple[Tensor, 
         raise ValueError(f"{problem}: {len(each_rank)} tensors, {world_size} ranks")
     for index, each in enumerate(each_rank):
         check_tensor(f"{name}[{index}]", each)
-    return tuple(cast("Sequence[Tensor]", each_rank))
+    return tuple(cast("Sequence[StoredTensor]", each_rank))
 
 
 def check_list(
-    name: str, tensors: object, like_name: str, like: Tensor, world_size: int
-) -> tuple[Tensor, ...]:
+    name: str, tensors: object, like_name: str, like: StoredTensor, world_size: int
+) -> tuple[StoredTensor, ...]:
     """The argument `name` as a list of one tensor per rank, with the shape and type of another
     argument.
     """
@@ -166,7 +165,7 @@ def check_absent(name: str, tensors: object, kind: str, root: int) -> None:
 
 
 def check_reads(
-    collective: str, name: str, part: Tensor, sources: Mapping[str, Sequence[Tensor]]
+    collective: str, name: str, part: StoredTensor, sources: Mapping[str, Sequence[StoredTensor]]
 ) -> None:
     """`ValueError` unless every PE that holds elements of `part` can address the corresponding
     ones of all sources.
@@ -177,7 +176,7 @@ def check_reads(
 
 
 def check_writes(
-    collective: str, name: str, part: Tensor, outputs: Mapping[str, Sequence[Tensor]]
+    collective: str, name: str, part: StoredTensor, outputs: Mapping[str, Sequence[StoredTensor]]
 ) -> tuple[ShardSpec, ...]:
     """The movers of `part` that write all elements of all outputs; `ValueError` if there are
     none.
@@ -199,7 +198,7 @@ def check_writes(
 
 
 def check_parts(
-    collective: str, whole: Tensor, part: Tensor, parts: int, *, writes: bool = False
+    collective: str, whole: StoredTensor, part: StoredTensor, parts: int, *, writes: bool = False
 ) -> tuple[ShardSpec, ...]:
     """The movers of `part`, which reach all its elements in `whole`: a tensor of `parts` parts,
     which they write if `writes`. `ValueError` for placements with which they cannot.
@@ -224,34 +223,14 @@ def check_parts(
     return found
 
 
-def shards_text(specs: Sequence[ShardSpec]) -> str:
-    """The PEs that hold or move elements, and their bytes, in one line."""
-    first, last = (f"cube {spec.cube} pe {spec.pe}" for spec in (specs[0], specs[-1]))
-    if len(specs) == 1:
-        return first
-    # Runs of equal sizes: ranks agree on the size of every shard.
-    sizes = [(nbytes, len(list(run))) for nbytes, run in groupby(spec.nbytes for spec in specs)]
-    text = (
-        f"{sizes[0][0]} B"
-        if len(sizes) == 1
-        else ", ".join(f"{count} x {nbytes} B" for nbytes, count in sizes)
-    )
-    return f"{len(specs)} PEs with {text}, {first} to {last}"
-
-
-def placement_text(tensor: Tensor) -> str:
-    """The coordinates of the shards of a tensor, in one line."""
-    return shards_text(shard_specs(tensor))
-
-
-def _each(tensors: Mapping[str, Sequence[Tensor]]) -> list[tuple[str, int, Tensor]]:
+def _each(tensors: Mapping[str, Sequence[StoredTensor]]) -> list[tuple[str, int, StoredTensor]]:
     return [
         (name, index, each) for name, listed in tensors.items() for index, each in enumerate(listed)
     ]
 
 
 def _not_placed_like(
-    collective: str, name: str, tensor: Tensor, like_name: str, like: Tensor
+    collective: str, name: str, tensor: StoredTensor, like_name: str, like: StoredTensor
 ) -> ValueError:
     return ValueError(
         f"{collective}: {name} is not placed like {like_name}: {tensor.policy}, {like.policy}; "

@@ -23,18 +23,18 @@ from runtime.device.collectives.operands import (
 )
 from runtime.device.collectives.process_group import Group, resolve_group
 from runtime.device.collectives.work import Work
+from runtime.device.memory.stored_tensor import StoredTensor
 from runtime.device.movers.message_parts import message_parts
 from runtime.device.rank.queue_tables import install
 from runtime.device.rank.rank_state import running_rank
 from runtime.language.caller import program_line
-from runtime.torch.tensors.tensor import Tensor
 
 _End = Literal["dst", "src"]
 _KINDS = {"dst": "destination", "src": "source"}
 
 
 def isend(
-    tensor: Tensor,
+    tensor: StoredTensor,
     dst: int | None = None,
     group: Group = None,
     tag: int = 0,
@@ -51,7 +51,7 @@ def isend(
 
 
 def irecv(
-    tensor: Tensor,
+    tensor: StoredTensor,
     src: int | None = None,
     group: Group = None,
     tag: int = 0,
@@ -64,7 +64,7 @@ def irecv(
 
 
 def send(
-    tensor: Tensor,
+    tensor: StoredTensor,
     dst: int | None = None,
     group: Group = None,
     tag: int = 0,
@@ -75,7 +75,7 @@ def send(
 
 
 def recv(
-    tensor: Tensor,
+    tensor: StoredTensor,
     src: int | None = None,
     group: Group = None,
     tag: int = 0,
@@ -95,7 +95,7 @@ class P2POp:
     def __init__(
         self,
         op: Callable[..., Work],
-        tensor: Tensor,
+        tensor: StoredTensor,
         peer: int | None = None,
         group: Group = None,
         tag: int = 0,
@@ -139,7 +139,7 @@ class _PeerTransfer:
     def __init__(
         self,
         end: _End,
-        tensor: Tensor,
+        tensor: StoredTensor,
         rank: int | None,
         group: Group,
         tag: int,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from runtime.ccl.algorithm_module import kernel_of
 from runtime.ccl.config import PAIRWISE
 from runtime.ccl.reduction import ReduceOp
+from runtime.core.dtypes import float32
 from runtime.device.collectives.launching import (
     CollectiveCall,
     chosen_algorithm,
@@ -24,6 +25,7 @@ from runtime.device.collectives.operands import (
 )
 from runtime.device.collectives.process_group import Group
 from runtime.device.collectives.work import Work
+from runtime.device.memory.stored_tensor import StoredTensor
 from runtime.device.movers.movers import (
     movers_of,
     numels,
@@ -33,15 +35,13 @@ from runtime.device.movers.movers import (
     spread,
 )
 from runtime.device.rank.rank_state import ProcessGroup, running_rank
-from runtime.model.placement import DPPolicy
-from runtime.torch.tensors.creation import empty
-from runtime.torch.tensors.tensor import Tensor
+from runtime.model.placement import ONE_PE, DPPolicy
 
 _BARRIER_BYTES = 4
 
 
 def all_reduce(
-    tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Group = None, async_op: bool = False
+    tensor: StoredTensor, op: ReduceOp = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Work | None:
     """Replace the elements of `tensor` by the combined elements of all ranks, with the same bits on
     every rank.
@@ -60,7 +60,7 @@ def all_reduce(
 
 
 def reduce(
-    tensor: Tensor,
+    tensor: StoredTensor,
     dst: int | None = None,
     op: ReduceOp = ReduceOp.SUM,
     group: Group = None,
@@ -87,8 +87,8 @@ def reduce(
 
 
 def reduce_scatter(
-    output: Tensor,
-    input_list: Sequence[Tensor],
+    output: StoredTensor,
+    input_list: Sequence[StoredTensor],
     op: ReduceOp = ReduceOp.SUM,
     group: Group = None,
     async_op: bool = False,
@@ -119,8 +119,8 @@ def reduce_scatter(
 
 
 def reduce_scatter_tensor(
-    output: Tensor,
-    input: Tensor,  # noqa: A002 - PyTorch's name
+    output: StoredTensor,
+    input: StoredTensor,  # noqa: A002 - PyTorch's name
     op: ReduceOp = ReduceOp.SUM,
     group: Group = None,
     async_op: bool = False,
@@ -186,13 +186,13 @@ def _barrier_call(process_group: ProcessGroup) -> CollectiveCall:
     table, _ = kernel_of_group(process_group, name, "all_reduce")
     local = table.plan.mapping.local
     cubes, pes = (len({coordinates[axis] for coordinates in local}) or 1 for axis in (0, 1))
-    tensor = empty(1, dp=DPPolicy(num_cubes=cubes, num_pes=pes))
+    tensor = _elements(1, DPPolicy(num_cubes=cubes, num_pes=pes))
     return _all_reduce(tensor, ReduceOp.SUM, called="barrier", detail="")
 
 
 def _barrier_by_pairs(ranks: int) -> CollectiveCall:
     """Every rank receives an element of every other one, by `pairwise`, which each group has."""
-    tensors = [empty(ranks, dp=DPPolicy(num_cubes=1, num_pes=1)) for _ in range(2)]
+    tensors = [_elements(ranks, ONE_PE) for _ in range(2)]
     movers = spread(1, _BARRIER_BYTES)
     sent, received = (
         pointers_by_rank(
@@ -210,8 +210,12 @@ def _barrier_by_pairs(ranks: int) -> CollectiveCall:
     )
 
 
+def _elements(count: int, policy: DPPolicy) -> StoredTensor:
+    return StoredTensor.allocate((count,), float32, policy, running_rank())
+
+
 def _all_reduce(
-    tensor: Tensor, op: ReduceOp, *, called: str = "", detail: str | None = None
+    tensor: StoredTensor, op: ReduceOp, *, called: str = "", detail: str | None = None
 ) -> CollectiveCall:
     movers = movers_of(tensor)
     return CollectiveCall(

@@ -1,9 +1,17 @@
-"""The kernels of tensor methods: fill, copy with conversion, transposition, and copies of columns.
+"""The kernels that move elements: fills, copies with conversion, transposition.
 
 Every PE works on the parts that it gets as an argument, in pieces that fit its scratch.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
 from runtime.core.dtypes import DType
+from runtime.device.kernels.block_access import descriptor, loaded_block, storing
+from runtime.device.kernels.conversions import in_type
+from runtime.device.regions.blocks import BlockLimits, rounds
+from runtime.device.regions.regions import Region
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
 
@@ -73,12 +81,83 @@ def copy_columns(
     from the column that `target` points to, in blocks of `piece` elements.
     """
     first, last = part
-    wide = min(columns, piece)
-    high = max(1, piece // wide)
-    for row in range(first, last, high):
-        count = min(high, last - row)
-        for column in range(0, columns, wide):
+    # Rows that are longer than a block are copied one after the other.
+    high = 1 if columns > piece else max(1, last - first)
+    copies = [
+        BlockCopy(
+            rows=min(high, last - row),
+            columns=columns,
+            source=source + row * columns,
+            source_pitch=columns,
+            target=target + row * pitch,
+            target_pitch=pitch,
+        )
+        for row in range(first, last, high)
+    ]
+    copy_blocks(copies, piece)
+
+
+@dataclass(frozen=True)
+class BlockCopy:
+    """`rows` x `columns` elements from one matrix to another; a pitch is the distance of rows in
+    elements.
+    """
+
+    rows: int
+    columns: int
+    source: Pointer
+    source_pitch: int
+    target: Pointer
+    target_pitch: int
+
+
+def copy_blocks(copies: Sequence[BlockCopy], at_most: int) -> None:
+    """Kernel: make copies, with at most `at_most` elements in TCM at once."""
+    for copy in copies:
+        for left in range(0, copy.columns, at_most):
+            columns = min(at_most, copy.columns - left)
+            step = max(at_most // columns, 1)
+            for top in range(0, copy.rows, step):
+                shape = (min(step, copy.rows - top), columns)
+                source = copy.source + top * copy.source_pitch + left
+                target = copy.target + top * copy.target_pitch + left
+                with tl.scratch():
+                    block = tl.load(source, shape, strides=(copy.source_pitch, 1))
+                    tl.store(target, block, strides=(copy.target_pitch, 1))
+
+
+def copied(parts: Sequence[Region], limits: BlockLimits, out: Pointer, source: Pointer) -> None:
+    """Kernel: copy elements, converted to the type of `out`, to the regions of this PE."""
+    for group in rounds(parts, limits):
+        with tl.scratch():
+            pending = [tl.load_async(*loaded_block(block, 1, source)) for block in group]
+            stores = [
+                storing(block, in_type(load.wait(), out.dtype), out)
+                for block, load in zip(group, pending, strict=True)
+            ]
+            for each in stores:
+                each.wait()
+
+
+class CopyJob(NamedTuple):
+    """One of the copies of a launch on a PE."""
+
+    parts: Sequence[Region]
+    limits: BlockLimits
+    out: Pointer
+    source: Pointer
+
+
+def copied_each(jobs: Sequence[CopyJob]) -> None:
+    """Kernel: several copies, one after the other."""
+    for job in jobs:
+        copied(*job)
+
+
+def filled(parts: Sequence[Region], limits: BlockLimits, out: Pointer, value: float) -> None:
+    """Kernel: store a number to all elements of the regions of this PE."""
+    for group in rounds(parts, limits):
+        for block in group:
             with tl.scratch():
-                shape = (count, min(wide, columns - column))
-                block = tl.load(source + row * columns + column, shape, (columns, 1))
-                tl.store(target + row * pitch + column, block, (pitch, 1))
+                result = tl.full(block.shape, value, out.dtype)
+                tl.store(out + block.starts[0], result, descriptor(block, 0, block.shape))

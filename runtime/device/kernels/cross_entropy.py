@@ -6,10 +6,12 @@ combine as in online softmax.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from runtime.core.dtypes import DType
 from runtime.device.kernels.bounds import IndexBounds
+from runtime.device.kernels.conversions import in_type
 from runtime.language import tl
 from runtime.language.value import Pointer
 
@@ -34,7 +36,8 @@ class ClassRows(NamedTuple):
     bounds: IndexBounds
 
 
-class LossResults(NamedTuple):
+@dataclass(frozen=True)
+class LossResults:
     """The levels of rows; the losses of rows, or sum and count of each PE, then the loss and the
     number of rows that have one.
     """
@@ -47,7 +50,8 @@ class LossResults(NamedTuple):
     is_mean: bool
 
 
-class LossGradient(NamedTuple):
+@dataclass(frozen=True)
+class LossGradient:
     """That of each row's loss, or of all; of a mean, over the number of rows at `counted`."""
 
     pointer: Pointer
@@ -81,7 +85,7 @@ def cross_entropy(part: tuple[int, int, int, int], given: ClassRows, results: Lo
     sums = tl.sum(tl.load(results.partial, (parts, 2)), 0, keep_dims=True)
     loss, count = sums[:, :1], sums[:, 1:]
     result = loss / count if results.is_mean else loss
-    tl.store(results.loss, _converted(result, results.loss.dtype))
+    tl.store(results.loss, in_type(result, results.loss.dtype))
     tl.store(results.counted, count)
 
 
@@ -124,9 +128,9 @@ def _store_gradients(
         ) -> tl.Value:
             own = classes[rows] - panel.column
             target = tl.where((own >= 0) & (own < panel.columns), own + here[:, :1], -1)
-            powers = tl.exp(_converted(x, given.wide) - levels[rows])
+            powers = tl.exp(in_type(x, given.wide) - levels[rows])
             shares = tl.where(here == target, powers - 1.0, powers)
-            return _converted(shares * factors[rows], out.dtype)
+            return in_type(shares * factors[rows], out.dtype)
 
         result = buffers[panel.number % 2][: panel.rows * panel.columns]
         result = result.reshape(panel.rows, panel.columns)
@@ -148,7 +152,7 @@ def _losses(
         state = (highest[rows], sums[rows])
 
         def chain(x: tl.Value, *before: tl.Value) -> tuple[tl.Value, tl.Value]:
-            wide = _converted(x, given.wide)
+            wide = in_type(x, given.wide)
             # Finite where all elements so far are minus infinity: their exponentials are 0.
             level = tl.maximum(tl.max(wide, 1, keep_dims=True), lowest)
             level = tl.maximum(before[0], level) if before else level
@@ -159,12 +163,12 @@ def _losses(
 
     def levels(highest: tl.Value, sums: tl.Value, picked: tl.Value) -> tuple[tl.Value, tl.Value]:
         level = highest + tl.log(sums)
-        return level, tl.where(has_loss, level - _converted(picked, given.wide), 0.0)
+        return level, tl.where(has_loss, level - in_type(picked, given.wide), 0.0)
 
     level, losses = tl.fused(levels, highest, sums, picked)
     stores = [tl.store_async(results.levels + row, level)]
     if results.losses is not None:
-        rounded = _converted(losses, results.losses.dtype)
+        rounded = in_type(losses, results.losses.dtype)
         stores.append(tl.store_async(results.losses + row, rounded))
     else:
         counted = tl.sum(has_loss.to(given.wide), 0, keep_dims=True)
@@ -194,7 +198,7 @@ def _factors(
     """The gradient of the loss of each row."""
     row, rows = section
     source, shape = (grad.pointer + row, (rows, 1)) if grad.is_of_rows else (grad.pointer, (1, 1))
-    own = _converted(tl.load(source, shape), given.wide)
+    own = in_type(tl.load(source, shape), given.wide)
     if grad.counted is not None:
         own = own / tl.load(grad.counted, (1, 1))
     return tl.where(has_loss, own, 0.0)
@@ -218,7 +222,3 @@ def _panels(given: ClassRows, section: tuple[int, int]) -> Iterator[tuple[_LossP
             ahead.append(tl.load_async(source, (rows, columns), (given.pitch, 1), out=out))
         if number >= 2:
             yield _LossPanel(number - 2, *panels[number - 2]), ahead[number - 2].wait()
-
-
-def _converted(value: tl.Value, dtype: DType) -> tl.Value:
-    return value if value.dtype == dtype else value.to(dtype)

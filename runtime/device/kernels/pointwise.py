@@ -5,12 +5,14 @@ store, block by block.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from kernbench.torch_backend.launching.partition import BlockLimits, MatrixBlock, rounds
 from runtime.core.dtypes import DType
+from runtime.device.kernels.block_access import descriptor, loaded_block, loadings, storing
 from runtime.device.kernels.bounds import IndexBounds
+from runtime.device.kernels.conversions import in_type
+from runtime.device.regions.blocks import BlockLimits, rounds
+from runtime.device.regions.regions import Region
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
-from runtime.torch.arithmetic.regions import Region
 
 Function = (
     Callable[[Value], Value]
@@ -37,23 +39,29 @@ def pointwise(  # noqa: PLR0917 - the arguments of a launch are positional
 ) -> None:
     """Kernel: `function` of the tensors, which are converted to `dtype`, on the regions of this PE,
     in blocks within `limits`. The operations of a block are one chain of the vector engine, beside
-    the loads of the next blocks and the stores of those before. With `bounds`, the first tensor has
-    indices.
+    the loads of the next blocks and the stores of those before; of blocks in turn, each operation
+    is a command of its own. With `bounds`, the first tensor has indices.
     """
+    numbered = list(enumerate(tensors, 1))
 
     def chain(*loaded: Value) -> Value:
-        result = function(*(_in(each, dtype) for each in loaded))
-        return _in(result, out.dtype)
+        result = function(*(in_type(each, dtype) for each in loaded))
+        return in_type(result, out.dtype)
 
     for group in rounds(parts, limits):
         with tl.scratch():
-            pending = _loadings(group, list(enumerate(tensors, 1)))
+            if limits.is_in_turn:
+                (block,) = group
+                result = chain(*(tl.load(*loaded_block(block, *each)) for each in numbered))
+                tl.store(out + block.starts[0], result, descriptor(block, 0, result.shape))
+                continue
+            pending = loadings(group, numbered)
             stores: list[tl.PendingResult] = []
             for block, loads in zip(group, pending, strict=True):
                 loaded = [each.wait() for each in loads]
                 if bounds is not None:
                     bounds.check(loaded[0])
-                stores.append(_storing(block, tl.fused(chain, *loaded), out))
+                stores.append(storing(block, tl.fused(chain, *loaded), out))
             for each in stores:
                 each.wait()
 
@@ -90,7 +98,7 @@ def updated(
     for job in jobs:
         for group in rounds(job.parts, job.limits):
             with tl.scratch():
-                pending = _loadings(group, list(enumerate(job.tensors)))
+                pending = loadings(group, list(enumerate(job.tensors)))
                 stores = list[tl.PendingResult]()
                 for block, loads in zip(group, pending, strict=True):
                     loaded = [each.wait() for each in loads]
@@ -100,7 +108,7 @@ def updated(
                         tl.store_async(
                             job.tensors[number] + block.starts[number],
                             result,
-                            _descriptor(block, number, block.shape),
+                            descriptor(block, number, block.shape),
                         )
                         for number, result in zip(written, results, strict=True)
                     ]
@@ -115,90 +123,7 @@ def _rounded(
     types = [each.dtype for each in outs]
 
     def chain(*loaded: Value) -> tuple[Value, ...]:
-        results = function(*(_in(each, dtype) for each in loaded))
-        return tuple(_in(each, out) for each, out in zip(results, types, strict=True))
+        results = function(*(in_type(each, dtype) for each in loaded))
+        return tuple(in_type(each, out) for each, out in zip(results, types, strict=True))
 
     return chain
-
-
-def copied(parts: Sequence[Region], limits: BlockLimits, out: Pointer, source: Pointer) -> None:
-    """Kernel: copy elements, converted to the type of `out`, to the regions of this PE."""
-    for group in rounds(parts, limits):
-        with tl.scratch():
-            pending = [_loading(block, 1, source) for block in group]
-            stores = [
-                _storing(block, _in(load.wait(), out.dtype), out)
-                for block, load in zip(group, pending, strict=True)
-            ]
-            for each in stores:
-                each.wait()
-
-
-class CopyJob(NamedTuple):
-    """One of the copies of a launch on a PE."""
-
-    parts: Sequence[Region]
-    limits: BlockLimits
-    out: Pointer
-    source: Pointer
-
-
-def copied_each(jobs: Sequence[CopyJob]) -> None:
-    """Kernel: several copies, one after the other."""
-    for job in jobs:
-        copied(*job)
-
-
-def filled(parts: Sequence[Region], limits: BlockLimits, out: Pointer, value: float) -> None:
-    """Kernel: store a number to all elements of the regions of this PE."""
-    for group in rounds(parts, limits):
-        for block in group:
-            with tl.scratch():
-                result = tl.full(block.shape, value, out.dtype)
-                tl.store(out + block.starts[0], result, _descriptor(block, 0, block.shape))
-
-
-def _in(value: Value, dtype: DType) -> Value:
-    return value if value.dtype == dtype else value.to(dtype)
-
-
-def _loadings(
-    group: Sequence[MatrixBlock], tensors: Sequence[tuple[int, Pointer]]
-) -> list[list[tl.PendingValue]]:
-    """The loads of all blocks. What several of them repeat, such as a row of a bias, is loaded
-    once: all PEs load it from one slice.
-    """
-    repeated: dict[tuple[int, int, tuple[int, int]], tl.PendingValue] = {}
-
-    def loading(block: MatrixBlock, tensor: int, pointer: Pointer) -> tl.PendingValue:
-        if all(block.strides[tensor]):
-            return _loading(block, tensor, pointer)
-        key = (tensor, block.starts[tensor], block.shape)
-        if key not in repeated:
-            repeated[key] = _loading(block, tensor, pointer)
-        return repeated[key]
-
-    return [[loading(block, *each) for each in tensors] for block in group]
-
-
-def _loading(block: MatrixBlock, tensor: int, pointer: Pointer) -> tl.PendingValue:
-    by_row, by_column = block.strides[tensor]
-    # Along an axis where it is repeated, a tensor has one element.
-    shape = (block.shape[0] if by_row else 1, block.shape[1] if by_column else 1)
-    return tl.load_async(pointer + block.starts[tensor], shape, _descriptor(block, tensor, shape))
-
-
-def _storing(block: MatrixBlock, result: Value, out: Pointer) -> tl.PendingResult:
-    if result.shape != block.shape:
-        # No operand has all elements of the block.
-        result = tl.where(tl.full(block.shape, 1, tl.int1), result, result)
-    return tl.store_async(out + block.starts[0], result, _descriptor(block, 0, block.shape))
-
-
-def _descriptor(block: MatrixBlock, tensor: int, shape: tuple[int, int]) -> tuple[int, int] | None:
-    by_row, by_column = block.strides[tensor]
-    if shape[0] > 1 and shape[1] > 1:
-        return (by_row, by_column)
-    if shape[0] > 1:
-        return (by_row, 1)
-    return (1, by_column) if by_column > 1 else None

@@ -1,14 +1,84 @@
-"""The kernel behind `matmul`: the products of one PE."""
+"""The kernel of matrix products: blocks of the results of one product or of a batch, on a PE."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
-from runtime.device.products.product_operands import ProductOperand
-from runtime.device.products.product_plan import ScratchPlan
 from runtime.language import tl
 from runtime.language.value import Pointer, Ref, Value
 from runtime.model.placement import Span
+
+_ROTATED_BYTES = 1 << 15
+"""A shorter panel is loaded by one request: two take longer than they gain."""
+
+
+@dataclass(frozen=True)
+class ScratchPlan:
+    """The panels of one PE: spans of the result's rows and columns, and of the depth.
+
+    `held` names the operand whose groups of panels stay in TCM; `slots` is the length of the ring
+    for those of the other operand.
+    """
+
+    held: Literal["a", "b"]
+    groups: tuple[tuple[Span, ...], ...]
+    moving: tuple[Span, ...]
+    depths: tuple[Span, ...]
+    slots: int
+
+
+@dataclass(frozen=True)
+class OperandPiece:
+    """A range of the free axis, and the pointer to its first element at depth 0."""
+
+    span: Span
+    pointer: Pointer
+    pitch: int
+
+
+@dataclass(frozen=True)
+class ProductOperand:
+    """One operand: its pieces, and whether the free axis is that of the rows, in memory and in the
+    product. In a batch, the matrices are `distance` elements apart.
+
+    Panels are loaded from a row in the middle on, `turn` (part, parts) of all: PEs that load from
+    the same slices begin with different ones.
+    """
+
+    pieces: tuple[OperandPiece, ...]
+    stored_in_rows: bool
+    used_in_rows: bool
+    distance: int = 0
+    turn: tuple[int, int] = (0, 1)
+
+    def matrix(self, number: int, turn: tuple[int, int]) -> "ProductOperand":
+        """One of the matrices of a batch, whose panels are loaded from a part of their rows on."""
+        moved = number * self.distance
+        pieces = tuple(replace(each, pointer=each.pointer + moved) for each in self.pieces)
+        return replace(self, pieces=pieces, turn=turn)
+
+    def load(self, span: Span, depth: Span) -> Value:
+        """Kernel: a panel in TCM as the product uses it, which may be a transposed view."""
+        piece = next(each for each in self.pieces if span[1] <= each.span[1])
+        free, deep = span[1] - span[0], depth[1] - depth[0]
+        first = span[0] - piece.span[0]
+        if self.stored_in_rows:
+            start, shape = first * piece.pitch + depth[0], (free, deep)
+        else:
+            start, shape = depth[0] * piece.pitch + first, (deep, free)
+        value = self._loaded(piece.pointer + start, shape, piece.pitch)
+        return value if self.stored_in_rows == self.used_in_rows else value.mT
+
+    def _loaded(self, start: Pointer, shape: tuple[int, int], pitch: int) -> Value:
+        (rows, columns), (part, parts) = shape, self.turn
+        cut = part * rows // parts
+        if not cut or rows * columns * start.dtype.itemsize < _ROTATED_BYTES:
+            return tl.load(start, shape, strides=(pitch, 1))
+        value = tl.empty(shape, start.dtype)
+        for begin, end in ((cut, rows), (0, cut)):
+            part_shape = (end - begin, columns)
+            tl.load(start + begin * pitch, part_shape, (pitch, 1), out=value[begin:end])
+        return value
 
 
 @dataclass(frozen=True)
@@ -35,12 +105,17 @@ class ProductTask:
     """The product of one PE: its panels, and the matrix that its block is a part of.
 
     `turn` is the panel with which it begins; PEs that load the same panels begin with different
-    ones, so that they load from different slices.
+    ones, so that they load from different slices. Of a batch, `number` is that of the matrices, and
+    `starts` are the parts of the rows of both operands with which the loads of a panel begin.
+    `sums` holds the sums between the parts of the depth, if it is divided.
     """
 
     plan: ScratchPlan
     result: ResultMatrix
     turn: int
+    sums: ResultMatrix | None = None
+    number: int = 0
+    starts: tuple[tuple[int, int], tuple[int, int]] = ((0, 1), (0, 1))
 
 
 class _Panel(NamedTuple):
@@ -53,16 +128,19 @@ def multiply(
     tasks: Sequence[ProductTask],
     a: ProductOperand,
     b: ProductOperand,
-    sums: ResultMatrix | None,
     bias: ProductOperand | None,
+    sums: ResultMatrix | None = None,
 ) -> None:
-    """Kernel: blocks of the result `a @ b + bias`.
+    """Kernel: blocks of the results `a @ b + bias`.
 
-    `sums` holds the sums between the parts of the depth, if there are several.
+    The sums between the parts of the depth, if there are several, are in a matrix of each task, or
+    in the one matrix `sums` of a launch that is no batch.
     """
     for task in tasks:
+        of_a, of_b = task.starts
+        matrices = a.matrix(task.number, of_a), b.matrix(task.number, of_b)
         for depth in task.plan.depths:
-            products = _products(task, a, b, sums, bias, depth)
+            products = _products(task, *matrices, bias, task.sums or sums, depth)
             for group in task.plan.groups:
                 with tl.scratch():
                     products.run(group, _turned(task.plan.moving, task.turn), task.plan.slots)
@@ -72,8 +150,8 @@ def _products(
     task: ProductTask,
     a: ProductOperand,
     b: ProductOperand,
-    sums: ResultMatrix | None,
     bias: ProductOperand | None,
+    sums: ResultMatrix | None,
     depth: Span,
 ) -> "_Products":
     plan, is_a = task.plan, task.plan.held == "a"

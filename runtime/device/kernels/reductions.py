@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from runtime.core.dtypes import DType
+from runtime.device.kernels.conversions import in_type
 from runtime.language import tl
 from runtime.language.context import running_kernel
 from runtime.language.value import Pointer, Value
@@ -60,7 +61,7 @@ def reduce_pieces(
             with tl.scratch():
                 strides = (block.pitch, 1) if block.shape[0] > 1 else None
                 loaded = tl.load(source + block.source, block.shape, strides)
-                result = _reduced(name, _converted(loaded, dtype), block.axis)
+                result = _reduced(name, in_type(loaded, dtype), block.axis)
                 at = target + block.target
                 if not block.first:
                     before = tl.load(at, result.shape)
@@ -97,11 +98,6 @@ def blocks_of(piece: Piece, most: int) -> Iterator[ReducedBlock]:
                     axis=0,
                     first=row == 0,
                 )
-
-
-def _converted(value: Value, dtype: DType) -> Value:
-    """Elements in the type of the result; as bool, whether they are not 0."""
-    return value if value.dtype == dtype else value.to(dtype)
 
 
 def _reduced(name: str, value: Value, axis: int) -> Value:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from runtime.device.kernels.bounds import IndexBounds
+from runtime.device.kernels.conversions import in_type
 from runtime.language import tl
 from runtime.language.value import Pointer
 
@@ -57,7 +58,7 @@ def sum_rows(  # noqa: PLR0917 - the arguments of a launch are positional
             with tl.scratch():
                 target_row = out + target * columns + column
                 total = (
-                    _wide(tl.load(target_row, (1, width)))
+                    in_type(tl.load(target_row, (1, width)), tl.float32)
                     if adds
                     else tl.zeros((1, width), tl.float32)
                 )
@@ -72,11 +73,7 @@ def sum_rows(  # noqa: PLR0917 - the arguments of a launch are positional
 
 
 def _added(total: tl.Value, part: tl.Value) -> tl.Value:
-    return total + tl.sum(_wide(part), 0, keep_dims=True)
-
-
-def _wide(value: tl.Value) -> tl.Value:
-    return value if value.dtype == tl.float32 else value.to(tl.float32)
+    return total + tl.sum(in_type(part, tl.float32), 0, keep_dims=True)
 
 
 def store_rows(

@@ -5,9 +5,11 @@ and stored.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from runtime.core.dtypes import DType
+from runtime.device.kernels.conversions import in_type
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
 
@@ -39,8 +41,9 @@ class RowFunction(NamedTuple):
     with_rows: int = 0
 
 
-class RowBlocks(NamedTuple):
-    """`height` rows of `columns` are a block, `at_once` blocks are in the scratch at once.
+@dataclass(frozen=True)
+class RowBlocks:
+    """`height` rows of `columns` are a block, `count` blocks are in the scratch at once.
 
     If a row has more vectors than registers, it `expands` to a matrix.
     """
@@ -100,14 +103,14 @@ def _computed(
 
     def wide(chain: Function) -> Callable[..., tuple[Value, ...]]:
         def of_wide(*given: Value) -> tuple[Value, ...]:
-            returned = chain(*(_in(each, dtype) for each in given))
+            returned = chain(*(in_type(each, dtype) for each in given))
             return returned if isinstance(returned, tuple) else (returned,)
 
         return of_wide
 
     def rounded(*given: Value) -> tuple[Value, ...]:
         pairs = zip(wide(last)(*given), results, strict=True)
-        return tuple(_in(each, result.dtype) for each, result in pairs)
+        return tuple(in_type(each, result.dtype) for each, result in pairs)
 
     for number, chain in enumerate(before):
         values = tl.fused(wide(chain), *values, *(rows if number == function.with_rows else ()))
@@ -117,7 +120,7 @@ def _computed(
 
 def _row(operand: RowOperand, dtype: DType, blocks: RowBlocks) -> Value:
     """A row in the type of the computation, or a block in which all rows are equal to it."""
-    row = _in(tl.load(operand.pointer, (1, blocks.columns)), dtype)
+    row = in_type(tl.load(operand.pointer, (1, blocks.columns)), dtype)
     if not blocks.expands:
         return row
     block = tl.empty((blocks.height, blocks.columns), dtype)
@@ -209,7 +212,7 @@ def _add_rows(
     with tl.scratch():
         values = tl.load(source + first, (rows, last - first), (pitch, 1))
         total = tl.sum(values, 0, keep_dims=True)
-        tl.store(target + first, _in(total if scale == 1 else total * scale, target.dtype))
+        tl.store(target + first, in_type(total if scale == 1 else total * scale, target.dtype))
 
 
 def _share(columns: int, number: int, parts: int, least: int) -> tuple[int, int]:
@@ -230,15 +233,11 @@ def sum_of_columns(
         with tl.scratch():
             width = min(at_once, last - column)
             values = tl.load(source + column, (rows, width), (columns, 1))
-            tl.store(out + column, _in(tl.sum(values, 0, keep_dims=True), out.dtype))
+            tl.store(out + column, in_type(tl.sum(values, 0, keep_dims=True), out.dtype))
 
 
 def _added(total: Value, values: Value) -> Value:
-    return total + tl.sum(_in(values, total.dtype), 0, keep_dims=True)
-
-
-def _in(value: Value, dtype: DType) -> Value:
-    return value if value.dtype == dtype else value.to(dtype)
+    return total + tl.sum(in_type(values, total.dtype), 0, keep_dims=True)
 
 
 def _start(operand: RowOperand, row: int, columns: int) -> Pointer:

@@ -1,9 +1,10 @@
 """Kernels on whole rows whose results depend on all elements before: running sums and products."""
 
 from runtime.core.dtypes import DType
+from runtime.device.kernels.conversions import in_type, write_over
 from runtime.device.kernels.selection import RowShape, row_blocks
 from runtime.language import tl
-from runtime.language.value import Pointer, Value
+from runtime.language.value import Pointer
 
 
 def running_sums(
@@ -13,8 +14,8 @@ def running_sums(
     columns = shape.columns
     for row, rows in row_blocks(part, shape.height):
         with tl.scratch():
-            values = _in(tl.load(source + row * columns, (rows, columns)), dtype)
-            tl.store(out + row * columns, _in(tl.cumsum(values, 1), out.dtype))
+            values = in_type(tl.load(source + row * columns, (rows, columns)), dtype)
+            tl.store(out + row * columns, in_type(tl.cumsum(values, 1), out.dtype))
 
 
 def running_products(
@@ -27,22 +28,14 @@ def running_products(
     columns = shape.columns
     for row, rows in row_blocks(part, shape.height):
         with tl.scratch():
-            values = _in(tl.load(source + row * columns, (rows, columns)), dtype)
+            values = in_type(tl.load(source + row * columns, (rows, columns)), dtype)
             following = tl.empty((rows, columns), dtype)
             distance = 1
             while distance < columns:
                 first, rest = slice(distance), slice(distance, columns)
-                tl.fused(_same, values[:, first], out=following[:, first])
+                write_over(following[:, first], values[:, first])
                 before = values[:, : columns - distance]
                 tl.fused(tl.mul, values[:, rest], before, out=following[:, rest])
                 values, following = following, values
                 distance *= 2
-            tl.store(out + row * columns, _in(values, out.dtype))
-
-
-def _same(value: Value) -> Value:
-    return value * 1
-
-
-def _in(value: Value, dtype: DType) -> Value:
-    return value if value.dtype == dtype else value.to(dtype)
+            tl.store(out + row * columns, in_type(values, out.dtype))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from runtime.device.kernels.bounds import IndexBounds
+from runtime.device.kernels.conversions import write_over
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
 
@@ -48,11 +49,7 @@ def greatest(  # noqa: PLR0917 - the arguments of a launch are positional
                     tl.store(indices + row * count + number, column.to(tl.int64), (count, 1))
                     if bounds is not None and number + 1 < count:
                         rest = tl.where(numbers == column, bounds[0], left)
-                        tl.fused(_same, rest, out=left)
-
-
-def _same(value: Value) -> Value:
-    return value * 1
+                        write_over(left, rest)
 
 
 def placed(  # noqa: PLR0917 - the arguments of a launch are positional
@@ -84,5 +81,5 @@ def placed(  # noqa: PLR0917 - the arguments of a launch are positional
                     else:
                         value = tl.full((rows, 1), number, out.dtype)
                     changed = tl.where(chosen, combine(result, value), result)
-                    tl.fused(_same, changed, out=result)
+                    write_over(result, changed)
             tl.store(out + row * columns, result)

@@ -126,8 +126,8 @@ def _keys(
         is_nan = element != element  # noqa: PLR0124 - true of NaN alone
         return tl.where(is_nan, float("inf"), element), tl.where(is_nan, column + by, column)
 
-    elements, columns = tl.fused(keyed, elements, columns)
-    return elements, columns
+    element, column = tl.fused(keyed, elements, columns)
+    return element, column
 
 
 def _loaded(source: Pointer, piece: SortPiece, first: int, last: int, columns: int) -> Value:

@@ -1,51 +1,22 @@
 """Copies of blocks of matrices between virtual addresses, in one launch over many PEs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import TypeVar
 
 from runtime.core.requests import PerPe
+from runtime.device.kernels.copies import BlockCopy, copy_blocks
 from runtime.device.launches.launch import launch_on
+from runtime.device.memory.stored_tensor import StoredTensor
 from runtime.device.products.product_operands import parts_of
-from runtime.language import tl
+from runtime.device.rank.properties import get_device_properties
 from runtime.language.value import Pointer
-from runtime.torch.ahbm import get_device_properties
-from runtime.torch.tensors.creation import empty
-from runtime.torch.tensors.tensor import Tensor
 
+T = TypeVar("T", bound=StoredTensor)
 Pe = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class BlockCopy:
-    """`rows` x `columns` elements from one matrix to another; a pitch is the distance of rows in
-    elements.
-    """
-
-    rows: int
-    columns: int
-    source: Pointer
-    source_pitch: int
-    target: Pointer
-    target_pitch: int
-
-
-def copy_blocks(copies: Sequence[BlockCopy], at_most: int) -> None:
-    """Kernel: make copies, with at most `at_most` elements in TCM at once."""
-    for copy in copies:
-        for left in range(0, copy.columns, at_most):
-            columns = min(at_most, copy.columns - left)
-            step = max(at_most // columns, 1)
-            for top in range(0, copy.rows, step):
-                shape = (min(step, copy.rows - top), columns)
-                source = copy.source + top * copy.source_pitch + left
-                target = copy.target + top * copy.target_pitch + left
-                with tl.scratch():
-                    block = tl.load(source, shape, strides=(copy.source_pitch, 1))
-                    tl.store(target, block, strides=(copy.target_pitch, 1))
-
-
 def launch_copies(
-    name: str, copies: Mapping[Pe, Sequence[BlockCopy]], tensors: Sequence[Tensor]
+    name: str, copies: Mapping[Pe, Sequence[BlockCopy]], tensors: Sequence[StoredTensor]
 ) -> None:
     """Queue copies on the PEs that are their keys; `tensors` are all that they read and write."""
     scratch_bytes = get_device_properties().kernel_scratch_bytes_per_pe
@@ -56,7 +27,7 @@ def launch_copies(
     launch_on(name, copy_blocks, arguments, tensors, sorted(copies), local=True)
 
 
-def flat_copy(tensor: Tensor, shape: tuple[int, int]) -> Tensor:
+def flat_copy(tensor: T, shape: tuple[int, int]) -> T:
     """The elements of a tensor as a flat matrix of `shape`, placed as any new tensor.
 
     Each PE copies what it holds. `shape` is that of the tensor with all axes but the last one
@@ -68,7 +39,7 @@ def flat_copy(tensor: Tensor, shape: tuple[int, int]) -> Tensor:
             f"a shard of {tensor.name} is no block of a matrix of {shape[0]} x {shape[1]}; place "
             "it on one PE, row_wise, column_wise or replicated"
         )
-    target = empty(shape, dtype=tensor.dtype)
+    target = tensor.new(shape, tensor.dtype)
     source, start = Pointer(tensor.address, tensor.dtype), Pointer(target.address, target.dtype)
     copies: dict[Pe, list[BlockCopy]] = {}
     for part in parts:

@@ -3,6 +3,7 @@ them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any, Self
 
@@ -85,6 +86,43 @@ class StoredTensor:
         flat = layout is None and is_flat(storage.shards, shape, dtype.itemsize)
         window = Window(storage, storage.address, storage.shards, flat)
         return cls(state, window, shape=shape, dtype=dtype, policy=policy, layout=layout)
+
+    def new(self, shape: tuple[int, ...], dtype: DType) -> Self:
+        """A tensor of the same rank that is not written, in the default placement of its shape."""
+        topology = self._state.topology
+        cubes, pes = topology.cubes, topology.pes_per_cube
+        policy = default_placement(shape, dtype.itemsize, cubes=cubes, pes=pes)
+        return type(self).allocate(shape, dtype, policy, self._state)
+
+    def like(self, shape: tuple[int, ...], dtype: DType, elements: int = 1) -> Self:
+        """A tensor that is not written, each element of which lies where `elements` elements of
+        this one lie.
+        """
+        state, old = self._state, elements * self.itemsize
+        specs = [
+            replace(
+                shard.spec,
+                offset_bytes=shard.spec.offset_bytes // old * dtype.itemsize,
+                nbytes=shard.spec.nbytes // old * dtype.itemsize,
+            )
+            for shard in self.shards
+        ]
+        state.tensors += 1
+        allocation = state.memory.allocate(specs, prod(shape) * dtype.itemsize)
+        storage = Storage(f"t{state.tensors}{list(shape)}", allocation)
+        shards = storage.shards
+        if elements > 1 or shape != self.shape:
+            # Computes the spans of the shards in the new shape.
+            shards = window_shards(shards, 0, shape, dtype.itemsize)
+        window = Window(storage, storage.address, shards, self.is_flat)
+        return type(self)(
+            state, window, shape=shape, dtype=dtype, policy=self.policy, layout=self.layout
+        )
+
+    @property
+    def state(self) -> RankState:
+        """The state of the rank."""
+        return self._state
 
     @property
     def name(self) -> str:

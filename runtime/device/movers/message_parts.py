@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
-from runtime.device.collectives.operands import placement_text
+from runtime.device.memory.stored_tensor import StoredTensor
+from runtime.device.movers.movers import placement_text
 from runtime.language.value import Pointer
-from runtime.torch.tensors.tensor import Tensor
 
 Pe = tuple[int, int]
 
@@ -28,7 +28,7 @@ class MessageParts:
     text: str
 
 
-def message_parts(tensor: Tensor, pes: Sequence[Pe], least_bytes: int) -> MessageParts:
+def message_parts(tensor: StoredTensor, pes: Sequence[Pe], least_bytes: int) -> MessageParts:
     """The parts of a message with the elements of `tensor`.
 
     A flat tensor is dealt evenly over the first of `pes`, as many as get `least_bytes` each.
@@ -47,7 +47,7 @@ def message_parts(tensor: Tensor, pes: Sequence[Pe], least_bytes: int) -> Messag
     )
 
 
-def _own_shards(tensor: Tensor) -> MessageParts:
+def _own_shards(tensor: StoredTensor) -> MessageParts:
     by_pe = {(shard.spec.cube, shard.spec.pe): shard.spec for shard in tensor.shards}
     if len(by_pe) < len(tensor.shards):
         raise ValueError(

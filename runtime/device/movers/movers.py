@@ -17,13 +17,14 @@ number alone: one PE per packet of `_BYTES_A_PE`, at most all.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from runtime.ccl.exchange import chunk_bounds
 from runtime.core.requests import PerPe
+from runtime.device.memory.stored_tensor import StoredTensor
 from runtime.device.rank.rank_state import running_rank
 from runtime.language.value import Pointer
 from runtime.model.placement import ShardSpec
-from runtime.torch.tensors.tensor import Tensor
 
 _BYTES_A_PE = 4096
 
@@ -31,7 +32,7 @@ Written = Iterable[tuple[ShardSpec, int]]
 """(mover, offset in bytes) of the elements that PEs write to a tensor."""
 
 
-def movers_of(tensor: Tensor) -> tuple[ShardSpec, ...]:
+def movers_of(tensor: StoredTensor) -> tuple[ShardSpec, ...]:
     """The movers of a tensor: its shards, or PEs by the number of elements for a window.
 
     `ValueError` for tiles of which a PE holds several.
@@ -81,7 +82,7 @@ def dealt(numel: int, itemsize: int, shards: Sequence[ShardSpec]) -> tuple[Shard
     )
 
 
-def pointers(tensor: Tensor, movers: Sequence[ShardSpec], offset_bytes: int = 0) -> PerPe:
+def pointers(tensor: StoredTensor, movers: Sequence[ShardSpec], offset_bytes: int = 0) -> PerPe:
     """The kernel argument with which every mover gets the virtual address of its elements."""
     start = tensor.address + offset_bytes
     return PerPe({_pe(spec): Pointer(start + spec.offset_bytes, tensor.dtype) for spec in movers})
@@ -99,7 +100,9 @@ def pointers_by_rank(each_rank: Sequence[PerPe], movers: Sequence[ShardSpec]) ->
     )
 
 
-def parts_of(whole: Tensor, part: Tensor, movers: Sequence[ShardSpec], parts: int) -> PerPe:
+def parts_of(
+    whole: StoredTensor, part: StoredTensor, movers: Sequence[ShardSpec], parts: int
+) -> PerPe:
     """The elements of every mover in each of the parts of which `whole` consists."""
     if concatenates_locally(whole, part, parts):
         return parts_on_own_pes(whole, movers, parts)
@@ -108,7 +111,7 @@ def parts_of(whole: Tensor, part: Tensor, movers: Sequence[ShardSpec], parts: in
     )
 
 
-def parts_on_own_pes(whole: Tensor, movers: Sequence[ShardSpec], parts: int) -> PerPe:
+def parts_on_own_pes(whole: StoredTensor, movers: Sequence[ShardSpec], parts: int) -> PerPe:
     """The parts of which the own shard of every mover consists, each as large as its elements."""
     shards = {_pe(spec): spec for spec in shard_specs(whole)}
     return PerPe(
@@ -126,7 +129,7 @@ def parts_on_own_pes(whole: Tensor, movers: Sequence[ShardSpec], parts: int) -> 
 
 
 def writing_movers(
-    movers: tuple[ShardSpec, ...], outputs: Sequence[Tensor], part_bytes: int, parts: int = 1
+    movers: tuple[ShardSpec, ...], outputs: Sequence[StoredTensor], part_bytes: int, parts: int = 1
 ) -> tuple[ShardSpec, ...] | None:
     """The movers that write all elements of flat outputs, each of `parts` parts: every replica is
     written once. None if neither all movers nor those with distinct elements do that.
@@ -143,19 +146,19 @@ def writing_movers(
     return None
 
 
-def is_window(tensor: Tensor) -> bool:
+def is_window(tensor: StoredTensor) -> bool:
     """Whether the tensor is a part of its storage."""
     storage = tensor.storage
     sizes = {shard.spec.offset_bytes: shard.spec.nbytes for shard in storage.shards}
     return (tensor.address, tensor.nbytes) != (storage.address, sum(sizes.values()))
 
 
-def is_alike(first: Tensor, second: Tensor) -> bool:
+def is_alike(first: StoredTensor, second: StoredTensor) -> bool:
     """Whether two tensors of one shape have equal shards on equal PEs."""
     return (first.layout, shard_specs(first)) == (second.layout, shard_specs(second))
 
 
-def concatenates_locally(whole: Tensor, part: Tensor, parts: int) -> bool:
+def concatenates_locally(whole: StoredTensor, part: StoredTensor, parts: int) -> bool:
     """Whether every PE's shard of `whole` is its `parts` shards of `part` one after the other.
 
     `whole` has the shape of `torch.cat` of the parts along axis 0 or of `torch.stack`.
@@ -170,9 +173,29 @@ def concatenates_locally(whole: Tensor, part: Tensor, parts: int) -> bool:
     )
 
 
-def shard_specs(tensor: Tensor) -> tuple[ShardSpec, ...]:
+def shard_specs(tensor: StoredTensor) -> tuple[ShardSpec, ...]:
     """The shards of a tensor without their addresses."""
     return tuple(shard.spec for shard in tensor.shards)
+
+
+def shards_text(specs: Sequence[ShardSpec]) -> str:
+    """The PEs that hold or move elements, and their bytes, in one line."""
+    first, last = (f"cube {spec.cube} pe {spec.pe}" for spec in (specs[0], specs[-1]))
+    if len(specs) == 1:
+        return first
+    # Runs of equal sizes: ranks agree on the size of every shard.
+    sizes = [(nbytes, len(list(run))) for nbytes, run in groupby(spec.nbytes for spec in specs)]
+    text = (
+        f"{sizes[0][0]} B"
+        if len(sizes) == 1
+        else ", ".join(f"{count} x {nbytes} B" for nbytes, count in sizes)
+    )
+    return f"{len(specs)} PEs with {text}, {first} to {last}"
+
+
+def placement_text(tensor: StoredTensor) -> str:
+    """The coordinates of the shards of a tensor, in one line."""
+    return shards_text(shard_specs(tensor))
 
 
 def _pe(spec: ShardSpec) -> tuple[int, int]:

@@ -7,14 +7,14 @@ exactly and rounded once to float32 and then to its type.
 """
 
 from collections.abc import Callable
+from typing import Protocol, TypeVar, cast
 
 import numpy as np
 
 from runtime.core.dtypes import DType, boolean, uint8
 from runtime.device.kernels.elementwise import Formula, Loaded
-from runtime.device.memory.stored_tensor import StoredTensor
+from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.operations.elementwise_launch import (
-    Operand,
     apply_operation,
     checked_operands,
     checked_tensors,
@@ -27,17 +27,36 @@ from runtime.device.operations.promotion import (
     result_type,
     type_name,
 )
-from runtime.torch.arithmetic.result_placement import placed_like
-from runtime.torch.tensors.creation import full
-from runtime.torch.tensors.tensor import Tensor
+
+T = TypeVar("T", bound=DeviceTensor)
 
 
-def add(input: Operand, other: Operand, *, alpha: float = 1, out: Tensor | None = None) -> Tensor:  # noqa: A002 - PyTorch's name
+class UnaryFunction(Protocol):
+    """A function of a tensor, which is a method of tensors as well."""
+
+    def __call__(self, input: T, *, out: T | None = None) -> T:  # noqa: A002 - PyTorch's name
+        """The result, a new tensor or `out`."""
+        ...
+
+    def __get__(self, instance: T, owner: type[T]) -> Callable[[], T]: ...
+
+
+class BinaryFunction(Protocol):
+    """A function of two tensors or numbers, which is a method of tensors as well."""
+
+    def __call__(self, input: T | float, other: T | float, *, out: T | None = None) -> T:  # noqa: A002
+        """The result, a new tensor or `out`."""
+        ...
+
+    def __get__(self, instance: T, owner: type[T]) -> Callable[[T | float], T]: ...
+
+
+def add(input: T | float, other: T | float, *, alpha: float = 1, out: T | None = None) -> T:  # noqa: A002 - PyTorch's name
     """`input + alpha * other`."""
     return _scaled("add", input, other, alpha, out)
 
 
-def sub(input: Operand, other: Operand, *, alpha: float = 1, out: Tensor | None = None) -> Tensor:  # noqa: A002
+def sub(input: T | float, other: T | float, *, alpha: float = 1, out: T | None = None) -> T:  # noqa: A002
     """`input - alpha * other`; not with a bool tensor."""
     of_bool = [_type_of(each) == boolean for each in (input, other)]
     if np.any(of_bool):
@@ -49,27 +68,27 @@ def sub(input: Operand, other: Operand, *, alpha: float = 1, out: Tensor | None 
     return _scaled("sub", input, other, alpha, out)
 
 
-def mul(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
+def mul(input: T | float, other: T | float, *, out: T | None = None) -> T:  # noqa: A002
     """`input * other`."""
     return apply_operation("mul", "mul", (input, other), out=out)
 
 
-def div(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
+def div(input: T | float, other: T | float, *, out: T | None = None) -> T:  # noqa: A002
     """`input / other`; of integers float32. A quotient by 0 is infinite or NaN."""
     return apply_operation("div", "div", (input, other), out=out, floating=True)
 
 
-def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
+def maximum(input: T, other: T, *, out: T | None = None) -> T:  # noqa: A002
     """The greater of two elements; NaN where either is NaN."""
     return apply_operation("maximum", "maximum", checked_tensors("maximum", input, other), out=out)
 
 
-def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
+def minimum(input: T, other: T, *, out: T | None = None) -> T:  # noqa: A002
     """The lesser of two elements; NaN where either is NaN."""
     return apply_operation("minimum", "minimum", checked_tensors("minimum", input, other), out=out)
 
 
-def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
+def neg(input: T, *, out: T | None = None) -> T:  # noqa: A002
     """`-input`."""
     (x,) = checked_tensors("neg", input)
     if x.dtype == boolean:
@@ -83,7 +102,7 @@ def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
     return apply_operation("neg", "mul", (x, -1), out=out)
 
 
-def pow(input: Tensor, exponent: float, *, out: Tensor | None = None) -> Tensor:  # noqa: A001, A002 - PyTorch's names
+def pow(input: T, exponent: float, *, out: T | None = None) -> T:  # noqa: A001, A002 - PyTorch's names
     """`input ** exponent` for the exponents 1, 2 and 0.5, which the vector engine has."""
     (x,) = checked_tensors("pow", input)
     if not is_number(exponent):
@@ -101,12 +120,12 @@ def pow(input: Tensor, exponent: float, *, out: Tensor | None = None) -> Tensor:
 
 
 def clamp(
-    input: Tensor,  # noqa: A002
+    input: T,  # noqa: A002
     min: float | None = None,  # noqa: A002
     max: float | None = None,  # noqa: A002
     *,
-    out: Tensor | None = None,
-) -> Tensor:
+    out: T | None = None,
+) -> T:
     """Elements below `min` become `min`, above `max` become `max`; both are numbers."""
     (x,) = checked_tensors("clamp", input)
     bounds = [each for each in (min, max) if each is not None]
@@ -124,21 +143,21 @@ def clamp(
     return apply_operation("clamp", name, (x, *bounds), out=out)
 
 
-def converted(input: Tensor, dtype: DType, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
+def converted(input: T, dtype: DType, *, out: T | None = None) -> T:  # noqa: A002
     """The elements in another type, computed on the device: a copy that is placed like `input`."""
-    target = placed_like(input, input.shape, dtype) if out is None else out
+    target = input.like(input.shape, dtype) if out is None else out
     launch("to", Formula("", (Loaded(0),), input.dtype), target, [input])
     return target
 
 
-def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
+def bitwise_not(input: T, *, out: T | None = None) -> T:  # noqa: A002
     """`~input`, of integers and bool."""
     (x,) = checked_tensors("bitwise_not", input)
     return _bits("bitwise_xor", "bitwise_not")(x, x.dtype == boolean or -1, out=out)
 
 
-def _bits(name: str, function: str = "") -> Callable[..., Tensor]:
-    def apply(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
+def _bits(name: str, function: str = "") -> BinaryFunction:
+    def apply(input: T | float, other: T | float, *, out: T | None = None) -> T:  # noqa: A002
         called = function or name
         dtype = result_type(checked_operands(called, (input, other)))
         if kind(dtype) == 2:
@@ -146,7 +165,7 @@ def _bits(name: str, function: str = "") -> Callable[..., Tensor]:
         return apply_operation(called, name, (input, other), out=out)
 
     apply.__name__ = apply.__qualname__ = name
-    return apply
+    return cast("BinaryFunction", apply)
 
 
 bitwise_and = _bits("bitwise_and")
@@ -154,13 +173,8 @@ bitwise_or = _bits("bitwise_or")
 bitwise_xor = _bits("bitwise_xor")
 
 
-def filled(shape: tuple[int, ...], value: float, dtype: DType) -> Tensor:
-    """A new tensor with the same value everywhere."""
-    return full(shape, value, dtype=dtype)
-
-
-def _unary(name: str, described: str, *, integers: bool = False) -> Callable[..., Tensor]:
-    def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
+def _unary(name: str, described: str, *, integers: bool = False) -> UnaryFunction:
+    def function(input: T, *, out: T | None = None) -> T:  # noqa: A002
         (x,) = checked_tensors(name, input)
         if integers and x.dtype == boolean:
             raise NotImplementedError(f"Boolean inputs not supported for {name}")
@@ -168,7 +182,7 @@ def _unary(name: str, described: str, *, integers: bool = False) -> Callable[...
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = described
-    return function
+    return cast("UnaryFunction", function)
 
 
 exp = _unary("exp", "The exponential; of integers float32.")
@@ -182,13 +196,13 @@ relu = _unary("relu", "`max(x, 0)`.", integers=True)
 abs = _unary("abs", "The absolute value.", integers=True)  # noqa: A001 - PyTorch's name
 
 
-def _comparison(name: str, described: str) -> Callable[..., Tensor]:
-    def function(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:  # noqa: A002
+def _comparison(name: str, described: str) -> BinaryFunction:
+    def function(input: T | float, other: T | float, *, out: T | None = None) -> T:  # noqa: A002
         return apply_operation(name, name, (input, other), out=out, compares=True)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{described}`, elementwise, as a bool tensor."
-    return function
+    return cast("BinaryFunction", function)
 
 
 eq = _comparison("eq", "input == other")
@@ -199,7 +213,7 @@ gt = _comparison("gt", "input > other")
 ge = _comparison("ge", "input >= other")
 
 
-def _scaled(name: str, a: Operand, b: Operand, alpha: float, out: Tensor | None) -> Tensor:
+def _scaled(name: str, a: T | float, b: T | float, alpha: float, out: T | None) -> T:
     if not is_number(alpha):
         must_be(name, "alpha", 3, alpha, "Number")
     if alpha == 1:
@@ -209,11 +223,11 @@ def _scaled(name: str, a: Operand, b: Operand, alpha: float, out: Tensor | None)
         raise RuntimeError(
             "For integral input tensors, argument alpha must not be a floating point number."
         )
-    if not isinstance(b, StoredTensor):
+    if not isinstance(b, DeviceTensor):
         return apply_operation(name, name, (a, b * alpha), out=out)
     # The sign of an unsigned type does not matter: its products wrap round.
     return apply_operation(name, "fma", (b, alpha if name == "add" else -alpha, a), out=out)
 
 
 def _type_of(operand: object) -> DType | None:
-    return operand.dtype if isinstance(operand, StoredTensor) else None
+    return operand.dtype if isinstance(operand, DeviceTensor) else None

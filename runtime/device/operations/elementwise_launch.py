@@ -5,15 +5,15 @@ operand of its shape lies; the kernel loads other operands through their virtual
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NoReturn, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
 from runtime.core.dtypes import DType, boolean, float32
 from runtime.core.requests import PerPe
 from runtime.device.kernels.elementwise import Formula, Loaded, elementwise
+from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.launches.launch import launch_on
-from runtime.device.memory.stored_tensor import StoredTensor
 from runtime.device.operations.promotion import (
     as_element,
     check_computable,
@@ -25,12 +25,11 @@ from runtime.device.operations.promotion import (
     wrapped,
 )
 from runtime.device.rank.rank_state import running_rank
+from runtime.device.regions.partition import placed_partition
 from runtime.language.value import Pointer
-from runtime.torch.arithmetic.regions import regions
-from runtime.torch.arithmetic.result_placement import placed
-from runtime.torch.tensors.tensor import Tensor
 
-Operand = StoredTensor | float
+T = TypeVar("T", bound=DeviceTensor)
+Operand = DeviceTensor | float
 _ALIGNMENT_BYTES = 256
 """Scratch that the alignment of the values of a block may take."""
 _OF_BOOL = {
@@ -48,10 +47,10 @@ def apply_operation(
     name: str,
     operands: Sequence[object],
     *,
-    out: Tensor | None = None,
+    out: DeviceTensor | None = None,
     floating: bool = False,
     compares: bool = False,
-) -> Tensor:
+) -> Any:
     """Launch operation `name` of the vector engine, for PyTorch's `function`; returns the result, a
     new tensor or `out`.
 
@@ -59,7 +58,7 @@ def apply_operation(
     those of PyTorch.
     """
     checked = checked_operands(function, operands)
-    tensors = list(dict.fromkeys(each for each in checked if isinstance(each, StoredTensor)))
+    tensors = list(dict.fromkeys(each for each in checked if isinstance(each, DeviceTensor)))
     shape = broadcast_shape([each.shape for each in tensors])
     dtype = result_type(checked)
     if floating and kind(dtype) < 2:
@@ -71,7 +70,7 @@ def apply_operation(
     if inner == boolean and name in _OF_BOOL:
         name = _OF_BOOL[name]
     for each in checked:
-        if not isinstance(each, StoredTensor) and kind(inner) < 2 and int(float(each)) != each:
+        if not isinstance(each, DeviceTensor) and kind(inner) < 2 and int(float(each)) != each:
             raise RuntimeError(f"{function}(): {each} is beyond 2^53: engines take float64 numbers")
     # The second operand of `pow` only promotes.
     used = checked[:2] if name == "mul" else checked[:1] if name in ("", "sqrt") else checked
@@ -79,28 +78,41 @@ def apply_operation(
         name,
         tuple(
             Loaded(_position(tensors, each))
-            if isinstance(each, StoredTensor)
+            if isinstance(each, DeviceTensor)
             else wrapped(each, inner)
             for each in used
         ),
         inner,
     )
     result = boolean if compares else dtype
-    target = placed(tensors, shape, result) if out is None else _target(out, shape, result, tensors)
-    launch(function, formula, target, tensors)
-    return target
+    if out is None:
+        out = _placed(tensors, shape, result)
+    else:
+        _check_target(out, shape, result, tensors)
+    launch(function, formula, out, tensors)
+    return out
 
 
-def _position(tensors: Sequence[StoredTensor], tensor: StoredTensor) -> int:
+def _placed(tensors: Sequence[DeviceTensor], shape: tuple[int, ...], dtype: DType) -> DeviceTensor:
+    """A result which lies where the first operand of its shape lies, which for operands that are
+    not flat is the first of those.
+    """
+    whole = [each for each in tensors if each.shape == shape]
+    if not whole:
+        return tensors[0].new(shape, dtype)
+    return next((each for each in whole if not each.is_flat), whole[0]).like(shape, dtype)
+
+
+def _position(tensors: Sequence[DeviceTensor], tensor: DeviceTensor) -> int:
     # By identity: `index` would compare elements.
     return next(number for number, each in enumerate(tensors) if each is tensor)
 
 
 def launch(
-    function: str, formula: Formula, out: StoredTensor, tensors: Sequence[StoredTensor]
+    function: str, formula: Formula, out: DeviceTensor, tensors: Sequence[DeviceTensor]
 ) -> None:
     """Launch a formula of `tensors` on the PEs that hold elements of `out`."""
-    parts = regions(function, out, tensors)
+    parts = placed_partition(function, out, tensors)
     if not parts:
         return
     scratch = running_rank().topology.kernel_scratch_bytes - _ALIGNMENT_BYTES
@@ -113,7 +125,7 @@ def launch(
         Pointer(out.address, out.dtype),
         pointers,
     )
-    used = cast("list[Tensor]", list(dict.fromkeys((out, *tensors))))
+    used = list(dict.fromkeys((out, *tensors)))
     launch_on(function, elementwise, arguments, used, list(parts), queue_table="")
 
 
@@ -133,10 +145,10 @@ def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return whole
 
 
-def _target(
-    out: Tensor, shape: tuple[int, ...], result: DType, tensors: Sequence[StoredTensor]
-) -> Tensor:
-    """`out`, if it can take the result."""
+def _check_target(
+    out: DeviceTensor, shape: tuple[int, ...], result: DType, tensors: Sequence[DeviceTensor]
+) -> None:
+    """`RuntimeError` unless `out` can take the result."""
     if out.shape != shape:
         raise RuntimeError(
             f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(shape)}"
@@ -156,18 +168,17 @@ def _target(
                 "tensor refer to a single memory location. Please clone() the tensor before "
                 "performing the operation."
             )
-    return out
 
 
 def checked_operands(function: str, operands: Sequence[object]) -> tuple[Operand, ...]:
     """The operands, which are tensors of one rank and numbers."""
     names = ("input", "other", "alpha")
     for position, each in enumerate(operands, 1):
-        if not (isinstance(each, StoredTensor) or is_number(each)):
+        if not (isinstance(each, DeviceTensor) or is_number(each)):
             must_be(function, names[position - 1], position, each)
-    if not any(isinstance(each, StoredTensor) for each in operands):
+    if not any(isinstance(each, DeviceTensor) for each in operands):
         must_be(function, "input", 1, operands[0])
-    sips = {each.shards[0].spec.sip for each in operands if isinstance(each, StoredTensor)}
+    sips = {each.shards[0].spec.sip for each in operands if isinstance(each, DeviceTensor)}
     sips.add(running_rank().rank)
     if len(sips) > 1:
         first, second, *_ = sorted(sips)
@@ -176,7 +187,7 @@ def checked_operands(function: str, operands: Sequence[object]) -> tuple[Operand
             f"ahbm:{first} and ahbm:{second}!"
         )
     for each in operands:
-        if isinstance(each, StoredTensor):
+        if isinstance(each, DeviceTensor):
             check_computable(function, each.dtype)
         if isinstance(each, int) and not -(1 << 63) <= each < 1 << 64:
             raise OverflowError(f"int too big to convert: {each} is beyond 64 bits")
@@ -184,12 +195,12 @@ def checked_operands(function: str, operands: Sequence[object]) -> tuple[Operand
     return tuple(cast("Iterable[Operand]", plain))
 
 
-def checked_tensors(function: str, *operands: object) -> list[Tensor]:
+def checked_tensors(function: str, *operands: T) -> list[T]:
     """The operands, which are tensors."""
     for position, each in enumerate(operands, 1):
-        if not isinstance(each, StoredTensor):
+        if not isinstance(each, DeviceTensor):  # pyright: ignore[reportUnnecessaryIsInstance] - user code is not type-checked
             must_be(function, ("input", "other")[position - 1], position, each)
-    return list(cast("Sequence[Tensor]", operands))
+    return list(operands)
 
 
 def must_be(

@@ -7,42 +7,35 @@ int32 for int8, and rounded once to the type of the operands, which is PyTorch's
 """
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
 from runtime.core.requests import PerPe
-from runtime.device.kernels.products import ProductTask, ResultMatrix, multiply
+from runtime.device.kernels.products import ProductOperand, ProductTask, ResultMatrix, multiply
 from runtime.device.launches.block_copy import flat_copy
+from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.launches.launch import launch_on
 from runtime.device.products.matmul_shape import MatmulShape
-from runtime.device.products.product_blocks import Pe, ResultBlock, blocks_of, pe_memory, pe_rates
-from runtime.device.products.product_operands import (
-    ProductOperand,
-    product_operand,
-)
-from runtime.device.products.product_plan import (
-    ProductDepth,
-    scratch_plan,
-)
+from runtime.device.products.product_blocks import Pe, ResultBlock, block_plans, blocks_of
+from runtime.device.products.product_operands import product_operand
 from runtime.language.value import Pointer
 from runtime.model.placement import Placement
-from runtime.torch.ahbm import get_device_properties
-from runtime.torch.tensors.creation import empty
-from runtime.torch.tensors.tensor import Tensor
 
+T = TypeVar("T", bound=DeviceTensor)
 _TYPES = (float16, bfloat16, float32, int8)
 """The types that the GEMM engine multiplies."""
 
 
 def matmul(
-    input: Tensor,  # noqa: A002 - PyTorch's name
-    other: Tensor,
+    input: T,  # noqa: A002 - PyTorch's name
+    other: T,
     *,
-    bias: Tensor | None = None,
+    bias: T | None = None,
     transpose_input: bool = False,
     transpose_other: bool = False,
     dp: Placement | None = None,
-    out: Tensor | None = None,
-) -> Tensor:
+    out: T | None = None,
+) -> T:
     """The matrix product of `input` (..., m, k) and `other` (k, n), on as many PEs as help.
 
     A vector is a row of `input` or a column of `other`, without that axis in the result. `out` is a
@@ -58,14 +51,18 @@ def matmul(
     `RuntimeError` as in PyTorch for shapes and types that do not match.
     """
     for position, operand in enumerate((input, other), start=1):
-        if not isinstance(operand, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance] - user code is not type-checked
+        if not isinstance(operand, DeviceTensor):  # pyright: ignore[reportUnnecessaryIsInstance] - user code is not type-checked
             name = ("input", "other")[position - 1]
             problem = f"must be Tensor, not {type(operand).__name__}"
             raise TypeError(f"matmul(): argument '{name}' (position {position}) {problem}")
-    product = MatmulShape.of(input, other, transpose_input, transpose_other)
+    product = MatmulShape.of(input, other, transpose_a=transpose_input, transpose_b=transpose_other)
     _check_types(input, other)
     _check_bias(bias, product.n, input.dtype)
-    result = _new(product.shape, input.dtype, dp) if out is None else _target(out, product, input)
+    if out is None:
+        result = _new(input, product.shape, dp)
+    else:
+        result = out
+        _check_target(out, product, input)
     if not result.numel():
         return result
     if not product.k:
@@ -82,15 +79,15 @@ def matmul(
     return result
 
 
-def mm(input: Tensor, mat2: Tensor) -> Tensor:  # noqa: A002 - PyTorch's name
+def mm(input: T, mat2: T) -> T:  # noqa: A002 - PyTorch's name
     """The product of two matrices, `matmul` without vectors and folded axes."""
     for name, operand in (("self", input), ("mat2", mat2)):
-        if isinstance(operand, Tensor) and len(operand.shape) != 2:  # pyright: ignore[reportUnnecessaryIsInstance]
+        if isinstance(operand, DeviceTensor) and len(operand.shape) != 2:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise RuntimeError(f"{name} must be a matrix")
     return matmul(input, mat2)
 
 
-def _check_types(a: Tensor, b: Tensor) -> None:
+def _check_types(a: DeviceTensor, b: DeviceTensor) -> None:
     if a.dtype != b.dtype:
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {a.dtype!r} != {b.dtype!r}"
@@ -100,7 +97,7 @@ def _check_types(a: Tensor, b: Tensor) -> None:
         raise RuntimeError(f"matmul: the GEMM engine multiplies {known}, not {a.dtype!r}")
 
 
-def _check_bias(bias: Tensor | None, n: int, dtype: DType) -> None:
+def _check_bias(bias: DeviceTensor | None, n: int, dtype: DType) -> None:
     if bias is None:
         return
     if bias.shape != (n,):
@@ -109,22 +106,21 @@ def _check_bias(bias: Tensor | None, n: int, dtype: DType) -> None:
         raise RuntimeError(f"matmul: the bias is {bias.dtype!r}, the operands are {dtype!r}")
 
 
-def _target(out: Tensor, product: MatmulShape, a: Tensor) -> Tensor:
+def _check_target(out: DeviceTensor, product: MatmulShape, a: DeviceTensor) -> None:
     if (out.shape, out.dtype) != (product.shape, a.dtype) or not out.is_flat:
         raise RuntimeError(
             f"matmul: out is {out.dtype!r} of shape {out.shape}; the result is {a.dtype!r} of "
             f"shape {product.shape}, and out must be in row-major order in its memory"
         )
-    return out
 
 
-def _new(shape: tuple[int, ...], dtype: DType, dp: Placement | None) -> Tensor:
-    return empty(shape, dtype=dtype) if dp is None else empty(shape, dtype=dtype, dp=dp)
+def _new(a: T, shape: tuple[int, ...], dp: Placement | None) -> T:
+    return a.new(shape, a.dtype) if dp is None else type(a).allocate(shape, a.dtype, dp, a.state)
 
 
 def _operand(
-    tensor: Tensor, stored: tuple[int, int], *, free_in_rows: bool, used_in_rows: bool
-) -> tuple[Tensor, ProductOperand]:
+    tensor: DeviceTensor, stored: tuple[int, int], *, free_in_rows: bool, used_in_rows: bool
+) -> tuple[DeviceTensor, ProductOperand]:
     """The operand, and the tensor that it is in: a flat copy where the depth is divided."""
     operand = product_operand(tensor, stored, free_in_rows=free_in_rows, used_in_rows=used_in_rows)
     if operand is None:
@@ -138,37 +134,30 @@ def _operand(
 
 def _launch(
     product: MatmulShape,
-    result: Tensor,
-    a: tuple[Tensor, ProductOperand],
-    b: tuple[Tensor, ProductOperand],
-    bias: tuple[Tensor, ProductOperand] | None,
+    result: DeviceTensor,
+    a: tuple[DeviceTensor, ProductOperand],
+    b: tuple[DeviceTensor, ProductOperand],
+    bias: tuple[DeviceTensor, ProductOperand] | None,
     blocks: Sequence[tuple[Pe, ResultBlock]],
 ) -> None:
-    properties, start = get_device_properties(), Pointer(result.address, result.dtype)
-    tile, memory = properties.gemm_tile, pe_memory()
-    depth = ProductDepth(product.k, tile.k, result.itemsize)
-    tasks: dict[Pe, list[ProductTask]] = {}
-    for turn, (pe, block) in enumerate(blocks):
-        plan = scratch_plan(
-            a[1].size(block.rows, tile.m),
-            b[1].size(block.columns, tile.n),
-            depth,
-            pe_rates().step_ns,
-            memory,
-        )
-        matrix = ResultMatrix(start + block.origin, block.pitch)
-        tasks.setdefault(pe, []).append(ProductTask(plan, matrix, turn))
+    start = Pointer(result.address, result.dtype)
+    spans = [(block.rows, block.columns) for _, block in blocks]
+    plans = block_plans(spans, a[1], b[1], (product.k, result.itemsize))
     tensors = [result, a[0], b[0]] + ([] if bias is None else [bias[0]])
     sums = None
-    if any(len(task.plan.depths) > 1 for each in tasks.values() for task in each):
-        whole = empty(product.m, product.n, dtype=int32 if result.dtype == int8 else float32)
+    if any(len(plan.depths) > 1 for plan in plans):
+        whole = result.new((product.m, product.n), int32 if result.dtype == int8 else float32)
         tensors.append(whole)
         sums = ResultMatrix(Pointer(whole.address, whole.dtype), product.n)
+    tasks: dict[Pe, list[ProductTask]] = {}
+    for turn, ((pe, block), plan) in enumerate(zip(blocks, plans, strict=True)):
+        matrix = ResultMatrix(start + block.origin, block.pitch)
+        tasks.setdefault(pe, []).append(ProductTask(plan, matrix, turn))
     arguments = (
         PerPe({pe: tuple(each) for pe, each in tasks.items()}),
         a[1],
         b[1],
-        sums,
         None if bias is None else bias[1],
+        sums,
     )
     launch_on("matmul", multiply, arguments, tensors, sorted(tasks), local=True)

@@ -23,7 +23,7 @@ from runtime.core.dtypes import (
     int64,
     uint8,
 )
-from runtime.device.memory.stored_tensor import StoredTensor
+from runtime.device.launches.device_tensor import DeviceTensor
 
 _NAMES = {
     "bool": "Bool",
@@ -74,13 +74,13 @@ def promoted(a: DType, b: DType) -> DType:
     return max(a, b, key=lambda dtype: dtype.itemsize)
 
 
-def result_type(operands: Iterable[StoredTensor | float]) -> DType:
+def result_type(operands: Iterable[DeviceTensor | float]) -> DType:
     """The type of a result of tensors and numbers. A Python float counts as float32, an integer as
     int64.
     """
     groups: tuple[list[DType], ...] = ([], [], [])
     for operand in operands:
-        if isinstance(operand, StoredTensor):
+        if isinstance(operand, DeviceTensor):
             groups[0 if operand.shape else 1].append(operand.dtype)
         else:
             groups[2].append(number_type(operand))
@@ -88,11 +88,11 @@ def result_type(operands: Iterable[StoredTensor | float]) -> DType:
     return reduce(_combined, folded)
 
 
-def inner_type(dtype: DType, operands: Iterable[StoredTensor | float]) -> DType:
+def inner_type(dtype: DType, operands: Iterable[DeviceTensor | float]) -> DType:
     """The type in which the engine computes: float32 for a number that a smaller type rounds."""
     if kind(dtype) < 2 or dtype in (float32, float64):
         return dtype
-    numbers = [each for each in operands if not isinstance(each, StoredTensor)]
+    numbers = [each for each in operands if not isinstance(each, DeviceTensor)]
     with np.errstate(over="ignore"):
         exact = all(
             float(dtype.numpy.type(number)) == number or isnan(number) for number in numbers
@@ -100,9 +100,9 @@ def inner_type(dtype: DType, operands: Iterable[StoredTensor | float]) -> DType:
     return dtype if exact else float32
 
 
-def as_element(operand: StoredTensor | float, dtype: DType) -> StoredTensor | float:
+def as_element(operand: DeviceTensor | float, dtype: DType) -> DeviceTensor | float:
     """A tensor, or a number rounded to a floating-point type."""
-    if isinstance(operand, StoredTensor) or kind(dtype) < 2:
+    if isinstance(operand, DeviceTensor) or kind(dtype) < 2:
         return operand
     with np.errstate(over="ignore"):
         return float(dtype.numpy.type(operand))

@@ -5,33 +5,26 @@ these. Along an axis: the PEs that hold elements of the result load what these n
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from math import prod
-from typing import cast
-
-import numpy as np
+from typing import TypeVar
 
 from runtime.core.dtypes import DType
 from runtime.core.requests import PerPe
 from runtime.device.kernels.reductions import Piece, reduce_pieces
+from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.launches.launch import launch_on
 from runtime.device.memory.sizes import axis_of
-from runtime.device.memory.storage import Storage, Window, window_shards
-from runtime.device.memory.stored_tensor import StoredTensor
-from runtime.device.operations import elementwise
 from runtime.device.operations.promotion import check_computable
 from runtime.device.rank.rank_state import running_rank
-from runtime.device.rank.tensor_memory import Shard
 from runtime.language.value import Pointer
-from runtime.torch.tensors.creation import empty
-from runtime.torch.tensors.tensor import Tensor
 
+T = TypeVar("T", bound=DeviceTensor)
 Axes = int | Sequence[int] | None
 _ALIGNMENT_BYTES = 256
 """Scratch that the alignment of the values of a block may take."""
 
 
-def reduced_axes(x: StoredTensor, dim: Axes) -> tuple[int, ...]:
+def reduced_axes(x: DeviceTensor, dim: Axes) -> tuple[int, ...]:
     """The axes that are reduced; none named is all."""
     given = range(len(x.shape)) if dim is None else [dim] if isinstance(dim, int) else dim
     axes = [axis_of(each, len(x.shape)) for each in given]
@@ -42,7 +35,7 @@ def reduced_axes(x: StoredTensor, dim: Axes) -> tuple[int, ...]:
     return tuple(axes) if axes and x.shape else tuple(range(len(x.shape)))
 
 
-def reduced(name: str, x: Tensor, dim: Axes, keepdim: bool, dtype: DType) -> Tensor:
+def reduced(name: str, x: T, dim: Axes, keepdim: bool, dtype: DType) -> T:
     """The reduction in `dtype`, to which elements are converted first."""
     check_computable(name, x.dtype)
     axes = set(reduced_axes(x, dim))
@@ -52,7 +45,7 @@ def reduced(name: str, x: Tensor, dim: Axes, keepdim: bool, dtype: DType) -> Ten
         if keepdim or axis not in axes
     )
     if not x.numel():
-        return elementwise.filled(kept, 1 if name == "min" else 0, dtype)
+        return x.new(kept, dtype).fill_(1 if name == "min" else 0)
     if len(axes) == len(x.shape):
         return _of_all(name, x, dtype).view(kept)
     result = x
@@ -61,12 +54,12 @@ def reduced(name: str, x: Tensor, dim: Axes, keepdim: bool, dtype: DType) -> Ten
     return result.view(kept)
 
 
-def _of_all(name: str, x: Tensor, dtype: DType) -> Tensor:
+def _of_all(name: str, x: T, dtype: DType) -> T:
     """All elements, in two steps: by the PEs that hold them, and on one PE."""
     # Of replicas, the first one is enough; several tiles of a PE are several partial results.
     shards = list({each.spec.offset_bytes: each for each in reversed(x.shards)}.values())[::-1]
     shards = [each for each in shards if each.spec.nbytes]
-    partial = empty((len(shards),), dtype=dtype)
+    partial = x.new((len(shards),), dtype)
     pieces: dict[tuple[int, int], list[Piece]] = {}
     for number, shard in enumerate(shards):
         start, count = shard.spec.offset_bytes // x.itemsize, shard.spec.nbytes // x.itemsize
@@ -74,7 +67,7 @@ def _of_all(name: str, x: Tensor, dtype: DType) -> Tensor:
     _launch(name, x, partial, pieces)
     if len(shards) == 1:
         return partial
-    result = empty((1,), dtype=dtype)
+    result = x.new((1,), dtype)
     at = result.shards[0].spec
     _launch(name, partial, result, {(at.cube, at.pe): [_row(0, 0, len(shards))]})
     return result
@@ -86,7 +79,7 @@ def _row(source: int, target: int, count: int) -> Piece:
     )
 
 
-def _along(name: str, x: Tensor, axis: int, dtype: DType) -> Tensor:
+def _along(name: str, x: T, axis: int, dtype: DType) -> T:
     """The reduction along one axis, without the axis."""
     if not x.is_flat:
         stored = f"stored in tiles ({x.layout})" if x.layout else f"split by {x.policy}"
@@ -96,7 +89,7 @@ def _along(name: str, x: Tensor, axis: int, dtype: DType) -> Tensor:
         )
     length, inner = x.shape[axis], prod(x.shape[axis + 1 :])
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])
-    result = _beside(x, length, shape, dtype) if inner == 1 else empty(shape, dtype=dtype)
+    result = _beside(x, length, shape, dtype) if inner == 1 else x.new(shape, dtype)
     pieces: dict[tuple[int, int], list[Piece]] = {}
     for shard in result.shards:
         start, count = (
@@ -128,32 +121,15 @@ def _pieces(start: int, stop: int, length: int, inner: int) -> Iterator[Piece]:
         start += rows * (end - first)
 
 
-def _beside(x: StoredTensor, length: int, shape: tuple[int, ...], dtype: DType) -> Tensor:
+def _beside(x: T, length: int, shape: tuple[int, ...], dtype: DType) -> T:
     """A result whose elements lie where the `length` elements lie that they are made of."""
     row = length * x.itemsize
     whole = (each.spec.offset_bytes % row == each.spec.nbytes % row == 0 for each in x.shards)
-    if not np.all(list(whole)):
-        return empty(shape, dtype=dtype)
-    state = running_rank()
-    specs = [
-        replace(
-            shard.spec,
-            offset_bytes=shard.spec.offset_bytes // row * dtype.itemsize,
-            nbytes=shard.spec.nbytes // row * dtype.itemsize,
-        )
-        for shard in x.shards
-    ]
-    state.tensors += 1
-    allocation = state.memory.allocate(specs, prod(shape) * dtype.itemsize)
-    storage = Storage(f"t{state.tensors}{list(shape)}", allocation)
-    # Computes the spans of the shards in the new shape.
-    shards: tuple[Shard, ...] = window_shards(storage.shards, 0, shape, dtype.itemsize)
-    window = Window(storage, storage.address, shards, is_flat=True)
-    return Tensor(state, window, shape=shape, dtype=dtype, policy=x.policy, layout=None)
+    return x.like(shape, dtype, length) if all(whole) else x.new(shape, dtype)
 
 
 def _launch(
-    name: str, x: StoredTensor, result: Tensor, pieces: dict[tuple[int, int], list[Piece]]
+    name: str, x: DeviceTensor, result: DeviceTensor, pieces: dict[tuple[int, int], list[Piece]]
 ) -> None:
     scratch = running_rank().topology.kernel_scratch_bytes - _ALIGNMENT_BYTES
     # An element is loaded and converted; up to two results are as large as the block.
@@ -166,5 +142,5 @@ def _launch(
         Pointer(x.address, x.dtype),
         Pointer(result.address, result.dtype),
     )
-    used = [cast("Tensor", x), result]
+    used = [x, result]
     launch_on(name, reduce_pieces, arguments, used, sorted(pieces), queue_table="")

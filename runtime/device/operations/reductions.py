@@ -5,29 +5,29 @@ result.
 """
 
 from math import prod
-from typing import cast
+from typing import TypeVar
 
 import numpy as np
 
 from runtime.core.dtypes import DType, boolean, float32, float64, int64, uint8
+from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.memory.sizes import axis_of
-from runtime.device.memory.stored_tensor import StoredTensor
 from runtime.device.operations import elementwise
 from runtime.device.operations.elementwise_launch import broadcast_shape
 from runtime.device.operations.promotion import kind, type_name
 from runtime.device.operations.reduction_launch import Axes, reduced, reduced_axes
 from runtime.device.rank.rank_state import running_rank
-from runtime.torch.tensors.creation import empty
-from runtime.torch.tensors.tensor import Tensor
+
+T = TypeVar("T", bound=DeviceTensor)
 
 
 def sum(  # noqa: A001 - PyTorch's name
-    input: Tensor,  # noqa: A002
+    input: T,  # noqa: A002
     dim: Axes = None,
     keepdim: bool = False,
     *,
     dtype: DType | None = None,
-) -> Tensor:
+) -> T:
     """The sum of all elements (shape `()`) or along axes; integers and bool give int64."""
     inner = _sum_type(dtype or input.dtype)
     result = dtype or (input.dtype if kind(input.dtype) == 2 else int64)
@@ -35,12 +35,12 @@ def sum(  # noqa: A001 - PyTorch's name
 
 
 def mean(
-    input: Tensor,  # noqa: A002
+    input: T,  # noqa: A002
     dim: Axes = None,
     keepdim: bool = False,
     *,
     dtype: DType | None = None,
-) -> Tensor:
+) -> T:
     """The mean of all elements or along axes, of floating-point tensors."""
     result = dtype or input.dtype
     if kind(result) < 2:
@@ -54,55 +54,55 @@ def mean(
     return _converted(elementwise.div(total, count), result)
 
 
-def amax(input: Tensor, dim: Axes = None, keepdim: bool = False) -> Tensor:  # noqa: A002
+def amax(input: T, dim: Axes = None, keepdim: bool = False) -> T:  # noqa: A002
     """The greatest element, or the greatest ones along axes; NaN where there is one."""
     return _extreme("max", input, dim, keepdim)
 
 
-def amin(input: Tensor, dim: Axes = None, keepdim: bool = False) -> Tensor:  # noqa: A002
+def amin(input: T, dim: Axes = None, keepdim: bool = False) -> T:  # noqa: A002
     """The least element, or the least ones along axes; NaN where there is one."""
     return _extreme("min", input, dim, keepdim)
 
 
-def max(input: Tensor, other: Tensor | None = None) -> Tensor:  # noqa: A001, A002
+def max(input: T, other: T | None = None) -> T:  # noqa: A001, A002
     """The greatest element; with another tensor, `torch.maximum`. Values along an axis are those of
     `amax`: the engines find no indices.
     """
     return _greatest("max", "amax", input, other)
 
 
-def min(input: Tensor, other: Tensor | None = None) -> Tensor:  # noqa: A001, A002
+def min(input: T, other: T | None = None) -> T:  # noqa: A001, A002
     """The least element; with another tensor, `torch.minimum`. Values along an axis are those of
     `amin`: the engines find no indices.
     """
     return _greatest("min", "amin", input, other)
 
 
-def any(input: Tensor, dim: Axes = None, keepdim: bool = False) -> Tensor:  # noqa: A001, A002
+def any(input: T, dim: Axes = None, keepdim: bool = False) -> T:  # noqa: A001, A002
     """Whether an element is not 0, as bool (of uint8 as uint8)."""
     result = reduced("max", input, dim, keepdim, boolean)
     return _converted(result, uint8 if input.dtype == uint8 else boolean)
 
 
-def all(input: Tensor, dim: Axes = None, keepdim: bool = False) -> Tensor:  # noqa: A001, A002
+def all(input: T, dim: Axes = None, keepdim: bool = False) -> T:  # noqa: A001, A002
     """Whether no element is 0, as bool (of uint8 as uint8)."""
     result = reduced("min", input, dim, keepdim, boolean)
     return _converted(result, uint8 if input.dtype == uint8 else boolean)
 
 
-def softmax(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:  # noqa: A002
+def softmax(input: T, dim: int, *, dtype: DType | None = None) -> T:  # noqa: A002
     """`exp(x - max) / sum(exp(x - max))` along an axis, in five kernels; computed in float32."""
     result = dtype or input.dtype
     if kind(result) < 2:
         raise NotImplementedError(f"\"softmax\" not implemented for '{type_name(result)}'")
     if axis_of(dim, len(input.shape)) >= 0 and not input.numel():
-        return empty(input.shape, dtype=result)
+        return input.new(input.shape, result)
     wide = _converted(input, _sum_type(result))
     powers = elementwise.exp(elementwise.sub(wide, amax(wide, dim, keepdim=True)))
     return _converted(elementwise.div(powers, sum(powers, dim, keepdim=True)), result)
 
 
-def equal(input: Tensor, other: Tensor) -> bool:  # noqa: A002
+def equal(input: DeviceTensor, other: DeviceTensor) -> bool:  # noqa: A002
     """Whether shape and elements are equal, compared on the host: both tensors are read."""
     _check_tensor("equal", other)
     a, b = _read("equal", input, other)
@@ -110,8 +110,8 @@ def equal(input: Tensor, other: Tensor) -> bool:  # noqa: A002
 
 
 def allclose(
-    input: Tensor,  # noqa: A002
-    other: Tensor,
+    input: DeviceTensor,  # noqa: A002
+    other: DeviceTensor,
     rtol: float = 1e-5,
     atol: float = 1e-8,
     equal_nan: bool = False,
@@ -129,20 +129,20 @@ def allclose(
 
 
 def _check_tensor(function: str, other: object) -> None:
-    if not isinstance(other, StoredTensor):
+    if not isinstance(other, DeviceTensor):
         raise TypeError(
             f"{function}(): argument 'other' (position 2) must be Tensor, not "
             f"{type(other).__name__}"
         )
 
 
-def _read(function: str, *tensors: Tensor) -> list[np.ndarray]:
+def _read(function: str, *tensors: DeviceTensor) -> list[np.ndarray]:
     if not running_rank().data:
         raise RuntimeError(f"{function}() is not known: this run simulates no data")
     return [each.numpy() for each in tensors]
 
 
-def _extreme(name: str, x: Tensor, dim: Axes, keepdim: bool) -> Tensor:
+def _extreme(name: str, x: T, dim: Axes, keepdim: bool) -> T:
     axes = reduced_axes(x, dim)
     if not prod(x.shape[axis] for axis in axes):
         if dim is None:
@@ -154,12 +154,12 @@ def _extreme(name: str, x: Tensor, dim: Axes, keepdim: bool) -> Tensor:
     return reduced(name, x, dim, keepdim, x.dtype)
 
 
-def _greatest(name: str, along: str, x: Tensor, other: object) -> Tensor:
+def _greatest(name: str, along: str, x: T, other: T | None) -> T:
     if other is None:
         return _extreme(name, x, None, False)
-    if isinstance(other, StoredTensor):
+    if isinstance(other, DeviceTensor):  # pyright: ignore[reportUnnecessaryIsInstance] - user code is not type-checked
         function = elementwise.maximum if name == "max" else elementwise.minimum
-        return function(x, cast("Tensor", other))
+        return function(x, other)
     raise NotImplementedError(
         f"{name}() along an axis: the engines find no indices; the values are torch.{along}(x, dim)"
     )
@@ -170,5 +170,5 @@ def _sum_type(dtype: DType) -> DType:
     return int64 if kind(dtype) < 2 else dtype if dtype == float64 else float32
 
 
-def _converted(x: Tensor, dtype: DType) -> Tensor:
+def _converted(x: T, dtype: DType) -> T:
     return x if x.dtype == dtype else elementwise.converted(x, dtype)

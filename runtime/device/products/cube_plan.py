@@ -12,7 +12,6 @@ from functools import lru_cache
 from itertools import accumulate, product
 from typing import NamedTuple
 
-from kernbench.torch_backend.launching.partition import Pe
 from runtime.device.kernels.cube_products import (
     ChunkLoads,
     CubeTask,
@@ -23,6 +22,7 @@ from runtime.device.kernels.cube_products import (
     Steps,
 )
 from runtime.device.products.cube_mesh import CubeMesh, copy_tree
+from runtime.device.regions.partition import Pe
 
 
 class CubeOperandShape(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from runtime.torch.tensors.tensor import Tensor
+from runtime.device.memory.stored_tensor import StoredTensor
 
 
 class MatmulShape(NamedTuple):
@@ -18,7 +18,9 @@ class MatmulShape(NamedTuple):
     stored_b: tuple[int, int]
 
     @classmethod
-    def of(cls, a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> "MatmulShape":  # noqa: FBT001
+    def of(
+        cls, a: StoredTensor, b: StoredTensor, *, transpose_a: bool, transpose_b: bool
+    ) -> "MatmulShape":
         """Of `a` and `b`, each transposed if so; `RuntimeError` for shapes that do not match."""
         axes = len(a.shape), len(b.shape)
         if 0 in axes:

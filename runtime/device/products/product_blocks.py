@@ -4,19 +4,23 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
+from runtime.device.kernels.products import ProductOperand, ScratchPlan
+from runtime.device.memory.stored_tensor import StoredTensor
 from runtime.device.products.matmul_shape import MatmulShape
-from runtime.device.products.product_operands import MatrixPart, ProductOperand, parts_of
+from runtime.device.products.product_operands import MatrixPart, parts_of
 from runtime.device.products.product_plan import (
     PeMemory,
     PeRates,
+    ProductDepth,
     ProductSize,
     divided,
     grid,
+    operand_size,
+    scratch_plan,
 )
+from runtime.device.rank.properties import get_device_properties
 from runtime.device.rank.rank_state import running_rank
 from runtime.model.placement import Span
-from runtime.torch.ahbm import get_device_properties
-from runtime.torch.tensors.tensor import Tensor
 
 Pe = tuple[int, int]
 """Cube and PE."""
@@ -35,9 +39,9 @@ class ResultBlock(NamedTuple):
 
 def blocks_of(
     product: MatmulShape,
-    result: Tensor,
-    a: tuple[Tensor, ProductOperand],
-    b: tuple[Tensor, ProductOperand],
+    result: StoredTensor,
+    a: tuple[StoredTensor, ProductOperand],
+    b: tuple[StoredTensor, ProductOperand],
     *,
     by_owner: bool,
 ) -> list[tuple[Pe, ResultBlock]]:
@@ -105,7 +109,31 @@ def pe_memory() -> PeMemory:
     )
 
 
-def _owners(tensor: Tensor, stored: tuple[int, int]) -> Sequence[Pe]:
+def block_plans(
+    blocks: Sequence[tuple[Span, Span]],
+    a: ProductOperand,
+    b: ProductOperand,
+    depth: tuple[int, int],
+) -> list[ScratchPlan]:
+    """The panels of blocks of the result, given by rows and columns; `depth` is that of the
+    product, and the size of an element of the operands in bytes.
+    """
+    rates, memory = pe_rates(), pe_memory()
+    tile, (length, itemsize) = rates.tile, depth
+    sums = ProductDepth(length, tile.k, itemsize)
+    return [
+        scratch_plan(
+            operand_size(a, rows, tile.m),
+            operand_size(b, columns, tile.n),
+            sums,
+            rates.step_ns,
+            memory,
+        )
+        for rows, columns in blocks
+    ]
+
+
+def _owners(tensor: StoredTensor, stored: tuple[int, int]) -> Sequence[Pe]:
     """The first holder of each part, in the order of the pieces of the operand."""
     parts = parts_of(tensor, stored) or ()
     return [part.pes[0] for part in sorted(parts, key=lambda part: (part.rows, part.columns))]
@@ -115,6 +143,6 @@ def _spans(operand: ProductOperand) -> Sequence[Span]:
     return [piece.span for piece in operand.pieces]
 
 
-def _slices(tensor: Tensor) -> int:
+def _slices(tensor: StoredTensor) -> int:
     """The number of PEs that hold a part of a tensor."""
     return len({(shard.spec.cube, shard.spec.pe) for shard in tensor.shards if shard.spec.nbytes})

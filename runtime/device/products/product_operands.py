@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
 from operator import mul
+from typing import NamedTuple
 
-from runtime.device.products.product_plan import OperandSize
-from runtime.language import tl
-from runtime.language.value import Pointer, Value
+from runtime.device.kernels.products import OperandPiece, ProductOperand
+from runtime.device.memory.stored_tensor import StoredTensor
+from runtime.language.value import Pointer
 from runtime.model.blocked_layout import BlockedLayout
 from runtime.model.placement import Span
-from runtime.torch.tensors.tensor import Tensor
 
 
 @dataclass(frozen=True)
@@ -34,48 +34,16 @@ class MatrixPart:
     pes: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True)
-class OperandPiece:
-    """A range of the free axis, and the pointer to its first element at depth 0."""
-
-    span: Span
-    pointer: Pointer
-    pitch: int
-
-
-@dataclass(frozen=True)
-class ProductOperand:
-    """One operand: its pieces, and whether the free axis is that of the rows, in memory and in the
-    product.
+class MatrixOrder(NamedTuple):
+    """Matrices with neighbours in memory along their rows, or along their columns if `is_turned`,
+    and the distance between rows or columns.
     """
 
-    pieces: tuple[OperandPiece, ...]
-    stored_in_rows: bool
-    used_in_rows: bool
-
-    def size(self, span: Span, unit: int) -> OperandSize:
-        """The part of a block on a PE, for `scratch_plan`."""
-        return OperandSize(
-            span=span,
-            cuts=tuple(piece.span[1] for piece in self.pieces),
-            unit=unit,
-            pitch=0 if self.stored_in_rows else max(piece.pitch for piece in self.pieces),
-        )
-
-    def load(self, span: Span, depth: Span) -> Value:
-        """Kernel: a panel in TCM as the product uses it, which may be a transposed view."""
-        piece = next(each for each in self.pieces if span[1] <= each.span[1])
-        free, deep = span[1] - span[0], depth[1] - depth[0]
-        first = span[0] - piece.span[0]
-        if self.stored_in_rows:
-            start, shape = first * piece.pitch + depth[0], (free, deep)
-        else:
-            start, shape = depth[0] * piece.pitch + first, (deep, free)
-        value = tl.load(piece.pointer + start, shape, strides=(piece.pitch, 1))
-        return value if self.stored_in_rows == self.used_in_rows else value.mT
+    pitch: int
+    is_turned: bool
 
 
-def parts_of(tensor: Tensor, shape: Sequence[int]) -> tuple[MatrixPart, ...] | None:
+def parts_of(tensor: StoredTensor, shape: Sequence[int]) -> tuple[MatrixPart, ...] | None:
     """The shards of a tensor as parts of a matrix with as many elements, in virtual order.
 
     `shape` is that of the tensor with all axes but the last one folded, or with an axis of length 1
@@ -110,7 +78,7 @@ def parts_of(tensor: Tensor, shape: Sequence[int]) -> tuple[MatrixPart, ...] | N
 
 
 def product_operand(
-    tensor: Tensor, shape: tuple[int, int], *, free_in_rows: bool, used_in_rows: bool
+    tensor: StoredTensor, shape: tuple[int, int], *, free_in_rows: bool, used_in_rows: bool
 ) -> ProductOperand | None:
     """The operand that a tensor is, or None where its depth is divided over PEs."""
     start = Pointer(tensor.address, tensor.dtype)
@@ -167,3 +135,20 @@ def _folded(
         return None
     count = prod(stop - start for start, stop in spans[:-1])
     return (first, first + count), spans[-1]
+
+
+def first_matrix(
+    pointer: Pointer,
+    shape: tuple[int, int],
+    order: MatrixOrder,
+    *,
+    distance: int = 0,
+    used_in_rows: bool = False,
+) -> ProductOperand:
+    """A matrix whose memory has `shape`, or the first one of a batch.
+
+    With `used_in_rows` it is the left operand, of which the rows are those of the result.
+    """
+    in_rows = used_in_rows != order.is_turned
+    whole = OperandPiece((0, shape[0] if in_rows else shape[1]), pointer, order.pitch)
+    return ProductOperand((whole,), in_rows, used_in_rows, distance)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from math import gcd
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from runtime.device.kernels.products import ProductOperand, ScratchPlan
 from runtime.model.placement import Span
 from runtime.model.tiles import TileSize
 
@@ -42,21 +43,6 @@ class ProductSize(NamedTuple):
     k: int
     n: int
     itemsize: int
-
-
-@dataclass(frozen=True)
-class ScratchPlan:
-    """The panels of one PE: spans of the result's rows and columns, and of the depth.
-
-    `held` names the operand whose groups of panels stay in TCM; `slots` is the length of the ring
-    for those of the other operand.
-    """
-
-    held: Literal["a", "b"]
-    groups: tuple[tuple[Span, ...], ...]
-    moving: tuple[Span, ...]
-    depths: tuple[Span, ...]
-    slots: int
 
 
 def grid(size: ProductSize, rates: PeRates, slices: tuple[int, int]) -> tuple[int, int]:
@@ -117,6 +103,16 @@ class OperandSize:
     def length(self) -> int:
         """Rows or columns of the result."""
         return self.span[1] - self.span[0]
+
+
+def operand_size(operand: ProductOperand, span: Span, unit: int) -> OperandSize:
+    """The part of an operand in a block on a PE, for `scratch_plan`."""
+    return OperandSize(
+        span=span,
+        cuts=tuple(piece.span[1] for piece in operand.pieces),
+        unit=unit,
+        pitch=0 if operand.stored_in_rows else max(piece.pitch for piece in operand.pieces),
+    )
 
 
 class PeMemory(NamedTuple):

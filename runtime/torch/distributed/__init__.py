@@ -2,27 +2,23 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
-from runtime.ccl.reduction import ReduceOp
-from runtime.device.collectives.exchanges import all_to_all, all_to_all_single
-from runtime.device.collectives.gathers import (
-    all_gather,
-    all_gather_into_tensor,
-    broadcast,
-    gather,
-    scatter,
-)
-from runtime.device.collectives.point_to_point import (
-    P2POp,
-    batch_isend_irecv,
-    irecv,
-    isend,
-    recv,
-    send,
-)
-from runtime.device.collectives.process_group import (
+from runtime.core.errors import absent_attribute
+from runtime.device.collectives import (
     BACKEND,
     GroupMember,
+    P2POp,
+    ReduceOp,
+    Work,
+    all_gather,
+    all_gather_into_tensor,
+    all_reduce,
+    all_to_all,
+    all_to_all_single,
+    barrier,
+    batch_isend_irecv,
+    broadcast,
     destroy_process_group,
+    gather,
     get_algorithm,
     get_backend,
     get_global_rank,
@@ -33,19 +29,18 @@ from runtime.device.collectives.process_group import (
     get_world_size,
     group,
     init_process_group,
+    irecv,
     is_available,
     is_initialized,
+    isend,
     new_group,
-)
-from runtime.device.collectives.reductions import (
-    all_reduce,
-    barrier,
+    recv,
     reduce,
     reduce_scatter,
     reduce_scatter_tensor,
+    scatter,
+    send,
 )
-from runtime.device.collectives.work import Work
-from runtime.torch.absent import absent_attribute
 from runtime.torch.distributed.objects import (
     all_gather_object,
     broadcast_object_list,

@@ -9,7 +9,7 @@ elements of a shard of a matrix in the memory of its PE: row-major (None), or ti
 """
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 
@@ -21,7 +21,13 @@ from runtime.device.streams.device import device as Device  # noqa: N812 - PyTor
 from runtime.language.value import Array
 from runtime.model.blocked_layout import BlockedLayout
 from runtime.model.placement import Placement
-from runtime.torch.tensors.creation_options import TYPES, Options, checked_options
+from runtime.torch.tensors.creation_options import (
+    TYPES,
+    Keywords,
+    LayoutKeywords,
+    Options,
+    checked_options,
+)
 from runtime.torch.tensors.tensor import Tensor
 
 _Device = Device | str | int | None
@@ -29,119 +35,76 @@ _Device = Device | str | int | None
 
 def empty(
     *size: int | Sequence[int],
-    dtype: DType | None = None,
-    dp: Placement | None = None,
-    layout: BlockedLayout | None = None,
-    device: _Device = None,
-    requires_grad: bool = False,
+    **keywords: Unpack[LayoutKeywords],
 ) -> Tensor:
     """A tensor that is not initialised: its elements are the bytes that the memory holds."""
-    options = checked_options(
-        "empty", dtype=dtype, dp=dp, layout=layout, device=device, requires_grad=requires_grad
-    )
+    options = checked_options("empty", keywords, has_layout=True)
     return options.new(shape_of("empty", size), float32)
 
 
 def full(
     size: int | Sequence[int],
     fill_value: float,
-    *,
-    dtype: DType | None = None,
-    dp: Placement | None = None,
-    layout: BlockedLayout | None = None,
-    device: _Device = None,
-    requires_grad: bool = False,
+    **keywords: Unpack[LayoutKeywords],
 ) -> Tensor:
     """A tensor with the same value everywhere, by default of the type that PyTorch infers: float32,
     int64 or bool. `RuntimeError` for a value outside the range of an integer type.
     """
-    options = checked_options(
-        "full", dtype=dtype, dp=dp, layout=layout, device=device, requires_grad=requires_grad
-    )
+    options = checked_options("full", keywords, has_layout=True)
     return _filled("full", (size,), fill_value, options)
 
 
 def zeros(
     *size: int | Sequence[int],
-    dtype: DType | None = None,
-    dp: Placement | None = None,
-    layout: BlockedLayout | None = None,
-    device: _Device = None,
-    requires_grad: bool = False,
+    **keywords: Unpack[LayoutKeywords],
 ) -> Tensor:
     """A tensor of zeros."""
-    options = checked_options(
-        "zeros", dtype=dtype, dp=dp, layout=layout, device=device, requires_grad=requires_grad
-    )
+    options = checked_options("zeros", keywords, has_layout=True)
     return _filled("zeros", size, 0.0, options)
 
 
 def ones(
     *size: int | Sequence[int],
-    dtype: DType | None = None,
-    dp: Placement | None = None,
-    layout: BlockedLayout | None = None,
-    device: _Device = None,
-    requires_grad: bool = False,
+    **keywords: Unpack[LayoutKeywords],
 ) -> Tensor:
     """A tensor of ones."""
-    options = checked_options(
-        "ones", dtype=dtype, dp=dp, layout=layout, device=device, requires_grad=requires_grad
-    )
+    options = checked_options("ones", keywords, has_layout=True)
     return _filled("ones", size, 1.0, options)
 
 
 def empty_like(
     input: Tensor,  # noqa: A002 - PyTorch's name
-    *,
-    dtype: DType | None = None,
-    dp: Placement | None = None,
-    device: _Device = None,
-    requires_grad: bool = False,
+    **keywords: Unpack[Keywords],
 ) -> Tensor:
     """A tensor that is not initialised, with the shape, type and placement of `input`."""
-    return like("empty_like", input, dtype=dtype, dp=dp, device=device, requires_grad=requires_grad)
+    return like("empty_like", input, keywords)
 
 
 def zeros_like(
     input: Tensor,  # noqa: A002 - PyTorch's name
-    *,
-    dtype: DType | None = None,
-    dp: Placement | None = None,
-    device: _Device = None,
-    requires_grad: bool = False,
+    **keywords: Unpack[Keywords],
 ) -> Tensor:
     """A tensor of zeros with the shape, type and placement of `input`."""
-    new = like("zeros_like", input, dtype=dtype, dp=dp, device=device, requires_grad=requires_grad)
+    new = like("zeros_like", input, keywords)
     return new.fill_(0)
 
 
 def ones_like(
     input: Tensor,  # noqa: A002 - PyTorch's name
-    *,
-    dtype: DType | None = None,
-    dp: Placement | None = None,
-    device: _Device = None,
-    requires_grad: bool = False,
+    **keywords: Unpack[Keywords],
 ) -> Tensor:
     """A tensor of ones with the shape, type and placement of `input`."""
-    new = like("ones_like", input, dtype=dtype, dp=dp, device=device, requires_grad=requires_grad)
+    new = like("ones_like", input, keywords)
     return new.fill_(1)
 
 
 def full_like(
     input: Tensor,  # noqa: A002 - PyTorch's name
     fill_value: float,
-    *,
-    dtype: DType | None = None,
-    dp: Placement | None = None,
-    device: _Device = None,
-    requires_grad: bool = False,
+    **keywords: Unpack[Keywords],
 ) -> Tensor:
     """A tensor of one value with the shape, type and placement of `input`."""
-    options = checked_options(
-        "full_like", dtype=dtype, dp=dp, device=device, requires_grad=requires_grad
-    ).of(checked_tensor("full_like", input))
+    options = checked_options("full_like", keywords).of(checked_tensor("full_like", input))
     return _filled("full_like", (input.shape,), fill_value, options)
 
 
@@ -153,18 +116,13 @@ def from_numpy(
     """
     if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance] - user code is not type-checked
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
-    options = checked_options("from_numpy", dp=dp, layout=layout)
+    options = checked_options("from_numpy", {"dp": dp, "layout": layout}, has_layout=True)
     return options.new(tuple(array.shape), dtypes.from_numpy(array.dtype)).copy_(array)
 
 
 def tensor(
     data: object,
-    *,
-    dtype: DType | None = None,
-    dp: Placement | None = None,
-    layout: BlockedLayout | None = None,
-    device: _Device = None,
-    requires_grad: bool = False,
+    **keywords: Unpack[LayoutKeywords],
 ) -> Tensor:
     """A tensor with the elements of a number, a nested sequence of numbers, a numpy array or
     another tensor.
@@ -174,9 +132,7 @@ def tensor(
     `ValueError` for a ragged sequence, `RuntimeError` for a number outside the range of an integer
     type.
     """
-    options = checked_options(
-        "tensor", dtype=dtype, dp=dp, layout=layout, device=device, requires_grad=requires_grad
-    )
+    options = checked_options("tensor", keywords, has_layout=True)
     values = data.numpy() if isinstance(data, Tensor) else _as_array(data)
     if values.dtype.kind not in "biuf" and not _is_known(values.dtype):
         raise TypeError(f"Could not infer dtype of {_element_type(data)}")
@@ -191,18 +147,12 @@ def tensor(
 def like(
     function: str,
     input: Tensor,  # noqa: A002 - PyTorch's name
-    *,
-    dtype: DType | None = None,
-    dp: Placement | None = None,
-    device: _Device = None,
-    requires_grad: bool = False,
+    keywords: Keywords,
 ) -> Tensor:
     """A tensor that is not written, with the shape, type and placement of `input` where the
     keywords of the call of `function` have no others.
     """
-    options = checked_options(
-        function, dtype=dtype, dp=dp, device=device, requires_grad=requires_grad
-    ).of(checked_tensor(function, input))
+    options = checked_options(function, keywords).of(checked_tensor(function, input))
     return options.new(input.shape, input.dtype)
 
 

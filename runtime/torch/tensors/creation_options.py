@@ -9,11 +9,12 @@ requires_grad   accepted where it is False: there are no gradients
 
 import builtins
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
 from runtime.core import dtypes
 from runtime.core.dtypes import DType
 from runtime.device.rank.rank_state import running_rank
-from runtime.device.streams.device import check_device
+from runtime.device.streams.device import check_device, device
 from runtime.model.blocked_layout import BlockedLayout
 from runtime.model.placement import ONE_PE, DPPolicy, Placement, default_placement
 from runtime.model.tile_placement import TilePlacement
@@ -25,6 +26,21 @@ _OF_PYTHON = {
     builtins.int: dtypes.int64,
     builtins.bool: dtypes.boolean,
 }
+
+
+class Keywords(TypedDict, total=False):
+    """The keywords of constructors that make a tensor like another one, or draw its elements."""
+
+    dtype: DType | None
+    dp: Placement | None
+    device: device | str | int | None
+    requires_grad: bool
+
+
+class LayoutKeywords(Keywords, total=False):
+    """The keywords of all other constructors."""
+
+    layout: BlockedLayout | None
 
 
 @dataclass(frozen=True)
@@ -60,15 +76,13 @@ class Options:
 
 
 def checked_options(
-    function: str,
-    *,
-    dtype: object = None,
-    dp: object = None,
-    layout: object = None,
-    device: object = None,
-    requires_grad: object = False,
+    function: str, given: Keywords | LayoutKeywords, *, has_layout: bool = False
 ) -> Options:
     """The keywords of a call of `function`; `TypeError` or `RuntimeError` for a wrong one."""
+    for name in given:
+        if name not in Keywords.__annotations__ and not (has_layout and name == "layout"):
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+    dtype, dp, layout = (given.get(name) for name in ("dtype", "dp", "layout"))
     if dp is not None and not isinstance(dp, DPPolicy | TilePlacement):
         problem = f"must be torch.DPPolicy or torch.tiled_row_major(...), not {_described(dp)}"
         raise TypeError(f"{function}(): argument 'dp' {problem}")
@@ -76,8 +90,8 @@ def checked_options(
         advice = "torch.blocked_row_major(...), torch.blocked_column_major(...) or None"
         problem = f"must be {advice}, not {_described(layout)}"
         raise TypeError(f"{function}(): argument 'layout' {problem}")
-    check_device(function, device)
-    if requires_grad:
+    check_device(function, given.get("device"))
+    if given.get("requires_grad"):
         raise RuntimeError(
             f"{function}(): requires_grad=True: kernbench has no gradients; compute them in the "
             "program"

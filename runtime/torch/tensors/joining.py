@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import prod
 
 from runtime.core.requests import PerPe
-from runtime.device.kernels import copies as tensor_kernels
+from runtime.device.kernels import copies
 from runtime.device.launches.launch import launch_on
 from runtime.device.memory.sizes import axis_of
 from runtime.device.rank.rank_state import running_rank
@@ -78,7 +78,7 @@ def _copy_columns(source: Tensor, target: Tensor, axis: int, start: int) -> None
     piece = max(1, running_rank().topology.kernel_scratch_bytes // source.itemsize)
     launch_on(
         "cat",
-        tensor_kernels.copy_columns,
+        copies.copy_columns,
         (
             Pointer(source.address, source.dtype),
             at,

@@ -6,7 +6,7 @@ rank. The numbers are not those of PyTorch. A run without data draws none.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Unpack, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from runtime.device.streams.device import device as Device  # noqa: N812 - PyTor
 from runtime.language.value import Array
 from runtime.model.placement import Placement
 from runtime.torch.tensors.creation import checked_tensor
-from runtime.torch.tensors.creation_options import Options, checked_options
+from runtime.torch.tensors.creation_options import Keywords, Options, checked_options
 from runtime.torch.tensors.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -83,55 +83,39 @@ def initial_seed() -> int:
 def rand(
     *size: int | Sequence[int],
     generator: Generator | None = None,
-    dtype: DType | None = None,
-    dp: Placement | None = None,
-    device: _Device = None,
-    requires_grad: bool = False,
+    **keywords: Unpack[Keywords],
 ) -> Tensor:
     """Uniform numbers in [0, 1)."""
-    options = checked_options(
-        "rand", dtype=dtype, dp=dp, device=device, requires_grad=requires_grad
-    )
+    options = checked_options("rand", keywords)
     return _drawn("rand", shape_of("rand", size), options, generator, _uniform)
 
 
 def randn(
     *size: int | Sequence[int],
     generator: Generator | None = None,
-    dtype: DType | None = None,
-    dp: Placement | None = None,
-    device: _Device = None,
-    requires_grad: bool = False,
+    **keywords: Unpack[Keywords],
 ) -> Tensor:
     """Numbers of the normal distribution with mean 0 and variance 1."""
-    options = checked_options(
-        "randn", dtype=dtype, dp=dp, device=device, requires_grad=requires_grad
-    )
+    options = checked_options("randn", keywords)
     return _drawn("randn", shape_of("randn", size), options, generator, _normal)
 
 
 def rand_like(
     input: Tensor,  # noqa: A002 - PyTorch's name
-    *,
-    dtype: DType | None = None,
-    dp: Placement | None = None,
-    device: _Device = None,
+    **keywords: Unpack[Keywords],
 ) -> Tensor:
     """`rand` with the shape, type and placement of `input`."""
-    options = checked_options("rand_like", dtype=dtype, dp=dp, device=device)
+    options = checked_options("rand_like", keywords)
     other = checked_tensor("rand_like", input)
     return _drawn("rand_like", other.shape, options.of(other), None, _uniform)
 
 
 def randn_like(
     input: Tensor,  # noqa: A002 - PyTorch's name
-    *,
-    dtype: DType | None = None,
-    dp: Placement | None = None,
-    device: _Device = None,
+    **keywords: Unpack[Keywords],
 ) -> Tensor:
     """`randn` with the shape, type and placement of `input`."""
-    options = checked_options("randn_like", dtype=dtype, dp=dp, device=device)
+    options = checked_options("randn_like", keywords)
     other = checked_tensor("randn_like", input)
     return _drawn("randn_like", other.shape, options.of(other), None, _normal)
 
@@ -148,9 +132,13 @@ def randint(
     """Integers of [low, high), of int64 by default: `randint(high, size)` or `randint(low, high,
     size)`. `RuntimeError` for an empty range.
     """
-    options = checked_options(
-        "randint", dtype=dtype, dp=dp, device=device, requires_grad=requires_grad
-    )
+    given: Keywords = {
+        "dtype": dtype,
+        "dp": dp,
+        "device": device,
+        "requires_grad": requires_grad,
+    }
+    options = checked_options("randint", given)
     low, high, size = _bounds(bounds_and_size, named)
     if low >= high:
         raise RuntimeError(
@@ -170,12 +158,10 @@ def randperm(
     n: int,
     *,
     generator: Generator | None = None,
-    dtype: DType | None = None,
-    dp: Placement | None = None,
-    device: _Device = None,
+    **keywords: Unpack[Keywords],
 ) -> Tensor:
     """The integers 0 to n - 1 in random order, of int64 by default."""
-    options = checked_options("randperm", dtype=dtype, dp=dp, device=device)
+    options = checked_options("randperm", keywords)
 
     def draw(stream: "ArrayStream", shape: tuple[int, ...], dtype: DType) -> Array:
         return stream.permutation(shape[0]).astype(dtype.numpy)

@@ -2,6 +2,7 @@
 
 from math import ceil
 from numbers import Real
+from typing import Unpack
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from runtime.core.dtypes import DType, float32, int64
 from runtime.device.memory.sizes import shape_of
 from runtime.device.streams.device import device as Device  # noqa: N812 - PyTorch's class has a small letter
 from runtime.model.placement import Placement
-from runtime.torch.tensors.creation_options import checked_options
+from runtime.torch.tensors.creation_options import Keywords, checked_options
 from runtime.torch.tensors.tensor import Tensor
 
 _Device = Device | str | int | None
@@ -29,9 +30,13 @@ def arange(
     There are ceil((end - start) / step) of them, of int64 if all arguments are integers, else of
     float32. `RuntimeError` for a step of 0 or of the wrong sign.
     """
-    options = checked_options(
-        "arange", dtype=dtype, dp=dp, device=device, requires_grad=requires_grad
-    )
+    given: Keywords = {
+        "dtype": dtype,
+        "dp": dp,
+        "device": device,
+        "requires_grad": requires_grad,
+    }
+    options = checked_options("arange", given)
     start, end, step = _bounds(bounds, named)
     if step == 0:
         raise RuntimeError("step must be nonzero")
@@ -53,16 +58,10 @@ def linspace(
     start: float,
     end: float,
     steps: int,
-    *,
-    dtype: DType | None = None,
-    dp: Placement | None = None,
-    device: _Device = None,
-    requires_grad: bool = False,
+    **keywords: Unpack[Keywords],
 ) -> Tensor:
     """`steps` values from `start` to `end`, both included, at equal distances."""
-    options = checked_options(
-        "linspace", dtype=dtype, dp=dp, device=device, requires_grad=requires_grad
-    )
+    options = checked_options("linspace", keywords)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     element = options.dtype or float32
@@ -72,14 +71,10 @@ def linspace(
 def eye(
     n: int,
     m: int | None = None,
-    *,
-    dtype: DType | None = None,
-    dp: Placement | None = None,
-    device: _Device = None,
-    requires_grad: bool = False,
+    **keywords: Unpack[Keywords],
 ) -> Tensor:
     """A matrix of `n` rows and `m` (by default `n`) columns with ones on the diagonal."""
-    options = checked_options("eye", dtype=dtype, dp=dp, device=device, requires_grad=requires_grad)
+    options = checked_options("eye", keywords)
     shape = shape_of("eye", (n, n if m is None else m))
     return options.new(shape, float32).copy_(np.eye(shape[0], shape[1]))
 

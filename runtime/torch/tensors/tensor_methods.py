@@ -1,106 +1,45 @@
 """The methods of tensors that work on the device: fills, copies and transpositions.
 
-They are launches of kernels of `tensor_kernels` in the current stream, on the PEs of
+They are launches of kernels of `copies` in the current stream, on the PEs of
 the tensor that is written, and do not wait. Of two placements for which no kernel exists, the host
 reads the one and writes the other; they are listed at `copy_`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Self, cast
-
-import numpy as np
 
 from runtime.core.dtypes import DType, float16
 from runtime.core.requests import PerPe
-from runtime.device.kernels import copies as tensor_kernels
+from runtime.device.kernels import copies
 from runtime.device.launches.launch import launch_on
 from runtime.device.memory.indexing import Index
 from runtime.device.memory.stored_tensor import StoredTensor
 from runtime.device.operations.promotion import check_range, is_number
 from runtime.device.streams.device import check_device, device
 from runtime.language.value import Array, Pointer
-from runtime.model.placement import DPPolicy, Placement, default_placement
+from runtime.model.placement import DPPolicy, Placement
 from runtime.model.tile_placement import TilePlacement
 from runtime.torch.tensors.tensor_reads import HostCopy, TensorReads
 
-_ALIGN_ELEMENTS = 64
 _TRANSPOSED_TILE = 64
-_FILL_BYTES = 1 << 14
-_FILL_STORES = 128
-"""A fill stores one block at most this often, or blocks of `_FILL_BYTES`."""
 
 
 class TensorMethods(TensorReads):
     """The methods that write tensors on the device."""
 
     def fill_(self, value: float) -> Self:
-        """Set all elements, of every replica, to a number."""
-        number = value.item() if isinstance(value, TensorReads) else value
+        """Set all elements, of every replica, to a number, or to the one element of a tensor."""
         if is_number(value):
             check_range(value, self.dtype)
-        element = np.asarray(number).astype(self.dtype.numpy).reshape(-1)
-        exact = int(element[0]) if not self.dtype.is_floating_point else float(element[0])
-        parts: dict[tuple[int, int], list[tuple[Pointer, int]]] = {}
-        for shard in self.shards:
-            spec = shard.spec
-            target = Pointer(self.address + spec.offset_bytes, self.dtype)
-            parts.setdefault((spec.cube, spec.pe), []).append(
-                (target, spec.nbytes // self.itemsize)
-            )
-        longest = max(shard.spec.nbytes for shard in self.shards)
-        # A block that takes little time beside its stores; a sum takes a second one.
-        piece = min(
-            self._piece(2 * self.itemsize),
-            max(_FILL_BYTES, -(-longest // _FILL_STORES)) // self.itemsize,
-        )
-        return self._launch("fill_", tensor_kernels.fill, parts, exact, piece, local=True)
+        return super().fill_(value.item() if isinstance(value, TensorReads) else value)
 
     def zero_(self) -> Self:
         """Set all elements to 0."""
         return self.fill_(0)
 
-    def copy_(
-        self,
-        source: "StoredTensor | Array | Sequence[Any] | float",
-        non_blocking: bool = False,  # noqa: FBT001, FBT002 - PyTorch's signature
-    ) -> Self:
-        """Write `source`, broadcast to the shape and converted to the element type; the call does
-        not wait for it.
-
-        Another tensor of the same shape is copied on the device, if both are in row-major order in
-        their virtual ranges or both have one placement. Anything else passes through the host: an
-        array, another shape, a placement by columns beside another one, overlapping windows.
-        """
-        del non_blocking
-        if not isinstance(source, StoredTensor):
-            return self._from_host(source)
-        alike = [each.spec.spans for each in source.shards] == [
-            each.spec.spans for each in self.shards
-        ] and source.layout == self.layout
-        here = [(each.spec.cube, each.spec.pe) for each in self.shards]
-        there = [(each.spec.cube, each.spec.pe) for each in source.shards]
-        local = alike and here == there
-        if source.shape != self.shape or not (local or (self.is_flat and source.is_flat)):
-            return self._from_host(source)
-        if source.storage is self.storage and self._overlaps(source):
-            return self if self._is_same(source) else self._from_host(source)
-        size = self._piece(self.itemsize + source.itemsize)
-        parts: dict[tuple[int, int], list[tuple[Pointer, Pointer, int]]] = {}
-        for shard in self.shards:
-            spec, first = shard.spec, shard.spec.offset_bytes // self.itemsize
-            target = Pointer(self.address + spec.offset_bytes, self.dtype)
-            origin = Pointer(source.address + first * source.itemsize, source.dtype)
-            count = spec.nbytes // self.itemsize
-            parts.setdefault((spec.cube, spec.pe), []).append((origin, target, count))
-        return self._launch("copy_", tensor_kernels.copy, parts, size, source=source)
-
     def clone(self, *, dp: Placement | None = None) -> Self:
         """A copy with the same placement, or another one."""
         return self._new(self.dtype, dp).copy_(self)
-
-    def contiguous(self) -> Self:
-        """Itself if it is in row-major order in its virtual range, else a copy that is."""
-        return self if self.is_flat else self._allocate(self.shape, self.dtype).copy_(self)
 
     def detach(self) -> Self:
         """Itself: there are no gradients."""
@@ -157,7 +96,7 @@ class TensorMethods(TensorReads):
 
     def _transposed(self) -> Self:
         rows, columns = self.shape
-        new = self._allocate((columns, rows), self.dtype)
+        new = self.new((columns, rows), self.dtype)
         if not self.is_flat:
             return new._from_host(self.numpy().T)  # noqa: SLF001 - of the same class
         # As many rows of the result on each PE as possible; all PEs address all of both tensors.
@@ -171,7 +110,7 @@ class TensorMethods(TensorReads):
         tile = max(1, min(_TRANSPOSED_TILE, int(self._piece(2 * self.itemsize) ** 0.5)))
         pointers = (Pointer(self.address, self.dtype), Pointer(new.address, self.dtype))
         arguments = (*pointers, shape, PerPe(parts), tile)
-        launch_on("t", tensor_kernels.transpose, arguments, (self, new), pes)
+        launch_on("t", copies.transpose, arguments, (self, new), pes)
         return new
 
     def _changed(self, dtype: DType, dp: Placement | None = None, *, copy: bool = False) -> Self:
@@ -185,12 +124,6 @@ class TensorMethods(TensorReads):
         policy = dp or self.policy_of_copies
         return type(self).allocate(self.shape, dtype, policy, self._state, layout)
 
-    def _allocate(self, shape: tuple[int, ...], dtype: DType) -> Self:
-        topology = self._state.topology
-        cubes, pes = topology.cubes, topology.pes_per_cube
-        policy = default_placement(shape, dtype.itemsize, cubes=cubes, pes=pes)
-        return type(self).allocate(shape, dtype, policy, self._state)
-
     def __setitem__(
         self, index: Index, source: "StoredTensor | Array | Sequence[Any] | float"
     ) -> None:
@@ -200,44 +133,6 @@ class TensorMethods(TensorReads):
         if is_number(source) and self.dtype != float16:
             check_range(cast("float", source), self.dtype)
         super().__setitem__(index, source)
-
-    def _from_host(self, source: "StoredTensor | Array | Sequence[Any] | float") -> Self:
-        self[...] = source
-        return self
-
-    def _launch(
-        self,
-        name: str,
-        kernel: Callable[..., None],
-        parts: Mapping[tuple[int, int], Sequence[tuple[object, ...]]],
-        *arguments: object,
-        source: StoredTensor | None = None,
-        local: bool = False,
-    ) -> Self:
-        """Run `kernel(parts, *arguments)` on the PEs that have parts with elements. Other SIPs need
-        not wait for what a `local` kernel sends.
-        """
-        known = {pe: tuple(part for part in of_pe if part[-1]) for pe, of_pe in parts.items()}
-        pes = sorted(pe for pe, of_pe in known.items() if of_pe)
-        if pes:
-            tensors = (self,) if source is None else (self, source)
-            every = (PerPe({pe: known[pe] for pe in pes}), *arguments)
-            launch_on(name, kernel, every, tensors, pes, local=local)
-        return self
-
-    def _piece(self, bytes_per_element: int) -> int:
-        """The elements that fit the scratch of a kernel, if each takes this many bytes."""
-        elements = self._state.topology.kernel_scratch_bytes // bytes_per_element
-        return max(1, elements - elements % _ALIGN_ELEMENTS)
-
-    def _overlaps(self, other: StoredTensor) -> bool:
-        return (
-            self.address < other.address + other.nbytes
-            and other.address < self.address + self.nbytes
-        )
-
-    def _is_same(self, other: StoredTensor) -> bool:
-        return (self.address, self.dtype, self.shards) == (other.address, other.dtype, other.shards)
 
 
 def _is_cpu(given: "device | str | int") -> bool:

@@ -1,23 +1,50 @@
 """The operators of tensors, each as in PyTorch.
 
-They launch the shipped kernels of `elementwise` and of products; only `bool` reads the tensor.
+They launch the kernels of `elementwise` and of products; only `bool` reads the tensor.
 """
 
-from typing import TYPE_CHECKING, Any, Self, cast
+from collections.abc import Callable
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
-from runtime.device.memory.stored_tensor import StoredTensor
-from runtime.device.memory.tensor_views import TensorViews
+from runtime.device.launches.device_tensor import DeviceTensor
+from runtime.device.operations import elementwise
+from runtime.device.operations.matmul import matmul
 from runtime.language.value import Array
-from runtime.torch.tensors.functions import elementwise, product_of
 
-if TYPE_CHECKING:
-    from runtime.device.operations.elementwise_launch import Operand
-    from runtime.torch.tensors.tensor import Tensor
+T = TypeVar("T", bound=DeviceTensor)
+Operator = Callable[[T, "T | float"], T]
 
 
-class TensorOperators(TensorViews):
+def _operator(function: Callable[..., Any]) -> Operator[T]:
+    """`x + y`."""
+
+    def operator(self: T, other: "T | float") -> T:
+        return _result(function, self, other)
+
+    return operator
+
+
+def _reflected(function: Callable[..., Any]) -> Operator[T]:
+    """`y + x`, of a number y."""
+
+    def operator(self: T, other: "T | float") -> T:
+        return _result(function, other, self)
+
+    return operator
+
+
+def _in_place(function: Callable[..., Any]) -> Operator[T]:
+    """`x += y`."""
+
+    def operator(self: T, other: "T | float") -> T:
+        return _result(function, self, other, out=self)
+
+    return operator
+
+
+class TensorOperators(DeviceTensor):
     """Arithmetic and comparisons. An operator with something that is neither a tensor nor a number
     is a `TypeError`, as in Python; `==` with it is False, as in PyTorch.
     """
@@ -40,111 +67,49 @@ class TensorOperators(TensorViews):
     def __hash__(self) -> int:
         return object.__hash__(self)
 
-    def __add__(self, other: "Operand") -> "Tensor":
-        return _operator("add", self, other)
+    __add__, __radd__ = _operator(elementwise.add), _reflected(elementwise.add)
+    __sub__, __rsub__ = _operator(elementwise.sub), _reflected(elementwise.sub)
+    __mul__, __rmul__ = _operator(elementwise.mul), _reflected(elementwise.mul)
+    __truediv__, __rtruediv__ = _operator(elementwise.div), _reflected(elementwise.div)
+    __iadd__, __isub__ = _in_place(elementwise.add), _in_place(elementwise.sub)
+    __imul__, __itruediv__ = _in_place(elementwise.mul), _in_place(elementwise.div)
+    __and__, __rand__ = _operator(elementwise.bitwise_and), _reflected(elementwise.bitwise_and)
+    __or__, __ror__ = _operator(elementwise.bitwise_or), _reflected(elementwise.bitwise_or)
+    __xor__, __rxor__ = _operator(elementwise.bitwise_xor), _reflected(elementwise.bitwise_xor)
+    __lt__, __le__ = _operator(elementwise.lt), _operator(elementwise.le)
+    __gt__, __ge__ = _operator(elementwise.gt), _operator(elementwise.ge)
+    __pow__, __neg__ = elementwise.pow, elementwise.neg
+    __invert__, __abs__ = elementwise.bitwise_not, elementwise.abs
 
-    def __radd__(self, other: "Operand") -> "Tensor":
-        return _operator("add", other, self)
-
-    def __iadd__(self, other: "Operand") -> Self:
-        return _operator("add", self, other, out=self)
-
-    def __sub__(self, other: "Operand") -> "Tensor":
-        return _operator("sub", self, other)
-
-    def __rsub__(self, other: "Operand") -> "Tensor":
-        return _operator("sub", other, self)
-
-    def __isub__(self, other: "Operand") -> Self:
-        return _operator("sub", self, other, out=self)
-
-    def __mul__(self, other: "Operand") -> "Tensor":
-        return _operator("mul", self, other)
-
-    def __rmul__(self, other: "Operand") -> "Tensor":
-        return _operator("mul", other, self)
-
-    def __imul__(self, other: "Operand") -> Self:
-        return _operator("mul", self, other, out=self)
-
-    def __truediv__(self, other: "Operand") -> "Tensor":
-        return _operator("div", self, other)
-
-    def __rtruediv__(self, other: "Operand") -> "Tensor":
-        return _operator("div", other, self)
-
-    def __itruediv__(self, other: "Operand") -> Self:
-        return _operator("div", self, other, out=self)
-
-    def __matmul__(self, other: "Tensor") -> "Tensor":
-        return product_of("matmul", self, other)
-
-    def __pow__(self, exponent: float) -> "Tensor":
-        return elementwise().pow(self, exponent)
-
-    def __neg__(self) -> "Tensor":
-        return elementwise().neg(self)
+    def __matmul__(self, other: Self) -> Self:
+        if not isinstance(other, DeviceTensor):  # pyright: ignore[reportUnnecessaryIsInstance] - user code is not type-checked
+            return NotImplemented
+        return matmul(self, other)
 
     def __pos__(self) -> Self:
         return self
 
-    def __and__(self, other: "Operand") -> "Tensor":
-        return _operator("bitwise_and", self, other)
+    def __eq__(self, other: object) -> Self:  # type: ignore[override]
+        return _result(elementwise.eq, self, other)
 
-    def __rand__(self, other: "Operand") -> "Tensor":
-        return _operator("bitwise_and", other, self)
-
-    def __or__(self, other: "Operand") -> "Tensor":
-        return _operator("bitwise_or", self, other)
-
-    def __ror__(self, other: "Operand") -> "Tensor":
-        return _operator("bitwise_or", other, self)
-
-    def __xor__(self, other: "Operand") -> "Tensor":
-        return _operator("bitwise_xor", self, other)
-
-    def __rxor__(self, other: "Operand") -> "Tensor":
-        return _operator("bitwise_xor", other, self)
-
-    def __invert__(self) -> "Tensor":
-        return elementwise().bitwise_not(self)
-
-    def __abs__(self) -> "Tensor":
-        return elementwise().abs(self)
-
-    def __eq__(self, other: object) -> "Tensor":  # type: ignore[override]
-        return _operator("eq", self, other)
-
-    def __ne__(self, other: object) -> "Tensor":  # type: ignore[override]
-        return _operator("ne", self, other)
-
-    def __lt__(self, other: "Operand") -> "Tensor":
-        return _operator("lt", self, other)
-
-    def __le__(self, other: "Operand") -> "Tensor":
-        return _operator("le", self, other)
-
-    def __gt__(self, other: "Operand") -> "Tensor":
-        return _operator("gt", self, other)
-
-    def __ge__(self, other: "Operand") -> "Tensor":
-        return _operator("ge", self, other)
+    def __ne__(self, other: object) -> Self:  # type: ignore[override]
+        return _result(elementwise.ne, self, other)
 
 
-def _operator(name: str, a: object, b: object, **options: object) -> Any:
-    """Call a function of two operands; Python's own answer if one of them is no operand."""
+def _result(function: Callable[..., Any], a: object, b: object, **options: object) -> Any:
+    """A function of two operands; Python's own answer if one of them is no operand."""
     operands = [_as_number(each) for each in (a, b)]
     for each in operands:
         if isinstance(each, np.ndarray):
             # Python would compare identities, and `==` would be False.
-            shape = np.shape(cast("Array", each))
+            name, shape = getattr(function, "__name__", ""), np.shape(cast("Array", each))
             raise TypeError(
                 f"{name}(): an operand is a numpy array of shape {shape}; make a tensor of it "
                 "with torch.from_numpy, or compute on the host with tensor.numpy()"
             )
-        if not isinstance(each, StoredTensor | int | float | np.number | np.bool):
+        if not isinstance(each, DeviceTensor | int | float | np.number | np.bool):
             return NotImplemented
-    return getattr(elementwise(), name)(*operands, **options)
+    return function(*operands, **options)
 
 
 def _as_number(operand: object) -> object:

@@ -11,9 +11,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.memory.sizes import axis_of
 from runtime.device.memory.stored_tensor import StoredTensor
-from runtime.device.memory.tensor_views import TensorViews
 from runtime.device.streams.device import device, own_device
 from runtime.language.value import Array, row_major
 
@@ -59,7 +59,7 @@ class HostCopy:
         return f"tensor({self._array!r}, device='cpu')"
 
 
-class TensorReads(TensorViews):
+class TensorReads(DeviceTensor):
     """The properties of a tensor, and the reads of its elements."""
 
     @property

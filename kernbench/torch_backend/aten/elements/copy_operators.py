@@ -13,7 +13,7 @@ from kernbench.torch_backend.launching.launches import launch_copies, launch_cop
 from kernbench.torch_backend.runtime.element_types import COMPUTED
 from kernbench.torch_backend.runtime.pytorch_api import from_numpy, negative_view
 from kernbench.torch_backend.runtime.storages import storages
-from runtime.torch.tensors.tensor import Tensor
+from runtime.device.launches.device_tensor import DeviceTensor
 
 
 @operator("_copy_from", types=None)
@@ -101,7 +101,7 @@ def _store(source: torch.Tensor, target: torch.Tensor) -> None:
         _bytes_of(target)[...] = array
 
 
-def _bytes_of(tensor: torch.Tensor) -> Tensor:
+def _bytes_of(tensor: torch.Tensor) -> DeviceTensor:
     """The bytes from the first to the last element of a tensor."""
     return storages().bytes_of(tensor)
 

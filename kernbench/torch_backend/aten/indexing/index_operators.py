@@ -16,7 +16,6 @@ from kernbench.torch_backend.launching.launches import (
     pointer_of,
     window_of,
 )
-from kernbench.torch_backend.launching.partition import Pe
 from kernbench.torch_backend.runtime.element_types import moved_as
 from kernbench.torch_backend.runtime.pytorch_api import broadcast_tensors, integers
 from runtime.ccl.exchange import chunk_bounds
@@ -24,6 +23,7 @@ from runtime.core.requests import PerPe
 from runtime.device.kernels import rows as kernels
 from runtime.device.kernels.bounds import IndexBounds
 from runtime.device.movers.movers import spread
+from runtime.device.regions.partition import Pe
 from runtime.language import tl
 
 _T = TypeVar("_T")

@@ -10,12 +10,12 @@ from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import operator
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
-from kernbench.torch_backend.launching.partition import Pe
 from runtime.ccl.exchange import chunk_bounds
 from runtime.core.requests import PerPe
 from runtime.device.kernels import sorting as kernels
 from runtime.device.kernels.sorting import WIDEST, SortOrder, SortPiece, SortTensors
-from runtime.torch.ahbm import get_device_properties
+from runtime.device.rank.properties import get_device_properties
+from runtime.device.regions.partition import Pe
 
 _Sorted = tuple[Tensor, Tensor]
 MOST_COMPARED = 1 << 26

@@ -15,9 +15,9 @@ from kernbench.torch_backend.launching.launches import (
     launch_pointwise_each,
     longest_kept,
 )
-from kernbench.torch_backend.launching.partition import Pe
 from kernbench.torch_backend.runtime.storages import storages
 from runtime.device.kernels.attention.flash import BlockShape
+from runtime.device.regions.partition import Pe
 from runtime.language.value import Value
 
 _ROWS, _WIDTH = (64, 32, 16), 320

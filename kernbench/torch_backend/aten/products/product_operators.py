@@ -15,7 +15,7 @@ from kernbench.torch_backend.launching.cube_launch import cube_grid, launch_in_c
 from kernbench.torch_backend.launching.product_launch import launch_products, product_grid
 from kernbench.torch_backend.launching.rowwise_launch import sum_of_parts
 from kernbench.torch_backend.runtime.pytorch_api import cut
-from runtime.torch.ahbm import get_device_properties
+from runtime.device.rank.properties import get_device_properties
 
 _TYPES = frozenset({torch.float16, torch.bfloat16, torch.float32})
 """The types of PyTorch whose products the GEMM engine computes with PyTorch's rounding."""

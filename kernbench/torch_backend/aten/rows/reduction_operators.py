@@ -13,10 +13,10 @@ from kernbench.torch_backend.aten.operators import operator
 from kernbench.torch_backend.launching.launches import window_of
 from kernbench.torch_backend.launching.rowwise_launch import launch_rowwise, sum_of_rows
 from kernbench.torch_backend.runtime.element_types import hardware_type
+from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.operations import reductions
 from runtime.language import tl
 from runtime.language.value import Value
-from runtime.torch.tensors.tensor import Tensor
 
 Axes = int | Sequence[int] | None
 _SUMS = frozenset({reductions.sum, reductions.mean})
@@ -24,7 +24,7 @@ _WIDEST, _NARROWEST = 1024, 64
 """The rows in which all elements are summed: the greatest power of 2 that divides their number."""
 
 
-_OF_ROWS: dict[Callable[..., Tensor], Callable[[Value, int], Value]] = {
+_OF_ROWS: dict[Callable[..., DeviceTensor], Callable[[Value, int], Value]] = {
     reductions.sum: lambda x, _: tl.sum(x, 1, keep_dims=True),
     reductions.mean: lambda x, columns: tl.sum(x, 1, keep_dims=True) * (1 / columns),
     reductions.amax: lambda x, _: tl.max(x, 1, keep_dims=True),
@@ -34,7 +34,7 @@ _OF_ROWS: dict[Callable[..., Tensor], Callable[[Value, int], Value]] = {
 
 def reduce_to(
     out: torch.Tensor,
-    function: Callable[..., Tensor],
+    function: Callable[..., DeviceTensor],
     x: torch.Tensor,
     dim: Axes,
     *,
@@ -82,7 +82,7 @@ def _mean(
     return reduce_to(out, reductions.mean, x, dim, keepdim=keepdim, dtype=dtype or out.dtype)
 
 
-def _extreme(name: str, function: Callable[..., Tensor]) -> None:
+def _extreme(name: str, function: Callable[..., DeviceTensor]) -> None:
     @operator(f"{name}.out")
     def along(
         x: torch.Tensor, dim: Axes = (), keepdim: bool = False, *, out: torch.Tensor
@@ -102,7 +102,7 @@ _extreme("amax", reductions.amax)
 _extreme("amin", reductions.amin)
 
 
-def _truth(name: str, function: Callable[..., Tensor]) -> None:
+def _truth(name: str, function: Callable[..., DeviceTensor]) -> None:
     @operator(f"{name}.out", f"{name}.dims_out")
     def along(
         x: torch.Tensor, dim: Axes = None, keepdim: bool = False, *, out: torch.Tensor
@@ -142,7 +142,12 @@ def _norm(
 
 
 def _reduced_by_rows(
-    out: torch.Tensor, function: Callable[..., Tensor], x: torch.Tensor, dim: Axes, *, keepdim: bool
+    out: torch.Tensor,
+    function: Callable[..., DeviceTensor],
+    x: torch.Tensor,
+    dim: Axes,
+    *,
+    keepdim: bool,
 ) -> bool:
     """Reduce the last or the first axes, if that is what is reduced; False if not."""
     if function not in _OF_ROWS or not (x.is_floating_point() and out.is_floating_point()):
@@ -174,7 +179,7 @@ def _reduced_by_rows(
 
 
 def _reduced_to_number(
-    out: torch.Tensor, function: Callable[..., Tensor], x: torch.Tensor, *, keepdim: bool
+    out: torch.Tensor, function: Callable[..., DeviceTensor], x: torch.Tensor, *, keepdim: bool
 ) -> bool:
     """The sum or the mean of all elements, as the sum of rows; False for elements of which a row
     would be short.
@@ -188,6 +193,6 @@ def _reduced_to_number(
     return True
 
 
-def _scale(function: Callable[..., Tensor], count: int) -> float:
+def _scale(function: Callable[..., DeviceTensor], count: int) -> float:
     """The factor of a sum of as many elements."""
     return 1 / count if function is reductions.mean else 1

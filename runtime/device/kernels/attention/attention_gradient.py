@@ -18,9 +18,9 @@ from runtime.device.kernels.attention.gradient_loop import (
     HeldBlock,
     blocks_of,
     buffers,
-    converted,
 )
 from runtime.device.kernels.attention.score_mask import ScoreMask
+from runtime.device.kernels.conversions import in_type
 from runtime.language import tl
 
 Parts = Sequence[tuple[BlockShape, Sequence[HeldBlock]]]
@@ -56,7 +56,7 @@ class _QueryLoop(GradientLoop):
             return
 
         def chain(grad: tl.Value, out: tl.Value) -> tl.Value:
-            products = converted(grad, tl.float32) * converted(out, tl.float32)
+            products = in_type(grad, tl.float32) * in_type(out, tl.float32)
             return tl.sum(products, axis=1, keep_dims=True)
 
         _, grad, out = (each[step.item % 2] for each in self._held)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from runtime.device.kernels.attention.flash import BlockShape
 from runtime.device.kernels.attention.score_mask import ScoreMask, masked
+from runtime.device.kernels.conversions import in_type
 from runtime.language import tl
 from runtime.language.value import Pointer
 
@@ -168,7 +169,7 @@ class GradientLoop(ABC):
             value, factor = (scores, scale) if mask is None else masked(scores, mask, scale)
             powers = tl.exp(tl.fma(value, factor, -highest)) * inverse
             both = (powers * (products - delta), powers)[: len(outs)]
-            return tuple(converted(each, self._dtype) for each in both)
+            return tuple(in_type(each, self._dtype) for each in both)
 
         tl.fused_async(chain, scores, products, out=outs)
 
@@ -188,7 +189,7 @@ class GradientLoop(ABC):
             result, rows = self._results[index], self._operands.results[index]
 
             def chain(total: tl.Value, factor: float = factor) -> tl.Value:
-                return converted(total * factor, self._dtype)
+                return in_type(total * factor, self._dtype)
 
             tl.fused_async(chain, self._sums[index][step.item % 2], out=result)
             tl.store_async(rows.pointer + step.block.results[index], result, (rows.pitch, 1))
@@ -266,11 +267,6 @@ def blocks_of(length: int, shape: BlockShape) -> Iterator[tuple[int, int]]:
 def buffers(count: int, shape: tuple[int, ...], dtype: tl.DType) -> list[tl.Value]:
     """New values of one shape."""
     return [tl.empty(shape, dtype) for _ in range(count)]
-
-
-def converted(value: tl.Value, dtype: tl.DType) -> tl.Value:
-    """In a chain: a value in another type."""
-    return value if value.dtype == dtype else value.to(dtype)
 
 
 def _load(rows: Rows, start: int, out: tl.Value) -> None:

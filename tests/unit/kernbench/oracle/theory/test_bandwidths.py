@@ -8,8 +8,8 @@ import yaml
 
 from kernbench.oracle.theory.bandwidths import gemm_bound_ps, own_read_gbs
 from kernbench.oracle.theory.topology_file import TopologyFile
+from runtime.device.rank.properties import _hbm_gbs, _peak_gemm_tflops
 from runtime.model.topology import parse_topology
-from runtime.torch.ahbm import _hbm_gbs, _peak_gemm_tflops
 from tests.support.random_topologies import random_content
 
 

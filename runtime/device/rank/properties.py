@@ -1,57 +1,12 @@
-"""`torch.ahbm`: the device of a rank, which is the SIP with the number of the rank."""
+"""The properties of a SIP, computed from the topology of the run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
 
 from runtime.core.simtime import exact
 from runtime.device.rank.rank_state import running_rank
-from runtime.device.streams.device import check_device
-from runtime.device.streams.events import Event
-from runtime.device.streams.memory_statistics import (
-    empty_cache,
-    max_memory_allocated,
-    memory_allocated,
-    memory_reserved,
-    reset_peak_memory_stats,
-)
-from runtime.device.streams.profiler import profile
-from runtime.device.streams.streams import (
-    Stream,
-    current_stream,
-    default_stream,
-    set_stream,
-    stream,
-)
 from runtime.model.schema.topology_schema import Topology
 from runtime.model.tiles import TileSize
-from runtime.torch.absent import absent_attribute
-
-__all__ = [
-    "DeviceProperties",
-    "Event",
-    "Stream",
-    "cube_count",
-    "current_device",
-    "current_stream",
-    "default_stream",
-    "device_count",
-    "elapsed_ps",
-    "empty_cache",
-    "get_device_properties",
-    "has_data",
-    "is_available",
-    "max_memory_allocated",
-    "memory_allocated",
-    "memory_reserved",
-    "now_ns",
-    "profile",
-    "reset_peak_memory_stats",
-    "set_device",
-    "set_stream",
-    "stream",
-    "synchronize",
-]
 
 
 @dataclass(frozen=True)
@@ -84,28 +39,6 @@ class DeviceProperties:
         return self.cubes * self.pes_per_cube
 
 
-def is_available() -> bool:
-    """True: every rank has a device."""
-    return True
-
-
-def set_device(device: object) -> None:
-    """Select the SIP of this rank, by its number, as "ahbm:1" or as `torch.device`; `RuntimeError`
-    for another one, which a rank cannot access.
-    """
-    check_device("set_device", device)
-
-
-def current_device() -> int:
-    """The SIP of this rank."""
-    return running_rank().rank
-
-
-def device_count() -> int:
-    """The number of SIPs in the system."""
-    return running_rank().topology.sips
-
-
 def get_device_properties(device: int | None = None) -> DeviceProperties:
     """The properties of a SIP, by default of this rank's; all SIPs are equal. `RuntimeError` if it
     does not exist.
@@ -133,34 +66,6 @@ def get_device_properties(device: int | None = None) -> DeviceProperties:
     )
 
 
-def synchronize(device: object = None) -> None:
-    """Wait in simulated time until all commands of all streams of this rank are complete.
-    `RuntimeError` for the device of another rank.
-    """
-    check_device("synchronize", device)
-    running_rank().device.synchronize()
-
-
-def elapsed_ps() -> int:
-    """The simulated time of this rank in picoseconds."""
-    return running_rank().device.now_ps
-
-
-def now_ns() -> float:
-    """The simulated time of this rank in nanoseconds."""
-    return elapsed_ps() / 1000
-
-
-def cube_count() -> int:
-    """The number of cubes in a SIP."""
-    return running_rank().topology.cubes
-
-
-def has_data() -> bool:
-    """Whether the tensors of this run have elements; False with `--no-data`."""
-    return running_rank().data
-
-
 def _hbm_gbs(topology: Topology) -> float:
     """The lowest bandwidth on the path: slice, crossbar or TCM."""
     slice_gbs = exact(topology.hbm.pc_bw_gbs) * topology.hbm.num_pcs
@@ -173,9 +78,3 @@ def _peak_gemm_tflops(topology: Topology) -> float:
     gemm = topology.pe.gemm
     macs_per_cycle = gemm.rows * gemm.cols if gemm.model == "systolic_os" else gemm.macs_per_cycle
     return float(2 * macs_per_cycle * exact(gemm.clock_ghz) / 1000)
-
-
-if not TYPE_CHECKING:
-    # With this function in sight, a type checker would accept every attribute.
-    def __getattr__(name: str) -> NoReturn:
-        raise absent_attribute("torch.ahbm", name, __all__)

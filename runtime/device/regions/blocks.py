@@ -1,22 +1,12 @@
-"""Deals the elements of an operator's result to PEs, for tensors with any strides.
-
-A PE computes the elements of the result that its HBM slice holds; the other operands are read at
-their virtual addresses. A result with gaps in memory, such as a slice of columns, is dealt in equal
-numbers of elements instead, over as many PEs as a storage of its bytes would have.
-"""
+"""Divides regions into matrices that a DMA descriptor loads and the scratch of a PE holds."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isqrt, log, prod, sqrt
+from math import isqrt, prod
 from typing import NamedTuple
 
-from kernbench.torch_backend.runtime.storages import StridedWindow
-from runtime.ccl.exchange import chunk_bounds
-from runtime.device.movers.movers import spread
-from runtime.language.value import row_major
-from runtime.torch.arithmetic.regions import Axis, Region, box_regions, merged_axes
+from runtime.device.regions.regions import Axis, Region
 
-Pe = tuple[int, int]
 _GAP_ELEMENTS = 512
 """More than the alignment of the values of a block takes, in elements."""
 
@@ -30,32 +20,28 @@ class MatrixBlock:
     strides: tuple[tuple[int, int], ...]
 
 
-def partition(
-    out: StridedWindow, operands: Sequence[StridedWindow]
-) -> dict[Pe, tuple[Region, ...]]:
-    """The regions of each PE, by (cube, PE); the operands are broadcast to the shape of `out`."""
-    axes = _axes_in_memory(out, operands)
-    tensors = 1 + len(operands)
-    lengths = [length for length, _ in axes]
-    if _is_turned(axes):
-        return _tiles(out, axes)
-    dense = tuple(strides[0] for _, strides in axes) == row_major(tuple(lengths))
-    found: dict[Pe, list[Region]] = {}
-    for pe, start, stop in _spans(out, dense=dense):
-        if start < stop:
-            found.setdefault(pe, []).extend(box_regions(start, stop, axes, tensors))
-    return {pe: tuple(each) for pe, each in sorted(found.items())}
-
-
 class BlockLimits(NamedTuple):
     """The most elements that the scratch holds at once, the most elements of a block, and the
     longest side along which an operand is broadcast: the vector engine keeps a row or a column in
     its registers.
+
+    Without elements that the scratch holds at once, the blocks are computed in turn: a block is
+    loaded when the result of its predecessor is stored.
     """
 
     scratch: int
     elements: int
     broadcast: int
+
+    @classmethod
+    def in_turn(cls, most: int) -> "BlockLimits":
+        """The limits of blocks of at most `most` elements, one after the other."""
+        return cls(0, most, most)
+
+    @property
+    def is_in_turn(self) -> bool:
+        """Whether the blocks are computed one after the other."""
+        return not self.scratch
 
 
 def blocks(region: Region, limits: BlockLimits) -> Iterator[MatrixBlock]:
@@ -68,7 +54,12 @@ def blocks(region: Region, limits: BlockLimits) -> Iterator[MatrixBlock]:
     if len(axes) < 2:
         axes[:0] = [(1, (0,) * tensors)] * (2 - len(axes))
     (_, down), (_, across) = axes[-2:]
-    if any(by_row > 1 and by_column > 1 for by_row, by_column in zip(down, across, strict=True)):
+    has_gaps = any(
+        by_column > 1 and (by_row > 1 or limits.is_in_turn)
+        for by_row, by_column in zip(down, across, strict=True)
+    )
+    if has_gaps:
+        # A tensor with gaps between single elements is a column of a matrix with a row pitch.
         axes.append((1, (1,) * tensors))
         (_, down), (_, across) = axes[-2:]
     (rows, _), (columns, _) = axes[-2:]
@@ -127,75 +118,6 @@ def _apart(shape: tuple[int, int], strides: Sequence[tuple[int, int]]) -> tuple[
             parts = [(height, min(width, run)), (1 if width > run else height, width)]
         height, width = max(parts, key=prod)
     return height, width
-
-
-def _is_turned(axes: Sequence[Axis]) -> bool:
-    """Whether an operand has a matrix in the other order than the result."""
-    if len(axes) != 2:
-        return False
-    (_, (_, *down)), (_, (_, *across)) = axes
-    return any(
-        by_row == 1 and by_column > 1 for by_row, by_column in zip(down, across, strict=True)
-    )
-
-
-def _tiles(out: StridedWindow, axes: Sequence[Axis]) -> dict[Pe, tuple[Region, ...]]:
-    """Tiles of a matrix of which the sides are nearly equal: of a few rows of the result, a PE
-    would load columns of a few elements.
-    """
-    (rows, down), (columns, across) = axes
-    movers = spread(rows * columns, out.window.itemsize)
-    wanted = sqrt(len(movers) * rows / columns)
-    high = min(
-        (each for each in range(1, len(movers) + 1) if len(movers) % each == 0),
-        key=lambda each: (abs(log(each / wanted)), each),
-    )
-    spans = [
-        (row, column)
-        for row in chunk_bounds(rows, high)
-        for column in chunk_bounds(columns, len(movers) // high)
-    ]
-    return {
-        (spec.cube, spec.pe): (
-            Region(
-                tuple(row[0] * a + column[0] * b for a, b in zip(down, across, strict=True)),
-                ((row[1] - row[0], down), (column[1] - column[0], across)),
-            ),
-        )
-        for spec, (row, column) in zip(movers, spans, strict=True)
-        if row[0] < row[1] and column[0] < column[1]
-    }
-
-
-def _axes_in_memory(out: StridedWindow, operands: Sequence[StridedWindow]) -> list[Axis]:
-    """The axes in the order in which `out` has them in memory, with the strides of all tensors."""
-    strides = [_broadcast(each, out.shape) for each in (out, *operands)]
-    axes = [
-        (length, tuple(each[axis] for each in strides)) for axis, length in enumerate(out.shape)
-    ]
-    return merged_axes(sorted(axes, key=lambda axis: -axis[1][0]))
-
-
-def _broadcast(tensor: StridedWindow, shape: tuple[int, ...]) -> tuple[int, ...]:
-    own = [
-        0 if length == 1 else stride
-        for length, stride in zip(tensor.shape, tensor.strides, strict=True)
-    ]
-    return (*[0] * (len(shape) - len(own)), *own)
-
-
-def _spans(out: StridedWindow, *, dense: bool) -> Iterator[tuple[Pe, int, int]]:
-    """The range of elements of each PE, in the order of memory."""
-    size = out.window.itemsize
-    if dense:
-        for shard in out.window.shards:
-            start = shard.spec.offset_bytes // size
-            yield (shard.spec.cube, shard.spec.pe), start, start + shard.spec.nbytes // size
-        return
-    numel = prod(out.shape)
-    movers = spread(numel, size)
-    for spec, (start, stop) in zip(movers, chunk_bounds(numel, len(movers)), strict=True):
-        yield (spec.cube, spec.pe), start, stop
 
 
 def _offsets(axes: Sequence[Axis], starts: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

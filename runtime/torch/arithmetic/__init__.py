@@ -1,1 +1,0 @@
-"""Operators, comparisons and reductions of tensors, and the kernels that compute them."""

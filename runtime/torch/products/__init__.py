@@ -1,1 +1,0 @@
-"""Matrix products of tensors: their plan, their operands, and the kernel that computes them."""
