@@ -14,7 +14,7 @@ from runtime.core.code.package_check import ROOT
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import KernelError
 from runtime.core.program_grid import GridPoint
-from runtime.language.context import Scope, current_scope
+from runtime.language.running import Scope, current_scope
 
 _INSIDE = ("runtime.language.", "sip_node.", "contextlib.", "copy.")
 """Packages between a kernel and an error that it causes; `contextlib` is the frame of `with

@@ -2,29 +2,23 @@
 implement it.
 """
 
-from collections.abc import Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
-
-from msgspec import Struct
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NoReturn, Protocol, cast
 
 from runtime.core.dtypes import DType
-from runtime.core.garbage_collection import refuse_in_collection
+from runtime.language.chains.chain import ChainCall, VectorRegisters
+from runtime.language.gemm import Gemm
+from runtime.language.rows import RowList
+from runtime.language.running import running_engine
+from runtime.language.value import Pointer, Shape, Value
 from runtime.model.tiles import TileSize
-
-if TYPE_CHECKING:
-    # These modules import this one: operators of values run on the current PE.
-    from runtime.language.chains.chain import ChainCall, VectorRegisters
-    from runtime.language.gemm import Gemm
-    from runtime.language.rows import RowList
-    from runtime.language.value import Pointer, Shape, Value
 
 
 class PendingResult(Protocol):
     """The result of an operation that runs in the background."""
 
-    def wait(self) -> "Value | None":
+    def wait(self) -> Value | None:
         """Block until it is complete; the value in TCM, or None if the result is in memory."""
         ...
 
@@ -32,7 +26,7 @@ class PendingResult(Protocol):
 class PendingValue(PendingResult, Protocol):
     """The result of an operation in the background that leaves a value in TCM."""
 
-    def wait(self) -> "Value":
+    def wait(self) -> Value:
         """Block until it is complete; the value."""
         ...
 
@@ -40,7 +34,7 @@ class PendingValue(PendingResult, Protocol):
 class PendingValues(Protocol):
     """The result of an operation in the background that leaves several values in TCM."""
 
-    def wait(self) -> "tuple[Value, ...]":
+    def wait(self) -> tuple[Value, ...]:
         """Block until it is complete; the values."""
         ...
 
@@ -56,7 +50,7 @@ class KernelContext(Protocol):
         ...
 
     @property
-    def vector_registers(self) -> "VectorRegisters":
+    def vector_registers(self) -> VectorRegisters:
         """The registers of the vector engine."""
         ...
 
@@ -75,11 +69,11 @@ class KernelContext(Protocol):
 
     def load(
         self,
-        pointer: "Pointer",
-        shape: "Shape",
-        strides: "tuple[int, ...]",
-        out: "Value | None" = None,
-    ) -> "Value":
+        pointer: Pointer,
+        shape: Shape,
+        strides: tuple[int, ...],
+        out: Value | None = None,
+    ) -> Value:
         """Copy a block from memory to scratch, or over the value `out`. `strides` count elements
         of the memory.
         """
@@ -87,22 +81,22 @@ class KernelContext(Protocol):
 
     def load_async(
         self,
-        pointer: "Pointer",
-        shape: "Shape",
-        strides: "tuple[int, ...]",
-        out: "Value | None" = None,
+        pointer: Pointer,
+        shape: Shape,
+        strides: tuple[int, ...],
+        out: Value | None = None,
     ) -> PendingValue:
         """Start a load. Does not block."""
         ...
 
     def gather(
         self,
-        pointer: "Pointer",
-        rows: "RowList",
-        shape: "Shape",
-        strides: "tuple[int, ...]",
-        out: "Value | None" = None,
-    ) -> "Value":
+        pointer: Pointer,
+        rows: RowList,
+        shape: Shape,
+        strides: tuple[int, ...],
+        out: Value | None = None,
+    ) -> Value:
         """Copy the rows of a matrix, each of `shape`, from memory to TCM: a new value, or over
         `out`.
 
@@ -112,23 +106,23 @@ class KernelContext(Protocol):
 
     def gather_async(
         self,
-        pointer: "Pointer",
-        rows: "RowList",
-        shape: "Shape",
-        strides: "tuple[int, ...]",
-        out: "Value | None" = None,
+        pointer: Pointer,
+        rows: RowList,
+        shape: Shape,
+        strides: tuple[int, ...],
+        out: Value | None = None,
     ) -> PendingValue:
         """Start a gather. Does not block."""
         ...
 
-    def store(self, pointer: "Pointer", value: "Value", strides: "tuple[int, ...]") -> None:
+    def store(self, pointer: Pointer, value: Value, strides: tuple[int, ...]) -> None:
         """Copy a value from TCM to a block of memory; returns when the memory has acknowledged
         it.
         """
         ...
 
     def store_async(
-        self, pointer: "Pointer", value: "Value", strides: "tuple[int, ...]"
+        self, pointer: Pointer, value: Value, strides: tuple[int, ...]
     ) -> PendingResult:
         """Start a store. Does not block."""
         ...
@@ -136,14 +130,14 @@ class KernelContext(Protocol):
     def math(
         self,
         name: str,
-        operands: "Sequence[Value | float]",
+        operands: Sequence[Value | float],
         *,
         axis: int | None = None,
         keep_dims: bool = False,
         dtype: DType | None = None,
-        shape: "Shape | None" = None,
-        out: "Value | None" = None,
-    ) -> "Value":
+        shape: Shape | None = None,
+        out: Value | None = None,
+    ) -> Value:
         """Run one operation on the math engine: elementwise, a reduction over `axis` (None: over
         all axes), or a move of elements.
 
@@ -152,37 +146,37 @@ class KernelContext(Protocol):
         """
         ...
 
-    def settle(self, value: "Value") -> None:
+    def settle(self, value: Value) -> None:
         """Block until no operation in flight writes over a value."""
         ...
 
-    def run_chain(self, call: "ChainCall") -> Any:
+    def run_chain(self, call: ChainCall) -> Any:
         """Queue a chain at the math engine. Does not block; the result is pending."""
         ...
 
-    def gemm(self, gemm: "Gemm") -> PendingResult:
+    def gemm(self, gemm: Gemm) -> PendingResult:
         """Queue a matrix product at the PE's scheduler. Returns at once; several may be in
         flight.
         """
         ...
 
-    def send(self, direction: str, value: "Value") -> None:
+    def send(self, direction: str, value: Value) -> None:
         """Write a value into the peer's receive ring; blocks while the ring is full."""
         ...
 
-    def send_async(self, direction: str, value: "Value") -> PendingResult:
+    def send_async(self, direction: str, value: Value) -> PendingResult:
         """Start a send, behind all earlier ones in its direction. Does not block."""
         ...
 
     def recv(
         self,
         direction: str | None,
-        shape: "Shape",
+        shape: Shape,
         dtype: DType,
-        target: "Value | Pointer | None" = None,
+        target: Value | Pointer | None = None,
         *,
         in_place: bool = False,
-    ) -> "PendingResult":
+    ) -> PendingResult:
         """Post a receive of the next value from a direction, or from any direction in turn. Does
         not block.
 
@@ -204,11 +198,11 @@ class KernelContext(Protocol):
         """Raise the `KernelError` of an assertion that does not hold."""
         ...
 
-    def release(self, value: "Value") -> None:
+    def release(self, value: Value) -> None:
         """Return the slots of a value that was received in place."""
         ...
 
-    def empty(self, shape: "Shape", dtype: DType) -> "Value":
+    def empty(self, shape: Shape, dtype: DType) -> Value:
         """Scratch for a value, whose elements are not defined. It takes no time."""
         ...
 
@@ -220,41 +214,6 @@ class KernelContext(Protocol):
         ...
 
 
-class Scope(Struct, frozen=True, eq=False):
-    """A kernel, or a block `with tl.scratch():` of it; values made inside exist until its end."""
-
-    outer: "Scope | None" = None
-
-    def has(self, inner: "Scope | None") -> bool:
-        """Whether this scope is `inner`, or one around it."""
-        while inner is not None and inner is not self:
-            inner = inner.outer
-        return inner is self
-
-
-current_pe: ContextVar[KernelContext] = ContextVar("current_pe")
-current_scope: ContextVar[Scope | None] = ContextVar("current_scope", default=None)
-"""The innermost scope of the running kernel; None outside a kernel."""
-
-
-@contextmanager
-def inner_scope() -> Generator[None]:
-    """A scope inside the current one."""
-    before = current_scope.set(Scope(current_scope.get()))
-    try:
-        yield
-    finally:
-        current_scope.reset(before)
-
-
 def running_kernel() -> KernelContext:
-    """The context of the kernel that is running; `RuntimeError` outside a kernel, and in a
-    finaliser that the garbage collector runs.
-    """
-    refuse_in_collection()
-    try:
-        return current_pe.get()
-    except LookupError:
-        raise RuntimeError(
-            "tl works inside a kernel only: start one with torch.launch(name, kernel, ...)"
-        ) from None
+    """The context of the kernel that is running; errors are those of `running_engine`."""
+    return cast("KernelContext", running_engine())

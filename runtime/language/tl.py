@@ -36,7 +36,6 @@ from runtime.language.context import (
     PendingResult,
     PendingValue,
     PendingValues,
-    inner_scope,
     running_kernel,
 )
 from runtime.language.debugging import device_assert, device_print
@@ -52,6 +51,7 @@ from runtime.language.memory import (
 from runtime.language.messages import barrier, recv, recv_async, release, send, send_async
 from runtime.language.other_languages import absent_name
 from runtime.language.products import composite, dot
+from runtime.language.running import inner_scope
 from runtime.language.shapes import checked_dtype, checked_shape
 from runtime.language.value import Pointer, Ref, Value
 from runtime.language.vector import (

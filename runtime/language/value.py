@@ -13,7 +13,6 @@ import numpy as np
 
 from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
-from runtime.language.context import Scope, current_scope, running_kernel
 from runtime.language.operators import ValueOperators
 from runtime.language.refusals import (
     OF_TENSORS,
@@ -28,6 +27,7 @@ from runtime.language.refusals import (
     refuse_assignments,
     refuse_operators,
 )
+from runtime.language.running import Scope, current_scope, running_engine
 from runtime.language.views import (
     Index,
     View,
@@ -229,7 +229,7 @@ class Value(ValueOperators):
     @property
     def T(self) -> "Value":  # noqa: N802 - the name in numpy and torch
         """The transposed matrix, `tl.trans`: a copy. `mT` is a view."""
-        return running_kernel().math("trans", (self,))
+        return running_engine().math("trans", (self,))
 
     @property
     def mT(self) -> "Value":  # noqa: N802 - the name in numpy and torch
@@ -249,7 +249,7 @@ class Value(ValueOperators):
         whole = whole_shape(self.shape, given)
         view, source = reshaped(self.shape, self.strides, whole), self
         if view is None:
-            source = running_kernel().math("cat", (self,))
+            source = running_engine().math("cat", (self,))
             view = View(whole, row_major(whole))
         return _view_of(source, view, None if source.data is None else source.data.reshape(whole))
 
@@ -271,7 +271,7 @@ class Value(ValueOperators):
 
     def to(self, dtype: DType) -> "Value":
         """The elements converted to another type, on the math engine."""
-        return running_kernel().math("cast", (self,), dtype=dtype)
+        return running_engine().math("cast", (self,), dtype=dtype)
 
     @classmethod
     def from_bytes(

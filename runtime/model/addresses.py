@@ -52,8 +52,8 @@ PAGE_BYTES = 4096
 _SIP_SHIFT, _CUBE_SHIFT = 43, 38
 # A window has 2^37 bytes, 128 GiB: the bit above its offset selects it.
 _HBM_WINDOW = 1 << 37
-# Strides and bases are those of the largest machine, so that a resource has one offset in every
-# machine, whatever its size there.
+# Strides and bases are those of the largest machine, so that a resource has the same offset in
+# every machine.
 _PE_STRIDE = 256 * MIB
 _CUBE_RANGES = 64 * GIB
 

@@ -14,10 +14,9 @@ from runtime.language.context import (
     KernelContext,
     PendingValue,
     PendingValues,
-    current_pe,
-    inner_scope,
     running_kernel,
 )
+from runtime.language.running import current_pe, inner_scope
 from runtime.language.shapes import check_apart, checked_out
 from runtime.language.value import Value
 

@@ -27,10 +27,10 @@ from runtime.core.errors import IpcqDeadlock, nearest
 from runtime.core.program_grid import ALONE, DealtPrograms, checked_grid
 from runtime.core.requests import QueuePair
 from runtime.language.caller import call_kernel
-from runtime.language.context import current_pe
 from runtime.language.mock.barrier import MockBarrier
 from runtime.language.mock.memory import MockMemory
 from runtime.language.mock.pe import MockPe
+from runtime.language.running import current_pe
 from runtime.language.value import Array
 from runtime.model.directions import OPPOSITE
 from runtime.model.topology import Topology
