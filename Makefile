@@ -121,7 +121,7 @@ keys: setup
 
 # The pages as a site in build/site, with every link and anchor checked; nothing is loaded.
 site: $(SITE)
-	$(BIN)/python -m mkdocs build --strict --quiet --site-dir build/site
+	$(BIN)/python -m mkdocs build --strict --site-dir build/site
 	@echo "build/site/index.html"
 
 # A wheel for this system and this version of Python in dist/, by the tools in .venv, without a

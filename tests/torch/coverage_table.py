@@ -27,7 +27,7 @@ SHARES = {torch.float16: 2e-2, torch.bfloat16: 2e-2}
 """Greatest differences in parts of the largest element; others are of float32, and rounded 1,000
 times at most, 2^-24 each."""
 _DEFAULT_SHARE = 1000 * 2**-24
-_HEAD = """# What works
+_HEAD = """# What works of PyTorch?
 
 Pieces of scripts as they are published, each run on a CPU (those of several ranks with gloo) and on
 the device, with the same seeds. *works*: every operator has a kernel, and the results are equal, in
