@@ -74,6 +74,18 @@ made before.
 """
 IS_SAVED_EMPTY = "_torch_load_uninitialized"
 """An attribute of storages whose elements come later."""
+attention_of_products: Callable[..., Sequence[Tensor]] = (
+    torch.ops.aten._scaled_dot_product_attention_math
+)
+"""Attention as products and a softmax; the first result is that of attention."""
+
+# Public functions whose stubs have no types.
+broadcast_shapes = cast(Callable[..., torch.Size], torch.broadcast_shapes)
+broadcast_tensors = cast(Callable[..., Sequence[Tensor]], torch.broadcast_tensors)
+from_numpy = cast(Callable[[NDArray[np.generic]], Tensor], torch.from_numpy)
+manual_seed = cast(Callable[[int], object], torch.manual_seed)
+restored_at = cast(Callable[[Any, Any], Any], torch.serialization.default_restore_location)
+register_device_module = cast(Callable[[str, ModuleType], None], torch._register_device_module)
 
 
 class SchemaParameter(NamedTuple):
@@ -114,11 +126,6 @@ def without_autocast() -> AbstractContextManager[Any]:
     return cast(AbstractContextManager[Any], torch._C._ExcludeDispatchKeyGuard(keys))
 
 
-def register_device_module(name: str, module: ModuleType) -> None:
-    """Make a module the attribute of `torch` for a device."""
-    torch._register_device_module(name, module)
-
-
 def register_in_python(hooks: PrivateUse1Hooks, guard: DeviceGuard) -> None:
     """Make objects in Python the hooks and the guard of the device."""
     _UNTYPED._acc.register_python_privateuseone_hook(hooks)
@@ -155,21 +162,6 @@ def replace(owner: Any, name: str, wrap: Callable[[Any], Callable[..., Any]]) ->
     setattr(owner, name, wrap(getattr(owner, name)))
 
 
-def broadcast_shapes(*shapes: Sequence[int]) -> torch.Size:
-    """`torch.broadcast_shapes`."""
-    return cast(torch.Size, torch.broadcast_shapes(*shapes))
-
-
-def broadcast_tensors(*tensors: Tensor) -> Sequence[Tensor]:
-    """`torch.broadcast_tensors`."""
-    return cast(Sequence[Tensor], torch.broadcast_tensors(*tensors))
-
-
-def from_numpy(array: NDArray[np.generic]) -> Tensor:
-    """`torch.from_numpy`."""
-    return torch.from_numpy(array)
-
-
 def integers(x: Tensor) -> list[int]:
     """`Tensor.tolist` of a vector of integers."""
     return cast(list[int], x.tolist())
@@ -198,13 +190,3 @@ def zero_each(tensors: Sequence[Tensor]) -> None:
 def applied(function: type[torch.autograd.Function], *given: Any) -> Tensor:
     """The result of a function that has its own gradient."""
     return cast(Tensor, function.apply(*given))
-
-
-def manual_seed(seed: int) -> None:
-    """`torch.manual_seed`."""
-    torch.manual_seed(seed)
-
-
-def restored_at(storage: Any, location: Any) -> Any:
-    """`torch.serialization.default_restore_location`."""
-    return torch.serialization.default_restore_location(storage, location)

@@ -25,7 +25,7 @@ from kernbench.torch_backend.aten.products.attention_blocks import (
 )
 from kernbench.torch_backend.aten.products.attention_gradient import gradients, has_gradient_kernels
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
-from kernbench.torch_backend.runtime.pytorch_api import applied, implement
+from kernbench.torch_backend.runtime.pytorch_api import applied, attention_of_products, implement
 from runtime.core.requests import PerPe
 from runtime.device.kernels.attention.attend import AttentionLayout, HeadQueries, attend
 from runtime.device.kernels.attention.flash import BlockShape
@@ -71,7 +71,7 @@ def _composed(
     dropout: float = 0.0,
 ) -> Tensor:
     """Products and a softmax: PyTorch's own form."""
-    return torch.ops.aten._scaled_dot_product_attention_math(  # noqa: SLF001 - has no public name
+    return attention_of_products(
         *(q, k, v, mask, dropout, options.is_causal),
         scale=options.scale,
         enable_gqa=options.enable_gqa,
