@@ -4,9 +4,13 @@ Each measurement has its closed form beside it, from `kernbench.oracle.theory` a
 alone.
 """
 
-from kernbench import BenchOutcome, Column, Table, bench, torch
+from kernbench import BenchOutcome, Column, Table, TableRow, bench, torch
 from kernbench.benches.flags import check_least
-from kernbench.oracle.checks.transfers.congestion import ITEM_BYTES, measurements
+from kernbench.oracle.checks.transfers.competing_loads import (
+    ITEM_BYTES,
+    Measurement,
+    measurements,
+)
 from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.core.errors import UsageError
 from runtime.device.rank.rank_state import running_rank
@@ -28,7 +32,7 @@ def congestion(rank: int, *, size: int = 16384, access: int = 4096) -> BenchOutc
     torch.ahbm.set_device(rank)
     topology = running_rank().topology
     rows = measurements(TopologyFile(topology.values()), size, access)
-    table = Table(LABELS, METRICS, tuple(row.row for row in rows))
+    table = Table(LABELS, METRICS, tuple(map(_row, rows)))
     # The closed forms are those of links with calendars: beside routers they are no verdict.
     judged = rows if topology.noc.flow_control == "unlimited" else []
     ok = sum(row.fits for row in judged)
@@ -51,3 +55,12 @@ def _check_flags(size: int, access: int) -> None:
             f"--size {size}: a kernel loads {2 * size:,} bytes at once; its scratch has "
             f"{topology.kernel_scratch_bytes:,}"
         )
+
+
+def _row(measured: Measurement) -> TableRow:
+    """The row of the table; the deviation is that from the lower bound."""
+    least_ps = measured.expected.least_ps
+    rate_gbs = measured.pes * measured.nbytes * 1000 / measured.measured_ps
+    off_percent = 100 * (measured.measured_ps - least_ps) / least_ps
+    labels = (measured.scenario, measured.pes, measured.nbytes)
+    return TableRow(labels, measured.measured_ps, (rate_gbs, least_ps / 1000, off_percent))

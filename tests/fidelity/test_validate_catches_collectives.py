@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from kernbench.oracle.checks.check import Check, Relation
-from kernbench.oracle.checks.collectives.slot_rates import SLOT_BYTES, TOLERANCE
+from kernbench.oracle.checks.collectives.queue_pairs import RATE_SLOT_BYTES, TOLERANCE
 from runtime.ccl.algorithms import (
     halving_doubling,
     intercube,
@@ -119,11 +119,11 @@ class FatCredits(PeIpcq):
 def rates_below(found: list[Check], more_ps: int, fewer_slots: int = 0) -> set[str]:
     """The rates lower by more than the tolerance with a longer round trip or a shorter ring."""
     rates = [check for check in found if check.id.startswith("i.rate.")]
-    widest_gbs, round_trip_ps = rates[-1].expected, SLOT_BYTES * 1000 / rates[0].expected
+    widest_gbs, round_trip_ps = rates[-1].expected, RATE_SLOT_BYTES * 1000 / rates[0].expected
     lower: set[str] = set()
     for slots, check in enumerate(rates, 1):
         wrong_gbs = min(
-            widest_gbs, (slots - fewer_slots) * SLOT_BYTES * 1000 / (round_trip_ps + more_ps)
+            widest_gbs, (slots - fewer_slots) * RATE_SLOT_BYTES * 1000 / (round_trip_ps + more_ps)
         )
         if wrong_gbs < (1 - TOLERANCE) * check.expected:
             lower.add(check.id)

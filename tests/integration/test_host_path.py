@@ -14,10 +14,15 @@ from runtime.core.requests import (
     MmuMapMsg,
     PeDmaMsg,
 )
-from runtime.core.simtime import serialisation_ps
+from runtime.core.run_tables import OPS
+from runtime.core.simtime import NEVER_PS, serialisation_ps
 from runtime.core.trace import OpRecord
 from runtime.device.rank.rank_state import running_rank
 from runtime.model.topology import parse_topology
+from sip_node.chip.chip import Chip, chip_spec
+from sip_node.chip.records.op_log import OpLog
+from sip_node.pdes.engine import Engine
+from tests.support.recorded import Recorded
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
 
@@ -240,3 +245,55 @@ def test_a_dma_that_leaves_the_tcm_is_refused() -> None:
 
     with pytest.raises(ValueError, match="it leaves the TCM, which has 16,777,216 bytes"):
         simulate(program, 1, topology=SMALL)
+
+
+def test_commands_that_wait_for_the_same_one_go_on_in_the_order_of_submission() -> None:
+    def program(rank: int) -> list[Handle]:
+        state = running_rank()
+        device, address = state.device, state.addresses.pe_hbm_addr(0, 0, 0, 0)
+        write = MemoryWriteMsg(address, 256, bytes(256))
+        handles = [device.submit([write], "the first")]
+        for name in ("the second", "the third"):
+            device.stream = device.new_stream()
+            device.order_after(device.stream, handles[:1])
+            handles.append(device.submit([write], name))
+        device.synchronize()
+        for handle in handles:
+            device.wait(handle)
+        return handles
+
+    first, second, third = simulate(program, 1, topology=SMALL).returned[0]
+    assert second.released_ps == third.released_ps == first.device_done_ps
+    # Behind each other on the channel of the slice, which is slower than the links.
+    channel_gbs = TOPOLOGY.hbm.pc_bw_gbs * TOPOLOGY.cube.hbm_ctrl.efficiency
+    assert third.device_done_ps - second.device_done_ps == serialisation_ps(256, channel_gbs)
+
+
+def test_a_request_has_queued_before_the_io_cpu_and_behind_it() -> None:
+    narrow_gbs, nbytes = 32.0, 4096
+    topology = parse_topology(
+        variant_text(
+            sip__cube_mesh={"w": 1, "h": 1},
+            cube__pe_layout__pe_per_corner=1,
+            packet_bytes=nbytes,
+            ucie__bw_gbs=narrow_gbs,
+        ),
+        "topology.yaml",
+        1,
+    )
+    recorded, engine = Recorded(), Engine()
+    plan = chip_spec(topology, data=False)
+    chip = Chip(plan, 0, engine, OpLog(None, recorder=recorded.recorder))
+    for pe in (0, 1):
+        request = MemoryWriteMsg(plan.addresses.pe_hbm_addr(0, 0, pe, 0), nbytes, b"")
+        chip.host.submit([request], f"to PE {pe}", stream=pe)
+    engine.run_before(NEVER_PS)
+    chip.log.flush()
+    first, second = sorted(recorded.rows(OPS), key=lambda row: row["end_ps"])
+    first_gbs = topology.sip.io_chiplet.pcie_ep.bw_gbs
+    before_ps, behind_ps = (serialisation_ps(nbytes, gbs) for gbs in (first_gbs, narrow_gbs))
+    assert before_ps < behind_ps
+    # One packet behind another on the link of the host; on the narrow one the rest, together the
+    # time of a packet there.
+    assert first["link_ps"] == 0
+    assert second["link_ps"] == behind_ps

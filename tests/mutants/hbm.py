@@ -234,4 +234,12 @@ MUTANTS: tuple[Mutant, ...] = (
         breaks="The last byte of a piece waits for the latency as well.",
         noticed_by="a.0.",
     ),
+    Mutant(
+        name="hbm-next-piece-after-the-last-channel",
+        file=PACKETS,
+        old="        if first_ps > self.engine.now_ps:\n            self.later(first_ps,",
+        new="        if start_ps > self.engine.now_ps:\n            self.later(start_ps,",
+        breaks="The next piece of a READ waits from the begin of its predecessor on any channel.",
+        noticed_by="tests/unit/sip_node/chip/memory/test_memory_packets.py",
+    ),
 )

@@ -209,4 +209,12 @@ MUTANTS: tuple[Mutant, ...] = (
         breaks="The IO_CPU launches when the last byte of the command is there.",
         noticed_by="l.0.start",
     ),
+    Mutant(
+        name="commands-released-latest-first",
+        file=IO_CPU,
+        old="        for later in command.waiters:\n",
+        new="        for later in reversed(command.waiters):\n",
+        breaks="Commands that wait for the same one go on in the order of submission.",
+        noticed_by="tests/integration/test_host_path.py",
+    ),
 )

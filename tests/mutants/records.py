@@ -245,4 +245,12 @@ MUTANTS: tuple[Mutant, ...] = (
         breaks="A command has the number of the one whose end let it begin.",
         noticed_by="tests/integration/test_steps_of_ranks.py",
     ),
+    Mutant(
+        name="relayed-packet-has-queued-nowhere",
+        file=IO_CPU,
+        old="        relayed.link_ps = packet.link_ps\n",
+        new="        relayed.link_ps = 0\n",
+        breaks="A packet has queued before the IO_CPU and behind it.",
+        noticed_by="tests/integration/test_host_path.py",
+    ),
 )

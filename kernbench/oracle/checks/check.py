@@ -42,7 +42,7 @@ class Check:
     expected: int | float
     measured: int | float
     unit: str
-    tolerance: float = 0
+    tolerance: float = 0.0
     relation: Relation = Relation.EQUAL
 
     @property

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from kernbench.oracle.checks.check import Check
-from kernbench.oracle.checks.collectives.algorithms import algorithm
-from kernbench.oracle.checks.collectives.credits_and_sums import credit_rounds, sums
-from kernbench.oracle.checks.collectives.overlapped_blocks import overlapped_blocks
-from kernbench.oracle.checks.collectives.rings import rings
-from kernbench.oracle.checks.collectives.slot_rates import rates
+from kernbench.oracle.checks.collectives.algorithms import algorithm, sums_on_file
+from kernbench.oracle.checks.collectives.overlapping import overlapped_blocks, rings
+from kernbench.oracle.checks.collectives.queue_pairs import credit_rounds, rates
 from kernbench.oracle.checks.engines.gemm import bounded, fed, padded, staged
 from kernbench.oracle.checks.engines.vector_chains import chains, chains_in_flight
 from kernbench.oracle.checks.engines.vector_times import by_bound, by_function, by_size
@@ -84,7 +82,7 @@ def _systems(seed: int) -> Iterator[Part]:
     for name in ALL_REDUCE_FORMS:
         yield Part(f"i.{name}.", algorithm, (seed, name))
     yield Part("i.blocks.", overlapped_blocks)
-    yield Part("i.sums.", sums, (seed,))
+    yield Part("i.sums.", sums_on_file, (seed,))
 
 
 def _kernels(seed: int) -> Iterator[Part]:

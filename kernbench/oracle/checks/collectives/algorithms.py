@@ -23,6 +23,8 @@ from kernbench.oracle.theory.topology_file import TopologyFile
 
 SIPS = (2, 3, 4, 8)
 SLOTS = 16
+ON_FILE, FILE_ELEMENTS = ("ring", "intercube"), 512
+"""The all-reduces on every cube of the file, and the elements of a cube."""
 """Of the shipped `ccl.yaml`: no message has to be copied out of a ring to make room for another."""
 PART_BYTES = 1 << 14
 """Bytes per rank in a large all-reduce, rounded up to whole rounds of the HBM channels."""
@@ -103,3 +105,22 @@ def _pes(system: TopologyFile, name: str) -> int:
 def _described(system: TopologyFile, case: AllReduce, outcome: AllReduceOutcome) -> str:
     ranks = f"{system['system.sips.count']} x {system.cubes} x {case.pes} PEs"
     return outcome.described(f"{case.algorithm} on {ranks}, {case.elements} elements each")
+
+
+def sums_on_file(file: TopologyFile, seed: int) -> list[Check]:
+    """All-reduces on PE 0 of every cube of the file."""
+    return [_sums_on_file(file, algorithm, seed) for algorithm in ON_FILE]
+
+
+def _sums_on_file(file: TopologyFile, algorithm: str, seed: int) -> Check:
+    outcome = outcome_of(file, AllReduce(algorithm, 1, FILE_ELEMENTS, AllReduceQueue(), seed))
+    elements = file["system.sips.count"] * file.cubes * FILE_ELEMENTS
+    text = f"{algorithm} all-reduce of int32, {elements:,} elements: wrong ones"
+    return Check(
+        id=f"i.sums.{algorithm}",
+        text=outcome.described(text),
+        formula="the sum modulo 2^32, bit by bit",
+        expected=0,
+        measured=outcome.wrong,
+        unit="elements",
+    )

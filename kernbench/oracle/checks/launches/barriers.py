@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from kernbench.oracle.checks.check import Check
-from kernbench.oracle.theory.kernels.barriers import BarrierTimes
-from kernbench.oracle.theory.kernels.launches import PeOfSip
+from kernbench.oracle.theory.kernels.launches import BarrierTimes, PeOfSip
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import simulate
 from runtime.core import dtypes

@@ -2,7 +2,7 @@
 
 from kernbench import torch
 from kernbench.oracle.checks.check import Check
-from kernbench.oracle.theory.kernels.messages import MessageTimes
+from kernbench.oracle.theory.kernels.kernel_costs import MessageTimes
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import simulate
 from runtime.core.config.config_file import default_file

@@ -1,7 +1,7 @@
 """Group c: kernels that load from one slice, over one link, from own slices, and by distance."""
 
 from kernbench.oracle.checks.check import Check, Relation
-from kernbench.oracle.checks.transfers.congestion import TOLERANCE, Measurement, measurements
+from kernbench.oracle.checks.transfers.competing_loads import TOLERANCE, Measurement, measurements
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import simulate
 

@@ -2,11 +2,12 @@
 
 A command is issued (PE CPU and scheduler), then handled by DMA, IPCQ or the vector engine. Elements
 are int32. A packet of the fabric holds at least one slot, so that a slot is copied out of its ring
-in one piece.
+in one piece. `MessageTimes` composes the commands of a send and a receive.
 """
 
 from kernbench.oracle.theory.alpha_beta import AlphaBeta
 from kernbench.oracle.theory.engines.vector_engine import Elements, VectorEngine
+from kernbench.oracle.theory.paths.floor_plan import FloorPlan
 from kernbench.oracle.theory.paths.memory_access import MemoryAccess, pe_and_slice
 from kernbench.oracle.theory.paths.routes import TCM_GBS, Route
 from kernbench.oracle.theory.servers import serialised_ps, transfer_ps
@@ -129,3 +130,26 @@ class KernelCosts:
         """Issue, and the time of an operation on `operands` operands of `nbytes` each."""
         block = Elements(nbytes // ITEM_BYTES, ITEM_BYTES)
         return self.issue_ps + self.vector.elementwise_ps(function, [block] * operands, block)
+
+
+class MessageTimes:
+    """Closed forms of a message of one slot between the PEs 0 of two neighbouring SIPs.
+
+    The PEs hold the elements in their own HBM slices; a packet of the fabric holds the slot.
+    """
+
+    def __init__(self, file: TopologyFile, packet_bytes: int) -> None:
+        plan = FloorPlan(file)
+        self._costs = KernelCosts(file, packet_bytes)
+        self._route = plan.between_pes((0, 0), (0, 0), 1)
+
+    def send_ps(self, nbytes: int) -> int:
+        """A send whose receive is posted: load, then until the slot has left the TCM."""
+        return self._costs.load_ps(nbytes) + self._costs.send_ps(nbytes)
+
+    def receive_ps(self, nbytes: int) -> int:
+        """A receive whose send is posted: notice, load, slot, copy to memory."""
+        costs = self._costs
+        notice_ps = costs.issue_ps + costs.times.control_ps(self._route) + costs.ipcq_ps
+        arrived_ps = costs.load_ps(nbytes) + costs.message_ps(self._route, nbytes)
+        return notice_ps + arrived_ps + costs.kept_ps(nbytes)

@@ -1,13 +1,14 @@
-"""Loads that compete for an HBM slice or a link, and single accesses, each with its closed form.
+"""Loads that compete for an HBM slice or a link, and single accesses, each beside its closed form.
 
-Loads that compete are measured in the steady state: the time that a second `size` bytes for each PE
-adds to the first. Single accesses are kernels on one PE of an otherwise idle SIP.
+The bench `congestion` prints these measurements, `c.kernels` checks them. Loads that compete are
+measured in the steady state: the time that a second `size` bytes for each PE adds to the first.
+Single accesses are kernels on one PE of an otherwise idle SIP.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from kernbench import DPPolicy, TableRow, tl, torch
+from kernbench import DPPolicy, tl, torch
 from kernbench.oracle.theory.kernels.kernel_costs import KernelCosts
 from kernbench.oracle.theory.paths.contention import Contention, TimeBounds
 from kernbench.oracle.theory.paths.memory_access import MemoryAccess
@@ -15,7 +16,7 @@ from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.device.rank.rank_state import running_rank
 
 TOLERANCE = 1e-3
-"""Relative error of a time against its bounds: the times of packets are rounded up one by one."""
+"""Of a time beside its bounds: the times of packets are rounded up one by one."""
 ITEM_BYTES = 4
 QUEUES = "intercube"
 """The algorithm whose queue pairs join PE 0 of neighbouring cubes."""
@@ -39,15 +40,6 @@ class Measurement:
         least_ps = self.expected.least_ps * (1 - TOLERANCE) - spread_ps
         most_ps = self.expected.most_ps * (1 + TOLERANCE) + spread_ps
         return least_ps <= self.measured_ps <= most_ps
-
-    @property
-    def row(self) -> TableRow:
-        """The row of the table; the deviation is that from the lower bound."""
-        least_ps = self.expected.least_ps
-        rate_gbs = self.pes * self.nbytes * 1000 / self.measured_ps
-        off_percent = 100 * (self.measured_ps - least_ps) / least_ps
-        labels = (self.scenario, self.pes, self.nbytes)
-        return TableRow(labels, self.measured_ps, (rate_gbs, least_ps / 1000, off_percent))
 
 
 def load(x: tl.Pointer, count: int, words: int, pes: int, owners: tuple[int, ...]) -> None:

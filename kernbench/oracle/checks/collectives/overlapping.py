@@ -1,4 +1,4 @@
-"""Time of a ring all-reduce of 1 MiB against its alpha-beta form, with one PE and with all PEs."""
+"""All-reduces of 1 MiB whose messages overlap, `ring` and `halving_doubling`: alpha-beta forms."""
 
 from kernbench.oracle.checks.check import Check, Relation
 from kernbench.oracle.checks.collectives.all_reduce_runs import (
@@ -9,6 +9,7 @@ from kernbench.oracle.checks.collectives.all_reduce_runs import (
     on_direct_links,
     outcome_of,
 )
+from kernbench.oracle.theory.collectives.overlapped_blocks import HalvingDoublingForm
 from kernbench.oracle.theory.collectives.ring_all_reduce import RingAllReduceTimes
 from kernbench.oracle.theory.kernels.kernel_costs import ITEM_BYTES
 from kernbench.oracle.theory.topology_file import TopologyFile
@@ -62,6 +63,29 @@ def _all_pes(file: TopologyFile, sips: int) -> Check:
         formula=f"T <= {PIPELINE_RATIO} (2(p-1) alpha + max(2(p-1)/p n/B, 2n/HBM))",
         expected=PIPELINE_RATIO,
         measured=outcome.span_ps / theory.alpha_beta_ps(sips, NBYTES, pes=pes),
+        unit="",
+        relation=Relation.AT_MOST,
+    )
+
+
+def overlapped_blocks(file: TopologyFile) -> list[Check]:
+    """`halving_doubling` on one PE per SIP, by number of SIPs."""
+    file = closed_form_machine(file)
+    return [_halving_doubling(on_direct_links(file, sips), sips) for sips in SIPS]
+
+
+def _halving_doubling(file: TopologyFile, sips: int) -> Check:
+    form = HalvingDoublingForm(file, PIPELINE_QUEUE.packet_bytes)
+    outcome = outcome_of(
+        file, AllReduce("halving_doubling", 1, NBYTES // ITEM_BYTES, PIPELINE_QUEUE)
+    )
+    text = f"halving_doubling on {sips} SIPs, one PE each, {NBYTES >> 20} MiB: time / formula"
+    return Check(
+        id=f"i.blocks.halving_doubling.{sips}",
+        text=outcome.described(text),
+        formula=f"T <= {PIPELINE_RATIO} ({form.formula})",
+        expected=PIPELINE_RATIO,
+        measured=outcome.span_ps / form.time_ps(sips, NBYTES),
         unit="",
         relation=Relation.AT_MOST,
     )
