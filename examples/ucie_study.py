@@ -16,7 +16,7 @@ from kernbench.studies.all_reduce import run_all_reduce
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
 from kernbench.studies.plots import BLUE, new_figure
 from kernbench.studies.study_results import StudyResults
-from kernbench.studies.table import ns, print_table
+from kernbench.studies.table import RowTable, ns
 from runtime.core.config.config_file import default_file, read_text
 
 OVERHEADS_NS = (2, 4, 8, 16)
@@ -63,6 +63,14 @@ class OverheadStudy(ParameterStudy[OverheadPoint, OverheadRow, OverheadResults])
     results_name = "ucie_overhead.json"
     results_type = OverheadResults
     noun = "all-reduces"
+    table = RowTable[OverheadRow](
+        (
+            ("UCIe overhead\n(ns)", lambda row: str(row.overhead_ns)),
+            ("time\n(ns)", lambda row: ns(row.time_ps)),
+        ),
+        # No groups of rows.
+        group=lambda _: None,
+    )
 
     def points(self, topology: TopologyText) -> list[OverheadPoint]:
         """Variants of the topology file."""
@@ -88,15 +96,6 @@ class OverheadStudy(ParameterStudy[OverheadPoint, OverheadRow, OverheadResults])
     def figures(self) -> Mapping[str, Callable[[OverheadResults], Any]]:
         """One figure, by the name of its file."""
         return {"ucie_overhead.png": draw}
-
-    def print_table(self, results: OverheadResults) -> None:
-        """A line for each row, without groups."""
-        print_table(
-            ("UCIe overhead\n(ns)", "time\n(ns)"),
-            results.rows,
-            lambda row: (str(row.overhead_ns), ns(row.time_ps)),
-            lambda _: None,
-        )
 
     def passed(self, results: OverheadResults) -> str:
         """The verdict if no row has a fault."""

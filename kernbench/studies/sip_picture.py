@@ -12,12 +12,23 @@ from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
 from kernbench.oracle.theory.bandwidths import slice_gbs
 from kernbench.oracle.theory.topology_file import TopologyFile
-from kernbench.studies.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, new_figure
+from kernbench.studies.plots import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    centred,
+    key,
+    legend_below,
+    new_figure,
+)
 from runtime.model.graph import ChipGraph, Node
 from runtime.model.schema.topology_schema import Topology
 
@@ -31,12 +42,7 @@ LEGEND = {
     "UCIe port": ORANGE,
     "IO chiplet and host": IO_COLOUR,
 }
-IO_NAMES = {
-    "io_noc": "IO NoC",
-    "io_cpu": "IO CPU",
-    "pcie_ep": "PCIe endpoint",
-    "host": "host",
-}
+IO_NAMES = {"io_noc": "IO NoC", "io_cpu": "IO CPU", "pcie_ep": "PCIe endpoint", "host": "host"}
 CROSSBAR = (0, (4, 2))
 """Line style of the crossbar between a PE and its HBM slice."""
 PICTURE = "sip.png"
@@ -76,10 +82,10 @@ def sip_picture(topology: Topology) -> Figure:
         axes.axis("off")
     handles = [
         *(Patch(color=colour, label=name) for name, colour in LEGEND.items()),
-        Line2D([], [], color=GREY, marker=".", markersize=8, label="router, mesh link"),
-        Line2D([], [], color=BLUE, linestyle=CROSSBAR, label="crossbar"),
+        key("router, mesh link", GREY, marker=".", markersize=8),
+        key("crossbar", BLUE, linestyle=CROSSBAR),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
+    legend_below(figure, handles)
     return figure
 
 
@@ -87,7 +93,7 @@ def _draw_sip(axes: Axes, graph: ChipGraph) -> None:
     mesh, ucie = graph.topology.sip.cube_mesh, graph.topology.ucie
     for cube in range(graph.topology.cubes):
         _draw_cube(axes, graph, cube)
-        axes.text(*_hbm(graph, cube).centre, str(cube), ha="center", va="center", fontsize=10)
+        centred(axes, *_hbm(graph, cube).centre, str(cube), 10)
     for node in graph.nodes:
         if node.cube >= 0 and node.kind in COLOURS:
             _draw_box(axes, Box.around(node.x_mm, node.y_mm, 1.4, 1.4), COLOURS[node.kind])
@@ -176,7 +182,7 @@ def _draw_pe(axes: Axes, node: Node, hbm_slice: Box) -> None:
     _draw_named(axes, (node.x_mm, y), f"PE {node.pe}", BLUE)
     _draw_box(axes, hbm_slice, HBM_COLOUR, edge="white")
     x, y = hbm_slice.centre
-    axes.text(x, y, f"slice\n{node.pe}", ha="center", va="center", fontsize=8, zorder=5)
+    centred(axes, x, y, f"slice\n{node.pe}", 8, zorder=5)
 
 
 def _slices(graph: ChipGraph, cube: int) -> dict[int, Box]:
@@ -231,14 +237,5 @@ def _draw_named(axes: Axes, centre: tuple[float, float], name: str, colour: str)
 
 
 def _write(axes: Axes, centre: tuple[float, float], text: str, *, upright: bool = False) -> None:
-    axes.text(
-        *centre,
-        text,
-        ha="center",
-        va="center",
-        fontsize=8,
-        color="white",
-        rotation=90 if upright else 0,
-        fontweight="bold",
-        zorder=5,
-    )
+    look = {"color": "white", "rotation": 90 if upright else 0, "fontweight": "bold"}
+    centred(axes, *centre, text, 8, zorder=5, **look)

@@ -2,13 +2,11 @@
 
 # matplotlib leaves the types of keyword arguments open.
 # pyright: reportUnknownMemberType=false
-
 from collections.abc import Callable, Mapping, Sequence
-from itertools import cycle
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
 from kernbench.studies.ccl_algorithms.rows import AlgorithmResults, AlgorithmRow
@@ -20,27 +18,15 @@ from kernbench.studies.ccl_algorithms.selection import (
     tables_of,
 )
 from kernbench.studies.plots import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
+    SEVEN_LOOKS,
+    key,
+    legend_below,
+    looks,
     new_figure,
+    panels_of,
     size_axis,
 )
 from runtime.ccl.selection import CallShape, Choice, matching_row
-
-STYLES = (
-    (BLUE, "o"),
-    (SKY, "v"),
-    (ORANGE, "D"),
-    (GREEN, "^"),
-    (VERMILION, "s"),
-    (PURPLE, "P"),
-    ("black", "X"),
-)
-"""Colour and marker of each algorithm, in the order of `ccl.yaml`."""
 
 
 def latency(results: AlgorithmResults) -> Figure:
@@ -97,52 +83,26 @@ def _panels(
 ) -> None:
     """Panels with one legend; an algorithm has one style in all figures of `rows`."""
     selected = tables_of(rows)["all_reduce"]
-    styles = dict(zip(dict.fromkeys(row.algorithm for row in rows), cycle(STYLES), strict=False))
+    names = list(dict.fromkeys(row.algorithm for row in rows))
+    styles = dict(zip(names, looks(len(names), SEVEN_LOOKS), strict=True))
     shown = {row.algorithm for of_panel in panels.values() for row in of_panel}
     styles = {name: style for name, style in styles.items() if name in shown}
-    lines = -(-len(panels) // columns)
-    axes = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).flat
-    for (title, of_panel), each in zip(panels.items(), axes, strict=False):
+    axes = panels_of(figure, len(panels), columns)
+    for (title, of_panel), each in zip(panels.items(), axes, strict=True):
         _panel(each, of_panel, styles, selected)
         each.set_title(title, fontsize=11)
-    legend = [
-        Line2D([], [], color=colour, marker=marker, label=name)
-        for name, (colour, marker) in styles.items()
-    ]
-    legend.append(
-        Line2D(
-            [],
-            [],
-            color="black",
-            linestyle="",
-            marker="o",
-            markersize=12,
-            markerfacecolor="none",
-            label="fastest algorithm",
-        )
-    )
-    legend.append(
-        Line2D(
-            [],
-            [],
-            color="black",
-            linestyle=":",
-            label="size at which the selected algorithm changes",
-        )
-    )
+    legend = [key(name, colour, marker=marker) for name, (colour, marker) in styles.items()]
+    circle: dict[str, Any] = {
+        "linestyle": "",
+        "marker": "o",
+        "markersize": 12,
+        "markerfacecolor": "none",
+    }
+    legend.append(key("fastest algorithm", **circle))
+    legend.append(key("size at which the selected algorithm changes", linestyle=":"))
     if any(row.held_out for of_panel in panels.values() for row in of_panel):
-        legend.append(
-            Line2D(
-                [],
-                [],
-                color="black",
-                linestyle="",
-                marker="x",
-                markersize=7,
-                label="auto at a held-out size",
-            )
-        )
-    figure.legend(handles=legend, loc="outside lower center", ncols=4, frameon=False)
+        legend.append(key("auto at a held-out size", linestyle="", marker="x", markersize=7))
+    legend_below(figure, legend, 4)
 
 
 def _panel(

@@ -1,6 +1,7 @@
 """Measures one call of the study, on integers whose sums float16 represents exactly."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from kernbench.benches.collective_perf.cubes import nearest_cubes
 from kernbench.simulation import simulate
 from kernbench.studies.all_reduce import kernel_span
 from kernbench.studies.ccl_algorithms.rows import AlgorithmPoint, AlgorithmRow
+from runtime.core.trace import OpRecord
 from runtime.language.value import Array
 from runtime.model.topology import parse_topology
 
@@ -21,40 +23,75 @@ dist = torch.distributed
 Tensor = torch.Tensor
 
 
+class CallRun(NamedTuple):
+    """Times as `kernel_span` defines them, and the wrong elements of all ranks, 0 without data."""
+
+    time_ps: int
+    skew_ps: int
+    wrong: int
+
+
 def measure(point: AlgorithmPoint) -> AlgorithmRow:
     """Simulate one point."""
     # The same cubes and spread as in `perf`, so that the selection fits what `perf` measures.
     topology = parse_topology(point.topology, "topology.yaml")
     cubes, pes = point.case.spread(nearest_cubes(topology)[: point.cubes], topology.pes_per_cube)
-    placement = DPPolicy(cube="column_wise", pe="column_wise", cubes=cubes, num_pes=pes)
-    # Integers: each sum is exact in any order, so every algorithm must give the same bits.
-    inputs = [shard(point, rank) for rank in range(point.ranks)]
-
-    def main(rank: int) -> int:
-        dist.init_process_group("ahbm", algorithm=point.algorithm)
-        source = torch.from_numpy(inputs[rank], dp=placement)
-        shape = (point.case.output_rows, point.case.count)
-        target = torch.zeros(shape, dtype=torch.float16, dp=placement)
-        changed = CALLS[point.collective](source, target)
-        # `numpy` waits for the collective and reads all shards back.
-        return int(np.count_nonzero(changed.numpy() != expected(point.collective, rank, inputs)))
-
-    # All ranks in this process: worker processes simulate different points.
-    world = simulate(main, point.ranks, topology=point.topology, ccl=point.ccl)
-    kernels = [record for _, record in world.of("pe_cpu.collective", "kernel ")]
-    time_ps, skew_ps = kernel_span(kernels)
+    run = run_call(point, cubes, pes, has_data=True)
     return AlgorithmRow(
         collective=point.collective,
         algorithm=point.algorithm,
         ranks=point.ranks,
         nbytes=point.nbytes,
-        time_ps=time_ps,
-        skew_ps=skew_ps,
-        wrong=sum(world.returned.values()),
+        time_ps=run.time_ps,
+        skew_ps=run.skew_ps,
+        wrong=run.wrong,
         grid=point.grid,
         cubes=point.cubes,
         held_out=point.held_out,
     )
+
+
+def run_call(point: AlgorithmPoint, cubes: Sequence[int], pes: int, *, has_data: bool) -> CallRun:
+    """Simulate the call of a point on `pes` PEs of each of `cubes`, and check it if it has data.
+
+    The ranks do not meet before the call, so all kernels start together.
+    """
+    policy = DPPolicy(cube="column_wise", pe="column_wise", cubes=tuple(cubes), num_pes=pes)
+    case = point.case
+    # Integers: each sum is exact in any order, so every algorithm must give the same bits.
+    inputs = [shard(point, rank) for rank in range(point.ranks)] if has_data else []
+
+    def main(rank: int) -> int:
+        dist.init_process_group("ahbm", algorithm=point.algorithm)
+        source = (
+            torch.from_numpy(inputs[rank], dp=policy)
+            if inputs
+            else torch.empty(case.input_rows, case.count, dtype=torch.float16, dp=policy)
+        )
+        target = torch.zeros(case.output_rows, case.count, dtype=torch.float16, dp=policy)
+        changed = CALLS[point.collective](source, target)
+        if not inputs:
+            torch.ahbm.synchronize()
+            return 0
+        # `numpy` waits for the collective and reads all shards back.
+        return int(np.count_nonzero(changed.numpy() != expected(point.collective, rank, inputs)))
+
+    kernels = list[OpRecord]()
+
+    def keep_kernels(_sip: int, records: Sequence[OpRecord]) -> None:
+        kernels.extend(each for each in records if each.engine == "pe_cpu.collective")
+
+    # All ranks in this process: worker processes simulate different points. The whole op log of
+    # 2,048 PEs would need gigabytes.
+    returned = simulate(
+        main,
+        point.ranks,
+        topology=point.topology,
+        ccl=point.ccl,
+        data=has_data,
+        on_records=keep_kernels,
+    ).returned
+    return CallRun(*kernel_span(kernels), sum(returned.values()))
 
 
 def shard(point: AlgorithmPoint, rank: int) -> Array:

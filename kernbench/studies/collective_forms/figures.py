@@ -2,30 +2,24 @@
 
 # matplotlib leaves the types of keyword arguments open.
 # pyright: reportUnknownMemberType=false
-
 from collections.abc import Callable, Mapping, Sequence
-from itertools import cycle
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from kernbench.studies.collective_forms.study import LARGE_BYTES, FormResults, FormRow
 from kernbench.studies.plots import (
-    BLUE,
-    GREEN,
-    ORANGE,
     PALE,
-    PURPLE,
-    SKY,
-    VERMILION,
+    SEVEN_LOOKS,
+    key,
+    legend_below,
+    looks,
     new_figure,
+    panels_of,
     size_label,
 )
-
-STYLES = ((BLUE, "o"), (SKY, "v"), (ORANGE, "D"), (GREEN, "^"), (VERMILION, "s"), (PURPLE, "P"))
-"""Colour and marker of each number of ranks."""
 
 
 def ratios(results: FormResults) -> Figure:
@@ -34,19 +28,17 @@ def ratios(results: FormResults) -> Figure:
     names = list(dict.fromkeys(row.collective for row in rows))
     counts = sorted({row.ranks for row in rows})
     figure = new_figure(7.0, _finding(rows))
-    panels = figure.subplots(-(-len(names) // 3), 3, sharex=True, sharey=True, squeeze=False).flat
-    for name, axes in zip(names, panels, strict=False):
+    for name, axes in zip(names, panels_of(figure, len(names), 3), strict=True):
         _panel(axes, [row for row in rows if row.collective == name], counts)
         axes.set_title(name, fontsize=11)
-    for axes in list(panels)[len(names) :]:
-        axes.set_axis_off()
     legend = [
-        Line2D([], [], color=colour, marker=marker, label=f"{count} ranks")
-        for count, (colour, marker) in zip(counts, cycle(STYLES), strict=False)
+        key(f"{count} ranks", colour, marker=marker)
+        for count, (colour, marker) in zip(
+            counts, looks(len(counts), SEVEN_LOOKS[:-1]), strict=True
+        )
     ]
-    legend.append(Line2D([], [], color="black", label="one PE a rank"))
-    legend.append(Line2D([], [], color="black", linestyle="--", label="all PEs"))
-    figure.legend(handles=legend, loc="outside lower center", ncols=len(legend), frameon=False)
+    legend += [key("one PE a rank"), key("all PEs", linestyle="--")]
+    legend_below(figure, legend)
     return figure
 
 
@@ -54,8 +46,12 @@ FIGURES: Mapping[str, Callable[[FormResults], Figure]] = {"collective_forms.png"
 """The figure by the name of its file."""
 
 
+def _looks(counts: Sequence[int]) -> list[tuple[str, str]]:
+    return looks(len(counts), SEVEN_LOOKS[:-1])
+
+
 def _panel(axes: Axes, rows: Sequence[FormRow], counts: Sequence[int]) -> None:
-    for count, (colour, marker) in zip(counts, cycle(STYLES), strict=False):
+    for count, (colour, marker) in zip(counts, _looks(counts), strict=True):
         for is_one, line in ((True, "-"), (False, "--")):
             points = [
                 (row.nbytes, row.ratio)
@@ -63,14 +59,8 @@ def _panel(axes: Axes, rows: Sequence[FormRow], counts: Sequence[int]) -> None:
                 if row.ranks == count and (row.pes == 1) == is_one
             ]
             if points:
-                axes.plot(
-                    *zip(*points, strict=True),
-                    color=colour,
-                    marker=marker,
-                    markersize=5,
-                    linewidth=1.2,
-                    linestyle=line,
-                )
+                look: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": line}
+                axes.plot(*zip(*points, strict=True), markersize=5, linewidth=1.2, **look)
     sizes = sorted({row.nbytes for row in rows})
     axes.set_xscale("log")
     axes.set_xticks(sizes, [size_label(nbytes) for nbytes in sizes], fontsize=8.5)

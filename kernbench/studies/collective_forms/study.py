@@ -6,18 +6,14 @@ A point is a call by collective, PEs of a rank, number of ranks and size.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from msgspec import Struct
 
-from kernbench import DPPolicy, torch
 from kernbench.benches.collective_perf.cubes import nearest_cubes
 from kernbench.benches.flags import check_range
 from kernbench.oracle.theory.collectives.collective_forms import FORMS, CollectiveTimes
 from kernbench.oracle.theory.topology_file import TopologyFile
-from kernbench.simulation import simulate
-from kernbench.studies.all_reduce import kernel_span
 from kernbench.studies.catalogue import FormFlags
-from kernbench.studies.ccl_algorithms.measurement import CALLS, expected, shard
+from kernbench.studies.ccl_algorithms.measurement import run_call
 from kernbench.studies.ccl_algorithms.rows import AlgorithmPoint
 from kernbench.studies.faults import wrong_count
 from kernbench.studies.number_list import rising_numbers, sizes_by_factor
@@ -25,7 +21,6 @@ from kernbench.studies.parameter_study import ParameterStudy, TopologyText
 from kernbench.studies.study_results import StudyResults
 from kernbench.studies.table import RowTable
 from runtime.core.config.config_file import default_file, read_text
-from runtime.core.trace import OpRecord
 from runtime.model.topology import parse_topology
 
 SMALLEST_BYTES, SMALLEST_ON_ALL_PES, STEP = 1 << 16, 1 << 18, 4
@@ -156,9 +151,6 @@ class FormResults(StudyResults[FormRow], frozen=True, forbid_unknown_fields=True
     """All rows, and the topology file they were measured on."""
 
 
-dist = torch.distributed
-
-
 class FormStudy(ParameterStudy[FormPoint, FormRow, FormResults]):
     """Every collective by number of ranks and size."""
 
@@ -185,59 +177,22 @@ class FormStudy(ParameterStudy[FormPoint, FormRow, FormResults]):
         return plan_points(topology.text, read_text(default_file("ccl.yaml")), self.flags)
 
     def measure(self, point: FormPoint) -> FormRow:
-        """One call. The ranks do not meet before it, so all kernels start together."""
+        """One call."""
         call, topology = point.call, parse_topology(point.topology, "topology.yaml")
         cubes = nearest_cubes(topology)[:1] if point.pes == 1 else tuple(range(topology.cubes))
         pes = point.pes // len(cubes)
-        policy = DPPolicy(cube="column_wise", pe="column_wise", cubes=cubes, num_pes=pes)
-        inputs = [shard(call, rank) for rank in range(point.ranks)] if point.is_checked else []
-
-        def main(rank: int) -> int:
-            dist.init_process_group("ahbm", algorithm=call.algorithm)
-            case = call.case
-            source = (
-                torch.from_numpy(inputs[rank], dp=policy)
-                if inputs
-                else torch.empty(case.input_rows, case.count, dtype=torch.float16, dp=policy)
-            )
-            target = torch.zeros(case.output_rows, case.count, dtype=torch.float16, dp=policy)
-            changed = CALLS[point.collective](source, target)
-            if not inputs:
-                torch.ahbm.synchronize()
-                return 0
-            return int(
-                np.count_nonzero(changed.numpy() != expected(point.collective, rank, inputs))
-            )
-
-        kernels = list[OpRecord]()
-
-        def keep_kernels(_sip: int, records: Sequence[OpRecord]) -> None:
-            kernels.extend(each for each in records if each.engine == "pe_cpu.collective")
-
-        # All ranks in this process: worker processes simulate different points. The whole op log of
-        # 2,048 PEs would need gigabytes.
-        returned = simulate(
-            main,
-            point.ranks,
-            topology=point.topology,
-            ccl=point.ccl,
-            data=point.is_checked,
-            on_records=keep_kernels,
-        ).returned
-        time_ps, skew_ps = kernel_span(kernels)
-        theory = CollectiveTimes(
-            TopologyFile.of(point.topology),
-            tuple((cube, pe) for cube in cubes for pe in range(pes)),
-        )
+        run = run_call(call, cubes, pes, has_data=point.is_checked)
+        places = tuple((cube, pe) for cube in cubes for pe in range(pes))
+        theory = CollectiveTimes(TopologyFile.of(point.topology), places)
         return FormRow(
             collective=point.collective,
             pes=point.pes,
             ranks=point.ranks,
             nbytes=point.nbytes,
-            time_ps=time_ps,
+            time_ps=run.time_ps,
             form_ps=theory.form_ps(point.collective, point.ranks, call.case.size_bytes),
-            skew_ps=skew_ps,
-            wrong=sum(returned.values()) if point.is_checked else None,
+            skew_ps=run.skew_ps,
+            wrong=run.wrong if point.is_checked else None,
         )
 
     def problem(self, results: FormResults) -> str:

@@ -10,12 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from kernbench.studies.kv_transfer.link_figure import links
 from kernbench.studies.kv_transfer.rows import KvResults, KvRow, RankOrder
-from kernbench.studies.plots import BLUE, GREEN, GREY, PALE, VERMILION, new_figure
+from kernbench.studies.plots import (
+    BLUE,
+    GREEN,
+    GREY,
+    PALE,
+    VERMILION,
+    key,
+    legend_below,
+    new_figure,
+)
 
 _LOOKS = {
     RankOrder.BLOCKS: (VERMILION, "o", 10),
@@ -35,12 +43,10 @@ def added(results: KvResults) -> Figure:
     for column, pair in enumerate(pairs):
         for order in results.sizes.orders:
             rows = results.of(pair, order)
-            _lines(
-                grid[0][column], rows, [(row.added_after_ps, row.bound_after_ps) for row in rows]
-            )
-            _lines(
-                grid[1][column], rows, [(row.added_beside_ps, row.bound_beside_ps) for row in rows]
-            )
+            after = [(row.added_after_ps, row.bound_after_ps) for row in rows]
+            beside = [(row.added_beside_ps, row.bound_beside_ps) for row in rows]
+            _lines(grid[0][column], rows, after)
+            _lines(grid[1][column], rows, beside)
         # The computation does not depend on the order.
         alone = results.of(pair, results.sizes.orders[0])
         layers = [row.layer_ps / 1e6 for row in alone]
@@ -56,15 +62,13 @@ def added(results: KvResults) -> Figure:
     grid[0][0].set_ylabel("added after the prefill (us)")
     grid[1][0].set_ylabel("added with overlap (us)")
     handles = [
-        Line2D([], [], color=colour, marker=marker, markersize=size, label=order)
+        key(order, colour, marker=marker, markersize=size)
         for order, (colour, marker, size) in _LOOKS.items()
         if order in results.sizes.orders
     ]
-    handles.append(Line2D([], [], color="black", linestyle="--", linewidth=1, label="bound"))
-    handles.append(
-        Line2D([], [], color=GREY, linestyle=":", linewidth=2.5, label="computation of a layer")
-    )
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
+    handles.append(key("bound", linestyle="--", linewidth=1))
+    handles.append(key("computation of a layer", GREY, linestyle=":", linewidth=2.5))
+    legend_below(figure, handles)
     return figure
 
 

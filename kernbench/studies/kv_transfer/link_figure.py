@@ -9,12 +9,21 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
 
 from kernbench.oracle.theory.paths.sip_grid import grid_of
 from kernbench.studies.kv_transfer.rows import KvResults, KvRow, LinkLoad, Sides
-from kernbench.studies.plots import BLUE, ORANGE, SKY, VERMILION, new_figure, size_label
+from kernbench.studies.plots import (
+    BLUE,
+    ORANGE,
+    SKY,
+    VERMILION,
+    centred,
+    key,
+    legend_below,
+    new_figure,
+    size_label,
+)
 
 Position = tuple[float, float]
 _ASIDE, _SHORT, _LABEL = 0.07, 0.22, (0.35, 0.25)
@@ -34,25 +43,16 @@ def links(results: KvResults) -> Figure:
             _panel(axes, row, _positions(sum(pair), sizes.network))
             title = f"{row.pair} SIPs, {order}: {row.added_after_ps / 1e6:,.0f} us"
             axes.set_title(title, fontsize=10.5)
+    box = {"marker": "s", "markersize": 12, "linestyle": ""}
+    arrow = {"marker": ">", "linewidth": 2}
     handles = [
-        _marker(ORANGE, "SIP of the prefill"),
-        _marker(SKY, "SIP of the decode"),
-        Line2D([], [], color=BLUE, linewidth=2, marker=">", label="link of one pair of SIPs"),
-        Line2D(
-            [],
-            [],
-            color=VERMILION,
-            linewidth=2,
-            marker=">",
-            label="link that several pairs share; bytes of a layer",
-        ),
+        key("SIP of the prefill", ORANGE, **box),
+        key("SIP of the decode", SKY, **box),
+        key("link of one pair of SIPs", BLUE, **arrow),
+        key("link that several pairs share; bytes of a layer", VERMILION, **arrow),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
+    legend_below(figure, handles)
     return figure
-
-
-def _marker(colour: str, label: str) -> Line2D:
-    return Line2D([], [], color=colour, marker="s", markersize=12, linestyle="", label=label)
 
 
 def _positions(sips: int, network: str) -> list[Position]:
@@ -71,21 +71,11 @@ def _panel(axes: Axes, row: KvRow, positions: Sequence[Position]) -> None:
     sides = Sides.of(row.order, row.prefill, row.decode)
     for letter, colour, side in (("P", ORANGE, sides.prefill), ("D", SKY, sides.decode)):
         for rank, sip in enumerate(side):
-            axes.text(
-                *positions[sip],
-                f"{letter}{rank}",
-                ha="center",
-                va="center",
-                fontsize=10,
-                bbox={"boxstyle": "square,pad=0.35", "facecolor": colour, "edgecolor": "black"},
-                zorder=3,
-            )
+            box = {"boxstyle": "square,pad=0.35", "facecolor": colour, "edgecolor": "black"}
+            centred(axes, *positions[sip], f"{letter}{rank}", 10, bbox=box, zorder=3)
     xs, ys = zip(*positions, strict=True)
-    axes.set(
-        xlim=(min(xs) - 0.65, max(xs) + 0.65),
-        ylim=(min(ys) - 0.35, max(ys) + 0.35),
-        aspect="equal",
-    )
+    axes.set(xlim=(min(xs) - 0.65, max(xs) + 0.65), ylim=(min(ys) - 0.35, max(ys) + 0.35))
+    axes.set_aspect("equal")
     axes.axis("off")
 
 
@@ -103,15 +93,8 @@ def _arrow(axes: Axes, link: LinkLoad, positions: Sequence[Position], most: int)
     look: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 13, "zorder": 2}
     width = 1 + 4 * link.nbytes / most
     axes.add_patch(FancyArrowPatch(start, end, linewidth=width, color=colour, **look))
-    axes.text(
-        (x + to_x) / 2 + _LABEL[0] * along[1],
-        (y + to_y) / 2 - _LABEL[1] * along[0],
-        size_label(link.nbytes),
-        ha="center",
-        va="center",
-        fontsize=8.5,
-        color=colour,
-    )
+    middle = (x + to_x) / 2 + _LABEL[0] * along[1], (y + to_y) / 2 - _LABEL[1] * along[0]
+    centred(axes, *middle, size_label(link.nbytes), 8.5, color=colour)
 
 
 def _finding(results: KvResults) -> str:

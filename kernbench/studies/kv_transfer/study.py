@@ -25,13 +25,12 @@ from kernbench.studies.kv_transfer.points import (
     sweep,
     transfer_bounds,
 )
-from kernbench.studies.kv_transfer.rows import HeadsMove, KvResults, KvRow
+from kernbench.studies.kv_transfer.rows import KvResults, KvRow
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
 from kernbench.studies.preparation import map_tensors, meet
 from kernbench.studies.table import RowTable
 from runtime.core.device import Handle
 from runtime.core.dtypes import float16
-from runtime.device.collectives.work import Work
 from runtime.language.value import Array
 from runtime.torch.tensors.tensor import Tensor
 
@@ -61,36 +60,6 @@ class KvOutcome(NamedTuple):
     beside: KvTimes
 
 
-class _Share(NamedTuple):
-    """What a SIP sends, and what it receives; one of both is empty."""
-
-    sends: tuple[HeadsMove, ...]
-    receives: tuple[HeadsMove, ...]
-
-    @classmethod
-    def of(cls, point: KvPoint, sip: int) -> "_Share":
-        """Of a SIP."""
-        return cls(
-            tuple(move for move in point.moves if move.source == sip),
-            tuple(move for move in point.moves if move.target == sip),
-        )
-
-    @property
-    def peers(self) -> list[int]:
-        """The SIPs with which it shares heads."""
-        return [move.target for move in self.sends] + [move.source for move in self.receives]
-
-
-class _KvTensors(NamedTuple):
-    """The tensors of a SIP by the SIP with which it shares the heads: K and V of layer 0, those of
-    all layers by (layer, SIP), and a word of each PE.
-    """
-
-    made: dict[int, Tensor]
-    caches: dict[tuple[int, int], Tensor]
-    words: dict[int, Tensor]
-
-
 def made_elements(point: KvPoint) -> Array:
     """K and V of layer 0, (heads, 2, tokens, depth): whole numbers, so that each layer is exact.
 
@@ -116,103 +85,90 @@ def kv_program(point: KvPoint, made: Array | None) -> Callable[[int], KvOutcome]
     def main(sip: int) -> KvOutcome:
         torch.ahbm.set_device(sip)
         dist.init_process_group("ahbm")
-        side = _Share.of(point, sip)
-        placed = _placed(point, made, side)
-        _prepare(placed, side)
-        after = _run(point, placed, side, first=0, overlapped=False)
-        return KvOutcome(after, _run(point, placed, side, first=point.layers, overlapped=True))
+        side = _KvSide(point, made, sip)
+        after = side.run(first=0, overlapped=False)
+        return KvOutcome(after, side.run(first=point.layers, overlapped=True))
 
     return main
 
 
-def _run(
-    point: KvPoint, placed: _KvTensors, side: _Share, *, first: int, overlapped: bool
-) -> KvTimes:
-    """All layers, with numbers from `first` on."""
-    meet()
-    began_ps = torch.ahbm.elapsed_ps()
-    arriving = _post_receives(point, placed, side)
-    launches = _run_layers(point, placed, side, first=first, overlapped=overlapped)
-    torch.ahbm.synchronize()
-    shape = -1, 2, point.shape.context, point.shape.depth
-    return KvTimes(
-        began_ps=began_ps,
-        layers_ps=tuple(launch.device_done_ps for launch in launches),
-        arrivals_ps=tuple(max(work.handle.device_done_ps for work in works) for works in arriving),
-        received={
-            (layer, move.source): placed.caches[layer, move.source].numpy().reshape(shape)
-            for layer in range(point.layers)
-            for move in side.receives
-            if torch.ahbm.has_data()
-        },
-    )
+class _KvSide:
+    """A SIP of one side: the heads that it sends or those that it receives, and their tensors.
 
+    `_made` are K and V of layer 0 of the heads that it sends, `_caches` those of all layers by
+    (layer, SIP on the other side), `_words` have a word of each PE.
+    """
 
-def _placed(point: KvPoint, made: Array | None, side: _Share) -> _KvTensors:
-    depth, heads = point.shape.depth, len(point.moves[0].heads)
-    rows = heads * 2 * point.shape.context
-
-    def empty(count: int, columns: int) -> Tensor:
-        return torch.empty(count, columns, dtype=float16, dp=_ALL)
-
-    return _KvTensors(
-        made={
-            move.target: empty(rows, depth)
+    def __init__(self, point: KvPoint, made: Array | None, sip: int) -> None:
+        self._point, depth = point, point.shape.depth
+        rows = len(point.moves[0].heads) * 2 * point.shape.context
+        self._sends = [move for move in point.moves if move.source == sip]
+        self._receives = [move for move in point.moves if move.target == sip]
+        peers = [move.target for move in self._sends] + [move.source for move in self._receives]
+        self._made = [
+            _empty(rows, depth)
             if made is None
             else torch.from_numpy(made[move.heads].reshape(rows, depth), dp=_ALL)
-            for move in side.sends
-        },
-        caches={
-            (layer, peer): empty(rows, depth)
-            for layer in range(point.layers)
-            for peer in side.peers
-        },
-        words={peer: empty(rows * depth // point.work.kv, 1) for peer in side.peers},
-    )
+            for move in self._sends
+        ]
+        layers = range(point.layers)
+        self._caches = {(layer, peer): _empty(rows, depth) for layer in layers for peer in peers}
+        self._words = {peer: _empty(rows * depth // point.work.kv, 1) for peer in peers}
+        # Once for many prompts: page tables, and the queues between the SIPs.
+        map_tensors(*self._made, *self._caches.values())
+        for peer, word in self._words.items():
+            (dist.isend if self._sends else dist.irecv)(word, peer)
 
+    def run(self, *, first: int, overlapped: bool) -> KvTimes:
+        """All layers, with numbers from `first` on."""
+        layers, shape = range(self._point.layers), self._point.shape
+        meet()
+        began_ps = torch.ahbm.elapsed_ps()
+        arriving = [
+            [dist.irecv(self._caches[layer, move.source], move.source) for move in self._receives]
+            for layer in layers
+            if self._receives
+        ]
+        launches = self._run_layers(first, overlapped=overlapped) if self._sends else []
+        torch.ahbm.synchronize()
+        received = {
+            (layer, move.source): self._caches[layer, move.source].numpy()
+            for layer in layers
+            for move in self._receives
+            if torch.ahbm.has_data()
+        }
+        return KvTimes(
+            began_ps=began_ps,
+            layers_ps=tuple(launch.device_done_ps for launch in launches),
+            arrivals_ps=tuple(max(each.handle.device_done_ps for each in of) for of in arriving),
+            received={
+                of: elements.reshape(-1, 2, shape.context, shape.depth)
+                for of, elements in received.items()
+            },
+        )
 
-def _prepare(placed: _KvTensors, side: _Share) -> None:
-    """What happens once for many prompts: page tables, and the queues between the SIPs."""
-    map_tensors(*placed.made.values(), *placed.caches.values())
-    for peer, word in placed.words.items():
-        if side.sends:
-            dist.isend(word, peer)
-        else:
-            dist.irecv(word, peer)
-
-
-def _post_receives(point: KvPoint, placed: _KvTensors, side: _Share) -> list[list[Work]]:
-    if not side.receives:
-        return []
-    return [
-        [dist.irecv(placed.caches[layer, move.source], move.source) for move in side.receives]
-        for layer in range(point.layers)
-    ]
-
-
-def _run_layers(
-    point: KvPoint, placed: _KvTensors, side: _Share, *, first: int, overlapped: bool
-) -> list[Handle]:
-    """The layers of a SIP of the prefill, and the sends of its heads; nothing on other SIPs."""
-    launches = list[Handle]()
-    if not side.sends:
+    def _run_layers(self, first: int, *, overlapped: bool) -> list[Handle]:
+        """The layers of a SIP of the prefill, and the sends of its heads."""
+        launches, layers = list[Handle](), range(self._point.layers)
+        for layer in layers:
+            caches = [self._caches[layer, move.target] for move in self._sends]
+            arguments = (self._point.work, first + layer, *self._made, *caches)
+            launches.append(torch.launch(f"layer {layer}", prefill_layer, *arguments))
+            if overlapped:
+                self._send(layer)
+        if not overlapped:
+            for layer in layers:
+                self._send(layer)
         return launches
 
-    def send(layer: int) -> None:
+    def _send(self, layer: int) -> None:
         # Behind the launches so far: each send is a stream of its own.
-        for move in side.sends:
-            dist.isend(placed.caches[layer, move.target], move.target)
+        for move in self._sends:
+            dist.isend(self._caches[layer, move.target], move.target)
 
-    for layer in range(point.layers):
-        caches = [placed.caches[layer, move.target] for move in side.sends]
-        arguments = (point.work, first + layer, *placed.made.values(), *caches)
-        launches.append(torch.launch(f"layer {layer}", prefill_layer, *arguments))
-        if overlapped:
-            send(layer)
-    if not overlapped:
-        for layer in range(point.layers):
-            send(layer)
-    return launches
+
+def _empty(count: int, columns: int) -> Tensor:
+    return torch.empty(count, columns, dtype=float16, dp=_ALL)
 
 
 def wrong_elements(point: KvPoint, made: Array, outcomes: Sequence[KvOutcome]) -> int:

@@ -74,8 +74,7 @@ def _panel(axes: Axes, rows: Sequence[LayerRow]) -> None:
     axes.set_xticks(range(len(rows)), [sip_count(row.sips) for row in rows])
     axes.set_ylim(0, highest * 1.2)
     axes.set_ylabel("time of one layer (µs)")
-    axes.grid(axis="y", alpha=plots.PALE)
-    axes.set_axisbelow(True)
+    plots.value_grid(axes, "y")
 
 
 def _finding(rows: Sequence[LayerRow]) -> str:

@@ -17,11 +17,14 @@ from kernbench.studies.plots import (
     BLUE,
     GREEN,
     ORANGE,
-    PALE,
     VERMILION,
+    key,
+    legend_below,
     new_figure,
+    panels_of,
     size_axis,
     size_label,
+    value_grid,
 )
 
 ALGORITHMS = {"ring": (BLUE, "o"), "intercube": (VERMILION, "s")}
@@ -34,17 +37,13 @@ def latency(results: CclResults) -> Figure:
     """Time against size for each SIP topology: measured, and by the closed forms."""
     rows = results.of("size")
     figure = new_figure(9.4, _latency_finding(rows))
-    panels = figure.subplots(
-        -(-len(results.networks) // 2), 2, sharex=True, sharey=True, squeeze=False
-    ).flat
     # An odd number of networks leaves a panel empty.
-    for network, axes in zip(results.networks, panels, strict=False):
+    count = len(results.networks)
+    for network, axes in zip(results.networks, panels_of(figure, count, 2), strict=True):
         for algorithm in ALGORITHMS:
-            _latency_lines(
-                axes,
-                algorithm,
-                [row for row in rows if (row.network, row.algorithm) == (network, algorithm)],
-            )
+            of_line = network, algorithm
+            line = [row for row in rows if (row.network, row.algorithm) == of_line]
+            _latency_lines(axes, algorithm, line)
         axes.set_title(f"{network}: {network.sips} SIPs", fontsize=11)
         size_axis(axes, sorted({row.nbytes for row in rows}))
         # The times are within a factor of ten: a power of ten alone is no scale.
@@ -55,7 +54,7 @@ def latency(results: CclResults) -> Figure:
         axes.set_ylabel("time of the all-reduce (us)")
         axes.set_xlabel("bytes a PE")
         axes.label_outer()
-    figure.legend(handles=_latency_legend(), loc="outside lower center", ncols=3, frameon=False)
+    legend_below(figure, _latency_legend(), 3)
     return figure
 
 
@@ -88,13 +87,8 @@ FIGURES: Mapping[str, Callable[[CclResults], Figure]] = {
 def _latency_lines(axes: Axes, algorithm: str, rows: Sequence[CclRow]) -> None:
     colour, marker = ALGORITHMS[algorithm]
     sizes = [row.nbytes for row in rows]
-    axes.plot(
-        sizes,
-        [row.alpha_beta_ps / 1e6 for row in rows],
-        linestyle="--",
-        linewidth=1.2,
-        color=colour,
-    )
+    forms = [row.alpha_beta_ps / 1e6 for row in rows]
+    axes.plot(sizes, forms, "--", linewidth=1.2, color=colour)
     # The black line: the closed form with all terms, where there is one.
     explained = [(row.nbytes, row.parts.total_ps / 1e6) for row in rows if row.parts is not None]
     if explained:
@@ -113,27 +107,17 @@ def _latency_lines(axes: Axes, algorithm: str, rows: Sequence[CclRow]) -> None:
 
 
 def _latency_legend() -> list[Line2D]:
+    point = {"linestyle": "", "markersize": 7}
     marks = [
-        Line2D(
-            [],
-            [],
-            color=colour,
-            marker=marker,
-            linestyle="",
-            markersize=7,
-            label=f"{name}, measured",
-        )
+        key(f"{name}, measured", colour, marker=marker, **point)
         for name, (colour, marker) in ALGORITHMS.items()
     ]
     lines = [
-        Line2D([], [], color=colour, linestyle="--", label=f"{name}, alpha-beta")
+        key(f"{name}, alpha-beta", colour, linestyle="--")
         for name, (colour, _) in ALGORITHMS.items()
     ]
-    ratio = Line2D([], [], linestyle="", label="1.00 x: measured over alpha-beta")
-    with_rest = Line2D(
-        [], [], color="black", linewidth=1, label="ring, by the recurrence of its pipeline"
-    )
-    return [marks[0], marks[1], lines[0], lines[1], with_rest, ratio]
+    with_rest = key("ring, by the recurrence of its pipeline", linewidth=1)
+    return [*marks, *lines, with_rest, key("1.00 x: measured over alpha-beta", linestyle="")]
 
 
 def _latency_finding(rows: Sequence[CclRow]) -> str:
@@ -165,8 +149,7 @@ def _buffer_bars(axes: Axes, rows: Sequence[CclRow]) -> None:
     axes.set_ylim(0, 1.2 * max(row.time_ps / least[row.nbytes] for row in rows))
     axes.set_xlabel("bytes a PE")
     axes.set_ylabel("time / time with queues in TCM (time in us above the bars)")
-    axes.grid(axis="y", alpha=PALE)
-    axes.set_axisbelow(True)
+    value_grid(axes, "y")
 
 
 def _slot_bars(axes: Axes, rows: Sequence[CclRow]) -> None:
@@ -190,8 +173,7 @@ def _slot_bars(axes: Axes, rows: Sequence[CclRow]) -> None:
         (0, 1), ("in: sender's DMA\nto announcement", "out: receiver's DMA\nto its scratch")
     )
     axes.set_ylabel(f"median time of a slot of {first.slot_bytes} B (ns)")
-    axes.grid(axis="y", alpha=PALE)
-    axes.set_axisbelow(True)
+    value_grid(axes, "y")
 
 
 def _buffer_finding(rows: Sequence[CclRow]) -> str:

@@ -2,10 +2,9 @@
 
 # matplotlib leaves the types of keyword arguments open.
 # pyright: reportUnknownMemberType=false
-
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -20,7 +19,17 @@ from kernbench.studies.milestone_1h_ccl.reference import (
     explained,
 )
 from kernbench.studies.milestone_1h_ccl.rows import CclResults, CclRow
-from kernbench.studies.plots import BLUE, GREEN, GREY, ORANGE, PALE, SKY, VERMILION, new_figure
+from kernbench.studies.plots import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    SKY,
+    VERMILION,
+    legend_below,
+    new_figure,
+    value_grid,
+)
 from runtime.core.simtime import PS_PER_NS
 
 PARTS = (
@@ -32,6 +41,7 @@ PARTS = (
     ("load and store of the buffer", GREY),
 )
 """In the order in which bars are stacked."""
+_OPEN: dict[str, Any] = {"facecolor": "white", "edgecolor": "black", "hatch": "////"}
 
 
 class TimeBar(NamedTuple):
@@ -54,15 +64,8 @@ def reference(results: CclResults) -> Figure:
         _panel(axes, each, bars)
     columns[-1].set_xlabel("time of the all-reduce (us)")
     legend = [Patch(color=colour, label=name) for name, colour in PARTS]
-    legend.append(
-        Patch(
-            facecolor="white",
-            edgecolor="black",
-            hatch="////",
-            label="measured, not explained by the terms",
-        )
-    )
-    figure.legend(handles=legend, loc="outside lower center", ncols=4, frameon=False)
+    legend.append(Patch(label="measured, not explained by the terms", **_OPEN))
+    legend_below(figure, legend, 4)
     return figure
 
 
@@ -84,14 +87,8 @@ def _bars(each: AstraSimTime, rows: Sequence[CclRow]) -> list[TimeBar]:
     for row in rows:
         if (row.network.sips, row.nbytes) == (each.ranks, each.nbytes) and row.parts is not None:
             parts = row.parts
-            ours = (
-                parts.alpha_ps,
-                parts.moving_ps,
-                0.0,
-                parts.add_ps,
-                parts.credit_ps,
-                parts.memory_ps,
-            )
+            first = parts.alpha_ps, parts.moving_ps, 0.0
+            ours = *first, parts.add_ps, parts.credit_ps, parts.memory_ps
             label = f"kernbench, {row.slots} slots"
             bars.append(TimeBar(label, tuple(ps / 1e6 for ps in ours), row.time_ps / 1e6))
     return bars
@@ -105,23 +102,10 @@ def _panel(axes: Axes, each: AstraSimTime, bars: Sequence[TimeBar]) -> None:
             left += us
         # The hatched rest shows how much of the measured time the terms leave open.
         if bar.measured_us > left:
-            axes.barh(
-                index,
-                bar.measured_us - left,
-                0.7,
-                left=left,
-                facecolor="white",
-                edgecolor="black",
-                hatch="////",
-                linewidth=0,
-            )
-        axes.text(
-            max(left, bar.measured_us),
-            index,
-            f"  {bar.measured_us or left:,.1f} us",
-            va="center",
-            fontsize=9.5,
-        )
+            rest_us = bar.measured_us - left
+            axes.barh(index, rest_us, 0.7, left=left, linewidth=0, **_OPEN)
+        label = f"  {bar.measured_us or left:,.1f} us"
+        axes.text(max(left, bar.measured_us), index, label, va="center", fontsize=9.5)
     axes.set_yticks(range(len(bars)), [bar.label for bar in bars])
     axes.set_ylim(len(bars) - 0.5, -0.5)
     axes.set_xlim(0, 1.12 * max(bar.measured_us or sum(bar.parts_us) for bar in bars))
@@ -130,8 +114,7 @@ def _panel(axes: Axes, each: AstraSimTime, bars: Sequence[TimeBar]) -> None:
         fontsize=11,
         loc="left",
     )
-    axes.grid(axis="x", alpha=PALE)
-    axes.set_axisbelow(True)
+    value_grid(axes, "x")
     axes.spines[["top", "right"]].set_visible(False)
 
 

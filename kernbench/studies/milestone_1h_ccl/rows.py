@@ -42,9 +42,9 @@ class CclPoint:
     ccl: str
     part: str
     network: SipNetwork
-    algorithm: str
-    buffer_kind: str
     nbytes: int
+    algorithm: str = "ring"
+    buffer_kind: str = "tcm"
 
     @property
     def config(self) -> AlgorithmConfig:
@@ -94,32 +94,17 @@ def _by_size(file: TopologyFile, queues: dict[str, Any], max_bytes: int) -> Iter
         text = joined(file, network)
         for algorithm in ALGORITHMS:
             for nbytes in sizes_by_factor(SMALLEST_BYTES, max_bytes, STEP):
-                yield CclPoint(
-                    topology=text,
-                    ccl=_queues(queues),
-                    part="size",
-                    network=network,
-                    algorithm=algorithm,
-                    buffer_kind="tcm",
-                    nbytes=nbytes,
-                )
+                yield CclPoint(text, _queues(queues), "size", network, nbytes, algorithm)
 
 
 def _by_kind(file: TopologyFile, queues: dict[str, Any], max_bytes: int) -> Iterator[CclPoint]:
     network = NETWORKS[0]
     text = joined(file, network)
     for kind in KINDS:
+        ccl = _queues(queues, buffer_kind=kind)
         for nbytes in KIND_BYTES:
             if nbytes <= max_bytes:
-                yield CclPoint(
-                    topology=text,
-                    ccl=_queues(queues, buffer_kind=kind),
-                    part="kind",
-                    network=network,
-                    algorithm="ring",
-                    buffer_kind=kind,
-                    nbytes=nbytes,
-                )
+                yield CclPoint(text, ccl, "kind", network, nbytes, buffer_kind=kind)
 
 
 def _on_the_reference(file: TopologyFile, queues: dict[str, Any]) -> Iterator[CclPoint]:
@@ -132,15 +117,7 @@ def _on_the_reference(file: TopologyFile, queues: dict[str, Any]) -> Iterator[Cc
             # longer than a send needs.
             packet_bytes = queues["defaults"]["vc_chunk_size"]
             ccl = _queues(queues, n_slots=slots, vc_chunk_size=packet_bytes)
-            yield CclPoint(
-                topology=text,
-                ccl=ccl,
-                part="reference",
-                network=network,
-                algorithm="ring",
-                buffer_kind="tcm",
-                nbytes=REFERENCE_BYTES,
-            )
+            yield CclPoint(text, ccl, "reference", network, REFERENCE_BYTES)
 
 
 def reference_variant(file: TopologyFile) -> TopologyFile:
@@ -150,12 +127,7 @@ def reference_variant(file: TopologyFile) -> TopologyFile:
     messages of the ring pass the same number of ports.
     """
     pair = SipNetwork("ring_1d", 2, 1)
-    narrow = file.with_values(
-        {
-            "sip.cube_mesh": {"w": 1, "h": 1},
-            "ucie.bw_gbs": GBS,
-        }
-    )
+    narrow = file.with_values({"sip.cube_mesh": {"w": 1, "h": 1}, "ucie.bw_gbs": GBS})
 
     def alpha_ps(overhead_ns: float) -> int:
         text = joined(narrow.with_values({"ucie.overhead_ns": overhead_ns}), pair)

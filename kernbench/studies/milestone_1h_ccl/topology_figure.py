@@ -9,12 +9,11 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
 
 from kernbench.studies.milestone_1h_ccl.networks import RingLayout, SipNetwork
 from kernbench.studies.milestone_1h_ccl.rows import CclResults
-from kernbench.studies.plots import BLUE, new_figure
+from kernbench.studies.plots import BLUE, centred, key, legend_below, new_figure
 
 Position = tuple[float, float]
 _BEND = 0.42
@@ -26,15 +25,10 @@ def topologies(results: CclResults) -> Figure:
     panels = figure.subplots(1, len(results.networks), squeeze=False)[0]
     for axes, network, layout in zip(panels, results.networks, results.layouts, strict=True):
         _panel(axes, network, layout)
-    figure.legend(handles=_legend(), loc="outside lower center", ncols=2, frameon=False)
+    links = key("UCIe link, both directions", "lightgrey", linewidth=6)
+    steps = key("ring: to the next SIP", BLUE, linewidth=2, marker=">")
+    legend_below(figure, [links, steps])
     return figure
-
-
-def _legend() -> list[Line2D]:
-    return [
-        Line2D([], [], color="lightgrey", linewidth=6, label="UCIe link, both directions"),
-        Line2D([], [], color=BLUE, linewidth=2, marker=">", label="ring: to the next SIP"),
-    ]
 
 
 @dataclass(frozen=True)
@@ -67,29 +61,15 @@ def _panel(axes: Axes, network: SipNetwork, layout: RingLayout) -> None:
     for source, target in layout.links:
         # Both directions share one grey line.
         if source < target:
-            _draw(
-                axes,
-                _LinkLine.of(network, source, target),
-                arrowstyle="-",
-                color="lightgrey",
-                linewidth=6,
-                zorder=1,
-            )
+            line = _LinkLine.of(network, source, target)
+            _draw(axes, line, arrowstyle="-", color="lightgrey", linewidth=6, zorder=1)
     for source, target in layout.steps:
-        _arrow(axes, _LinkLine.of(network, source, target))
+        line = _LinkLine.of(network, source, target).beside(0.07)
+        _draw(axes, line, arrowstyle="-|>", color=BLUE, linewidth=2, zorder=3)
     positions = [_position(network, sip) for sip in range(network.sips)]
     for sip, (x, y) in enumerate(positions):
-        axes.text(
-            x,
-            y,
-            str(sip),
-            ha="center",
-            va="center",
-            fontsize=13,
-            fontweight="bold",
-            zorder=4,
-            bbox={"boxstyle": "square,pad=0.45", "facecolor": "white", "edgecolor": "black"},
-        )
+        box = {"boxstyle": "square,pad=0.45", "facecolor": "white", "edgecolor": "black"}
+        centred(axes, x, y, str(sip), 13, fontweight="bold", zorder=4, bbox=box)
     axes.set_title(f"{network}\n{', '.join(map(str, layout.order))}", fontsize=10.5)
     axes.set(
         xlim=(-0.6, max(x for x, _ in positions) + 0.4),
@@ -108,17 +88,10 @@ def _position(network: SipNetwork, sip: int) -> Position:
     return float(sip % network.w), -float(sip // network.w)
 
 
-def _arrow(axes: Axes, line: _LinkLine) -> None:
-    _draw(axes, line.beside(0.07), arrowstyle="-|>", color=BLUE, linewidth=2, zorder=3)
-
-
 def _draw(axes: Axes, line: _LinkLine, **look: Any) -> None:
     ends = {} if look["arrowstyle"] == "-" else {"mutation_scale": 16, "shrinkA": 15, "shrinkB": 15}
-    axes.add_patch(
-        FancyArrowPatch(
-            line.start, line.end, connectionstyle=f"arc3,rad={line.bend}", **ends, **look
-        )
-    )
+    curve = f"arc3,rad={line.bend}"
+    axes.add_patch(FancyArrowPatch(line.start, line.end, connectionstyle=curve, **ends, **look))
 
 
 def _finding(results: CclResults) -> str:

@@ -5,18 +5,29 @@ A title states the finding, so it is computed from the rows.
 
 # matplotlib leaves the types of keyword arguments open.
 # pyright: reportUnknownMemberType=false
-
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter
 
 from kernbench.studies.milestone_1h_gemm.rows import GemmResults, GemmRow
 from kernbench.studies.milestone_1h_gemm.theory import ProductShape, Staging
-from kernbench.studies.plots import BLUE, GREEN, ORANGE, PALE, SKY, VERMILION, new_figure
+from kernbench.studies.plots import (
+    BLUE,
+    GREEN,
+    HATCHED,
+    ORANGE,
+    PALE,
+    SKY,
+    VERMILION,
+    key,
+    legend_below,
+    new_figure,
+    value_grid,
+)
 
 STAGES = {
     "dma_in_ps": ("DMA in", BLUE),
@@ -40,9 +51,7 @@ def stage_breakdown(results: GemmResults) -> Figure:
     panels = figure.subplots(1, len(Staging), sharey=True, squeeze=False)[0]
     for staging, axes in zip(Staging, panels, strict=True):
         _stage_panel(axes, staging, [rows[staging] for rows in by_shape.values()])
-    panels[0].set_yticks(
-        range(len(by_shape)), [_label(rows[Staging.REF_REF]) for rows in by_shape.values()]
-    )
+    panels[0].set_yticks(range(len(by_shape)), _labels(by_shape))
     panels[0].set_ylim(len(by_shape) - 0.5, -0.5)
     panels[0].set_ylabel("product, M x K x N")
     panels[1].set_xlabel(
@@ -50,16 +59,9 @@ def stage_breakdown(results: GemmResults) -> Figure:
         "(% of the kernel's time, which is printed to the right of the bars)"
     )
     patches = [Patch(color=colour, label=name) for name, colour in STAGES.values()]
-    patches.insert(
-        1,
-        Patch(
-            facecolor=BLUE,
-            edgecolor="white",
-            hatch="////",
-            label="part that loads before the product",
-        ),
-    )
-    figure.legend(handles=patches, loc="outside lower center", ncols=len(patches), frameon=False)
+    loading = "part that loads before the product"
+    patches.insert(1, Patch(facecolor=BLUE, label=loading, **HATCHED))
+    legend_below(figure, patches)
     return figure
 
 
@@ -74,25 +76,21 @@ def utilisation(results: GemmResults) -> Figure:
             _utilisation_bar(axes, index + offset, rows[staging], STAGINGS[staging][1])
         limit = rows[Staging.REF_REF].padding_utilisation
         axes.hlines(limit, index - 0.43, index + 0.43, color="black", linewidth=1.8)
-    axes.set_xticks(
-        range(len(by_shape)), [_label(rows[Staging.REF_REF]) for rows in by_shape.values()]
-    )
+    axes.set_xticks(range(len(by_shape)), _labels(by_shape))
     axes.set_xlabel("product, M x K x N")
     axes.set_xlim(-0.55, len(by_shape) - 0.45)
     axes.set_ylim(0, 1.08)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.set_ylabel(f"MAC utilisation (% of the peak of {results.hardware.peak_tflops:g} TFLOPS)")
-    axes.grid(axis="y", alpha=PALE)
-    axes.set_axisbelow(True)
+    value_grid(axes, "y")
+    pale = "pale: in the product, without the loading before it"
     handles = [
         *(Patch(color=colour, label=name) for name, colour, _ in STAGINGS.values()),
         Patch(color="grey", label="solid: in the whole kernel"),
-        Patch(
-            color="grey", alpha=PALE, label="pale: in the product, without the loading before it"
-        ),
-        Line2D([], [], color="black", linewidth=1.8, label="limit by padding"),
+        Patch(color="grey", alpha=PALE, label=pale),
+        key("limit by padding", linewidth=1.8),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    legend_below(figure, handles, 3)
     return figure
 
 
@@ -103,20 +101,13 @@ def theory(results: GemmResults) -> Figure:
     times, ratios = figure.subplots(1, 2, width_ratios=(1.1, 1))
     _time_panel(times, results.rows)
     _ratio_panel(ratios, by_shape)
-    marks = [_mark(colour, marker, name) for name, colour, marker in STAGINGS.values()]
-    marks += [
-        Line2D([], [], color="black", linewidth=1, label="measured = bound"),
-        Line2D(
-            [],
-            [],
-            color="grey",
-            marker="o",
-            linestyle="",
-            markerfacecolor="white",
-            label="hollow: under one tile",
-        ),
+    marks = [
+        key(name, colour, marker=marker, linestyle="") for name, colour, marker in STAGINGS.values()
     ]
-    figure.legend(handles=marks, loc="outside lower center", ncols=3, frameon=False)
+    hollow: dict[str, Any] = {"marker": "o", "linestyle": "", "markerfacecolor": "white"}
+    marks.append(key("measured = bound", linewidth=1))
+    marks.append(key("hollow: under one tile", "grey", **hollow))
+    legend_below(figure, marks, 3)
     return figure
 
 
@@ -135,8 +126,9 @@ def _by_shape(rows: Sequence[GemmRow]) -> dict[ProductShape, dict[Staging, GemmR
     return found
 
 
-def _label(row: GemmRow) -> str:
-    return f"{row.shape}\n(under tile)" if row.under_tile else str(row.shape)
+def _labels(by_shape: Mapping[ProductShape, Mapping[Staging, GemmRow]]) -> list[str]:
+    rows = [rows[Staging.REF_REF] for rows in by_shape.values()]
+    return [f"{row.shape}\n(under tile)" if row.under_tile else str(row.shape) for row in rows]
 
 
 def _busy(row: GemmRow, stage: str) -> float:
@@ -152,21 +144,12 @@ def _stage_panel(axes: Axes, staging: Staging, rows: Sequence[GemmRow]) -> None:
             if stage == "dma_in_ps" and row.load_ps:
                 # The DMA is idle between two loads, so loading can last longer than it is busy.
                 loading = min(row.load_ps / row.kernel_ps, _busy(row, stage))
-                axes.barh(
-                    y,
-                    loading,
-                    height * 0.9,
-                    color=colour,
-                    edgecolor="white",
-                    hatch="////",
-                    linewidth=0,
-                )
+                axes.barh(y, loading, height * 0.9, color=colour, linewidth=0, **HATCHED)
         axes.text(1.03, index, _time(row.kernel_ps), va="center", fontsize=9.5)
     axes.set_title(STAGINGS[staging][0], fontsize=11)
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(PercentFormatter(1))
-    axes.grid(axis="x", alpha=PALE)
-    axes.set_axisbelow(True)
+    value_grid(axes, "x")
     axes.spines[["top", "right"]].set_visible(False)
 
 
@@ -182,16 +165,8 @@ def _utilisation_bar(axes: Axes, x: float, row: GemmRow, colour: str) -> None:
 
 def _time_panel(axes: Axes, rows: Sequence[GemmRow]) -> None:
     for row in rows:
-        _, colour, marker = STAGINGS[row.staging]
-        face = "white" if row.under_tile else colour
-        axes.plot(
-            row.theory.bound_ps / 1e6,
-            row.kernel_ps / 1e6,
-            marker,
-            color=colour,
-            markerfacecolor=face,
-            markersize=7,
-        )
+        x, y = row.theory.bound_ps / 1e6, row.kernel_ps / 1e6
+        axes.plot(x, y, STAGINGS[row.staging][2], markersize=7, **_colours(row))
     # A square plot with equal limits: the line of equality is its diagonal.
     ends = (
         min(row.theory.bound_ps for row in rows) / 2e6,
@@ -207,15 +182,11 @@ def _time_panel(axes: Axes, rows: Sequence[GemmRow]) -> None:
 def _ratio_panel(axes: Axes, by_shape: Mapping[ProductShape, Mapping[Staging, GemmRow]]) -> None:
     for index, rows in enumerate(by_shape.values()):
         for offset, staging in zip((-0.2, 0, 0.2), Staging, strict=True):
-            _, colour, marker = STAGINGS[staging]
-            row = rows[staging]
-            face = "white" if row.under_tile else colour
-            axes.plot(
-                row.ratio, index + offset, marker, color=colour, markerfacecolor=face, markersize=7
-            )
+            row, y = rows[staging], index + offset
+            axes.plot(row.ratio, y, STAGINGS[staging][2], markersize=7, **_colours(row))
             axes.annotate(
                 f"{row.ratio:.2f}",
-                (row.ratio, index + offset),
+                (row.ratio, y),
                 (7, 0),
                 textcoords="offset points",
                 va="center",
@@ -229,15 +200,15 @@ def _ratio_panel(axes: Axes, by_shape: Mapping[ProductShape, Mapping[Staging, Ge
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("measured time / bound")
-    axes.set_yticks(
-        range(len(by_shape)), [_label(rows[Staging.REF_REF]) for rows in by_shape.values()]
-    )
+    axes.set_yticks(range(len(by_shape)), _labels(by_shape))
     axes.set_ylim(len(by_shape) - 0.5, -0.5)
     axes.grid(axis="x", alpha=PALE)
 
 
-def _mark(colour: str, marker: str, label: str) -> Line2D:
-    return Line2D([], [], color=colour, marker=marker, linestyle="", label=label)
+def _colours(row: GemmRow) -> dict[str, Any]:
+    """Of a marker, which is hollow under one tile."""
+    colour = STAGINGS[row.staging][1]
+    return {"color": colour, "markerfacecolor": "white" if row.under_tile else colour}
 
 
 def _largest(rows: Sequence[GemmRow]) -> dict[Staging, GemmRow]:

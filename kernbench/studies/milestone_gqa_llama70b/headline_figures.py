@@ -19,18 +19,20 @@ from kernbench.studies.milestone_gqa_llama70b.headline_rows import HeadlineResul
 from kernbench.studies.milestone_gqa_llama70b.op_log import AttentionPanel
 from kernbench.studies.plots import (
     BLUE,
-    GREEN,
     GREY,
     ORANGE,
     PALE,
     PURPLE,
     SKY,
     VERMILION,
+    centred,
+    key,
+    legend_below,
+    looks,
     new_figure,
+    value_grid,
 )
 
-_LINES = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (VERMILION, "D"))
-"""Colours and markers by number of SIPs."""
 _PARTS = {
     "gemm_ps": ("GEMM engine works", VERMILION),
     "vector_ps": ("vector engine works, GEMM engine does not", ORANGE),
@@ -50,9 +52,11 @@ _ENGINES = {
 def times(results: HeadlineResults) -> Figure:
     """The time against tokens for each number of SIPs, and the bounds."""
     figure, panels = _panels(results, _times_finding(results))
+    sips_list = results.config.sips
+    looks_of = dict(zip(sips_list, looks(len(sips_list)), strict=True))
     for panel, axes in panels.items():
         rows = results.of(panel)
-        for sips, (colour, marker) in zip(results.config.sips, _looks(results), strict=True):
+        for sips, (colour, marker) in looks_of.items():
             line = [row for row in rows if row.n_ranks == sips]
             tokens = [row.tokens for row in line]
             axes.plot(tokens, [row.kernel_ps / 1e6 for row in line], marker=marker, color=colour)
@@ -71,10 +75,9 @@ def times(results: HeadlineResults) -> Figure:
             axes.set_ylabel("time of the layer (us)")
         axes.grid(alpha=PALE)
     handles = [
-        Line2D([], [], color=colour, marker=marker, label=sip_count(sips))
-        for sips, (colour, marker) in zip(results.config.sips, _looks(results), strict=True)
+        key(sip_count(sips), colour, marker=marker) for sips, (colour, marker) in looks_of.items()
     ]
-    handles.append(Line2D([], [], color="grey", linestyle=":", label="bound"))
+    handles.append(key("bound", "grey", linestyle=":"))
     _legend(figure, handles)
     return figure
 
@@ -90,14 +93,7 @@ def parts(results: HeadlineResults) -> Figure:
                 share = getattr(row.parts, part) / row.parts.total_ps
                 axes.barh(place, share, 0.75, left=left, color=colour)
                 if share > 0.07:
-                    axes.text(
-                        left + share / 2,
-                        place,
-                        f"{share:.0%}",
-                        ha="center",
-                        va="center",
-                        fontsize=9,
-                    )
+                    centred(axes, left + share / 2, place, f"{share:.0%}", 9)
                 left += share
             axes.text(1.01, place, f"{row.kernel_ps / 1e6:,.1f} us", va="center", fontsize=9.5)
         axes.set_yticks(range(len(rows)), list(map(_row_label, rows)))
@@ -126,8 +122,7 @@ def utilisation(results: HeadlineResults) -> Figure:
         axes.set_ylim(0, 1.05)
         axes.yaxis.set_major_formatter(PercentFormatter(1))
         axes.set_ylabel("utilisation (% of the peak)")
-        axes.grid(axis="y", alpha=PALE)
-        axes.set_axisbelow(True)
+        value_grid(axes, "y")
     _legend(figure, [Patch(color=colour, label=name) for name, colour in _ENGINES.values()])
     return figure
 
@@ -154,12 +149,7 @@ def _panels(results: HeadlineResults, finding: str) -> tuple[Figure, dict[Attent
 
 
 def _legend(figure: Figure, handles: Sequence[Line2D | Patch]) -> None:
-    columns = len(handles) if len(handles) <= 5 else 3
-    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False)
-
-
-def _looks(results: HeadlineResults) -> list[tuple[str, str]]:
-    return [_LINES[number % len(_LINES)] for number in range(len(results.config.sips))]
+    legend_below(figure, handles, 0 if len(handles) <= 5 else 3)
 
 
 def _longest(results: HeadlineResults, panel: AttentionPanel) -> list[HeadlineRow]:

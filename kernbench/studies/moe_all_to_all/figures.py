@@ -8,30 +8,11 @@ from itertools import cycle
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from kernbench.studies.moe_all_to_all.rows import MoeResults, MoeRow
-from kernbench.studies.plots import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PALE,
-    PURPLE,
-    SKY,
-    VERMILION,
-    new_figure,
-)
+from kernbench.studies.plots import GREY, LOOKS, PALE, PURPLE, SKY, key, new_figure
 
-STYLES = (
-    (BLUE, "o"),
-    (ORANGE, "s"),
-    (GREEN, "^"),
-    (VERMILION, "D"),
-    (PURPLE, "P"),
-    (SKY, "v"),
-    (GREY, "X"),
-)
+STYLES = (*LOOKS, (PURPLE, "P"), (SKY, "v"), (GREY, "X"))
 """Colour and marker of each number of ranks; there are at most seven, from 2 to 8."""
 _BARS_WIDTH = 0.8
 
@@ -48,7 +29,7 @@ def exchanges(results: MoeResults) -> Figure:
     by_skew.set_ylabel("time of dispatch and combine (us)")
     by_skew.set_ylim(bottom=0)
     by_skew.grid(alpha=PALE)
-    bound = Line2D([], [], color="black", linestyle="--", label="bound: the busiest port")
+    bound = key("bound: the busiest port", linestyle="--")
     handles, _ = by_skew.get_legend_handles_labels()
     by_skew.legend(handles=[*handles, bound], frameon=False)
     _loads(loads, [row for row in rows if row.ranks == counts[-1]])
@@ -62,13 +43,8 @@ FIGURES: Mapping[str, Callable[[MoeResults], Figure]] = {"moe_all_to_all.png": e
 def _times(axes: Axes, rows: Sequence[MoeRow], colour: str, marker: str) -> None:
     ordered = sorted(rows, key=lambda row: row.skew)
     skews = [row.skew for row in ordered]
-    axes.plot(
-        skews,
-        [row.time_ps / 1e6 for row in ordered],
-        color=colour,
-        marker=marker,
-        label=f"{ordered[0].ranks} ranks",
-    )
+    times = [row.time_ps / 1e6 for row in ordered]
+    axes.plot(skews, times, color=colour, marker=marker, label=f"{ordered[0].ranks} ranks")
     axes.plot(skews, [row.bound_ps / 1e6 for row in ordered], color=colour, linestyle="--")
 
 

@@ -9,25 +9,30 @@ A title states the finding, so it is computed from the rows.
 from collections.abc import Callable, Mapping
 
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
 
-from kernbench.studies.plots import BLUE, GREEN, GREY, ORANGE, PALE, VERMILION, new_figure
+from kernbench.studies.plots import (
+    BLUE,
+    GREY,
+    ORANGE,
+    PALE,
+    key,
+    legend_below,
+    looks,
+    new_figure,
+    value_grid,
+)
 from kernbench.studies.ring_attention.rows import Division, RingResults, RingRow
-
-_LINES = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (VERMILION, "D"))
-"""Colours and markers by number of tokens."""
 
 
 def times(results: RingResults) -> Figure:
     """The time against the number of SIPs for each length, and the bounds."""
     lengths, sips = results.sizes.tokens, results.sizes.sips
-    looks = [_LINES[number % len(_LINES)] for number in range(len(lengths))]
     figure = new_figure(5.2, _times_finding(results))
     panels = figure.subplots(1, len(Division), sharey=True, squeeze=False)[0]
     for division, axes in zip(Division, panels, strict=True):
-        for tokens, (colour, marker) in zip(lengths, looks, strict=True):
+        for tokens, (colour, marker) in zip(lengths, looks(len(lengths)), strict=True):
             rows = results.of(division, tokens)
             line = [row.layer_ps / 1e6 for row in rows]
             axes.plot(sips, line, marker=marker, color=colour)
@@ -41,11 +46,11 @@ def times(results: RingResults) -> Figure:
         axes.grid(alpha=PALE)
     panels[0].set_ylabel("time of the layer (us)")
     handles = [
-        Line2D([], [], color=colour, marker=marker, label=f"{tokens:,} tokens")
-        for tokens, (colour, marker) in zip(lengths, looks, strict=True)
+        key(f"{tokens:,} tokens", colour, marker=marker)
+        for tokens, (colour, marker) in zip(lengths, looks(len(lengths)), strict=True)
     ]
-    handles.append(Line2D([], [], color="grey", linestyle="--", linewidth=1, label="bound"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
+    handles.append(key("bound", "grey", linestyle="--", linewidth=1))
+    legend_below(figure, handles)
     return figure
 
 
@@ -68,16 +73,15 @@ def exposed(results: RingResults) -> Figure:
         sips = results.sizes.sips
         axes.set_xticks(range(len(sips)), [f"{count} SIPs" for count in sips])
         axes.set_title(division.words)
-        axes.grid(axis="y", alpha=PALE)
-        axes.set_axisbelow(True)
+        value_grid(axes, "y")
     panels[0].set_ylabel(f"time of {tokens:,} tokens (us)")
     handles = [
         Patch(color=ORANGE, label="kernels of the last SIP"),
         Patch(color=BLUE, label="exposed communication and launches"),
-        Line2D([], [], color="black", linewidth=2, label="kernels of the SIP with the least work"),
-        Line2D([], [], color=GREY, linestyle=":", linewidth=2, label="bound of the link"),
+        key("kernels of the SIP with the least work", linewidth=2),
+        key("bound of the link", GREY, linestyle=":", linewidth=2),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
+    legend_below(figure, handles, 2)
     return figure
 
 
