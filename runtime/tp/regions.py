@@ -12,8 +12,9 @@ Kernbench has no autograd: a backward pass calls the function of the last column
 from math import prod
 
 from runtime.device.kernels.copies import BlockCopy
-from runtime.device.launches.block_copy import Pe, flat_copy, launch_copies
+from runtime.device.launches.block_copy import flat_copy, launch_copies
 from runtime.device.products.product_operands import MatrixPart, parts_of
+from runtime.device.regions.regions import Pe
 from runtime.language.value import Pointer
 from runtime.torch import distributed as dist
 from runtime.torch.tensors.creation import empty

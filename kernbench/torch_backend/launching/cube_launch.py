@@ -3,9 +3,10 @@
 import torch
 
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
-from kernbench.torch_backend.runtime.storages import DeviceWindow, storages
+from kernbench.torch_backend.runtime.storages import storages
 from runtime.core.requests import PerPe
 from runtime.device.kernels.cube_products import CubeOperand, CubeResult, multiply_in_cubes
+from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.products.cube_mesh import CubeMesh
 from runtime.device.products.cube_plan import (
     CubeGrid,
@@ -125,7 +126,7 @@ def _has_rows(x: torch.Tensor) -> bool:
     return (across == 1 and down >= columns) or (down == 1 and across >= rows)
 
 
-def _copies(tensor: torch.Tensor, plan: OperandPlan) -> DeviceWindow | None:
+def _copies(tensor: torch.Tensor, plan: OperandPlan) -> StridedWindow | None:
     if not plan.elements:
         return None
     return window_of(torch.empty(plan.elements, dtype=tensor.dtype, device=tensor.device))

@@ -6,7 +6,7 @@ from math import prod
 import torch
 
 from kernbench.torch_backend.runtime.element_types import hardware_type, moved_as
-from kernbench.torch_backend.runtime.storages import DeviceWindow, storages
+from kernbench.torch_backend.runtime.storages import storages
 from runtime.core.dtypes import DType
 from runtime.core.requests import PerPe
 from runtime.device.kernels import copies
@@ -14,8 +14,10 @@ from runtime.device.kernels import pointwise as kernels
 from runtime.device.kernels.bounds import IndexBounds
 from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.launches.launch import launch_on
+from runtime.device.launches.partition import partition
+from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.regions.blocks import BlockLimits
-from runtime.device.regions.partition import Pe, partition
+from runtime.device.regions.regions import Pe
 from runtime.language.value import Pointer
 
 _ALIGNMENT_BYTES = 2048
@@ -24,7 +26,7 @@ _BLOCKS, _LEAST_ELEMENTS = 8, 4096
 """The blocks of a PE, if they have as many elements."""
 
 
-def window_of(tensor: torch.Tensor, dtype: DType | None = None) -> DeviceWindow:
+def window_of(tensor: torch.Tensor, dtype: DType | None = None) -> StridedWindow:
     """The memory of a tensor, in its own element type or in another one of its size."""
     return storages().window(tensor, dtype or hardware_type(tensor.dtype))
 
@@ -65,7 +67,7 @@ def launch_pointwise_each(
 ) -> None:
     """Compute `function` for each (result, operands) in one launch."""
     jobs: dict[Pe, list[kernels.PointwiseJob]] = {}
-    used: list[DeviceWindow] = []
+    used: list[StridedWindow] = []
     for out, operands in results:
         if not out.numel():
             continue
@@ -94,7 +96,7 @@ def launch_updates(
     with the numbers `written`. All have the elements and strides of the first one, or one element.
     """
     jobs: dict[Pe, list[kernels.UpdateJob]] = {}
-    used: list[DeviceWindow] = []
+    used: list[StridedWindow] = []
     for row in rows:
         if not row[0].numel():
             continue
@@ -110,7 +112,7 @@ def launch_updates(
         launched(name, kernels.updated, arguments, used, list(jobs))
 
 
-def _limits_of(target: DeviceWindow, read: Sequence[DeviceWindow]) -> BlockLimits:
+def _limits_of(target: StridedWindow, read: Sequence[StridedWindow]) -> BlockLimits:
     # The operands and the result of a block; one more where the result is repeated.
     sizes = [each.window.itemsize for each in read]
     most = most_elements(sum(sizes) + 2 * target.window.itemsize + 1)
@@ -118,7 +120,7 @@ def _limits_of(target: DeviceWindow, read: Sequence[DeviceWindow]) -> BlockLimit
     return BlockLimits(most, _block_elements(target, most), longest_kept(repeated))
 
 
-def _block_elements(target: DeviceWindow, most: int) -> int:
+def _block_elements(target: StridedWindow, most: int) -> int:
     """A part of the elements of a PE, so that loads, the vector engine and stores overlap."""
     share = prod(target.shape) // max(1, len(target.window.shards))
     return max(min(most, _LEAST_ELEMENTS), min(most, share) // _BLOCKS)
@@ -147,7 +149,7 @@ def launch_copy(name: str, out: torch.Tensor, source: torch.Tensor) -> None:
 def launch_copies(name: str, pairs: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
     """Copy, for each (target, source), as `launch_copy` does, in one launch."""
     jobs: dict[Pe, list[copies.CopyJob]] = {}
-    used: list[DeviceWindow] = []
+    used: list[StridedWindow] = []
     for out, source in pairs:
         if not out.numel():
             continue
@@ -169,13 +171,13 @@ def _moved_elements(out: torch.Tensor, source: torch.Tensor) -> tuple[torch.Tens
     return out, source
 
 
-def _copied_windows(out: torch.Tensor, source: torch.Tensor) -> tuple[DeviceWindow, DeviceWindow]:
+def _copied_windows(out: torch.Tensor, source: torch.Tensor) -> tuple[StridedWindow, StridedWindow]:
     # Elements of one type are copied bit by bit, also those with which the engines do not compute.
     same = moved_as(out.dtype) if out.dtype == source.dtype else None
     return window_of(out, same), window_of(source, same)
 
 
-def _copy_limits(target: DeviceWindow, read: DeviceWindow) -> BlockLimits:
+def _copy_limits(target: StridedWindow, read: StridedWindow) -> BlockLimits:
     most = most_elements(2 * read.window.itemsize + 3 * target.window.itemsize + 1)
     return BlockLimits(most, _block_elements(target, most), most)
 
@@ -204,7 +206,7 @@ def launched(
     name: str,
     kernel: Callable[..., None],
     arguments: tuple[object, ...],
-    tensors: Sequence[DeviceWindow],
+    tensors: Sequence[StridedWindow],
     pes: Sequence[Pe],
 ) -> None:
     """Queue a kernel without messages on PEs; `tensors` are all that it reads and writes."""
@@ -212,7 +214,7 @@ def launched(
     launch_on(name, kernel, arguments, used, sorted(pes), local=True)
 
 
-def pointer_of(tensor: DeviceWindow) -> Pointer:
+def pointer_of(tensor: StridedWindow) -> Pointer:
     """The virtual address of element 0."""
     return Pointer(tensor.window.address, tensor.window.dtype)
 

@@ -11,14 +11,14 @@ from typing import NamedTuple
 import torch
 
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
-from kernbench.torch_backend.runtime.storages import DeviceWindow
 from runtime.core.requests import PerPe
 from runtime.device.kernels.products import ProductOperand, ProductTask, ResultMatrix, multiply
+from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.products.product_blocks import block_plans, pe_rates
 from runtime.device.products.product_operands import MatrixOrder, first_matrix
 from runtime.device.products.product_plan import PeRates, ProductSize, divided, grid, grid_cost
 from runtime.device.rank.properties import get_device_properties
-from runtime.device.regions.partition import Pe
+from runtime.device.regions.regions import Pe
 from runtime.model.placement import Span
 
 
@@ -94,7 +94,7 @@ def _tasks(
     blocks: list[tuple[Pe, int, Span, Span]],
     a: torch.Tensor,
     operands: tuple[ProductOperand, ProductOperand],
-    target: DeviceWindow,
+    target: StridedWindow,
 ) -> tuple[dict[Pe, tuple[ProductTask, ...]], torch.Tensor | None]:
     """The tasks of each PE, and the tensor of the sums of a divided depth, if it is."""
     columns = len({span for _, number, _, span in blocks if number == blocks[0][1]})
@@ -136,7 +136,9 @@ def _sums_of(sums: torch.Tensor | None, number: int) -> ResultMatrix | None:
     return ResultMatrix(pointer_of(window_of(sums)) + number * m * n, n)
 
 
-def _operand(x: torch.Tensor, *, used_in_rows: bool = False) -> tuple[ProductOperand, DeviceWindow]:
+def _operand(
+    x: torch.Tensor, *, used_in_rows: bool = False
+) -> tuple[ProductOperand, StridedWindow]:
     """The matrices as they are in memory; of matrices with other strides, a copy."""
     order = _order_in_memory(x)
     if order is None:

@@ -22,7 +22,7 @@ from runtime.device.kernels import rowwise as kernels
 from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.movers.movers import spread
 from runtime.device.rank.properties import get_device_properties
-from runtime.device.regions.partition import Pe
+from runtime.device.regions.regions import Pe
 
 _BLOCKS = 6
 """The blocks of a PE: one is computed while others are loaded and stored."""

@@ -8,15 +8,14 @@ with any offset, strides and element type, and its elements keep their PEs.
 """
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import torch
 
 from runtime.core.dtypes import DType, uint8
 from runtime.core.errors import AllocationError
 from runtime.device.launches.device_tensor import DeviceTensor
+from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.memory.storage import Storage, Window
-from runtime.device.memory.strided_window import StridedWindow
 from runtime.device.rank.rank_state import RankState, running_rank
 from runtime.model.placement import DPPolicy, ShardSpec
 
@@ -27,7 +26,6 @@ _POINTER = 1 << 46
 """Added to virtual addresses in data pointers: no page of a process lies there."""
 
 
-DeviceWindow: TypeAlias = StridedWindow[DeviceTensor]
 _View = tuple[int, int, str]
 """The first byte of a window in its storage, its bytes, and the name of its element type."""
 
@@ -90,7 +88,7 @@ class Storages:
         source, target = (self._memory[each].view(uint8, 0, nbytes) for each in (old, new))
         target.copy_(source)
 
-    def window(self, tensor: torch.Tensor, dtype: DType) -> DeviceWindow:
+    def window(self, tensor: torch.Tensor, dtype: DType) -> StridedWindow:
         """The memory of a tensor of the device, with elements of `dtype`, which has their size."""
         return StridedWindow(self._view(tensor, dtype), tuple(tensor.shape), tensor.stride())
 

@@ -1,0 +1,1 @@
+"""The kernels of the device, in the language of `runtime.language.tl`."""

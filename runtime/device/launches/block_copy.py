@@ -9,10 +9,10 @@ from runtime.device.launches.launch import launch_on
 from runtime.device.memory.stored_tensor import StoredTensor
 from runtime.device.products.product_operands import parts_of
 from runtime.device.rank.properties import get_device_properties
+from runtime.device.regions.regions import Pe
 from runtime.language.value import Pointer
 
 T = TypeVar("T", bound=StoredTensor)
-Pe = tuple[int, int]
 
 
 def launch_copies(

@@ -14,6 +14,7 @@ from runtime.core.requests import PerPe
 from runtime.device.kernels.elementwise import Formula, Loaded, elementwise
 from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.launches.launch import launch_on
+from runtime.device.launches.partition import placed_partition
 from runtime.device.operations.promotion import (
     as_element,
     check_computable,
@@ -25,7 +26,6 @@ from runtime.device.operations.promotion import (
     wrapped,
 )
 from runtime.device.rank.rank_state import running_rank
-from runtime.device.regions.partition import placed_partition
 from runtime.language.value import Pointer
 
 T = TypeVar("T", bound=DeviceTensor)

@@ -16,8 +16,9 @@ from runtime.device.launches.block_copy import flat_copy
 from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.launches.launch import launch_on
 from runtime.device.products.matmul_shape import MatmulShape
-from runtime.device.products.product_blocks import Pe, ResultBlock, block_plans, blocks_of
+from runtime.device.products.product_blocks import ResultBlock, block_plans, blocks_of
 from runtime.device.products.product_operands import product_operand
+from runtime.device.regions.regions import Pe
 from runtime.language.value import Pointer
 from runtime.model.placement import Placement
 

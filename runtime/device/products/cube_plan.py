@@ -22,7 +22,7 @@ from runtime.device.kernels.cube_products import (
     Steps,
 )
 from runtime.device.products.cube_mesh import CubeMesh, copy_tree
-from runtime.device.regions.partition import Pe
+from runtime.device.regions.regions import Pe
 
 
 class CubeOperandShape(NamedTuple):

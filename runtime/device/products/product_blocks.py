@@ -20,10 +20,8 @@ from runtime.device.products.product_plan import (
 )
 from runtime.device.rank.properties import get_device_properties
 from runtime.device.rank.rank_state import running_rank
+from runtime.device.regions.regions import Pe
 from runtime.model.placement import Span
-
-Pe = tuple[int, int]
-"""Cube and PE."""
 
 
 class ResultBlock(NamedTuple):

@@ -10,6 +10,8 @@ from math import prod
 
 from runtime.model.placement import Span
 
+Pe = tuple[int, int]
+"""Cube and PE."""
 Axis = tuple[int, tuple[int, ...]]
 """A length, and the stride of each tensor in elements."""
 

@@ -1,1 +1,1 @@
-"""Tensors in simulated memory: storages and their windows, constructors, copies and reads."""
+"""Tensors as programs see them: constructors, methods, operators, and reads of the host."""

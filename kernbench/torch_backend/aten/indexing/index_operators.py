@@ -23,7 +23,7 @@ from runtime.core.requests import PerPe
 from runtime.device.kernels import rows as kernels
 from runtime.device.kernels.bounds import IndexBounds
 from runtime.device.movers.movers import spread
-from runtime.device.regions.partition import Pe
+from runtime.device.regions.regions import Pe
 from runtime.language import tl
 
 _T = TypeVar("_T")

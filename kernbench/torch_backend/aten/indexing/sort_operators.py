@@ -15,7 +15,7 @@ from runtime.core.requests import PerPe
 from runtime.device.kernels import sorting as kernels
 from runtime.device.kernels.sorting import WIDEST, SortOrder, SortPiece, SortTensors
 from runtime.device.rank.properties import get_device_properties
-from runtime.device.regions.partition import Pe
+from runtime.device.regions.regions import Pe
 
 _Sorted = tuple[Tensor, Tensor]
 MOST_COMPARED = 1 << 26

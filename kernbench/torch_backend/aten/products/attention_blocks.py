@@ -17,7 +17,7 @@ from kernbench.torch_backend.launching.launches import (
 )
 from kernbench.torch_backend.runtime.storages import storages
 from runtime.device.kernels.attention.flash import BlockShape
-from runtime.device.regions.partition import Pe
+from runtime.device.regions.regions import Pe
 from runtime.language.value import Value
 
 _ROWS, _WIDTH = (64, 32, 16), 320

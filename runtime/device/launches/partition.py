@@ -9,19 +9,16 @@ from collections.abc import Iterator, Sequence
 from math import log, prod, sqrt
 
 from runtime.ccl.exchange import chunk_bounds
-from runtime.device.memory.stored_tensor import StoredTensor
-from runtime.device.memory.strided_window import StridedWindow
+from runtime.device.launches.device_tensor import DeviceTensor
+from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.movers.movers import spread
 from runtime.device.rank.tensor_memory import Shard
-from runtime.device.regions.regions import Axis, Region, box_regions, merged_axes
+from runtime.device.regions.regions import Axis, Pe, Region, box_regions, merged_axes
 from runtime.language.value import row_major
-
-Pe = tuple[int, int]
-"""Cube and PE."""
 
 
 def partition(
-    out: StridedWindow[StoredTensor], operands: Sequence[StridedWindow[StoredTensor]]
+    out: StridedWindow, operands: Sequence[StridedWindow]
 ) -> dict[Pe, tuple[Region, ...]]:
     """The regions of each PE, by (cube, PE); the operands are broadcast to the shape of `out`."""
     axes = _axes_in_memory(out, operands)
@@ -38,7 +35,7 @@ def partition(
 
 
 def placed_partition(
-    function: str, out: StoredTensor, operands: Sequence[StoredTensor]
+    function: str, out: DeviceTensor, operands: Sequence[DeviceTensor]
 ) -> dict[tuple[int, int], tuple[Region, ...]]:
     """As `partition`, of tensors in any placement, which broadcast to the shape of `out`.
 
@@ -61,14 +58,14 @@ def placed_partition(
     return {pe: tuple(each) for pe, each in sorted(found.items())}
 
 
-def same_placement(a: StoredTensor, b: StoredTensor) -> bool:
+def same_placement(a: DeviceTensor, b: DeviceTensor) -> bool:
     """Whether two tensors have the same elements on the same PEs in the same order."""
     if (a.shape, a.layout) != (b.shape, b.layout):
         return False
     return _parts(a) == _parts(b)
 
 
-def _parts(tensor: StoredTensor) -> list[tuple[object, ...]]:
+def _parts(tensor: DeviceTensor) -> list[tuple[object, ...]]:
     size = tensor.itemsize
     return [
         (spec.cube, spec.pe, spec.offset_bytes // size, spec.nbytes // size, spec.spans)
@@ -76,11 +73,11 @@ def _parts(tensor: StoredTensor) -> list[tuple[object, ...]]:
     ]
 
 
-def _is_single(tensor: StoredTensor) -> bool:
+def _is_single(tensor: DeviceTensor) -> bool:
     return tensor.numel() == 1
 
 
-def _in_memory(shard: Shard, out: StoredTensor, operands: Sequence[StoredTensor]) -> Region:
+def _in_memory(shard: Shard, out: DeviceTensor, operands: Sequence[DeviceTensor]) -> Region:
     """Element by element in the order of memory, which all tensors have in common."""
     start, count = (each // out.itemsize for each in (shard.spec.offset_bytes, shard.spec.nbytes))
     moves = [1, *(0 if _is_single(each) else 1 for each in operands)]
@@ -88,7 +85,7 @@ def _in_memory(shard: Shard, out: StoredTensor, operands: Sequence[StoredTensor]
 
 
 def _of_spans(
-    function: str, shard: Shard, out: StoredTensor, operands: Sequence[StoredTensor]
+    function: str, shard: Shard, out: DeviceTensor, operands: Sequence[DeviceTensor]
 ) -> Region:
     """The region of a shard that is a rectangular block of the result."""
     if out.layout is not None:
@@ -111,7 +108,7 @@ def _of_spans(
     return Region(tuple(starts), tuple(merged_axes(_axes(lengths, strides))))
 
 
-def _check_flat(function: str, tensor: StoredTensor) -> None:
+def _check_flat(function: str, tensor: DeviceTensor) -> None:
     if not (tensor.is_flat or _is_single(tensor)):
         raise RuntimeError(
             f"{function}: {tensor.name} is split by {tensor.policy}, so its memory is not in "
@@ -133,7 +130,7 @@ def _is_turned(axes: Sequence[Axis]) -> bool:
     )
 
 
-def _tiles(out: StridedWindow[StoredTensor], axes: Sequence[Axis]) -> dict[Pe, tuple[Region, ...]]:
+def _tiles(out: StridedWindow, axes: Sequence[Axis]) -> dict[Pe, tuple[Region, ...]]:
     """Tiles of a matrix of which the sides are nearly equal: of a few rows of the result, a PE
     would load columns of a few elements.
     """
@@ -161,15 +158,13 @@ def _tiles(out: StridedWindow[StoredTensor], axes: Sequence[Axis]) -> dict[Pe, t
     }
 
 
-def _axes_in_memory(
-    out: StridedWindow[StoredTensor], operands: Sequence[StridedWindow[StoredTensor]]
-) -> list[Axis]:
+def _axes_in_memory(out: StridedWindow, operands: Sequence[StridedWindow]) -> list[Axis]:
     """The axes in the order in which `out` has them in memory, with the strides of all tensors."""
     strides = [_broadcast(each, out.shape) for each in (out, *operands)]
     return merged_axes(sorted(_axes(out.shape, strides), key=lambda axis: -axis[1][0]))
 
 
-def _broadcast(tensor: StridedWindow[StoredTensor], shape: tuple[int, ...]) -> tuple[int, ...]:
+def _broadcast(tensor: StridedWindow, shape: tuple[int, ...]) -> tuple[int, ...]:
     own = [
         0 if length == 1 else stride
         for length, stride in zip(tensor.shape, tensor.strides, strict=True)
@@ -177,7 +172,7 @@ def _broadcast(tensor: StridedWindow[StoredTensor], shape: tuple[int, ...]) -> t
     return (*[0] * (len(shape) - len(own)), *own)
 
 
-def _spans(out: StridedWindow[StoredTensor], *, dense: bool) -> Iterator[tuple[Pe, int, int]]:
+def _spans(out: StridedWindow, *, dense: bool) -> Iterator[tuple[Pe, int, int]]:
     """The range of elements of each PE, in the order of memory."""
     size = out.window.itemsize
     if dense:

@@ -1,27 +1,25 @@
 """Windows of memory with any strides: the tensors of an operator as its kernels read them."""
 
 from math import prod
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
-from runtime.device.memory.stored_tensor import StoredTensor
+from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.language.value import row_major
 
-Stored_co = TypeVar("Stored_co", bound=StoredTensor, covariant=True)
 
-
-class StridedWindow(NamedTuple, Generic[Stored_co]):
+class StridedWindow(NamedTuple):
     """The memory of a tensor: `window` has its elements from the first to the last one
     in memory, of which `strides` (in elements) select those of `shape`.
     """
 
-    window: Stored_co
+    window: DeviceTensor
     shape: tuple[int, ...]
     strides: tuple[int, ...]
 
-    @staticmethod
-    def of(tensor: StoredTensor) -> "StridedWindow[StoredTensor]":
+    @classmethod
+    def of(cls, tensor: DeviceTensor) -> "StridedWindow":
         """All elements of a flat tensor, or of one with one element."""
-        return StridedWindow(tensor, tensor.shape, row_major(tensor.shape))
+        return cls(tensor, tensor.shape, row_major(tensor.shape))
 
     @property
     def is_contiguous(self) -> bool:
