@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NoReturn, Protocol, cast
 
 from runtime.core.dtypes import DType
-from runtime.language.chains.chain import ChainCall, VectorRegisters
+from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.gemm import Gemm
 from runtime.language.rows import RowList
 from runtime.language.running import running_engine

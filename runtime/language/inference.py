@@ -1,4 +1,4 @@
-"""The rules for the operands of the vector engine: the shape and the type of each result.
+"""The results of the vector engine: shape, type and, where the operands have elements, these.
 
 Operands have one type, which is that of the result; only the mask of `where` is of another, bool.
 bool has maxima, minima, sums, comparisons, bitwise operations and copies, and no other arithmetic.
@@ -14,8 +14,9 @@ import numpy as np
 from runtime.core.dtypes import DType, boolean, int8, int32, uint8
 from runtime.core.errors import nearest
 from runtime.language.functions import COMPARISONS, ELEMENTWISE, MOVES, NAMES, SCANS
+from runtime.language.operations import compute
 from runtime.language.shapes import check_apart
-from runtime.language.value import Shape, Value, check_exists
+from runtime.language.value import Array, Shape, Value, check_exists
 
 _WIDENED = {int8, uint8, boolean}
 """The types whose sums are i32: sums of bytes soon leave the range of a byte."""
@@ -250,3 +251,20 @@ def _transposed(shape: Shape) -> Shape:
             "transposed"
         )
     return shape[::-1]
+
+
+def result_elements(
+    name: str,
+    operands: Sequence[Value | float],
+    dtype: DType,
+    *,
+    axis: int | None = None,
+    keep_dims: bool = False,
+    shape: Sequence[int] | None = None,
+) -> Array | None:
+    """`compute` of the elements of values; None if one has none, as in a run without data."""
+    arrays = [each.data if isinstance(each, Value) else each for each in operands]
+    known = [each for each in arrays if each is not None]
+    if len(known) < len(arrays):
+        return None
+    return compute(name, known, dtype, axis=axis, keep_dims=keep_dims, shape=shape)

@@ -24,11 +24,10 @@ from runtime.core.dtypes import DType
 from runtime.core.program_grid import DealtPrograms, program_text
 from runtime.core.simtime import format_ps, ps_from_ns
 from runtime.core.trace import Operand
-from runtime.language.chains.chain import ChainCall, VectorRegisters
+from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.context import PendingResult
-from runtime.language.evaluation import result_elements
 from runtime.language.gemm import Gemm
-from runtime.language.inference import check_over, infer
+from runtime.language.inference import check_over, infer, result_elements
 from runtime.language.memory_in_flight import UsedBlock
 from runtime.language.running import current_pe
 from runtime.language.shapes import checked_out

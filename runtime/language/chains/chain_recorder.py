@@ -6,12 +6,11 @@ from typing import NoReturn
 
 from runtime.core.dtypes import DType
 from runtime.core.strided_axes import merged_axes
-from runtime.language.chains.chain import Chain, ChainStep
+from runtime.language.chain import Chain, ChainStep
 from runtime.language.chains.passes import passes
 from runtime.language.context import KernelContext
-from runtime.language.evaluation import result_elements
 from runtime.language.functions import SCANS
-from runtime.language.inference import infer
+from runtime.language.inference import infer, result_elements
 from runtime.language.value import Shape, Value
 from runtime.model.addresses import VECTOR_BYTES
 from runtime.model.tiles import TileSize

@@ -8,7 +8,7 @@ operations one after the other; it saves the fetch and the store of what they pa
 from collections.abc import Callable, Sequence
 from typing import cast, overload
 
-from runtime.language.chains.chain import Chain, ChainCall, VectorRegisters
+from runtime.language.chain import Chain, ChainCall, VectorRegisters
 from runtime.language.chains.chain_recorder import ChainRecorder
 from runtime.language.context import (
     KernelContext,

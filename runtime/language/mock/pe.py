@@ -14,11 +14,10 @@ from runtime.core.dtypes import DType
 from runtime.core.errors import PageFaultError
 from runtime.core.program_grid import ALONE, DealtPrograms, GridPoint, program_text
 from runtime.language.caller import kernel_line
-from runtime.language.chains.chain import ChainCall, VectorRegisters
+from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.context import PendingResult, PendingValue
-from runtime.language.evaluation import result_elements
 from runtime.language.gemm import Gemm, evaluate
-from runtime.language.inference import check_over, infer
+from runtime.language.inference import check_over, infer, result_elements
 from runtime.language.memory_in_flight import BARRIER, UsedBlock
 from runtime.language.mock.accesses import MockAccesses
 from runtime.language.mock.barrier import MockBarrier

@@ -19,7 +19,7 @@ from zlib import crc32
 
 from runtime.core.run_tables import Cause
 from runtime.core.trace import Operand
-from runtime.language.chains.chain import Chain, ChainPass
+from runtime.language.chain import Chain, ChainPass
 from runtime.language.value import Value
 from sip_node.chip.completion import Completion
 from sip_node.chip.pe.compute.fetch_store import PeFetchStore

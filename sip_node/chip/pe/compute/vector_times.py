@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from runtime.core.trace import Operand
-from runtime.language.chains.chain import Chain, ChainPass, ChainStep
+from runtime.language.chain import Chain, ChainPass, ChainStep
 from runtime.language.chains.passes import Pass
 from sip_node.chip.pe.compute.vector_stream import BlockParts, StreamPaths, VectorStream
 

@@ -6,7 +6,7 @@ import pytest
 
 from kernbench.oracle.checks.engines.vector_chains import chains, chains_in_flight
 from kernbench.oracle.theory.topology_file import TopologyFile
-from runtime.language.chains.chain import Chain
+from runtime.language.chain import Chain
 from sip_node.chip.pe.compute.vector_chains import VectorChains
 from sip_node.chip.pe.compute.vector_times import ChainStream, EngineCycles
 from tests.support.topologies import default_text

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from kernbench import tl
-from runtime.language.chains.chain import Chain, ChainCall
+from runtime.language.chain import Chain, ChainCall
 from runtime.language.mock import MockPe
 from runtime.language.value import Value
 from tests.support.kernels import computed

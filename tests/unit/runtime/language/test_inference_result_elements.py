@@ -3,7 +3,7 @@
 import numpy as np
 
 from runtime.core.dtypes import int32
-from runtime.language.evaluation import result_elements
+from runtime.language.inference import result_elements
 from runtime.language.value import Value
 
 
