@@ -64,7 +64,7 @@ def load_config(
 
 @dataclass(frozen=True)
 class ProgramSpec:
-    """What every rank runs. `kind` is `bench`, `script`, `module` or `function`; `path` is
+    """The program of every rank. `kind` is `bench`, `script`, `module` or `function`; `path` is
     `Job.program`.
 
     `name` is the user's name of it: of a bench, module or function, or the path of a script as
@@ -86,7 +86,7 @@ class ProgramSpec:
 
 @dataclass(frozen=True)
 class Plan:
-    """One run. `by_cores`: the number of processes was chosen by the cores of the machine.
+    """The plan of one run. `by_cores`: the cores of the machine gave the number of processes.
 
     `timeout_s` limits the silence of an LP, 0 means no limit, None that of
     `coordinator.watch.watch` and of the process groups. After the end of the run its processes have

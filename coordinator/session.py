@@ -55,7 +55,7 @@ class RunWriter(Protocol):
 
 @dataclass(frozen=True)
 class RunResult:
-    """What the LPs sent: everything if `error` is None, otherwise what arrived before the error.
+    """The messages of the LPs: all if `error` is None, otherwise those that came before the error.
 
     `startup_s` is the wall time until `Start` was sent, from the beginning of the launch or, in a
     command, from the start of its process; `wall_s` the wall time from then until all LPs had
@@ -81,17 +81,17 @@ class RunResult:
 
     @property
     def strangers(self) -> Strangers:
-        """How often each socket refused processes that are not of the run, by reason."""
+        """The number of processes outside of the run that each socket refused, by reason."""
         return strangers_of(self.collected.done, self.refusals)
 
     @property
     def warnings(self) -> list[str]:
-        """What is worth a line for the user, although it does not affect the result."""
+        """The lines for the user about facts that do not affect the result."""
         return [*stranger_warnings(self.strangers), *map(str, self.slow_exits)]
 
 
 class Session:
-    """One run of `plan` on processes that `launcher` starts.
+    """A run of `plan` on processes that `launcher` starts.
 
     No process, socket or file of it remains when `run` returns or raises. After a failure the other
     processes have `grace_s` to exit by themselves, then as long to handle SIGTERM; it can be set

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class SpawnedSession:
-    """One run of `function(rank, *args)` on `nprocs` SIPs in `procs` processes, or one each.
+    """A run of `function(rank, *args)` on `nprocs` SIPs in `procs` processes, or one each.
 
     `out` is the directory of its report; without it nothing is traced or written.
     """
@@ -91,7 +91,7 @@ class SpawnedSession:
         self._session.stop()
 
     def set_grace_period(self, seconds: float) -> None:
-        """After a failure, give the other processes this time to exit by themselves, and then to
+        """Give the other processes this time to exit by themselves after a failure, and then to
         handle SIGTERM.
         """
         self._session.grace_s = seconds

@@ -29,7 +29,7 @@ def _unknown_ps() -> int | None:
 
 
 class Ending:
-    """How this process ends.
+    """The end of this process: its directory and its last line.
 
     `directory` is the private directory of a run, which the last process removes. A process that a
     launcher has started has a `name`, such as `LP 3 (rank 3) on node17`, and prints a line with it;

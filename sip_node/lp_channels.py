@@ -21,7 +21,7 @@ _LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Joining:
-    """How a process joins run `run_id` as LP `lp`; with a `site` that is its rank there.
+    """The entry of a process into run `run_id` as LP `lp`; with a `site` that is its rank there.
 
     The coordinator is at `control_endpoint`. `ending` is the end of the process without it.
     """

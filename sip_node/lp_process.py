@@ -1,4 +1,4 @@
-"""One LP process from its Hello to its exit."""
+"""An LP process, from its Hello to its exit."""
 
 import gc
 import os

@@ -106,11 +106,11 @@ class LpNode:
         return self._model.chips
 
     def stretch_s(self) -> float:
-        """How long the program that runs has been computing; 0 if none runs."""
+        """The time for which the running program has been computing; 0 if none runs."""
         return max((rank.state.clock.stretch_s for rank in self._ranks), default=0.0)
 
     def activities(self) -> tuple[RankActivity, ...]:
-        """What the ranks of this LP have done. Another thread may call it."""
+        """The activity of the ranks of this LP. Another thread may call it."""
         return tuple(rank.activity for rank in self._ranks)
 
     def decoder(self) -> PeerDecoder:

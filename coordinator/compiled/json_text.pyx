@@ -65,7 +65,7 @@ cdef class JsonText(ByteBuffer):
         return self.add_decimals(number.magnitude)
 
     cdef int add_hexadecimal(self, Number *number) except -1 nogil:
-        """As `hex` gives it."""
+        """The text of `hex`."""
         cdef int place, digits = 1
         cdef unsigned long long rest = number.magnitude
         self.add(b"-0x" if number.is_negative else b"0x")

@@ -2,8 +2,8 @@
 
 
 cdef struct Cursor:
-    # The next value begins `at`, and the last one ends before `end`.
-    const unsigned char *at
+    # The next value begins at `position`, and the last one ends before `end`.
+    const unsigned char *position
     const unsigned char *end
 
 

@@ -68,13 +68,13 @@ cdef int take_text(Cursor *cursor, Text *text) except -1 nogil:
         text.nbytes = take_bytes(cursor, 1 << (first - TEXT_8))
     else:
         raise ValueError("no text")
-    text.start = <const char *> cursor.at
+    text.start = <const char *> cursor.position
     require(cursor, text.nbytes)
     for index in range(text.nbytes):
-        if cursor.at[index] >= 0x80:
+        if cursor.position[index] >= 0x80:
             check_characters(text)
             break
-    cursor.at += text.nbytes
+    cursor.position += text.nbytes
     return 0
 
 
@@ -89,16 +89,16 @@ cdef int take_flag(Cursor *cursor) except -1 nogil:
 cdef bint take_nothing(Cursor *cursor) except -1 nogil:
     """Whether the next value is None, which is then read."""
     require(cursor, 1)
-    if cursor.at[0] != NOTHING:
+    if cursor.position[0] != NOTHING:
         return False
-    cursor.at += 1
+    cursor.position += 1
     return True
 
 
 cdef bint is_array(Cursor *cursor) except -1 nogil:
     """Whether the next value is an array."""
     require(cursor, 1)
-    return FIX_ARRAY <= cursor.at[0] < FIX_TEXT or ARRAY_16 <= cursor.at[0] <= ARRAY_32
+    return FIX_ARRAY <= cursor.position[0] < FIX_TEXT or ARRAY_16 <= cursor.position[0] <= ARRAY_32
 
 
 cdef double take_real(Cursor *cursor) except? -1 nogil:
@@ -110,14 +110,14 @@ cdef double take_real(Cursor *cursor) except? -1 nogil:
     cdef float single
     cdef Number number
     require(cursor, 1)
-    first = cursor.at[0]
+    first = cursor.position[0]
     if first == REAL_64:
-        cursor.at += 1
+        cursor.position += 1
         bits = take_bytes(cursor, 8)
         memcpy(&value, &bits, 8)
         return value
     if first == REAL_32:
-        cursor.at += 1
+        cursor.position += 1
         low = <unsigned int> take_bytes(cursor, 4)
         memcpy(&single, &low, 4)
         return single
@@ -150,7 +150,7 @@ cdef int check_characters(Text *text) except -1 with gil:
 
 
 cdef inline int require(Cursor *cursor, Py_ssize_t nbytes) except -1 nogil:
-    if cursor.end - cursor.at < nbytes:
+    if cursor.end - cursor.position < nbytes:
         raise ValueError("the end of the bytes")
     return 0
 
@@ -158,8 +158,8 @@ cdef inline int require(Cursor *cursor, Py_ssize_t nbytes) except -1 nogil:
 cdef inline int take_byte(Cursor *cursor) except -1 nogil:
     cdef unsigned char byte
     require(cursor, 1)
-    byte = cursor.at[0]
-    cursor.at += 1
+    byte = cursor.position[0]
+    cursor.position += 1
     return byte
 
 
@@ -169,8 +169,8 @@ cdef inline unsigned long long take_bytes(Cursor *cursor, int nbytes) except? 0 
     cdef int index
     require(cursor, nbytes)
     for index in range(nbytes):
-        value = value << 8 | cursor.at[index]
-    cursor.at += nbytes
+        value = value << 8 | cursor.position[index]
+    cursor.position += nbytes
     return value
 
 

@@ -55,13 +55,13 @@ cdef class TotalOrder:
             operation = &self.operations[self.count]
             operation.start_ps, operation.end_ps = starts_ps[index], ends_ps[index]
             operation.sip, operation.index, operation.track = sip, index, tracks[index]
-            operation.packed.at = start + offsets[index]
+            operation.packed.position = start + offsets[index]
             operation.packed.end = start + PyBytes_GET_SIZE(chunk)
             self.count += 1
         return 0
 
     cdef int assign_lanes(self, list tracks) except -1:
-        """Of every operation the first lane of its component that is free at its start."""
+        """The lane of every operation: the first of its component that is free at its start."""
         cdef Py_ssize_t index
         cdef int position, lane, count = 0
         cdef Operation *operation

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SiteArguments:
-    """What a process of a launcher needs besides: the directory of its host, the address at which
-    it listens for LPs of other hosts, a hash of the command line of all processes.
+    """The arguments that only a process of a launcher has: the directory of its host, the address
+    at which it listens for LPs of other hosts, a hash of the command line of all processes.
 
     `lock` is an open file with the lock of the directory, which the process inherits, or None.
     """
@@ -49,7 +49,7 @@ class SiteArguments:
 
 @dataclass(frozen=True)
 class LpSpec:
-    """What the process of one LP needs to join the run. `lone`: it is the only LP.
+    """The data with which the process of one LP joins the run. `lone`: it is the only LP.
 
     `site` is that of LP 0 in a run of a launcher.
     """
@@ -80,11 +80,11 @@ class Child(Protocol):
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The id of the process."""
         ...
 
     def wait(self, timeout_s: float) -> int | None:
-        """Its exit code, -n after signal n, or None if it still runs after `timeout_s`."""
+        """The exit code, -n after signal n, or None if the process still runs after `timeout_s`."""
         ...
 
     def terminate(self) -> None:

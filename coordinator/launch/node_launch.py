@@ -42,7 +42,7 @@ class NodeLaunch(Launch):
 
     @property
     def endpoints(self) -> tuple[str, ...]:
-        """Where the coordinator listens."""
+        """The endpoints at which the coordinator listens."""
         return (self._control,)
 
     def bound(self, endpoints: Sequence[str]) -> None:

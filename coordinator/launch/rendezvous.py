@@ -174,6 +174,8 @@ class Rendezvous:
             hello = self._check_hello(_decode(parts, "a stranger"))
         except ProtocolError as error:
             self._admission.refuse(error.problem, address)
+            # A bounded number: a stranger need not read its answers, which would then fill the
+            # memory here.
             if self._answers < _ANSWERS:
                 self._answers += 1
                 self._send(identity, Abort(cut_text(f"refused: {error.problem}")))
@@ -195,6 +197,7 @@ class Rendezvous:
             raise ProtocolError(
                 "a stranger", f"there is no LP {message.lp}, the run has {self._lps}"
             )
+        # The first one stays: a process that is started twice must not replace one that works.
         if any(member.rank == message.lp for member in self._members.values()):
             raise ProtocolError("a stranger", f"LP {message.lp} has joined already")
         return message

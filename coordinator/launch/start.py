@@ -36,7 +36,7 @@ class Launch:
 
     @property
     def endpoints(self) -> tuple[str, ...]:
-        """Where the coordinator listens."""
+        """The endpoints at which the coordinator listens."""
         return (self._own.control_endpoint,)
 
     def bound(self, endpoints: Sequence[str]) -> None:

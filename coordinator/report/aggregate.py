@@ -35,7 +35,7 @@ class SyncStatistics(Struct, frozen=True):
 
 
 class BetweenHosts(Struct, frozen=True):
-    """What all LPs have sent to LPs of other hosts, and the trips on the critical path of the run.
+    """Traffic of all LPs to LPs of other hosts, and the trips on the critical path of the run.
 
     `silence_frames` are the frames that are reports and grants. `trips` is the number of trips
     between hosts, one after the other, for which the run has waited: a network with a latency of λ
@@ -49,7 +49,7 @@ class BetweenHosts(Struct, frozen=True):
 
 
 class RankSummary(Struct, frozen=True):
-    """One rank and its SIP; `ok`, `wrong` and `unchecked` count the checks of a bench."""
+    """The results of a rank and its SIP; `ok`, `wrong` and `unchecked` count checks of a bench."""
 
     rank: int
     digest: str
@@ -62,7 +62,7 @@ class RankSummary(Struct, frozen=True):
 
 
 class LpSummary(Struct, frozen=True):
-    """One LP: the wall time in which it computed, and in which it waited for its peers.
+    """The times of an LP: the wall time in which it computed, and in which it waited for peers.
 
     `host` is empty for an LP which the coordinator has started.
     `skipped_steps` are the steps of matrix products that it did not simulate but computed ahead.

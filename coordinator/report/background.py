@@ -43,7 +43,7 @@ class Task(Generic[_T]):
         self._thread.join()
 
     def wait(self) -> _T:
-        """What `function` returns, or raises."""
+        """Wait for the end; the value that `function` returns, or the error that it raises."""
         self.join()
         if self._error is not None:
             raise self._error

@@ -13,7 +13,7 @@ _LEVELS = (
     ("AVX512", {"avx512f", "avx512dq", "avx512bw", "avx512vl", "fma"}),
     ("AVX2", {"avx2", "fma"}),
 )
-"""What a processor has for each level, by the rule of PyTorch."""
+"""The flags of a processor for each level, by the rule of PyTorch."""
 
 
 def cpu_capability(cpu_info: Path = _CPU_INFO) -> str:

@@ -192,7 +192,7 @@ cdef int add_named_inputs(JsonText to, Cursor inputs) except -1 nogil:
 
 
 cdef int add_arguments(JsonText to, PackedRecord *record) except -1 nogil:
-    """What a viewer shows of an operation."""
+    """The arguments of an operation that a viewer shows."""
     cdef Cursor shape = record.shape, inputs = record.inputs
     cdef PackedOperand operand
     cdef Py_ssize_t index, count

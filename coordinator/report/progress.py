@@ -83,16 +83,16 @@ def _numbers(sips: _Sips) -> str:
 
 
 def _wait(wait: BlockedPe, time_ps: int) -> str:
-    at = PeCoordinates(wait.sip, wait.cube, wait.pe)
+    pe = PeCoordinates(wait.sip, wait.cube, wait.pe)
     # Behind the comma is the call of the program, for which one line has no room.
     source = wait.line.partition(",")[0]
     line = f" at {source}" if source else ""
     waited = format_ps(max(time_ps - wait.since_ps, 0))
-    return f"oldest wait {waited}: {at} {wait.operation} {wait.direction}{line}"
+    return f"oldest wait {waited}: {pe} {wait.operation} {wait.direction}{line}"
 
 
 class PlainProgress:
-    """One line every few seconds."""
+    """Progress as one line every few seconds."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = now_s) -> None:
         self._stream = stream

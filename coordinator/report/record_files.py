@@ -101,8 +101,8 @@ def _write(path: Path, stored: StoredTable, records: RecordRows, writing: Writin
 
 
 def _encoding(table: RunTable) -> dict[str, Any]:
-    """How the columns are stored, in the least time: what rises as differences, the rest as indices
-    of its values.
+    """The encoding of the columns that takes the least time: differences of rising numbers, and
+    for all others indices of their values.
     """
     rising = [each.name for each in table.columns if _is_rising(each)]
     return {
@@ -139,6 +139,7 @@ def _text_column(
     """A column of texts, with a dictionary of those that it has."""
     import numpy as np
 
+    # The rows come from another process: a wrong index would read outside of the list.
     wrong = indices[(indices < 0) | (indices >= len(texts))]
     if len(wrong):
         raise ProtocolError(

@@ -39,8 +39,8 @@ class RecordRows:
 
     def rows(self, table: RunTable, sip: int) -> "Rows":
         """All rows of a table of a SIP, none for one that has sent none."""
-        found = [each for each in self.tables if each.table is table and each.sip == sip]
-        return self._all(found[0]) if found else _array(b"", table)
+        stored = [each for each in self.tables if each.table is table and each.sip == sip]
+        return self._all(stored[0]) if stored else _array(b"", table)
 
     def parts(self, stored: StoredTable, most_rows: int) -> "Iterator[Rows]":
         """The rows of a table in parts of `most_rows` and one for the rest."""

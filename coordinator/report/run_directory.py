@@ -73,8 +73,8 @@ class RunFiles:
             self._explanation = Task(explain, after=[self._tables] if self._tables else [])
 
     def explanation(self) -> list[str]:
-        """What `explain` returns; nothing for a run without records, or without an end, or if it
-        fails.
+        """The lines that `explain` returns; none for a run without records or without an end, or if
+        it fails.
         """
         if self._explanation is not None:
             with self.failed.attempt("explanation of the time"):

@@ -36,7 +36,7 @@ def text_columns(*headings: str) -> tuple[TextColumn, ...]:
 
 @dataclass(frozen=True)
 class TextStyle:
-    """What stands around the cells. Nothing is ever cut off: a wide cell widens its column.
+    """The characters around the cells. Nothing is cut off: a wide cell widens its column.
 
     `gap` is the number of spaces between two columns. `heading_marks` and `row_mark` begin the
     lines of the heading and of the rows. With `ruled`, a line of dashes separates the heading

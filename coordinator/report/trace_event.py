@@ -1,4 +1,4 @@
-"""One event of the Trace Event Format."""
+"""An event of the Trace Event Format."""
 
 from msgspec import Struct, field
 
@@ -6,7 +6,7 @@ PS_PER_US = 1_000_000
 
 
 class TraceEvent(Struct, frozen=True, omit_defaults=True):
-    """One event; `ts` and `dur` are microseconds, as the format requires, with ps resolution."""
+    """An event; `ts` and `dur` are microseconds, as the format requires, with ps resolution."""
 
     name: str
     ph: str

@@ -64,12 +64,17 @@ def _thread_of(sip: int, tid: int, name: str) -> Iterator[TraceEvent]:
     yield TraceEvent("thread_sort_index", "M", sip + 1, tid, args={"sort_index": tid})
 
 
+def _outer_first(numbered: tuple[int, ProgramRange]) -> tuple[int, int, int]:
+    number, each = numbered
+    return each.start_ps, -each.end_ps, -number
+
+
 def nested(ranges: Iterable[ProgramRange]) -> list[list[ProgramRange]]:
     """The ranges in lanes, in each of which any two are apart or one is inside the other."""
     lanes: list[list[ProgramRange]] = []
     open_of_lane: list[list[int]] = []
     # Of ranges that begin together, the outer one comes first, which ends last in the program.
-    in_order = sorted(enumerate(ranges), key=lambda at: (at[1].start_ps, -at[1].end_ps, -at[0]))
+    in_order = sorted(enumerate(ranges), key=_outer_first)
     for _, each in in_order:
         for lane, ends_ps in zip(lanes, open_of_lane, strict=True):
             while ends_ps and ends_ps[-1] <= each.start_ps:

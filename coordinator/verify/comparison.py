@@ -56,8 +56,8 @@ class Comparison:
     def statistics(self) -> tuple[MemoryStatistics, ...]:
         """The statistics of each kind of memory."""
         return tuple(
-            MemoryStatistics(kind, len(found.buffers), found.elements, found.worst_eps)
-            for kind, found in sorted(self._tallies.items())
+            MemoryStatistics(kind, len(tally.buffers), tally.elements, tally.worst_eps)
+            for kind, tally in sorted(self._tallies.items())
         )
 
     @property
@@ -104,12 +104,12 @@ class Comparison:
         block, dtype = result_of(operation.record), NUMPY[operation.elements]
         # Bytes that a later operation overwrote are compared as part of that operation.
         own = self._replayed.writers.read_block(block) == operation.number
-        right, found = self._replayed.bytes.read_block(block), self._simulated.read_block(block)
-        wrong = _any(own & (right != found), dtype.itemsize)
+        right, actual = self._replayed.bytes.read_block(block), self._simulated.read_block(block)
+        wrong = _any(own & (right != actual), dtype.itemsize)
         allowed = np.zeros(len(wrong))
         if operation.error_bound != EXACT:
             deviation, of_element, of_largest = _deviation(
-                right.view(dtype), found.view(dtype), operation.elements
+                right.view(dtype), actual.view(dtype), operation.elements
             )
             allowed = TOLERANCE * (
                 operation.error_bound.of_element * of_element
@@ -120,15 +120,18 @@ class Comparison:
             whole = ~_any(~own, dtype.itemsize)
             # The reported deviation uses the same reference as the tolerance.
             scale = of_largest if operation.error_bound.of_largest else of_element
+            # Before the elements within the tolerance are removed: the statistics show the greatest
+            # deviation of all.
             self._keep_worst(operation, address, deviation[whole], scale[whole])
             wrong &= ~(whole & (deviation <= allowed))
         if wrong.any():
-            at = int(np.flatnonzero(wrong)[0])
-            was, replayed = float(found.view(dtype)[at]), float(right.view(dtype)[at])
+            index = int(np.flatnonzero(wrong)[0])
+            was = float(actual.view(dtype)[index])
+            replayed = float(right.view(dtype)[index])
             text = (
                 f"{self._location(address)}, written by {operation}: "
-                f"{int(wrong.sum()):,} elements of {len(wrong):,} differ; element {at} is {was:g}, "
-                f"replayed {replayed:g}, may differ by {allowed[at]:g}"
+                f"{int(wrong.sum()):,} elements of {len(wrong):,} differ; element {index} is "
+                f"{was:g}, replayed {replayed:g}, may differ by {allowed[index]:g}"
             )
             self._differences.append((operation.record.end_ps, address, text))
 
@@ -151,18 +154,18 @@ class Comparison:
 
 
 def _any(of_bytes: Array, itemsize: int) -> Array:
-    """For each element, whether any of its bytes is set in the mask `of_bytes`."""
+    """Whether any byte of an element is set in the mask `of_bytes`, by element."""
     return np.any(of_bytes.reshape(-1, itemsize), axis=1, keepdims=True)[:, 0]
 
 
-def _deviation(right: Array, found: Array, dtype: str) -> tuple[Array, Array, Array]:
+def _deviation(right: Array, actual: Array, dtype: str) -> tuple[Array, Array, Array]:
     """The distance of the elements, the magnitude of each right element, and of the largest one.
 
     NaN and infinity match themselves only. Magnitudes are at least the least normal number: below
     it the spacing of floating-point numbers is constant, so a relative error has no meaning.
     """
     with np.errstate(all="ignore"):
-        a, b = right.astype(np.float64), found.astype(np.float64)
+        a, b = right.astype(np.float64), actual.astype(np.float64)
         apart = np.where(
             (a == b) | (np.isnan(a) & np.isnan(b)),
             0.0,

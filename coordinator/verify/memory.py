@@ -13,7 +13,7 @@ NO_WRITER = -1
 
 
 class PagedArray:
-    """One number of type `dtype` for every physical address, `fill` where nothing was written.
+    """An array of type `dtype` over all physical addresses, `fill` where nothing was written.
 
     Pages are allocated on the first write: the address space has 51 bits.
     """
@@ -87,8 +87,8 @@ class ReplayMemory:
     def writers_of(self, block: Operand) -> list[int]:
         """The operations whose results are in a block, without `NO_WRITER`, in ascending order."""
         # `unique` sorts, so the order does not depend on the layout of the block.
-        found = np.unique(self.writers.read_block(block))
-        return [int(writer) for writer in found if writer != NO_WRITER]
+        writers = np.unique(self.writers.read_block(block))
+        return [int(writer) for writer in writers if writer != NO_WRITER]
 
 
 def _parts(address: int, count: int) -> Iterator[tuple[int, int, int, int]]:

@@ -205,8 +205,8 @@ def _position(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
     plain = x if x.dtype.kind in "iub" else x.astype(np.float64)
     # The record has no keepdims: the number of axes of the result shows it.
     keep = len(record.shape) == x.ndim
-    found = POSITIONS[record.name](plain, axis=record.axis, keepdims=keep)
-    return np.asarray(found).astype(np.int32)
+    positions = POSITIONS[record.name](plain, axis=record.axis, keepdims=keep)
+    return np.asarray(positions).astype(np.int32)
 
 
 def _reduce(record: OpRecord, inputs: Sequence[Array | float]) -> Array:

@@ -171,6 +171,8 @@ class Replay:
                 ],
             )
         operation.result = result.tobytes()
+        # The checksum is that of the simulation: a replay compares millions of results without
+        # their bytes.
         if crc32(operation.result) != record.checksum:
             self._differs(operation, result, self._sources(blocks))
 

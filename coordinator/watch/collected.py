@@ -1,4 +1,4 @@
-"""What the LPs of a run have sent."""
+"""The messages that the LPs of a run have sent."""
 
 from dataclasses import dataclass, field
 

@@ -87,7 +87,7 @@ class RankFailed(KernbenchError):  # noqa: N818 - it is the rank that failed
 
     @property
     def _text(self) -> str:
-        """What follows the name of the type; of an error without a text, the notes alone."""
+        """The text behind the name of the type; of an error without a text, the notes alone."""
         message = self.failed.message
         return f": {message}" if message and not message.startswith("\n") else message
 
@@ -109,7 +109,7 @@ class LpDied(KernbenchError):  # noqa: N818 - it is the LP that died
 
     @property
     def cause(self) -> str:
-        """How the process ended."""
+        """The end of the process, as a verb of the message."""
         # Popen and multiprocessing report the death by signal n as the exit code -n.
         if self.exit_code < 0:
             return f"was killed by {self.signal_name}"

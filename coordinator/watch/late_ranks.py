@@ -93,6 +93,8 @@ class CollectiveWaits:
                 for rank in missing
                 if self._python_s.get(rank, 0.0) - wait.python_s.get(rank, 0.0) >= limit_s > 0
             ]
+            # By the time that a rank has computed, not by the wall clock: a machine under load is
+            # no fault.
             if late:
                 waiting = tuple(rank for rank in calls.ranks if rank not in missing)
                 return LateRanks(
@@ -119,6 +121,7 @@ class CollectiveWaits:
                 if not limit_s or None in computed_s.values():
                     continue
                 known = {rank: each for rank, each in computed_s.items() if each is not None}
+                # Compared with the first to call: a collective can begin only when all have.
                 missing = tuple(r for r in known if known[r] - min(known.values()) >= limit_s)
                 if missing:
                     return LateRanks(
@@ -135,7 +138,7 @@ class CollectiveWaits:
         return None
 
     def _computed_s(self, rank: int, group: str, call: int) -> float | None:
-        """How long a rank computed before a call; None if it has not called."""
+        """The seconds for which a rank computed before a call; None if it has not called."""
         calls = self._groups.get((rank, group))
         if calls is None or calls.calls < call:
             return None

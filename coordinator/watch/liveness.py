@@ -108,12 +108,16 @@ class Liveness:
         for lp, time in times.items():
             activity = self._activity[lp]
             activity.silent, activity.latest = activity.silent or time, time
+            # A child process that works, such as a compiler, is progress of the program that has
+            # started it.
             if activity.advances("descendants", time.descendants_s, now_s):
                 activity.slow_s = now_s
             advances = activity.advances("all", time.all_s, now_s)
             if starting or activity.imports:
                 loading.append(activity)
                 loads |= advances
+        # LPs wait for each other at the lock of a build, so one that advances stands for all that
+        # load.
         if loads:
             for activity in loading:
                 activity.slow_s = now_s

@@ -18,12 +18,12 @@ class ProcessorTime:
 
     @property
     def all_s(self) -> float:
-        """That of the process and its descendants."""
+        """The time of the process and its descendants."""
         return self.own_s + self.descendants_s
 
 
 def processor_time(pid: int) -> ProcessorTime | None:
-    """What a process has used so far; None if it has ended, or without Linux's `/proc`."""
+    """The processor time of a process so far; None if it has ended, or without Linux's `/proc`."""
     times = _times(pid)
     if times is None:
         return None

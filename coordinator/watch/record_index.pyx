@@ -25,7 +25,7 @@ cdef class RecordIndex:
         cdef PackedRecord record
         cdef Py_ssize_t index, count
         cdef bytes starts_ps, ends_ps, tracks, offsets
-        cursor.at, cursor.end = start, start + PyBytes_GET_SIZE(chunk)
+        cursor.position, cursor.end = start, start + PyBytes_GET_SIZE(chunk)
         count = take_length(&cursor)
         # A record has more bytes than fields.
         if count > PyBytes_GET_SIZE(chunk) or PyBytes_GET_SIZE(chunk) > INT_MAX:
@@ -37,12 +37,12 @@ cdef class RecordIndex:
         if sip != self.sip:
             self.sip, self.numbers = sip, {}
         for index in range(count):
-            (<unsigned int *> PyBytes_AS_STRING(offsets))[index] = cursor.at - start
+            (<unsigned int *> PyBytes_AS_STRING(offsets))[index] = cursor.position - start
             take_record(&cursor, &record)
             (<long long *> PyBytes_AS_STRING(starts_ps))[index] = as_integer(&record.start_ps)
             (<long long *> PyBytes_AS_STRING(ends_ps))[index] = as_integer(&record.end_ps)
             (<unsigned int *> PyBytes_AS_STRING(tracks))[index] = self.number(&record)
-        if cursor.at != cursor.end:
+        if cursor.position != cursor.end:
             raise ValueError("more bytes than those of the records")
         return starts_ps, ends_ps, tracks, offsets
 

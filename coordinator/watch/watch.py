@@ -136,7 +136,7 @@ class Watch:
         self._placement = placement
 
     def receive_from_all(self, kind: type[_Reply]) -> dict[int, _Reply]:
-        """One message `kind` from every LP; any other message is a `ProtocolError`."""
+        """Receive one message `kind` from every LP; any other message is a `ProtocolError`."""
         replies: dict[int, _Reply] = {}
         self._liveness.restart(now_s())
         while missing := [lp for lp in self._lps if lp not in replies]:

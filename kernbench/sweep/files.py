@@ -14,7 +14,7 @@ import msgspec
 
 from coordinator.report.files import next_numbered
 from coordinator.report.run_lock import RunLock
-from kernbench.studies import csv_file, results_file
+from kernbench.studies import results_file
 from kernbench.sweep.columns import DIGEST, FAULT, HASH, Cell
 from kernbench.sweep.parameters import Parameter
 from kernbench.sweep.values import plain
@@ -121,7 +121,7 @@ def write_table(directory: Path, columns: Mapping[str, Sequence[Cell]]) -> list[
     """Write the CSV and the Parquet file; raises `UsageError` if that is not possible."""
     lines = zip(*([_csv_cell(cell) for cell in cells] for cells in columns.values()), strict=True)
     return [
-        csv_file.write(directory / CSV, columns, lines),
+        results_file.write_csv(directory / CSV, columns, lines),
         _write_parquet(directory / PARQUET, columns),
     ]
 

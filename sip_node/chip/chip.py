@@ -1,4 +1,4 @@
-"""One SIP: its components on one fabric, its boundary to other SIPs, its op log."""
+"""A SIP: its components on one fabric, its boundary to other SIPs, its op log."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -197,17 +197,17 @@ class Chip:
         return ""
 
     def _check_laws(self) -> None:
-        where = f"sip {self.sip}"
+        owner = f"sip {self.sip}"
         # Conservation: packets are neither lost nor duplicated.
         if self.fabric.sent != self.fabric.delivered:
             raise InvariantError(
-                where, f"{self.fabric.sent} packets were sent, {self.fabric.delivered} delivered"
+                owner, f"{self.fabric.sent} packets were sent, {self.fabric.delivered} delivered"
             )
         # A FIFO server cannot serve for longer than time has passed.
         for server in (*self.fabric.busiest(), *self.boundary.ports):
             if server.busy_ps > self._engine.now_ps:
                 raise InvariantError(
-                    f"{where}: {server.name}",
+                    f"{owner}: {server.name}",
                     f"busy {server.busy_ps} ps of {self._engine.now_ps} ps",
                 )
         self.boundary.check_at_rest()

@@ -93,14 +93,14 @@ class ChipModel:
         return bounds
 
     def _bounds(self, base_ps: int) -> Iterator[SendBound]:
-        found = {
+        bounds = {
             sip: chip.send_bounds.earliest_send_ps(base_ps) for sip, chip in self.chips.items()
         }
         for sip, egresses in self._egresses.items():
-            launch_ps, known_ps = found[sip]
+            launch_ps, known_ps = bounds[sip]
             # Of a SIP without a link to another LP nothing is foreseen.
             if self._first_out[sip]:
-                certain_ps = self._certain_ps(sip, found)
+                certain_ps = self._certain_ps(sip, bounds)
                 launch_ps = min(launch_ps, self.chips[sip].send_bounds.foresee(certain_ps))
             for peer, delay_ps, remaining_hops in self._nearest[sip]:
                 # A launch to come may send to any SIP, so its bound holds for every egress.
@@ -110,21 +110,25 @@ class ChipModel:
                     peer, delay_ps, remaining_hops = egresses[target]
                     yield SendBound(peer, remaining_hops, later_ps(send_ps, delay_ps))
 
-    def _certain_ps(self, sip: int, found: Mapping[int, tuple[int, Mapping[int, int]]]) -> int:
+    def _certain_ps(self, sip: int, bounds: Mapping[int, tuple[int, Mapping[int, int]]]) -> int:
         """No packet leaves the LP through `sip` earlier that has not reserved its last link."""
-        launch_ps, known_ps = found[sip]
+        launch_ps, known_ps = bounds[sip]
         first_out = self._first_out[sip]
+        # Packets to other SIPs of this LP leave by other ports, and do not delay those of this
+        # port.
         times_ps = [ps for target, ps in known_ps.items() if target in first_out]
         certain_ps = min(launch_ps, *times_ps) if times_ps else launch_ps
         if sip in self._forwarding:
-            certain_ps = min(certain_ps, self._forwarded_ps(sip, found))
+            certain_ps = min(certain_ps, self._forwarded_ps(sip, bounds))
         return certain_ps
 
-    def _forwarded_ps(self, sip: int, found: Mapping[int, tuple[int, Mapping[int, int]]]) -> int:
+    def _forwarded_ps(self, sip: int, bounds: Mapping[int, tuple[int, Mapping[int, int]]]) -> int:
         """No packet of another SIP that has not come yet leaves the LP through `sip` earlier."""
+        # Packets that pass this SIP share its port with its own, so they bound what is certain
+        # there.
         times_ps = [self._sync.forwarded_ps]
         for other, (nearest_ps, delays_ps) in self._forwarding[sip].items():
-            launch_ps, known_ps = found[other]
+            launch_ps, known_ps = bounds[other]
             # A launch to come may send to any target, and so to the nearest.
             times_ps.append(later_ps(launch_ps, nearest_ps))
             for target, send_ps in known_ps.items():
@@ -189,10 +193,10 @@ def _nearest(egresses: Iterable[Egress]) -> tuple[Egress, ...]:
 
     Without those that another one for the same peer bounds: it is as near, and has more hops.
     """
-    found: dict[int, list[Egress]] = {}
+    of_peer: dict[int, list[Egress]] = {}
     # Of those with one delay, the most hops first.
     for egress in sorted(egresses, key=lambda it: (it.peer, it.delay_ps, -it.remaining_hops)):
-        kept = found.setdefault(egress.peer, [])
+        kept = of_peer.setdefault(egress.peer, [])
         if not kept or kept[-1].remaining_hops < egress.remaining_hops:
             kept.append(egress)
-    return tuple(egress for kept in found.values() for egress in kept)
+    return tuple(egress for kept in of_peer.values() for egress in kept)

@@ -35,7 +35,7 @@ class AnyCompletion:
 
     @property
     def value(self) -> Any:
-        """What it has completed with."""
+        """The value of a completion without error; before it, `AttributeError`."""
         if not self.done or self.error is not None:
             raise AttributeError("a completion has a value after it has completed without error")
         return self.result

@@ -1,4 +1,4 @@
-"""What a component receives when the chip is built: the spec of the run, the engine, the fabric."""
+"""The context in which components are built: the spec of the run, the engine, the fabric."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -54,7 +54,7 @@ class Components:
 
 @dataclass(frozen=True)
 class ChipSpec:
-    """What all SIPs of a run have in common.
+    """The parts that all SIPs of a run share.
 
     `layers` exist with flow control by credits only. `data` is whether memories keep bytes,
     `remote_dma` whether DMA engines may access other SIPs.

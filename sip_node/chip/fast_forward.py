@@ -1,9 +1,9 @@
 """Exact fast-forward of matrix products: whole periods of their pipelines are computed at once.
 
 A product alone with its PE, its memory slice and its links is a closed machine, and soon a periodic
-one: the state in which it begins an output tile is that of some tiles before, at a later time. What
-happens then is known, for as long as no event of anything else comes. So the periods up to that
-event are computed, not simulated:
+one: the state in which it begins an output tile recurs some tiles later, at a later time. What
+follows is known until the next event of another component. So the periods up to that event are
+computed, not simulated:
 
     marks      |----------|----------|----------|-- - - - - - - - - - - --|----------| x
                read the state at each;            records, sums and bytes    simulated:
@@ -51,7 +51,7 @@ MOST_MARKS = 64
 
 
 class ProductParts(NamedTuple):
-    """What the products on a PE pass: its engines, which are in C, and what they share."""
+    """The parts that products on a PE pass: its engines, which are in C, and what these share."""
 
     topology: Topology
     log: OpLog
@@ -70,17 +70,17 @@ class TiledProduct(Protocol):
 
     @property
     def gemm(self) -> Gemm:
-        """What is multiplied."""
+        """The operands and the result."""
         ...
 
     @property
     def plan(self) -> TilePlan:
-        """Its tiles."""
+        """The steps and tiles of the product."""
         ...
 
     @property
     def done(self) -> Completion[None]:
-        """Its end."""
+        """The completion of the product."""
         ...
 
     def blocks(self) -> tuple[list[Operand], list[Operand]]:

@@ -47,7 +47,7 @@ class ProgramDropped(GreenletExit):
 
 
 class LaunchBarrier:
-    """What the M_CPUs have counted for one launch on `cubes`, which maps cubes to their PEs.
+    """The counts of the M_CPUs for one launch on `cubes`, which maps cubes to their PEs.
 
     `waiting` are the PEs (cube, pe) that have called it and are not released, in that order.
     """
@@ -69,10 +69,12 @@ class LaunchBarrier:
     def missing(self) -> list[tuple[int, int]]:
         """The PEs that have not called it, in ascending order."""
         every_pe = [(cube, pe) for cube, pes in self.cubes.items() for pe in pes]
-        return sorted(at for at in every_pe if at not in self.waiting)
+        return sorted(each for each in every_pe if each not in self.waiting)
 
     def arrived(self, cube: int) -> bool:
         """A PE of a cube has arrived; returns whether it is the last one of the cube."""
+        # Removed with the last PE, so the barrier can be called again: a PE that is released first
+        # may call it before others of its cube are released.
         count = self._arrived.pop(cube, 0) + 1
         if count < len(self.cubes[cube]):
             self._arrived[cube] = count

@@ -15,7 +15,7 @@ from sip_node.pdes.silence import tree_neighbours
 
 
 class Egress(NamedTuple):
-    """Where messages from one SIP to another leave the LP of the first: by the channel to `peer`.
+    """The exit of messages from one SIP to another out of its LP: the channel to `peer`.
 
     They reach it at least `delay_ps` after the first SIP has sent them, and have `remaining_hops`.
     """
@@ -67,8 +67,8 @@ class Partition:
 
     def egresses(self, sip: int) -> dict[int, Egress]:
         """Target SIP -> where messages from `sip` to it leave the LP, for all that do."""
-        found = {target: self._egress_to(sip, target) for target in range(self._fabric.sips)}
-        return {target: egress for target, egress in found.items() if egress is not None}
+        egresses = {target: self._egress_to(sip, target) for target in range(self._fabric.sips)}
+        return {target: egress for target, egress in egresses.items() if egress is not None}
 
     def forwarding_paths(self, lp: int) -> dict[int, tuple[tuple[ForwardingPath, ...], ...]]:
         """Peer LP -> for n = 0, 1, ...: the paths from other LPs to its channel.
@@ -83,7 +83,7 @@ class Partition:
             peer: 1 + max(egress.remaining_hops for egress in every if egress.peer == peer)
             for peer in self.channels_out(lp)
         }
-        found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        sources: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for before, sip in self._link_ps:
             if self.lp_of[before] == lp or self.lp_of[sip] != lp:
                 continue
@@ -91,11 +91,11 @@ class Partition:
                 # Only routes which really enter this LP by the link from `before` count.
                 if target != before and self._fabric.next_hop(before, target) == sip:
                     for n in range(egress.remaining_hops + 1):
-                        found.setdefault((egress.peer, n), []).append(
+                        sources.setdefault((egress.peer, n), []).append(
                             (self.lp_of[before], egress.delay_ps)
                         )
         return {
-            peer: tuple(_paths(found.get((peer, n), [])) for n in range(depth[peer]))
+            peer: tuple(_paths(sources.get((peer, n), [])) for n in range(depth[peer]))
             for peer in depth
         }
 
@@ -109,6 +109,7 @@ class Partition:
         neighbour = self._fabric.next_hop(sip, target)
         onward = self._egress_to(neighbour, target)
         if self.lp_of[neighbour] != self.lp_of[sip]:
+            # A promise counts channels, not links: hops between SIPs of one LP cross no channel.
             further = 0 if onward is None else 1 + onward.remaining_hops
             # The delay counts only up to the channel: its lookahead has the time on it.
             return Egress(self.lp_of[neighbour], 0, further)
@@ -127,8 +128,8 @@ def _paths(sources: Iterable[tuple[int, int]]) -> tuple[ForwardingPath, ...]:
     )
 
 
-def _least(found: Iterable[tuple[int, int]]) -> dict[int, int]:
+def _least(delays: Iterable[tuple[int, int]]) -> dict[int, int]:
     least: dict[int, int] = {}
-    for peer, ps in found:
+    for peer, ps in delays:
         least[peer] = min(ps, least.get(peer, ps))
     return least

@@ -94,7 +94,7 @@ def components(topology: Topology) -> Components:
 
 
 def _check_clocked_links(topology: Topology) -> None:
-    """With credits, routers serve flits in turn: no class of a link with a calendar can do that."""
+    """Refuse a class of links with credits: a link with a calendar cannot serve flits in turn."""
     if topology.noc.flow_control != "credits":
         return
     for kind in CLOCKED:

@@ -1,4 +1,4 @@
-"""What is in C only: packed records, and the walk that fast-forward makes."""
+"""Modules in C only: packed records, and the walk that fast-forward makes."""
 
 from runtime.core.compiled.library import path_entries
 

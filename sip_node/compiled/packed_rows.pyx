@@ -29,12 +29,12 @@ cdef class PackedRows:
     cdef int find_text(self, object text) except -1:
         """The same of a text that is another object than those used last."""
         cdef size_t place = (<size_t> <void *> text >> 4) & (RECENT_TEXTS - 1)
-        found = self.texts.get(text)
-        if found is None:
-            found = self.texts[text] = self.recorder.text(text)
+        index = self.texts.get(text)
+        if index is None:
+            index = self.texts[text] = self.recorder.text(text)
         self.recent_texts[place] = text
-        self.recent[place].text, self.recent[place].index = <void *> text, found
-        return found
+        self.recent[place].text, self.recent[place].index = <void *> text, index
+        return index
 
     cdef void *new_row(self) except NULL:
         """The memory of one more row."""

@@ -64,8 +64,8 @@ cdef class Pipeline:
 
     def bins(self):
         """The loads of its servers over time, in a run with records."""
-        found = {id(each): each.bins for each in self.servers if each.bins is not None}
-        return list(found.values())
+        by_object = {id(each): each.bins for each in self.servers if each.bins is not None}
+        return list(by_object.values())
 
     cdef dict actors(self):
         """The actors of its events, by their numbers in the calendar."""
@@ -100,12 +100,12 @@ cdef class ProductTiles:
         cdef StepTokens source = self.pipeline.source
         cdef Py_ssize_t depth = index % self.depths, wide = len(source.columns)
         cdef Py_ssize_t column = index // self.depths % wide, row = index // self.depths // wide
-        found = source.b.at(depth, column) if is_b else source.a.at(row, depth)
-        if isinstance(found, StreamedTile) and (<StreamedTile> found).sip < 0:
-            if (<StreamedTile> found).inputs is None:
+        tile = source.b.at(depth, column) if is_b else source.a.at(row, depth)
+        if isinstance(tile, StreamedTile) and (<StreamedTile> tile).sip < 0:
+            if (<StreamedTile> tile).inputs is None:
                 raise NotClosed("a tile of several blocks")
-            self.pipeline.load.locate(<StreamedTile> found)
-        return found
+            self.pipeline.load.locate(<StreamedTile> tile)
+        return tile
 
     cdef object block_made(self, long long output):
         """The block in memory of an output tile."""
@@ -143,9 +143,9 @@ cdef class ProductTiles:
         tile = self.tile(index, is_b)
         if not isinstance(tile, StreamedTile):
             return <TileData> tile
-        found = self.kept.get(tile)
-        if found is not None:
-            return <TileData> found
+        known = self.kept.get(tile)
+        if known is not None:
+            return <TileData> known
         form = (<StreamedTile> tile).form
         content = self.content(<StreamedTile> tile)
         kept = loaded_tile(

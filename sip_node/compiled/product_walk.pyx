@@ -51,8 +51,8 @@ cdef class ProductWalk(TransferWalk):
 
     def bins(self):
         """The loads of the servers of all products over time, in a run with records."""
-        found = {id(bins): bins for each in self.pipelines for bins in (<Pipeline> each).bins()}
-        return list(found.values())
+        by_object = {id(bins): bins for each in self.pipelines for bins in (<Pipeline> each).bins()}
+        return list(by_object.values())
 
     cdef int walk(self) except -1:
         cdef Pipeline pipeline
@@ -271,7 +271,7 @@ cdef class ProductWalk(TransferWalk):
         return self.subject(event, self.parts[event.actor], subject)
 
     cdef int subject(self, Event *event, object part, object subject) except -1:
-        """What an event of a part continues with."""
+        """The subject with which an event of a part continues."""
         cdef PeDma dma
         cdef Departure departure
         cdef FetchPort fetch

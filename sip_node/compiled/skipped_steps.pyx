@@ -1,8 +1,8 @@
-"""What the skipped steps of a product leave behind: records, sums, bytes in memories, and names.
+"""Effects of the skipped steps of a product: records, sums, bytes in memories, and names.
 
 The records of one period are the templates of those of the next ones. A record of a later period is
-of a later step at a later time; its addresses, blocks and checksum are those of that step. What is
-in flight at the end has the state of what was in flight before, and belongs to later steps.
+of a later step at a later time; its addresses, blocks and checksum are those of that step. Requests
+in flight at the end of a skip are those in flight before it, renumbered to later steps.
 """
 
 from runtime.core.trace import Operand
@@ -37,7 +37,7 @@ cdef class RecordOfStep:
 
 
 cdef class PeriodBegin:
-    """Where a product is when a period begins: the numbers of the next steps to be recorded."""
+    """The position of a product when a period begins: the numbers of the next steps to record."""
 
 
 cdef class SkippedSteps(ProductTiles):
@@ -73,7 +73,7 @@ cdef class SkippedSteps(ProductTiles):
         return self.pipeline.gemm._cube, self.pipeline.gemm._pe
 
     def begin(self, ProductWalk walk not None):
-        """Where the product is now, at the state that `walk` has read."""
+        """The position of the product at the state that `walk` has read."""
         cdef StepTokens source = self.pipeline.source
         cdef FreeList buffers = self.pipeline.fetch.buffers
         cdef PeriodBegin begin = PeriodBegin.__new__(PeriodBegin)
@@ -152,14 +152,14 @@ cdef class SkippedSteps(ProductTiles):
     cdef OutputTile output(self, long long number):
         """The sums of an output tile."""
         cdef StepTokens source
-        found = self.sums.get(number)
-        if found is None:
+        sums = self.sums.get(number)
+        if sums is None:
             source = self.pipeline.source
-            found = self.sums[number] = source.output_of(
+            sums = self.sums[number] = source.output_of(
                 source.rows[number // len(source.columns)],
                 source.columns[number % len(source.columns)],
             )
-        return <OutputTile> found
+        return <OutputTile> sums
 
     cdef unsigned int compute(self, long long index) except? 0xffffffff:
         """Add the products of a step to the sums of its output tile; returns their checksum."""

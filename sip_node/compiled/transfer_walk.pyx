@@ -42,7 +42,7 @@ cdef class TransferWalk(StateWalk):
         return self.train(transfer.train)
 
     cdef int times(self, QueueTimes times) except -1:
-        """What the packets of a request have queued, in a run with records."""
+        """The queueing times of the packets of a request, in a run with records."""
         if times is not None and self.enters(times):
             self.same(times.link_ps)
             self.same(times.memory_ps)

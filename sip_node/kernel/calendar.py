@@ -15,10 +15,10 @@ from simpy.events import EventPriority
 from runtime.core.simtime import NEVER_PS
 
 ARRIVALS_FIRST = -1
-"""Before SimPy's URGENT (0): arrivals from other SIPs at t precede every local event at t."""
+"""The priority of arrivals from other SIPs, before SimPy's URGENT (0) and every local event."""
 NORMAL = EventPriority(1)
 AFTER_ALL = 2
-"""After all other events of the same time."""
+"""The priority behind all other events of the same time."""
 
 _Call = tuple[Callable[..., None], tuple[Any, ...]]
 _Entry = tuple[int, int, int, simpy.Event | _Call]

@@ -51,7 +51,7 @@ cdef int check_priority(int priority) except -1:
 
 
 cdef class Actor:
-    """What an event of the core calls."""
+    """An object that executes events of the core."""
 
     cdef int act(self, Event event, object subject) except -1:
         """Execute an event of this actor; `subject` is the object that it was inserted with."""

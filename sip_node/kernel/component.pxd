@@ -1,4 +1,4 @@
-"""What the calendar calls, and what packets reach, in C: see component.pyx."""
+"""Base classes of components in C, which the calendar calls and packets reach."""
 
 from sip_node.chip.fabric.packet cimport Packet
 from sip_node.kernel.calendar cimport Actor, Calendar, Event

@@ -1,4 +1,4 @@
-"""What the calendar calls, and what packets reach: the base of the components of a chip."""
+"""Base classes of the components of a chip, which the calendar calls and packets reach."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Endpoint:
-    """What packets reach at the end of their routes."""
+    """The end of routes, which packets reach."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""What the calendar calls, and what packets reach, in C; component.py has what each method does."""
+"""Base classes of components in C; component.py describes what each method does."""
 
 from sip_node.kernel.calendar cimport ARRIVALS_FIRST, NORMAL
 

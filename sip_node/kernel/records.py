@@ -6,7 +6,7 @@ from runtime.core.run_tables import Cause
 from runtime.core.trace import Operand, OpRecord
 
 FOR_CHANNEL, FOR_ENGINE, FOR_OPERAND = Cause.CHANNEL, Cause.ENGINE, Cause.OPERAND
-"""What an operation has waited for since its request."""
+"""Causes for which an operation has waited since its request."""
 
 
 def enter(

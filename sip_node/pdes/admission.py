@@ -162,8 +162,11 @@ class Admission:
         return peers
 
     def _is_password(self, name: bytes, password: bytes) -> bool:
+        # A name comes from a stranger: its length is bounded before it becomes a number.
         if self.lp < 0 or not name.isdigit() or len(name) > 5:
             return False
+        # In a time that does not depend on the first wrong byte, which would reveal the others one
+        # by one.
         return compare_digest(self._passwords.of(int(name), self.lp), password)
 
     def _report(self) -> None:

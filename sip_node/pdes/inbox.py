@@ -39,6 +39,8 @@ class Inbox(Component):
         self._packets.put(time_ps, source, seq, tail_ps, packet)
         if time_ps not in self._due:
             self._due.add(time_ps)
+            # Ahead of local events of that time, which may have been scheduled before or after the
+            # packet came: when it came depends on the wall clock, and the order must not.
             self.ahead(time_ps, _RECEIVE, None)
 
     def proceed(self, step: int, subject: Any) -> None:  # noqa: ARG002 - it has one step

@@ -1,4 +1,4 @@
-"""One logical process (LP): the loop that keeps a model in step with its peers.
+"""A logical process (LP): the loop that keeps a model in step with its peers.
 
 One round is *drain, inject, step, promise*: take what the peers sent, hand their messages to the
 model, execute the events that are safe, promise how far the LP has got. An LP with nothing left to
@@ -34,7 +34,7 @@ GROWTH = 16
 
 
 class Model(Protocol):
-    """What is simulated.
+    """The simulated system of an LP.
 
     It sends to another LP by calling `Sync.post` from an event, at least a lookahead ahead.
     """
@@ -147,9 +147,11 @@ class LogicalProcess:
         return self.statistics
 
     def round(self) -> None:
-        """One round. A thread that runs several LPs calls it for each in turn."""
+        """Execute one round. A thread that runs several LPs calls it for each in turn."""
         self._rounds += 1
         self._look()
+        # In this order: what has come widens the step, and the promise includes all that the step
+        # did.
         self._inject(self._drain())
         self._step()
         self._promise()
@@ -185,7 +187,11 @@ class LogicalProcess:
     def _step(self) -> None:
         next_ps = self._model.next_ps()
         horizon_ps, longest_ps = self._sync.horizon_ps(next_ps), later_ps(next_ps, self._step_ps)
+        # Never beyond what is safe: an executed event is never undone (conservative, as Chandy and
+        # Misra 1979). Optimistic LPs (Jefferson 1985) would have to save the state of whole
+        # memories.
         bound_ps = min(horizon_ps, longest_ps)
+        # The peers bound this step, so its length is not ours to adapt.
         if horizon_ps < longest_ps:
             events = self._model.run_before(bound_ps)
         else:

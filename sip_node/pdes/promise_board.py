@@ -99,28 +99,31 @@ class PromiseBoard:
 
     def write(self, peer: int, promise: BoardPromise) -> None:
         """Replace the promise for `peer`, and wake it if it sleeps."""
-        own, at, count = self._own, self._slot(peer), len(promise.promises_ps)
-        version = own[at + _VERSION]
-        own[at + _VERSION] = version + 1
+        own, slot, count = self._own, self._slot(peer), len(promise.promises_ps)
+        version = own[slot + _VERSION]
+        # Odd from here on: a reader that comes now tries again, and no writer waits for a reader.
+        own[slot + _VERSION] = version + 1
         body = self._layouts[count].pack(
             promise.preceding, promise.null_hops, promise.trips, count, *promise.promises_ps
         )
-        begin = (at + _BODY) * _WORD
+        begin = (slot + _BODY) * _WORD
         self._mine[begin : begin + len(body)] = body
-        own[at + _CHECKSUM] = crc32(body)
-        own[at + _VERSION] = version + 2
+        own[slot + _CHECKSUM] = crc32(body)
+        own[slot + _VERSION] = version + 2
         self._barrier()
+        # The peer sets its word first and looks for news then; the barrier makes one of the two see
+        # the other (as in Dekker's algorithm).
         if self._theirs[peer][1][0]:
             _ring(self._bells[peer])
 
     def read(self, peer: int) -> BoardPromise | None:
         """The promise of `peer`, if it is whole and was not read before."""
         view, words = self._theirs[peer]
-        at = self._slot(self._lp)
-        version = words[at + _VERSION]
+        slot = self._slot(self._lp)
+        version = words[slot + _VERSION]
         if version == self._seen[peer] or version & 1:
             return None
-        begin = (at + _BODY) * _WORD
+        begin = (slot + _BODY) * _WORD
         head: tuple[int, int, int, int] = _HEAD.unpack_from(view, begin)
         preceding, null_hops, trips, count = head
         # What a reader finds while the peer writes need not be a promise.
@@ -128,15 +131,15 @@ class PromiseBoard:
             return None
         layout = self._layouts[count]
         body = bytes(view[begin : begin + layout.size])
-        if words[at + _VERSION] != version or crc32(body) != words[at + _CHECKSUM]:
+        if words[slot + _VERSION] != version or crc32(body) != words[slot + _CHECKSUM]:
             return None
         self._seen[peer] = version
         return BoardPromise(layout.unpack(body)[_HEAD_WORDS:], null_hops, preceding, trips)
 
     def has_news(self) -> bool:
         """Whether a peer has written a promise since the last `read`."""
-        at, seen = self._slot(self._lp), self._seen
-        return any(words[at] != seen[peer] for peer, (_, words) in self._theirs.items())
+        slot, seen = self._slot(self._lp), self._seen
+        return any(words[slot] != seen[peer] for peer, (_, words) in self._theirs.items())
 
     def announce(self, peer: int, contents: int) -> None:
         """`contents` have been sent to `peer` over the transport, this one included."""
@@ -150,6 +153,7 @@ class PromiseBoard:
         """Call `wait`, which returns when the bell rings too, unless there is news."""
         self._own[0] = 1
         self._barrier()
+        # News that came before the word was set have rung no bell.
         if not has_news():
             wait()
         self._own[0] = 0

@@ -34,7 +34,7 @@ def _promise_of(promises_ps: Sequence[int], remaining_hops: int) -> int:
 
 
 class _Channel:
-    """What both ends of a channel have: the name, the lookahead, and the last promises.
+    """The common part of both ends of a channel: name, lookahead, and the last promises.
 
     A channel is a FIFO of timestamped messages from one LP to another. Its *lookahead* is the least
     time between the event that sends a message and the arrival of the message; it is positive.
@@ -142,6 +142,7 @@ class OutChannel(_Channel):
 
         Raises `CausalityError` if it comes before the promise for its number of remaining hops.
         """
+        # The promise for its own hops binds a message; those for nearer targets may be earlier.
         promise_ps = self.promise_of(remaining_hops)
         if message.time_ps < promise_ps:
             rule = "no message is sent before the promise made on its channel"
@@ -232,5 +233,7 @@ class EarliestOutput:
             send_ps = min(send_ps, own_ps[n])
             for source, delay_ps in paths[n]:
                 send_ps = min(send_ps, later_ps(self._in[source].eit_of(n + 1), delay_ps))
+            # Never less than before: bounds of components may fall, but what was promised stays
+            # true.
             eots_ps.append(max(channel.promise_of(n), later_ps(send_ps, channel.lookahead_ps)))
         return tuple(reversed(eots_ps))

@@ -13,7 +13,7 @@ from sip_node.kernel.containers.int_array import IntArray
 
 
 class Sender:
-    """One component that may send off the LP through one channel. Its obligations:
+    """A component that may send off the LP through one channel. Its obligations:
 
     - *Path.* From the event in which the component decides to send, to the event that posts the
       message at the channel's entrance, at least `path_ps` pass, with or without contention.
@@ -36,6 +36,7 @@ class Sender:
 
     def quiet_until(self, time_ps: int) -> None:
         """No decision to send before `time_ps`; a later time that was declared before stays."""
+        # Never less: a promise may rest on the later time already.
         self._quiet_ps = max(self._quiet_ps, time_ps)
 
     def departed(self, entrance_ps: int) -> None:

@@ -93,6 +93,7 @@ class Collector:
         newer one follows. Raises `ProtocolError` for counts that the member cannot have.
         """
         self._check(member, report)
+        # Made before the last grant, which may have let the member execute since.
         if report.grants < self._grants:
             return False
         self._reports[member] = report
@@ -240,6 +241,8 @@ class SilenceTree:
         merged = host.merged()
         if merged is None:
             return []
+        # No message from outside can come before this event, so no report of another host is
+        # needed.
         if merged.next_ps < merged.outside_ps:
             return self._grant_to_host(host, merged.next_ps)
         # One that has reported is as good as called: LP 0 compares its counts with others.
@@ -275,7 +278,7 @@ class SilenceTree:
         return self._from_run(self._leaders, Grant(merged.next_ps, of_run=True))
 
     def _from_run(self, leaders: Iterable[int], content: Call | Grant) -> list[_Addressed]:
-        """What LP 0 sends to `leaders`; it takes its own part directly."""
+        """The contents that LP 0 sends to `leaders`; it takes its own part directly."""
         assert self._host is not None, "LP 0 leads a host"
         sent = _to([each for each in leaders if each != self._lp], content)
         return sent + (self._from_root(self._host, content) if self._lp in leaders else [])

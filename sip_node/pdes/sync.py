@@ -234,6 +234,7 @@ class Sync:
         # At a new LBTS even an equal report is due: the collector has consumed the old ones.
         self._reported = None
         self._grants += 1
+        # Of the run alone: LBTS of a host does not bound what other hosts execute.
         if of_run:
             self._lbts_ps = lbts_ps
         for channel in self._in.values() if of_run else self._near:
@@ -241,6 +242,7 @@ class Sync:
         self._safe_ps = self._least_eit_ps()
 
     def _least_eit_ps(self) -> int:
+        # Channels are FIFO: every message that was sent before a promise has arrived before it.
         return min((channel.eit_ps for channel in self._in.values()), default=NEVER_PS)
 
     def _sent(self) -> tuple[PairCount, ...]:

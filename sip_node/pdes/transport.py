@@ -69,6 +69,7 @@ class JitterTransport:
         # One time for all: content of one poll is delayed from the same moment.
         now = self._clock()
         for peer, content in self._inner.poll():
+            # From a seed: a run with an error can be repeated with the same delays.
             due_s = now + self._rng.uniform(0, self._max_delay_s)
             self._held.setdefault(peer, deque()).append((due_s, content))
         due: list[tuple[int, PeerContent]] = []

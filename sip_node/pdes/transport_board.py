@@ -35,7 +35,7 @@ LEAST_WATCH_S = 20e-6
 LONGEST_WATCH_S = 300e-6
 """About what it costs to sleep and to be woken: longer waits gain nothing by watching."""
 _LOOK_EVERY = 64
-"""After this number of polls without announced contents, poll the other transport all the same."""
+"""Polls without announced contents, behind which the other transport is polled all the same."""
 
 
 class BoardTransport:
@@ -86,7 +86,7 @@ class BoardTransport:
         return self._inner.send(peer, content)
 
     def poll(self) -> list[tuple[int, PeerContent]]:
-        """What has arrived, and the newest promise of each peer that holds."""
+        """The contents that have arrived, and the newest promise of each peer that holds."""
         self._open()
         received, waited = list[tuple[int, PeerContent]](), self._trips.waited
         # A look at sockets without news costs more than all else here. Announcements are never
@@ -106,6 +106,7 @@ class BoardTransport:
                 continue
             if promise.preceding > self._received[peer]:
                 self._early[peer] = promise
+            # A promise from before the last frame is outdated, as the frame has one of its own.
             elif promise.preceding >= self._last_frame[peer]:
                 received.append((peer, Frame(promise.promises_ps, promise.null_hops)))
                 latest = max(latest, promise.trips)

@@ -44,7 +44,7 @@ Source = zmq.Socket[bytes] | int
 
 _LATE_NS = 1 << 62
 LINGER_MS = 1000
-"""How long closing waits for a peer to take what was sent."""
+"""The longest wait at the end for a peer to take what was sent."""
 _RECONNECT_MS = 5
 """A peer of the same host may bind its endpoint after this LP has connected."""
 _NEVER_AGAIN = -1
@@ -113,7 +113,7 @@ class DelayLine:
         return due
 
     def next_ns(self) -> int:
-        """When the next envelope is due; very late if none is held."""
+        """The time at which the next envelope is due; very late if none is held."""
         sent_ns = [queue[0].sent_ns for queue in self._held.values() if queue]
         return min(sent_ns, default=_LATE_NS) + self._delay_ns
 
@@ -195,6 +195,8 @@ class ZmqTransport:
         for peer, endpoint in far.items():
             push = self._peer_socket(peer)
             self._curve.join(push, endpoint)
+            # A connection that ends may have lost a frame, and promises rely on every one: no
+            # second attempt.
             push.reconnect_ivl = _NEVER_AGAIN
             push.connect_timeout = HEARTBEAT_TIMEOUT_MS
             self._admission.follow(peer, endpoint, push)
@@ -214,7 +216,7 @@ class ZmqTransport:
         return self._admission.refused()
 
     def between_hosts(self) -> HostTraffic:
-        """What this LP has sent to LPs of other hosts so far, and the trips behind its present."""
+        """The traffic of this LP to LPs of other hosts so far, and the trips behind its present."""
         return HostTraffic(self._frames, self._bytes, self._silence_frames, self.trips.count)
 
     def wake_by(self, file: int, woken: Callable[[], None]) -> None:

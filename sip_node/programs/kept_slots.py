@@ -85,6 +85,7 @@ class KeptSlots:
         first = queue.arrived[0]
         address, size = first.address, queue.slot_size
         in_own_tcm = self._first <= address < self._end
+        # Engines read operands from their own TCM only, and a value is one range of addresses.
         if not in_own_tcm or address + nbytes > queue.rx_base + queue.n_slots * size:
             return -1
         self._used[address] = message = KeptMessage(queue, (nbytes + size - 1) // size)
@@ -113,6 +114,8 @@ class KeptSlots:
         message.released = True
         behind = self._behind.get(message.queue.direction)
         while behind:
+            # In the order of the ring: a credit names no slot, so the sender takes it for the
+            # oldest one.
             oldest = behind[0]
             if not oldest.released:
                 break

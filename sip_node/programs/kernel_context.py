@@ -1,4 +1,4 @@
-"""What `tl` calls while a kernel runs on a simulated PE: every method becomes commands for engines.
+"""The calls of `tl` while a kernel runs on a simulated PE: each becomes commands for engines.
 
 A kernel is a function of the user in a greenlet of its own (`Program`). The parts around it:
 
@@ -150,7 +150,7 @@ class PeKernelContext(KernelMessages):
         shape: Shape | None = None,
         out: Value | None = None,
     ) -> Value:
-        """One operation of the math engine: fetch the operands, compute, store the result."""
+        """Run an operation of the math engine: fetch the operands, compute, store the result."""
         whole = infer(name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape)
         if out is not None:
             check_over(name, operands, checked_out(out, *whole, name))

@@ -40,7 +40,7 @@ class KernelFaults(Struct):
 
     @property
     def writer(self) -> PeCoordinates | str:
-        """Who stores to memory: a PE, or a program on it."""
+        """The writer of a store to memory: a PE, or a program on it."""
         if self.program is None:
             return self.coordinates
         return f"{program_text(self.program).strip()} on {self.coordinates}"

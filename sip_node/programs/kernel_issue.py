@@ -35,6 +35,8 @@ class CommandIssuer:
     ) -> None:
         self.engine, self._program, self._steps = engine, program, steps
         pe = topology.pe
+        # The CPU issues a command and the scheduler dispatches it, one after the other: neither
+        # runs ahead of the other within a kernel.
         self.issue_ps = ps_from_ns(pe.cpu.overhead_ns) + ps_from_ns(pe.scheduler.overhead_ns)
         self._translated_ps = self.issue_ps + ps_from_ns(pe.mmu.overhead_ns)
 

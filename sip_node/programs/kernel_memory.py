@@ -146,13 +146,13 @@ class KernelMemory:
         tensor, offset = self._mmu.tensor_at(pointer.address, conflict.start)
         item, nbytes = pointer.dtype.itemsize, conflict.stop - conflict.start
         first, end = offset // item, -(-(offset + nbytes) // item)
-        found = (
+        problem = (
             f"stores to elements {first}:{end} of tensor {tensor}, and so does {conflict.writer} "
             "in the same launch; "
         )
         if self._faults.program is not None:
-            return found + "store other elements in each program (tl.program_id)"
-        return found + (
+            return problem + "store other elements in each program (tl.program_id)"
+        return problem + (
             "a kernel runs on every PE that holds a part of its tensors: store "
             "other elements on each PE (tl.program_id), give each PE a replica "
             '(DPPolicy(cube="replicate", pe="replicate")), or place the tensors on one PE '

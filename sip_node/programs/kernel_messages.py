@@ -1,4 +1,4 @@
-"""What a running kernel waits for other PEs with: messages, and the barrier of its launch.
+"""Communication of a running kernel with other PEs: messages, and the barrier of its launch.
 
 Sends and receives are operations that may be in flight. The barrier is a command that ends when all
 PEs of the launch call it.

@@ -58,12 +58,12 @@ class Operation:
 
     @property
     def operation(self) -> str:
-        """What the program calls to wait for it."""
+        """The call by which the program waits for it."""
         return "wait"
 
     @property
     def cause(self) -> Cause:
-        """What a wait for it waits for."""
+        """The cause of a wait for it."""
         if self.message is not None:
             return self.message.cause
         if self.peer is not None:

@@ -76,7 +76,7 @@ _FOLLOWING: dict[int, set[ReceiveState]] = {
 
 
 class Receive(Continuation):
-    """One receive of elements of `dtype` into `targets`, physical blocks, from source line `line`.
+    """A receive of elements of `dtype` into `targets`, physical blocks, from source line `line`.
 
     `direction` is None for any; once a message has matched, `source` is where it comes from,
     `queue` its queue, and `parts` are its slots that are still to come. `in_tcm` is true for
@@ -330,7 +330,7 @@ class Receives:
         )
 
     def _mismatch(self, receive: Receive, slot: Slot, expected: int) -> KernbenchError:
-        """What is wrong with a slot that is not expected."""
+        """The fault of a slot that is not expected."""
         peer = self._queues.pair(receive.source).peer
         # The call first: ranks in different collectives differ in sizes, too, as a consequence.
         if slot.call != self._call:

@@ -58,7 +58,7 @@ class SentMessage(Continuation):
 
     @property
     def cause(self) -> Cause:
-        """What it has waited for so far."""
+        """The cause of its waits so far."""
         return Cause.CREDIT if self.starved else Cause.NONE
 
     def resume(self, done: Any) -> None:
@@ -93,7 +93,7 @@ class Sends:
         self._background: dict[str, deque[SentMessage]] = {}
 
     def send(self, direction: str, value: Value) -> None:
-        """For every slot: reserve it at the peer, sleep while there is no credit, write it."""
+        """Send slot by slot: reserve each at the peer, sleep while there is no credit, write it."""
         message = self._message(direction, value)
         if before := self._background.get(direction):
             self._wait.begin(self._wait.on_peer("send", direction))
@@ -120,6 +120,7 @@ class Sends:
     def _message(self, direction: str, value: Value, background: str = "") -> SentMessage:
         queue, block = self._queues.outgoing(direction), value.operand
         nbytes, slot_size = value.nbytes, queue.slot_size
+        # A slot is one descriptor, and a part of a block with gaps is not rows at one pitch.
         if nbytes > slot_size and not is_packed(block):
             raise self._faults.error(
                 f"send to {direction} of a view with gaps, {nbytes:,} bytes: it must fit "
@@ -133,6 +134,7 @@ class Sends:
         waiting = self._background.setdefault(message.direction, deque())
         waiting.append(message)
         self._wait.leaving += 1
+        # One message at a time in a direction: the receiver reads a ring in order.
         if len(waiting) == 1:
             self.reserve(message)
         return completed(None)

@@ -74,9 +74,9 @@ class KernelParts:
         return self.__dict__[name]
 
     def _made_ids(self) -> ProgramIds:
-        at, launch = self._pe.coordinates, self._launch
+        pe, launch = self._pe.coordinates, self._launch
         grid = None if launch.programs is None else launch.programs.grid
-        self._ids = ids = ProgramIds((at.pe, at.cube), (launch.pes, launch.cubes), grid)
+        self._ids = ids = ProgramIds((pe.pe, pe.cube), (launch.pes, launch.cubes), grid)
         return ids
 
     def _make_parts(self) -> None:

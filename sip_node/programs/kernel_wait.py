@@ -100,7 +100,7 @@ class PeerWait(Struct, frozen=True):
 
 
 class KernelWait:
-    """What one kernel waits for: `current` is the wait for a peer, if there is one.
+    """The wait of one kernel: `current` is the wait for a peer, if there is one.
 
     A message that waits for its credits stands for its wait.
     """
@@ -142,10 +142,10 @@ class KernelWait:
         """The kernel does not go on before `until()`: promise the other SIPs no message before."""
         # A receive under way returns credits, perhaps to another SIP, while the kernel sleeps.
         # A message in the background leaves meanwhile.
-        sends, at = self._receives.outstanding > 0 or self.leaving > 0, self._coordinates
+        sends, pe = self._receives.outstanding > 0 or self.leaving > 0, self._coordinates
         if self._launch.transfer is None:
             self._chip.send_bounds.waiting(
-                (at.cube, at.pe), self._launch.thread, until, sends=sends
+                (pe.cube, pe.pe), self._launch.thread, until, sends=sends
             )
 
     @property
@@ -155,7 +155,7 @@ class KernelWait:
 
     def blocked(self) -> BlockedPe | None:
         """The wait for a peer, if there is one, with its source line."""
-        wait, at = self.current, self._coordinates
+        wait, own = self.current, self._coordinates
         if wait is None:
             return None
         # Described when it is needed: a kernel sends many slots and waits for few of them.
@@ -169,9 +169,9 @@ class KernelWait:
         elif wait.direction is not None:
             peer = self._queues.table.pair(wait.direction).peer
         return BlockedPe(
-            sip=at.sip,
-            cube=at.cube,
-            pe=at.pe,
+            sip=own.sip,
+            cube=own.cube,
+            pe=own.pe,
             kernel=self._launch.name,
             operation=wait.operation,
             direction=direction,

@@ -29,16 +29,16 @@ _PEER = Cause.PEER
 
 
 class Blocked(Protocol):
-    """What a program waits for at the end of a call."""
+    """The wait of a program at the end of a call."""
 
     @property
     def operation(self) -> str:
-        """What the program called."""
+        """The operation that the program called."""
         ...
 
     @property
     def cause(self) -> str:
-        """What it has waited for; read when the wait has ended."""
+        """The cause of the wait; read when the wait has ended."""
         ...
 
     @property
@@ -62,7 +62,7 @@ _CAUSES = {
     "barrier": Cause.PEER,
     "recv": Cause.SLOT,
 }
-"""Of the operations for whose end a program waits; the others are those of the math engine."""
+"""Causes of waits for the ends of operations; all others are those of the math engine."""
 
 
 @cache
@@ -72,7 +72,7 @@ def issued(operation: str) -> Issued:
 
 
 class ProgramOrigin(NamedTuple):
-    """Where a program runs, and which command launched it."""
+    """The origin of a program: its thread on a PE, and the command that launched it."""
 
     kernel: str
     thread: str

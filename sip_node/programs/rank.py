@@ -153,7 +153,7 @@ def _open(handles: Sequence[Handle]) -> tuple[int, ...]:
 
 
 class Rank:
-    """One rank program on one SIP. `outcome` is what it returned.
+    """A rank program on one SIP. `outcome` is what it returned.
 
     `plans` are those of all ranks of the LP.
     """
@@ -197,7 +197,7 @@ class Rank:
 
     @property
     def activity(self) -> RankActivity:
-        """What the rank has done so far. Another thread may read it."""
+        """The activity of the rank so far. Another thread may read it."""
         groups = tuple(_calls(group) for group in self.state.limited_groups)
         return RankActivity(self.rank, self.state.clock.total_s, groups)
 

@@ -25,7 +25,7 @@ own_variables: ContextVar[dict[str, str]] = ContextVar("own_variables")
 
 
 def rank_place(peers: Peers, rank: int, world_size: int) -> RankPlace:
-    """Where a rank of a run stands, which has SIP number `rank`."""
+    """The position of a rank in its run, which has SIP number `rank`."""
     host_of = {
         sip: host
         for sips, host in zip(peers.sips_of_lp, peers.hosts, strict=True)
@@ -182,7 +182,7 @@ class ProgramExited(Exception):  # noqa: N818 - it is the program that exited
 
 
 def _until_exit(main: Callable[[], object]) -> object:
-    """What `main` returns; None if it ends with `sys.exit()` or `sys.exit(0)`, as by returning."""
+    """The result of `main`; None if it ends with `sys.exit()` or `sys.exit(0)`, as by returning."""
     try:
         return main()
     except SystemExit as end:
@@ -222,6 +222,7 @@ def _script(job: Job, script_starts: Callable[[Path], None]) -> None:
     path = Path(job.program)
     sys.argv = [job.program, *job.argv]
     put_first(path.resolve().parent)
+    # Its hash is taken now: the file may be edited while the run starts.
     script_starts(path)
     runpy.run_path(job.program, run_name="__main__")
 

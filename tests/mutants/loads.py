@@ -162,8 +162,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="epilogues-not-counted",
         file=MATH,
-        old="        self.records += 1\n        at, span_ps",
-        new="        at, span_ps",
+        old="        self.records += 1\n        pe, span_ps",
+        new="        pe, span_ps",
         breaks="An epilogue is an operation of the vector engine.",
         noticed_by=TEST_SCHEDULER,
     ),

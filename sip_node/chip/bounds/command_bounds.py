@@ -36,7 +36,7 @@ Until = Callable[[], int]
 """Returns a time before which a kernel does not go on; a later call may return a later time."""
 
 _FEW = 8
-"""Of more launches that wait, a promise bounds them all by its base: it stays cheap."""
+"""Waiting launches with a bound each; more are bounded by the base, so a promise stays cheap."""
 _DEPTH = 4
 """The number of streams through which a chain of waits is followed."""
 _RUNS, _ENDED = -1, -2
@@ -119,10 +119,12 @@ class CommandBounds:
     ) -> None:
         """The host sends a command at `departs_ps`; it waits for the commands `waits_for`."""
         times, waiting = self._times, self._streams.setdefault(stream, deque())
+        # A stream is serial, so its commands take the sum of their least times.
         before_ps = self._open[waiting[-1]].total_ps if waiting else 0
         least_ps = max((self._least_ps(request) for request in requests), default=0)
         written = sum(each.nbytes for each in requests if isinstance(each, MemoryWriteMsg))
         read = sum(each.nbytes for each in requests if isinstance(each, MemoryReadMsg))
+        # All commands leave by one link, so the bytes of earlier writes delay this command as well.
         self._link_free_ps = max(self._link_free_ps, departs_ps) + ceil(written * times.byte_ps)
         self._open[number] = command = _OpenCommand(
             stream=stream,
@@ -165,7 +167,7 @@ class CommandBounds:
         self._open[number].running[answers] += 1
 
     def ended(self, number: int, answers: AnswerLink) -> None:
-        """That kernel has ended."""
+        """A kernel that `running` has counted has ended."""
         self._open[number].running[answers] -= 1
 
     def completed(self, number: int, now_ps: int) -> None:
@@ -196,6 +198,8 @@ class CommandBounds:
         That holds if no event is executed before `base_ps`.
         """
         times = self._times
+        # A launch to come is either one that the rank has not submitted, or one that is not
+        # stamped: the earlier of the two bounds both.
         stamp_ps = later_ps(self._resume_ps(base_ps), times.submit_ps + times.down_ps)
         if len(self._unstamped) > _FEW:
             stamp_ps = base_ps
@@ -225,6 +229,8 @@ class CommandBounds:
             # All before it in its stream run one after another, and then it is released.
             between_ps = command.total_ps - command.least_ps - first.total_ps
             return max(released_ps, self._done_ps(first, base_ps, depth) + between_ps)
+        # Streams may wait for each other in a chain as long as the program. Where it is not
+        # followed, the bound is earlier and stays valid.
         for number in command.waits_for if depth else ():
             earlier = self._open.get(number)
             if earlier is not None:

@@ -117,6 +117,8 @@ class SendBounds:
         key: tuple[Pe, HardwareThread] = (pe, thread)
         until_ps = until()
         self.commands.not_before(self._command_of[key], until_ps, until)
+        # A kernel that copies slots returns their credits while it waits, so its wait bounds
+        # nothing.
         running = None if sends else self._sending.get(key)
         if running is not None:
             running.quiet_ps, running.until = max(running.quiet_ps, until_ps), until
@@ -149,7 +151,7 @@ class SendBounds:
         self.in_flight[target].departed(entrance_ps)
 
     def entered(self, target: int, entrance_ps: int) -> None:
-        """That packet has been posted."""
+        """A packet that `departed` has noted has been posted."""
         self.in_flight[target].entered(entrance_ps)
 
     def earliest_send_ps(self, base_ps: int) -> tuple[int, Mapping[int, int]]:
@@ -174,6 +176,8 @@ class SendBounds:
             if not self._leaves(transfer.target):
                 continue
             bound_ps = transfer.sender.earliest_send_ps(base_ps)
+            # Each packet of the transfer passes the last link of its PE, of which the first to be
+            # free counts.
             gates = [each.earliest_ps(base_ps) if each else base_ps for each in transfer.approaches]
             bound_ps = max(bound_ps, min(gates))
             known[transfer.target] = min(bound_ps, known.get(transfer.target, bound_ps))

@@ -63,10 +63,12 @@ def _command_times(paths: SipPaths, out_ps: Mapping[tuple[int, int], int]) -> Co
     for (cube, pe), to_port_ps in out_ps.items():
         # A launch reaches a PE through the M_CPU of its cube, and its first packet leaves by the
         # IO NoC; the answer of the PE takes the same way back.
-        m_cpu, at = graph.m_cpu(cube), graph.pe(cube, pe)
-        down_ps.append(latency_ps(graph.io_cpu, m_cpu) + latency_ps(m_cpu, at))
-        up_ps.append(latency_ps(at, m_cpu) + latency_ps(m_cpu, graph.io_cpu))
+        m_cpu, node = graph.m_cpu(cube), graph.pe(cube, pe)
+        down_ps.append(latency_ps(graph.io_cpu, m_cpu) + latency_ps(m_cpu, node))
+        up_ps.append(latency_ps(node, m_cpu) + latency_ps(m_cpu, graph.io_cpu))
         message_ps.append(down_ps[-1] + to_port_ps)
+    # A kernel starts at its stamp, which is the margin behind the longest route: so the margin is
+    # part of every bound of a launch, although no packet waits for it.
     margin_ps = ps_from_ns(topology.sip.io_chiplet.io_cpu.launch_margin_ns)
     order_ps = min(map(add, down_ps, up_ps))
     return CommandTimes(
@@ -95,4 +97,5 @@ def _host_byte_ps(paths: SipPaths) -> Fraction:
         servers = (link_server(graph, graph.links[stage.link], links) for stage in stages)
         return max(server.byte_ps for server in servers)
 
+    # One number for both directions: the smaller one bounds writes and reads.
     return min(slowest_ps(graph.host, graph.io_cpu), slowest_ps(graph.io_cpu, graph.host))

@@ -1,4 +1,4 @@
-"""What is certain about packets that leave a SIP.
+"""Foresight of packets that leave a SIP: their certain times at the IO NoC and at a UCIe port.
 
 A packet for another SIP passes one last link of the fabric, then the IO NoC and a UCIe port. From
 the event in which it reserves that link, its time at the IO NoC is known:
@@ -50,7 +50,7 @@ class Coming:
 
 
 class Approach:
-    """One last link, with the delays before and after it, and the packets that have reserved it.
+    """A last link, with the delays before and after it, and the packets that have reserved it.
 
     Of these, the packets before `crossed` have crossed, and those before `foreseen` are foreseen.
     """
@@ -68,6 +68,8 @@ class Approach:
 
         That holds if no event is executed before `base_ps`.
         """
+        # A link is a FIFO, so a packet that reserves it later starts behind all that have reserved
+        # it: the time at which the link is free bounds every packet to come.
         ready_ps = exact.later_ps(base_ps, self._pre_ps)
         return exact.later_ps(max(ready_ps, self.server.free_ps), self._post_ps)
 
@@ -81,9 +83,10 @@ class Approach:
         sender.departed(packet.entrance_ps)
 
     def reserve(self, packet: Packet, head_ps: int, tail_ps: int) -> None:
-        """That packet has reserved the link: its head is at the IO NoC at `head_ps`."""
+        """A packet has reserved the link: its head is at the IO NoC at `head_ps`."""
         sender = self.senders[packet.transfer.sip]
         sender.entered(packet.entrance_ps)
+        # Together, since deleting the first of a list moves all others.
         if self.crossed >= _MANY_CROSSED and 2 * self.crossed >= len(self.coming):
             del self.coming[: self.crossed]
             self.foreseen -= self.crossed
@@ -100,6 +103,7 @@ class Approach:
         coming = self.coming[self.crossed]
         if coming.packet is not packet:
             raise InvariantError("IO NoC", "packets of one link have overtaken each other")
+        # It was not certain when the last promise was made, and it crosses now.
         if self.foreseen == self.crossed:
             self._lookout.foresee_next(self)
         self.crossed += 1
@@ -144,6 +148,8 @@ class Lookout:
             if approach is None:
                 return exact.NEVER_PS
             coming = approach.coming[approach.foreseen]
+            # Another packet may still come to the port before this one, and a FIFO would serve it
+            # first.
             if coming.head_ps >= before_ps:
                 return coming.head_ps
             self.foresee_next(approach)
@@ -188,9 +194,11 @@ def watch(lookout: Lookout, egress_to: "list[LinkEgress | None]") -> bool:
     ahead: dict[FifoServer, FifoServer] = {}
     for egress in egress_to:
         if egress is not None:
+            # A class of the user need not be a FIFO, and then no service can be computed ahead.
             if egress.port.is_replaced:
                 return False
             if egress.end.takes_early and egress.port not in ahead:
+                # A second calendar: that of the port itself must not change before its events.
                 ahead[egress.port] = egress.port.copied()
     watched: list[LinkEgress | None] = []
     for egress in egress_to:
@@ -232,6 +240,8 @@ def cross(egress: "LinkEgress", packet: Packet, tail_ps: int) -> int:
         foresee(egress, coming, packet)
     start_ps = egress.serve(packet, tail_ps)
     left_ps = egress.port.tail_ps
+    # Both calendars serve the same packets in the same order, so a difference is a defect; the
+    # message may have been sent already, so it cannot be corrected.
     if start_ps != coming.start_ps or left_ps != coming.left_ps:
         raise InvariantError(
             egress.port.name,

@@ -57,6 +57,7 @@ class EgressStream(Component):
     def _reserve(self, departure: Departure) -> None:
         port, now_ps, transfer = self._port, self.engine.now_ps, departure.transfer
         departure.nbytes = min(departure.packet_bytes, transfer.total - departure.begin)
+        # Head and tail are both here: TCM has all bytes, and the port alone limits their rate.
         start_ps = port.serve(now_ps, now_ps, departure.nbytes)
         departure.left_ps = port.tail_ps
         if transfer.train is not None:
@@ -74,4 +75,5 @@ class EgressStream(Component):
         if last:
             self._left(transfer, left_ps)
         else:
+            # Not before: what came to the port meanwhile has its turn between these two packets.
             self._reserve(departure)

@@ -105,6 +105,7 @@ def link_server(graph: ChipGraph, link: Link, links: Mapping[str, type[Server]])
     Its class follows from the kind of the node that the link leaves.
     """
     assert link.bw_gbs is not None, f"link {link.index} only delays"
+    # A component and its outputs are one block of hardware, so `impl:` replaces them together.
     kind = graph.nodes[link.source].kind
     # Nodes where packets end are no kind of `impl:` for links: no packet passes them.
     serve = links.get(kind, Server)

@@ -57,7 +57,7 @@ cdef class Hops(Actor):
     cdef Stage *stages
 
     cdef Route route(self, int source, int target)
-    cdef Route found(self, tuple stages, int target)
+    cdef Route new_route(self, tuple stages, int target)
     cdef Approach approach_of(self, Route route)
     cdef int depart(self, Packet packet, int origin, long long tail_ps) except -1
     cdef int advance(self, Route route, Event event, Packet packet) except -1

@@ -61,6 +61,7 @@ class Hops:
         packet.entrance_ps = self._engine.now_ps + route.latency_ps
         approach, egress_to = self.approach(origin), self.lookout.egress_to
         if approach is not None and egress_to is not None and egress_to[sip] is not None:
+            # The queue of the last link gives a later bound than the latency of the route.
             approach.depart(packet)
         else:
             self._bounds.departed(sip, packet.entrance_ps)

@@ -132,13 +132,13 @@ cdef class Hops(Actor):
             return <Route> recent.route
         route = self.routes.get(ends)
         if route is None:
-            route = self.routes[ends] = self.found(self.find_stages(source, target), target)
+            route = self.routes[ends] = self.new_route(self.find_stages(source, target), target)
             if target == self.gateway:
                 route.approach = self.approach_of(route)
         recent.ends, recent.route = ends, <void *> route
         return route
 
-    cdef Route found(self, tuple stages, int target):
+    cdef Route new_route(self, tuple stages, int target):
         """The route with these stages."""
         cdef Route route = Route(len(stages), target)
         cdef Stage *stage

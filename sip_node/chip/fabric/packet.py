@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Kind(IntEnum):
-    """What the component that a transfer reaches does with it."""
+    """The purpose of a transfer, by which the component that it reaches acts."""
 
     WRITE = PacketKind.WRITE
     """Store the payload at `address`; when all of it is written, acknowledge with ACK."""
@@ -53,6 +53,8 @@ class Kind(IntEnum):
     """
 
 
+# A request causes a reply and a reply causes nothing, so replies always drain; requests drain as
+# their replies do. One network for both would close a cycle of waits at each memory.
 REQUESTS = frozenset({Kind.READ, Kind.WRITE, Kind.IPCQ_DATA, Kind.CONTROL})
 """The kinds of one message class, with virtual networks of its own; all others are replies.
 
@@ -113,7 +115,7 @@ class FabricTransfer:
 
 
 class Packet:
-    """One packet of a transfer. It occupies a link with `size` bytes.
+    """A packet of a transfer. It occupies a link with `size` bytes.
 
     `begin` is the offset of its first byte among the packed bytes of the transfer, and `last` marks
     the packet that leaves last. A packet of a READ requests the bytes from `begin` on, as many as
@@ -139,12 +141,12 @@ class Packet:
 
     @property
     def address(self) -> int:
-        """Its first byte in the memory of the receiver; of rows, that of the first row."""
+        """The address of the first byte at the receiver; of rows, that of the first row."""
         transfer = self.transfer
         return transfer.address + self.begin if transfer.rows is None else transfer.address
 
     def queued(self, waited_ps: int, link: str) -> None:
-        """It has queued behind packets of other transfers at a link, in a run with records."""
+        """Note a wait behind packets of other transfers at a link, in a run with records."""
         assert self.train is not None, "a packet with a train: a run with records"
         self.link_ps += waited_ps
         if waited_ps > self.longest_ps:
@@ -152,7 +154,7 @@ class Packet:
         self.train.times.at_links(self.link_ps, self.longest_link)
 
     def enter(self, train: PacketTrain | None) -> None:
-        """It is in another SIP now, with the packets of `train`."""
+        """Begin the times in another SIP, where the packets of the transfer are `train`."""
         self.train, self.link_ps, self.longest_ps = train, 0, 0
 
     def __copy__(self) -> "Packet":
@@ -198,7 +200,7 @@ def train_of(transfer: FabricTransfer) -> PacketTrain:
 
 
 class PacketSender(Protocol):
-    """What packets enter the links by: the fabric."""
+    """The entrance of packets to the links: the fabric."""
 
     def send(self, packet: Packet, origin: int, tail_ps: int) -> None:
         """Send `packet` from node `origin` now; its tail is there at `tail_ps`."""

@@ -91,6 +91,8 @@ class FifoServer:
             end_ps = tail_ps
         # Until the tail has left, even while the link idles in between: packets do not interleave.
         self.free_ps = self.tail_ps = end_ps
+        # With the time in which a slow link before this one holds it: no other message could use
+        # it.
         self.busy_ps += end_ps - start_ps
         self.queued_ps += queued_ps
         self.nbytes += nbytes

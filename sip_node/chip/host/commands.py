@@ -19,7 +19,7 @@ from sip_node.chip.kernel import PeLaunch
 
 
 class ExtentRun:
-    """What a mapping adds to page tables: extents in rising order, from `begin` to `end`.
+    """The extents that a mapping adds to page tables, in rising order from `begin` to `end`.
 
     They do not overlap. PEs that map the same parts of a tensor share one run, with its index by
     address: a tensor on 128 PEs has 128 extents, which each of these PEs maps.
@@ -47,7 +47,7 @@ class ExtentRun:
         return extent if extent is not None and address < extent.end else None
 
     def replacing(self, older: Iterable["ExtentRun"]) -> "ExtentRun":
-        """This run, with the extents of older runs that it does not overlap."""
+        """The union of this run and the extents of older runs that it does not overlap."""
         kept = [each for run in older for each in run.extents if not self._overlaps(each)]
         if not kept:
             return self
@@ -72,11 +72,11 @@ class PeInstall(Struct, frozen=True):
 
 
 PeOrder = PeLaunch | PeDmaMsg | PeMap | PeInstall
-"""To a PE, from its M_CPU."""
+"""An order to a PE, from its M_CPU."""
 
 
 class CubeCommand(Struct, frozen=True):
-    """To an M_CPU: send each PE its order, as `(pe, order, bytes)`; answer when all are done."""
+    """Orders for PEs, each `(pe, order, bytes)`; the M_CPU answers when all of them are done."""
 
     orders: tuple[tuple[int, PeOrder, int], ...]
 
@@ -97,8 +97,8 @@ class CommandDone(Struct, frozen=True):
 
 
 class CommandHeader(Struct, frozen=True):
-    """What the IO_CPU needs of a command: its number, the numbers of the earlier commands
-    that it waits for, and how many requests it has.
+    """The part of a command that the IO_CPU reads: its number, the numbers of the earlier commands
+    that it waits for, and the number of its requests.
 
     It is part of the first packet of each request; its bytes are not modelled.
     """
@@ -109,7 +109,7 @@ class CommandHeader(Struct, frozen=True):
 
 
 class HostRequest(Struct, frozen=True):
-    """To the IO_CPU, with every packet of a request: the command, and what to do on its release.
+    """A request to the IO_CPU, in each of its packets: the command, and the action on release.
 
     A launch is carried out by the IO_CPU. Other packets continue to the node `target`, (sip, node),
     with `order` as their body. None as target: the request is a point in its stream, an event.
@@ -121,7 +121,7 @@ class HostRequest(Struct, frozen=True):
 
 
 class RequestDone(Struct, frozen=True):
-    """From the IO_CPU, with the last packet of the answer to a request.
+    """The answer of the IO_CPU to a request, in the last packet.
 
     The IO_CPU held the first packet of the command for `held_ps`, until `released_ps`, for the end
     of command `after`, and had seen the end of the request at `end_ps`.

@@ -30,6 +30,7 @@ class CpuPort:
 
     def send(self, node: int, body: object, nbytes: int, tag: int = 0) -> None:
         """Send `body` as a packet of `nbytes`, at least the size of a control packet."""
+        # No packet is smaller than its header, which a control packet consists of.
         size = max(nbytes, self._control_bytes)
         now_ps = self._engine.now_ps
         command = packets.new_transfer(_CONTROL, self._sip, self._node, self._sip, node)

@@ -73,7 +73,7 @@ class _ReleasedRequest(Struct):
 
 
 class IoCpu:
-    """One IO_CPU. The margin, `launch_margin_ns`, covers contention: no PE receives it too late.
+    """The IO_CPU of a SIP. The margin, `launch_margin_ns`, covers contention on the way to PEs.
 
     Its overhead is part of the route: the fabric adds it when a packet enters the node.
     """
@@ -100,6 +100,8 @@ class IoCpu:
         assert isinstance(request, HostRequest)
         header = request.command
         command = self._commands.get(header.number) or self._received(header)
+        # Held here and not at the host: the next command of a stream begins without a round trip
+        # over PCIe.
         if command.waits_for:
             command.held.append((packet, tail_ps))
         else:
@@ -223,6 +225,8 @@ class IoCpu:
         differ = launch.grid is not None or any(
             isinstance(each, PerPe) for each in launch.arguments
         )
+        # PEs that are near would else start first, and then wait for messages of those that are far
+        # away.
         start_ps = now_ps + longest_ps + self._margin_ps
         # From here on these PEs may send; until now the bound for launches to come covered them.
         number = self._requests[tag].command.header.number
@@ -262,6 +266,8 @@ class IoCpu:
             topology.cube.noc.link_bw_gbs,
             topology.pe.to_router_bw_gbs,
         )
+        # All copies leave the IO_CPU by one link, one behind the other: the last one waits for the
+        # bytes of all others. Latency counts once, since packets follow each other on the way.
         all_down_ps = sum(
             fabric.serialisation_ps(nbytes * len(pes), down_gbs) for pes in cubes.values()
         )
@@ -341,6 +347,7 @@ def _on_pe(order: PeLaunch, launch: KernelLaunchMsg, pe: tuple[int, int]) -> PeL
 def _by_cube(pes: tuple[tuple[int, int], ...]) -> dict[int, list[int]]:
     """The PEs of each cube, sorted."""
     cubes: dict[int, list[int]] = {}
+    # A fixed order: it decides which packet is first on the links.
     for cube, pe in sorted(pes):
         cubes.setdefault(cube, []).append(pe)
     return cubes

@@ -13,7 +13,7 @@ _ARRIVED = 0
 
 
 class MCpu(Component):
-    """One M_CPU.
+    """The M_CPU of a cube.
 
     Its overhead is part of the route: the fabric adds it when a packet enters the node.
     """
@@ -48,6 +48,8 @@ class MCpu(Component):
             case "pe arrived":
                 if not barrier.arrived(cube):
                     return
+                # A tree of two levels: the first cube receives a packet of each cube and not of
+                # each PE.
                 if cube != barrier.first_cube:
                     self._signal(barrier, "cube arrived", self._m_cpu(barrier.first_cube))
                     return
@@ -58,6 +60,7 @@ class MCpu(Component):
                 pass
         if not barrier.cube_arrived():
             return
+        # In the order of the cubes, which is that of the packets on the link of this M_CPU.
         for other in barrier.cubes:
             if other != cube:
                 self._signal(barrier, "released", self._m_cpu(other))

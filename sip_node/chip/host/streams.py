@@ -88,11 +88,11 @@ class Streams:
         """The command that holds up an open one: the first of those that it waits for, directly or
         not, that itself waits for none. None for a command that may run.
         """
-        found = None
+        holder = None
         # A loop: a chain of waits is as long as a program without waits of its own.
         while (first := self.first_of(command)) is not None:
-            command = found = first
-        return found
+            command = holder = first
+        return holder
 
     def first_of(self, command: Command) -> Command | None:
         """The first of the commands that an open one itself waits for."""
@@ -154,13 +154,14 @@ class Streams:
         return tuple(self._latest.values())
 
     def _conflicts(self, command: Command) -> list[Command]:
-        found = [*self.latest(command.stream)]
+        earlier = [*self.latest(command.stream)]
         # The commands after this one wait for it, and so for those too.
         self._ordered.pop(command.stream, None)
+        # A stream is serial, so its latest user of a resource completes after all earlier ones.
         for resource in command.resources:
             for users in self._sharing(resource):
-                found.extend(each for each in users.values() if not _independent(each, command))
-        return found
+                earlier.extend(each for each in users.values() if not _independent(each, command))
+        return earlier
 
     def _sharing(self, resource: Resource) -> Iterator[_Users]:
         """The users of a tensor, or of threads that overlap those of a launch."""
@@ -197,6 +198,7 @@ def _independent(earlier: Command, later: Command) -> bool:
         return False
     if own is not None:
         return own.is_independent_of(sent)
+    # A send only reads its tensor, so a copy from that tensor may overlap with it.
     reads = all(isinstance(request, MemoryReadMsg) for request in later.requests)
     return sent.end == "send" and reads
 

@@ -42,19 +42,19 @@ class MemoryMap:
 
     def _decoded(self, address: int) -> _MemoryRange:
         addresses, graph = self._addresses, self._graph
-        where = PhysAddr.decode(address, addresses)
-        match where.resource:
+        decoded = PhysAddr.decode(address, addresses)
+        match decoded.resource:
             # The PE of an HBM address is the owner of the slice; its node is the controller.
             case "hbm":
-                node, nbytes = graph.hbm(where.cube, where.pe), addresses.slice_bytes
+                node, nbytes = graph.hbm(decoded.cube, decoded.pe), addresses.slice_bytes
             case "sram":
-                node, nbytes = graph.sram(where.cube), addresses.sram_bytes
+                node, nbytes = graph.sram(decoded.cube), addresses.sram_bytes
             case "tcm":
-                node, nbytes = graph.pe(where.cube, where.pe), addresses.tcm_bytes
+                node, nbytes = graph.pe(decoded.cube, decoded.pe), addresses.tcm_bytes
             case _:
                 raise PhysAddrError(
                     f"{address:#x}",
-                    f"{where.resource} is not a memory that packets reach; hbm, tcm and sram are",
+                    f"{decoded.resource} is not a memory that packets reach; hbm, tcm and sram are",
                 )
-        begin = address - where.offset
-        return _MemoryRange(begin, begin + nbytes, (where.sip, node))
+        begin = address - decoded.offset
+        return _MemoryRange(begin, begin + nbytes, (decoded.sip, node))

@@ -51,6 +51,7 @@ class StoredRanges:
 
         Nothing more is recorded of a block with a conflict.
         """
+        # By number, since a store compares its writer with that of each range that it overlaps.
         if writer not in self._numbers:
             self._numbers[writer] = len(self._writers)
             self._writers.append(writer)

@@ -55,24 +55,24 @@ class StridedBlock(NamedTuple):
         return (planes - 1) * self.plane_pitch + (rows - 1) * self.pitch + self.row_bytes
 
     def row_offset(self, row: int) -> int:
-        """Where a row starts, in bytes from the start of the first one."""
+        """The offset of a row, in bytes from the start of the first one."""
         if not self.plane_rows:
             return row * self.pitch
         plane, row = divmod(row, self.plane_rows)
         return plane * self.plane_pitch + row * self.pitch
 
-    def _runs(self, at: int, start: int, nbytes: int) -> Iterator[tuple[int, int, int]]:
-        """The runs of one plane, whose first row starts at offset `at`."""
+    def _runs(self, offset: int, start: int, nbytes: int) -> Iterator[tuple[int, int, int]]:
+        """The runs of one plane, whose first row starts at `offset`."""
         row, skip = divmod(start, self.row_bytes)
         if skip:
             first = min(self.row_bytes - skip, nbytes)
-            yield at + row * self.pitch + skip, 1, first
+            yield offset + row * self.pitch + skip, 1, first
             row, nbytes = row + 1, nbytes - first
         whole, last = divmod(nbytes, self.row_bytes)
         if whole:
-            yield at + row * self.pitch, whole, self.row_bytes
+            yield offset + row * self.pitch, whole, self.row_bytes
         if last:
-            yield at + (row + whole) * self.pitch, 1, last
+            yield offset + (row + whole) * self.pitch, 1, last
 
 
 class Layout(NamedTuple):

@@ -37,9 +37,9 @@ class Access:
         self.submitted_ps = 0
 
     def begun(self, first_ps: int, start_ps: int, end_ps: int) -> None:
-        """Its service begins: the first of its channels at `first_ps`, the last one at `start_ps`.
+        """The service begins: on the first channel at `first_ps`, on the last one at `start_ps`.
 
-        Its last byte is served at `end_ps`.
+        The last byte is served at `end_ps`.
         """
         if self._served is not None:
             self._served(first_ps, start_ps, end_ps)

@@ -37,10 +37,10 @@ RowPart = tuple[int, int]
 """A row, numbered through all banks of a channel, and bytes of it."""
 
 RowParts = tuple[int, list[RowPart]]
-"""When the access that needs them arrived, and the parts in the order of their addresses."""
+"""The arrival of the access that needs the parts, and these in the order of their addresses."""
 
 ACTIVATIONS = 4
-"""Of which the first is at least tFAW before the next one."""
+"""Activations in a window of tFAW: the first of them is at least tFAW before the next one."""
 
 
 class BankTimings:
@@ -73,9 +73,13 @@ class BankedChannel:
 
     def __init__(self, name: str, topology: Topology) -> None:
         self._timings = BankTimings(topology.hbm.banks)
+        # At the raw bandwidth: rows and refresh take their own time here, and `efficiency`, which
+        # stands for them in the model without banks, would count them twice.
         self._bus = Server(name, topology.hbm.pc_bw_gbs)
         self._banks = [_DramBank() for _ in range(topology.hbm.banks.count)]
         self._penalty_ps = ps_from_ns(topology.cube.hbm_ctrl.switch_penalty_ns)
+        # An activation draws a pulse of current, so JEDEC (JESD238, HBM3) allows four in a window
+        # of tFAW.
         self._activations: deque[int] = deque(maxlen=ACTIVATIONS)
         # None before the first access, which pays no penalty.
         self._wrote: bool | None = None
@@ -93,6 +97,7 @@ class BankedChannel:
     ) -> tuple[int, int]:
         """(begin of the first column, end of the last one); none begins before `head_ps`."""
         arrived_ps, rows = parts
+        # The data bus changes direction, and carries nothing meanwhile (tWTR and tRTW of JEDEC).
         if self._wrote is (not writes):
             self.free_ps += self._penalty_ps
         self._wrote = writes
@@ -102,6 +107,7 @@ class BankedChannel:
             self.free_ps = begin_ps + self._bus.serialisation_ps(nbytes)
             self._banks[number % len(self._banks)].columns_ps = self.free_ps
             begins_ps = min(begins_ps, begin_ps)
+        # A write over a narrow link holds the channel until its last byte has come.
         self.free_ps = max(self.free_ps, tail_ps)
         if self.bins is not None:
             nbytes = sum(part for _, part in rows)
@@ -109,7 +115,7 @@ class BankedChannel:
         return begins_ps, self.free_ps
 
     def _column_ps(self, number: int, arrived_ps: int, head_ps: int) -> int:
-        """When the first column of a row can begin; activates the row where it is not open."""
+        """The earliest first column of a row; activates the row where it is not open."""
         row, index = divmod(number, len(self._banks))
         bank = self._banks[index]
         self._refresh_until(max(self.free_ps, head_ps))
@@ -118,6 +124,8 @@ class BankedChannel:
             # The row would be ready during or after the refresh, which closes it again.
             self._refresh_until(begin_ps)
             begin_ps = max(self.free_ps, head_ps, self._ready_ps(bank, row, arrived_ps))
+        # Open page: the row stays open for accesses to come, until another row of the bank or a
+        # refresh closes it. Streams profit, random accesses pay tRP.
         if bank.row != row:
             bank.row, bank.activated_ps = row, self._activation_ps(bank, arrived_ps)
             self._activations.append(bank.activated_ps)
@@ -130,11 +138,16 @@ class BankedChannel:
         return activated_ps + self._timings.rcd_ps
 
     def _activation_ps(self, bank: _DramBank, arrived_ps: int) -> int:
-        """When a bank can activate another row, for an access that arrived at `arrived_ps`."""
+        """The earliest activation of another row, for an access that arrived at `arrived_ps`."""
         times, before = self._timings, self._activations
+        # The controller sees an access when it has arrived; the row before is needed to its last
+        # column.
         ready_ps = max(arrived_ps, bank.columns_ps)
+        # Reading a row destroys its charge, which tRAS restores: only then may the precharge close
+        # it.
         if bank.row is not None:
             ready_ps = max(ready_ps, bank.activated_ps + times.ras_ps) + times.rp_ps
+        # Also of different banks: they share the supply of the channel.
         if before:
             ready_ps = max(ready_ps, before[-1] + times.rrd_ps)
         if len(before) == ACTIVATIONS:
@@ -150,8 +163,11 @@ class BankedChannel:
             # Of those in a time without accesses only the last one can matter.
             self._refresh_ps += (time_ps - self._refresh_ps) // times.refi_ps * times.refi_ps
         while self._refresh_ps <= time_ps:
+            # A refresh of all banks (REFab) needs them precharged: it waits for the columns in
+            # progress, and leaves no row open.
             self.free_ps = max(self.free_ps, self._refresh_ps) + times.rfc_ps
             self._refresh_ps += times.refi_ps
+            # One refresh may last until the next one is due.
             time_ps = max(time_ps, self.free_ps)
         for bank in self._banks:
             bank.row, bank.columns_ps = None, self.free_ps
@@ -175,8 +191,8 @@ class BankedChannels:
         else:
             for start, length, row_bytes in access.rows.runs(access.begin, access.nbytes):
                 for index in range(length):
-                    at = access.offset + start + index * access.rows.pitch
-                    self._add_range(parts, at, row_bytes)
+                    offset = access.offset + start + index * access.rows.pitch
+                    self._add_range(parts, offset, row_bytes)
         return [(access.arrived_ps, each) if each else None for each in parts]
 
     def reserve(

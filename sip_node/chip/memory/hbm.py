@@ -110,6 +110,8 @@ class PseudoChannels(AccessChannels):
     """
 
     def __init__(self, name: str, topology: Topology) -> None:
+        # The efficiency stands for activations, bank conflicts and refresh, which this model leaves
+        # out.
         bw_gbs = topology.hbm.pc_bw_gbs * topology.cube.hbm_ctrl.efficiency
         count = self.count = topology.hbm.num_pcs
         super().__init__([Server(f"{name}.pc{index}", bw_gbs) for index in range(count)])
@@ -133,7 +135,7 @@ class PseudoChannels(AccessChannels):
         return self._striping.shares(access.offset, access.nbytes, access.rows, access.begin)
 
     def free_ps(self, index: int) -> int:
-        """When a channel is free."""
+        """The time at which a channel is free."""
         channel = self.channels[index]
         return channel.free_ps
 
@@ -155,6 +157,8 @@ class PseudoChannels(AccessChannels):
             channel = self.channels[index]
             if wrote.values[index] != writes:
                 if wrote.values[index] != -1:
+                    # One data bus serves both directions, and carries nothing while it turns (tWTR,
+                    # tRTW of JEDEC).
                     channel.free_ps += self._penalty_ps
                 wrote.values[index] = writes
             if waited_ps and channel.bins is not None:

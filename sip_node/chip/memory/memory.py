@@ -112,14 +112,14 @@ def _within_pages(
 ) -> Iterator[tuple[int, int, int]]:
     """(offset, rows, bytes of each) of runs of rows inside one page; a row across pages is one."""
     for start, count, row_bytes in rows.runs(begin, nbytes):
-        at, left = offset + start, count
+        address, left = offset + start, count
         while left:
             # Rows fit as long as the last one ends in this page; negative if not even one does.
-            room = PAGE_BYTES - at % PAGE_BYTES - row_bytes
+            room = PAGE_BYTES - address % PAGE_BYTES - row_bytes
             fit = left if rows.pitch == 0 else min(room // rows.pitch + 1, left)
             taken = fit if room >= 0 else 1
-            yield at, taken, row_bytes
-            at, left = at + taken * rows.pitch, left - taken
+            yield address, taken, row_bytes
+            address, left = address + taken * rows.pitch, left - taken
 
 
 def _grid(

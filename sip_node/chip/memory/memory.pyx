@@ -28,7 +28,7 @@ cdef inline Rows rows_from(object rows, long long begin) except *:
 
 
 cdef inline long long start_of(Rows *left) noexcept:
-    """Where the next part begins, in bytes from the start of the first row."""
+    """The offset of the next part, in bytes from the start of the first row."""
     cdef long long row = left.row, start = left.skip
     if left.plane_rows:
         start += row // left.plane_rows * left.plane_pitch
@@ -51,13 +51,13 @@ cdef class Memory:
         self.pages, self.last_number = {}, -1
 
     cpdef bytes read(self, long long offset, long long nbytes):
-        cdef bytes found
+        cdef bytes content
         self.check("read", offset, nbytes)
         if not self.keeps_data:
             return b""
-        found = PyBytes_FromStringAndSize(NULL, nbytes)
-        self.fetch(offset, PyBytes_AS_STRING(found), nbytes)
-        return found
+        content = PyBytes_FromStringAndSize(NULL, nbytes)
+        self.fetch(offset, PyBytes_AS_STRING(content), nbytes)
+        return content
 
     cpdef int write(self, long long offset, object data) except -1:
         cdef Py_buffer view
@@ -70,14 +70,14 @@ cdef class Memory:
         return 0
 
     cpdef bytes read_rows(self, long long offset, object rows, long long begin, long long nbytes):
-        cdef bytes found
+        cdef bytes content
         cdef char *to
         cdef long long start, count
         cdef Rows left = rows_from(rows, begin)
         if not self.keeps_data:
             return b""
-        found = PyBytes_FromStringAndSize(NULL, nbytes)
-        to = PyBytes_AS_STRING(found)
+        content = PyBytes_FromStringAndSize(NULL, nbytes)
+        to = PyBytes_AS_STRING(content)
         while nbytes:
             start = offset + start_of(&left)
             count = pass_row(&left, nbytes)
@@ -85,7 +85,7 @@ cdef class Memory:
             self.fetch(start, to, count)
             to += count
             nbytes -= count
-        return found
+        return content
 
     cpdef int write_rows(
         self, long long offset, object rows, long long begin, object data
@@ -117,7 +117,6 @@ cdef class Memory:
 
     cdef char *page(self, long long number, bint made) except? NULL:
         """The bytes of a page; NULL where it does not exist and is not made."""
-        cdef char *found
         if number == self.last_number:
             return self.last_page
         content = self.pages.get(number)

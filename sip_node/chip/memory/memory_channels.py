@@ -68,7 +68,7 @@ class AccessChannels:
         raise NotImplementedError(type(self).__name__)
 
     def free_ps(self, index: int) -> int:
-        """When a channel is free."""
+        """The time at which a channel is free."""
         raise NotImplementedError(type(self).__name__)
 
     def serve(
@@ -98,7 +98,7 @@ class ForeignChannels(AccessChannels):
         return Shares(self._memory.shares_of(access))
 
     def free_ps(self, index: int) -> int:
-        """When a channel is free."""
+        """The time at which a channel is free."""
         return self.channels[index].free_ps
 
     def serve(

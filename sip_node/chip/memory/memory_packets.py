@@ -87,7 +87,7 @@ class WriteAccess(Access):
     storing: Storing
 
     def begun(self, first_ps: int, start_ps: int, end_ps: int) -> None:  # noqa: ARG002
-        """Its service begins."""
+        """The service begins."""
         self.memory.writes(self.packet, self.storing, end_ps)
 
 
@@ -189,6 +189,8 @@ class MemoryPackets(Component):
         storing.written_ps = max(storing.written_ps, done_ps)
         if storing.last is not None and not storing.waiting:
             self.storing.pop(packet.transfer, None)
+            # All bytes become visible together: which of them a read in between would see depends
+            # on the order of packets, and no program may rely on that.
             self.later(storing.written_ps, _STORED, storing.last)
 
     def _read(self, request: Packet) -> None:
@@ -231,6 +233,7 @@ class MemoryPackets(Component):
                 self.later(answer.loaded_ps, _LOAD, answer.data)
         piece = LeavingPiece.__new__(LeavingPiece)
         piece.answer, piece.begin, piece.size = answer, access.begin, size
+        # Reads are pipelined: the latency delays the data, and occupies no channel.
         piece.tail_ps = max(done_ps, access.left_ps) + self._latency_ps
         self.later(access.left_ps + self._latency_ps, _SEND, piece)
         access.begin += size

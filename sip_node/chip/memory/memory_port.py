@@ -37,9 +37,9 @@ _WRITE, _ACK, _DATA, _ARRIVAL = Kind.WRITE, Kind.ACK, Kind.DATA, Kind.IPCQ_ARRIV
 class PortTurns(AccessService):
     """Serves the packets of the fabric at a port that others reserve directly.
 
-    Of each message at most one packet has reserved the port and not begun; the next one reserves it
-    when that begins. So a message with many packets waits for one packet of each other message, and
-    for what others have reserved, between two of its own.
+    Each message has a queue of one at the port: a packet may reserve it when its predecessor
+    starts. So between two of its packets a long message waits for one packet of each other message,
+    and for what others have reserved.
     """
 
     def __init__(self, engine: Engine, port: FifoServer) -> None:
@@ -54,6 +54,7 @@ class PortTurns(AccessService):
     def submit(self, access: Access) -> None:
         """Reserve the port for an access, or let it wait for its turn."""
         access.submitted_ps = self.engine.now_ps
+        # A message by source and tag: the turns are between requests, not between engines.
         if access.message not in self._later:
             self._reserve(access, None)
             return
@@ -153,6 +154,7 @@ class MemoryPort(TransferStore):
                 self.memory.write(offset, transfer.payload)
             else:
                 self.memory.write_rows(offset, transfer.rows, 0, transfer.payload)
+        # After the store: so a load that begins when a store has completed reads what it wrote.
         if transfer.kind is _WRITE:
             self._notify(packet, _ACK, transfer.source_sip, transfer.source_node)
         else:
@@ -165,6 +167,8 @@ class MemoryPort(TransferStore):
             # The peer's queues were installed before those of the PE here, and it sends already.
             self._early.append(packet)
         else:
+            # By the memory, not by the sender: only here is it certain that the last byte is
+            # written.
             self._notify(packet, _ARRIVAL, self._sip, owner)
 
     def _owner(self, address: int) -> int | None:

@@ -30,16 +30,16 @@ from sip_node.chip.memory.transaction_queue import AccessQueue
 
 
 class HbmController:
-    """One HBM slice behind its controller."""
+    """An HBM slice behind its controller."""
 
     def __init__(self, chip: ChipContext, node: int) -> None:
-        where, topology = chip.graph.nodes[node], chip.topology
-        channels = self.memory_channels(where.name, topology)
+        location, topology = chip.graph.nodes[node], chip.topology
+        channels = self.memory_channels(location.name, topology)
         if chip.loads is not None:
             chip.loads.watch_channels("memory", channels.channels)
         self.queue = AccessQueue(chip.engine, channels)
-        memory = Memory(f"{where.name}.hbm", topology.hbm_slice_bytes, data=chip.data)
-        base = chip.addresses.pe_hbm_addr(chip.sip, where.cube, where.pe, 0)
+        memory = Memory(f"{location.name}.hbm", topology.hbm_slice_bytes, data=chip.data)
+        base = chip.addresses.pe_hbm_addr(chip.sip, location.cube, location.pe, 0)
         self.port = MemoryPort(chip, node, memory, base, self.queue, _read_latency_ps(topology))
         self.endpoint = self.port.packets
 
@@ -65,6 +65,8 @@ class SramPorts:
 
     def shares_of(self, access: Access) -> Sequence[int]:
         """All bytes on the port of their direction."""
+        # Two ports, so reads and writes do not wait for each other: each direction of the link has
+        # a rate of its own as well.
         return (0, access.nbytes) if access.writes else (access.nbytes, 0)
 
     def reserve(
@@ -83,13 +85,13 @@ class Sram:
     """The SRAM of a cube. The link to its router is its bandwidth."""
 
     def __init__(self, chip: ChipContext, node: int) -> None:
-        where = chip.graph.nodes[node]
-        ports = SramPorts(where.name, chip.topology.cube.sram_to_router_bw_gbs)
+        location = chip.graph.nodes[node]
+        ports = SramPorts(location.name, chip.topology.cube.sram_to_router_bw_gbs)
         if chip.loads is not None:
             chip.loads.watch_channels("port", ports.channels)
         self.queue = AccessQueue(chip.engine, ports)
-        memory = Memory(where.name, chip.topology.sram_bytes, data=chip.data)
-        base = chip.addresses.cube_sram_addr(chip.sip, where.cube, 0)
+        memory = Memory(location.name, chip.topology.sram_bytes, data=chip.data)
+        base = chip.addresses.cube_sram_addr(chip.sip, location.cube, 0)
         self.port = MemoryPort(chip, node, memory, base, self.queue)
         self.endpoint = self.port.packets
 
@@ -101,6 +103,8 @@ class Sram:
 def _read_latency_ps(topology: Topology) -> int:
     """The time from the service of a read to its first byte."""
     if topology.hbm.model == "banks":
+        # The activation (tRCD) is simulated by the banks; the column access and the controller
+        # remain.
         banks = topology.hbm.banks
         return ps_from_ns(banks.t_cl_ns) + ps_from_ns(banks.controller_ns)
     return ps_from_ns(topology.cube.hbm_ctrl.latency_ns)
@@ -121,6 +125,8 @@ class BackPressure:
     def _begun(self, packet: Packet) -> None:
         """The service of a packet has begun: the buffer has room again."""
         self._fabric.release(packet)
+        # Replies queue when the routers are full. The memory then serves no more, its buffer fills,
+        # and the requesters are held up by credits, as in hardware.
         if self._fabric.waiting_bytes(self._node) > self._limit_bytes:
             self._is_held = True
             self._queue.hold()

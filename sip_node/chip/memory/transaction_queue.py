@@ -101,6 +101,8 @@ class AccessQueue(AccessService):
 
     def _place(self, access: Access, message: MessageQueue) -> None:
         """Give an access its place: now, or the end of the packet before it of its message."""
+        # A message has one packet in the queue, however many have arrived: k messages share a
+        # memory packet by packet, and none gains by its length.
         place_ps = max(self.engine.now_ps, message.end_ps)
         waiting = WaitingAccess.__new__(WaitingAccess)
         waiting.access, waiting.message, waiting.place_ps = access, message, place_ps
@@ -138,7 +140,7 @@ class AccessQueue(AccessService):
             self.later(free_ps, _DISPATCH, None)
 
     def _free_ps(self) -> int:
-        """When the first channel that an access needs is free; `NEVER_PS` if none waits."""
+        """The time at which the first needed channel is free; `NEVER_PS` if no access waits."""
         first_ps, demand = exact.NEVER_PS, self._demand
         for index in range(demand.size):
             if demand.values[index]:
@@ -151,6 +153,8 @@ class AccessQueue(AccessService):
         """Whether a channel that an access needs is free."""
         needed, now_ps = shares.needed, self.engine.now_ps
         for place in range(needed.size):
+            # One free channel is enough: the access reserves the others for the times when they are
+            # free.
             if self.channels.free_ps(needed.values[place]) <= now_ps:
                 return True
         return False
@@ -166,6 +170,8 @@ class AccessQueue(AccessService):
         chosen = [waiting]
         for place in range(index - 1, -1, -1):
             other = self.waiting[place]
+            # First come, first served on each channel: what is in front and needs a channel that
+            # begins now keeps its place there.
             if self._needs_begun(other.shares):
                 self._note_begun(other.shares)
                 chosen.append(self.waiting.pop(place))

@@ -1,4 +1,4 @@
-"""What the engines of one PE share: the clock, the fabric, the TCM and their coordinates."""
+"""The context that the engines of a PE share: the clock, the fabric, the TCM, the coordinates."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -180,6 +180,8 @@ class PeCpu(Component):
 
         From the arrival of its command on: a kernel that was launched later may start before it.
         """
+        # Kernels with one table share its rings: slots of another kernel would mix with those of
+        # the collective.
         if launch.thread == "collectives":
             self._ipcq.table(launch.queues).user = user
 
@@ -221,5 +223,5 @@ class PeCpu(Component):
 
 
 def _slot(launch: PeLaunch) -> tuple[HardwareThread, str]:
-    """What at most one running kernel of a PE has: its thread, or its message."""
+    """The slot of a PE that holds at most one running kernel: a thread, or a message."""
     return launch.thread, launch.call if launch.transfer is not None else ""

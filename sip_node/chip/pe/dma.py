@@ -42,7 +42,7 @@ READ_BEGINS, ROWS_BEGIN, WRITE_BEGINS, FINISHED = range(4)
 
 
 class DmaRequest:
-    """One request: `reading` is the READ of a block, `writing` the transfer that writes one.
+    """A request: `reading` is the READ of a block, `writing` the transfer that writes one.
 
     A copy has both; a gather has `rows` instead. All of them carry `tag`. `inputs` are the blocks
     that it reads. `data` are the packed bytes that it carries or has received, `total` of them,
@@ -64,7 +64,7 @@ class DmaRequest:
         self.done = Completion[bytes]()
 
     def complete(self) -> None:
-        """Its bytes are there, and it has left its channel."""
+        """Hand over the bytes; the request has left its channel."""
         self.done.complete(self.data)
 
 
@@ -78,14 +78,16 @@ class PeDma(Component):
 
     def __init__(self, context: "PeContext") -> None:
         self.join(context.engine)
-        topology, at = context.topology, context.coordinates
+        topology, pe = context.topology, context.coordinates
         self._overhead_ps = ps_from_ns(topology.pe.dma.overhead_ns)
         self._gather_row_ps = ps_from_ns(topology.pe.dma.gather_row_ns)
         self._packet_bytes = topology.packet_bytes
+        # Channels bound requests, the window of the reads bounds packets: many channels hide the
+        # latency of short requests, many packets that of long ones.
         self.idle_channels = topology.pe.dma.channels
         self.waiting: deque[DmaRequest] = deque()
         self.requests: dict[int, DmaRequest] = {}
-        self.sip, self.node, self._cube, self._pe = at.sip, context.node, at.cube, at.pe
+        self.sip, self.node, self._cube, self._pe = pe.sip, context.node, pe.cube, pe.pe
         self.tcm, self.locate, self._next_flow = context.tcm, context.locate, context.next_flow
         self._memory, self._memory_base = direct_memory(context.tcm), context.tcm.base
         self._log, self._records = context.log, context.log.recorder is not None
@@ -271,7 +273,7 @@ class PeDma(Component):
             self.waiting.append(request)
 
     def _give_trains(self, request: DmaRequest) -> None:
-        """What the packets of a request queue is added to its times."""
+        """Add the queueing times of the packets of a request to its own."""
         times = request.times = QueueTimes()
         if request.reading is not None:
             request.reading.train = PacketTrain(times)
@@ -285,6 +287,8 @@ class PeDma(Component):
         self.idle_channels -= 1
         # Time in the queue is the requester's wait, not the engine's work.
         request.start_ps = now_ps = self.engine.now_ps
+        # Once for a request: the engine makes its descriptor, and packets that follow need no
+        # further one.
         begins_ps = now_ps + self._overhead_ps
         reading, writing = request.reading, request.writing
         if writing is not None:

@@ -103,6 +103,7 @@ class PostedSends:
 
     def _match(self, send: _PostedSend, part: str) -> None:
         transfer = send.transfer
+        # Checked before a byte is sent: the receiver would else wait for slots that never come.
         if elements_of(part) != transfer.elements:
             sip = self._context.coordinates.sip
             calls = [f"{send.call}: {each}" for each in (transfer.part, part)]
@@ -111,6 +112,8 @@ class PostedSends:
         self._begin_next()
 
     def _begin_next(self) -> None:
+        # One message at a time: slots of two messages would mix in a ring, and a ring is read in
+        # order.
         if self._eligible and not self._in_flight:
             self._in_flight = True
             self._eligible.popleft().begin()
@@ -164,10 +167,10 @@ class PeIpcq(Component):
 
     def install(self, table: str, pairs: Sequence[QueuePair]) -> None:
         """Install a table, once; its receive rings must not overlap those of any table."""
-        at = self._context.coordinates
+        pe = self._context.coordinates
         if table in self._tables:
             raise IpcqInstallError(
-                at, f"the queues {table!r} are installed already; a PE takes each table once"
+                pe, f"the queues {table!r} are installed already; a PE takes each table once"
             )
         installed = QueueTable(table, pairs, self._context)
         for queue in installed.queues:

@@ -25,6 +25,7 @@ class PeMmu:
         """Add mappings. An old extent that a new one overlaps is removed: its range is reused."""
         if not run.extents:
             return
+        # The extent of the last translation may be one that this mapping removes.
         begins, self._latest = self._begins, None
         first = max(bisect_right(begins, run.begin) - 1, 0)
         if first < len(begins) and self._runs[first].end <= run.begin:

@@ -1,4 +1,4 @@
-"""One processing element: its engines, and its endpoint on the fabric."""
+"""A processing element: its engines, and its endpoint on the fabric."""
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import InvariantError
@@ -24,10 +24,10 @@ class Pe:
     """The endpoint of a PE: passes every packet that arrives to the engine that it is for."""
 
     def __init__(self, chip: ChipContext, node: int) -> None:
-        where = chip.graph.nodes[node]
+        location = chip.graph.nodes[node]
         topology = chip.topology
         self.chip = chip
-        self.coordinates = coordinates = PeCoordinates(chip.sip, where.cube, where.pe)
+        self.coordinates = coordinates = PeCoordinates(chip.sip, location.cube, location.pe)
         engines = chip.components.engines
         self.tcm: PeTcm = engines["pe_tcm"](chip, node)
         self.context = context = PeContext(
@@ -90,22 +90,22 @@ class Pe:
         return self.cpu.blocked()
 
     def check_idle(self) -> None:
-        """At the end of a run nothing runs or is in flight, and all resources are free."""
-        where = str(self.coordinates)
+        """Check after a run that nothing runs or is in flight, and that all resources are free."""
+        owner = str(self.coordinates)
         if self.cpu.running or self.dma.in_flight:
             raise InvariantError(
-                where, f"at the end {self.dma.in_flight} DMA requests are in flight"
+                owner, f"at the end {self.dma.in_flight} DMA requests are in flight"
             )
         if self.scheduler.in_flight:
             raise InvariantError(
-                where, f"at the end {self.scheduler.in_flight} matrix products are in flight"
+                owner, f"at the end {self.scheduler.in_flight} matrix products are in flight"
             )
         if not (self.registers.unused and self.buffers.unused):
-            raise InvariantError(where, "at the end registers or tile buffers are in use")
+            raise InvariantError(owner, "at the end registers or tile buffers are in use")
         self.ipcq.check_idle()
 
     def check_busy(self) -> None:
-        """No engine was busy for longer than the run; the GEMM engine with its stalls included."""
+        """Check that no engine was busy for longer than the run, that for GEMM with its stalls."""
         gemm, now_ps = self.gemm, self.chip.engine.now_ps
         stalls_ps = gemm.stall_dma_ps + gemm.stall_fetch_ps + gemm.stall_store_ps
         times = {"pe_gemm": gemm.busy_ps + stalls_ps, "pe_math": self.math.busy_ps}

@@ -92,6 +92,8 @@ class QueueState:
         if self.credits <= 0:
             return -2
         assert self.tx_base >= 0, "a queue that sends has a ring at the peer"
+        # Before the data leave (credit-based flow control): a packet that is on its way always has
+        # its slot, so no full ring ever stops packets inside the fabric.
         self.credits -= 1
         self.sent += 1
         return self.tx_base + index * self.slot_size
@@ -110,6 +112,7 @@ class QueueState:
     def fill(self, slot: Slot) -> None:
         """A slot of the own ring has become full: announce it, once all slots before it are."""
         address = slot.address
+        # Packets of two slots take turns at a memory, so the later slot may be full first.
         if address != self._in_own_ring(self.filled):
             self._early[address] = slot
         else:
@@ -234,13 +237,13 @@ class QueueTable:
 
     def pointers(self, addresses: AddressMap) -> Iterator[QueuePointers]:
         """The registers of every direction, sorted, with the addresses of its rings."""
-        at = self._context.coordinates
+        own = self._context.coordinates
         for queue in self._queues.values():
             pair = queue.pair
             yield QueuePointers(
-                sip=at.sip,
-                cube=at.cube,
-                pe=at.pe,
+                sip=own.sip,
+                cube=own.cube,
+                pe=own.pe,
                 table=self.name,
                 direction=pair.direction,
                 peer=pair.peer,
@@ -257,13 +260,13 @@ class QueueTable:
 
     def check_idle(self) -> None:
         """Check after a run that every slot was taken, and that every credit is back."""
-        where = f"ipcq of {self._context.coordinates}, {self.name}"
+        owner = f"ipcq of {self._context.coordinates}, {self.name}"
         # All arrivals first: a slot that was never received explains the credit that is missing.
         for direction, queue in self._queues.items():
             if queue.arrived:
-                raise InvariantError(f"{where} {direction}", self._never_received(queue))
+                raise InvariantError(f"{owner} {direction}", self._never_received(queue))
         if self._posted:
-            raise InvariantError(where, f"a posted receive has no message: {min(self._posted)}")
+            raise InvariantError(owner, f"a posted receive has no message: {min(self._posted)}")
         for direction, queue in self._queues.items():
             pair = queue.pair
             if queue.credits != pair.n_slots:
@@ -271,7 +274,7 @@ class QueueTable:
                     f"{queue.credits} of {pair.n_slots} credits are home: "
                     f"{pair.peer} has not received the others{self._last_call}"
                 )
-                raise InvariantError(f"{where} {direction}", law)
+                raise InvariantError(f"{owner} {direction}", law)
 
     def _notify(self, queue: QueueState, kind: Kind, address: int, call: str) -> None:
         """Send a control packet to the peer of a queue."""
@@ -289,6 +292,8 @@ class QueueTable:
         if listener is None:
             listener = self.listener
             if self._posted:
+                # The first slot names its message, which selects the receive: messages of several
+                # receives share one ring.
                 head = self._head(direction)
                 listener = self._posted.get(head.call, listener)
         if listener is not None:
@@ -346,13 +351,13 @@ class SlotTrace:
 
     def _report(self, operation: str, pair: QueuePair, base: int | None, slot: Slot) -> None:
         assert base is not None, "a slot is in a ring"
-        at = self._context.coordinates
+        own = self._context.coordinates
         self._sink(
             SlotTransfer(
                 time_ps=self._context.engine.now_ps,
-                sip=at.sip,
-                cube=at.cube,
-                pe=at.pe,
+                sip=own.sip,
+                cube=own.cube,
+                pe=own.pe,
                 kernel=self._kernel,
                 operation=operation,
                 direction=pair.direction,

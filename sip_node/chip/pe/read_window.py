@@ -73,6 +73,8 @@ class ReadWindow(Component):
 
     def landed(self, time_ps: int) -> None:
         """A packet has come whose last byte lands at `time_ps`."""
+        # Entered ahead of its time: the port is FIFO, so the landing is certain when the packet
+        # comes.
         heappush(self.landings, time_ps)
         # Only a stream that fills the window needs an event for each packet that lands.
         if self.reading:
@@ -86,6 +88,8 @@ class ReadWindow(Component):
         while reading and self.free:
             self.free -= 1
             request = reading.popleft()
+            # Behind the others, with one READ a turn: a short request waits for a turn and not for
+            # the end of a long one.
             if self._send(request):
                 reading.append(request)
             elif request.sent is not None:
@@ -179,6 +183,7 @@ class IndexedRead:
         """A descriptor is complete: its READs are those of the request now."""
         read = self._reads[self._begun]
         self._begun += 1
+        # The next descriptor is made meanwhile: short rows are bound by the slower of the two.
         self._ready_ps = self._engine.now_ps + self._row_ps
         self._window.begin(read, self._sent if self._begun < len(self._reads) else None)
 
@@ -247,4 +252,5 @@ class DataLanding(Component):
             # In this SIP: of a transfer between SIPs of one LP, no packet is in the other one now.
             data.train = packet.train
             self._landed(data, tail_ps)
+        # A place is that of the bytes in the engine: it is free when they are in TCM.
         self._window.landed(tail_ps)

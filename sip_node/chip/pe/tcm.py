@@ -24,13 +24,15 @@ class PeTcm:
     """
 
     def __init__(self, chip: "ChipContext", node: int) -> None:
-        at = chip.graph.nodes[node]
-        coordinates = PeCoordinates(chip.sip, at.cube, at.pe)
+        location = chip.graph.nodes[node]
+        coordinates = PeCoordinates(chip.sip, location.cube, location.pe)
         self.server = Server(f"{coordinates}: pe_tcm", chip.topology.pe.tcm.bw_gbs)
         if chip.loads is not None:
             chip.loads.watch("port", self.server)
         self.base = chip.addresses.pe_tcm_addr(*coordinates, 0)
-        self.memory = Memory(f"{at.name}.tcm", chip.topology.tcm_bytes, data=chip.data)
+        self.memory = Memory(f"{location.name}.tcm", chip.topology.tcm_bytes, data=chip.data)
+        # One port for all traffic of the fabric. Fetch and store port are others: an operand in
+        # registers must not depend on what other PEs write here.
         turns = PortTurns(chip.engine, self.server)
         self.port = MemoryPort(chip, node, self.memory, self.base, turns)
 

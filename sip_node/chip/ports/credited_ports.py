@@ -59,13 +59,13 @@ class LinkCredits:
         self._uncredited: Counter[LinkNetwork] = Counter()
         self._unreturned: Counter[LinkNetwork] = Counter()
 
-    def network(self, transfer: FabricTransfer, at: int, neighbour: int) -> LinkNetwork:
-        """The network of a transfer on its crossing from SIP `at` to the next on its route.
+    def network(self, transfer: FabricTransfer, sip: int, neighbour: int) -> LinkNetwork:
+        """The network of a transfer on its crossing from SIP `sip` to the next on its route.
 
         `neighbour` is the SIP at the other end, for either of the two.
         """
         message_class = 0 if transfer.kind in REQUESTS else 1
-        layer = self._sips.layer(transfer.source_sip, at, transfer.sip)
+        layer = self._sips.layer(transfer.source_sip, sip, transfer.sip)
         return LinkNetwork(neighbour, message_class * self._sips.layers + layer)
 
     def name(self, network: LinkNetwork) -> str:
@@ -75,6 +75,8 @@ class LinkCredits:
 
     def has_room(self, network: LinkNetwork, nbytes: int) -> bool:
         """Whether the neighbour has room for a packet; an empty buffer takes one of any size."""
+        # Virtual cut-through: a packet that has begun never stops on the link, so all of it needs
+        # room. A packet larger than the buffer would never have that: it takes an empty buffer.
         used = self._used[network]
         return not used or used + nbytes <= self.capacity_bytes
 
@@ -132,6 +134,8 @@ def ingress_bytes(topology: Topology) -> int:
     """
     noc, bw_gbs = topology.noc, topology.ucie.bw_gbs
     there_ps = crossing_ps(topology) + ps_from_ns(topology.sip.io_chiplet.noc.overhead_ns)
+    # With less than a round trip of flits a link idles while its credits are on their way (Dally &
+    # Towles, chapter 13).
     round_trip_ps = 2 * (there_ps + serialisation_ps(topology.packet_bytes, bw_gbs))
     on_link = math.ceil(exact(bw_gbs) * round_trip_ps / PS_PER_NS / noc.flit_bytes)
     return (noc.vcs * noc.buffer_flits + on_link) * noc.flit_bytes
@@ -156,6 +160,8 @@ class CreditedPorts(UciePorts):
     def attach(self) -> None:
         """Take the packets for other SIPs from the fabric, into egress buffers of its networks."""
         topology, io_noc = self._chip.topology, self._chip.graph.io_noc
+        # Here packets of all PEs meet, with a limit: a link without room stops the routers behind
+        # it.
         self._chip.fabric.attach(io_noc, self, topology.port_buffer_bytes, self._left)
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
@@ -234,6 +240,8 @@ class CreditedPorts(UciePorts):
     def _serve(self, network: LinkNetwork) -> None:
         """Send the packets of a network for which the neighbour has room."""
         queue = self._queues.get(network)
+        # In order: if short packets could pass a long one that waits for room, it might never get
+        # it.
         while queue and self._credits.has_room(network, queue[0].packet.size):
             packet, tail_ps = queue.popleft()
             self._credits.sent(network, packet.size)
@@ -254,10 +262,12 @@ class CreditedPorts(UciePorts):
         network = self._credits.network(packet.transfer, neighbour, neighbour)
         self._credits.returned(network, packet.size)
         credit = Packet(self._credit_of(network), 0, packet.size)
+        # A credit is for one network: each has a buffer of its own, so a full one never stops the
+        # others.
         self._egresses[neighbour].notify(credit)
 
     def _credit_of(self, network: LinkNetwork) -> FabricTransfer:
-        """What all credits for a network have in common."""
+        """The transfer that all credits for a network share."""
         sip, io_noc = self._chip.sip, self._chip.graph.io_noc
         if network not in self._credit_of_network:
             self._credit_of_network[network] = FabricTransfer(

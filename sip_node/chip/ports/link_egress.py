@@ -70,6 +70,7 @@ class LinkEgress:
 
     def notify(self, packet: Packet) -> None:
         """Send a packet that occupies no bandwidth."""
+        # The latency of the link, so that also a credit is later than its cause by the lookahead.
         self.depart(packet, self.engine.now_ps, self.engine.now_ps)
 
     def serve(self, packet: Packet, tail_ps: int) -> int:

@@ -1,4 +1,4 @@
-"""What a transfer from another SIP may name: SIPs, nodes and addresses that exist in this run.
+"""Rules for transfers from other SIPs: their SIPs, nodes and addresses exist in this run.
 
 The decoder of the wire calls these rules for the header of every transfer, so a transfer that
 breaks one is the fault of the LP which sent it, and never reaches the chip.
@@ -105,12 +105,12 @@ def _memories(spec: ChipSpec) -> dict[int, tuple[int, int, int]]:
     sip_bytes = (
         addresses.hbm_addr(1, 0, 0) - addresses.hbm_addr(0, 0, 0) if topology.sips > 1 else 0
     )
-    found: dict[int, tuple[int, int, int]] = {}
+    memories: dict[int, tuple[int, int, int]] = {}
     for cube in range(topology.cubes):
         sram = addresses.cube_sram_addr(0, cube, 0)
-        found[graph.sram(cube)] = (sram, sip_bytes, topology.sram_bytes)
+        memories[graph.sram(cube)] = (sram, sip_bytes, topology.sram_bytes)
         for pe in range(topology.pes_per_cube):
             hbm, tcm = addresses.pe_hbm_addr(0, cube, pe, 0), addresses.pe_tcm_addr(0, cube, pe, 0)
-            found[graph.hbm(cube, pe)] = (hbm, sip_bytes, topology.hbm_slice_bytes)
-            found[graph.pe(cube, pe)] = (tcm, sip_bytes, topology.tcm_bytes)
-    return found
+            memories[graph.hbm(cube, pe)] = (hbm, sip_bytes, topology.hbm_slice_bytes)
+            memories[graph.pe(cube, pe)] = (tcm, sip_bytes, topology.tcm_bytes)
+    return memories

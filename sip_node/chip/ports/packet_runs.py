@@ -68,6 +68,7 @@ class PacketRuns(LinkEnd):
                 target=self._target,
                 seq=run.seq,
                 body=run.packed(),
+                # With the last packet: a receiver uses the bytes when all of them have come.
                 payload=bytes(run.transfer.payload) if run.ends else b"",
             )
             messages.append((run.transfer.sip, message))

@@ -52,15 +52,15 @@ class RunBlock:
             self._open(run.header)
 
     def head_ps(self, index: int) -> int:
-        """When the head of a packet arrives."""
+        """The arrival of the head of a packet."""
         return self._run.heads_ps[index]
 
     def tail_ps(self, index: int) -> int:
-        """When its tail arrives."""
+        """The arrival of the tail of a packet."""
         return self._run.heads_ps[index] + self._run.tails_ps[index]
 
     def seq(self, index: int) -> int:
-        """Its number from its source to its target."""
+        """The number of a packet from its source to its target."""
         return self._run.seqs[index]
 
     def begin(self, index: int) -> int:
@@ -119,7 +119,7 @@ class OpenRun:
 
     @property
     def time_ps(self) -> int:
-        """When the head of the first packet arrives."""
+        """The arrival of the head of the first packet."""
         return self._heads_ps[0]
 
     @property

@@ -72,7 +72,7 @@ for each in PacketKind:
 
 
 cdef struct Reader:
-    const long long *at
+    const long long *position
     const long long *end
 
 
@@ -80,10 +80,10 @@ cdef struct Reader:
 @cython.overflowcheck(False)
 cdef inline const long long *take(Reader *reader, long long words) noexcept:
     """The `words` of a block that follow, NULL where it ends before."""
-    cdef const long long *begin = reader.at
+    cdef const long long *begin = reader.position
     if words < 0 or words > reader.end - begin:
         return NULL
-    reader.at += words
+    reader.position += words
     return begin
 
 
@@ -134,8 +134,8 @@ cpdef RunBlock run_of(object message):
     cdef Py_ssize_t nbytes = PyBytes_GET_SIZE(block), payload_bytes = len(message.payload)
     run.block = block
     # The bytes of an object of Python begin at a whole word.
-    reader.at = <const long long *> PyBytes_AS_STRING(block)
-    reader.end = reader.at + nbytes // WORD_BYTES
+    reader.position = <const long long *> PyBytes_AS_STRING(block)
+    reader.end = reader.position + nbytes // WORD_BYTES
     if not (
         nbytes % WORD_BYTES == 0
         and open_transfer(&reader, run, payload_bytes)
@@ -202,7 +202,7 @@ cdef bint open_call(Reader *reader, RunBlock run) except -1:
     text = <const char *> take(reader, (nbytes[0] + WORD_BYTES - 1) // WORD_BYTES)
     if text == NULL:
         return False
-    for padding in range(nbytes[0], (<const char *> reader.at) - text):
+    for padding in range(nbytes[0], (<const char *> reader.position) - text):
         if text[padding]:
             return False
     if (
@@ -237,7 +237,7 @@ cdef bint open_packets(Reader *reader, RunBlock run) noexcept:
     # A column that is not there leaves the reader before the end.
     if (
         run.heads_ps == NULL or run.tails_ps == NULL or run.seqs == NULL
-        or run.begin_bytes == NULL or run.sizes == NULL or reader.at != reader.end
+        or run.begin_bytes == NULL or run.sizes == NULL or reader.position != reader.end
     ):
         return False
     for index in range(1, run.packets):
@@ -309,7 +309,7 @@ cdef class OpenRun:
         cdef long long head[3 + HEADER_WORDS + FLOW_WORDS + 1 + ROWS_WORDS + 2]
         cdef Py_ssize_t words = 2, call_bytes = 0, call_words = 0, index, column
         cdef const char *call = NULL
-        cdef long long *at
+        cdef long long *target
         cdef bytes block
         head[0], head[1] = self.number, self.is_first
         if self.is_first:
@@ -321,37 +321,37 @@ cdef class OpenRun:
         block = PyBytes_FromStringAndSize(
             NULL, WORD_BYTES * (words + call_words + 1 + COLUMNS * (1 + self.size))
         )
-        at = <long long *> PyBytes_AS_STRING(block)
-        memcpy(at, head, words * WORD_BYTES)
-        at += words
+        target = <long long *> PyBytes_AS_STRING(block)
+        memcpy(target, head, words * WORD_BYTES)
+        target += words
         if call_words:
-            memset(at, 0, call_words * WORD_BYTES)
-            memcpy(at, call, call_bytes)
-            at += call_words
-        at[0] = self.ends
-        at += 1
+            memset(target, 0, call_words * WORD_BYTES)
+            memcpy(target, call, call_bytes)
+            target += call_words
+        target[0] = self.ends
+        target += 1
         for column in range(COLUMNS):
-            at[0] = self.size
+            target[0] = self.size
             for index in range(self.size):
-                at[1 + index] = self.values[index * COLUMNS + column]
-            at += 1 + self.size
+                target[1 + index] = self.values[index * COLUMNS + column]
+            target += 1 + self.size
         return block
 
 
-cdef Py_ssize_t pack_header(long long *at, FabricTransfer transfer) except -1:
+cdef Py_ssize_t pack_header(long long *target, FabricTransfer transfer) except -1:
     """The words of a header up to its rows; returns their number."""
     cdef Py_ssize_t words = HEADER_WORDS
-    at[0], at[1], at[2] = transfer.kind, transfer.source_sip, transfer.source_node
-    at[3], at[4], at[5] = transfer.sip, transfer.node, transfer.address
-    at[6], at[7], at[8] = transfer.tag, transfer.total, transfer.sent_ps
-    at[words] = transfer.flow is not None
+    target[0], target[1], target[2] = transfer.kind, transfer.source_sip, transfer.source_node
+    target[3], target[4], target[5] = transfer.sip, transfer.node, transfer.address
+    target[6], target[7], target[8] = transfer.tag, transfer.total, transfer.sent_ps
+    target[words] = transfer.flow is not None
     words += 1
     if transfer.flow is not None:
-        at[words], at[words + 1], at[words + 2] = transfer.flow
+        target[words], target[words + 1], target[words + 2] = transfer.flow
         words += FLOW_WORDS
-    at[words] = transfer.rows is not None
+    target[words] = transfer.rows is not None
     words += 1
     if transfer.rows is not None:
-        at[words], at[words + 1], at[words + 2], at[words + 3] = transfer.rows
+        target[words], target[words + 1], target[words + 2], target[words + 3] = transfer.rows
         words += ROWS_WORDS
     return words

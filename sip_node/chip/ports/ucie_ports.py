@@ -41,6 +41,7 @@ class UciePorts(Component):
         switched = chip.topology.system.sips.fabric == "switch"
         bw_gbs = chip.topology.ucie.bw_gbs
         port = ports["ucie"]
+        # To a switch a SIP has one link, so packets for all targets share its bandwidth.
         up = port("ucie.switch", bw_gbs)
         self._egresses = {
             other: LinkEgress(
@@ -57,6 +58,8 @@ class UciePorts(Component):
             None if target == chip.sip else self._egresses[sips.next_hop(chip.sip, target)]
             for target in range(sips.sips)
         ]
+        # The port of the switch is modelled at its receiver: all packets that queue there are for
+        # this SIP, so no two LPs share its state.
         self._switch_port = ports["switch"]("switch.out", bw_gbs) if switched else None
         # In a run with records: of the transfers with packets to come, those in this SIP.
         self._trains: dict[FabricTransfer, PacketTrain] | None = None
@@ -165,6 +168,8 @@ class UciePorts(Component):
 
     def _pass_switch(self, packet: Packet, port: Server, tail_ps: int) -> None:
         now_ps = self.engine.now_ps
+        # Events of arrivals are in their total order, so the order at the port is the same for any
+        # number of processes.
         start_ps = port.serve(now_ps, tail_ps, packet.size)
         if packet.train is not None:
             waited_ps = packet.train.at_link(PORT, now_ps, start_ps, port.tail_ps)
@@ -178,7 +183,7 @@ class UciePorts(Component):
         self._enter(packet, tail_ps)
 
     def _enter_train(self, packet: Packet, trains: dict[FabricTransfer, PacketTrain]) -> None:
-        """What a packet queues from now on belongs to this SIP."""
+        """Begin the train of a packet in this SIP, to which its waits from now on belong."""
         transfer = packet.transfer
         train = trains.pop(transfer, None)
         if train is None:
@@ -191,8 +196,8 @@ class UciePorts(Component):
         """The packets that stand still at the end of a run, with buffers named by their SIP."""
         for buffer, packet, waits_for in self._chip.fabric.stalled():
             if buffer:
-                where = f"sip {self._chip.sip}"
-                yield StalledPacket(f"{where} {buffer}", packet, f"{where} {waits_for}")
+                owner = f"sip {self._chip.sip}"
+                yield StalledPacket(f"{owner} {buffer}", packet, f"{owner} {waits_for}")
 
     def check_at_rest(self) -> None:
         """Check after a run that nothing waits: here every packet crosses when it comes."""
@@ -239,6 +244,7 @@ def _answer_links(chip: ChipContext) -> dict[int, AnswerLink]:
         # A class of `impl:` need not be a FIFO.
         if type(server) is not Server or last not in {stage.link for stage in stages}:
             continue
+        # From the link on, an answer takes at least the delays of the links behind it.
         after_ps = 0
         for stage in reversed(stages):
             after_ps += stage.post_ps

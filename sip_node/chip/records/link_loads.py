@@ -17,10 +17,10 @@ LoadKind = Literal["link", "memory", "port"]
 
 
 class LoadedServer(Protocol):
-    """What has a load."""
+    """A server whose load is recorded."""
 
     bins: TimeBins | None
-    """Its load, in a run with records."""
+    """The load of the server, in a run with records."""
 
     @property
     def name(self) -> str:

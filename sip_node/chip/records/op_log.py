@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sip_node.chip.memory.memory import Memory
 
 CHUNK_RECORDS = 1024
-"""At most 65,535: the array header of a chunk then has at most three bytes."""
+"""Records of a chunk: up to 65,535, its array header has at most three bytes."""
 _encoder = msgspec.msgpack.Encoder()
 
 

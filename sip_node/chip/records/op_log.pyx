@@ -38,25 +38,25 @@ cdef class OpLog:
 
     def add(self, record not None, requested_ps=None, cause="", QueueTimes times=None):
         cdef Operation about
-        cdef Py_ssize_t *at = FIELDS
+        cdef Py_ssize_t *fields = FIELDS
         if type(record) is not OpRecord:
             raise TypeError(f"{record!r} is no op record")
-        about.start_ps, about.end_ps = field_at(record, at[2]), field_at(record, at[3])
-        about.cube, about.pe = field_at(record, at[4]), field_at(record, at[5])
-        about.address, about.nbytes = field_at(record, at[6]), field_at(record, at[7])
-        about.flow_end, about.checksum = field_at(record, at[11]), field_at(record, at[15])
+        about.start_ps, about.end_ps = field_at(record, fields[2]), field_at(record, fields[3])
+        about.cube, about.pe = field_at(record, fields[4]), field_at(record, fields[5])
+        about.address, about.nbytes = field_at(record, fields[6]), field_at(record, fields[7])
+        about.flow_end, about.checksum = field_at(record, fields[11]), field_at(record, fields[15])
         about.requested_ps = about.start_ps if requested_ps is None else requested_ps
         about.waited_for = waited_for(cause)
         self.encode(
-            engine=field_at(record, at[0]), name=field_at(record, at[1]), about=&about,
-            shape=field_at(record, at[8]), dtype=field_at(record, at[9]),
-            strides=field_at(record, at[13]), inputs=field_at(record, at[12]),
-            flow=field_at(record, at[10]), axis=field_at(record, at[14]),
+            engine=field_at(record, fields[0]), name=field_at(record, fields[1]), about=&about,
+            shape=field_at(record, fields[8]), dtype=field_at(record, fields[9]),
+            strides=field_at(record, fields[13]), inputs=field_at(record, fields[12]),
+            flow=field_at(record, fields[10]), axis=field_at(record, fields[14]),
         )
         if self.rows is not None:
             self.rows.enter(
-                engine=field_at(record, at[0]), name=field_at(record, at[1]), about=&about,
-                inputs=field_at(record, at[12]), flow=field_at(record, at[10]), times=times,
+                engine=field_at(record, fields[0]), name=field_at(record, fields[1]), about=&about,
+                inputs=field_at(record, fields[12]), flow=field_at(record, fields[10]), times=times,
             )
         if self.recordings:
             self.collect(record, &about, times)

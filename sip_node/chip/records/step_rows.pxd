@@ -26,8 +26,8 @@ cdef enum:
 
 
 cdef struct RecentLine:
-    # Of the instruction `at - 1`; 0 at first.
-    int at, text
+    # Of the instruction `instruction - 1`; 0 at first.
+    int instruction, text
 
 
 cdef class CodeLines:

@@ -33,15 +33,15 @@ class StepRows:
         frame: FrameType | None = currentframe()
         while frame is not None:
             code = frame.f_code
-            found = known.get(id(code))
-            if found is None:
-                found = known[id(code)] = code, recorder.is_language(frame)
-            if not found[1]:
+            entry = known.get(id(code))
+            if entry is None:
+                entry = known[id(code)] = code, recorder.is_language(frame)
+            if not entry[1]:
                 # By instruction, since the line of one is searched in a table.
-                at = id(code), frame.f_lasti
-                line = self._lines.get(at)
+                instruction = id(code), frame.f_lasti
+                line = self._lines.get(instruction)
                 if line is None:
-                    line = self._lines[at] = recorder.line(frame)
+                    line = self._lines[instruction] = recorder.line(frame)
                 return line
             frame = frame.f_back
         return recorder.unknown_line()

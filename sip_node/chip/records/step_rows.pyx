@@ -84,23 +84,23 @@ cdef class StepRows(PackedRows):
 
     cdef CodeLines lines_of(self, PyFrameObject *frame, PyObject *code):
         cdef CodeLines lines
-        found = self.codes.get(<size_t> code)
-        if found is None:
+        known = self.codes.get(<size_t> code)
+        if known is None:
             lines = self.codes[<size_t> code] = CodeLines.__new__(CodeLines)
             lines.code, lines.address, lines.texts = <object> code, code, {}
             lines.is_language = self.recorder.is_language(<object> frame)
         else:
-            lines = <CodeLines> found
+            lines = <CodeLines> known
         self.recent_codes[<size_t> code >> 5 & (RECENT_CODES - 1)] = <void *> lines
         return lines
 
     cdef int line_at(self, CodeLines lines, PyFrameObject *frame) except -1:
         """The text of the line which a frame of a kernel executes."""
-        cdef int at = PyFrame_GetLasti(frame)
-        cdef RecentLine *recent = &lines.recent[at >> 1 & (RECENT_LINES - 1)]
-        if recent.at != at + 1:
-            text = lines.texts.get(at)
+        cdef int instruction = PyFrame_GetLasti(frame)
+        cdef RecentLine *recent = &lines.recent[instruction >> 1 & (RECENT_LINES - 1)]
+        if recent.instruction != instruction + 1:
+            text = lines.texts.get(instruction)
             if text is None:
-                text = lines.texts[at] = self.recorder.line(<object> frame)
-            recent.text, recent.at = text, at + 1
+                text = lines.texts[instruction] = self.recorder.line(<object> frame)
+            recent.text, recent.instruction = text, instruction + 1
         return recent.text

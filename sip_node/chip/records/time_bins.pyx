@@ -91,7 +91,7 @@ cdef class ServiceBatch:
 
 
 cdef inline Load *next_load(OpenBin *bin) noexcept:
-    """Where a bin is put when the next one begins."""
+    """The memory for a bin that ends, when the next one begins."""
     return &(<TimeBins> bin.bins).loads[(<TimeBins> bin.bins).size]
 
 
@@ -151,11 +151,11 @@ cdef class TimeBins:
         cdef Load *load
         self.batch.sort_in()
         self.close()
-        found = []
+        rows = []
         for index in range(self.size):
             load = &self.loads[index]
-            found.append((load.number, load.nbytes, load.busy_ps, load.queued_ps, load.packets))
-        return found
+            rows.append((load.number, load.nbytes, load.busy_ps, load.queued_ps, load.packets))
+        return rows
 
     def widen(self, int shift):
         """See the version in Python."""

@@ -77,10 +77,10 @@ cdef inline Linked first(LinkedList items):
 
 
 cdef inline Linked take(LinkedList items):
-    cdef void *found = items.first
+    cdef void *item = items.first
     items.first = NULL
-    if found:
-        return <Linked> found
+    if item:
+        return <Linked> item
     return None
 
 

@@ -99,5 +99,5 @@ def following(item: Linked) -> Any:
 
 def take(items: LinkedList) -> Any:
     """The first object, or None; the list is empty then, and the objects keep their order."""
-    found, items.first = items.first, None
-    return found
+    item, items.first = items.first, None
+    return item

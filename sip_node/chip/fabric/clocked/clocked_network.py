@@ -32,7 +32,10 @@ from sip_node.chip.records.link_loads import LinkLoads
 from sip_node.kernel.component import Component
 
 _ANYWHERE = 0
+# Nodes in which packets of several inputs compete for an output.
 _ROUTERS = ("io_noc", "router", "xbar")
+# Nothing pushes back on the links of the host: the IO_CPU accepts every command, and the host every
+# answer. So routers there would have no full buffer.
 _CALENDARS = ("host", "pcie_ep")
 _LOCAL = 1 << 9
 """More than twice the SIPs of a system: a router has an entrance and an exit for each of them."""
@@ -70,10 +73,10 @@ class HopTiming:
 
     def link(self, stage: Stage) -> LinkTiming:
         """The clocked link of a stage."""
-        found = self._links.get(stage.link)
-        if found is None:
-            found = self._links[stage.link] = self._clocked(stage)
-        return found
+        timing = self._links.get(stage.link)
+        if timing is None:
+            timing = self._links[stage.link] = self._clocked(stage)
+        return timing
 
     def is_router(self, node: int) -> bool:
         """Whether a node is a clocked router."""
@@ -89,13 +92,13 @@ class HopTiming:
 
     def pipeline(self, node: int) -> Pipeline:
         """The stages of a router; those of other nodes are their overhead."""
-        found = self._pipelines.get(node)
-        if found is None:
+        timing = self._pipelines.get(node)
+        if timing is None:
             stages = self._mesh_stages
             if self._graph.nodes[node].kind != "router":
                 stages = self.clock.delay_cycles(self._graph.nodes[node].overhead_ps)
-            found = self._pipelines[node] = pipeline(stages)
-        return found
+            timing = self._pipelines[node] = pipeline(stages)
+        return timing
 
     def latency_ps(self, stages: tuple[Stage, ...]) -> int:
         """The time from a clock edge to the arrival of a packet of one flit, without contention."""
@@ -123,6 +126,8 @@ class HopTiming:
     def _clocked(self, stage: Stage) -> LinkTiming:
         link, clock = self._graph.links[stage.link], self.clock
         source, target = self._behind(link.source), self._behind(link.target)
+        # The overhead of a router is counted as the stages of its pipeline, not as a delay of the
+        # link.
         overhead_ps = self._graph.nodes[target].overhead_ps if self.is_router(target) else 0
         assert link.bw_gbs is not None, f"link {link.index} only delays"
         return LinkTiming(
@@ -213,10 +218,10 @@ class ClockedNetwork:
         """The router at a node, None for a component."""
         if node is None or not self._timing.is_router(node):
             return None
-        found = self._routers.get(node)
-        if found is None:
-            found = self._routers[node] = Router(self._queue, self._timing.pipeline(node))
-        return found
+        router = self._routers.get(node)
+        if router is None:
+            router = self._routers[node] = Router(self._queue, self._timing.pipeline(node))
+        return router
 
     def _network(
         self,
@@ -226,24 +231,24 @@ class ClockedNetwork:
         cycles: tuple[int, int],
         network: int,
     ) -> VirtualNetwork:
-        found = self._virtual.get((index, network))
-        if found is not None:
-            return found
+        virtual = self._virtual.get((index, network))
+        if virtual is not None:
+            return virtual
         (source, target), (wire, flit_cycles) = map(self._router, ends), cycles
         port = self.ports.get(index)
         if port is None:
             port = self.ports[index] = self._port(index, name, source, cycles)
         exit_to = self._fabric if target is None else None
-        found = VirtualNetwork(self._queue, port, network, self._noc.vcs, exit_to)
+        virtual = VirtualNetwork(self._queue, port, network, self._noc.vcs, exit_to)
         if target is not None:
             # A credit makes a round of a flit's way and its own. A wire of one cycle is the base of
             # `buffer_flits`; a longer or slower link has room for what its longer round adds, so
             # that the distance costs time and no bandwidth.
             longer = 2 * (wire - 1) + flit_cycles - 1
             depth = self._noc.buffer_flits + -(-longer // flit_cycles)
-            self._connect(found, target, depth, wire)
-        self._virtual[index, network] = found
-        return found
+            self._connect(virtual, target, depth, wire)
+        self._virtual[index, network] = virtual
+        return virtual
 
     def _port(
         self, index: int, name: str, source: Router | None, cycles: tuple[int, int]
@@ -280,7 +285,7 @@ def _keys_of(network: VirtualNetwork) -> tuple[ChannelKey, ...]:
 
 
 class PathKey(NamedTuple):
-    """What packets of one path share.
+    """The key of a path, which packets with equal keys share.
 
     `neighbour` is the SIP that they come from or go to by the IO NoC, which has an input and an
     output for each.
@@ -329,6 +334,8 @@ class CreditedPaths:
             )
         first, end = clocked[0], clocked[-1] + 1
         layers = self._layers_of(route)
+        # A memory whose replies cannot leave accepts no request. If replies could wait behind these
+        # requests, neither would move (protocol deadlock; Dally & Towles, chapter 14).
         base = 0 if key.is_request else self._layers.count
         networks = [
             network.link(stage, base + layer)

@@ -109,11 +109,11 @@ class CreditedFabric(Component):
     @property
     def servers(self) -> list[LinkCounters | None]:
         """The counters of each link of the graph; None for a link that has carried nothing."""
-        found: list[LinkCounters | None] = [None] * len(self._graph.links)
+        of_link: list[LinkCounters | None] = [None] * len(self._graph.links)
         for index, counters in (*self._servers.items(), *self._network.ports.items()):
-            if index < len(found):
-                found[index] = counters
-        return found
+            if index < len(of_link):
+                of_link[index] = counters
+        return of_link
 
     def busiest(self) -> list[LinkCounters]:
         """The links that have carried packets, the busiest first."""
@@ -157,6 +157,7 @@ class CreditedFabric(Component):
             path = self._path_of[key] = self._path(transfer, origin)
         if path.departures is not None:
             path.departures.nbytes += packet.size
+        # Contention only delays, so the latency without it is a bound for the promises of this SIP.
         if transfer.sip != self._sip:
             packet.entrance_ps = self.engine.now_ps + path.latency_ps
             self._note_departure(packet)
@@ -180,8 +181,8 @@ class CreditedFabric(Component):
 
     def _path(self, transfer: FabricTransfer, origin: int) -> PacketPath:
         key = self._routes.key(transfer, origin)
-        found = self._paths.get(key)
-        if found is None:
+        path = self._paths.get(key)
+        if path is None:
             plan, departures = self._routes.plan(key, self._network), self._departures.get(origin)
             injection = None
             if plan.networks:
@@ -189,8 +190,8 @@ class CreditedFabric(Component):
                 if key.target in self._capacity_flits:
                     last = plan.networks[len(plan.networks) - 1]
                     last.limit(self._capacity_flits[key.target])
-            found = self._paths[key] = PacketPath(plan, injection, departures)
-        return found
+            path = self._paths[key] = PacketPath(plan, injection, departures)
+        return path
 
     def proceed(self, step: int, subject: Any) -> None:
         """Execute an event of a packet."""
@@ -216,6 +217,8 @@ class CreditedFabric(Component):
         else:
             worm.hop, worm.head_ps = 0, self.engine.now_ps
             worm.tail_ps = max(worm.head_ps, worm.tail_ps)
+            # By these numbers the target restores the order: packets of a path may overtake each
+            # other on different virtual channels.
             worm.number = path.sent
             path.sent += 1
             injection: Injection = path.injection
@@ -234,6 +237,7 @@ class CreditedFabric(Component):
         """A packet is complete at its target, whose interface delivers packets in order."""
         path, now_ps = worm.path, self.engine.now_ps
         worm.hop = 0
+        # Memories and queues rely on the order of a source: a slot is full with its last packet.
         if self._keeps_order and worm.number != path.due:
             path.held[worm.number] = worm
             return

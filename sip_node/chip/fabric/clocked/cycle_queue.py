@@ -106,6 +106,8 @@ class CycleQueue(Component):
         place = number & (_PLACES - 1)
         cycle.number, cycle.following = number, self._places[place]
         self._places[place] = cycle
+        # Behind all other events of this time: a packet that arrives at a clock edge takes part in
+        # the arbitration of that cycle, also if its event was scheduled later than this one.
         events.after_all(self, number * self.period_ps, 0, cycle)
         return cycle
 

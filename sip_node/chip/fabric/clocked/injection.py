@@ -109,6 +109,8 @@ class Injection(Requester):
         return worm
 
     def _next_channel(self, now: int) -> VirtualChannel:
+        # Round robin over the channels: the next packet takes another buffer, so a packet that is
+        # blocked does not hold it up (head-of-line blocking).
         first = channel = self._last.following
         credit = channel.credit()
         while credit == cycles.DORMANT or credit > now:
@@ -122,9 +124,11 @@ class Injection(Requester):
         """The cycle from which the next flit is complete at the source."""
         worm = self.worm
         assert worm is not None, "a queue with a request has a packet"
+        # All bytes are there, since a component has made the packet.
         if worm.tail_ps == worm.head_ps:
             return 0
         begun = worm.flits - self.left + 1
+        # The bytes come at an even rate between head and tail.
         span_ps = exact.ceil_ratio(worm.tail_ps - worm.head_ps, begun, worm.flits)
         return self._clock.cycle(worm.head_ps + span_ps)
 
@@ -178,6 +182,8 @@ class Injector(Arbiter):
 
     def _send(self, queue: Injection, now: int) -> None:
         port = self._port
+        # A turn moves only behind a flit that is sent, so no queue loses its turn without service
+        # (iSLIP, McKeown 1999).
         port.pointer = queue.network.index + 1
         port.free_at = now + port.flit_cycles
         port.flits += 1

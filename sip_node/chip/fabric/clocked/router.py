@@ -30,7 +30,7 @@ from sip_node.kernel.containers.linked_list import LinkedList
 
 
 class Router(Arbiter):
-    """One router: it requests the switch `allocate` cycles after it has given a head a channel."""
+    """A router, which requests the switch `allocate` cycles after it has given a head a channel."""
 
     def __init__(self, queue: CycleQueue, pipeline: Pipeline) -> None:
         super().__init__(queue)
@@ -121,6 +121,8 @@ class Router(Arbiter):
             if rival is None:
                 vc.nominee = channel
                 requested.append(vc)
+            # A request that is refused is repeated in the next cycle: hardware has time for one
+            # iteration of the allocation in a cycle (Dally & Towles, chapter 19).
             elif channel.turn_at(vc) < rival.turn_at(vc):
                 vc.nominee = channel
                 self.queue.add(rival, now + 1)
@@ -137,6 +139,7 @@ class Router(Arbiter):
         """The channel for which a head requests; without a free one, it waits."""
         network = channel.network
         first = network.first
+        # Behind the channel of the packet before: a long packet there does not hold up this one.
         if channel.last_network is network:
             first = channel.last_held.following
         vc = first
@@ -150,6 +153,8 @@ class Router(Arbiter):
     def _give(self, vc: VirtualChannel, channel: VirtualChannel, now: int) -> bool:
         """Give a head a free channel; whether it requests the switch in the same cycle."""
         network = channel.network
+        # Space at the receiver is taken with the channel: a packet that began without it would stop
+        # inside the network, and hold its channels against packets for other receivers.
         if network.is_limited and not network.admits(channel, now):
             lists.put(network.waiting, channel)
             return False
@@ -163,6 +168,7 @@ class Router(Arbiter):
         """Become the nominee of an input; the others, but for the first in turn, have lost."""
         entrance, port = channel.port, channel.network.port
         rival = entrance.nominee
+        # An input has one path into the crossbar, so one of its channels competes in a cycle.
         if port.free_at > now:
             self.queue.add(channel, port.free_at)
         elif rival is None:
@@ -186,6 +192,8 @@ class Router(Arbiter):
             if rival is None:
                 port.nominee = channel
                 lists.put(self._switched, port)
+            # Round robin: the input that was served last is last in turn, so no input starves at a
+            # busy output.
             elif channel.turn_at_output() < rival.turn_at_output():
                 port.nominee = channel
                 self.queue.add(rival, now + 1)
@@ -204,11 +212,15 @@ class Router(Arbiter):
         assert vc is not None, "it has requested the switch"
         assert worm is not None, "it has a flit"
         port = network.port
+        # Turns move here alone, where both stages have accepted the request. If a refused choice
+        # moved them, inputs would keep step and collide in every cycle (iSLIP, McKeown 1999).
         entrance.next_channels.values[port.number] = channel.index + 1
         entrance.pointer = port.index + 1
         port.pointer = entrance.index + 1
+        # A link that is narrower than a flit is busy for several cycles.
         port.free_at = now + port.flit_cycles
         port.flits += 1
+        # The stages of the pipeline are no wait: only what a flit stands longer is contention.
         waited = now - channel.take(now) - channel.routing - self.allocate
         is_head = channel.left == worm.flits
         if worm.packet.train is not None:
@@ -226,6 +238,9 @@ class Router(Arbiter):
         else:
             if not vc.depth:
                 network.eject(worm, now + port.delay)
+            # The next packet may follow this one into the same buffer, which need not be empty. A
+            # channel that stayed reserved until its last credit is back would idle for a round
+            # trip.
             vc.free_at = now + 1
             if not lists.is_empty(network.waiting):
                 network.retry(now + 1)

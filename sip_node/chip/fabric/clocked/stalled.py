@@ -1,4 +1,4 @@
-"""Which packets stand still in the routers of a SIP, and which buffers they wait for.
+"""Packets that stand still in the routers of a SIP, and the buffers that they wait for.
 
 For the diagnosis of a run in which no event is left: then nothing moves, and every buffer with a
 packet is blocked for good. A buffer waits for another one

@@ -216,20 +216,20 @@ class VirtualChannel(Requester):
         return self.port.index << TURN_BITS | self.index
 
     def turn_at(self, wanted: "VirtualChannel") -> int:
-        """How long after the input that got `wanted` last, and after the last head of its input."""
+        """The distance in turn behind the input that got `wanted` last, then its last head."""
         port = self.port
         of_port = (port.index - wanted.pointer) & TURNS
         return of_port << TURN_BITS | ((self.index - port.next_head) & TURNS)
 
     def turn_at_input(self) -> int:
-        """How long after the output that its input served last, and after the channel for it."""
+        """The distance in turn behind the output served last, then behind the channel for it."""
         entrance, port = self.port, self.network.port
         of_port = (port.index - entrance.pointer) & TURNS
         last = entrance.next_channels.values[port.number]
         return of_port << TURN_BITS | ((self.index - last) & TURNS)
 
     def turn_at_output(self) -> int:
-        """How long after the input that its output served last."""
+        """The distance in turn behind the input that its output served last."""
         return (self.port.index - self.network.port.pointer) & TURNS
 
     def head(self, worm: Worm, cycle: int) -> None:
@@ -260,6 +260,7 @@ class VirtualChannel(Requester):
 
     def take(self, now: int) -> int:
         """The oldest flit leaves, and its credit returns; the cycle from which it could be used."""
+        # The slot is free at once, but the sender may use it only when its credit has come back.
         arrived, usable = self._slots.values[self.oldest], now + self._credit_cycles
         self._slots.values[self.oldest] = usable
         self.count -= 1
@@ -279,6 +280,7 @@ class VirtualChannel(Requester):
         path = worm.path
         self.left, self.network = worm.flits, path.networks[worm.hop]
         self.routing = path.routing.values[worm.hop]
+        # Only a head is routed; the other flits follow it on its channel (wormhole switching).
         self.queue.add(self, cycle + self.routing)
 
     def end(self, now: int) -> None:
@@ -302,6 +304,8 @@ class VirtualChannel(Requester):
             cycle = ready
         if free_at > cycle:  # noqa: PLR1730
             cycle = free_at
+        # A flit leaves only when the next buffer has a slot for it, so no flit is ever dropped. An
+        # exit has no buffer: the endpoint takes what arrives.
         if held.depth:
             credit = held.credit()
             if credit == cycles.DORMANT:

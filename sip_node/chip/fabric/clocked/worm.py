@@ -56,6 +56,8 @@ class NocClock:
     """The clock and the flits of `noc`: converts times, bytes and bandwidths to these."""
 
     def __init__(self, noc: NocConfig) -> None:
+        # One clock for all routers: without domains of their own they need no synchronisers between
+        # them.
         self.period_ps = _ceil(PS_PER_NS / exact(noc.clock_ghz))
         self.flit_bytes = noc.flit_bytes
 
@@ -74,6 +76,7 @@ class NocClock:
     def flit_cycles(self, bw_gbs: float) -> int:
         """The cycles for which a flit occupies a link, at least one."""
         period_ns = Fraction(self.period_ps, PS_PER_NS)
+        # Whole cycles: a link is wires between two registers, which change at clock edges only.
         return max(1, _ceil(self.flit_bytes / exact(bw_gbs) / period_ns))
 
 
@@ -161,7 +164,7 @@ def new_worm(packet: Packet, path: PacketPath, flits: int, tail_ps: int) -> Worm
 
 
 class FlitCounters(Linked):
-    """What a clocked link counts: flits, bytes, and the waits of packets for it.
+    """The counters of a clocked link: flits, bytes, and the waits of packets for it.
 
     A flit occupies it for `flit_cycles`.
 

@@ -91,6 +91,8 @@ class FetchPort(SerialStage):
         self.fetches = 0
         if start is not None:
             self._fetch(start, now_ps)
+        # Both tiles pass one port, one behind the other: a step with few rows or columns is bound
+        # by their bytes, and not by the engine.
         self._fetch(token.a, now_ps)
         self._fetch(token.b, now_ps)
         if token.last and output.bias is not None:
@@ -173,6 +175,8 @@ class StorePort(SerialStage):
         self.waiting.popleft()
         self.is_busy = True
         height, width = token.output.shape
+        # In the type of the result: the accumulator is rounded on its way, so a store of f16 moves
+        # half the bytes of the sum.
         self._nbytes = height * width * token.gemm.dtype.itemsize
         # The head and the tail are both here: registers deliver a tile at any rate.
         self.start_ps = self.server.serve(now_ps, now_ps, self._nbytes)

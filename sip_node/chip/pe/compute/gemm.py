@@ -174,8 +174,12 @@ class PeGemm(SerialStage):
 
     def _cycles_ps(self, size: TileSize, last: bool) -> int:  # noqa: FBT001 - the key of a cache
         model = self._model
+        # Also for a partial tile: the engine runs the schedule of a full one, with idle
+        # multipliers.
         if model.model == "macs":
             return self._clock.ps(self._full_cycles)
+        # A cell keeps one output, so a tile larger than the array needs a pass over the whole depth
+        # for each part of it.
         passes = -(-size.m // model.rows) * -(-size.n // model.cols)
         skew = model.rows + model.cols - 2 if last else 0
         return self._clock.ps(passes * (size.k + skew))

@@ -43,8 +43,8 @@ from sip_node.chip.pe.context import PeContext
 
 
 class VectorPlan(NamedTuple):
-    """What operations of one name on blocks of the same shapes and types have in common: the bytes
-    at the ports, the times of the passes, and the least time of all passes but the first.
+    """The plan of operations of one name on blocks of the same shapes and types: the bytes at the
+    ports, the times of the passes, and the least time of all passes but the first.
     """
 
     fetched_bytes: int
@@ -114,6 +114,8 @@ class PeMath:
         the functions after it, for one vector of what it returns. In a scan, every vector passes
         the levels of the tree.
         """
+        # A scan adds lane by lane in log2 steps (Hillis and Steele 1986), and each vector needs the
+        # last sum of the vector before it, so the levels of two vectors do not overlap.
         levels = self._tree_cycles if step.scans else 0
         cycles = self._pipeline_cycles + vectors * (self._cycles_of(step.functions) + levels)
         if step.reduces:
@@ -192,6 +194,8 @@ class PeMath:
         times, free_ps = plan.passes[operation.begun], self.free_ps
         fetch_ps = now_ps = self._engine.now_ps
         if plan.fetched_bytes:
+            # All bytes in one piece: the ports serve the requests of other engines between
+            # operations only.
             fetch_ps, _ = self._fetch.reserve(now_ps, now_ps, plan.fetched_bytes)
         # Vector 1 enters the engine when it is in registers and the engine is free.
         start_ps = times.start.end_ps(free_ps, fetch_ps)
@@ -202,6 +206,7 @@ class PeMath:
         self.free_ps = times.computed.end_ps(free_ps, fetch_ps)
         self.busy_ps += self.free_ps - start_ps
         if operation.begun < len(plan.passes):
+            # A later pass needs the result of the reduction before it, so it fetches only then.
             self._engine.at(self.free_ps, self._go_on, operation)
             return self.free_ps
         first_ps = times.first.end_ps(free_ps, fetch_ps)
@@ -281,8 +286,8 @@ class PeMath:
         self.free_ps = start_ps + self._clock.ps(self.cycles(step, vectors))
         self.busy_ps += self.free_ps - start_ps
         self.records += 1
-        at, span_ps = self._context.coordinates, (start_ps, self.free_ps)
-        record = vector_record(at, name, span_ps, inputs, result, checksum_of(data))
+        pe, span_ps = self._context.coordinates, (start_ps, self.free_ps)
+        record = vector_record(pe, name, span_ps, inputs, result, checksum_of(data))
         self._engine.at(self.free_ps, self._context.record, record, now_ps, Cause.ENGINE)
 
 

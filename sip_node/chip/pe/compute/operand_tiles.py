@@ -28,7 +28,7 @@ class Staged:
         self._tiles: dict[tuple[Span, Span], TileData] = {}
 
     def at(self, rows: Span, columns: Span) -> TileData:
-        """One tile."""
+        """The tile of these rows and columns."""
         tile = self._tiles.get((rows, columns))
         if tile is None:
             tile = self._tiles[rows, columns] = self._cut(rows, columns)
@@ -49,7 +49,7 @@ class Staged:
 
 
 class TileForm:
-    """What tiles of one size of a matrix in memory have in common.
+    """The form of the tiles of one size of a matrix in memory.
 
     `gaps` and `rows` are the strides and the layout of tiles with gaps, else () and None. `targets`
     are the blocks of the buffers that they are loaded to, None before the first one.
@@ -116,7 +116,7 @@ class Streamed:
                     self._tiles[row, column] = self._translated(row, column, blocks)
 
     def at(self, rows: Span, columns: Span) -> StreamedTile:
-        """One tile."""
+        """The tile of these rows and columns."""
         row, column = rows[0], columns[0]
         if self._base < 0:
             return self._tiles[row, column]

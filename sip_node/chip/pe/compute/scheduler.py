@@ -120,7 +120,7 @@ class Composite:
     def tokens(
         self, steps: tuple[TileStage, ...], results: tuple[TileStage, ...], buffers: TileBuffers
     ) -> StepTokens:
-        """One token a step. The caller takes the next one when a pair of buffers is free.
+        """The tokens, one a step. The caller takes the next one when a pair of buffers is free.
 
         `steps` is the route of all tokens, `results` what the last step of an output tile adds.
         """
@@ -224,6 +224,8 @@ class PeScheduler:
             blocks=blocks,
             submitted_ps=self._engine.now_ps,
         )
+        # The engine takes products in order, so its time for all of them bounds the end of the last
+        # one.
         self._engine_ps += composite.steps_ps
         composite.engine_ps = self._engine_ps
         self._in_flight.append(composite)
@@ -264,6 +266,8 @@ class PeScheduler:
 
     def _route(self, gemm: Gemm) -> tuple[tuple[TileStage, ...], tuple[TileStage, ...]]:
         """The stages of every step, and those that the last step of an output tile adds."""
+        # Bias and activation work on the accumulator, so that the result is rounded once, at its
+        # store.
         results = list[TileStage]()
         if gemm.bias is not None or gemm.activation is not None:
             results.append(stage_of(self._math))
@@ -281,6 +285,7 @@ def _byte_ps(topology: Topology) -> Fraction:
     """
     if any(topology.impl.of(kind) != kind for kind in ("router", "pe", "pe_dma")):
         return Fraction(0)
+    # Operands from every memory pass this link, so no product loads faster than it carries.
     return PS_PER_NS / exact(topology.pe.to_router_bw_gbs)
 
 

@@ -51,6 +51,7 @@ class TileLoad(TileStage):
     def accept(self, token: TileToken) -> None:
         """Take a token that has a buffer for each operand."""
         self.loading.append(token)
+        # Both at once: the two requests share the latency of the memory.
         self._load(token, token.tile_a, 0)
         self._load(token, token.tile_b, 1)
 
@@ -130,6 +131,7 @@ class TileLoad(TileStage):
 
     def _pass_on(self, token: TileToken) -> None:
         """The operands of a token are in TCM: it leaves behind those before it."""
+        # The time for the stalls of the engine: from here on the step no longer waits for memory.
         token.ready_ps = self._engine.now_ps
         # In order: a token whose data is late holds back those behind it that are complete.
         while self.loading:
@@ -179,6 +181,7 @@ class TileWrite(TileStage):
 
     def written(self, token: TileToken) -> None:
         """The memory has acknowledged all of a result."""
+        # With the acknowledgement, the only event by which the engine observes the end of a write.
         self._results.free(token.output.buffer)
         token.advance()
 

@@ -53,8 +53,9 @@ class SerialStage(TileStage):
     """
 
     def __init__(self, context: "PeContext") -> None:
-        at = context.coordinates
-        self.engine, self._log, self._cube, self._pe = context.engine, context.log, at.cube, at.pe
+        coordinates = context.coordinates
+        self.engine, self._log = context.engine, context.log
+        self._cube, self._pe = coordinates.cube, coordinates.pe
         self.waiting: deque[TileToken] = deque()
         self.is_busy = False
         self.events = StageEvents(self)
@@ -92,7 +93,7 @@ class StageEvents(Component):
 
 
 class OutputTile(TileSums):
-    """One tile of the result. The steps of its depth add to the same accumulator.
+    """A tile of the result. The steps of its depth add to the same accumulator.
 
     `accumulator` is None until the tile has one. `start` is the initial value of the sum, None for
     zeros; `bias` is fetched with the last step, into row `bias_row` of the registers. `data` is the
@@ -127,7 +128,7 @@ class OutputTile(TileSums):
 
 
 class StepShape:
-    """What the steps of a product have in common that have one size and are, or are not, the last
+    """The common part of those steps of a product that have one size and are, or are not, the last
     ones of an output tile.
 
     `step_ps` is the time that each takes in the GEMM engine. The accumulator has `output_bytes`, of
@@ -199,7 +200,7 @@ class TileGrid:
         self._tiles: list[Any] = [None] * (len(rows) * len(columns))
 
     def at(self, row: int, column: int) -> Any:
-        """One tile."""
+        """The tile in a row and a column of the grid."""
         index = row * len(self._columns) + column
         tile = self._tiles[index]
         if tile is None:

@@ -157,6 +157,8 @@ class VectorChains:
         self._calendar.busy_ps += computed_ps - start_ps
         run.least_end_ps = computed_ps + self._least_ps(run)
         if run.begun == len(run.times):
+            # From here on the fetch port is idle: the next chain uses it while the engine computes
+            # this pass.
             self._engine.at(start_ps, self._next)
         if times.streamed_bytes:
             run.open += 1

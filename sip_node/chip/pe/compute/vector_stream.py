@@ -34,6 +34,8 @@ class VectorStream:
         blocks = (*operands, result)
         # A reduction has more inputs than outputs, a broadcast the reverse: the larger one counts.
         elements = max(prod(block.shape) for block in blocks)
+        # The widest type counts: all operands of an element meet in one lane. A narrower element
+        # takes a whole lane, since lanes of this engine are not divided.
         lanes_each = max(max(1, item_bytes(block.dtype) // _LANE_BYTES) for block in blocks)
         self._lanes, self._lanes_each = lanes, lanes_each
         self.count = self.vectors(elements)
@@ -116,6 +118,7 @@ class BlockParts:
 
     def until(self, vectors: int) -> int:
         """Bytes of the first `vectors` parts."""
+        # An operand that is repeated ends early: registers keep it for the vectors to come.
         return min(self.nbytes, -(-vectors * self._lanes_bytes // self._lanes_each))
 
 
@@ -124,7 +127,7 @@ def _between(least: int, most: int, numbers: Iterable[int]) -> list[int]:
 
 
 def vector_record(
-    at: PeCoordinates,
+    pe: PeCoordinates,
     name: str,
     span_ps: tuple[int, int],
     inputs: Sequence[Operand | float],
@@ -134,8 +137,8 @@ def vector_record(
     engine: str = "pe_math",
     axis: int | None = None,
 ) -> OpRecord:
-    """Operation `name` from the first to the second time of `span_ps`, with the result `result`,
-    whose elements have the CRC-32 `checksum`.
+    """The record of operation `name` of `pe`, from the first to the second time of `span_ps`, with
+    the result `result`, whose elements have the CRC-32 `checksum`.
     """
     start_ps, end_ps = span_ps
     return OpRecord(
@@ -143,8 +146,8 @@ def vector_record(
         name=name,
         start_ps=start_ps,
         end_ps=end_ps,
-        cube=at.cube,
-        pe=at.pe,
+        cube=pe.cube,
+        pe=pe.pe,
         address=result.address,
         nbytes=nbytes_of(result),
         shape=result.shape,
