@@ -4,15 +4,19 @@ An event is recorded by a control packet to the IO_CPU, which notes the time at 
 in its stream is complete.
 """
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from runtime.core.device import Handle
 from runtime.device.rank.rank_state import running_rank
 
-if TYPE_CHECKING:
-    from runtime.device.streams.streams import Stream
-
 _PS_PER_MS = 1_000_000_000
+
+
+class StreamNumber(Protocol):
+    """A stream by its number on the device of a rank; the class of streams records events."""
+
+    rank: int
+    number: int
 
 
 class Event:
@@ -31,13 +35,13 @@ class Event:
             return "<torch.ahbm.Event not recorded>"
         return f"<torch.ahbm.Event {'complete' if self.recorded.done else 'recorded'}>"
 
-    def record(self, stream: "Stream | None" = None) -> None:
+    def record(self, stream: StreamNumber | None = None) -> None:
         """Record the event behind the commands of `stream`, by default the current stream. A second
         call replaces the first.
         """
         self.recorded = running_rank().device.submit([], "an event", stream=_number(stream))
 
-    def wait(self, stream: "Stream | None" = None) -> None:
+    def wait(self, stream: StreamNumber | None = None) -> None:
         """Later commands of `stream`, by default the current one, wait for the event. The rank goes
         on at once. An event that is not recorded changes nothing.
         """
@@ -80,14 +84,13 @@ class Event:
         return (end_event.recorded.device_done_ps - self.recorded.device_done_ps) / _PS_PER_MS
 
 
-def _number(stream: "Stream | None") -> int:
+def _number(stream: StreamNumber | None) -> int:
     """The number of a stream, by default the current one. `TypeError` for what is no stream,
     `RuntimeError` for a stream of another rank.
     """
     state = running_rank()
     if stream is None:
         return state.device.stream
-    # Streams record events: their module imports this one.
     if not isinstance(getattr(stream, "number", None), int):
         raise TypeError(f"expected a torch.ahbm.Stream, but got {type(stream).__name__}")
     if stream.rank != state.rank:
