@@ -55,14 +55,18 @@ def test_probe_refuses_an_unknown_case_in_one_line(tmp_path: Path) -> None:
     )
 
 
-def test_the_sensitivity_tables_of_the_model_page_are_what_the_program_prints() -> None:
+def test_the_sensitivity_tables_of_the_page_are_what_the_program_prints() -> None:
     command = [sys.executable, "-m", "kernbench.measure.transfers.sensitivity"]
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=ROOT, timeout=110, check=True
     )
-    page, tables = (ROOT / "docs" / "model.md").read_text(), done.stdout.split("\n\n")
+    page, tables = (ROOT / "docs" / "limits.md").read_text(), done.stdout.split("\n\n")
+    section = page.partition("\n## Sensitivity\n")[2].partition("\n## ")[0]
+    shown = [line for line in section.splitlines() if line.startswith("|")]
     assert len(tables) == 3
-    assert all(table.strip() in page for table in tables)
+    # The page has some of the rows; each is printed, and no table is left out.
+    assert set(shown) <= set(done.stdout.splitlines())
+    assert all(len(set(table.splitlines()) & set(shown)) > 3 for table in tables)
 
 
 @pytest.mark.parametrize("group", ["f", "n"])

@@ -54,11 +54,11 @@ class DeviceEvent(events.Event):
             )
         super().__init__(enable_timing)
 
-    def record(self, stream: torch.Stream | streams.Stream | None = None) -> None:
+    def record(self, stream: torch.Stream | events.StreamNumber | None = None) -> None:
         """Record the event behind the commands of `stream`, by default the current stream."""
         super().record(own_stream(stream))
 
-    def wait(self, stream: torch.Stream | streams.Stream | None = None) -> None:
+    def wait(self, stream: torch.Stream | events.StreamNumber | None = None) -> None:
         """Later commands of `stream`, by default the current one, wait for the event."""
         super().wait(own_stream(stream))
 
