@@ -52,7 +52,9 @@ class KernbenchGroup(click.Group):
         """The commands, and the options of the default one, which may stand first."""
         default = self.get_command(ctx, DEFAULT_COMMAND)
         assert default is not None
-        options = default.shell_complete(click.Context(default), incomplete)
+        # A command keeps the help option that its first context has named, `-h` included.
+        context = click.Context(default, **default.context_settings)
+        options = default.shell_complete(context, incomplete)
         return [*super().shell_complete(ctx, incomplete), *options]
 
     def invoke(self, ctx: click.Context) -> Any:
