@@ -35,7 +35,7 @@ def autoload() -> None:
 
 
 def _name_the_command() -> None:
-    """Outside of a run, make `init_process_group("ahbm")` an error that names the command."""
+    """Make `init_process_group("ahbm")` outside of a run an error that names the command."""
     # Not loaded for this: a program without process groups does not need it.
     distributed = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available():

@@ -37,7 +37,7 @@ ADVICE = {
         "utils"
     ),
 }
-"""What to use instead of the names of PyTorch in each group."""
+"""Advice for the names of PyTorch in each group: what to use instead."""
 
 
 def absent_in_torch(name: str, known: Sequence[str], methods: Sequence[str]) -> AttributeError:

@@ -37,7 +37,7 @@ class _Entry(NamedTuple):
 OPERATORS: dict[str, _Entry] = {}
 """The functions by the names of operators without their namespace, such as `add.out`."""
 COMPLEX: dict[str, Operator] = {}
-"""Those of tensors of which one has complex numbers."""
+"""The operators for tensors of which one has complex numbers."""
 CALLS: Counter[str] = Counter()
 """The calls of operators on the device."""
 FALLBACKS: Counter[str] = Counter()

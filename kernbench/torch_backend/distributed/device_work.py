@@ -46,7 +46,7 @@ class DeviceWork(dist.Work):
         return True
 
     def synchronize(self) -> None:
-        """As `wait`."""
+        """The same as `wait`."""
         self.wait()
 
     def is_completed(self) -> bool:
@@ -90,8 +90,8 @@ class TimeEstimate:
         self._handles += [work.handle for work in works if work is not None]
 
     def microseconds(self) -> float:
-        """From the release of the first command on this rank to the end of the last one; 0 without
-        any.
+        """The time from the release of the first command on this rank to the end of the last one; 0
+        without any.
         """
         for each in self._handles:
             running_rank().device.wait(each)

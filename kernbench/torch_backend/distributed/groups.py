@@ -82,8 +82,8 @@ def _on_all_ranks(make: Callable[..., Any]) -> Callable[..., Any]:
             )
         tag = options.get("pg_tag")
         if not (tag and pytorch_api.has_group(tag, ranks)):
-            found = low_level.new_group(list(ranks))
-            _Made.group = found if isinstance(found, ProcessGroup) else None
+            created = low_level.new_group(list(ranks))
+            _Made.group = created if isinstance(created, ProcessGroup) else None
         try:
             return make(size, rank, ranks, *rest, **options)
         finally:

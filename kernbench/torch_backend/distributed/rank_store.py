@@ -44,8 +44,8 @@ class RankStore(Store):
         self, key: str, expected_value: str | bytes, desired_value: str | bytes
     ) -> bytes:
         """Set a value if the key has another one; without the key, if no value is expected."""
-        found, wanted = self._values.get(key), _bytes(expected_value)
-        if found == wanted or (found is None and not wanted):
+        stored, wanted = self._values.get(key), _bytes(expected_value)
+        if stored == wanted or (stored is None and not wanted):
             self._values[key] = _bytes(desired_value)
         return self._values.get(key, wanted)
 

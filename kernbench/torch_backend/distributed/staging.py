@@ -133,7 +133,7 @@ def _type(dtype: torch.dtype, *, moved: bool) -> DType:
                 "convert the tensor before, for example to torch.int32 or torch.float32"
             )
         return hardware_type(dtype)
-    found = moved_as(dtype)
-    if found is None:
+    carrier = moved_as(dtype)
+    if carrier is None:
         raise TypeError(f"elements of {dtype} have {dtype.itemsize} bytes, which no DMA moves")
-    return found
+    return carrier

@@ -20,7 +20,7 @@ _LEAST_MACS_OF_CUBE = 1 << 23
 _PART = 32
 """The rows and columns of the part of a PE are multiples of it."""
 _FEW_ROWS = 64
-"""Up to as many rows of `a` the other operand stays where it is."""
+"""The other operand stays where it is for at most as many rows of `a`."""
 _CHUNKS = (128, 64)
 """The depth of a chunk: a longer one is multiplied faster, a shorter one is sooner there."""
 _ALIGNMENT_BYTES = 16384

@@ -53,7 +53,7 @@ def launch_products(
 @lru_cache(maxsize=1024)
 def batch_grid(count: int, size: ProductSize, rates: PeRates, slices: tuple[int, int]) -> BatchGrid:
     """The blocks of each of `count` equal products, of which the operands lie on `slices`."""
-    found: list[tuple[float, int, BatchGrid]] = []
+    candidates: list[tuple[float, int, BatchGrid]] = []
     for pes in {max(1, rates.pes // count), *(1 << power for power in range(11))}:
         if pes <= rates.pes:
             own = rates._replace(pes=pes)
@@ -61,8 +61,8 @@ def batch_grid(count: int, size: ProductSize, rates: PeRates, slices: tuple[int,
             block_ns = grid_cost(size, own, slices, (rows, columns))[0]
             turns = -(-count * rows * columns // rates.pes)
             time_ns = turns * block_ns
-            found.append((time_ns, rows * columns, BatchGrid(rows, columns, time_ns)))
-    return min(found)[2]
+            candidates.append((time_ns, rows * columns, BatchGrid(rows, columns, time_ns)))
+    return min(candidates)[2]
 
 
 def product_grid(a: torch.Tensor, b: torch.Tensor) -> BatchGrid:

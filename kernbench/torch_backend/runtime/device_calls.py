@@ -1,5 +1,5 @@
-"""What the C++ part of the device calls, for `torch.Stream`, `torch.Event`, `torch.accelerator` and
-the autograd engine. Streams are numbers here.
+"""Functions that the C++ part of the device calls for `torch.Stream`, `torch.Event`,
+`torch.accelerator` and the autograd engine. Streams are numbers here.
 """
 
 from kernbench.torch_backend.runtime.device_memory import (

@@ -97,7 +97,7 @@ def _refuse_storages() -> None:
 
 
 _ANSWERED = {"current_accelerator", "device_count", "is_available"}
-"""Of `torch.accelerator`: what has an answer without a device."""
+"""Functions of `torch.accelerator` that have an answer without a device."""
 
 
 def _refuse_parts_without_operators() -> None:

@@ -72,16 +72,16 @@ def _check_environment() -> None:
 def _compiler() -> str:
     named = os.environ.get("CXX", "")
     if named:
-        found = shutil.which(named)
-        if found is None:
+        compiler = shutil.which(named)
+        if compiler is None:
             raise ImportError(f"CXX is {named!r}, which is no program: name a C++ compiler")
-        return found
-    found = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
-    if found is None:
+        return compiler
+    compiler = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+    if compiler is None:
         raise NoNativePartError(
             "it has a part in C++ (allocator, hooks), and there is no C++ compiler here"
         )
-    return found
+    return compiler
 
 
 def _compile(library: Path) -> None:

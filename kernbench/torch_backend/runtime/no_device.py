@@ -1,4 +1,4 @@
-"""What a program reads where it uses the device `ahbm` in the reduced mode."""
+"""The errors of a program that uses the device `ahbm` in the reduced mode."""
 
 from collections.abc import Callable
 from typing import Any, NoReturn

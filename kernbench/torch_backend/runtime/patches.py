@@ -70,7 +70,7 @@ def _refusing(compiled: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _PRIORITY = 19
-"""Before the entry of PyTorch for such devices, which has 23; each entry has its own."""
+"""Priority before the entry of PyTorch for such devices, which has 23; each has its own."""
 
 
 def register_loading() -> None:

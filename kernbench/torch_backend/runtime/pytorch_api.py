@@ -1,4 +1,4 @@
-"""What the backend uses of PyTorch beyond its typed public interface, declared once.
+"""Parts of PyTorch beyond its typed public interface that the backend uses, declared once.
 
 PyTorch has no public names for some of what a backend needs, and no types for some public
 functions. Both are here with their types: a new version of PyTorch is compared with this module.
@@ -65,12 +65,12 @@ PRIVATE_USE_KIND: object = _UNTYPED._autograd.DeviceType.PrivateUse1
 Inductor = torch._TorchCompileInductorWrapper
 """The class of the default backend of `torch.compile`."""
 RUN_BACKWARD = "_engine_run_backward"
-"""In `torch.autograd` and `torch.autograd.graph`: computes gradients."""
+"""A function of `torch.autograd` and `torch.autograd.graph`: computes gradients."""
 CONVERT = "_apply"
-"""In `torch.nn.Module`: `to`, `cpu`, `double` and `to_empty` call it."""
+"""A method of `torch.nn.Module`: `to`, `cpu`, `double` and `to_empty` call it."""
 MAKE_GROUP, MAKE_GROUP_WITH_TAG = "_new_process_group_helper", "_new_group_with_tag"
-"""In `torch.distributed.distributed_c10d`: members alone come as far as the backend, so a group is
-made before.
+"""Functions of `torch.distributed.distributed_c10d`: members alone come as far as the backend, so a
+group is made before.
 """
 IS_SAVED_EMPTY = "_torch_load_uninitialized"
 """An attribute of storages whose elements come later."""

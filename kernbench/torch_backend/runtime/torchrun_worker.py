@@ -16,7 +16,7 @@ def join() -> None:
 
 
 def _command(program: ModuleType) -> tuple[str, ...]:
-    """What this process runs, as the end of a command line."""
+    """The program of this process, as the end of a command line."""
     spec = program.__spec__
     if spec is None:
         return tuple(sys.argv)

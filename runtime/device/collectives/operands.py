@@ -136,8 +136,8 @@ def check_list(
     """The argument `name` as a list of one tensor per rank, with the shape and type of another
     argument.
     """
-    found = check_tensors(name, tensors, world_size)
-    for index, each in enumerate(found):
+    checked = check_tensors(name, tensors, world_size)
+    for index, each in enumerate(checked):
         if each.dtype != like.dtype:
             problem = f"{name}[{index}] has {each.dtype!r}, {like_name} has {like.dtype!r}"
             raise ValueError(f"Invalid usage of tensors with different dtypes: {problem}")
@@ -146,7 +146,7 @@ def check_list(
             raise ValueError(
                 f"All tensor operands to scatter/gather must have the same size: {problem}"
             )
-    return found
+    return checked
 
 
 def check_given(name: str, tensors: object, kind: str) -> None:
@@ -210,17 +210,17 @@ def check_parts(
         raise ValueError(
             f"{collective}: tensors that are stored in tiles cannot be split; omit `layout`"
         )
-    found = movers if whole.is_flat and part.is_flat else None
-    if found and writes:
-        found = writing_movers(movers, [whole], part.nbytes, parts)
-    if found is None:
+    writers = movers if whole.is_flat and part.is_flat else None
+    if writers and writes:
+        writers = writing_movers(movers, [whole], part.nbytes, parts)
+    if writers is None:
         raise ValueError(
             f"{collective}: the elements of shapes {whole.shape} and {part.shape}, placed by "
             f"{whole.policy} and {part.policy}, do not correspond in memory; place both tensors on "
             'one PE, with "row_wise", or both alike, with "replicate" or with "column_wise" and at '
             "least two axes"
         )
-    return found
+    return writers
 
 
 def _each(tensors: Mapping[str, Sequence[StoredTensor]]) -> list[tuple[str, int, StoredTensor]]:

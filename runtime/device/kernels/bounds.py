@@ -22,7 +22,7 @@ class IndexBounds(NamedTuple):
     def of_axis(
         cls, shape: Sequence[int], axis: int, *, counts_from_end: bool = False
     ) -> "IndexBounds":
-        """Those of an axis of a tensor, with negative ones if an index may count from the end."""
+        """Bounds of an axis of a tensor, with negative ones if an index may count from the end."""
         length, number = shape[axis], axis % len(shape)
         of = f"dimension {number} with size {length}"
         return cls(length, of, first=-length if counts_from_end else 0)

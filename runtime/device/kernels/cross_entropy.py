@@ -52,7 +52,7 @@ class LossResults:
 
 @dataclass(frozen=True)
 class LossGradient:
-    """That of each row's loss, or of all; of a mean, over the number of rows at `counted`."""
+    """The gradient of each row's loss, or of all; of a mean, over the rows at `counted`."""
 
     pointer: Pointer
     is_of_rows: bool
@@ -180,7 +180,7 @@ def _losses(
 
 
 def _classes(given: ClassRows, section: tuple[int, int]) -> tuple[tl.Value, tl.Value, tl.Value]:
-    """Of each row: its class, -1 without a loss; whether it has one; the element of its class."""
+    """Class of each row, -1 without a loss; whether it has one; the element of its class."""
     row, count = section
     targets = tl.load(given.targets + row, (count,))
     has_loss = targets != given.ignored

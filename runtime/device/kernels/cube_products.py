@@ -29,7 +29,7 @@ class SlotCopy(NamedTuple):
 
 
 class ChunkLoads(NamedTuple):
-    """How a PE loads its panel of a chunk: the block, `offset` elements behind that of the first
+    """Loads of a PE for its panel of a chunk: the block, `offset` elements behind that of the first
     chunk, and `by_part` times the number of its part; the shape of the panel.
     """
 
@@ -88,8 +88,8 @@ class CubeResult(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """For each step of the copies whether a PE stores in it, and the step in which the first chunk
-    is in every cube.
+    """Steps of the copies: whether a PE stores in each, and the one in which the first chunk is
+    in every cube.
     """
 
     stored: tuple[bool, ...]
@@ -145,9 +145,9 @@ class _Copying:
     def stores(self, step: int) -> list[tl.PendingResult]:
         """Start the stores of a step, each when its load is complete."""
         _, copies, loads = self._operand
-        found = list[tl.PendingResult]()
+        pending = list[tl.PendingResult]()
         if copies is None:
-            return found
+            return pending
         for each, loading in self._loading.pop(step, ()):
             value, parts = loading.wait(), 1 if each.staged else loads.parts
             width, length = value.shape[-1] // parts, prod(value.shape) // parts
@@ -155,8 +155,8 @@ class _Copying:
                 value = value.reshape((-1, value.shape[-1]))
             for part in range(parts):
                 own = value if parts == 1 else value[:, part * width : (part + 1) * width]
-                found.append(tl.store_async(copies + each.target + part * length, own))
-        return found
+                pending.append(tl.store_async(copies + each.target + part * length, own))
+        return pending
 
     def _buffer(self, key: tuple[int, int], shape: tuple[int, ...]) -> Value:
         if key not in self._rings:

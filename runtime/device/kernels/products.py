@@ -83,7 +83,7 @@ class ProductOperand:
 
 @dataclass(frozen=True)
 class ResultMatrix:
-    """Where a matrix of the result is written: element (0, 0) would be at `pointer`."""
+    """The memory of a matrix of the result: element (0, 0) would be at `pointer`."""
 
     pointer: Pointer
     pitch: int

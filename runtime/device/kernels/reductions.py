@@ -62,11 +62,11 @@ def reduce_pieces(
                 strides = (block.pitch, 1) if block.shape[0] > 1 else None
                 loaded = tl.load(source + block.source, block.shape, strides)
                 result = _reduced(name, in_type(loaded, dtype), block.axis)
-                at = target + block.target
+                address = target + block.target
                 if not block.first:
-                    before = tl.load(at, result.shape)
+                    before = tl.load(address, result.shape)
                     result = running_kernel().math(_COMBINED[name], (before, result))
-                tl.store(at, result)
+                tl.store(address, result)
 
 
 def blocks_of(piece: Piece, most: int) -> Iterator[ReducedBlock]:

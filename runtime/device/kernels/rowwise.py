@@ -167,8 +167,13 @@ def sum_of_rows(
     if sums.parts > sums.group and not sums.is_number:
         first = number // sums.group * sums.group
         members = min(sums.group, sums.parts - first)
-        at = partial + first * columns
-        _add_rows((members, columns), at, at, _share(columns, number - first, members, sums.least))
+        address = partial + first * columns
+        _add_rows(
+            (members, columns),
+            address,
+            address,
+            _share(columns, number - first, members, sums.least),
+        )
         tl.barrier()
         members = tl.cdiv(sums.parts, sums.group)
     pitch = columns * (sums.group if members < sums.parts else 1)

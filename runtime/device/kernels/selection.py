@@ -73,9 +73,9 @@ def placed(  # noqa: PLR0917 - the arguments of a launch are positional
             numbers = tl.arange(0, columns)[None, :]
             for place in range(count):
                 with tl.scratch():
-                    at = tl.load(indices + row * count + place, (rows, 1), (count, 1))
-                    IndexBounds(columns, f"rows of {columns:,} elements").check(at)
-                    chosen = numbers == at.to(tl.int32)
+                    places = tl.load(indices + row * count + place, (rows, 1), (count, 1))
+                    IndexBounds(columns, f"rows of {columns:,} elements").check(places)
+                    chosen = numbers == places.to(tl.int32)
                     if number is None:
                         value = tl.load(others[0] + row * count + place, (rows, 1), (count, 1))
                     else:

@@ -70,7 +70,7 @@ def launch(
 
 
 def _unknown_option(name: str, option: str, kernel: Callable[..., object]) -> str:
-    """What is wrong with a keyword of a launch."""
+    """The error of an unknown keyword of a launch, with advice."""
     parameters = getattr(getattr(kernel, "__code__", None), "co_varnames", ())
     advice = (
         "arguments of a kernel are passed by position, in the order of its parameters"

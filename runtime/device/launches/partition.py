@@ -27,17 +27,17 @@ def partition(
     if _is_turned(axes):
         return _tiles(out, axes)
     dense = tuple(strides[0] for _, strides in axes) == row_major(tuple(lengths))
-    found: dict[Pe, list[Region]] = {}
+    regions: dict[Pe, list[Region]] = {}
     for pe, start, stop in _spans(out, dense=dense):
         if start < stop:
-            found.setdefault(pe, []).extend(box_regions(start, stop, axes, tensors))
-    return {pe: tuple(each) for pe, each in sorted(found.items())}
+            regions.setdefault(pe, []).extend(box_regions(start, stop, axes, tensors))
+    return {pe: tuple(each) for pe, each in sorted(regions.items())}
 
 
 def placed_partition(
     function: str, out: DeviceTensor, operands: Sequence[DeviceTensor]
 ) -> dict[tuple[int, int], tuple[Region, ...]]:
-    """As `partition`, of tensors in any placement, which broadcast to the shape of `out`.
+    """`partition` of tensors in any placement, which broadcast to the shape of `out`.
 
     `RuntimeError` for an operand that is not flat and not placed as the result is.
     """
@@ -45,7 +45,7 @@ def placed_partition(
         for each in operands:
             _check_flat(function, each)
         return partition(StridedWindow.of(out), [StridedWindow.of(each) for each in operands])
-    found: dict[Pe, list[Region]] = {}
+    regions: dict[Pe, list[Region]] = {}
     alike = all(same_placement(out, each) for each in operands if not _is_single(each))
     for shard in out.shards:
         if shard.spec.nbytes:
@@ -54,8 +54,8 @@ def placed_partition(
                 if alike
                 else _of_spans(function, shard, out, operands)
             )
-            found.setdefault((shard.spec.cube, shard.spec.pe), []).append(region)
-    return {pe: tuple(each) for pe, each in sorted(found.items())}
+            regions.setdefault((shard.spec.cube, shard.spec.pe), []).append(region)
+    return {pe: tuple(each) for pe, each in sorted(regions.items())}
 
 
 def same_placement(a: DeviceTensor, b: DeviceTensor) -> bool:

@@ -123,7 +123,7 @@ class TensorViews(StoredTensor):
         return tuple(parts)
 
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Self, ...]:
-        """At most `chunks` views of equal parts along an axis, the last of which may be smaller."""
+        """Views of at most `chunks` equal parts along an axis, the last of which may be smaller."""
         if chunks < 1:
             raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
         axis = axis_of(dim, len(self.shape))
@@ -215,10 +215,10 @@ class TensorViews(StoredTensor):
 
     def _check_aligned(self, dtype: DType, offset: int) -> None:
         if (self.address + offset) % dtype.itemsize:
-            at = self.address + offset - self.storage.address
+            position = self.address + offset - self.storage.address
             raise RuntimeError(
                 f"self.storage_offset() must be divisible by {dtype.itemsize} bytes to view the "
-                f"tensor as {dtype!r}, but got {at} bytes"
+                f"tensor as {dtype!r}, but got {position} bytes"
             )
 
     def _check_flat(self, function: str) -> None:

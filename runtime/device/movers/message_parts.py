@@ -1,4 +1,4 @@
-"""Which PE moves which elements of a message between two ranks.
+"""The parts of a message between two ranks: the elements that each PE moves.
 
 The elements of a flat tensor without replicas are dealt over the PEs anew: both ends compute the
 deal from the number of elements alone, so the shapes and placements of both may differ. Of every

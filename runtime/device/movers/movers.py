@@ -1,4 +1,4 @@
-"""Which PE moves which elements of a collective, and where they are in the other tensors.
+"""The movers of a collective: the elements of each PE, and where the other tensors have them.
 
 A collective has one tensor on every rank that decides which PE moves what: the tensor itself where
 there is one, the *part* of a rank where another tensor holds the parts of all ranks. Its *movers*

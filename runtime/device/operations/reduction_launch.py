@@ -68,8 +68,8 @@ def _of_all(name: str, x: T, dtype: DType) -> T:
     if len(shards) == 1:
         return partial
     result = x.new((1,), dtype)
-    at = result.shards[0].spec
-    _launch(name, partial, result, {(at.cube, at.pe): [_row(0, 0, len(shards))]})
+    spec = result.shards[0].spec
+    _launch(name, partial, result, {(spec.cube, spec.pe): [_row(0, 0, len(shards))]})
     return result
 
 

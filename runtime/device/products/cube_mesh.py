@@ -1,4 +1,4 @@
-"""How the cubes of a SIP copy from one another what one of them holds: trees over their mesh."""
+"""Trees over the mesh of cubes, along which cubes copy what one of them holds."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -24,8 +24,8 @@ class CubeMesh(NamedTuple):
 def copy_tree(
     mesh: CubeMesh, home: int, line: tuple[int, ...]
 ) -> dict[int, tuple[int | None, int]]:
-    """For each cube of a line, the cube from which it copies what `home` holds, None for the home
-    itself, and the stage, from 1 on.
+    """The cube from which each cube of a line copies what `home` holds, None for the home itself,
+    and the stage, from 1 on.
     """
     hub = min(line, key=lambda cube: (mesh.distance(home, cube), cube))
     tree: dict[int, tuple[int | None, int]] = {hub: (None, 1)}

@@ -1,4 +1,4 @@
-"""Which cube computes which block of a large product, and how its panels come there.
+"""The plan of a large product: the block of each cube, and the copies of its panels.
 
 The result is cut into a grid of blocks, one for each cube, and a block into a grid of parts, one
 for each PE. A panel of an operand is used by a line of cubes of the grid. Its chunks are cut into
@@ -208,7 +208,7 @@ class _OperandPlanner(NamedTuple):
     def _copied_panels(self) -> tuple[ChunkLoads, ...]:
         pes, parts = self.mesh.pes, max(self.parts) + 1
         pitch, part = self.panel * self.depth // pes, self.panel // parts
-        found = list[ChunkLoads]()
+        loads = list[ChunkLoads]()
         for start, length in self._starts():
             elements, behind = self.panel * length // pes, self.panel * start // pes
             if self.shape.in_rows:
@@ -217,11 +217,11 @@ class _OperandPlanner(NamedTuple):
                 by_part = elements // parts
                 block = (pes, by_part), (pitch, 1)
             shape = (part, length) if self.shape.in_rows else (length, part)
-            found.append(ChunkLoads(block, behind, by_part, shape))
-        return tuple(found)
+            loads.append(ChunkLoads(block, behind, by_part, shape))
+        return tuple(loads)
 
     def _copied_offsets(self) -> dict[Pe, int]:
-        """Of chunk 0: with the free axis in rows, a part is some slots, else a part of each."""
+        """Offsets in chunk 0: some slots if the free axis is in rows, else a part of each."""
         pes, parts = self.mesh.pes, max(self.parts) + 1
         pitch = self.panel * self.depth // pes
         return {
@@ -264,7 +264,7 @@ class _OperandPlanner(NamedTuple):
 
     def _steps(self) -> tuple[dict[Pe, tuple[tuple[SlotCopy, ...], ...]], int]:
         """The copies of each PE by step, and the number of stages."""
-        found: dict[Pe, dict[int, list[SlotCopy]]] = {}
+        copies: dict[Pe, dict[int, list[SlotCopy]]] = {}
         stages, lines = 1, dict[int, list[int]]()
         for cube, panel in enumerate(self.panels):
             lines.setdefault(panel, []).append(cube)
@@ -274,20 +274,20 @@ class _OperandPlanner(NamedTuple):
             ):
                 home = self._home(panel, slot, start, length)
                 for cube, (source, stage) in copy_tree(self.mesh, home, tuple(line)).items():
-                    at = self._slot(panel, slot, start)
+                    address = self._slot(panel, slot, start)
                     copy = SlotCopy(
                         chunk=chunk,
                         staged=source is not None,
-                        offset=at if source is None else self._copied(source, slot, start),
+                        offset=address if source is None else self._copied(source, slot, start),
                         target=self._copied(cube, slot, start),
                     )
-                    steps = found.setdefault((cube, slot), {})
+                    steps = copies.setdefault((cube, slot), {})
                     steps.setdefault(chunk + 2 * (stage - 1), []).append(copy)
                     stages = max(stages, stage)
         count = len(self.chunks) + 2 * (stages - 1)
         return {
             pe: tuple(tuple(steps.get(step, ())) for step in range(count))
-            for pe, steps in found.items()
+            for pe, steps in copies.items()
         }, stages
 
     def _copied(self, cube: int, slot: int, start: int) -> int:

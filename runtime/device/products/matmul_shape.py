@@ -21,7 +21,7 @@ class MatmulShape(NamedTuple):
     def of(
         cls, a: StoredTensor, b: StoredTensor, *, transpose_a: bool, transpose_b: bool
     ) -> "MatmulShape":
-        """Of `a` and `b`, each transposed if so; `RuntimeError` for shapes that do not match."""
+        """The shape of `a` times `b`, each transposed if so; `RuntimeError` if they differ."""
         axes = len(a.shape), len(b.shape)
         if 0 in axes:
             raise RuntimeError(

@@ -1,4 +1,4 @@
-"""Which PE computes which block of the result of a matrix product."""
+"""The blocks of the result of a matrix product that each PE computes."""
 
 from collections.abc import Sequence
 from math import prod

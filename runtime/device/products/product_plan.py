@@ -151,7 +151,7 @@ def scratch_plan(
     ]
     best = min(choices, key=lambda choice: choice.time_ns(depth, step_ns, memory))
     panels = _spans(best.held.span, best.held_length, best.held.cuts)
-    groups = [panels[at : at + best.count] for at in range(0, len(panels), best.count)]
+    groups = [panels[first : first + best.count] for first in range(0, len(panels), best.count)]
     return ScratchPlan(
         held="a" if best.held_is_a else "b",
         groups=tuple(tuple(group) for group in groups),
@@ -267,7 +267,7 @@ def _spans(span: Span, length: int, cuts: Sequence[int]) -> list[Span]:
     ends = sorted({stop, *(cut for cut in cuts if start < cut < stop)})
     spans = list[Span]()
     for end in ends:
-        spans += [(at, min(at + length, end)) for at in range(start, end, length)]
+        spans += [(first, min(first + length, end)) for first in range(start, end, length)]
         start = end
     return spans
 

@@ -49,7 +49,7 @@ def install(table: QueueTableSpec) -> Handle | None:
     requests = [
         IpcqInitMsg(
             cube,
-            tuple((pe, pairs) for (at, pe), pairs in installs.items() if at == cube),
+            tuple((pe, pairs) for (owner, pe), pairs in installs.items() if owner == cube),
             table.name,
         )
         for cube in cubes

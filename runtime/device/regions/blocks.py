@@ -89,17 +89,17 @@ def blocks(region: Region, limits: BlockLimits) -> Iterator[MatrixBlock]:
 
 def rounds(parts: Sequence[Region], limits: BlockLimits) -> Iterator[list[MatrixBlock]]:
     """The blocks of regions, in lists that fit the scratch together."""
-    found, elements = list[MatrixBlock](), 0
+    fitting, elements = list[MatrixBlock](), 0
     for region in parts:
         for block in blocks(region, limits):
             size = prod(block.shape) + _GAP_ELEMENTS
             elements += size
-            if found and elements > limits.scratch:
-                yield found
-                found, elements = [], size
-            found.append(block)
-    if found:
-        yield found
+            if fitting and elements > limits.scratch:
+                yield fitting
+                fitting, elements = [], size
+            fitting.append(block)
+    if fitting:
+        yield fitting
 
 
 def _apart(shape: tuple[int, int], strides: Sequence[tuple[int, int]]) -> tuple[int, int]:

@@ -73,15 +73,18 @@ def _copy_columns(source: Tensor, target: Tensor, axis: int, start: int) -> None
         return
     pes = [(shard.spec.cube, shard.spec.pe) for shard in target.shards]
     share = -(-rows // len(pes))
-    parts = {pe: (min(at * share, rows), min((at + 1) * share, rows)) for at, pe in enumerate(pes)}
-    at = Pointer(target.address, target.dtype) + start * inner
+    parts = {
+        pe: (min(address * share, rows), min((address + 1) * share, rows))
+        for address, pe in enumerate(pes)
+    }
+    address = Pointer(target.address, target.dtype) + start * inner
     piece = max(1, running_rank().topology.kernel_scratch_bytes // source.itemsize)
     launch_on(
         "cat",
         copies.copy_columns,
         (
             Pointer(source.address, source.dtype),
-            at,
+            address,
             columns,
             target.shape[axis] * inner,
             PerPe(parts),

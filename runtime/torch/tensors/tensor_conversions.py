@@ -23,37 +23,37 @@ class TensorConversions(TensorMethods):
     """Each method is `to` with an element type."""
 
     def float(self) -> Self:
-        """As float32."""
+        """The tensor as float32."""
         return self._changed(float32)
 
     def double(self) -> Self:
-        """As float64."""
+        """The tensor as float64."""
         return self._changed(float64)
 
     def half(self) -> Self:
-        """As float16."""
+        """The tensor as float16."""
         return self._changed(float16)
 
     def bfloat16(self) -> Self:
-        """As bfloat16."""
+        """The tensor as bfloat16."""
         return self._changed(bfloat16)
 
     def int(self) -> Self:
-        """As int32."""
+        """The tensor as int32."""
         return self._changed(int32)
 
     def long(self) -> Self:
-        """As int64."""
+        """The tensor as int64."""
         return self._changed(int64)
 
     def char(self) -> Self:
-        """As int8."""
+        """The tensor as int8."""
         return self._changed(int8)
 
     def byte(self) -> Self:
-        """As uint8."""
+        """The tensor as uint8."""
         return self._changed(uint8)
 
     def bool(self) -> Self:
-        """As bool: whether an element is not 0."""
+        """The tensor as bool: whether an element is not 0."""
         return self._changed(boolean)

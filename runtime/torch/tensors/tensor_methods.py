@@ -54,7 +54,7 @@ class TensorMethods(TensorReads):
         non_blocking: bool = False,
         copy: bool = False,
     ) -> "Self | HostCopy":
-        """This tensor with another element type or placement: a copy, or itself if nothing changes
+        """The tensor with another element type or placement: a copy, or itself if nothing changes
         and `copy` is false. `to("cpu")` is `cpu()`.
 
         Arguments by position are an element type, a device, a placement, or a tensor whose type
@@ -103,8 +103,8 @@ class TensorMethods(TensorReads):
         pes = [(shard.spec.cube, shard.spec.pe) for shard in new.shards]
         share = -(-columns // len(pes))
         parts = {
-            pe: (min(at * share, columns), min((at + 1) * share, columns))
-            for at, pe in enumerate(pes)
+            pe: (min(number * share, columns), min((number + 1) * share, columns))
+            for number, pe in enumerate(pes)
         }
         shape = (rows, columns)
         tile = max(1, min(_TRANSPOSED_TILE, int(self._piece(2 * self.itemsize) ** 0.5)))
@@ -127,7 +127,7 @@ class TensorMethods(TensorReads):
     def __setitem__(
         self, index: Index, source: "StoredTensor | Array | Sequence[Any] | float"
     ) -> None:
-        """As that of `StoredTensor`; `RuntimeError` for a number that the type cannot take. A
+        """Assign as `StoredTensor` does; `RuntimeError` for a number that the type cannot take. A
         float16 element becomes infinite, as in PyTorch.
         """
         if is_number(source) and self.dtype != float16:

@@ -31,8 +31,8 @@ _VECTOR, _HALF = 16, 8
 _BITS = {torch.float32: (24, torch.int32), torch.float64: (53, torch.int64)}
 """The bits of a number between 0 and 1, and integers that hold them."""
 _NORMAL, _NORMAL_IS_KEPT = 628, 5040
-"""Where the state of a generator has the second number of a pair, in units of 8 bytes, and the byte
-that is 1 if there is one.
+"""Positions in the state of a generator: of the second number of a pair, in units of 8 bytes,
+and of the byte that is 1 if there is one.
 """
 
 
@@ -45,9 +45,9 @@ def uniform(
     wide = _drawn_in(dtype)
     drawn = _shares(count, wide, source)
     first, length = (_wide(torch.tensor(each, dtype=wide)) for each in (low, high - low))
-    found = _as_type(_rounded(_wide(drawn) * length, wide) + first, dtype)
+    numbers = _as_type(_rounded(_wide(drawn) * length, wide) + first, dtype)
     # As in PyTorch, a number that is rounded up to `high` is `low`.
-    return found.masked_fill_(found == torch.tensor(high, dtype=dtype), low)
+    return numbers.masked_fill_(numbers == torch.tensor(high, dtype=dtype), low)
 
 
 def normal(
@@ -62,15 +62,15 @@ def normal(
     wide = _drawn_in(dtype)
     whole = count - count % _VECTOR
     drawn = _shares(count if wide == dtype else whole, wide, source)
-    found = torch.empty(count, dtype=dtype)
+    order = torch.empty(count, dtype=dtype)
     for start in range(0, whole, _AT_ONCE):
         stop = min(start + _AT_ONCE, whole)
-        found[start:stop] = _normal_vectors(drawn[start:stop], mean, std)
+        order[start:stop] = _normal_vectors(drawn[start:stop], mean, std)
     if whole < count:
         # PyTorch draws the last 16 elements again.
         last = _shares(_VECTOR, wide, source)
-        found[-_VECTOR:] = _normal_vectors(last, mean, std)
-    return found
+        order[-_VECTOR:] = _normal_vectors(last, mean, std)
+    return order
 
 
 def normal_one_by_one(
@@ -126,7 +126,7 @@ DRAWS: dict[str, Draw] = {
     "cauchy_": cauchy,
     "geometric_": geometric,
 }
-"""By the names of PyTorch's operators."""
+"""The distributions by the names of PyTorch's operators."""
 
 
 def _shares(count: int, dtype: torch.dtype, source: torch.Generator) -> Tensor:
@@ -140,11 +140,11 @@ def _of_uniform(
     function: Callable[[Array], Array], count: int, dtype: torch.dtype, source: torch.Generator
 ) -> Tensor:
     drawn = _shares(count, torch.float64, source).numpy()
-    found = torch.empty(count, dtype=dtype)
+    numbers = torch.empty(count, dtype=dtype)
     for start in range(0, count, _AT_ONCE):
         stop = start + _AT_ONCE
-        found[start:stop] = _as_type(function(drawn[start:stop]), dtype)
-    return found
+        numbers[start:stop] = _as_type(function(drawn[start:stop]), dtype)
+    return numbers
 
 
 def _normal_vectors(drawn: Tensor, mean: float, std: float) -> Tensor:
@@ -155,30 +155,30 @@ def _normal_vectors(drawn: Tensor, mean: float, std: float) -> Tensor:
     )
     turns = cosine_and_sine(_rounded(2.0 * pi * rows[:, 1], dtype))
     scale, shift = (_wide(torch.tensor(each, dtype=dtype)) for each in (std, mean))
-    found = np.empty_like(rows)
+    chosen = np.empty_like(rows)
     for half, turn in enumerate(turns):
         one = _rounded(radius * _rounded(turn, dtype), dtype)
-        found[:, half] = _rounded(one * scale, dtype) + shift
-    return _as_type(found.reshape(-1), dtype)
+        chosen[:, half] = _rounded(one * scale, dtype) + shift
+    return _as_type(chosen.reshape(-1), dtype)
 
 
 def _normal_pairs(count: int, source: torch.Generator) -> Array:
     """Normal numbers of float64 in pairs; the generator keeps the second number of a last pair."""
-    found = np.empty(count)
+    values = np.empty(count)
     if not count:
-        return found
+        return values
     state = source.get_state()
     kept = int(state[_NORMAL_IS_KEPT])
     if kept:
-        found[0] = state.view(torch.float64)[_NORMAL]
+        values[0] = state.view(torch.float64)[_NORMAL]
     pairs = -(-(count - kept) // 2)
     drawn = _shares(2 * pairs, torch.float64, source).numpy().reshape(-1, 2)
     radius = np.sqrt(-2.0 * log1p(-drawn[:, 1]))
     both = np.stack([radius * each for each in cosine_and_sine(2.0 * pi * drawn[:, 0])], axis=1)
     numbers = both.reshape(-1)
-    found[kept:] = numbers[: count - kept]
+    values[kept:] = numbers[: count - kept]
     _keep(source, float(numbers[-1]) if (count - kept) % 2 else None)
-    return found
+    return values
 
 
 def _keep(source: torch.Generator, number: float | None) -> None:

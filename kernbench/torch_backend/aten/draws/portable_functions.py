@@ -19,12 +19,12 @@ _QUARTER = (1.57079632673412561417e00, 6.07710050650619224932e-11)
 """pi / 2 as a sum, of the same kind (fdlibm)."""
 _SQRT_HALF = 0.7071067811865476
 _LOGARITHM = tuple(2.0 / (2 * power + 1) for power in range(12))
-"""Of the series 2 artanh(f) = f (2 + 2/3 f^2 + ...), for |f| < 0.172."""
+"""Coefficients of the series 2 artanh(f) = f (2 + 2/3 f^2 + ...), for |f| < 0.172."""
 _SINE = tuple((-1.0) ** power / factorial(2 * power + 1) for power in range(9))
 _COSINE = tuple((-1.0) ** power / factorial(2 * power) for power in range(10))
-"""For angles of at most pi / 4."""
+"""Coefficients of Taylor's series, for angles of at most pi / 4."""
 _EXPONENTIAL = tuple(1.0 / factorial(power) for power in range(14))
-"""For exponents of at most ln 2 / 2."""
+"""Coefficients of Taylor's series, for exponents of at most ln 2 / 2."""
 
 
 def log(x: Array) -> Array:
@@ -35,8 +35,8 @@ def log(x: Array) -> Array:
     power = exponent - is_low
     part = (mantissa - 1.0) / (mantissa + 1.0)
     of_mantissa = part * _polynomial(_LOGARITHM, part * part)
-    found = power * _LN2_HIGH + (power * _LN2_LOW + of_mantissa)
-    return np.where(x == 0.0, -np.inf, found)
+    logarithm = power * _LN2_HIGH + (power * _LN2_LOW + of_mantissa)
+    return np.where(x == 0.0, -np.inf, logarithm)
 
 
 def log1p(x: Array) -> Array:
@@ -70,8 +70,8 @@ def cosine_and_sine(angle: Array) -> tuple[Array, Array]:
 
 def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
     """The sum of coefficient i times x^i, by Horner's rule."""
-    found = np.full_like(x, coefficients[-1])
+    total = np.full_like(x, coefficients[-1])
     for each in coefficients[-2::-1]:
-        found *= x
-        found += each
-    return found
+        total *= x
+        total += each
+    return total

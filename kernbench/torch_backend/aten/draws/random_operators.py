@@ -133,7 +133,7 @@ def _bernoulli_of_each(
 def _normal_of_each(
     mean: Tensor | float, std: Tensor | float = 1, *, generator: torch.Generator | None = None
 ) -> Any:
-    """As PyTorch draws them: normal numbers, which are scaled and moved."""
+    """Standard normal numbers, scaled and moved, as PyTorch draws them."""
     given = [each for each in (mean, std) if isinstance(each, Tensor)]
     if any(each.is_complex() or each.device.type != DEVICE for each in given):
         return NotImplemented

@@ -47,7 +47,7 @@ def _compute(
 def _with_numbers(
     name: str, function: OperandFunction, lists: Sequence[Tensors], numbers: Numbers, outs: Tensors
 ) -> Any:
-    """As `_compute`, with a number behind the tensors: one for all, or one for each."""
+    """`_compute` with a number behind the tensors: one for all, or one for each."""
     if not outs[0].is_floating_point():
         return NotImplemented
     if isinstance(numbers, Tensor):
@@ -61,8 +61,8 @@ def _with_numbers(
         return _compute(name, function, lists, outs, [float(numbers)])
     for index, number in enumerate(numbers):
         row = [[listed[index]] for listed in lists]
-        found = _with_numbers(name, function, row, float(number), [outs[index]])
-        if found is NotImplemented:
+        computed = _with_numbers(name, function, row, float(number), [outs[index]])
+        if computed is NotImplemented:
             return NotImplemented
     return outs
 

@@ -104,9 +104,9 @@ def _launched(
     written = [0, *range(_GRADIENT + 1, len(lists))]
     if steps is not None:
         rows = [[*row, step] for row, step in zip(rows, steps, strict=True)]
-    scale, found = options.get("grad_scale"), options.get("found_inf")
-    function = _scaled(function, written, has_scale=scale is not None, has_found=found is not None)
-    added = [each for each in (scale, found) if each is not None]
+    scale, inf = options.get("grad_scale"), options.get("found_inf")
+    function = _scaled(function, written, has_scale=scale is not None, has_found=inf is not None)
+    added = [each for each in (scale, inf) if each is not None]
     if any(each.device.type != DEVICE for each in added):
         return NotImplemented
     if scale is not None:
@@ -128,7 +128,7 @@ def _scaled(
 
     def update(*given: Value) -> tuple[Value, ...]:
         values = list(given)
-        found = values.pop() if has_found else None
+        overflow = values.pop() if has_found else None
         results = list[Value]()
         if has_scale:
             scale = values.pop()
@@ -138,9 +138,9 @@ def _scaled(
         else:
             before = [values[each] for each in states]
         results = [*function(*values), *results]
-        if found is None:
+        if overflow is None:
             return tuple(results)
-        is_kept = found != 0
+        is_kept = overflow != 0
         return tuple(tl.where(is_kept, old, new) for old, new in zip(before, results, strict=True))
 
     return update

@@ -65,12 +65,12 @@ def select_rows(out: Tensor, table: Tensor, index: Tensor) -> None:
 
 @operator("index.Tensor", types=None)
 def _index(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
-    found = _IndexedRows.of(x, indices)
-    if found is None:
+    indexed = _IndexedRows.of(x, indices)
+    if indexed is None:
         return NotImplemented
-    out = torch.empty((*found.shape, *found.table.shape[1:]), dtype=x.dtype, device=x.device)
-    select_rows(out, found.table.contiguous(), found.rows)
-    return found.in_place(out)
+    out = torch.empty((*indexed.shape, *indexed.table.shape[1:]), dtype=x.dtype, device=x.device)
+    select_rows(out, indexed.table.contiguous(), indexed.rows)
+    return indexed.in_place(out)
 
 
 @operator("gather.out", types=None)
@@ -116,15 +116,15 @@ def _index_put(
     if mask is not None and mask.dtype == torch.bool and values.numel() == 1 and not accumulate:
         mask = mask.view(*mask.shape, *[1] * (x.dim() - mask.dim()))
         return x.copy_(torch.where(mask, values.to(x.device).view(()), x))
-    found = _IndexedRows.of(x, indices)
-    if found is None or (accumulate and x.dtype not in SUMMED):
+    indexed = _IndexedRows.of(x, indices)
+    if indexed is None or (accumulate and x.dtype not in SUMMED):
         return NotImplemented
-    shape = (*found.shape, *found.table.shape[1:])
-    source = found.in_front(values.to(x.device), shape).contiguous()
-    table = found.table if found.table.is_contiguous() else found.table.contiguous()
-    _put_rows(table, source, found.rows, accumulate=accumulate)
+    shape = (*indexed.shape, *indexed.table.shape[1:])
+    source = indexed.in_front(values.to(x.device), shape).contiguous()
+    table = indexed.table if indexed.table.is_contiguous() else indexed.table.contiguous()
+    _put_rows(table, source, indexed.rows, accumulate=accumulate)
     if table.data_ptr() != x.data_ptr():
-        x.copy_(found.whole(table))
+        x.copy_(indexed.whole(table))
     return x
 
 
@@ -232,12 +232,12 @@ def _put_rows(table: Tensor, source: Tensor, index: Tensor, *, accumulate: bool)
 
 def positions_of(index: Tensor, rows: int) -> dict[int, list[int]]:
     """The positions of each number, which counts `rows`; `IndexError` for another one."""
-    found: dict[int, list[int]] = {}
+    positions: dict[int, list[int]] = {}
     for position, number in enumerate(integers(index.flatten())):
         if not 0 <= number < rows:
             raise IndexError(f"index {number} is out of bounds for a table of {rows:,} rows")
-        found.setdefault(number, []).append(position)
-    return found
+        positions.setdefault(number, []).append(position)
+    return positions
 
 
 @operator("embedding_dense_backward", types=None)

@@ -28,7 +28,7 @@ from runtime.language import tl
 from runtime.language.value import Value
 
 _MOST_FOUND, _MOST_PLACED = 64, 128
-"""For more greatest elements the whole row is sorted; more elements are placed on the host."""
+"""Limits: with more greatest elements the whole row is sorted; more are placed on the host."""
 
 
 @operator("topk.values")
@@ -46,10 +46,10 @@ def _topk(
     if x.dtype == torch.bool:
         return NotImplemented
     if count > _MOST_FOUND:
-        found = sorted_along(x, dim, descending=largest)
-        if found is None:
+        ordered = sorted_along(x, dim, descending=largest)
+        if ordered is None:
             return NotImplemented
-        for out, each in zip((values, indices), found, strict=True):
+        for out, each in zip((values, indices), ordered, strict=True):
             out.copy_(each.narrow(dim, 0, count))
         return values, indices
     return _greatest(x, count, dim, (values, indices), largest=largest)
@@ -64,8 +64,8 @@ def _extreme(name: str, overload: str, *, largest: bool) -> None:
         if not x.dim():
             return NotImplemented
         kept = [each if keepdim else each.unsqueeze(dim) for each in (values, indices)]
-        found = _greatest(x, 1, dim, (kept[0], kept[1]), largest=largest)
-        return found if found is NotImplemented else (values, indices)
+        greatest_row = _greatest(x, 1, dim, (kept[0], kept[1]), largest=largest)
+        return greatest_row if greatest_row is NotImplemented else (values, indices)
 
     @operator(f"arg{name}.out")
     def number(x: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor) -> Tensor:
@@ -74,8 +74,8 @@ def _extreme(name: str, overload: str, *, largest: bool) -> None:
             return out.zero_()
         whole = out if dim is not None and keepdim else out.reshape(-1) if dim is None else out
         kept = whole if dim is None or keepdim else whole.unsqueeze(dim)
-        found = _greatest(rows, 1, -1 if dim is None else dim, (None, kept), largest=largest)
-        return found if found is NotImplemented else out
+        indices = _greatest(rows, 1, -1 if dim is None else dim, (None, kept), largest=largest)
+        return indices if indices is NotImplemented else out
 
     del of_rows, number
 
@@ -146,8 +146,8 @@ def _placed(
     if x.dtype == torch.bool:
         whole = torch.empty_like(x, dtype=torch.uint8)
         source = given.to(torch.uint8) if isinstance(given, Tensor) else int(bool(given))
-        found = _placed(call, (x.to(torch.uint8), dim, index), source, whole)
-        return found if found is NotImplemented else out.copy_(whole != 0)
+        mask = _placed(call, (x.to(torch.uint8), dim, index), source, whole)
+        return mask if mask is NotImplemented else out.copy_(whole != 0)
     within = tuple(
         slice(None) if axis == dim % x.dim() else slice(length)
         for axis, length in enumerate(index.shape)

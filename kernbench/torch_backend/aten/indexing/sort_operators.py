@@ -43,11 +43,11 @@ def _sort(
             out.resize_(x.shape)
     is_direct = x.dim() > 0 and dim % x.dim() == x.dim() - 1 and x.dtype != torch.bool
     is_direct = is_direct and all(out.is_contiguous() for out in outs)
-    found = sorted_along(x, dim, descending=descending, outs=outs if is_direct else None)
-    if found is None:
+    ordered = sorted_along(x, dim, descending=descending, outs=outs if is_direct else None)
+    if ordered is None:
         return NotImplemented
     if not is_direct:
-        for out, each in zip(outs, found, strict=True):
+        for out, each in zip(outs, ordered, strict=True):
             out.copy_(each)
     return outs
 

@@ -29,7 +29,7 @@ _RESERVED_BYTES = 1 << 14
 
 
 class AttentionCall(NamedTuple):
-    """What the operator computes, besides its operands."""
+    """Properties of an attention besides its operands."""
 
     is_causal: bool
     scale: float
@@ -45,7 +45,7 @@ class ScratchBytes(NamedTuple):
 
     @classmethod
     def of_attention(cls, q: Tensor, mask: Tensor | None) -> "ScratchBytes":
-        """What the flash loop takes (`runtime.device.kernels.attention.flash`)."""
+        """The arguments of the flash loop (`runtime.device.kernels.attention.flash`)."""
         depth, size = q.shape[-1], q.itemsize
         return cls(
             of_row=3 * depth * size + 12 * (depth + 2) + 16,
@@ -57,7 +57,7 @@ class ScratchBytes(NamedTuple):
     def of_gradient(
         cls, q: Tensor, mask: Tensor | None, *, held: int, results: int
     ) -> "ScratchBytes":
-        """What the loop of the gradient takes, which holds a number of operands."""
+        """The arguments of the loop of the gradient, which holds a number of operands."""
         depth, size = q.shape[-1], q.itemsize
         return cls(
             of_row=(2 * held + results) * depth * size + 8 * results * depth + 40,
@@ -105,11 +105,11 @@ def dealt(heads: int, length: int, rows: int, *, is_causal: bool) -> dict[Pe, li
     topology = storages().state.topology
     pes = topology.cubes * topology.pes_per_cube
     starts = range(0, length, rows)
-    found: dict[int, list[tuple[int, int]]] = {}
+    blocks_of: dict[int, list[tuple[int, int]]] = {}
     # Whole heads, as many as PEs, while there are; each of the others over several PEs.
     whole = heads // pes * pes
     for head in range(whole):
-        found.setdefault(head % pes, []).extend((head, start) for start in starts)
+        blocks_of.setdefault(head % pes, []).extend((head, start) for start in starts)
     shares = min(pes // (heads - whole), len(starts)) if heads > whole else 1
     for head in range(whole, heads):
         first = (head - whole) * shares
@@ -117,13 +117,13 @@ def dealt(heads: int, length: int, rows: int, *, is_causal: bool) -> dict[Pe, li
             # There and back again: with a causal mask the later blocks have more keys.
             turn, place = divmod(number, shares)
             side = shares - 1 - place if turn % 2 and is_causal else place
-            found.setdefault(first + side, []).append((head, start))
+            blocks_of.setdefault(first + side, []).append((head, start))
     return {
         divmod(pe, topology.pes_per_cube): [
             HeadRows(head, start, min(rows, length - start), pe % shares, shares)
             for head, start in blocks
         ]
-        for pe, blocks in sorted(found.items())
+        for pe, blocks in sorted(blocks_of.items())
     }
 
 
@@ -157,20 +157,20 @@ def by_heads(tensors: Sequence[Tensor], heads: int, blocks: int) -> list[Tensor]
     """The tensors of (batch, head, token, element), of which each head is read by a number of
     blocks: copies with `heads` heads where these save time.
     """
-    found, copies = list[Tensor](), list[tuple[Tensor, Tensor]]()
+    packed, copies = list[Tensor](), list[tuple[Tensor, Tensor]]()
     for each in tensors:
         batches, groups, tokens, depth = each.shape
         is_placed = groups == heads and each.is_contiguous()
         if is_placed or blocks < _BLOCKS or tokens < _TOKENS:
-            found.append(with_rows(each))
+            packed.append(with_rows(each))
             continue
         own = torch.empty((batches, heads, tokens, depth), dtype=each.dtype, device=each.device)
         shape = (batches, groups, heads // groups, tokens, depth)
         copies.append((own.view(shape), each.detach().unsqueeze(2).expand(shape)))
-        found.append(own)
+        packed.append(own)
     if copies:
         launch_copies("scaled_dot_product_attention_by_heads", copies)
-    return found
+    return packed
 
 
 def sum_groups(results: Sequence[Tensor], targets: Sequence[Tensor]) -> None:

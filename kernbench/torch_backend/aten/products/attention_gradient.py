@@ -200,11 +200,11 @@ def _grouped(
     shape: BlockShape, blocks: Iterable[tuple[HeadRows, HeldBlock]]
 ) -> tuple[tuple[BlockShape, tuple[HeldBlock, ...]], ...]:
     """The blocks of a PE by their numbers of rows, full ones first."""
-    found: dict[int, list[HeldBlock]] = {}
+    held_by: dict[int, list[HeldBlock]] = {}
     for block, held in blocks:
-        found.setdefault(block.rows, []).append(held)
+        held_by.setdefault(block.rows, []).append(held)
     return tuple(
-        (shape._replace(rows=rows), tuple(found[rows])) for rows in sorted(found, reverse=True)
+        (shape._replace(rows=rows), tuple(held_by[rows])) for rows in sorted(held_by, reverse=True)
     )
 
 

@@ -110,8 +110,8 @@ class _Attention(torch.autograd.Function):
         with torch.enable_grad():
             result = _composed(q, k, v, mask, options)
             needed = [each for each in given if each.requires_grad]
-            found = iter(torch.autograd.grad(result, needed, grad, create_graph=has_graph))
-        return (*(next(found) if each.requires_grad else None for each in given), None, None)
+            computed = iter(torch.autograd.grad(result, needed, grad, create_graph=has_graph))
+        return (*(next(computed) if each.requires_grad else None for each in given), None, None)
 
 
 def _is_supported(q: Tensor, k: Tensor, v: Tensor, options: AttentionCall) -> bool:
@@ -213,13 +213,13 @@ def _grouped(
     q, k, v, out = tensors
     queries, keys, heads = q.shape[2], k.shape[2], q.shape[1]
     group = heads // k.shape[1]
-    found: dict[int, list[HeadQueries]] = {}
+    queries_of: dict[int, list[HeadQueries]] = {}
     for block in blocks:
         batch, head = divmod(block.head, heads)
         seen = block.start + block.rows if is_causal else keys
         # The PEs that read the same keys begin with different ones, which lie on other PEs.
         share = head % group * block.shares + block.share
-        found.setdefault(block.rows, []).append(
+        queries_of.setdefault(block.rows, []).append(
             HeadQueries(
                 q=place(q, batch, head, block.start),
                 k=place(k, batch, head // group, 0),
@@ -232,5 +232,6 @@ def _grouped(
             )
         )
     return tuple(
-        (shape._replace(rows=rows), tuple(found[rows])) for rows in sorted(found, reverse=True)
+        (shape._replace(rows=rows), tuple(queries_of[rows]))
+        for rows in sorted(queries_of, reverse=True)
     )

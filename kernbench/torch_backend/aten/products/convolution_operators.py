@@ -65,7 +65,7 @@ class _Windows:
         return self._inside(padded).contiguous()
 
     def _under(self, element: Sizes) -> Iterator[slice]:
-        """Of each axis of the padded tensor, what lies under an element of the kernel."""
+        """The slice of each axis of the padded tensor that lies under an element of the kernel."""
         axes = zip(element, self.dilation, self.stride, self.small, strict=True)
         for index, dilation, stride, count in axes:
             start = index * dilation

@@ -49,8 +49,8 @@ def _max_pool(
     column = place - row * kernel[1]
     first = (torch.arange(lengths[0]) * by[0] - padding[0])[:, None] * width
     start = (first + torch.arange(lengths[1]) * by[1] - padding[1]).to(x.device)
-    found = start + row * (dilation[0] * width) + column * dilation[1]
-    indices.copy_(found.view(indices.shape))
+    position = start + row * (dilation[0] * width) + column * dilation[1]
+    indices.copy_(position.view(indices.shape))
     return out, indices
 
 

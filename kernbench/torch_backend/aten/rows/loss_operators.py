@@ -92,8 +92,8 @@ class _CrossEntropy(torch.autograd.Function):
             # A gradient of the gradient needs the operators of which it consists.
             with torch.enable_grad():
                 result = _composed(x, target, None, reduction, ignore_index, 0.0)
-                (found,) = torch.autograd.grad(result, [x], grad, create_graph=True)
-            return found, None, None, None
+                (gradient,) = torch.autograd.grad(result, [x], grad, create_graph=True)
+            return gradient, None, None, None
         CALLS[f"{_NAME}_backward"] += 1
         return _gradient(x, target, levels, count, grad, ctx.options), None, None, None
 

@@ -55,8 +55,8 @@ class HeldBlock(NamedTuple):
 
 
 class GradientOperands(NamedTuple):
-    """Of queries: held q, do and o, passing k and v, result dq. Of keys: held k and v, passing q
-    and do, results dk and dv.
+    """The operands of a gradient. Of queries: held q, do and o, passing k and v, result dq. Of
+    keys: held k and v, passing q and do, results dk and dv.
     """
 
     held: tuple[Rows, ...]
@@ -237,7 +237,7 @@ class GradientLoop(ABC):
 
     @abstractmethod
     def _seen(self, passing: tl.Value, held: tl.Value) -> tl.Value:
-        """Which scores of a block on the diagonal exist."""
+        """The scores of a block on the diagonal that exist."""
 
     @abstractmethod
     def _load_statistics(self, step: GradientStep) -> None: ...
