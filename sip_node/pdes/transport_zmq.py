@@ -234,6 +234,10 @@ class ZmqTransport:
         sent_ns = 0 if self._delayed is None else now_ns()
         data = encode_peer(self._lp, number, content, self.trips.count, sent_ns)
         require_size(content, len(data), MAX_FRAME_BYTES)
+        if peer in self._lost:
+            # The monitor may report the end before ZeroMQ takes the pipe from the socket, which
+            # would then accept a message which no process receives.
+            raise self._lost[peer]
         try:
             # A socket whose only connection has ended would wait forever.
             self._push[peer].send(data, zmq.NOBLOCK)
