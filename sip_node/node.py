@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Protocol
 
 from runtime.ccl.config import CclConfig, CclFile
 from runtime.ccl.ring_allocator import InstallPlans
@@ -13,7 +14,7 @@ from runtime.core.wallclock import cpu_s
 from runtime.model.schema.topology_schema import Topology
 from runtime.wire.codec import PeerDecoder
 from runtime.wire.control import Done, Job, Peers, RankActivity
-from runtime.wire.reports import BlockedPe, QueuePointers, SipReport
+from runtime.wire.reports import BlockedPe, DevicePrint, QueuePointers, SipReport, SlotTransfer
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.chip_model import ChipModel
 from sip_node.chip.kernel import PeLaunch, RunningKernel
@@ -29,7 +30,38 @@ from sip_node.programs.kernel_context import start_kernel
 from sip_node.programs.program_stacks import ProgramStacks
 from sip_node.programs.rank import Rank
 from sip_node.programs.user_program import Programs, rank_place
-from sip_node.reporter import LpObserver
+
+
+class LpObserver(Protocol):
+    """Receives the progress of an LP and what it records."""
+
+    def round(self, time_ps: int, loop: LogicalProcess, programs: "LpNode") -> None:
+        """Called once a round of the loop; an error that it raises ends the run."""
+        ...
+
+    def trace(self, sip: int, records: bytes) -> None:
+        """The next records of the op log of a SIP, as `codec.decode_records` reads them."""
+        ...
+
+    def recorded(self, sip: int, table: str, rows: bytes, texts: tuple[str, ...]) -> None:
+        """The next rows of a table of a SIP, and its next texts, in a run with records."""
+        ...
+
+    def written(self, sip: int, data: bytes) -> None:
+        """The next bytes which the host of a SIP wrote, in a run that will be verified."""
+        ...
+
+    def contents(self, sip: int, address: int, data: bytes) -> None:
+        """Bytes of a memory at the end of a run that will be verified."""
+        ...
+
+    def transferred(self, transfer: SlotTransfer) -> None:
+        """A kernel has sent or received a slot, in a run with `ccl_trace`."""
+        ...
+
+    def printed(self, line: DevicePrint) -> None:
+        """A kernel has printed a line."""
+        ...
 
 
 class LpNode:

@@ -1,7 +1,7 @@
 """The reports of an LP while it runs: to the coordinator, or to a caller in its process."""
 
 import sys
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from runtime.wire.control import (
     MemoryContents,
@@ -19,38 +19,6 @@ from sip_node.pdes.loop import LogicalProcess
 
 if TYPE_CHECKING:
     from sip_node.node import LpNode
-
-
-class LpObserver(Protocol):
-    """Receives the progress of an LP and what it records."""
-
-    def round(self, time_ps: int, loop: LogicalProcess, programs: "LpNode") -> None:
-        """Called once a round of the loop; an error that it raises ends the run."""
-        ...
-
-    def trace(self, sip: int, records: bytes) -> None:
-        """The next records of the op log of a SIP, as `codec.decode_records` reads them."""
-        ...
-
-    def recorded(self, sip: int, table: str, rows: bytes, texts: tuple[str, ...]) -> None:
-        """The next rows of a table of a SIP, and its next texts, in a run with records."""
-        ...
-
-    def written(self, sip: int, data: bytes) -> None:
-        """The next bytes which the host of a SIP wrote, in a run that will be verified."""
-        ...
-
-    def contents(self, sip: int, address: int, data: bytes) -> None:
-        """Bytes of a memory at the end of a run that will be verified."""
-        ...
-
-    def transferred(self, transfer: SlotTransfer) -> None:
-        """A kernel has sent or received a slot, in a run with `ccl_trace`."""
-        ...
-
-    def printed(self, line: DevicePrint) -> None:
-        """A kernel has printed a line."""
-        ...
 
 
 class Reporter:

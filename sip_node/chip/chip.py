@@ -17,8 +17,8 @@ from sip_node.chip.bounds.send_bounds import SendBounds
 from sip_node.chip.bounds.send_times import SipPaths, send_times
 from sip_node.chip.context import ChipContext, ChipSpec, Flows
 from sip_node.chip.fabric.clocked.credited_fabric import CreditedFabric
-from sip_node.chip.fabric.fabric import EndpointLike, Fabric
-from sip_node.chip.fabric.packet import Packet
+from sip_node.chip.fabric.fabric import Fabric
+from sip_node.chip.fabric.packet import EndpointLike, Packet
 from sip_node.chip.fast_forward import FastForward
 from sip_node.chip.host.host import Host
 from sip_node.chip.kernel import StartKernel, no_kernels

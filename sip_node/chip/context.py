@@ -1,9 +1,9 @@
 """The context in which components are built: the spec of the run, the engine, the fabric."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from runtime.model.addresses import AddressMap
 from runtime.model.graph import ChipGraph
@@ -14,7 +14,8 @@ from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.bounds.send_bounds import SendBounds
 from sip_node.chip.bounds.send_times import SendTimes
 from sip_node.chip.fabric.clocked.credited_fabric import CreditedFabric
-from sip_node.chip.fabric.fabric import EndpointLike, Fabric
+from sip_node.chip.fabric.fabric import Fabric
+from sip_node.chip.fabric.packet import EndpointLike
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fast_forward import FastForward
 from sip_node.chip.kernel import StartKernel
@@ -24,7 +25,21 @@ from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
 
 if TYPE_CHECKING:
-    from sip_node.chip.memory.memory_port import MemoryPort
+    from sip_node.chip.memory.memory import Memory
+
+
+class WatchedPort(Protocol):
+    """The port of a memory, which announces slots that fill in a ring."""
+
+    memory: "Memory"
+
+    def contents(self) -> Iterator[tuple[int, bytes]]:
+        """(physical address, bytes) of every page that is not zero."""
+        ...
+
+    def watch(self, ring_base: int, nbytes: int, pe_node: int) -> None:
+        """Announce slots that fill in the ring at `ring_base` to the PE at `pe_node`."""
+        ...
 
 
 class Flows:
@@ -89,7 +104,7 @@ class ChipContext(ChipSpec):
     flows: Flows
     loads: LinkLoads | None
     forward: FastForward | None
-    memory_ports: "dict[int, MemoryPort]"
+    memory_ports: dict[int, WatchedPort]
     reach: Callable[[int], object]
     """Makes the component at a node, if it does not exist yet."""
 

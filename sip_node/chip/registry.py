@@ -27,8 +27,7 @@ from runtime.model.graph import Node
 from runtime.model.schema.topology_schema import Implementations, NodeKind
 from runtime.model.topology import Topology
 from sip_node.chip.context import ChipContext, ChipSpec, Components
-from sip_node.chip.fabric.fabric import EndpointLike
-from sip_node.chip.fabric.packet import Packet
+from sip_node.chip.fabric.packet import EndpointLike, Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.host.host import Host
 from sip_node.chip.host.io_cpu import IoCpu

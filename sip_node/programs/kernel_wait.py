@@ -10,7 +10,7 @@ compute, the kernel sends nothing to other SIPs, so these may simulate up to tha
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -26,9 +26,6 @@ from sip_node.chip.pe.queue_table import QueueState, QueueTable
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_receive import Receives
 from sip_node.programs.program import Program
-
-if TYPE_CHECKING:
-    from sip_node.programs.kernel_send import SentMessage
 
 
 class KernelQueues:
@@ -99,6 +96,30 @@ class PeerWait(Struct, frozen=True):
     line: str = ""
 
 
+class WaitForPeer(Protocol):
+    """The wait of a kernel for a peer: of its own, or of a message that it sends."""
+
+    @property
+    def operation(self) -> str:
+        """The name of the operation that waits."""
+        ...
+
+    @property
+    def direction(self) -> str | None:
+        """The direction of the peer, None for any."""
+        ...
+
+    @property
+    def since_ps(self) -> int:
+        """The begin of the wait."""
+        ...
+
+    @property
+    def line(self) -> str:
+        """The source line of the operation, empty if it is not known."""
+        ...
+
+
 class KernelWait:
     """The wait of one kernel: `current` is the wait for a peer, if there is one.
 
@@ -111,7 +132,7 @@ class KernelWait:
         self._chip, self._coordinates = pe.chip, pe.coordinates
         self._launch, self._program = launch, program
         self._queues, self._receives = queues, receives
-        self.current: PeerWait | SentMessage | None = None
+        self.current: WaitForPeer | None = None
         self._missing: Callable[[], tuple[str, PeCoordinates | None]] | None = None
         # Counted here, since a reference to the sends would be a cycle for each kernel.
         self.leaving = 0

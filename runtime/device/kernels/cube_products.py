@@ -88,8 +88,8 @@ class CubeResult(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Steps of the copies: whether a PE stores in each, and the one in which the first chunk is
-    in every cube.
+    """Steps of the copies: whether a PE stores in each, and the step after which the first chunk
+    is in every cube.
     """
 
     stored: tuple[bool, ...]

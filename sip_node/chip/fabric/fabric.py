@@ -14,13 +14,13 @@ unlimited: there is no back-pressure, and no route can deadlock.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from runtime.core.simtime import serialisation_ps
 from runtime.model.graph import ChipGraph, Link
 from runtime.model.routing import ChipRoutes
 from sip_node.chip.fabric.hops import Hops
-from sip_node.chip.fabric.packet import Packet
+from sip_node.chip.fabric.packet import EndpointLike, Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.records.link_loads import LinkLoads
 from sip_node.pdes.engine import Engine
@@ -28,14 +28,6 @@ from sip_node.pdes.engine import Engine
 if TYPE_CHECKING:
     from sip_node.chip.bounds.send_bounds import SendBounds
     from sip_node.chip.fabric.clocked.stalled import StalledPacket
-
-
-class EndpointLike(Protocol):
-    """A component at the end of routes."""
-
-    def accept(self, packet: Packet, tail_ps: int) -> None:
-        """Take a packet whose head has arrived and whose tail arrives at `tail_ps`."""
-        ...
 
 
 class Fabric(Hops):

@@ -3,13 +3,12 @@
 from typing import TYPE_CHECKING
 
 from sip_node.chip.fabric.approach import Approach, Lookout
-from sip_node.chip.fabric.packet import Packet, train_of
+from sip_node.chip.fabric.packet import EndpointLike, Packet, train_of
 from sip_node.chip.fabric.server import FifoServer
 
 if TYPE_CHECKING:
     from runtime.model.routing import ChipRoutes, Route, Stage
     from sip_node.chip.bounds.send_bounds import SendBounds
-    from sip_node.chip.fabric.fabric import EndpointLike
     from sip_node.chip.fabric.server import Server
     from sip_node.pdes.engine import Engine
 

@@ -10,7 +10,7 @@ into one packet or several, which share its header and its payload.
 """
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 from runtime.core import dtypes
 from runtime.wire.packets import PacketKind
@@ -22,9 +22,6 @@ ELEMENTS = (BYTES, *(dtype.name for dtype in dtypes.ALL))
 
 uint8 and bytes of no particular type have one name, and so the index 0.
 """
-
-if TYPE_CHECKING:
-    from sip_node.chip.fabric.approach import Approach
 
 
 class Kind(IntEnum):
@@ -135,7 +132,7 @@ class Packet:
         self.space: object = None
         self.came_from: int | None = None
         self.train: PacketTrain | None = None
-        self.approach: Approach | None = None
+        self.approach: LastLink | None = None
         self.entrance_ps = self.link_ps = self.longest_ps = 0
         self.longest_link = ""
 
@@ -204,4 +201,28 @@ class PacketSender(Protocol):
 
     def send(self, packet: Packet, origin: int, tail_ps: int) -> None:
         """Send `packet` from node `origin` now; its tail is there at `tail_ps`."""
+        ...
+
+
+class LastLink(Protocol):
+    """The last link of packets to other SIPs, which foresees their crossing: see `approach`."""
+
+    def earliest_ps(self, base_ps: int) -> int:
+        """The least time at which a packet that has not reserved the link is at the IO NoC."""
+        ...
+
+    def reserve(self, packet: Packet, head_ps: int, tail_ps: int) -> None:
+        """The packet has reserved the link."""
+        ...
+
+    def cross(self, packet: Packet) -> Any:
+        """The service of the packet, whose head is at the IO NoC, as it was foreseen."""
+        ...
+
+
+class EndpointLike(Protocol):
+    """A component at the end of routes."""
+
+    def accept(self, packet: Packet, tail_ps: int) -> None:
+        """Take a packet whose head has arrived and whose tail arrives at `tail_ps`."""
         ...

@@ -19,8 +19,8 @@ from sip_node.chip.fabric.clocked.injection import Injection
 from sip_node.chip.fabric.clocked.stalled import StalledPacket, network_name, stalled_packets
 from sip_node.chip.fabric.clocked.virtual_channels import VirtualNetwork
 from sip_node.chip.fabric.clocked.worm import Departures, FlitCounters, PacketPath, Worm
-from sip_node.chip.fabric.fabric import EndpointLike, link_server
-from sip_node.chip.fabric.packet import FabricTransfer, Packet
+from sip_node.chip.fabric.fabric import link_server
+from sip_node.chip.fabric.packet import EndpointLike, FabricTransfer, Packet
 from sip_node.chip.fabric.server import FifoServer, Server
 from sip_node.chip.records.link_loads import LinkLoads
 from sip_node.kernel.component import Component

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from runtime.core.simtime import PS_PER_NS, exact
 from runtime.model.routing import Stage
 from runtime.model.schema.topology_schema import NocConfig
-from sip_node.chip.fabric.packet import Packet
+from sip_node.chip.fabric.packet import EndpointLike, Packet
 from sip_node.chip.records.time_bins import TimeBins
 from sip_node.kernel.containers.int_array import IntArray
 from sip_node.kernel.containers.linked_list import Linked
@@ -19,7 +19,6 @@ from sip_node.kernel.containers.linked_list import Linked
 if TYPE_CHECKING:
     from sip_node.chip.fabric.clocked.injection import Injection
     from sip_node.chip.fabric.clocked.virtual_channels import VirtualNetwork
-    from sip_node.chip.fabric.fabric import EndpointLike
 
 EJECTED, LEFT = 0, 1
 """Steps of the fabric: the last flit of a packet has left the routers, or its source."""

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+from typing import Protocol
 from zlib import crc32
 
 from runtime.core.run_tables import Cause
@@ -27,8 +27,13 @@ from sip_node.chip.pe.compute.vector_stream import StreamPaths, vector_record
 from sip_node.chip.pe.compute.vector_times import ChainPassTimes, ChainStream, EngineCycles
 from sip_node.chip.pe.context import PeContext
 
-if TYPE_CHECKING:
-    from sip_node.chip.pe.compute.math import PeMath
+
+class VectorCalendar(Protocol):
+    """The times and counters of a vector engine: free from `free_ps` on, busy for `busy_ps`."""
+
+    free_ps: int
+    busy_ps: int
+    records: int
 
 
 class ChainRun:
@@ -87,7 +92,7 @@ class VectorChains:
     def __init__(
         self,
         context: PeContext,
-        calendar: "PeMath",
+        calendar: VectorCalendar,
         fetch_store: PeFetchStore,
         paths: StreamPaths,
         cycles: EngineCycles,
