@@ -27,7 +27,7 @@ from sip_node.lifeline import Ending, follow, is_orphan
 
 STARTED = b""
 IDLE_S = 60.0
-"""After as long without a task the process ends, with exit code 0."""
+"""Seconds without a task after which the process ends, with exit code 0."""
 
 
 def main(connection: Connection, parent: int) -> None:

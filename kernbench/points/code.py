@@ -18,14 +18,14 @@ def own_code() -> str:
 
     It is the same for an installation and a checkout, and for both cores.
     """
-    found = [
+    paths = [
         path
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
         if path.suffix in _SUFFIXES
     ]
     content = list[bytes]()
-    for path in sorted(found):
+    for path in sorted(paths):
         content += (f"{path.relative_to(ROOT).as_posix()}\0".encode(), path.read_bytes(), b"\0")
     return sha256_hex(b"".join(content))
 
@@ -41,9 +41,9 @@ def code_of_this_process() -> PointCode:
 
 
 def difference(expected: PointCode) -> str:
-    """What differs between the code of this process and `expected`, in a sentence; "" if nothing.
+    """The first difference between the code of this process and `expected`; "" if there is none.
 
-    Of the user's modules those count which both processes have imported.
+    Modules of the user are compared if both processes have imported them.
     """
     if own_code() != expected.own:
         return (
@@ -52,10 +52,10 @@ def difference(expected: PointCode) -> str:
         )
     here = user_code()
     for name, file in expected.user.items():
-        found = here.get(name)
-        if found is not None and found.sha256 != file.sha256:
+        own = here.get(name)
+        if own is not None and own.sha256 != file.sha256:
             return (
-                f"its module {name!r} ({found.file}) has the hash {found.sha256[:12]}, and the one "
+                f"its module {name!r} ({own.file}) has the hash {own.sha256[:12]}, and the one "
                 f"here ({file.file}) {file.sha256[:12]}"
             )
     return ""

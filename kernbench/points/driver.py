@@ -41,7 +41,7 @@ _PERIOD_S = 0.1
 
 @dataclass(frozen=True)
 class PointOptions:
-    """Where and within which limits points are measured.
+    """Executor and limits of the measurement of points.
 
     `on` names the executor and `procs` the local processes, by default one for each core.
     `timeout_s` limits the time without any result, 0 not. `resume` keeps the rows of an earlier
@@ -65,7 +65,7 @@ IN_THIS_PROCESS = PointOptions(procs=1)
 
 @dataclass(frozen=True)
 class PointMeasurement(Generic[P, R]):
-    """How a point is measured: `measure(point)` is a `row_type`, in words `outcome(row)`.
+    """The measurement of a point: `measure(point)` is a `row_type`, in words `outcome(row)`.
 
     `noun` names the points in the plural. `measure` travels to the workers: it must be picklable.
     """
@@ -88,9 +88,9 @@ def measured_points(
     executor that cannot be opened and for workers with other code. Rows of `rows_file` are not
     measured again.
     """
-    found: dict[P, R | PointFault] = dict(rows_file.rows) if rows_file else {}
-    known = len(found)
-    left = [point for point in dict.fromkeys(points) if point not in found]
+    rows: dict[P, R | PointFault] = dict(rows_file.rows) if rows_file else {}
+    known = len(rows)
+    left = [point for point in dict.fromkeys(points) if point not in rows]
     if rows_file and rows_file.note:
         _note(rows_file.note)
     try:
@@ -99,20 +99,20 @@ def measured_points(
             closing(completed_points(measurement, left, options, progress)) as results,
         ):
             for point, result in results:
-                found[point] = result
+                rows[point] = result
                 if rows_file:
                     rows_file.add(point, result)
                 progress.completed(point, _outcome(measurement, result))
     except BaseException:
-        if rows_file and len(found) > known:
+        if rows_file and len(rows) > known:
             _note(
-                f"{len(found)} of {len(points)} {measurement.noun} are in {rows_file.path}: the "
+                f"{len(rows)} of {len(points)} {measurement.noun} are in {rows_file.path}: the "
                 "same command goes on from there"
             )
         raise
     if rows_file:
         rows_file.finish()
-    return {point: found[point] for point in points}
+    return {point: rows[point] for point in points}
 
 
 def _outcome(measurement: PointMeasurement[P, R], result: R | PointFault) -> str:
@@ -208,7 +208,7 @@ class _Run(Generic[P, R]):
         end_point_processes()
 
     def _abandon(self, running: Iterable[Future[PointResult]]) -> None:
-        """What waits never starts, and what runs in this process ends."""
+        """Cancel the tasks that wait, and end those that run on this machine."""
         started = [future for future in running if not future.cancel()]
         end_point_processes()
         # Leaving the executor waits for its threads: one may have been about to start a process.
@@ -249,7 +249,7 @@ class _Run(Generic[P, R]):
                 return PointFault(str(point), f"its worker has died {deaths} times ({result.text})")
 
     def _print(self, point: P, result: PointResult) -> None:
-        """What the point has printed, and a traceback that has not been shown before."""
+        """Show the output of the point, and a traceback that has not been shown before."""
         lines = result.output.splitlines()
         if result.detail and result.detail not in self._shown:
             self._shown.add(result.detail)

@@ -109,15 +109,15 @@ def _require_answer(on: str, address: str) -> None:
 
 
 def _has_status(address: str) -> bool:
-    where = () if address == "auto" else ("--address", address)
+    options = () if address == "auto" else ("--address", address)
     command = (sys.executable, "-c", "from ray.scripts.scripts import main; main()", "status")
     try:
-        found = subprocess.run(  # noqa: S603 - our own command
-            (*command, *where), capture_output=True, timeout=_ANSWER_S, check=False
+        answer = subprocess.run(  # noqa: S603 - our own command
+            (*command, *options), capture_output=True, timeout=_ANSWER_S, check=False
         )
     except subprocess.TimeoutExpired:
         return False
-    return found.returncode == 0
+    return answer.returncode == 0
 
 
 @contextmanager

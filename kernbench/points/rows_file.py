@@ -119,7 +119,7 @@ class RowsFile(Generic[P, R]):
         content = self._content()
         try:
             # What follows the last end of a line is of a process that was killed while it wrote.
-            found = [
+            lines = [
                 (self._decoded(number, text), text)
                 for number, text in enumerate(content.split(b"\n")[:-1], start=1)
             ]
@@ -131,10 +131,10 @@ class RowsFile(Generic[P, R]):
             self.path.replace(aside)
             self.note = f"{error}: they are in {aside.name} now"
             return {}
-        if resume is None and {line.hash for line, _ in found} >= self._points.keys():
+        if resume is None and {line.hash for line, _ in lines} >= self._points.keys():
             return {}
         rows = dict[P, R]()
-        for line, text in found:
+        for line, text in lines:
             row = self._row(line)
             if row is not None:
                 self._lines[line.hash] = text + b"\n"

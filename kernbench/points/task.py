@@ -1,4 +1,4 @@
-"""What travels between the driver of many simulations and its workers."""
+"""Messages between the driver of many simulations and its workers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class Limits:
 
 
 class OtherCodeError(KernbenchError):
-    """This worker has other code than the process that made the point. Fields: what differs."""
+    """The worker has other code than the process that made the point. Fields: the difference."""
 
 
 class PointFault(Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,7 +69,7 @@ class PointTask:
 
 
 class PointResult(Struct, array_like=True, frozen=True):
-    """What became of a task on `host`.
+    """The outcome of a task on `host`.
 
     - `row`: `content` is the row as MessagePack;
     - `fault`: the function has raised an exception or exceeded a limit, and would do so again;

@@ -28,7 +28,7 @@ _IDLE = 0
 """Exit code of a point process that has waited for a task in vain."""
 _GRACE_S = 5.0
 _PERIOD_S = 0.5
-"""Between two looks whether a task has been cancelled."""
+"""Seconds between two tests whether a task has been cancelled."""
 _MOST_OUTPUT = 1 << 16
 """Bytes of what a point has printed that are kept, the last ones."""
 
@@ -124,7 +124,7 @@ class PointProcess:
         return PointResult("lost", gethostname(), text=text, output=self._printed())
 
     def _printed(self) -> str:
-        """What the process has printed since the last call."""
+        """Output of the process since the last call."""
         size = self._output.seek(0, os.SEEK_END)
         self._output.seek(max(0, size - _MOST_OUTPUT))
         content = self._output.read()

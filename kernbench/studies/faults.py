@@ -1,4 +1,4 @@
-"""What rows of several studies print: their faults, each as a sentence, and numbers of SIPs."""
+"""Faults of the rows of several studies, each as a sentence, and numbers of SIPs."""
 
 from collections.abc import Iterator
 

@@ -67,7 +67,7 @@ ResultsT = TypeVar("ResultsT", bound=StudyResults[Any])
 
 
 class ParameterStudy(ABC, Generic[PointT, RowT, ResultsT]):
-    """One study. A subclass declares its points, how one is measured, and how the rows are shown.
+    """A study. A subclass declares its points, how one is measured, and how the rows are shown.
 
     Instances travel to worker processes, so their `flags` must be picklable.
     """
@@ -81,7 +81,7 @@ class ParameterStudy(ABC, Generic[PointT, RowT, ResultsT]):
     results_type: type[ResultsT]
     """The struct that is written to the JSON file."""
     noun: ClassVar[str]
-    """What the points are, in the plural, for the progress bar."""
+    """The noun for points in the plural, for the progress bar."""
     table: RowTable[RowT]
     """The columns of the table, unless `print_table` prints another one."""
     figures_module: ClassVar[str] = ""
@@ -132,7 +132,7 @@ class ParameterStudy(ABC, Generic[PointT, RowT, ResultsT]):
         return {}
 
     def problem(self, results: ResultsT) -> str:
-        """What is missing in a file that was read; empty if it is complete."""
+        """The missing part of a file that was read; empty if it is complete."""
         del results
         return ""
 
@@ -209,8 +209,8 @@ class ParameterStudy(ABC, Generic[PointT, RowT, ResultsT]):
             configuration,
             resume=options.resume,
         ) as rows_file:
-            found = measured_points(measurement, points, point_options(options), rows_file)
-            ordered = [found[point] for point in points]
+            outcomes = measured_points(measurement, points, point_options(options), rows_file)
+            ordered = [outcomes[point] for point in points]
             rows = [each for each in ordered if not isinstance(each, PointFault)]
             lost = tuple(each for each in ordered if isinstance(each, PointFault))
             results = self.results(topology, rows)
@@ -218,7 +218,7 @@ class ParameterStudy(ABC, Generic[PointT, RowT, ResultsT]):
         return results, lost
 
     def measurement(self) -> "PointMeasurement[PointT, RowT]":
-        """How points are measured."""
+        """The measurement of the points, for the driver."""
         from kernbench.points.driver import PointMeasurement
 
         return PointMeasurement(self.measure, self._row_type(), self.noun, _time)
@@ -227,8 +227,8 @@ class ParameterStudy(ABC, Generic[PointT, RowT, ResultsT]):
     def _row_type(cls) -> type[RowT]:
         """The type in `StudyResults[...]` of the class of the results."""
         for base in getattr(cls.results_type, "__orig_bases__", ()):
-            for found in get_args(base):
-                return found
+            for argument in get_args(base):
+                return argument
         raise TypeError(f"{cls.results_type.__name__} is no StudyResults[...] of a type of rows")
 
     def read(self, file: Path) -> ResultsT:
@@ -253,7 +253,7 @@ class ParameterStudy(ABC, Generic[PointT, RowT, ResultsT]):
         return [f"{len(faults)} FAULTS", *faults] if faults else [self.passed(results)]
 
     def _print_lost(self, results: ResultsT, lost: Sequence[PointFault], file: Path) -> None:
-        """What there is without some of the rows: tables and figures compare all of them."""
+        """Print faults and files if rows are missing: tables and figures compare all rows."""
         count = len(results.rows) + len(lost)
         faults = [f"{row.label}: {fault}" for row in results.rows for fault in row.faults]
         print(
@@ -287,7 +287,7 @@ def requires_matplotlib() -> Generator[None]:
 
 
 def point_options(options: StudyOptions) -> "PointOptions":
-    """Where and how the points of a study are measured."""
+    """Executor and limits of the measurement of the points of a study."""
     from kernbench.points.driver import PointOptions
 
     return PointOptions(

@@ -1,4 +1,4 @@
-"""What the rank programs of studies do before the part that is timed."""
+"""Preparation of the rank programs of studies, before the part that is timed."""
 
 from kernbench import torch
 from runtime.torch.tensors.tensor import Tensor

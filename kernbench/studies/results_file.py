@@ -41,16 +41,16 @@ def read(path: Path, kind: type[_Results], version: int) -> _Results:
     try:
         content = path.read_bytes()
         # The version first: fields of another version would be reported as unknown or missing.
-        found = msgspec.json.decode(content, type=_CommonFields)
-        if found.version != version:
+        common = msgspec.json.decode(content, type=_CommonFields)
+        if common.version != version:
             raise UsageError(
-                f"{path}: version {found.version} of the file, this is a program for version "
+                f"{path}: version {common.version} of the file, this is a program for version "
                 f"{version}"
             )
-        if found.lost:
+        if common.lost:
             raise UsageError(
-                f"{path}: {len(found.lost)} points have no row ({found.lost[0].point}: "
-                f"{found.lost[0].reason}); --resume measures them"
+                f"{path}: {len(common.lost)} points have no row ({common.lost[0].point}: "
+                f"{common.lost[0].reason}); --resume measures them"
             )
         return msgspec.json.decode(content, type=kind)
     except OSError as error:

@@ -189,14 +189,14 @@ def _slices(graph: ChipGraph, cube: int) -> dict[int, Box]:
     """The HBM slices of a cube by PE: two rows of the stack, each slice near its PE."""
     stack, middle = _hbm(graph, cube), _outline(graph, cube).centre[1]
     pes = [node for node in graph.nodes if node.cube == cube and node.kind == "pe"]
-    found: dict[int, Box] = {}
+    boxes: dict[int, Box] = {}
     # The file has no positions of slices: the stack is divided evenly.
     for row, north in enumerate((True, False)):
         half = sorted((pe for pe in pes if (pe.y_mm < middle) is north), key=lambda pe: pe.x_mm)
         for column, pe in enumerate(half):
             w, h = stack.w / len(half), stack.h / 2
-            found[pe.pe] = Box(stack.left + column * w, stack.top + row * h, w, h)
-    return found
+            boxes[pe.pe] = Box(stack.left + column * w, stack.top + row * h, w, h)
+    return boxes
 
 
 def _inner_cube(graph: ChipGraph) -> int:

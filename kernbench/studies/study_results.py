@@ -1,4 +1,4 @@
-"""What a study keeps: a row for each simulation, and the content of its JSON file."""
+"""Results of a study: a row for each simulation, and the content of its JSON file."""
 
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar

@@ -27,7 +27,7 @@ def sweep_columns(results: Mapping[SweepPoint, Result]) -> dict[str, list[Cell]]
     """Heading -> cells, one for each point, in the order of the points."""
     names = next(iter(results)).names
     columns: dict[str, list[Cell]] = {
-        name: [point.values[at] for point in results] for at, name in enumerate(names)
+        name: [point.values[index] for point in results] for index, name in enumerate(names)
     }
     rows = list(results.values())
     labels = _Labels([row.table for row in rows if isinstance(row, SweepRow) and row.table])
@@ -41,7 +41,7 @@ def sweep_columns(results: Mapping[SweepPoint, Result]) -> dict[str, list[Cell]]
         # The table of a bench may have a heading that is the name of a parameter.
         name = f"row_{heading}" if heading in names else heading
         columns[name] = _of_one_type([each.get(heading) for each in cells])
-    return {name: _of_one_type(found) for name, found in columns.items()}
+    return {name: _of_one_type(cells) for name, cells in columns.items()}
 
 
 def _cells(row: Result, labels: "_Labels") -> Iterator[tuple[str, Cell]]:
@@ -79,9 +79,9 @@ class _Labels:
 
     def cells(self, table: Table) -> Iterator[tuple[str, Cell]]:
         """The columns of a table."""
-        for at, label in enumerate(table.labels):
+        for index, label in enumerate(table.labels):
             if table.rows and label.name not in self._varying:
-                yield heading(label), table.rows[0].labels[at]
+                yield heading(label), table.rows[0].labels[index]
         for row, suffix in zip(table.rows, self._suffixes(table), strict=True):
             yield _ROW_TIME + suffix, ns_from_ps(row.time_ps)
             for column, value in zip(table.values, row.values, strict=True):
@@ -98,8 +98,8 @@ class _Labels:
 
 def _labels(table: Table, names: Sequence[str]) -> list[tuple[str, ...]]:
     """The labels of these names, of each row."""
-    positions = [at for at, label in enumerate(table.labels) if label.name in names]
-    return [tuple(str(row.labels[at]) for at in positions) for row in table.rows]
+    positions = [index for index, label in enumerate(table.labels) if label.name in names]
+    return [tuple(str(row.labels[index]) for index in positions) for row in table.rows]
 
 
 def _differ(labels: Sequence[tuple[str, ...]]) -> bool:

@@ -25,7 +25,7 @@ from kernbench.sweep.sweep_table import PointRow, Value
 _TITLE_CHARACTERS = 100
 _TITLE_LINE_IN = 0.25
 NO_RESULT = "no result"
-"""In a legend, of points with a fault or without the metric."""
+"""Label in a legend for points with a fault or without the metric."""
 _POINTS = 9
 """Size of the labels of the values."""
 CHARACTER_PX = 0.62 * _POINTS * DPI / 72
@@ -40,7 +40,7 @@ _FLAT = 1.2
 
 @dataclass(frozen=True)
 class KeyScale:
-    """Where labelled values stand along an axis; `name` is a scale of matplotlib."""
+    """Positions of labelled values along an axis; `name` is a scale of matplotlib."""
 
     name: str
     positions: tuple[float, ...]

@@ -37,7 +37,7 @@ _STYLES = (
 _LEGEND_LINES = 24
 _HEIGHT_IN, _KEY_IN = 6.0, 0.36
 _ABSENT_HEIGHT = 0.025
-"""Of the marks of points without a number, as a share of the axes."""
+"""Height of the marks of points without a number, as a share of the axes."""
 _LARGE, _SMALL = 7.0, 3.0
 """Sizes of markers."""
 

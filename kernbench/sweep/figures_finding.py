@@ -12,9 +12,9 @@ _LISTED = 4
 def curve_finding(
     table: SweepTable, metric: Quantity, order: Sequence[int], *, is_ordered: bool
 ) -> str:
-    """What the metric gains along the rows in `order`, and from which value on nothing.
+    """The gain of the metric along the rows in `order`, and the value beyond which it is none.
 
-    Where the values have no order, the best point against the worst one.
+    Values without an order have the best point compared with the worst one.
     """
     rows = metric.rows(order)
     numbers = [metric.number(row) for row in rows]

@@ -24,7 +24,7 @@ _OFFSETS = tuple(
 )
 """Places of a label around its point, in points of print, the preferred ones first."""
 _ALIGNMENTS = {-1: 1.0, 0: 0.5, 1: 0.0}
-"""For the sign of an offset, the share of a label that is left of, or below, its place."""
+"""The share of a label that is left of, or below, its position, by sign of the offset."""
 _MARKER_PX = 6.0
 _LINE_PX = 2.0
 _ACROSS: Mapping[int, Literal["left", "center", "right"]] = {-1: "right", 0: "center", 1: "left"}

@@ -27,7 +27,7 @@ _UNITS = _RATES | {
     "cycles": "cycles",
 }
 LABEL_CHARACTERS = 28
-"""Of a value in a label or a title."""
+"""Most characters of a value in a label or a title."""
 _SAME = 0.01
 """Numbers that differ by less, relatively, count as equal in a finding."""
 
@@ -82,7 +82,7 @@ class Quantity:
         return min(numbers) > 0 and self.unit != "%"
 
     def change(self, start: float, end: float) -> str:
-        """What changes from one number to another, such as `2.1x faster`."""
+        """The change from one number to another in words, such as `2.1x faster`."""
         if not self.has_ratio(start, end):
             return f"{self.title} from {short(start)} to {self.text(end)}"
         ratio = factor(max(start, end) / min(start, end))
@@ -126,7 +126,7 @@ def _quantity(table: SweepTable, metric: str) -> Quantity:
     if not present:
         raise UsageError(f"metric {name!r} has no number in any point of the sweep")
     # `algbw_gbs@4096` is the value of one row of a bench's table.
-    heading, at, labels = name.partition("@")
+    heading, separator, labels = name.partition("@")
     stem, _, suffix = heading.rpartition("_")
     is_key = name in table.keys
     is_rate = suffix in _RATES and not is_key
@@ -135,7 +135,9 @@ def _quantity(table: SweepTable, metric: str) -> Quantity:
     if stem and suffix in _TIMES_NS and not is_key:
         unit, scale = _time_unit(suffix, present)
     if unit and not is_key:
-        title = "simulated time" if name == "time_ns" else stem.replace("_", " ") + at + labels
+        title = (
+            "simulated time" if name == "time_ns" else stem.replace("_", " ") + separator + labels
+        )
     return Quantity(
         title=title,
         unit=unit,

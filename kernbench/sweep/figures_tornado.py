@@ -34,7 +34,7 @@ _BARS_SHARE = 0.6
 """Least share of the bars in the width of a figure: keys and sizes stand beside them."""
 _POINTS = 9
 _GAP = 0.008
-"""Between a bar and its labels, as a share of the axis."""
+"""Gap between a bar and its labels, as a share of the axis."""
 _ROUNDS = 20
 """Enough for labels that fill two thirds of the axis."""
 _THIN = 0.005

@@ -106,13 +106,13 @@ def require_same_sweep(directory: Path, description: SweepDescription) -> None:
 
     What is shown of a sweep, metric and plot, makes no other one of it.
     """
-    found = read_description(directory)
-    if found is None:
+    kept = read_description(directory)
+    if kept is None:
         return
     shown = {"metric": description.metric, "plot": description.plot}
-    if msgspec.structs.replace(found, **shown) != description:
+    if msgspec.structs.replace(kept, **shown) != description:
         raise UsageError(
-            f"--out: {directory} has another sweep, of {found.program}: --resume keeps its rows of "
+            f"--out: {directory} has another sweep, of {kept.program}: --resume keeps its rows of "
             "the same points, --no-resume replaces it"
         )
 

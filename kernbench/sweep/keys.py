@@ -22,7 +22,7 @@ _SHOWN = 4
 
 
 class ConfigFile(StrEnum):
-    """One of the two configuration files."""
+    """The configuration files whose keys can be swept."""
 
     TOPOLOGY = "topology"
     CCL = "ccl"

@@ -53,7 +53,7 @@ _Setting = tuple[Parameter, Value]
 
 @dataclass(frozen=True)
 class SweepMeasurement:
-    """What is common to all points: the program, the files, the parameters, the options.
+    """The common part of all points: the program, the files, the parameters, the options.
 
     `program` has the defaults of the flags of a bench, and the fixed arguments of a script. `fixed`
     are the parameters with one value, in every point; `swept` those which the points have.
@@ -144,9 +144,9 @@ def _require_equal(sources: Sequence[tuple[str, str]]) -> None:
         path = Path(file)
         if not path.is_file():
             raise OtherCodeError(f"it has no file {file}")
-        if (found := sha256_of_file(path)) != expected:
+        if (actual := sha256_of_file(path)) != expected:
             raise OtherCodeError(
-                f"its file {file} has the hash {found[:12]}, and the one here {expected[:12]}"
+                f"its file {file} has the hash {actual[:12]}, and the one here {expected[:12]}"
             )
 
 

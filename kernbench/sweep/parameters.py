@@ -22,7 +22,7 @@ SIPS = "--sips"
 
 
 class ParameterKind(StrEnum):
-    """What a parameter sets."""
+    """Target of a parameter: a key of a file, a flag, an argument, or the number of SIPs."""
 
     TOPOLOGY = "topology"
     CCL = "ccl"
@@ -100,8 +100,8 @@ def require_different(parameters: Iterable[Parameter]) -> None:
 
 
 def _require_distinct(option: str, values: Sequence[Value]) -> None:
-    for at, value in enumerate(values):
-        if value in values[:at]:
+    for index, value in enumerate(values):
+        if value in values[:index]:
             raise UsageError(f"{option}: the value {plain(value)} is given twice")
 
 

@@ -36,22 +36,22 @@ def sweep_table(columns: Columns, metrics: Iterable[str]) -> TextTable:
     table = TextTable(text_columns(*map(_heading, shown)), _STYLE)
     count = len(columns[TIME])
     first = count if count <= _MOST_ROWS else _FIRST
-    for at in range(first):
-        _add_row(table, columns, shown, at)
+    for row in range(first):
+        _add_row(table, columns, shown, row)
     if first < count:
         table.row("…", *[""] * (len(shown) - 1))
-        for at in range(count - _LAST, count):
-            _add_row(table, columns, shown, at)
+        for row in range(count - _LAST, count):
+            _add_row(table, columns, shown, row)
     return table
 
 
-def _add_row(table: TextTable, columns: Columns, shown: Mapping[str, None], at: int) -> None:
-    fault = columns[FAULT][at]
+def _add_row(table: TextTable, columns: Columns, shown: Mapping[str, None], row: int) -> None:
+    fault = columns[FAULT][row]
     headings = list(columns)
     names = headings[: headings.index(HASH)]
     # A value of a parameter as it was written: rounded, two of them could look the same.
     cells = [
-        plain(columns[name][at]) if name in names else _cell(name, columns[name][at])
+        plain(columns[name][row]) if name in names else _cell(name, columns[name][row])
         for name in shown
     ]
     table.row(*cells, faulty=fault is not None)
@@ -75,26 +75,26 @@ def best_and_worst(columns: Columns, metrics: Mapping[str, Quantity]) -> Iterato
     """The points with the best and the worst value of each metric."""
     for name, quantity in metrics.items():
         rows = quantity.rows(range(len(columns[name])))
-        for label, at in (("best", quantity.best(rows)), ("worst", quantity.worst(rows))):
-            text = f"{name} {_cell(name, columns[name][at])} at {point_text(columns, at)}"
+        for label, row in (("best", quantity.best(rows)), ("worst", quantity.worst(rows))):
+            text = f"{name} {_cell(name, columns[name][row])} at {point_text(columns, row)}"
             yield _line(label, text)
 
 
-def point_text(columns: Columns, at: int) -> str:
+def point_text(columns: Columns, row: int) -> str:
     """A point by its parameters: `ucie.bw_gbs=64 --size=256`."""
     headings = list(columns)
     names = headings[: headings.index(HASH)]
-    return " ".join(f"{name}={plain(columns[name][at])}" for name in names)
+    return " ".join(f"{name}={plain(columns[name][row])}" for name in names)
 
 
 def fault_lines(columns: Columns) -> Iterator[str]:
     """The number of faults, and a line for each."""
-    faults = [(at, fault) for at, fault in enumerate(columns[FAULT]) if fault is not None]
+    faults = [(row, fault) for row, fault in enumerate(columns[FAULT]) if fault is not None]
     if not faults:
         return
     yield f"{len(faults)} FAULT{'S' if len(faults) > 1 else ''} of {len(columns[FAULT])} points"
-    for at, fault in faults[:_MOST_FAULTS]:
-        yield f"{point_text(columns, at)}: {fault}"
+    for row, fault in faults[:_MOST_FAULTS]:
+        yield f"{point_text(columns, row)}: {fault}"
     if len(faults) > _MOST_FAULTS:
         yield f"and {len(faults) - _MOST_FAULTS} more, in the column `{FAULT}`"
 

@@ -112,7 +112,7 @@ def _check_plot(given: SweepOptions, swept: int) -> None:
 def _program(
     given: SweepOptions, bench_of: Callable[[str], Entry]
 ) -> tuple[ProgramSpec, Bench | None]:
-    """What the ranks run, and the bench if it is one."""
+    """The program of the ranks, and the bench if it is one."""
     name = given.program
     if given.module:
         module = module_name(name)

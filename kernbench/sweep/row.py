@@ -14,7 +14,7 @@ from runtime.core.bench_registry import BenchOutcome, Column, PerfRow, Table, Ta
 
 
 class SweepRow(Struct, frozen=True, forbid_unknown_fields=True):
-    """What one simulation gave, or its `fault` in a sentence; then the other fields are empty.
+    """The result of one simulation, or its `fault` in a sentence; then other fields are empty.
 
     `shares` are the parts of the time as a run prints them at its end, in percent.
     """
@@ -62,8 +62,8 @@ def _shares(sips: int, result: RunResult) -> dict[str, float]:
     shares = dict[str, float]()
     with failed.attempt("explanation of the time"):
         records = collected_records(sips, collected.time_ps, RecordRows(collected.records))
-        found = time_shares([rank_time(records, sip) for sip in records.sips])
-        shares = {part.title: round(share, _DIGITS) for part, share in found.items()}
+        parts = time_shares([rank_time(records, sip) for sip in records.sips])
+        shares = {part.title: round(share, _DIGITS) for part, share in parts.items()}
     for warning in failed.take():
         print_warning(warning)
     return shares

@@ -33,12 +33,12 @@ def listed(option: str, text: str) -> list[str]:
     if not all(items):
         problem = "an empty value" if any(items) else "no value"
         raise UsageError(f"{option}={text}: {problem}; expected VALUE,VALUE or FIRST..LAST")
-    found = list[str]()
+    values = list[str]()
     for item in items:
-        found += _range(f"{option}={text}", item)
-        if len(found) > MOST_POINTS:
+        values += _range(f"{option}={text}", item)
+        if len(values) > MOST_POINTS:
             raise UsageError(f"{option}={text}: more than {MOST_POINTS:,} values")
-    return found
+    return values
 
 
 def scalar(text: str) -> Value:

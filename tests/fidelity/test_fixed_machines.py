@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.fidelity, pytest.mark.slow]
 
 
 def _prefixes() -> list[object]:
-    """One for each part; the loads of the mesh take as long as all others together."""
+    """One prefix for each part; the loads of the mesh take as long as all others together."""
     costs: dict[str, int] = {}
     for part in fixed_parts(1):
         costs[part.prefix] = max(part.cost, costs.get(part.prefix, 0))

@@ -34,7 +34,7 @@ class Slice(PseudoChannels):
     def access(
         self, offset: int, nbytes: int, head_ps: int, tail_ps: int, writes: bool
     ) -> tuple[int, int]:
-        """When the last of its channels begins an access, and when its last byte is served."""
+        """Begin of an access on the last of its channels, and the time of its last byte."""
         return self.reserve(self.shares(offset, nbytes), head_ps, tail_ps, writes)[1:]
 
 

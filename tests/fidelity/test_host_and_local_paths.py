@@ -53,8 +53,8 @@ def own_access(nbytes: int, text: str) -> dict[str, OpRecord]:
     def program(rank: int) -> None:
         tensor = torch.empty(nbytes, dtype=torch.int8, dp=ONE_PE)
 
-        def kernel(at: Pointer) -> None:
-            tl.store(at, tl.load(at, nbytes))
+        def kernel(pointer: Pointer) -> None:
+            tl.store(pointer, tl.load(pointer, nbytes))
 
         torch.launch("copy", kernel, tensor)
         torch.ahbm.synchronize()
@@ -139,7 +139,7 @@ def test_elements_of_every_type_move_as_bytes() -> None:
 
         def program(rank: int, dtype: dtypes.DType = dtype) -> None:
             tensor = torch.empty(4096 // dtype.itemsize, dtype=dtype)
-            torch.launch("load", lambda at: tl.load(at, 4096 // dtype.itemsize), tensor)
+            torch.launch("load", lambda pointer: tl.load(pointer, 4096 // dtype.itemsize), tensor)
             torch.ahbm.synchronize()
 
         times |= {

@@ -77,7 +77,7 @@ DISTANT = (
 In cube 1 from r2c0 around the stack to r2c5, in cube 2 to r5c2, in cube 5 from r0c2."""
 PATHS = {"across a cube": ACROSS, "to the next cube": NEIGHBOUR, "to a distant cube": DISTANT}
 SRAM_DETOUR = {"across a cube": mesh(7), "to the next cube": mesh(5), "to a distant cube": mesh(7)}
-"""From the entry of the target cube to its SRAM: r0c0, r2c0 and r0c2 to r4c3.
+"""Route from the entry of the target cube to its SRAM: r0c0, r2c0 and r0c2 to r4c3.
 
 From r0c2 around the stack."""
 LAST_LEG = {"across a cube": mesh(10), "to the next cube": mesh(2), "to a distant cube": mesh(2)}

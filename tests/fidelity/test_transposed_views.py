@@ -11,7 +11,7 @@ from tests.support.world import simulate
 
 SIDE = 256
 ROWS, DEPTH = 32, 64
-"""Of a tile of an operand that lies transposed."""
+"""Rows and depth of a tile of an operand that lies transposed."""
 
 
 def times_ps(*kernels: Callable[[Pointer], object], dtype: type = np.float16) -> list[int]:

@@ -1,4 +1,4 @@
-"""With a wrong model, exactly the checks concerned fail: all of them, and no others."""
+"""A wrong model fails exactly the checks concerned: all of them, and no others."""
 
 from pathlib import Path
 
@@ -65,11 +65,11 @@ def test_a_release_that_is_late_by_a_picosecond_fails_the_launches_that_wait_for
 
 @pytest.mark.nightly
 def test_a_wrong_map_of_channels_fails_the_strides_which_it_changes() -> None:
-    found = checks("b.", "c.", "h.", text=PAIRED)
+    results = checks("b.", "c.", "h.", text=PAIRED)
     # The wrong controller has no banks, also where the file names them.
-    without_banks = {check.id for check in found if check.id.startswith("h.banks.")}
+    without_banks = {check.id for check in results if check.id.startswith("h.banks.")}
     strides = {"h.stride.4", "h.stride.8", "h.turns.idle", "h.turns.both"}
-    assert missed_ids(found) == strides | without_banks
+    assert missed_ids(results) == strides | without_banks
 
 
 def test_a_slow_router_fails_all_checks_of_routes_through_the_mesh(
@@ -81,16 +81,16 @@ def test_a_slow_router_fails_all_checks_of_routes_through_the_mesh(
         return right(topology) | {"router": topology.cube.noc.router_overhead_ns + 1}
 
     monkeypatch.setattr(graph, "_overheads_ns", slow_routers)
-    found = checks("b.", "c.", "e.zero-load", "h.")
+    results = checks("b.", "c.", "e.zero-load", "h.")
     # The own slice is behind the crossbar, not in the mesh; a steady rate contains no latency.
     concerned = ("b.far.", "b.cube.", "c.sink.", "e.zero-load.", "c.kernels.load-")
-    expected = {check.id for check in found if check.id.startswith(concerned)}
+    expected = {check.id for check in results if check.id.startswith(concerned)}
     # PE 0 reads its own slice, and the others meet it over the mesh.
     expected |= {f"h.turns.{each}.{pe}" for each in ("equal", "fifo") for pe in (1, 2, 3)}
     expected |= {"h.turns.short", "h.turns.idle", "h.turns.both"}
     expected |= {"h.penalty.turn", "h.penalty.run"}
     expected |= {f"c.kernels.{each}-next-cube.1" for each in ("dma-load", "dma-store", "ipcq")}
-    assert missed_ids(found) == expected - {"c.kernels.load-own-slice.1"}
+    assert missed_ids(results) == expected - {"c.kernels.load-own-slice.1"}
 
 
 def test_a_narrow_link_fails_all_checks_of_transfers_over_it(
@@ -102,9 +102,9 @@ def test_a_narrow_link_fails_all_checks_of_transfers_over_it(
         right(server, name, bw_gbs / 4 if ".sram" in name else bw_gbs)
 
     monkeypatch.setattr(Server, "__init__", narrow_sram)
-    found = checks("a.0.", "b.", "c.", "h.")
-    through_sram = {check.id for check in found if "sram" in check.text.lower()}
-    assert missed_ids(found) == through_sram
+    results = checks("a.0.", "b.", "c.", "h.")
+    through_sram = {check.id for check in results if "sram" in check.text.lower()}
+    assert missed_ids(results) == through_sram
     assert {"a.0.05", "c.sink.2"} < through_sram
 
 

@@ -1,4 +1,4 @@
-"""With wrong queues, links or kernels, exactly the checks of all-reduce concerned fail."""
+"""Wrong queues, links or kernels fail exactly the checks of all-reduce concerned."""
 
 import itertools
 from collections.abc import Sequence
@@ -57,13 +57,13 @@ ALGORITHMS = (
 )
 
 
-def ids(found: list[Check], *patterns: str) -> set[str]:
+def ids(results: list[Check], *patterns: str) -> set[str]:
     """The ids that match one of the patterns, `start*end`; at least one for each."""
     chosen: set[str] = set()
     for pattern in patterns:
         start, _, end = pattern.partition("*")
         matching = {
-            check.id for check in found if check.id.startswith(start) and check.id.endswith(end)
+            check.id for check in results if check.id.startswith(start) and check.id.endswith(end)
         }
         assert matching, pattern
         chosen |= matching
@@ -116,9 +116,9 @@ class FatCredits(PeIpcq):
             queue.pair = replace(queue.pair, credit_bytes=2 * queue.pair.credit_bytes)
 
 
-def rates_below(found: list[Check], more_ps: int, fewer_slots: int = 0) -> set[str]:
+def rates_below(results: list[Check], more_ps: int, fewer_slots: int = 0) -> set[str]:
     """The rates lower by more than the tolerance with a longer round trip or a shorter ring."""
-    rates = [check for check in found if check.id.startswith("i.rate.")]
+    rates = [check for check in results if check.id.startswith("i.rate.")]
     widest_gbs, round_trip_ps = rates[-1].expected, RATE_SLOT_BYTES * 1000 / rates[0].expected
     lower: set[str] = set()
     for slots, check in enumerate(rates, 1):
@@ -146,28 +146,28 @@ def test_random_all_reduces_of_another_seed_fail_no_check() -> None:
 
 @pytest.mark.nightly
 def test_a_ring_without_one_slot_fails_rates_that_need_it_and_returned_credits() -> None:
-    found = checks(*QUEUES, text=with_queues(LacksASlot))
+    results = checks(*QUEUES, text=with_queues(LacksASlot))
     # A ring of one slot then has none: a deadlock.
-    deadlocked = ids(found, "i.credit.")
-    assert missed_ids(found) == deadlocked | rates_below(found, 0, fewer_slots=1) | ids(
-        found, "i.drawn.*.home"
+    deadlocked = ids(results, "i.credit.")
+    assert missed_ids(results) == deadlocked | rates_below(results, 0, fewer_slots=1) | ids(
+        results, "i.drawn.*.home"
     )
 
 
 def test_a_lost_credit_breaks_an_invariant_which_every_check_names() -> None:
-    found = checks("i.sums.", "i.drawn.ring.tcm", "i.tree.", text=with_queues(LosesACredit))
-    assert missed_ids(found) == {check.id for check in found}
-    assert all("credits are home" in check.text for check in found)
+    results = checks("i.sums.", "i.drawn.ring.tcm", "i.tree.", text=with_queues(LosesACredit))
+    assert missed_ids(results) == {check.id for check in results}
+    assert all("credits are home" in check.text for check in results)
 
 
 @pytest.mark.nightly
 def test_slow_handling_of_slots_fails_credit_round_trips_and_times_that_contain_them() -> None:
-    found = checks(*QUEUES, "i.tree.", text=with_queues(Slow))
+    results = checks(*QUEUES, "i.tree.", text=with_queues(Slow))
     # Both ends of a round trip are late. If the link is saturated, no sender waits for a slot, and
     # the steps of a ring overlap: its time hides the latency.
-    assert missed_ids(found) == ids(
-        found, "i.credit.", "i.tree.time.", "i.tree.large."
-    ) | rates_below(found, 2 * LATE_PS)
+    assert missed_ids(results) == ids(
+        results, "i.credit.", "i.tree.time.", "i.tree.large."
+    ) | rates_below(results, 2 * LATE_PS)
 
 
 @pytest.mark.nightly
@@ -180,9 +180,11 @@ def test_a_narrow_link_between_sips_fails_all_times_of_messages_over_it(
         right(server, name, bw_gbs / 2 if name.startswith("ucie.sip") else bw_gbs)
 
     monkeypatch.setattr(Server, "__init__", narrow)
-    found = checks(*QUEUES, "i.mesh.")
-    times = ids(found, "i.rate.", "i.ring.time.", "i.ring.ratio.", "i.mesh.time.", "i.mesh.large.")
-    assert missed_ids(found) == times
+    results = checks(*QUEUES, "i.mesh.")
+    times = ids(
+        results, "i.rate.", "i.ring.time.", "i.ring.ratio.", "i.mesh.time.", "i.mesh.large."
+    )
+    assert missed_ids(results) == times
 
 
 def test_a_kernel_that_does_nothing_is_faster_than_the_lower_bound(
@@ -192,19 +194,19 @@ def test_a_kernel_that_does_nothing_is_faster_than_the_lower_bound(
         pass
 
     monkeypatch.setattr(ring, "all_reduce", idle)
-    found = checks("i.drawn.ring.", "i.drawn.ring_naive.")
-    assert missed_ids(found) == ids(
-        found, "i.drawn.ring.*.least", "i.drawn.ring.*.bytes", "i.drawn.ring.*.sums"
+    results = checks("i.drawn.ring.", "i.drawn.ring_naive.")
+    assert missed_ids(results) == ids(
+        results, "i.drawn.ring.*.least", "i.drawn.ring.*.bytes", "i.drawn.ring.*.sums"
     )
 
 
 @pytest.mark.nightly
 def test_larger_credits_fail_on_each_link_that_carries_them() -> None:
-    found = checks(*QUEUES, "i.recursive_doubling.", text=with_queues(FatCredits))
-    bytes_on_links = ids(found, "i.drawn.*.bytes", "i.recursive_doubling.bytes.")
+    results = checks(*QUEUES, "i.recursive_doubling.", text=with_queues(FatCredits))
+    bytes_on_links = ids(results, "i.drawn.*.bytes", "i.recursive_doubling.bytes.")
     # Between the root cube and the IO chiplet, both runs have the same number of credits.
-    assert missed_ids(found) == bytes_on_links | ids(
-        found, "i.credit.", "i.cubes.row", "i.cubes.column"
+    assert missed_ids(results) == bytes_on_links | ids(
+        results, "i.credit.", "i.cubes.row", "i.cubes.column"
     )
 
 
@@ -226,12 +228,12 @@ def test_a_chunk_that_is_not_forwarded_fails_sums_bytes_and_times(
 
     monkeypatch.setattr(intercube, "ring_all_gather", without_last_step)
     monkeypatch.setattr(ring, "pass_round", without_all_gather)
-    found = checks(*QUEUES, "i.sums.", "i.hierarchical.")
-    least = ids(found, "i.ring.least.", "i.drawn.ring.sram.least")
-    times = least | ids(found, "i.hierarchical.time.", "i.hierarchical.large.")
-    sums = ids(found, "i.sums.", "i.drawn.*.sums", "i.hierarchical.sums.")
-    assert missed_ids(found) == times | sums | ids(
-        found, "i.drawn.*.bytes", "i.hierarchical.bytes.", "i.cubes.root"
+    results = checks(*QUEUES, "i.sums.", "i.hierarchical.")
+    least = ids(results, "i.ring.least.", "i.drawn.ring.sram.least")
+    times = least | ids(results, "i.hierarchical.time.", "i.hierarchical.large.")
+    sums = ids(results, "i.sums.", "i.drawn.*.sums", "i.hierarchical.sums.")
+    assert missed_ids(results) == times | sums | ids(
+        results, "i.drawn.*.bytes", "i.hierarchical.bytes.", "i.cubes.root"
     )
 
 
@@ -244,14 +246,14 @@ def test_a_ring_whose_steps_do_not_overlap_fails_its_alpha_beta_form(
         return right(queues, chunk, itemsize)._replace(lag=1, held=0)
 
     monkeypatch.setattr(MessageCut, "of", one_at_a_time)
-    found = checks("i.ring.")
-    assert ids(found, "i.ring.time.") <= missed_ids(found)
+    results = checks("i.ring.")
+    assert ids(results, "i.ring.time.") <= missed_ids(results)
 
 
-def exact_times(found: list[Check]) -> set[str]:
+def exact_times(results: list[Check]) -> set[str]:
     return {
         check.id
-        for check in found
+        for check in results
         if check.unit == "ps" and check.relation is Relation.EQUAL and not check.tolerance
     }
 
@@ -261,8 +263,8 @@ def test_a_slow_crossing_between_sips_fails_the_exact_time_of_each_algorithm(
 ) -> None:
     right = sip_fabric.crossing_ps
     monkeypatch.setattr(sip_fabric, "crossing_ps", lambda topology: right(topology) + 1)
-    found = checks(*(f"i.{name}." for name in ALGORITHMS))
-    assert missed_ids(found) == exact_times(found)
+    results = checks(*(f"i.{name}." for name in ALGORITHMS))
+    assert missed_ids(results) == exact_times(results)
 
 
 def test_the_other_direction_of_a_ring_fails_where_both_are_equally_long(
@@ -270,15 +272,15 @@ def test_the_other_direction_of_a_ring_fails_where_both_are_equally_long(
 ) -> None:
     right = sip_fabric.SipFabric._step
 
-    def down_if_as_long(fabric: sip_fabric.SipFabric, at: int, target: int, size: int) -> int:
+    def down_if_as_long(fabric: sip_fabric.SipFabric, sip: int, target: int, size: int) -> int:
         if not fabric.wraps:
-            return right(fabric, at, target, size)
-        return (at + (1 if 2 * ((target - at) % size) < size else -1)) % size
+            return right(fabric, sip, target, size)
+        return (sip + (1 if 2 * ((target - sip) % size) < size else -1)) % size
 
     monkeypatch.setattr(sip_fabric.SipFabric, "_step", down_if_as_long)
     # Algorithms avoid messages half round a ring by their orders; r.route sends them.
-    found = checks("r.route.torus_2d", "i.halving_doubling.")
-    assert missed_ids(found) == ids(found, "r.route.torus_2d")
+    results = checks("r.route.torus_2d", "i.halving_doubling.")
+    assert missed_ids(results) == ids(results, "r.route.torus_2d")
 
 
 def test_parts_that_are_not_moved_or_moved_twice_fail_bytes_and_bounds(
@@ -286,17 +288,17 @@ def test_parts_that_are_not_moved_or_moved_twice_fail_bytes_and_bounds(
 ) -> None:
     monkeypatch.setattr(pairwise, "all_to_all", lambda *_: None)
     monkeypatch.setattr(ring, "gather", wrong_collectives.gathered_twice)
-    found = checks("i.moves.")
-    assert missed_ids(found) == ids(found, "i.moves.pairwise.", "i.moves.gather.bytes.")
+    results = checks("i.moves.")
+    assert missed_ids(results) == ids(results, "i.moves.pairwise.", "i.moves.gather.bytes.")
 
 
 def test_a_superfluous_step_fails_time_and_bytes_but_not_sums(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ring_naive, "all_reduce", wrong_collectives.all_the_way_round)
-    found = checks("i.ring_naive.")
-    assert missed_ids(found) == ids(
-        found, "i.ring_naive.time.", "i.ring_naive.large.", "i.ring_naive.bytes."
+    results = checks("i.ring_naive.")
+    assert missed_ids(results) == ids(
+        results, "i.ring_naive.time.", "i.ring_naive.large.", "i.ring_naive.bytes."
     )
 
 
@@ -304,8 +306,8 @@ def test_a_missing_addition_fails_time_and_sums_but_not_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(tree, "_combined", wrong_collectives.without_the_last_child)
-    found = checks("i.tree.")
-    assert missed_ids(found) == ids(found, "i.tree.time.", "i.tree.large.", "i.tree.sums.")
+    results = checks("i.tree.")
+    assert missed_ids(results) == ids(results, "i.tree.time.", "i.tree.large.", "i.tree.sums.")
 
 
 def test_a_dimension_left_out_fails_all_checks_but_the_bounds(
@@ -317,9 +319,9 @@ def test_a_dimension_left_out_fails_all_checks_but_the_bounds(
         "exchange",
         lambda direction, own: own if direction == "global_bit_0" else right(direction, own),
     )
-    found = checks("i.recursive_doubling.")
-    assert missed_ids(found) == {check.id for check in found} - ids(
-        found, "i.recursive_doubling.least."
+    results = checks("i.recursive_doubling.")
+    assert missed_ids(results) == {check.id for check in results} - ids(
+        results, "i.recursive_doubling.least."
     )
 
 
@@ -341,10 +343,10 @@ def test_chunks_of_wrong_sizes_fail_bytes_and_times_but_not_sums(
         "of",
         lambda corner, elements, dtype: of_blocks(corner, elements + 2, dtype),
     )
-    found = checks("i.halving_doubling.")
+    results = checks("i.halving_doubling.")
     # Three ranks have two chunks of three elements in total; either may be the longer one.
-    bytes_on_links = ids(found, "i.halving_doubling.bytes.") - {"i.halving_doubling.bytes.3"}
-    assert missed_ids(found) == bytes_on_links | ids(found, "i.halving_doubling.time.")
+    bytes_on_links = ids(results, "i.halving_doubling.bytes.") - {"i.halving_doubling.bytes.3"}
+    assert missed_ids(results) == bytes_on_links | ids(results, "i.halving_doubling.time.")
 
 
 def test_a_column_left_out_fails_where_the_mesh_has_columns(
@@ -362,18 +364,18 @@ def test_a_column_left_out_fails_where_the_mesh_has_columns(
         )
 
     monkeypatch.setattr(mesh, "reduce_scatter_along", rows_only)
-    found = checks("i.mesh.")
-    assert missed_ids(found) == ids(found, "i.mesh.*.4", "i.mesh.bytes.8", "i.mesh.sums.8") - ids(
-        found, "i.mesh.least."
-    )
+    results = checks("i.mesh.")
+    assert missed_ids(results) == ids(
+        results, "i.mesh.*.4", "i.mesh.bytes.8", "i.mesh.sums.8"
+    ) - ids(results, "i.mesh.least.")
 
 
 def test_pes_that_all_begin_with_the_rows_fail_the_time_and_the_bytes_of_a_torus(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(torus, "_rings_of_pe", list)
-    found = checks("i.torus.2.")
-    assert missed_ids(found) == ids(found, "i.torus.2.ratio", "i.torus.2.bytes")
+    results = checks("i.torus.2.")
+    assert missed_ids(results) == ids(results, "i.torus.2.ratio", "i.torus.2.bytes")
 
 
 def test_a_torus_whose_last_pass_is_left_out_fails_the_sums_and_the_bytes(
@@ -384,5 +386,5 @@ def test_a_torus_whose_last_pass_is_left_out_fails_the_sums_and_the_bytes(
             pass_round(whole, queues)
 
     monkeypatch.setattr(torus, "pass_round", without_last_pass)
-    found = checks("i.torus.2.")
-    assert missed_ids(found) == ids(found, "i.torus.2.bytes", "i.torus.2.sums")
+    results = checks("i.torus.2.")
+    assert missed_ids(results) == ids(results, "i.torus.2.bytes", "i.torus.2.sums")

@@ -1,4 +1,4 @@
-"""With a wrong matrix engine, port, number or memory, exactly the checks concerned fail."""
+"""A wrong matrix engine, port, number or memory fails exactly the checks concerned."""
 
 import re
 from collections.abc import Callable
@@ -34,10 +34,10 @@ def checks(text: str = default_text(), *, only: str = "j.") -> list[Check]:
     return list(run(text, chosen, only))
 
 
-def ids(found: list[Check], *prefixes: str) -> set[str]:
+def ids(results: list[Check], *prefixes: str) -> set[str]:
     """The ids that start with one of the prefixes; there is at least one for each prefix."""
-    assert all(any(check.id.startswith(prefix) for check in found) for prefix in prefixes)
-    return {check.id for check in found if check.id.startswith(prefixes)}
+    assert all(any(check.id.startswith(prefix) for check in results) for prefix in prefixes)
+    return {check.id for check in results if check.id.startswith(prefixes)}
 
 
 PIPELINE = re.compile(r"(j\.pipeline\.\d+)\.\w+")
@@ -46,20 +46,20 @@ BUFFERS = tuple(f"j.buffers.{name}" for name in (1, 2, 3, 4, "result"))
 """Streams of tiles through the buffers; the remaining check of the group ends at a first fetch."""
 
 
-def missed_products(found: list[Check]) -> set[str]:
+def missed_products(results: list[Check]) -> set[str]:
     """The ids of missed checks; the three rows of a random pipeline share one.
 
     Whether a wrong stage shows in the time of a product, in the waits of its engine for operands,
     or for accumulators, depends on the other stages.
     """
-    return {PIPELINE.sub(r"\1", name) for name in missed_ids(found)}
+    return {PIPELINE.sub(r"\1", name) for name in missed_ids(results)}
 
 
-def pipelines(found: list[Check], condition: Callable[[Check], bool]) -> set[str]:
+def pipelines(results: list[Check], condition: Callable[[Check], bool]) -> set[str]:
     """The random pipelines that meet `condition`; at least one."""
     chosen = {
         matched[1]
-        for check in found
+        for check in results
         if (matched := PIPELINE.fullmatch(check.id)) and condition(check)
     }
     assert chosen
@@ -150,49 +150,51 @@ def near(bound: str, share: float) -> set[str]:
 
 
 def test_an_engine_twice_as_fast_fails_all_checks_limited_by_it() -> None:
-    found = checks(with_impl("pe_gemm", TwiceAsFast))
+    results = checks(with_impl("pe_gemm", TwiceAsFast))
     # If the bound is more than 60 % of the time, the remaining time is less than the half of the
     # bound which the fast engine saves, so the product is faster than its bound.
     faster = near("compute", 0.6)
     assert faster
-    slowest = ids(found, "j.staged.", "j.fed.2", "j.fed.4", "j.pad.", "j.systolic.", *BUFFERS)
-    every = pipelines(found, lambda _: True)
-    assert missed_products(found) == {*slowest, *faster, *every, "j.busy.peak"}
+    slowest = ids(results, "j.staged.", "j.fed.2", "j.fed.4", "j.pad.", "j.systolic.", *BUFFERS)
+    every = pipelines(results, lambda _: True)
+    assert missed_products(results) == {*slowest, *faster, *every, "j.busy.peak"}
 
 
 def test_a_narrow_fetch_port_fails_products_with_operands_in_tcm() -> None:
-    found = checks(with_impl("pe_fetch_store", NarrowFetch))
+    results = checks(with_impl("pe_fetch_store", NarrowFetch))
     # Tiles from HBM arrive more slowly than this port fetches them, unless it is the only buffer
     # or the last tile whose time counts.
-    every = pipelines(found, lambda _: True)
-    assert missed_products(found) == ids(found, "j.staged.", *BUFFERS) | every
+    every = pipelines(results, lambda _: True)
+    assert missed_products(results) == ids(results, "j.staged.", *BUFFERS) | every
 
 
 def test_a_memory_faster_than_in_the_file_fails_memory_bound_products() -> None:
-    found = checks(with_impl("hbm_ctrl", FastHbm))
+    results = checks(with_impl("hbm_ctrl", FastHbm))
     # This memory saves a fifth of the bound, so a product is faster than its bound if the rest of
     # its time is less than that.
     faster = near("memory", 1 / 1.2)
     assert faster
-    exact = ids(found, "j.fed.0.25", "j.fed.0.5", "j.pipeline.dma", *BUFFERS)
-    assert missed_ids(found) == exact | faster
+    exact = ids(results, "j.fed.0.25", "j.fed.0.5", "j.pipeline.dma", *BUFFERS)
+    assert missed_ids(results) == exact | faster
 
 
 def test_an_engine_that_skips_padding_fails_products_that_end_inside_a_tile() -> None:
-    found = checks(with_impl("pe_gemm", SkipsPadding))
+    results = checks(with_impl("pe_gemm", SkipsPadding))
     # The class computes no cycles of an array.
-    wrong = pipelines(found, lambda check: is_systolic(check) or ends_inside_a_tile(check))
-    assert missed_products(found) == ids(found, "j.pad.", "j.systolic.") | wrong
+    wrong = pipelines(results, lambda check: is_systolic(check) or ends_inside_a_tile(check))
+    assert missed_products(results) == ids(results, "j.pad.", "j.systolic.") | wrong
 
 
 def test_an_array_without_skew_fails_the_comparison_with_scale_sim() -> None:
-    found = checks(with_impl("pe_gemm", NoSkew))
-    assert missed_products(found) == ids(found, "j.systolic.") | pipelines(found, is_systolic)
+    results = checks(with_impl("pe_gemm", NoSkew))
+    assert missed_products(results) == ids(results, "j.systolic.") | pipelines(results, is_systolic)
 
 
 def test_sums_of_low_precision_fail_all_floating_point_products() -> None:
-    found = checks(with_impl("pe_gemm", Coarse), only="k.")
-    assert missed_ids(found) == ids(found, *(f"k.{each.name}.gemm" for each in FLOATING), "k.mock")
+    results = checks(with_impl("pe_gemm", Coarse), only="k.")
+    assert missed_ids(results) == ids(
+        results, *(f"k.{each.name}.gemm" for each in FLOATING), "k.mock"
+    )
 
 
 def test_an_approximate_function_fails_in_each_type_that_has_it(
@@ -204,11 +206,11 @@ def test_an_approximate_function_fails_in_each_type_that_has_it(
     monkeypatch.setitem(
         functions.ELEMENTWISE, "gelu", functions.ELEMENTWISE["gelu"]._replace(function=gelu)
     )
-    found = checks(only="k.")
-    assert missed_ids(found) == ids(found, *(f"k.{each.name}.elementwise" for each in FLOATING))
-    assert all("gelu" in check.text for check in found if not check.passed)
+    results = checks(only="k.")
+    assert missed_ids(results) == ids(results, *(f"k.{each.name}.elementwise" for each in FLOATING))
+    assert all("gelu" in check.text for check in results if not check.passed)
 
 
 def test_times_that_depend_on_data_fail_the_run_without_data() -> None:
-    found = checks(with_impl("pe_gemm", WaitsForData), only="k.")
-    assert missed_ids(found) == {"k.no-data"}
+    results = checks(with_impl("pe_gemm", WaitsForData), only="k.")
+    assert missed_ids(results) == {"k.no-data"}

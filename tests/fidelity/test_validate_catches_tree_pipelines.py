@@ -1,4 +1,4 @@
-"""With wrong kernels, exactly the checks of all-reduces over trees concerned fail."""
+"""Wrong kernels fail exactly the checks of all-reduces over trees concerned."""
 
 from collections.abc import Sequence
 
@@ -26,8 +26,8 @@ def test_cubes_that_wait_for_each_result_before_the_next_piece_fail_the_time(
         return right(system)._replace(hops=0)
 
     monkeypatch.setattr(intercube, "tree_of", in_step)
-    found = checks("i.pipeline.intercube.")
-    assert missed_ids(found) == ids(found, "i.pipeline.intercube.*.ratio")
+    results = checks("i.pipeline.intercube.")
+    assert missed_ids(results) == ids(results, "i.pipeline.intercube.*.ratio")
 
 
 def test_a_child_that_is_not_added_fails_the_sums(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,8 +37,8 @@ def test_a_child_that_is_not_added_fails_the_sums(monkeypatch: pytest.MonkeyPatc
         return right(self, value, others[:1])
 
     monkeypatch.setattr(CombinedPieces, "_combined", without_the_second)
-    found = checks("i.pipeline.intercube.")
-    assert missed_ids(found) == ids(found, "i.pipeline.intercube.*.sums")
+    results = checks("i.pipeline.intercube.")
+    assert missed_ids(results) == ids(results, "i.pipeline.intercube.*.sums")
 
 
 def test_results_that_no_root_sends_down_fail_every_check(
@@ -48,6 +48,6 @@ def test_results_that_no_root_sends_down_fail_every_check(
         pass_round(whole._replace(gathers=False, sent_to=()), queues)
 
     monkeypatch.setattr(tree_pipeline, "pass_round", reduced_only)
-    found = checks("i.pipeline.hierarchical.")
+    results = checks("i.pipeline.hierarchical.")
     # The other positions wait for results: the run has none.
-    assert missed_ids(found) == ids(found, "i.pipeline.hierarchical.")
+    assert missed_ids(results) == ids(results, "i.pipeline.hierarchical.")

@@ -66,9 +66,9 @@ PREFIXES = [
 @pytest.mark.parametrize("prefix", PREFIXES)
 def test_expectations_follow_the_numbers_of_the_file(prefix: str) -> None:
     chosen = [part for part in every_part(7) if part.may_match(prefix)]
-    found = list(run(OTHER, chosen, prefix))
-    assert found
-    assert missed(found) == []
+    results = list(run(OTHER, chosen, prefix))
+    assert results
+    assert missed(results) == []
 
 
 DRAWN = [

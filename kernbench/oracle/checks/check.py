@@ -22,7 +22,7 @@ GROUPS = {
 
 
 class Relation(Enum):
-    """How a measured value is compared with the expected value."""
+    """Comparison of a measured value with the expected value."""
 
     EQUAL = "="
     AT_MOST = "<="
@@ -30,7 +30,7 @@ class Relation(Enum):
 
 @dataclass(frozen=True)
 class Check:
-    """What is checked, by which formula or reference, and the two numbers in `unit`.
+    """A comparison: its subject, its formula or reference, and the two numbers in `unit`.
 
     `tolerance` is a share of the expected value, 0 for exact. With `Relation.AT_MOST` the
     expected value is an upper bound.

@@ -123,22 +123,22 @@ def run(
     measurement = PointMeasurement(
         partial(_checks, text, prefix=prefix), list[Check], "parts", _count_of_checks
     )
-    found = dict[Part, Sequence[Check]]()
+    by_part = dict[Part, Sequence[Check]]()
     shown = 0
     with (
         point_progress(chosen, 0, measurement.noun) as progress,
         closing(completed_points(measurement, chosen, options, progress)) as results,
     ):
         for part, result in results:
-            found[part] = [_failed(result)] if isinstance(result, PointFault) else result
-            progress.completed(part, _count_of_checks(found[part]))
-            while shown < len(chosen) and chosen[shown] in found:
-                yield from found[chosen[shown]]
+            by_part[part] = [_failed(result)] if isinstance(result, PointFault) else result
+            progress.completed(part, _count_of_checks(by_part[part]))
+            while shown < len(chosen) and chosen[shown] in by_part:
+                yield from by_part[chosen[shown]]
                 shown += 1
-            if fail_fast and missed(found[part]):
+            if fail_fast and missed(by_part[part]):
                 break
     for part in chosen[shown:]:
-        yield from found.get(part, ())
+        yield from by_part.get(part, ())
 
 
 def _failed(fault: PointFault) -> Check:
@@ -163,8 +163,8 @@ def _checks(text: str, part: Part, prefix: str) -> list[Check]:
     # credits on the clock of the routers. Both have checks of their own, which set these keys.
     calendars = {"hbm.model": "channels", "noc.flow_control": "unlimited"}
     file = TopologyFile.of(text).on_a_ring(SIPS).with_values(calendars)
-    found = part.function(file, *part.args)
-    return [check for check in found if check.id.startswith(prefix)]
+    checks = part.function(file, *part.args)
+    return [check for check in checks if check.id.startswith(prefix)]
 
 
 def missed(checks: Iterable[Check]) -> list[Check]:

@@ -24,7 +24,7 @@ def slice_gbs(file: TopologyFile) -> Fraction:
 
 
 def own_memory_gbs(file: TopologyFile) -> Fraction:
-    """What a PE reads and writes together between its own slice and its TCM.
+    """Bandwidth of a PE, reads and writes together, between its own slice and its TCM.
 
     The slice and the port of the TCM are each shared by both directions. The crossbar link between
     them has this bandwidth limit separately for each direction (`xbar.to_hbm_bw_gbs`).

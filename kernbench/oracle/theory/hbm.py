@@ -19,7 +19,7 @@ BANKS = "hbm.banks."
 
 
 def read_latency_ps(file: TopologyFile) -> int:
-    """From a read at an idle slice to its first byte: in model `banks`, of a closed row."""
+    """Time from a read at an idle slice to its first byte: in model `banks`, of a closed row."""
     if file["hbm.model"] == "banks":
         parts = ("t_rcd_ns", "t_cl_ns", "controller_ns")
         return sum(file.ps(BANKS + part) for part in parts)

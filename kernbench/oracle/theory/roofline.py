@@ -35,5 +35,5 @@ def memory_bound_ps(read: int, written: int, shared_gbs: Fraction, link_gbs: Fra
 
 
 def binding(compute_ps: Fraction | int, memory_ps: Fraction | int) -> str:
-    """Which of the two bounds is the larger one: `compute` or `memory`."""
+    """The larger one of the two bounds: `compute` or `memory`."""
     return "compute" if compute_ps > memory_ps else "memory"

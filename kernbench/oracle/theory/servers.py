@@ -89,7 +89,7 @@ class PacketWindow:
     latency_ps: int
 
     def landing_ps(self, packet: int, packet_ps: int) -> int:
-        """When a packet has landed, after the first byte: the formula of this module.
+        """Time from the first byte until a packet has landed: the formula of this module.
 
         `packet_ps` is the time of a full packet at the slowest server.
         """

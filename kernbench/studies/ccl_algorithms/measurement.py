@@ -15,7 +15,7 @@ from runtime.language.value import Array
 from runtime.model.topology import parse_topology
 
 SEED = 1
-"""Of the data. Times do not depend on it."""
+"""Seed of the data; times do not depend on it."""
 EXACT = 2048
 """All integers up to 2^11 are float16 numbers, so sums up to this value are exact in any order."""
 
@@ -103,7 +103,7 @@ def shard(point: AlgorithmPoint, rank: int) -> Array:
 
 
 def expected(collective: str, rank: int, inputs: Sequence[Array]) -> Array:
-    """What a rank has after the collective, with root 0; row r of a part is that of rank r."""
+    """The result of a rank after the collective, with root 0; row r of a part is that of rank r."""
     total = np.stack(inputs).sum(axis=0, dtype=np.float16)
     match collective:
         case "all_reduce":

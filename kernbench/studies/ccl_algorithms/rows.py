@@ -273,7 +273,7 @@ class AlgorithmRow(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def call(self) -> CallShape:
-        """What the selection distinguishes."""
+        """The properties of a call by which the selection chooses."""
         return CallShape(self.nbytes, self.ranks, self.cubes, bool(self.grid))
 
     @property

@@ -108,14 +108,14 @@ def _table_by_size(rows: Sequence[AlgorithmRow]) -> tuple[Choice, ...]:
 
 def tables_of(rows: Sequence[AlgorithmRow]) -> dict[str, tuple[Choice, ...]]:
     """The tables by collective. An all-gather to a list of tensors has that of one tensor."""
-    found = dict[str, tuple[Choice, ...]]()
+    tables = dict[str, tuple[Choice, ...]]()
     for collective in dict.fromkeys(row.collective for row in rows):
-        found[collective] = selected_table(candidates(rows, collective))
+        tables[collective] = selected_table(candidates(rows, collective))
         if collective == "all_reduce":
-            found[collective] = (*grid_choices(rows), *found[collective])
+            tables[collective] = (*grid_choices(rows), *tables[collective])
         if collective == "all_gather_into_tensor":
-            found["all_gather"] = found[collective]
-    return found
+            tables["all_gather"] = tables[collective]
+    return tables
 
 
 def candidates(rows: Sequence[AlgorithmRow], collective: str) -> list[AlgorithmRow]:
@@ -231,10 +231,10 @@ def _limit(own: Mapping[int, float], following: Mapping[int, float], last: int, 
     # Without a sign change the means do not cross between the two sizes: the limit is at the end
     # where they are closer, since 2 % count as equal.
     crossing = ahead / (ahead - behind) if ahead > 0 > behind else float(ahead > 0)
-    at = last * (first / last) ** crossing
+    crossing_bytes = last * (first / last) ** crossing
     # Two binary digits, and never as far as `first`, which the following algorithm won.
-    digit = 1 << max(int(log2(at)) - 1, 0)
-    return min(round(at / digit) * digit, first * 3 // 4)
+    digit = 1 << max(int(log2(crossing_bytes)) - 1, 0)
+    return min(round(crossing_bytes / digit) * digit, first * 3 // 4)
 
 
 def grid_choices(rows: Sequence[AlgorithmRow]) -> tuple[Choice, ...]:

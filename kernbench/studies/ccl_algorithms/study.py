@@ -142,10 +142,10 @@ def _loss_text(rows: Sequence[AlgorithmRow], chosen: Sequence[Choice]) -> str:
     if not lost.worst:
         return "always the fastest"
     cubes = f", {worst.cubes} cubes" if worst.grid else ""
-    where = f"{worst.algorithm}, {worst.ranks} ranks{cubes}, {worst.nbytes} B"
+    worst_call = f"{worst.algorithm}, {worst.ranks} ranks{cubes}, {worst.nbytes} B"
     return (
         f"{lost.mean:.1%} longer than the fastest algorithm on the mean, "
-        f"at most {lost.worst:.1%} ({where})"
+        f"at most {lost.worst:.1%} ({worst_call})"
     )
 
 
@@ -191,7 +191,7 @@ class AlgorithmStudy(ParameterStudy[AlgorithmPoint, AlgorithmRow, AlgorithmResul
         return plan_points(topology.text, ccl, self.flags.max_bytes)
 
     def measure(self, point: AlgorithmPoint) -> AlgorithmRow:
-        """One call."""
+        """Simulate one call."""
         return measure(point)
 
     def problem(self, results: AlgorithmResults) -> str:
@@ -235,6 +235,6 @@ class AlgorithmStudy(ParameterStudy[AlgorithmPoint, AlgorithmRow, AlgorithmResul
         return f"{len(results.rows)} collectives: every result right bit by bit"
 
 
-def _is_complete(found: Sequence[_Point]) -> bool:
+def _is_complete(points: Sequence[_Point]) -> bool:
     """Whether there is one point for all algorithms, systems and sizes."""
-    return sorted(found) == sorted(product(*map(set, zip(*found, strict=True))))
+    return sorted(points) == sorted(product(*map(set, zip(*points, strict=True))))

@@ -25,7 +25,7 @@ from runtime.model.topology import parse_topology
 
 SMALLEST_BYTES, SMALLEST_ON_ALL_PES, STEP = 1 << 16, 1 << 18, 4
 CHECKED_BYTES = 1 << 18
-"""Up to this size a run has data, and every element is checked."""
+"""Size up to which a run has data, and every element is checked."""
 ON_ALL_PES = ("all_reduce", "all_to_all_single")
 """The collectives that are measured on all PEs, too."""
 ITEM_BYTES = 2
@@ -173,11 +173,11 @@ class FormStudy(ParameterStudy[FormPoint, FormRow, FormResults]):
     flags: FormFlags
 
     def points(self, topology: TopologyText) -> Sequence[FormPoint]:
-        """With the `ccl.yaml` of the current directory, or the shipped one."""
+        """The sweep, with the `ccl.yaml` of the current directory or the shipped one."""
         return plan_points(topology.text, read_text(default_file("ccl.yaml")), self.flags)
 
     def measure(self, point: FormPoint) -> FormRow:
-        """One call."""
+        """Simulate one call."""
         call, topology = point.call, parse_topology(point.topology, "topology.yaml")
         cubes = nearest_cubes(topology)[:1] if point.pes == 1 else tuple(range(topology.cubes))
         pes = point.pes // len(cubes)
@@ -214,7 +214,7 @@ class FormStudy(ParameterStudy[FormPoint, FormRow, FormResults]):
             )
 
     def passed(self, results: FormResults) -> str:
-        """What has been checked."""
+        """Summary of the checks that passed."""
         checked = sum(row.wrong is not None for row in results.rows)
         return (
             f"{len(results.rows)} collectives: the {checked} with data right bit by bit, "
@@ -224,9 +224,9 @@ class FormStudy(ParameterStudy[FormPoint, FormRow, FormResults]):
 
 def large_ratios(rows: Sequence[FormRow]) -> Mapping[tuple[str, str], list[float]]:
     """Times over forms of 1 MiB and more, by collective and by one PE or all PEs."""
-    found = dict[tuple[str, str], list[float]]()
+    ratios = dict[tuple[str, str], list[float]]()
     for row in rows:
         if row.nbytes >= LARGE_BYTES:
             pes = "one PE" if row.pes == 1 else "all PEs"
-            found.setdefault((row.collective, pes), []).append(row.ratio)
-    return found
+            ratios.setdefault((row.collective, pes), []).append(row.ratio)
+    return ratios

@@ -34,8 +34,8 @@ _LOOKS = {
 
 
 def added(results: KvResults) -> Figure:
-    """What the transfer adds to the time to first token, by tokens: after the prefill above, beside
-    it below.
+    """Time that the transfer adds to the time to first token, by tokens: the upper row is a
+    transfer after the prefill, the lower row one beside it.
     """
     pairs = results.sizes.pairs
     figure = new_figure(6.4, _finding(results))

@@ -27,8 +27,8 @@ from kernbench.studies.plots import (
 
 Position = tuple[float, float]
 _ASIDE, _SHORT, _LABEL = 0.07, 0.22, (0.35, 0.25)
-"""Of an arrow: its distance from the line between two SIPs, and from each of them; the distances of
-its label from that line, across and up.
+"""Distances of an arrow from the line between two SIPs and from each of them, and of its label
+from that line, across and up.
 """
 
 

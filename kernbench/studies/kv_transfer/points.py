@@ -145,7 +145,7 @@ CHECKED_BYTES = 1 << 23
 
 
 class KvSize(NamedTuple):
-    """One row of the sweep."""
+    """The sizes of one row of the sweep."""
 
     prefill: int
     decode: int
@@ -179,7 +179,7 @@ class KvPoint:
 
     @cached_property
     def moves(self) -> tuple[HeadsMove, ...]:
-        """Which heads move from where to where, the same in every layer."""
+        """The heads that move, with their source and target, the same in every layer."""
         return tuple(self.sides.moves(self.shape.kv_heads))
 
     @cached_property

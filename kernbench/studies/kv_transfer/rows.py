@@ -114,7 +114,7 @@ class KvBounds(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def binds(self) -> str:
-        """What the bound is the time of: the port by name, or the memory."""
+        """The resource that sets the bound: the port by name, or the memory."""
         return self.port if self.link_ps - self.alpha_ps >= self.memory_ps else "HBM"
 
     def after_ps(self, layers: int) -> float:
@@ -122,8 +122,8 @@ class KvBounds(Struct, frozen=True, forbid_unknown_fields=True):
         return self.alpha_ps + layers * self.bytes_ps
 
     def beside_ps(self, layers: int, computed_ps: int) -> float:
-        """What the transfers add to a prefill whose other `layers` - 1 layers take `computed_ps`:
-        transfers in excess of computation, and the last layer.
+        """Time added to a prefill whose other `layers` - 1 layers take `computed_ps`: the transfers
+        in excess of computation, and the last layer.
         """
         return self.after_ps(1) + max(0.0, (layers - 1) * self.bytes_ps - computed_ps)
 
@@ -183,7 +183,7 @@ class KvRow(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def added_after_ps(self) -> int:
-        """What the transfer adds to the time to first token without overlap."""
+        """Time that the transfer adds to the time to first token without overlap."""
         return self.after_ps - self.prefill_ps
 
     @property

@@ -35,7 +35,7 @@ from runtime.language.value import Array
 from runtime.torch.tensors.tensor import Tensor
 
 SEED = 1
-"""Of K and V. Times do not depend on them."""
+"""Seed of K and V; times do not depend on it."""
 _ALL = DPPolicy(cube="row_wise", pe="row_wise")
 _LARGEST = 8
 dist = torch.distributed
@@ -182,16 +182,16 @@ def wrong_elements(point: KvPoint, made: Array, outcomes: Sequence[KvOutcome]) -
     return wrong
 
 
-def _times(found: Sequence[KvTimes]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _times(of_sips: Sequence[KvTimes]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The end of each layer on its last SIP, and its last arrival, once all SIPs have begun."""
-    began_ps = max(times.began_ps for times in found)
+    began_ps = max(times.began_ps for times in of_sips)
 
     def last(columns: list[tuple[int, ...]]) -> tuple[int, ...]:
         return tuple(max(ends) - began_ps for ends in zip(*columns, strict=True))
 
     return (
-        last([times.layers_ps for times in found if times.layers_ps]),
-        last([times.arrivals_ps for times in found if times.arrivals_ps]),
+        last([times.layers_ps for times in of_sips if times.layers_ps]),
+        last([times.arrivals_ps for times in of_sips if times.arrivals_ps]),
     )
 
 
@@ -264,8 +264,8 @@ class KvTransferStudy(ParameterStudy[KvPoint, KvRow, KvResults]):
 
     def problem(self, results: KvResults) -> str:
         """The rows of the sweep."""
-        found = [KvSize(row.prefill, row.decode, row.order, row.tokens) for row in results.rows]
-        if found and found == list(sweep(results.sizes)):
+        sizes = [KvSize(row.prefill, row.decode, row.order, row.tokens) for row in results.rows]
+        if sizes and sizes == list(sweep(results.sizes)):
             return ""
         return "there must be a row for each of its sizes"
 
@@ -281,7 +281,7 @@ class KvTransferStudy(ParameterStudy[KvPoint, KvRow, KvResults]):
                         yield f"{name:<{self.indent}}SIP {link.source} to {link.target}: {pairs}"
 
     def passed(self, results: KvResults) -> str:
-        """What has been checked."""
+        """Summary of the checks that passed."""
         checked = sum(row.wrong is not None for row in results.rows)
         farthest = max(results.rows, key=lambda row: row.added_beside_ps / row.bound_beside_ps)
         return (

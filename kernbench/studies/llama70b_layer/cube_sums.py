@@ -25,8 +25,8 @@ def cube_barrier(pes: int) -> None:
 
 
 class SummedPart(NamedTuple):
-    """What one PE has added up: its number in the order (cube, PE, step), and where it lies in the
-    result, its first token and column.
+    """The sum of one PE: its number in the order (cube, PE, step), and its first token and column
+    in the result.
     """
 
     number: int
@@ -65,7 +65,7 @@ class CubeSums:
         self._exchanged = 0
 
     def begin(self, token: int, column: int, squares: tl.Value | None) -> list[tl.Value]:
-        """Where the products of the next step are added up: its panels (tokens, width).
+        """Buffers for the sums of the products of the next step: its panels (tokens, width).
 
         Panels lie behind one another: a product would wait for another one between its rows.
         """
@@ -92,7 +92,7 @@ class CubeSums:
         self._exchanged += 1
 
     def _slots(self, pe: int, number: int) -> tl.Pointer:
-        """Where a PE of the cube receives the parts of a step."""
+        """The slots in which a PE of the cube receives the parts of a step."""
         index = (self._cube * self._shape.pes + pe) * 2 + number % 2
         return self._exchange + index * self._shape.slots
 

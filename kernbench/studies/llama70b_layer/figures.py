@@ -89,4 +89,4 @@ def _finding(rows: Sequence[LayerRow]) -> str:
 
 
 FIGURES: Mapping[str, Callable[[LayerResults], Figure]] = {"llama70b_layer.png": time_by_part}
-"""By file name."""
+"""Functions that draw, by file name."""

@@ -27,7 +27,7 @@ BUFFERS = 16
 PANEL_ROWS = 1024
 """Most rows of a panel; half as many for a product of one token, which is as short as its loads."""
 SCRATCH_BYTES = 800 << 10
-"""Of TCM, for operands, sums and panels: the rest of 1 MiB is for the exchange of sums."""
+"""TCM for operands, sums and panels: the rest of 1 MiB is for the exchange of sums."""
 DECODE_ROWS, DECODE_PANELS = 256, 16
 """A product of one token has shorter panels, but not below 256 rows, if there are fewer panels
 than these: the last one is multiplied when nothing is loaded any more.
@@ -102,7 +102,7 @@ def panel_rows(shape: Projection, tile: int) -> int:
 
 
 EPSILON = 1e-5
-"""In the root mean square, as in Llama 2."""
+"""Term below the root of the root mean square, as in Llama 2."""
 
 
 class TokenBlock(NamedTuple):
@@ -117,7 +117,7 @@ Prepare = Callable[[tl.Value], TokenBlock]
 
 
 class ProjectionMemory(NamedTuple):
-    """Where a projection has its operand, its weight, its exchange of sums and its result."""
+    """Addresses of the operand, the weight, the exchange of sums and the result of a projection."""
 
     x: tl.Pointer
     weight: tl.Pointer

@@ -92,10 +92,10 @@ class LayerRow(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def faults(self) -> list[str]:
         """A wrong result, a part below its bound."""
-        found = [*wrong_by(self.error, TOLERANCE)]
+        faults = [*wrong_by(self.error, TOLERANCE)]
         for part in self.parts:
-            found += below_bound(part.time_ps, part.bound_ps, part.name)
-        return found
+            faults += below_bound(part.time_ps, part.bound_ps, part.name)
+        return faults
 
 
 class LayerResults(StudyResults[LayerRow], frozen=True, forbid_unknown_fields=True):

@@ -8,7 +8,7 @@ from kernbench.studies.faults import sip_count
 from runtime.core.errors import UsageError
 
 ITEM_BYTES = 2
-"""Of an element of a weight or an activation."""
+"""Bytes of an element of a weight or an activation."""
 TOKENS = 64
 """Tokens of a block of a prefill."""
 MOST_TOKENS = 4096
@@ -86,14 +86,14 @@ class LayerShape:
 
     def _check_context(self, ranks: int, pes: int) -> None:
         """`pes` PEs share the keys of a head, equally."""
-        where = (
+        share = (
             f"--context {self.context}: on {sip_count(ranks)}, {pes} PEs share the keys of a head"
         )
         if self.context % pes:
-            raise UsageError(f"{where}, so it must be a multiple of {pes}")
+            raise UsageError(f"{share}, so it must be a multiple of {pes}")
         if self.context // pes > MOST_KEYS:
             raise UsageError(
-                f"{where}, and the TCM of one has room for {MOST_KEYS}: at most {pes * MOST_KEYS}"
+                f"{share}, and the TCM of one has room for {MOST_KEYS}: at most {pes * MOST_KEYS}"
             )
 
 

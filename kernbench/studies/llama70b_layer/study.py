@@ -213,7 +213,7 @@ class LayerStudy(ParameterStudy[LayerPoint, LayerRow, LayerResults]):
         )
 
     def passed(self, results: LayerResults) -> str:
-        """What has been checked."""
+        """Summary of the checks that passed."""
         checked = sum(row.error is not None for row in results.rows)
         return (
             f"{len(results.rows)} layers: no part below its bound, {checked} layers of "

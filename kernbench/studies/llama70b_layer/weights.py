@@ -8,7 +8,7 @@ from kernbench.studies.llama70b_layer.shape import LayerShape, Projection
 from runtime.language.value import Array
 
 SEED = 1
-"""Of the elements. Times do not depend on them."""
+"""Seed of the elements; times do not depend on it."""
 
 
 class LayerWeights(NamedTuple):

@@ -139,11 +139,11 @@ def _buffer_bars(axes: Axes, rows: Sequence[CclRow]) -> None:
     # Relative to TCM, the fastest memory: absolute times would hide the differences at 1 KiB.
     least = {row.nbytes: row.time_ps for row in rows if row.buffer_kind == "tcm"}
     for number, (kind, colour) in enumerate(KINDS.items()):
-        found = [row for row in rows if row.buffer_kind == kind]
-        lefts = [sizes.index(row.nbytes) + (number - 1) * 0.27 for row in found]
-        heights = [row.time_ps / least[row.nbytes] for row in found]
+        of_kind = [row for row in rows if row.buffer_kind == kind]
+        lefts = [sizes.index(row.nbytes) + (number - 1) * 0.27 for row in of_kind]
+        heights = [row.time_ps / least[row.nbytes] for row in of_kind]
         axes.bar(lefts, heights, 0.25, color=colour, label=f"queues in {kind}")
-        for x, height, row in zip(lefts, heights, found, strict=True):
+        for x, height, row in zip(lefts, heights, of_kind, strict=True):
             axes.text(x, height + 0.01, f"{row.time_ps / 1e6:.2f}", ha="center", fontsize=9)
     axes.set_xticks(range(len(sizes)), [size_label(nbytes) for nbytes in sizes])
     axes.set_ylim(0, 1.2 * max(row.time_ps / least[row.nbytes] for row in rows))
@@ -183,10 +183,12 @@ def _buffer_finding(rows: Sequence[CclRow]) -> str:
         if any(row.nbytes == _FINDING_BYTES for row in rows)
         else max(row.nbytes for row in rows)
     )
-    found = sorted((row for row in rows if row.nbytes == nbytes), key=lambda row: row.time_ps)
-    order = " < ".join(f"{row.buffer_kind} {row.time_ps / 1e6:.2f} us" for row in found)
+    fastest_first = sorted(
+        (row for row in rows if row.nbytes == nbytes), key=lambda row: row.time_ps
+    )
+    order = " < ".join(f"{row.buffer_kind} {row.time_ps / 1e6:.2f} us" for row in fastest_first)
     # A receive copies slots one after the other, so the time of a copy decides; the title reports
     # where it does not, for example on another topology file.
-    by_copies = found == sorted(found, key=lambda row: row.slot_out_ps)
+    by_copies = fastest_first == sorted(fastest_first, key=lambda row: row.slot_out_ps)
     remark = "as the copies of a slot" if by_copies else "not as the copies of a slot"
     return f"{size_label(nbytes)} a PE, ring over {rows[0].network}: {order}, {remark}"

@@ -66,5 +66,5 @@ class RingLayout(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def steps(self) -> tuple[tuple[int, int], ...]:
-        """From each SIP to the next one of the ring."""
+        """Pairs of each SIP and the next one of the ring."""
         return tuple(pairwise((*self.order, self.order[0])))

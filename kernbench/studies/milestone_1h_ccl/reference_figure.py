@@ -40,7 +40,7 @@ PARTS = (
     ("waiting for credits", VERMILION),
     ("load and store of the buffer", GREY),
 )
-"""In the order in which bars are stacked."""
+"""Parts of a bar with their colours, in the order in which they are stacked."""
 _OPEN: dict[str, Any] = {"facecolor": "white", "edgecolor": "black", "hatch": "////"}
 
 

@@ -99,7 +99,7 @@ class RingMessages:
 
 
 def all_reduce_ps(messages: RingMessages, costs: IterationCosts) -> Fraction:
-    """From the start of the kernels to the end of the last one."""
+    """Time from the start of the kernels to the end of the last one."""
     return _RankPass(messages, costs).end_ps()
 
 

@@ -217,14 +217,14 @@ class CclRow(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def faults(self) -> list[str]:
         """A wrong sum, kernels that start at different times, a time below the bound."""
-        found = [*wrong_count(self.wrong)]
+        faults = [*wrong_count(self.wrong)]
         if self.skew_ps:
-            found.append(
+            faults.append(
                 f"kernels start {self.skew_ps:,} ps apart, "
                 "the time is not that of the all-reduce alone"
             )
-        found += below_bound(self.time_ps, self.least_ps)
-        return found
+        faults += below_bound(self.time_ps, self.least_ps)
+        return faults
 
 
 class CclResults(StudyResults[CclRow], frozen=True, forbid_unknown_fields=True):

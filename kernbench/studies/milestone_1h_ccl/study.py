@@ -29,7 +29,7 @@ from runtime.language.value import Array
 from runtime.model.topology import parse_topology
 
 SEED = 1
-"""Of the data. Times do not depend on it."""
+"""Seed of the data; times do not depend on it."""
 
 
 def shard(rank: int, cubes: int, count: int) -> Array:
@@ -94,7 +94,7 @@ class CclStudy(ParameterStudy[CclPoint, CclRow, CclResults]):
     flags: CclFlags
 
     def points(self, topology: TopologyText) -> Sequence[CclPoint]:
-        """With the `ccl.yaml` of the current directory, or the shipped one."""
+        """The sweep, with the `ccl.yaml` of the current directory or the shipped one."""
         ccl = read_text(default_file("ccl.yaml"))
         return plan_points(topology.text, ccl, self.flags.max_bytes)
 

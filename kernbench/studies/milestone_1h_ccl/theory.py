@@ -101,7 +101,7 @@ class AllReduceTheory:
 
     @property
     def ring_link(self) -> AlphaBeta:
-        """Between a rank of the ring and the next one."""
+        """Alpha and B between a rank of the ring and the next one."""
         return self._between_sips(0)
 
     def parts(self, nbytes: int) -> RingTimeParts | None:

@@ -120,10 +120,10 @@ FIGURES: Mapping[str, Callable[[GemmResults], Figure]] = {
 
 
 def _by_shape(rows: Sequence[GemmRow]) -> dict[ProductShape, dict[Staging, GemmRow]]:
-    found: dict[ProductShape, dict[Staging, GemmRow]] = {}
+    by_shape: dict[ProductShape, dict[Staging, GemmRow]] = {}
     for row in rows:
-        found.setdefault(row.shape, {})[row.staging] = row
-    return found
+        by_shape.setdefault(row.shape, {})[row.staging] = row
+    return by_shape
 
 
 def _labels(by_shape: Mapping[ProductShape, Mapping[Staging, GemmRow]]) -> list[str]:
@@ -206,7 +206,7 @@ def _ratio_panel(axes: Axes, by_shape: Mapping[ProductShape, Mapping[Staging, Ge
 
 
 def _colours(row: GemmRow) -> dict[str, Any]:
-    """Of a marker, which is hollow under one tile."""
+    """Colours of a marker, which is hollow under one tile."""
     colour = STAGINGS[row.staging][1]
     return {"color": colour, "markerfacecolor": "white" if row.under_tile else colour}
 
@@ -216,7 +216,7 @@ def _largest(rows: Sequence[GemmRow]) -> dict[Staging, GemmRow]:
 
 
 def _stage_finding(rows: Sequence[GemmRow]) -> str:
-    """Which stage of the largest product is busiest."""
+    """The busiest stage of the largest product, streamed and loaded, in a sentence."""
 
     def busiest(row: GemmRow) -> str:
         # Of equally busy stages the GEMM engine is named: it is the stage to keep busy.

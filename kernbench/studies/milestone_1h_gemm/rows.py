@@ -139,17 +139,17 @@ class GemmRow(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def faults(self) -> list[str]:
         """A wrong result, a time below the bound, a utilisation above the limit."""
-        found = list[str]()
+        faults = list[str]()
         # Not `error > 1`: a NaN in the result gives a NaN here, which is a fault.
         if not self.error <= 1:
-            found.append(f"wrong result: {self.error:.3g} times what rounding allows")
-        found += below_bound(self.kernel_ps, self.theory.bound_ps)
+            faults.append(f"wrong result: {self.error:.3g} times what rounding allows")
+        faults += below_bound(self.kernel_ps, self.theory.bound_ps)
         if self.product_utilisation > self.padding_utilisation:
-            found.append(
+            faults.append(
                 f"{self.product_utilisation:.2%} of the peak, "
                 f"padding allows {self.padding_utilisation:.2%}"
             )
-        return found
+        return faults
 
 
 class GemmResults(StudyResults[GemmRow], frozen=True, forbid_unknown_fields=True):

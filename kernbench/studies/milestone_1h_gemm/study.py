@@ -80,7 +80,7 @@ def product(a: Array, b: Array, staging: Staging, tile: TileSize) -> Callable[[i
 
 
 SEED = 1
-"""Of the operands. Times do not depend on them."""
+"""Seed of the operands; times do not depend on it."""
 _STAGES = {
     ("pe_dma", "load"): "dma_in",
     ("pe_fetch_store", "fetch"): "fetch",
@@ -240,14 +240,14 @@ class GemmStudy(ParameterStudy[GemmPoint, GemmRow, GemmResults]):
 
     def problem(self, results: GemmResults) -> str:
         """The figures need every shape in every staging."""
-        found = {(row.shape, row.staging) for row in results.rows}
+        measured = {(row.shape, row.staging) for row in results.rows}
         full = {(row.shape, staging) for row in results.rows for staging in Staging}
-        if results.rows and found == full:
+        if results.rows and measured == full:
             return ""
         return "there must be a row for every shape in every staging"
 
     def passed(self, results: GemmResults) -> str:
-        """With the product nearest to its bound."""
+        """Summary of the checks that passed, with the product nearest to its bound."""
         nearest = min(results.rows, key=lambda row: row.ratio)
         return (
             f"{len(results.rows)} products: right against float64, none below its bound, "

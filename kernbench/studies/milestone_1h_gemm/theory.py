@@ -39,7 +39,7 @@ from runtime.model.schema.topology_schema import Topology
 from runtime.model.tiles import TilePlan, TileSize
 
 DTYPE = float16
-"""Of both operands and of the result."""
+"""Element type of both operands and of the result."""
 _SHAPE = re.compile(r"([1-9]\d{0,5})x([1-9]\d{0,5})x([1-9]\d{0,5})")
 
 
@@ -63,7 +63,7 @@ class ProductShape(NamedTuple):
 
 
 class Staging(StrEnum):
-    """How the operands A and B reach the GEMM engine.
+    """The paths of the operands A and B to the GEMM engine.
 
     `ref`: streamed tile by tile by the scheduler; `load`: loaded to TCM as a whole before the
     product.
@@ -99,12 +99,12 @@ def parse_shapes(text: str) -> tuple[ProductShape, ...]:
     shapes: list[ProductShape] = []
     # In the order given, which is the order of the rows.
     for part in text.split(","):
-        found = _SHAPE.fullmatch(part.strip())
-        if found is None:
+        sizes = _SHAPE.fullmatch(part.strip())
+        if sizes is None:
             raise UsageError(
                 f"--shapes: expected MxKxN with sides from 1 to 999999, got {part.strip()!r}"
             )
-        shape = ProductShape(*map(int, found.groups()))
+        shape = ProductShape(*map(int, sizes.groups()))
         # Two equal points would be one key of the rows.
         if shape in shapes:
             raise UsageError(f"--shapes: {shape} is named twice")

@@ -115,8 +115,8 @@ def largest_error(
         exact = grouped_attention(
             q, tensors.k[:, user], tensors.v[:, user], causal=not point.panel.is_decode
         )
-        found = result[:, user].reshape(exact.shape).astype(np.float64)
-        errors.append(float(np.abs(found - exact).max()))
+        computed = result[:, user].reshape(exact.shape).astype(np.float64)
+        errors.append(float(np.abs(computed - exact).max()))
     return max(errors)
 
 
@@ -236,13 +236,13 @@ class HeadlineStudy(ParameterStudy[HeadlinePoint, HeadlineRow, HeadlineResults])
 
     def problem(self, results: HeadlineResults) -> str:
         """The rows of the sweep, and a row of every panel for the figures."""
-        found = [LayerSize(row.panel, row.batch, row.tokens, row.n_ranks) for row in results.rows]
-        if found == list(sweep(results.config)) and all(map(results.of, AttentionPanel)):
+        sizes = [LayerSize(row.panel, row.batch, row.tokens, row.n_ranks) for row in results.rows]
+        if sizes == list(sweep(results.config)) and all(map(results.of, AttentionPanel)):
             return ""
         return "there must be a row for each size of its config, and one of every panel"
 
     def passed(self, results: HeadlineResults) -> str:
-        """With the layers nearest to their bounds."""
+        """Summary of the checks that passed, with the layers nearest to their bounds."""
         checked = sum(row.error is not None for row in results.rows)
         heads = sum(row.head_error is not None for row in results.rows)
         nearest = [

@@ -19,7 +19,7 @@ from runtime.device.memory.stored_tensor import StoredTensor
 from runtime.language.value import Array
 
 SEED = 1
-"""Of the tensors. Times do not depend on them."""
+"""Seed of the tensors; times do not depend on it."""
 _ALL = DPPolicy(cube="row_wise", pe="row_wise")
 _BY_CUBE = DPPolicy(cube="replicate", pe="row_wise")
 _COPIED = DPPolicy()

@@ -129,7 +129,7 @@ ALL_SIPS_TOKENS = 2048
 
 
 class LayerSize(NamedTuple):
-    """One row of the sweep."""
+    """The sizes of one row of the sweep."""
 
     panel: AttentionPanel
     batch: int
@@ -208,8 +208,8 @@ def plan_points(
     topology: TopologyText, ccl: str, config: HeadlineConfig
 ) -> tuple[HeadlinePoint, ...]:
     """All points; raises `UsageError` for sizes that PEs or cubes do not divide."""
-    found = topology.parsed
-    grid = PeGrid(found.cubes, found.pes_per_cube)
+    parsed = topology.parsed
+    grid = PeGrid(parsed.cubes, parsed.pes_per_cube)
     file, queues = TopologyFile.of(topology.text), with_hypercube(ccl)
     texts = {sips: file.on_a_ring(sips).text for sips in config.sips}
     points = tuple(

@@ -112,14 +112,14 @@ class OpLogCounts:
 
 
 def _addresses(record: OpRecord) -> list[int]:
-    """Where the operands of an operation begin."""
+    """Start addresses of the operands of an operation."""
     return [operand.address for operand in record.inputs if isinstance(operand, Operand)]
 
 
 Interval = tuple[int, int]
 _Pe = tuple[int, int, int]
 _PARTS = ("gemm", "vector", "memory", "message")
-"""In the order of their priority."""
+"""Kinds of work in the order of their priority."""
 _ENGINES = {"pe_gemm": "gemm", "pe_math": "vector"}
 _REQUESTS = {
     "load": "memory",

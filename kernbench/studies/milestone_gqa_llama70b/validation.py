@@ -87,20 +87,20 @@ class ValidationRow(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def faults(self) -> list[str]:
         """Wrong counts and wrong results."""
-        counts, found = self.op_log_summary, list[str]()
+        counts, faults = self.op_log_summary, list[str]()
         if counts.gemm_count != self.products:
-            found.append(f"{counts.gemm_count} products, {self.products} expected")
+            faults.append(f"{counts.gemm_count} products, {self.products} expected")
         if not counts.ipcq_send_count or counts.ipcq_send_count != counts.ipcq_recv_count:
-            found.append(f"{counts.ipcq_send_count} sends, {counts.ipcq_recv_count} receives")
+            faults.append(f"{counts.ipcq_send_count} sends, {counts.ipcq_recv_count} receives")
         # Each rank loads its part of q, k and v, and stores its result.
         if counts.dma_read_count < 3 * self.n_ranks or counts.dma_write_count < self.n_ranks:
-            found.append(f"{counts.dma_read_count} reads, {counts.dma_write_count} writes")
-        found += wrong_by(self.f16_error, F16_TOLERANCE, "float16")
-        found += wrong_by(self.f32_error, F32_TOLERANCE, "float32")
-        found += wrong_by(self.masked_error, F32_TOLERANCE, "masked keys")
+            faults.append(f"{counts.dma_read_count} reads, {counts.dma_write_count} writes")
+        faults += wrong_by(self.f16_error, F16_TOLERANCE, "float16")
+        faults += wrong_by(self.f32_error, F32_TOLERANCE, "float32")
+        faults += wrong_by(self.masked_error, F32_TOLERANCE, "masked keys")
         if not self.shifted_is_equal:
-            found.append("a number added to all scores changes the result")
-        return found
+            faults.append("a number added to all scores changes the result")
+        return faults
 
 
 class ValidationResults(StudyResults[ValidationRow], frozen=True, forbid_unknown_fields=True):
@@ -112,7 +112,7 @@ class ValidationResults(StudyResults[ValidationRow], frozen=True, forbid_unknown
 
 
 SEED = 1
-"""Of the tensors. Times do not depend on them."""
+"""Seed of the tensors; times do not depend on it."""
 SHIFT = 1000
 """A number that is added to all scores."""
 
@@ -320,7 +320,7 @@ class ValidationStudy(ParameterStudy[ValidationPoint, ValidationRow, ValidationR
         return f"there must be one row for each of {', '.join(AttentionPanel)}"
 
     def passed(self, results: ValidationResults) -> str:
-        """What has been checked."""
+        """Summary of the checks that passed."""
         return (
             f"{len(results.rows)} panels: right against float64 in float16 and float32, with "
             "masked ranks and with shifted scores; all counts as expected"
@@ -328,10 +328,10 @@ class ValidationStudy(ParameterStudy[ValidationPoint, ValidationRow, ValidationR
 
 
 def _check_rings(topology: TopologyText, config: ValidationConfig) -> None:
-    found = topology.parsed
-    mesh, ranks = found.sip.cube_mesh, config.n_ranks_single_user
-    if found.pes_per_cube != ranks or mesh.w < 2 or mesh.h < 2:
+    parsed = topology.parsed
+    mesh, ranks = parsed.sip.cube_mesh, config.n_ranks_single_user
+    if parsed.pes_per_cube != ranks or mesh.w < 2 or mesh.h < 2:
         raise UsageError(
             f"--topology {topology.source}: the validation scale needs {ranks} PEs a cube and at "
-            f"least 2 x 2 cubes; there are {found.pes_per_cube} PEs and {mesh.w} x {mesh.h} cubes"
+            f"least 2 x 2 cubes; there are {parsed.pes_per_cube} PEs and {mesh.w} x {mesh.h} cubes"
         )

@@ -87,11 +87,11 @@ def read_routing(path: Path, experts: int) -> Tokens:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise UsageError(f"--routing {path} cannot be read: {reason}") from error
     tokens = list[tuple[int, ...]]()
-    for where, words in _lines(path, text):
-        chosen = _token(where, words, experts)
+    for location, words in _lines(path, text):
+        chosen = _token(location, words, experts)
         if tokens and len(chosen) != len(tokens[0]):
             raise UsageError(
-                f"{where}: {len(chosen)} experts, the first token has {len(tokens[0])}"
+                f"{location}: {len(chosen)} experts, the first token has {len(tokens[0])}"
             )
         tokens.append(chosen)
     if not tokens:
@@ -100,21 +100,21 @@ def read_routing(path: Path, experts: int) -> Tokens:
 
 
 def _lines(path: Path, text: str) -> Iterator[tuple[str, list[str]]]:
-    """Where each line with numbers is, and its words."""
+    """The source location of each line with numbers, and its words."""
     for number, line in enumerate(text.splitlines(), 1):
         words = line.partition("#")[0].replace(",", " ").split()
         if words:
             yield f"--routing {path}, line {number}", words
 
 
-def _token(where: str, words: list[str], experts: int) -> tuple[int, ...]:
+def _token(location: str, words: list[str], experts: int) -> tuple[int, ...]:
     for word in words:
         if not (word.isascii() and word.isdigit()) or int(word) >= experts:
             raise UsageError(
-                f"{where}: {word!r} is no expert; with --experts {experts} they are 0 to "
+                f"{location}: {word!r} is no expert; with --experts {experts} they are 0 to "
                 f"{experts - 1}"
             )
     chosen = tuple(map(int, words))
     if len(set(chosen)) < len(chosen):
-        raise UsageError(f"{where}: the experts of a token must differ")
+        raise UsageError(f"{location}: the experts of a token must differ")
     return chosen

@@ -31,7 +31,7 @@ LEAST_RANKS, MOST_RANKS = 2, 8
 ITEM_BYTES = 2
 """An element is float16."""
 MOST_BYTES = 1 << 30
-"""Of the tokens of all ranks and their scores: the host keeps several copies of them."""
+"""Limit of the tokens of all ranks and their scores: the host keeps several copies of them."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class MoePoint:
 
     @property
     def plan(self) -> DispatchPlan:
-        """What each rank sends."""
+        """The copies of tokens that each rank sends."""
         return DispatchPlan.of(self.chosen, self.experts)
 
     @property

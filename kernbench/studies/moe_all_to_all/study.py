@@ -160,7 +160,7 @@ class MoeStudy(ParameterStudy[MoePoint, MoeRow, MoeResults]):
         return cls(flags)
 
     def points(self, topology: TopologyText) -> Sequence[MoePoint]:
-        """With the `ccl.yaml` of the current directory, or the shipped one."""
+        """The sweep, with the `ccl.yaml` of the current directory or the shipped one."""
         return plan_points(topology.text, read_text(default_file("ccl.yaml")), self.flags)
 
     def measure(self, point: MoePoint) -> MoeRow:
@@ -202,7 +202,7 @@ class MoeStudy(ParameterStudy[MoePoint, MoeRow, MoeResults]):
         return "" if results.rows else "there are no rows"
 
     def findings(self, results: MoeResults) -> Iterator[str]:
-        """What a row moves, and how near the rows are to their bounds."""
+        """The tokens that a row moves."""
         row = results.rows[0]
         yield (
             f"{'a rank':<{self.indent}}{row.tokens} tokens of {row.hidden} float16, {row.top_k} of "
@@ -210,7 +210,7 @@ class MoeStudy(ParameterStudy[MoePoint, MoeRow, MoeResults]):
         )
 
     def passed(self, results: MoeResults) -> str:
-        """What has been checked."""
+        """Summary of the checks that passed."""
         farthest = max(results.rows, key=lambda row: row.time_ps / row.bound_ps)
         return (
             f"{len(results.rows)} exchanges: every element right, none below its bound, "

@@ -35,7 +35,7 @@ class Division(StrEnum):
 
     @property
     def words(self) -> str:
-        """As the table and the figures name it."""
+        """The name in the table and in the figures."""
         return {
             Division.FULL: "no mask",
             Division.CONTIGUOUS: "causal, contiguous",
@@ -122,7 +122,7 @@ CHECKED_SCORES = 1 << 23
 
 
 class RingSize(NamedTuple):
-    """One row of the sweep."""
+    """The sizes of one row of the sweep."""
 
     division: Division
     tokens: int

@@ -38,7 +38,7 @@ from runtime.language.value import Array
 from runtime.torch.tensors.tensor import Tensor
 
 SEED = 1
-"""Of the tensors. Times do not depend on them."""
+"""Seed of the tensors; times do not depend on it."""
 dist = torch.distributed
 
 
@@ -124,7 +124,7 @@ def _placed(point: RingPoint, rank: int, tensors: RingTensors | None) -> _Placed
 
 
 def _prepare(point: RingPoint, rank: int, placed: _Placed) -> None:
-    """What happens once for many layers: page tables, and the queues to the neighbours."""
+    """Set up, once for many layers, the page tables and the queues to the neighbours."""
     map_tensors(placed.q, *placed.kv, placed.state, placed.out)
     words = [torch.empty(point.heads, 1, dp=placed.q.policy) for _ in range(2)]
     _exchange(point, rank, words[0], words[1])
@@ -166,13 +166,13 @@ def largest_error(
     point: RingPoint, tensors: RingTensors, outcomes: Mapping[int, RingOutcome]
 ) -> float:
     """The largest absolute difference of all ranks from dense attention in float64."""
-    found = np.full(tensors.q.shape, np.nan)
+    computed = np.full(tensors.q.shape, np.nan)
     for rank, outcome in outcomes.items():
         assert outcome.result is not None, "a run with data"
-        found[:, point.parts.positions(rank)] = outcome.result
+        computed[:, point.parts.positions(rank)] = outcome.result
     causal = point.parts.is_causal
     exact = [attention(*head, causal=causal) for head in zip(*tensors, strict=True)]
-    return float(np.abs(found - np.stack(exact)).max())
+    return float(np.abs(computed - np.stack(exact)).max())
 
 
 class RingAttentionStudy(ParameterStudy[RingPoint, RingRow, RingResults]):
@@ -246,13 +246,13 @@ class RingAttentionStudy(ParameterStudy[RingPoint, RingRow, RingResults]):
 
     def problem(self, results: RingResults) -> str:
         """The rows of the sweep."""
-        found = [RingSize(row.division, row.tokens, row.sips) for row in results.rows]
-        if found and found == list(sweep(results.sizes)):
+        sizes = [RingSize(row.division, row.tokens, row.sips) for row in results.rows]
+        if sizes and sizes == list(sweep(results.sizes)):
             return ""
         return "there must be a row for each of its sizes"
 
     def passed(self, results: RingResults) -> str:
-        """With the layer nearest to its bound."""
+        """Summary of the checks that passed, with the layer nearest to its bound."""
         checked = sum(row.error is not None for row in results.rows)
         nearest = max(results.rows, key=lambda row: row.share)
         return (

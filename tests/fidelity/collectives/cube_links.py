@@ -22,7 +22,7 @@ from runtime.model.topology import parse_topology
 SIPS = 2
 COLUMNS, ROWS = 3, 2
 ELEMENTS = 1000
-"""Per cube; twice as many fit into one block."""
+"""Elements per cube; twice as many fit into one block."""
 QUEUE = AllReduceQueue(packet_bytes=1024)
 
 
@@ -90,13 +90,13 @@ def _roles(more: int) -> dict[str, LinkRole]:
 
 def _links_by_role(graph: ChipGraph) -> dict[str, list[int]]:
     """The indices of the UCIe links between different chiplets, by role."""
-    found: dict[str, list[int]] = {}
+    indices: dict[str, list[int]] = {}
     for link in graph.links:
         source, target = graph.nodes[link.source], graph.nodes[link.target]
         if source.kind == target.kind == "ucie" and source.cube != target.cube:
             role = _role(*sorted((source.cube, target.cube)))
-            found.setdefault(role, []).append(link.index)
-    return found
+            indices.setdefault(role, []).append(link.index)
+    return indices
 
 
 def _role(cube: int, other: int) -> str:

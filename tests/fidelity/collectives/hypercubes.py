@@ -24,7 +24,7 @@ from tests.fidelity.theory.hypercube_times import (
 
 SIPS = (2, 4, 8)
 ELEMENTS = 8
-"""Of one part: messages so short that no two of them compete for a link."""
+"""Elements of one part: messages so short that no two of them compete for a link."""
 
 dist = torch.distributed
 
@@ -54,7 +54,7 @@ FORMS: dict[str, tuple[Call, Callable[[KernelCosts, int, int], int], str]] = {
         "load + sum of (2^b (issue + n/B) + alpha + copy) + p stores",
     ),
 }
-"""By collective: the call, which returns what it changes, and the closed form of its time."""
+"""The call, which returns the tensor it changes, and the closed form of its time, by collective."""
 
 
 def hypercubes(file: TopologyFile) -> list[Check]:

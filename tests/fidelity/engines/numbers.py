@@ -72,16 +72,16 @@ def cases(rng: Random, tile_depth: int) -> list[NumericCase]:
 
     The GEMM engine adds the products of `tile_depth` elements along K before it rounds.
     """
-    steps, found = math.ceil(K / tile_depth), list[NumericCase]()
+    steps, all_cases = math.ceil(K / tile_depth), list[NumericCase]()
     for dtype in (*FLOATING, *INTEGRAL):
-        found += [
+        all_cases += [
             *_elementwise(dtype, rng),
             *_along_an_axis(dtype, rng),
             *_scans(dtype, rng),
             *_positions(dtype, rng),
             *_products(dtype, rng, steps),
         ]
-    return found
+    return all_cases
 
 
 def ulp(dtype: DType, number: float) -> float:
@@ -199,7 +199,7 @@ def _scans(dtype: DType, rng: Random) -> Iterator[NumericCase]:
     for axis in (0, 1):
         x = _drawn(dtype, rng, -4, ROWS, COLUMNS)
         lines = [_numbers(line) for line in (x.T if axis == 0 else x)]
-        sums = [[total(line[: at + 1]) for at in range(len(line))] for line in lines]
+        sums = [[total(line[: last + 1]) for last in range(len(line))] for line in lines]
         rows = zip(*sums, strict=True) if axis == 0 else sums
         exact = _representable([each for row in rows for each in row], widened)
         kernel = _on_values(partial(tl.cumsum, axis=axis), x.shape)

@@ -229,7 +229,7 @@ def epilogues(file: TopologyFile) -> list[Check]:
     """Bias and activation of one output tile of the file: no data is moved."""
     m, k, n = (file[f"pe.tile.{side}"] for side in "mkn")
     engine = VectorEngine(file)
-    found: list[Check] = []
+    meetings: list[Check] = []
     for activation in ("relu", "gelu", "silu", "sigmoid", "tanh"):
 
         def kernel(function: str = activation) -> None:
@@ -240,7 +240,7 @@ def epilogues(file: TopologyFile) -> list[Check]:
         records = _logged(file, kernel)
         (step,), (last,) = records.of("pe_gemm", "gemm"), records.of("pe_math", activation)
         expected = engine.epilogue_ps("add", m * n) + engine.epilogue_ps(activation, m * n)
-        found.append(
+        meetings.append(
             Check(
                 id=f"v.epilogue.{activation}",
                 text=f"bias and {activation} of a tile of {m} x {n}",
@@ -250,7 +250,7 @@ def epilogues(file: TopologyFile) -> list[Check]:
                 unit="ps",
             )
         )
-    return found
+    return meetings
 
 
 def _logged(file: TopologyFile, kernel: Callable[[], None]) -> _Records:

@@ -92,13 +92,13 @@ def _shuffled(section: Any, rng: Random) -> Any:
 
 def _leaves(section: dict[str, Any], path: str = "") -> list[tuple[str, Any]]:
     """Key path and value of everything that is not a section, without keys that are null."""
-    found: list[tuple[str, Any]] = []
+    leaves: list[tuple[str, Any]] = []
     for key, value in section.items():
         if isinstance(value, dict):
-            found += _leaves(cast("dict[str, Any]", value), f"{path}{key}.")
+            leaves += _leaves(cast("dict[str, Any]", value), f"{path}{key}.")
         elif value is not None:
-            found.append((path + key, value))
-    return found
+            leaves.append((path + key, value))
+    return leaves
 
 
 def _even(path: str, value: Any) -> Any:

@@ -100,12 +100,12 @@ ROUTERS = {
 }
 """The routers of `ROUTERS_FILE` by the first letters of their names."""
 ROUTER_LOADS = (("r1", 0.5), ("r1", 0.6), ("r2", 0.65), ("r3", 0.2))
-"""Without `--full`: the loads of the latencies that are compared."""
+"""Loads of the latencies that are compared without `--full`."""
 NINE_TENTHS = 0.7
 """The highest load that is compared: saturation is between 0.75 and 0.8."""
 STABILITY_LOADS = (0.75, 0.8)
 FULL_TIMES = 5
-"""With `--full` each run is this many times as long."""
+"""Factor by which each run is longer with `--full`."""
 STABILITY_CYCLES, STABILITY_WARMUP = 3_000, 300
 
 

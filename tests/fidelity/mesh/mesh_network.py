@@ -132,7 +132,9 @@ def mesh_file(file: TopologyFile, router: MeshRouter = UNLIMITED) -> TopologyFil
                 "corners": ["NW"],
                 "pos_mm": {"NW": positions},
             },
-            "cube.ucie_pos_mm": {side: list(map(float, at)) for side, at in ports.items()},
+            "cube.ucie_pos_mm": {
+                side: list(map(float, position)) for side, position in ports.items()
+            },
             "cube.m_cpu.pos_mm": [0.0, 0.0],
             "cube.sram.pos_mm": [0.0, 0.0],
             "pe.to_router_bw_gbs": FLIT_GBS,

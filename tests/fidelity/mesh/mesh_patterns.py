@@ -43,7 +43,7 @@ def patterns(file: TopologyFile, seed: int) -> list[Check]:
 
 def _pattern(file: TopologyFile, seed: int, pattern: str, flits: int, load: float) -> list[Check]:
     packets = _generated(pattern, flits, load, seed)
-    expected, found = latencies(packets, flits, SIDE), _simulated(file, packets, flits)
+    expected, measured = latencies(packets, flits, SIDE), _simulated(file, packets, flits)
     text = f"{pattern}, {flits}-flit packets, {load} flits per node and cycle"
     return [
         Check(
@@ -55,8 +55,8 @@ def _pattern(file: TopologyFile, seed: int, pattern: str, flits: int, load: floa
             unit="cycles",
         )
         for name, one, other in (
-            ("mean", sum(expected) / len(packets), sum(found) / len(packets)),
-            ("largest", max(expected), max(found)),
+            ("mean", sum(expected) / len(packets), sum(measured) / len(packets)),
+            ("largest", max(expected), max(measured)),
         )
     ]
 

@@ -60,7 +60,7 @@ def pattern_latency(
     """The mean latency with one router under one pattern at one load."""
     router = ROUTERS[name]
     seeds = range(seed, seed + (SEEDS if _is_averaged(pattern, load) else 1))
-    found = [
+    runs = [
         MeshNetwork(file, router).run(Traffic(pattern, load, 1, each), cycles, WARMUP)
         for each in seeds
     ]
@@ -72,7 +72,7 @@ def pattern_latency(
             f"flits, {pattern}, {load} flits per node and cycle: mean latency{of_seeds}",
             formula="BookSim 2",
             expected=pattern_reference()[name, pattern, load],
-            measured=sum(each.latency_cycles for each in found) / len(found),
+            measured=sum(each.latency_cycles for each in runs) / len(runs),
             tolerance=TOLERANCE,
             unit="cycles",
         )

@@ -1,4 +1,4 @@
-"""Which latencies of routers under patterns are compared, and with how many seeds."""
+"""Latencies of routers under patterns: the compared ones, and their number of seeds."""
 
 from types import SimpleNamespace
 

@@ -16,7 +16,7 @@ from tests.fidelity.theory.dma import DmaTimes
 
 WINDOWS = (1, 3, 16)
 PACKETS = 41
-"""Of a long read: several fillings of each window, and a part of one."""
+"""Packets of a long read: several fillings of each window, and a part of one."""
 QUEUED = (5, 1, 3, 1, 2, 4, 1, 1, 2)
 """Packets of the requests that queue for channels."""
 CHANNELS = 3

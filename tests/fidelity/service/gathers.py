@@ -12,9 +12,9 @@ from tests.fidelity.theory.dma import DmaTimes
 
 ROWS = 24
 ROW_NS = 500.0
-"""Of a descriptor: longer than a round trip, so that one row is in flight."""
+"""Time of a descriptor: longer than a round trip, so that one row is in flight."""
 LONG_PACKETS = 40
-"""Of a long row, which takes longer to send than the descriptor of the next."""
+"""Packets of a long row, which takes longer to send than the descriptor of the next."""
 LONG_ROWS = 3
 
 

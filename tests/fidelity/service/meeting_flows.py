@@ -33,7 +33,7 @@ SLOW = 4
 """A port of the TCM that is to be the bottleneck has this share of the bandwidth of the mesh."""
 
 _SHAPES = {"ring_1d": "forward", "mesh_2d_no_wrap": "grid"}
-"""Of the four SIPs, and the name of the checks."""
+"""Networks of the four SIPs, and the names of their checks."""
 
 Source = tuple[int, int, int]
 """SIP, cube and PE."""
@@ -146,8 +146,8 @@ class _FlowRuns:
             ((sip, record.cube, record.pe), record.address): (record.start_ps, record.end_ps)
             for sip, record in world.of("pe_dma")
         }
-        found = [spans[flow.source, flow.address] for flow in flows]
-        return [start for start, _ in found], [end for _, end in found]
+        times_ps = [spans[flow.source, flow.address] for flow in flows]
+        return [start for start, _ in times_ps], [end for _, end in times_ps]
 
 
 def meeting_flows(file: TopologyFile) -> list[Check]:

@@ -19,7 +19,7 @@ ROW_BYTES, ROWS = 128, 32
 """A packet of 4 KiB holds 32 rows of 128 B."""
 OWN = OWNER[1]
 WIDE_GBS = 4000.0
-"""Of the links: a packet then takes its time at the slice only."""
+"""Bandwidth of the links: a packet then takes its time at the slice only."""
 
 
 def memory_rows(file: TopologyFile) -> list[Check]:

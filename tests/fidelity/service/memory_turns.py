@@ -16,7 +16,7 @@ READERS = 4
 PACKETS = 8
 PENALTY_NS = 7.0
 LONG_BYTES, SHORT_BYTES = 1 << 19, 1 << 17
-"""Of a read by a PE, and of one by the host that meets it."""
+"""Bytes of a read by a PE, and of one by the host that meets it."""
 PORT_GBS = 64.0
 HOST_LINKS = tuple(f"sip.io_chiplet.{end}.bw_gbs" for end in ("pcie_ep", "io_cpu", "noc"))
 HOST_TOLERANCE = 0.07

@@ -22,12 +22,12 @@ from tests.fidelity.theory.fifo import waits_ps
 
 NBYTES = 4096
 LOADS = {0.2: (100_000, 0.04), 0.5: (100_000, 0.03), 0.8: (150_000, 0.06)}
-"""By load: number of arrivals, tolerance of the mean wait.
+"""Number of arrivals and tolerance of the mean wait, by load.
 
 The standard error of the mean wait is less than a third of the tolerance."""
 FULL_LOADS = LOADS | {0.8: (600_000, 0.03), 0.9: (1_200_000, 0.05)}
 SHARE_TOLERANCE = 0.025
-"""Of the share of packets that wait; its standard error is less than 1 % at all loads."""
+"""Tolerance of the share of packets that wait; its standard error is below 1 % at all loads."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def waiting(
             text=f"{text}: packets whose wait is another",
             formula="Lindley: max(wait + service - time to the next arrival, 0)",
             expected=0,
-            measured=sum(expected != found for expected, found in pairs),
+            measured=sum(expected != measured for expected, measured in pairs),
             unit="packets",
         ),
         Check(

@@ -46,9 +46,9 @@ def _in_turn(file: TopologyFile) -> Iterator[Check]:
 
     codes = {direction: code for code, direction in enumerate(sorted(MESSAGES), start=1)}
     sent = {direction: [codes[direction]] * MESSAGES[direction] for direction in MESSAGES}
-    found = _received(file, sent, receive)
+    received = _received(file, sent, receive)
     wanted = [codes[direction] for direction in expected]
-    yield _check("any", f"{len(wanted)} messages from four directions", "in turn", wanted, found)
+    yield _check("any", f"{len(wanted)} messages from four directions", "in turn", wanted, received)
 
 
 def _as_posted(file: TopologyFile) -> Iterator[Check]:
@@ -59,8 +59,8 @@ def _as_posted(file: TopologyFile) -> Iterator[Check]:
         posted = [tl.recv_async("E", 1, int8) for _ in values]
         return [_number(each.wait()) for each in posted]
 
-    found = _received(file, {"E": values}, receive, idles=False)
-    yield _check("posted", "receives from one direction", "in order of posting", values, found)
+    received = _received(file, {"E": values}, receive, idles=False)
+    yield _check("posted", "receives from one direction", "in order of posting", values, received)
 
 
 def _by_slots(file: TopologyFile) -> Iterator[Check]:
@@ -87,8 +87,8 @@ def _by_slots(file: TopologyFile) -> Iterator[Check]:
     )
 
 
-def _check(name: str, what: str, formula: str, expected: list[int], found: list[int]) -> Check:
-    wrong = sum(one != other for one, other in zip(expected, found, strict=True))
+def _check(name: str, what: str, formula: str, expected: list[int], received: list[int]) -> Check:
+    wrong = sum(one != other for one, other in zip(expected, received, strict=True))
     return Check(
         id=f"n.receive.{name}",
         text=f"{what}: those out of order",
@@ -106,8 +106,8 @@ def _received(
     *,
     idles: bool = True,
 ) -> list[int]:
-    """What the kernel of the middle cube receives; each neighbour sends its numbers to it."""
-    found: list[int] = []
+    """Numbers that the kernel of the middle cube receives from its neighbours, in order."""
+    received: list[int] = []
     source_of = {NEIGHBOURS[direction]: direction for direction in sent}
 
     def kernel() -> None:
@@ -115,14 +115,14 @@ def _received(
         if cube == MIDDLE:
             if idles:
                 _idle()
-            found.extend(receive())
+            received.extend(receive())
         else:
             direction = source_of[cube]
             for number in sent[direction]:
                 tl.send(OPPOSITE[direction], Value((1,), int8, np.full(1, number, np.int8)))
 
     _simulated(file, kernel, sorted({MIDDLE, *source_of}), data=True)
-    return found
+    return received
 
 
 def _idle() -> None:

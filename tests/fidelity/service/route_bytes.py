@@ -17,7 +17,7 @@ from kernbench.oracle.theory.topology_file import TopologyFile
 
 
 def route_bytes(file: TopologyFile) -> list[Check]:
-    """In a cube with its hole and without, then between SIPs."""
+    """Bytes on the routes of a cube with its hole and without, then between SIPs."""
     hole = dict(ONE_CUBE)
     flat = hole | {"cube.noc.hbm_hole_mm": [0.0, 0.0, 0.0, 0.0]}
     beside = hole | _beside_the_hole(file)
@@ -93,8 +93,8 @@ def _between_sips(file: TopologyFile, kind: str) -> Check:
     for source, target in pairs:
         data = size * _packets(source, target)
         for ends, nbytes in (((source, target), data), ((target, source), control)):
-            for at, onward in pairwise(grid.path(*ends)):
-                expected[f"sip {at} ucie.sip{onward}"] += nbytes
+            for sip, onward in pairwise(grid.path(*ends)):
+                expected[f"sip {sip} ucie.sip{onward}"] += nbytes
     world = written(file, grid.sips, [(a, 0, b, 1, _packets(a, b)) for a, b in pairs])
     measured = {
         f"sip {sip} {port.name}": port.nbytes

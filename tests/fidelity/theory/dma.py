@@ -99,8 +99,8 @@ class DmaTimes:
         written, answered = self._access.write(*ends, self._packet_bytes).legs
         port_ps = transfer_ps(self._packet_bytes, self._file.number(TCM_GBS))
         began_ps = store_ps + self._access.commands.write_start_ps
-        found = (write_ps + written.latency_ps - began_ps) // port_ps
-        return began_ps + (found + 3) * port_ps + answered.total_ps
+        served = (write_ps + written.latency_ps - began_ps) // port_ps
+        return began_ps + (served + 3) * port_ps + answered.total_ps
 
     def planes_ps(self, bursts_on_a_channel: int) -> int:
         """A load command of one packet with a number of whole bursts on its busiest channel."""

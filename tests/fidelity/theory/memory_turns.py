@@ -33,22 +33,22 @@ class MemoryTurns:
         return transfer_ps(nbytes, slice_gbs(self._file))
 
     def requested_ps(self, pe: int) -> int:
-        """From the start of a read until its request arrives."""
+        """Time from the start of a read until its request arrives."""
         request, _ = self._read(pe).legs
         return request.total_ps
 
     def writes_from_ps(self, pe: int) -> int:
-        """From the start of a write until its head arrives."""
+        """Time from the start of a write until its head arrives."""
         data, _ = self._write(pe).legs
         return data.latency_ps
 
     def returned_ps(self, pe: int) -> int:
-        """From the service of the last byte of a read until its end."""
+        """Time from the service of the last byte of a read until its end."""
         _, data = self._read(pe).legs
         return data.latency_ps
 
     def acknowledged_ps(self, pe: int) -> int:
-        """From the service of the last byte of a write until its end."""
+        """Time from the service of the last byte of a write until its end."""
         _, answer = self._write(pe).legs
         return answer.total_ps
 

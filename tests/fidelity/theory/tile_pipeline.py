@@ -23,9 +23,9 @@ from kernbench.oracle.theory.engines.gemm import GemmNumbers, GemmShape
 from kernbench.oracle.theory.servers import transfer_ps
 
 REGISTER_SETS = ACCUMULATORS = 2
-"""Of a PE, as docs/model.md describes it; the topology file has no key for them."""
+"""Sets of a PE, as docs/model.md describes them; the topology file has no key for them."""
 SUM_BYTES = 4
-"""Of an element of an accumulator: float32 or int32."""
+"""Bytes of an element of an accumulator: float32 or int32."""
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from kernbench.oracle.theory.topology_file import TopologyFile
 
 SIPS = (2, 3, 4, 8)
 SLOTS = 16
+"""Slots of a ring in the shipped `ccl.yaml`: no message is copied out to make room for another."""
 ON_FILE, FILE_ELEMENTS = ("ring", "intercube"), 512
 """The all-reduces on every cube of the file, and the elements of a cube."""
-"""Of the shipped `ccl.yaml`: no message has to be copied out of a ring to make room for another."""
 PART_BYTES = 1 << 14
 """Bytes per rank in a large all-reduce, rounded up to whole rounds of the HBM channels."""
 COPIES = 24

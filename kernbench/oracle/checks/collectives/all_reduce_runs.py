@@ -148,7 +148,7 @@ def with_few_pes(file: TopologyFile) -> TopologyFile:
 
 
 def with_scratch(file: TopologyFile, nbytes: int) -> TopologyFile:
-    """At least `nbytes` of scratch memory for collectives, in a TCM enlarged by the difference."""
+    """A file with `nbytes` of scratch memory for collectives, in a TCM larger by the difference."""
     mb = max(file["pe.tcm.collective_scratch_mb"], -(-nbytes >> 20))
     more_mb = mb - file["pe.tcm.collective_scratch_mb"]
     return file.with_values(

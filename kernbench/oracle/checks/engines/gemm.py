@@ -133,7 +133,7 @@ def _bounds(runs: Sequence[GemmRun]) -> Iterator[Check]:
 
 
 def _busy(file: TopologyFile, runs: Sequence[GemmRun]) -> Iterator[Check]:
-    """For each engine: its busy time as a share of the run, in the run where that is largest."""
+    """Busy time of each engine as a share of the run, in the run where that is largest."""
     for engine in ("gemm", "fetch", "store", "dma"):
         # A request occupies one channel of the DMA; the other engines serve one item at a time.
         servers = file["pe.dma.channels"] if engine == "dma" else 1

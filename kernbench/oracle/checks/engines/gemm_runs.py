@@ -79,7 +79,7 @@ class GemmMeasurement:
 
     @property
     def span_ps(self) -> int:
-        """From the first start to the last end of DMA and engines, loads of operands included."""
+        """Time from the first start to the last end of DMA and engines, with loads of operands."""
         return _span_ps(self._records)
 
     @property

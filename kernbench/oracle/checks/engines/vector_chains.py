@@ -319,8 +319,8 @@ def _measured_ps(file: TopologyFile, kernels: Sequence[Callable[[], None]]) -> l
 
     world = simulate(program, 1, topology=file.text, data=False)
     made = [record.end_ps for _, record in world.of("pe_math", "full")]
-    found: list[int] = []
+    times_ps: list[int] = []
     for _, record in world.of("pe_cpu", "kernel chain"):
         last_ps = max(end_ps for end_ps in made if end_ps < record.end_ps)
-        found.append(record.end_ps - last_ps)
-    return found
+        times_ps.append(record.end_ps - last_ps)
+    return times_ps

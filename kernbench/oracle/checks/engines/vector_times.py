@@ -104,7 +104,9 @@ def by_function(file: TopologyFile) -> list[Check]:
     """Every operation on five vectors and one element, also with cycles of its own."""
     cases = _operations(file)
     costs: dict[str, int] = file["pe.math.cycles"]
-    other = file.with_values({f"pe.math.cycles.{name}": 3 + at for at, name in enumerate(costs)})
+    other = file.with_values(
+        {f"pe.math.cycles.{name}": 3 + number for number, name in enumerate(costs)}
+    )
     wrong = sum(not check.passed for check in _checks(other, "", "", cases))
     return [
         *_checks(file, "v.function", "", cases),
@@ -280,8 +282,8 @@ def _measured_ps(file: TopologyFile, cases: Sequence[VectorCase]) -> list[int]:
 
     world = simulate(program, 1, topology=file.text, data=False)
     ends = iter([record.end_ps for _, record in world.of("pe_math")])
-    found: list[int] = []
+    times_ps: list[int] = []
     for case in cases:
         *_, before_ps, end_ps = islice(ends, len(case.made) + 1)
-        found.append(end_ps - before_ps)
-    return found
+        times_ps.append(end_ps - before_ps)
+    return times_ps

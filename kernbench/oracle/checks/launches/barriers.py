@@ -31,7 +31,7 @@ def _checks(file: TopologyFile) -> Iterator[Check]:
             )
             for end, pe in {
                 "own": last,
-                "slowest": max(expected, key=lambda at: expected[at]),
+                "slowest": max(expected, key=lambda pe: expected[pe]),
             }.items():
                 yield Check(
                     id=f"l.barrier.{name}.{which}.{end}",
@@ -44,7 +44,7 @@ def _checks(file: TopologyFile) -> Iterator[Check]:
 
 
 def _took_ps(file: TopologyFile, pes: list[PeOfSip], last: PeOfSip) -> dict[PeOfSip, int]:
-    """From the call of the last PE to the end of the kernel on each PE, behind the barrier."""
+    """Time from the call of the last PE to the end of the kernel on each PE, behind the barrier."""
 
     def kernel() -> None:
         if (tl.program_id(1), tl.program_id(0)) == last:

@@ -23,9 +23,9 @@ from runtime.model.topology import parse_topology
 
 COPY_BYTES = 4096
 LONGER_PS = 500_000
-"""By which the kernel of one PE exceeds the others, so that its report meets no other report."""
+"""Excess of the kernel of one PE over the others, so that its report meets no other report."""
 MANY_ARGUMENTS = 8000
-"""Of a launch of 64 KB, which occupies each link on its way for hundreds of nanoseconds."""
+"""Arguments of a launch of 64 KB, which occupies each link of its route for hundreds of ns."""
 
 
 def launch_paths(file: TopologyFile, prefix: str = "l.0", title: str = "the file") -> list[Check]:
@@ -59,15 +59,19 @@ class _PathCases(LaunchCases):
             longer = ceil(LONGER_PS / self._add_ps)
             adds = PerPe(dict.fromkeys(pes, 0) | {pes[last]: longer})
             run = self._run(
-                lambda _, at=pes, n=adds, a=arguments: [launch(n, at, name="k", arguments=a)]
+                lambda _, targets=pes, n=adds, a=arguments: [
+                    launch(n, targets, name="k", arguments=a)
+                ]
             )
             times = LaunchTimes(self._file, pes, arguments, reporting=pes[last])
             starts_ps = run.starts_ps("k").values()
             apart_ps = max(apart_ps, max(starts_ps) - min(starts_ps))
-            where = {"one": "the last PE of cube 0", "cube": f"cube {cube}", "sip": "all PEs"}[name]
+            extent = {"one": "the last PE of cube 0", "cube": f"cube {cube}", "sip": "all PEs"}[
+                name
+            ]
             yield self._check(
                 f"start.{name}",
-                f"submission to start, {where}, arguments: {arguments}",
+                f"submission to start, {extent}, arguments: {arguments}",
                 "to IO_CPU + bytes + longest route + margin",
                 times.start_ps,
                 max(starts_ps),
@@ -75,14 +79,14 @@ class _PathCases(LaunchCases):
             kernel_ps = self._fill_ps + longer * self._add_ps
             yield self._check(
                 f"start.{name}.kernel",
-                f"the kernel on {where}",
+                f"the kernel on {extent}",
                 "from the common start to the end on the PE that ends last",
                 kernel_ps,
                 run.handles[0].pe_exec_ps,
             )
             yield self._check(
                 f"start.{name}.answer",
-                f"end of the kernel on {where} to the answer",
+                f"end of the kernel on {extent} to the answer",
                 "report of the last PE to M_CPU and IO_CPU + answer",
                 times.report_ps + times.answer_ps,
                 run.handles[0].completed_ps - times.start_ps - kernel_ps,
@@ -92,7 +96,7 @@ class _PathCases(LaunchCases):
         yield from self._covered(sets["sip"][0])
 
     def _covered(self, pes: Sequence[PeOfSip]) -> Iterator[Check]:
-        """Without a margin, no PE of a launch on an idle chip receives its command too late."""
+        """A launch on an idle chip needs no margin: no PE receives its command too late."""
         file = self._file.with_values({MARGIN_NS: 0})
         run = self._run(lambda _: [launch(0, pes, name="k")], {MARGIN_NS: 0})
         yield self._check(

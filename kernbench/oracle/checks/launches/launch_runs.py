@@ -21,7 +21,7 @@ HostProgram = Callable[[Device], list[Handle]]
 
 @dataclass(frozen=True)
 class LaunchRun:
-    """What a program returned, in handles, and the records of its kernels by name."""
+    """The handles that a program returned, and the records of its kernels by name."""
 
     handles: list[Handle]
     kernels: list[OpRecord]

@@ -45,7 +45,7 @@ class _Cases(LaunchCases):
                 f"{LAUNCHES} launches on one stream, {name} PE",
                 "to IO_CPU + N (margin + longest route + kernel + report) + answer",
                 times.stream_ps(LAUNCHES, self._kernel_ps(1)),
-                self._took_ps(lambda _, at=pe: [launch(1, [at]) for _ in range(LAUNCHES)]),
+                self._took_ps(lambda _, target=pe: [launch(1, [target]) for _ in range(LAUNCHES)]),
             )
 
     def host_bound(self) -> Iterator[Check]:
@@ -103,7 +103,7 @@ class _Cases(LaunchCases):
             return
         addresses = AddressMap(parse_topology(self._file.text, "topology", 1))
         address = addresses.pe_hbm_addr(0, bank.cube, bank.pe, 0)
-        found: list[int] = []
+        totals_ps: list[int] = []
 
         def program(device: Device) -> list[Handle]:
             handle = launch(adds, [(0, 0)])
@@ -111,12 +111,12 @@ class _Cases(LaunchCases):
             for _ in range(2):
                 device.wait(device.submit([], "a round trip"))
             copy = device.submit([MemoryWriteMsg(address, COPY_BYTES, b"")], "the copy")
-            found.append(device.wait(copy).total_ps)
+            totals_ps.append(device.wait(copy).total_ps)
             return [handle]
 
         took_ps = self._took_ps(program)
         text = f"{COPY_BYTES >> 10} KiB of the host to the last cube while a kernel runs"
-        yield self._check("copy", f"{text}: the copy", "as in group a", alone, found[0])
+        yield self._check("copy", f"{text}: the copy", "as in group a", alone, totals_ps[0])
         expected_ps = times.stream_ps(1, self._kernel_ps(adds))
         yield self._check("copied", f"{text}: the kernel", "one launch", expected_ps, took_ps)
 
@@ -124,5 +124,5 @@ class _Cases(LaunchCases):
         return self._fill_ps + adds * self._add_ps
 
     def _took_ps(self, program: HostProgram, changes: dict[str, float] | None = None) -> int:
-        """From the start of the run to the answer of the last of the handles."""
+        """Time from the start of the run to the answer of the last of the handles."""
         return self._run(program, changes).completed_ps

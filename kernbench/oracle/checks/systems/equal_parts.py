@@ -17,7 +17,7 @@ from runtime.language.value import Pointer
 from runtime.model.placement import DPPolicy
 
 PACKETS = 4
-"""Per PE."""
+"""Packets that each PE loads."""
 SIPS = 2
 SPREAD = DPPolicy(cube="row_wise", pe="row_wise")
 
@@ -76,7 +76,7 @@ def _mirrored(file: TopologyFile) -> Iterator[Check]:
 
 
 def mirror_images(file: TopologyFile) -> list[int] | None:
-    """For each PE, the PE at its position with west and east exchanged; None if one has none."""
+    """The mirror image of each PE, west and east exchanged; None if a PE has none."""
     width, layout = file["cube.size_mm.w"], file["cube.pe_layout"]
     positions = [
         tuple(position)

@@ -28,12 +28,12 @@ def credited_links(file: TopologyFile) -> list[Check]:
     # Channels for all packets of a PE: as transfers of their own, which have a record each.
     ring = {"system.sips.topology": "ring_1d", "pe.dma.channels": 2 * STREAM}
     small = file.with_values(ONE_CUBE | ring)
-    found: list[Check] = []
+    checks: list[Check] = []
     for mode in ("unlimited", "credits"):
         of_mode = small.with_values({"noc.flow_control": mode})
-        found += _forwarded(of_mode, mode)
-        found += [check(of_mode, mode) for check in (_streamed, _in_order, _shared)]
-    return found
+        checks += _forwarded(of_mode, mode)
+        checks += [check(of_mode, mode) for check in (_streamed, _in_order, _shared)]
+    return checks
 
 
 def _forwarded(file: TopologyFile, mode: str) -> Iterator[Check]:
@@ -79,7 +79,7 @@ def _in_order(file: TopologyFile, mode: str) -> Check:
     """A stream that another one holds up on a later link: with credits it waits for room."""
     writes = [(0, 0, 2, 1, 1)] * 2 * STREAM + [(1, 0, 2, 2, 1)] * 2 * STREAM
     world = written(file, 4, writes)
-    sent = [record.address for at, record in world.of("ucie.sip1", "write") if at == 0]
+    sent = [record.address for rank, record in world.of("ucie.sip1", "write") if rank == 0]
     return Check(
         id=f"r.link.{mode}.order",
         text=f"{mode}: packets to another SIP right behind those of the lower address",
@@ -112,8 +112,8 @@ def _posted(world: Simulation, sip: int, neighbour: int) -> list[tuple[int, int,
     """(start, end, slice) of the WRITE packets on the link from a SIP to a neighbour."""
     return [
         (record.start_ps, record.end_ps, record.address >> 32)
-        for at, record in world.of(f"ucie.sip{neighbour}", "write")
-        if at == sip
+        for rank, record in world.of(f"ucie.sip{neighbour}", "write")
+        if rank == sip
     ]
 
 

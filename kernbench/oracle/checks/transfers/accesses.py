@@ -26,7 +26,7 @@ from runtime.model.topology import parse_topology
 
 CREDIT_BYTES = 16
 SLOT_BYTES = 8192
-"""Of the queue pairs of this module; a message is at most one slot."""
+"""Slot size of the queue pairs of this module; a message is at most one slot."""
 
 VERBS = {True: "reads", False: "writes"}
 
@@ -158,13 +158,13 @@ class Accesses:
         out, back = directions
 
         def kernel(rank: int) -> None:
-            at = (rank, tl.program_id(1))
-            if at == source:
+            pe = (rank, tl.program_id(1))
+            if pe == source:
                 # The completion message of this kernel would share links with the last bytes of its
                 # message, so both kernels end only after the answer.
                 tl.send(out, _message(nbytes))
                 tl.recv(out, 1, dtypes.int8)
-            elif at == target:
+            elif pe == target:
                 tl.recv(back, nbytes, dtypes.int8)
                 tl.send(back, _message(1))
 

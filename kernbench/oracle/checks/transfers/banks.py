@@ -41,7 +41,10 @@ class _Pattern:
         round_bytes = self._burst * self._pcs
         offsets = [row(index) * self._row_bytes // self._burst for index in range(count)]
         return self._system.span_ps(
-            [self._system.read_slice((0, 0), 0, self._burst, at * round_bytes) for at in offsets]
+            [
+                self._system.read_slice((0, 0), 0, self._burst, offset * round_bytes)
+                for offset in offsets
+            ]
         )
 
 

@@ -16,7 +16,7 @@ from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.device.rank.rank_state import running_rank
 
 TOLERANCE = 1e-3
-"""Of a time beside its bounds: the times of packets are rounded up one by one."""
+"""Tolerance of a time against its bounds: the times of packets are rounded up one by one."""
 ITEM_BYTES = 4
 QUEUES = "intercube"
 """The algorithm whose queue pairs join PE 0 of neighbouring cubes."""

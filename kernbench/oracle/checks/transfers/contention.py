@@ -13,8 +13,8 @@ def contention(file: TopologyFile) -> list[Check]:
     world = simulate(
         lambda _rank: measurements(file, SIZE, ACCESS), 1, topology=file.text, data=False
     )
-    found: list[Measurement] = world.returned[0]
-    return [check for each in found for check in _checks(each)]
+    measured: list[Measurement] = world.returned[0]
+    return [check for each in measured for check in _checks(each)]
 
 
 def _checks(measured: Measurement) -> list[Check]:

@@ -63,11 +63,11 @@ class _CreditedSip:
 
 def credited_routes(file: TopologyFile) -> list[Check]:
     """A packet alone on a short and a long route, in cycles."""
-    found: list[Check] = []
+    checks: list[Check] = []
     for name, values in CLOCKS.items():
         changed = _with_credits(file, values)
         clocked = ClockedRoutes(changed)
-        found += [
+        checks += [
             Check(
                 id=f"e.route.{name}.{number}.{flits}",
                 text=f"noc {name}, route {number}, a packet of {flits} flits alone",
@@ -79,7 +79,7 @@ def credited_routes(file: TopologyFile) -> list[Check]:
             for number, route in enumerate(_routes(changed))
             for flits in (1, FLITS)
         ]
-    return found
+    return checks
 
 
 def credit_loops(file: TopologyFile) -> list[Check]:
@@ -110,7 +110,7 @@ def _ends(file: TopologyFile) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def _routes(file: TopologyFile) -> list[Route]:
-    """To the own slice, across the cube, across the SIP."""
+    """Routes to the own slice, across the cube, and across the SIP."""
     plan = FloorPlan(file)
     first, last = _ends(file)
     return [

@@ -60,13 +60,13 @@ def saturation(file: TopologyFile) -> list[Check]:
         "cube": ("the last cube", Bank("hbm", 0, file.cubes - 1, last_pe)),
     }
     return [
-        _stream(accesses, f"b.{name}.{nbytes // KIB:04}k", where, bank, nbytes)
-        for name, (where, bank) in banks.items()
+        _stream(accesses, f"b.{name}.{nbytes // KIB:04}k", memory, bank, nbytes)
+        for name, (memory, bank) in banks.items()
         for nbytes in STREAMS
     ]
 
 
-def _stream(accesses: Accesses, check_id: str, where: str, bank: Bank, nbytes: int) -> Check:
+def _stream(accesses: Accesses, check_id: str, memory: str, bank: Bank, nbytes: int) -> Check:
     """T0 is the latency of the first byte, B the narrowest bandwidth of the route."""
     file = accesses.file
     # A route to another slice contains that to the own one, plus the mesh, plus UCIe.
@@ -79,7 +79,7 @@ def _stream(accesses: Accesses, check_id: str, where: str, bank: Bank, nbytes: i
     t0_ns = accesses.dma_latency_ps((0, 0), bank) / 1000
     return Check(
         id=check_id,
-        text=f"a PE reads {nbytes // KIB} KiB of {where} in one stream",
+        text=f"a PE reads {nbytes // KIB} KiB of {memory} in one stream",
         formula="n / (T0 + n/B)",
         expected=nbytes / (t0_ns + nbytes / min(gbs)),
         measured=nbytes / timed.measured_ps * 1000,

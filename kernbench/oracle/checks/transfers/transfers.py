@@ -22,7 +22,7 @@ from sip_node.pdes.engine import Engine
 
 FLOW_BYTES = 1 << 18
 TOLERANCE = 1e-3
-"""Of a rate: the steady state is measured over a finite number of bytes."""
+"""Tolerance of a rate: the steady state is measured over a finite number of bytes."""
 
 
 class OneSip:
@@ -51,7 +51,7 @@ class OneSip:
         return simulate(program, 1, topology=self.file.text, data=False)
 
     def span_ps(self, requests: Iterable[PeDmaMsg]) -> int:
-        """From the start of the first request to the end of the last one."""
+        """Time from the start of the first request to the end of the last one."""
         records = dma_records(self.run(requests))
         return max(record.end_ps for record in records) - min(record.start_ps for record in records)
 

@@ -242,4 +242,4 @@ ALL_REDUCE_FORMS: dict[str, AllReduceForm] = {
         large_for={2: 0, 3: 0},
     ),
 }
-"""By algorithm."""
+"""Closed forms of the times, by algorithm."""

@@ -15,7 +15,7 @@ from kernbench.oracle.theory.kernels.kernel_costs import ITEM_BYTES
 from kernbench.oracle.theory.paths.sip_grid import SipGrid, SipLink, grid_of
 
 Message = tuple[int, int, int]
-"""From a rank, to a rank, number of elements; ranks are numbers of the algorithm."""
+"""Source rank, target rank, number of elements; ranks are numbers of the algorithm."""
 
 
 def link_loads(
@@ -125,7 +125,7 @@ def halving_doubling(sips: int, count: int) -> Iterator[Message]:
 
 
 def mesh(sips: int, count: int) -> Iterator[Message]:
-    """On W x H ranks n between neighbours of a row and n/W between neighbours of a column.
+    """W x H ranks send n between neighbours of a row and n/W between neighbours of a column.
 
     A line of ranks has one chunk per rank. Each chunk goes to its rank from both ends of the line
     and back to both. The columns do the same with the chunk that is the result of the row.
@@ -191,4 +191,4 @@ MESSAGES: dict[str, tuple[Callable[[int, int], Iterable[Message]], BlockBytes]] 
     "halving_doubling": (halving_doubling, _half_ring),
     "mesh": (mesh, _message_of_each),
 }
-"""By algorithm: the messages of one block between p ranks, and the bytes of a full block."""
+"""The messages of one block between p ranks, and the bytes of a full block, by algorithm."""

@@ -66,7 +66,7 @@ class ExchangeBound:
         self._alphas_ps = dict[tuple[int, int], int]()
 
     def busiest(self, *exchanges: PartSizes) -> BusiestPort:
-        """Of exchanges which move one after the other; `ValueError` if no part changes its SIP."""
+        """The busiest port of exchanges in sequence; `ValueError` if no part changes its SIP."""
         loads, hops, movers = Counter[str](), set[int](), 0
         for sizes in exchanges:
             for source, target, elements in self._moved(sizes):

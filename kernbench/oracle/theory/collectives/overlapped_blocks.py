@@ -37,7 +37,7 @@ class HalvingDoublingForm:
         self._slice_gbs = slice_gbs(file)
 
     def time_ps(self, sips: int, nbytes: int, pes: int = 1) -> float:
-        """Of `nbytes` on a SIP, divided over `pes` PEs of one cube."""
+        """The time of `nbytes` on a SIP, divided over `pes` PEs of one cube."""
         memory_ps = bytes_ps(2 * nbytes, pes * self._slice_gbs)
         link_ps = bytes_ps(self.busiest(sips) * nbytes, self._link_gbs)
         return float(self.latency_ps(sips) + max(link_ps, memory_ps))

@@ -1,4 +1,4 @@
-"""Which SIP has which number in an all-reduce, where SIPs are a ring or an open grid.
+"""The assignment of rank numbers to SIPs in an all-reduce, on a ring or an open grid of SIPs.
 
 The rule of docs/internals/collective-forms.md, computed here from paths alone. It compares the
 order of ranks and the order along a closed tour, first by the messages on the busiest links, then
@@ -80,7 +80,7 @@ def _along_gray_code(tour: list[int]) -> list[int]:
 
 
 def _along_branches(tour: list[int]) -> list[int]:
-    """What is below the first child, the number itself, what is below the second child."""
+    """SIPs by number: the in-order traversal of the tree of numbers follows the tour."""
 
     def numbers(number: int) -> Iterator[int]:
         if number < len(tour):
@@ -88,8 +88,8 @@ def _along_branches(tour: list[int]) -> list[int]:
             yield number
             yield from numbers(2 * number + 2)
 
-    found = list(numbers(0))
-    return [tour[found.index(number)] for number in range(len(tour))]
+    in_order = list(numbers(0))
+    return [tour[in_order.index(number)] for number in range(len(tour))]
 
 
 def _ring(sips: int) -> list[Step]:
@@ -137,4 +137,4 @@ _ALGORITHMS: dict[str, tuple[_Along, Callable[[int], list[Step]]]] = {
     "halving_doubling": (_along_gray_code, _hypercube),
     "mesh": (_along_rows, _mesh),
 }
-"""By algorithm: the order along a tour, and the messages of each direction."""
+"""The order along a tour, and the messages of each direction, by algorithm."""

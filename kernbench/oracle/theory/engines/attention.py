@@ -14,7 +14,7 @@ from kernbench.oracle.theory.topology_file import TopologyFile
 ITEM_BYTES = 2
 """An element is float16."""
 FUNCTIONS = ("max", "fma", "exp", "cast")
-"""What the vector engine computes for each score."""
+"""Functions that the vector engine computes for each score."""
 
 
 class ScoreTimes(NamedTuple):

@@ -67,7 +67,7 @@ class GemmNumbers:
         return roofline.memory_bound_ps(read, written, self.memory_gbs, self.link_gbs)
 
     def tile_ps(self) -> int:
-        """One step: ceil(m k n / macs_per_cycle) cycles, also for a partial tile."""
+        """The time of a step: ceil(m k n / macs_per_cycle) cycles, also for a partial tile."""
         cycles = tiled_cycles(self.tile, self.tile, self.macs_per_cycle)
         return ceil(roofline.cycles_ps(cycles, self.clock_ghz))
 

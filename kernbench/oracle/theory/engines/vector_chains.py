@@ -27,7 +27,7 @@ Work = tuple[str, int]
 
 @dataclass(frozen=True)
 class PassWork:
-    """What one pass fetches, computes and stores.
+    """The work of one pass: fetched blocks, functions, and stored blocks.
 
     `stream` is computed vector by vector; one of its functions may be a reduction, and then `tail`
     follows, of which `trees` functions are reductions. `streamed` leaves vector by vector, `kept`
@@ -53,7 +53,7 @@ class ChainTimes:
         self._elements = Fraction(self._engine.lanes, max(1, item_bytes // 4))
 
     def chain_ps(self, passes: Sequence[PassWork]) -> int:
-        """From the begin of the first fetch to the last byte of the last result in TCM."""
+        """Time from the begin of the first fetch to the last byte of the last result in TCM."""
         begun_ps = ends_ps = 0
         for each in passes:
             computed_ps, stored_ps = self._pass_ps(each)
@@ -73,7 +73,7 @@ class ChainTimes:
         return ceil(self._port_ps(sum(block.nbytes for block in each.fetched)))
 
     def _pass_ps(self, each: PassWork) -> tuple[int, int]:
-        """When the last result of a pass is computed, and when it is stored."""
+        """The times at which the last result of a pass is computed and stored."""
         last = max(self._vectors(count) for _, count in each.stream)
         last = max([last, *(self._vectors(block.count) for block in each.fetched)])
         fill_ps = self._engine.computed_ps(0, 0)

@@ -70,7 +70,7 @@ class VectorEngine:
         return cycles_ps(cycles, self._clock_ghz)
 
     def vector_ps(self, cycles: int, operands: int) -> Fraction:
-        """One of many vectors of `cycles`, at the slower of the fetch port and the engine."""
+        """The time of a vector among many, at the slower of the fetch port and the engine."""
         fetched_ps = self.port_ps(operands * self.lanes * _LANE_BYTES)
         return max(self.engine_ps(cycles), fetched_ps)
 

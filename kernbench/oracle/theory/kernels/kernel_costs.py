@@ -31,16 +31,16 @@ class KernelCosts:
         self.issue_ps, self.ipcq_ps = self.commands.issue_ps, self.commands.ipcq_ps
 
     def to_sip(self, hops: int = 1) -> Route:
-        """From PE 0 of the last cube to the same PE of the SIP `hops` links away."""
+        """Route from PE 0 of the last cube to the same PE of the SIP `hops` links away."""
         here = self.cubes - 1, 0
         return self._plan.between_pes(here, here, hops)
 
     def to_cube(self, cube: int, other: int) -> Route:
-        """From PE 0 of a cube to PE 0 of another cube of the same SIP."""
+        """Route from PE 0 of a cube to PE 0 of another cube of the same SIP."""
         return self._plan.between_pes((cube, 0), (other, 0))
 
     def to_pe(self, pe: int, other: int) -> Route:
-        """From a PE to another PE of its cube."""
+        """Route from a PE to another PE of its cube."""
         return self._plan.between_pes((0, pe), (0, other))
 
     def alpha_ps(self, route: Route) -> int:
@@ -79,7 +79,7 @@ class KernelCosts:
         return self.message_ps(route, nbytes) + (hops - 1) * max(link_ps - crossing_ps, 0)
 
     def send_ps(self, nbytes: int) -> int:
-        """From a command that sends until the next command: until the slot has left the TCM."""
+        """Time from a command that sends to the next command: the slot has then left the TCM."""
         # The command completes when the slot has been read from the TCM; the link is not awaited.
         return self.issue_ps + self.left_ps(nbytes)
 
@@ -119,7 +119,7 @@ class KernelCosts:
 
     @property
     def store_command_ps(self) -> int:
-        """From a command that stores in the background until the next command: issue, MMU."""
+        """Time from a command that stores in the background to the next command: issue, MMU."""
         return self.commands.translated_ps
 
     def tcm_ps(self, nbytes: int) -> int:

@@ -43,28 +43,28 @@ class LaunchRoutes:
         self.nbytes = max(HEADER_BYTES + ARGUMENT_BYTES * arguments, file["control_bytes"])
 
     def down(self, cube: int) -> Route:
-        """From the IO_CPU to the M_CPU of a cube."""
+        """Route from the IO_CPU to the M_CPU of a cube."""
         return self._plan.route(_IO_CPU, RouteEnd("m_cpu", 0, cube))
 
     def up(self, cube: int) -> Route:
-        """From the M_CPU of a cube to the IO_CPU."""
+        """Route from the M_CPU of a cube to the IO_CPU."""
         return self._plan.route(RouteEnd("m_cpu", 0, cube), _IO_CPU)
 
     def spread(self, pe: int) -> Route:
-        """From an M_CPU to a PE of its cube."""
+        """Route from an M_CPU to a PE of its cube."""
         return self._plan.route(RouteEnd("m_cpu", 0, 0), RouteEnd("pe", 0, 0, pe))
 
     def between_m_cpus(self, cube: int, other: int) -> Route:
-        """From the M_CPU of a cube to that of another one."""
+        """Route from the M_CPU of a cube to that of another cube."""
         return self._plan.route(RouteEnd("m_cpu", 0, cube), RouteEnd("m_cpu", 0, other))
 
     def collect(self, pe: int) -> Route:
-        """From a PE to the M_CPU of its cube."""
+        """Route from a PE to the M_CPU of its cube."""
         return self._plan.route(RouteEnd("pe", 0, 0, pe), RouteEnd("m_cpu", 0, 0))
 
     @property
     def to_io_ps(self) -> int:
-        """From the host until the IO_CPU has the whole launch."""
+        """Time from the submission by the host until the IO_CPU has the whole launch."""
         return self.times.latency_ps(HOST_TO_IO[:2]) + self.launch_link_ps
 
     @property
@@ -74,11 +74,11 @@ class LaunchRoutes:
 
     @property
     def answer_ps(self) -> int:
-        """From the IO_CPU until the host has the answer."""
+        """Time from the answer of the IO_CPU until the host has received it."""
         return self.times.control_ps(IO_TO_HOST[1:])
 
     def report_of_ps(self, pe: PeOfSip) -> int:
-        """From the end of a kernel on a PE until the IO_CPU has the report of its M_CPU."""
+        """Time from the end of a kernel on a PE until the IO_CPU has the report of its M_CPU."""
         return self.times.control_ps(self.collect(pe[1])) + self.times.control_ps(self.up(pe[0]))
 
     @property
@@ -112,7 +112,7 @@ class LaunchTimes(LaunchRoutes):
 
     @property
     def stamp_ps(self) -> int:
-        """From the stamp of the IO_CPU to the start of the kernel: margin and longest route.
+        """Time from the stamp of the IO_CPU to the start of the kernel: margin and longest route.
 
         The commands of all cubes follow each other on the narrowest link on the way to an M_CPU,
         and those of a cube again on the way from there to the PEs. To these bytes the latency of
@@ -133,16 +133,16 @@ class LaunchTimes(LaunchRoutes):
 
     @property
     def start_ps(self) -> int:
-        """From the submission on an ideal host to the start of the kernel."""
+        """Time from the submission on an ideal host to the start of the kernel."""
         return self.to_io_ps + self.stamp_ps
 
     @property
     def report_ps(self) -> int:
-        """From the end of the last kernel until the IO_CPU has the report of its M_CPU."""
+        """Time from the end of the last kernel until the IO_CPU has the report of its M_CPU."""
         return self.report_of_ps(self._reporting)
 
     def period_ps(self, kernel_ps: int) -> int:
-        """From one launch of a stream to the next."""
+        """Time from the start of one launch of a stream to the start of the next."""
         return self.stamp_ps + kernel_ps + self.report_ps
 
     def stream_ps(self, launches: int, kernel_ps: int) -> int:
@@ -232,14 +232,14 @@ class BarrierTimes(LaunchRoutes):
         complete_ps = self.times.commands.issue_ps + control_ps(self.collect(last[1]))
         if last[0] != self._first:
             complete_ps += control_ps(self.between_m_cpus(last[0], self._first))
-        found: dict[PeOfSip, int] = {}
+        releases_ps: dict[PeOfSip, int] = {}
         sent_ps = complete_ps
         for cube in [each for each in self._cubes if each != self._first]:
-            found |= self._cube_ps(
+            releases_ps |= self._cube_ps(
                 cube, sent_ps + control_ps(self.between_m_cpus(self._first, cube))
             )
             sent_ps += self._signal_ps
-        return found | self._cube_ps(self._first, sent_ps)
+        return releases_ps | self._cube_ps(self._first, sent_ps)
 
     def _cube_ps(self, cube: int, begin_ps: int) -> dict[PeOfSip, int]:
         """The releases of the PEs of a cube, whose M_CPU sends the first one at `begin_ps`."""

@@ -71,7 +71,7 @@ class ClockedRoutes:
 
     def links(self, route: Iterable[KeyedHop]) -> list[ClockedLink]:
         """The links of a route; hops without a bandwidth and UCIe ports are parts of wires."""
-        found: list[ClockedLink] = []
+        links: list[ClockedLink] = []
         stages, delay_ps, gbs = 0, 0, ""
         hops = list(route)
         for index, hop in enumerate(hops):
@@ -82,14 +82,14 @@ class ClockedRoutes:
             if not is_router:
                 delay_ps += overhead_ps
             if is_router or index == len(hops) - 1:
-                found.append(ClockedLink(stages, self._cycles(delay_ps), self._flit_cycles(gbs)))
+                links.append(ClockedLink(stages, self._cycles(delay_ps), self._flit_cycles(gbs)))
                 delay_ps, gbs = 0, ""
                 stages = (
                     self._file["noc.router_stages"]
                     if hop.overhead_ns == ROUTER_NS
                     else self._cycles(overhead_ps)
                 )
-        return found
+        return links
 
     def _cycles(self, delay_ps: int) -> int:
         return max(1, ceil(Fraction(delay_ps, self.period_ps)))

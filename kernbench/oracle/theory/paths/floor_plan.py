@@ -175,7 +175,7 @@ class FloorPlan:
         return [other for other in sips if len(self.sip_path(sip, other)) == 2]
 
     def own_slice(self) -> tuple[Route, Route]:
-        """From a PE to its own HBM slice, and back: over their common crossbar."""
+        """Routes from a PE to its own HBM slice and back, over their common crossbar."""
         pe, hbm = RouteEnd("pe", 0, 0, 0), RouteEnd("hbm", 0, 0, 0)
         return self.route(pe, hbm), self.route(hbm, pe)
 
@@ -253,7 +253,7 @@ class FloorPlan:
         return cell, (out,), (KeyedHop(mm, overhead_ns, gbs, name),)
 
     def _from_noc(self, cube: int, cell: Cell) -> Route:
-        """From the IO NoC to a router, straight along the column or row of its cube."""
+        """Route from the IO NoC to a router, straight along the column or row of its cube."""
         (entry, mm), first = self.cube.port(self._edge), self._at_edge(cube)
         crossing = into(
             io_to_cube(mm),
@@ -265,14 +265,14 @@ class FloorPlan:
         return crossing + self._cross(first, entry, inwards, cell)
 
     def _to_noc(self, cube: int, cell: Cell) -> Route:
-        """From a router to the IO NoC."""
+        """Route from a router to the IO NoC."""
         (leave, mm), last = self.cube.port(self._edge), self._at_edge(cube)
         port = f"cube{last}.ucie.{self._edge}"
         crossing = into(cube_to_io(mm), port, self._io_port(cube), "io.io_noc")
         return self._cross(cube, cell, [self._edge] * self._depth(cube), leave) + crossing
 
     def _cross(self, cube: int, cell: Cell, sides: list[str], target: Cell) -> Route:
-        """From a router out of its cube by `sides[0]`, out of the next one by `sides[1]`, etc."""
+        """Route from a router out of its cube by `sides[0]`, of the next one by `sides[1]`, etc."""
         route: Route = ()
         for side in sides:
             (leave, out_mm), (enter, in_mm) = self.cube.port(side), self.cube.port(OPPOSITE[side])

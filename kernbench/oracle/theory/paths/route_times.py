@@ -28,15 +28,15 @@ class RouteTimes:
 
     def hops(self, route: Route, source: RouteEnd | None = None) -> tuple[TimedHop, ...]:
         """The hops with their times; the links have the names of their ends, from `source` on."""
-        found: list[TimedHop] = []
+        hops: list[TimedHop] = []
         here = in_system(source.name, source.sip) if source else ""
         for hop in route:
             there = in_system(hop.node, hop.sip)
             overhead_ps, wire_ps = self.delays_ps(hop)
             link = self._link(hop.gbs, f"{here}->{there}") if hop.gbs else None
-            found.append(TimedHop(there, overhead_ps, wire_ps, link))
+            hops.append(TimedHop(there, overhead_ps, wire_ps, link))
             here = there
-        return tuple(found)
+        return tuple(hops)
 
     def latency_ps(self, route: Route) -> int:
         """Time of the head of a message: all overheads and all wires."""

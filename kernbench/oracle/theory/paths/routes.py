@@ -40,7 +40,7 @@ class RouteEnd:
 
 @dataclass(frozen=True)
 class KeyedHop:
-    """One hop. Each field is a key path of the topology file or a literal number.
+    """A hop of a route. Each field is a key path of the topology file or a literal number.
 
     `node` names the component that is entered, in its SIP `sip`; it is empty in the pieces of this
     module that fit several places. Hops with equal keys are equal, wherever they are.
@@ -83,10 +83,10 @@ def in_sip(sip: int, route: Route) -> Route:
 
 def split_behind(route: Route, node: str, sip: int = 0) -> tuple[Route, Route]:
     """The hops up to that into `node`, and those behind it; `ValueError` if the route avoids it."""
-    found = [index for index, hop in enumerate(route) if (hop.node, hop.sip) == (node, sip)]
-    if not found:
+    entries = [index for index, hop in enumerate(route) if (hop.node, hop.sip) == (node, sip)]
+    if not entries:
         raise ValueError(f"no hop into {node} of SIP {sip}")
-    return route[: found[0] + 1], route[found[0] + 1 :]
+    return route[: entries[0] + 1], route[entries[0] + 1 :]
 
 
 ROUTER_NS, MESH_GBS = "cube.noc.router_overhead_ns", "cube.noc.link_bw_gbs"
@@ -148,7 +148,7 @@ TO_NEXT_SIP: Route = (
 
 
 def through_switch() -> Route:
-    """From one SIP to another over the switch: its overhead, and the spacing of the SIPs twice."""
+    """Route between SIPs over the switch: its overhead, and the spacing of the SIPs twice."""
     spacing = "system.sips.spacing_mm"
     return (
         KeyedHop("0", UCIE_NS),
@@ -168,11 +168,11 @@ def to_next_cube(out_mm: str, in_mm: str) -> Route:
 
 
 def cube_to_io(out_mm: str) -> Route:
-    """From the router at a UCIe port of a cube to the IO NoC."""
+    """Route from the router at a UCIe port of a cube to the IO NoC."""
     # The ports of both sides have an overhead; only the gap between them limits the bandwidth.
     return (KeyedHop(out_mm, UCIE_NS), *IO_CROSSING, *TO_IO_NOC)
 
 
 def io_to_cube(in_mm: str) -> Route:
-    """From the IO NoC to the router at a UCIe port of a cube."""
+    """Route from the IO NoC to the router at a UCIe port of a cube."""
     return (KeyedHop("0", UCIE_NS), *IO_CROSSING, KeyedHop(in_mm, ROUTER_NS))

@@ -105,7 +105,7 @@ class Leg:
         return max((slowest, limit), key=lambda server: server.service_ps(self.nbytes))
 
     def _servers(self) -> Iterator[Serialiser]:
-        """In the order in which the bytes pass them."""
+        """Servers of the transfer, in the order in which the bytes pass them."""
         if self.source:
             yield self.source
         for hop in self.hops:
