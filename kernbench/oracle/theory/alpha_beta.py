@@ -32,6 +32,8 @@ class AlphaBeta:
 
     def ring_all_reduce_ps(self, ranks: int, nbytes: int) -> Fraction:
         """2(p-1) alpha + 2(p-1)/p n/B: reduce-scatter, then all-gather, in steps of n/p bytes."""
+        # A rank sends one of p chunks in each of 2(p-1) steps: the least bytes of any all-reduce
+        # (`all_reduce_bytes`).
         return 2 * (ranks - 1) * self.message_ps(Fraction(nbytes, ranks))
 
 

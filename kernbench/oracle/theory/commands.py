@@ -16,6 +16,7 @@ class FixedTimes:
     """The fixed times of one topology file, in picoseconds."""
 
     def __init__(self, file: TopologyFile) -> None:
+        # The CPU and the scheduler handle a command in sequence: neither overlaps with the other.
         self.issue_ps = file.ps("pe.cpu.overhead_ns") + file.ps("pe.scheduler.overhead_ns")
         self.translated_ps = self.issue_ps + file.ps("pe.mmu.overhead_ns")
         self.program_ps = file.ps("pe.cpu.program_ns")

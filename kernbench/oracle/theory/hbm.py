@@ -47,11 +47,15 @@ class BankTimes:
 
     def one_bank_ps(self, nbytes: int) -> int:
         """A new row of a bank for each access of `nbytes`: a conflict each."""
+        # A row stays open for tRAS even if its bytes are read earlier; only then is it precharged.
         opened_ps = max(self._ps("t_ras_ns"), self._ps("t_rcd_ns") + self.bytes_ps(nbytes))
         return opened_ps + self._ps("t_rp_ns")
 
     def all_banks_ps(self, nbytes: int) -> Fraction:
         """A new row for each access of `nbytes`, of the banks in turn: the least time of each."""
+        # The four constraints of a channel: its data bus, two activations of different banks
+        # (tRRD), four activations in a window (tFAW), and a bank that is used again after all
+        # others. B. Jacob, S. Ng, D. Wang, Memory Systems: Cache, DRAM, Disk, 2007, chapter 11.
         return max(
             Fraction(self.bytes_ps(nbytes)),
             Fraction(self._ps("t_rrd_ns")),
@@ -61,6 +65,7 @@ class BankTimes:
 
     def refresh_share(self) -> Fraction:
         """Share of the time for accesses: all but tRFC, and tRCD to open a row again, per tREFI."""
+        # A refresh closes the rows, so the first access behind it activates one again.
         interval_ps = self._ps("t_refi_ns")
         if not interval_ps:
             return Fraction(1)

@@ -21,6 +21,7 @@ def bytes_ps(nbytes: Fraction | int, gbs: Fraction) -> Fraction:
 
 def compute_bound_ps(macs: int, macs_per_cycle: int, clock_ghz: Fraction) -> Fraction:
     """Least time of `macs` multiply-accumulate operations: all of them at the peak rate."""
+    # No rounding to whole cycles: a bound may be too low, never too high.
     return cycles_ps(Fraction(macs, macs_per_cycle), clock_ghz)
 
 

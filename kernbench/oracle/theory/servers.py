@@ -94,11 +94,15 @@ class PacketWindow:
         `packet_ps` is the time of a full packet at the slowest server.
         """
         rounds, rest = divmod(packet, self.packets)
+        # A window is served either by the slowest server without a gap (W S), or in bursts that
+        # each wait for a round trip (R).
         round_ps = max(self.latency_ps + packet_ps, self.packets * packet_ps)
         return packet_ps + rounds * round_ps + rest * packet_ps
 
     def gbs(self, packet_bytes: int, packet_ps: int) -> Fraction:
         """The bytes of a full window in a round trip."""
+        # J. Little, "A proof for the queuing formula L = lambda W", Operations Research 9(3), 1961:
+        # packets in flight are their rate times the round trip.
         return Fraction(self.packets * packet_bytes * PS_PER_NS, self.latency_ps + packet_ps)
 
 
@@ -114,6 +118,9 @@ def drain_ps(
     if there is only one packet.
     """
     # nbytes - 1, so that the last packet has 1 to packet_bytes bytes and never none.
+    # Cut-through: P. Kermani, L. Kleinrock, "Virtual cut-through: a new computer communication
+    # switching technique", Computer Networks 3, 1979. The servers in a row are a (max, +) product:
+    # F. Baccelli et al., Synchronization and Linearity, 1992, chapter 1.
     full_packets, last_bytes = divmod(nbytes - 1, packet_bytes)
     slowest_ps = drain = last_ps = 0
     for server in servers:

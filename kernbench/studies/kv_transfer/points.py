@@ -65,6 +65,7 @@ def layer_ps(file: TopologyFile, shape: LayerShape, sips: int) -> Fraction:
     New tokens pass the weights, and each sees all tokens before it, with twice `depth`
     multiplications for each head.
     """
+    # Causal: new token i attends to all tokens of the prefix and to i + 1 new ones.
     before = shape.context - shape.tokens
     pairs = shape.tokens * before + shape.tokens * (shape.tokens + 1) // 2
     macs = shape.tokens * shape.weights + 2 * shape.heads * shape.depth * pairs

@@ -102,7 +102,10 @@ def panel_rows(shape: Projection, tile: int) -> int:
 
 
 EPSILON = 1e-5
-"""Term below the root of the root mean square, as in Llama 2."""
+"""Term below the root of the root mean square, as in Llama 2.
+
+The norm is that of B. Zhang, R. Sennrich, "Root mean square layer normalization", NeurIPS 2019.
+"""
 
 
 class TokenBlock(NamedTuple):

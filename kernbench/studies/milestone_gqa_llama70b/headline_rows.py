@@ -286,6 +286,7 @@ def attention_bounds(
     pairs = layer.tokens if is_decode else layer.tokens * (layer.tokens + 1) // 2
     scores = layer.heads * layer.batch * pairs
     times = score_times(file, scores, layer.depth)
+    # Queries are read and results written, for each query head; k and v are read, for each KV head.
     rows = 2 * layer.heads * queries + 2 * layer.kv_heads * layer.tokens
     nbytes = rows * layer.batch * layer.depth * ITEM_BYTES
     memory_ps = bytes_ps(nbytes, own_memory_gbs(file))

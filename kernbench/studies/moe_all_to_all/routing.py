@@ -58,6 +58,8 @@ class DispatchPlan(NamedTuple):
         """Each rank has `experts` / ranks experts."""
         ranks = len(chosen)
         flat = chosen.reshape(ranks, -1)
+        # Expert parallelism: D. Lepikhin et al., "GShard", ICLR 2021. Rank d has experts d E/p to
+        # (d + 1) E/p - 1.
         owners = flat // (experts // ranks)
         return cls(
             order=np.argsort(flat, axis=1, kind="stable"),

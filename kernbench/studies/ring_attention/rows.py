@@ -204,6 +204,8 @@ def ring_bounds(file: TopologyFile, parts: SequenceParts, heads: int, depth: int
     # alpha contains no packet, so their size is of no importance.
     costs = KernelCosts(file, packet_bytes=1)
     link = costs.alpha_beta(FloorPlan(file).between_pes((0, 0), (0, 0), 1))
+    # Keys and values of a rank, sent on in each of p - 1 steps: H. Liu, M. Zaharia, P. Abbeel,
+    # "Ring attention with blockwise transformers for near-infinite context", 2023.
     nbytes = 2 * heads * parts.rank_tokens * depth * ITEM_BYTES
     link_ps: Fraction = (parts.ranks - 1) * link.message_ps(nbytes)
     return RingBounds(

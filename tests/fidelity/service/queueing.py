@@ -73,6 +73,7 @@ class LoadedLink:
         Given their number, the arrival times of a Poisson process are uniformly distributed.
         """
         service_ps = self._service_ps
+        # S. Ross, Stochastic Processes, 2nd edition, 1996, section 2.3.
         span_ps = round(arrivals * service_ps / load)
         rng = seeded(seed, arrivals)
         # Integer times can coincide; the engine keeps the order of equal ones.

@@ -40,6 +40,8 @@ def last_ends_ps(flows: Sequence[FlowArrivals], service_ps: int) -> list[int]:
 
 def waits_ps(arrivals_ps: Sequence[int], service_ps: int) -> list[int]:
     """The wait of each arrival at a server, by the recursion of this module."""
+    # D. Lindley, "The theory of queues with a single server", Proc. Cambridge Phil. Soc. 48(2),
+    # 1952.
     waits, free_ps = list[int](), 0
     for arrival_ps in arrivals_ps:
         start_ps = max(arrival_ps, free_ps)

@@ -16,6 +16,7 @@ def broadcast_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
 
     A rank sends to the child with the largest tree first, and stores behind its last message.
     """
+    # Binomial tree: rank r has the ranks as children that set one bit below its lowest one.
     distances = distances_by_bit("recursive_doubling", sips)
 
     def end_ps(rank: int, time_ps: int) -> int:

@@ -33,6 +33,7 @@ def latencies(packets: Sequence[Generated], flits: int, side: int) -> list[int]:
     while heads:
         cycle, _, index, hop = heappop(heads)
         links = routes[index]
+        # Lindley again, for each link: service of a packet is one cycle for each of its flits.
         start = max(cycle, free.get(links[hop], 0))
         free[links[hop]] = start + flits
         if hop + 1 == len(links):

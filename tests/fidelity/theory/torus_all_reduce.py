@@ -22,6 +22,7 @@ def busiest_link_bytes(columns: int, rows: int, nbytes: int, *, wraps: bool) -> 
     more than two ranks, the two directions of its links share these bytes. Without wrap, the
     closing link of each ring occupies the opposite direction of all others, so both carry all.
     """
+    # The other half comes from the other dimension, whose reduce-scatter leaves 1/`other` of it.
     sides = ((columns, rows), (rows, columns))
     carried: list[Fraction] = []
     for size, other in sides:

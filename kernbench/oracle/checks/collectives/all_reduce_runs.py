@@ -127,6 +127,8 @@ def closed_form_machine(file: TopologyFile) -> TopologyFile:
 
     The closed forms of the all-reduces assume this.
     """
+    # A slot passes the port of the TCM several times: a port as fast as the link would set the
+    # pace, and the forms have no term for it.
     link_gbs = float(file.number(UCIE_GBS))
     return file.with_values(
         {

@@ -47,6 +47,7 @@ def tree_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
     ring = SipGrid(sips)
     order = sips_by_number("tree", ring)
 
+    # The tree in level order, as a binary heap: the children of rank r are 2r + 1 and 2r + 2.
     def children(rank: int) -> list[int]:
         return [child for child in (2 * rank + 1, 2 * rank + 2) if child < sips]
 
@@ -109,6 +110,8 @@ def halving_doubling_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
 def _halved_ps(costs: KernelCosts, distances: list[int], nbytes: int) -> int:
     """Reduce-scatter: what remains halves in each step, and is added where it arrives."""
     halves = [nbytes >> bit + 1 for bit in range(len(distances))]
+    # Recursive halving. Two issues: the receive is posted before the send, and the slots of the
+    # message are released behind the addition.
     return sum(
         2 * costs.issue_ps + costs.forwarded_ps(distance, half) + costs.add_ps(half)
         for distance, half in zip(distances, halves, strict=True)
@@ -148,6 +151,7 @@ def mesh_ps(costs: KernelCosts, sips: int, nbytes: int) -> int:
     width, height = grid_of(sips)
     assert width == 2
     parts = [nbytes // width, nbytes // width // height][:height]
+    # A line of two ranks: one exchange is the reduce-scatter, the other one the all-gather.
     exchanges_ps = sum(2 * exchange_ps(costs, 1, part) + costs.add_ps(part) for part in parts)
     join_ps = costs.join_ps(parts[0]) if height == 2 else 0
     return costs.load_ps(nbytes) + exchanges_ps + join_ps + width * costs.store_ps(parts[0])

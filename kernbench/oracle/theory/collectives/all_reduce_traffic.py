@@ -24,6 +24,7 @@ def link_loads(
     """Bytes on each link between SIPs, one PE per SIP: messages of at most a ring, and credits."""
     messages, block_bytes = MESSAGES[algorithm]
     block = block_bytes(queue, grid.sips) // ITEM_BYTES
+    # Each block has messages of its own, and each message has credits for whole slots.
     loads, sips = dict.fromkeys(grid.links, 0), sips_by_number(algorithm, grid)
     for start in range(0, elements, block):
         for sender, receiver, count in messages(grid.sips, min(block, elements - start)):
@@ -79,6 +80,7 @@ def recursive_doubling(sips: int, count: int) -> Iterator[Message]:
 
     Each rank from P on sends n to the rank P below it first and receives n from it at the end.
     """
+    # A hypercube exists for powers of two only: the other ranks fold onto a corner.
     inside = _largest_power(sips)
     for rank in range(inside):
         yield from ((rank, rank ^ 1 << bit, count) for bit in range(inside.bit_length() - 1))

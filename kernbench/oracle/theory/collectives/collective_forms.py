@@ -50,6 +50,8 @@ def _in_parts(p: int, n: int) -> PipelineTerms:
 
 
 def _broadcast(p: int, n: int) -> PipelineTerms:
+    # The last rank of a chain receives its first message p - 2 messages after the second rank does;
+    # the others follow without a gap.
     return PipelineTerms(p - 1, Fraction(n), Fraction(n), filling=p - 2)
 
 

@@ -99,6 +99,8 @@ class ExchangeBound:
                     yield source, target, rows * sizes.row_elements
 
     def _add(self, loads: Counter[str], source: int, target: int, shares: list[int]) -> None:
+        # Channel load: the port with the most bytes bounds every schedule on these paths. W. Dally,
+        # B. Towles, Principles and Practices of Interconnection Networks, 2004, chapter 3.
         for here, there in pairwise(self._grid.path(source, target)):
             loads[f"SIP {here} to SIP {there}"] += sum(shares)
         for pe, nbytes in enumerate(shares):

@@ -44,6 +44,8 @@ class HalvingDoublingForm:
 
     def latency_ps(self, sips: int) -> int:
         """All steps without bytes: the corner whose partners are farthest."""
+        # Partners over a high bit are several links apart on a ring: the corner with the largest
+        # sum of latencies is the critical path.
         steps_ps = max(map(self._steps_ps, distances_by_bit("halving_doubling", sips)))
         ring, order = SipGrid(sips), sips_by_number("halving_doubling", SipGrid(sips))
         corners = 1 << sips.bit_length() - 1

@@ -65,6 +65,8 @@ def _along_ring(tour: list[int]) -> list[int]:
 
 
 def _along_rows(tour: list[int]) -> list[int]:
+    # The tour turns at the end of each row, so neighbours in the first or last column follow one
+    # another on it.
     width, height = grid_of(len(tour))
     rows = [tour[row * width : (row + 1) * width] for row in range(height)]
     return [sip for index, row in enumerate(rows) for sip in (row[::-1] if index % 2 else row)]
@@ -72,6 +74,8 @@ def _along_rows(tour: list[int]) -> list[int]:
 
 def _along_gray_code(tour: list[int]) -> list[int]:
     """Corners along the reflected binary code; behind each of them what folds onto it."""
+    # Neighbours in the reflected code differ in one bit (F. Gray, US patent 2632058, 1953), so SIPs
+    # that follow one another on the tour are partners in a step.
     inside, code = 1 << len(tour).bit_length() - 1, [0]
     while len(code) < inside:
         code += [len(code) | each for each in reversed(code)]

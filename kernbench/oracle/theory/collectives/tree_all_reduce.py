@@ -88,6 +88,8 @@ class TreeAllReduceTimes:
             above = around if is_root else Fraction(1)
             added = children + (above / 2 if is_root else Fraction(0))
             fetched = added + 1 if added else 0
+            # The port is shared by both directions of every stream; a link is full duplex, so it is
+            # charged with one direction only.
             yield Bound(
                 "port of the TCM",
                 bytes_ps((2 + 2 * children + 2 * above) * nbytes, number(TCM_GBS)),

@@ -27,5 +27,7 @@ class ScoreTimes(NamedTuple):
 def score_times(file: TopologyFile, scores: int, depth: int) -> ScoreTimes:
     """The times of `scores` scores on one PE."""
     vector = VectorEngine(file)
+    # Online softmax: M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax", 2018.
+    # Work that is done once for a row and a block of keys is left out: the time is a lower bound.
     cycles = Fraction(scores * vector.cycles(*FUNCTIONS), vector.lanes)
     return ScoreTimes(gemm_bound_ps(file, 2 * scores * depth), vector.engine_ps(cycles))

@@ -137,6 +137,7 @@ def step_ps(file: TopologyFile, size: GemmShape, *, last: bool) -> int:
     rows, cols = file["pe.gemm.rows"], file["pe.gemm.cols"]
     # The wave front of a step leaves the array during the next one along K.
     drain = rows + cols - 2 if last else 0
+    # A cell adds one product in each of K cycles; `drain` is the skew of the last cell.
     cycles = array_passes(size, size, rows, cols) * (size.k + drain)
     return ceil(roofline.cycles_ps(cycles, numbers.clock_ghz))
 

@@ -64,6 +64,7 @@ class PeRoofline:
             if function not in device.vector_cycles:
                 known = ", ".join(sorted(device.vector_cycles))
                 raise ValueError(f"the vector engine has no function {function!r}; it has {known}")
+            # A partial vector takes the cycles of a full one.
             cycles += ceil(elements / device.vector_lanes) * device.vector_cycles[function]
         return cls(
             # 1 TFLOPS is 1000 operations in a nanosecond, 1 GB/s one byte.

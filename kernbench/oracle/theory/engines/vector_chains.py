@@ -92,6 +92,8 @@ class ChainTimes:
                 first_ps = computed_ps + fill_ps
         end_ps = ceil(computed_ps + fill_ps + self._cycles_ps(self._tail_cycles(each)))
         streamed = sum(block.nbytes for block in each.streamed)
+        # Results that are kept pass the store port behind the streamed ones, which occupy it from
+        # the first one on.
         free_ps = ceil(first_ps) + ceil(self._port_ps(streamed))
         kept_ps = ceil(self._port_ps(sum(block.nbytes for block in each.kept)))
         ends_ps = [ceil(stored_ps)] if streamed else [end_ps]

@@ -76,6 +76,7 @@ class VectorEngine:
 
     def tree_cycles(self) -> int:
         """Cycles of the tree that combines the lanes."""
+        # A binary tree halves the number of partial results at each level.
         levels = ceil(log2(self.lanes))
         return self._file["pe.math.tree_level_cycles"] * levels
 
@@ -92,6 +93,7 @@ class VectorEngine:
 
         An operand with fewer elements than the result is repeated, and fetched once.
         """
+        # The widest element sets the lanes of all: a narrow operand takes as many vectors.
         widest = max((*operands, result), key=lambda block: block.item_bytes).item_bytes
         count = self.vectors(max(block.count for block in (*operands, result)), widest)
         return self._streamed_ps(self.cycles(function), operands, result, (count, widest))
@@ -106,6 +108,8 @@ class VectorEngine:
         """T of a running sum."""
         widest = max(operand.item_bytes, result.item_bytes)
         count = self.vectors(operand.count, widest), widest
+        # W. Hillis, G. Steele, "Data parallel algorithms", CACM 29(12), 1986: a prefix sum of n
+        # lanes has as many levels as a reduction.
         cycles = self.tree_cycles() + self.cycles("cumsum")
         return self._streamed_ps(cycles, [operand], result, count)
 
@@ -116,6 +120,8 @@ class VectorEngine:
         Each of the three passes fetches the elements. The sums of the rows fill vectors, and each
         of these vectors takes one division for its reciprocals.
         """
+        # Three passes: the exponentials need the largest element, the quotients the sum of the
+        # exponentials, which are computed again rather than stored.
         count = self.vectors(block.count, block.item_bytes), block.item_bytes
         largest, total, quotient = (self.cycles(*functions) for functions in _SOFTMAX)
         tree = self.tree_cycles()

@@ -118,6 +118,7 @@ class LaunchTimes(LaunchRoutes):
         and those of a cube again on the way from there to the PEs. To these bytes the latency of
         the farthest PE is added. The bandwidths are those of all links of such routes.
         """
+        # The IO_CPU stamps before it sends: the stamp covers the last command to the farthest PE.
         number = self.file.number
         down = min(map(number, (IO_NOC_GBS, UCIE_GBS, MESH_GBS, M_CPU_GBS)))
         spread = min(map(number, (M_CPU_GBS, MESH_GBS, PE_GBS)))
@@ -151,6 +152,7 @@ class LaunchTimes(LaunchRoutes):
 
     def host_bound_ps(self, launches: int, kernel_ps: int, overhead_ps: int) -> int:
         """N launches of a host that needs `overhead_ps`, at least a period, for each of them."""
+        # The launches before the last one are hidden behind the overheads of the host.
         return launches * overhead_ps + self.stream_ps(1, kernel_ps)
 
 

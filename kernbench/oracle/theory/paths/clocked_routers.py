@@ -38,6 +38,8 @@ class ClockedLink:
     @property
     def traverse(self) -> int:
         """The cycles of a flit in the router after it has won the switch; 0 at a source."""
+        # Route computation and allocation of a virtual channel are for the head alone. W. Dally, B.
+        # Towles, Principles and Practices of Interconnection Networks, 2004, chapter 16.
         return min(self.stages, 2) + max(self.stages - 4, 0)
 
 
@@ -63,6 +65,8 @@ class ClockedRoutes:
         links = self.links(route)
         slowest = Fraction(max(link.flit for link in links))
         for link, after in pairwise(links):
+            # The credit loop of the same chapter: the flit to the next router and through its
+            # switch, and the credit back.
             round_trip = link.traverse + 2 * link.wire + link.flit - 1 + after.traverse
             # Behind a long or slow link the buffer holds what its longer round trip adds.
             added = ceil(Fraction(2 * (link.wire - 1) + link.flit - 1, link.flit))

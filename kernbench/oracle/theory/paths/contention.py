@@ -69,6 +69,8 @@ class Contention:
         """All PEs of the SIP from one slice in `cube`."""
         file, link_gbs = self._file, self._file.number(UCIE_GBS)
         here, elsewhere = file.pes_per_cube, (file.cubes - 1) * file.pes_per_cube
+        # Two bounds, the larger one counts: the slice serves all PEs, and each UCIe port of its
+        # cube all PEs behind it.
         slice_ps = transfer_ps((here + elsewhere) * nbytes, self._slice_gbs)
         link_ps = [
             transfer_ps(cubes * here * nbytes, link_gbs) for cubes in self._behind_links(cube)
@@ -85,9 +87,13 @@ class Contention:
         """The cubes that each UCIe link of a cube leads to, with columns before rows."""
         width, height = self._file["sip.cube_mesh.w"], self._file["sip.cube_mesh.h"]
         row, column = divmod(cube, width)
+        # Dimension order: data for other columns leaves the cube to the east or west, and only data
+        # for its own column to the north or south.
         return column * height, (width - 1 - column) * height, row, height - 1 - row
 
 
 def _bounds(nbytes: int, shared_gbs: Iterable[Fraction], narrowest_gbs: Fraction) -> TimeBounds:
+    # Above the least time: head-of-line blocking, as in M. Karol, M. Hluchyj, S. Morgan, "Input
+    # versus output queueing on a space-division packet switch", IEEE Trans. Comm. 35(12), 1987.
     least_ps = max(transfer_ps(nbytes, gbs) for gbs in shared_gbs)
     return TimeBounds(least_ps, max(least_ps, transfer_ps(nbytes, narrowest_gbs)))

@@ -27,6 +27,8 @@ class MemoryAccess:
 
     def read(self, reader: RouteEnd, memory: RouteEnd, nbytes: int) -> TransferForm:
         """A read by a PE or by the host, from the channel of the DMA on."""
+        # A read has a round trip before its first byte; a write sends its data at once and ends
+        # with the acknowledgement.
         request = self.times.control("request", self.hops(reader, memory))
         answer = self.hops(memory, reader)
         if memory.kind == "hbm":

@@ -55,6 +55,8 @@ class SipGrid:
         """The SIPs on the path, both ends included."""
         row, column = divmod(source, self.columns)
         to_row, to_column = divmod(target, self.columns)
+        # Dimension-order routing. W. Dally, B. Towles, Principles and Practices of Interconnection
+        # Networks, 2004, chapter 8.
         columns = self._walk(column, to_column, self.columns)
         rows = self._walk(row, to_row, self.rows)
         across = [row * self.columns + each for each in columns]
