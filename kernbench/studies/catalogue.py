@@ -1,15 +1,17 @@
 """The studies of kernbench: the name, the summary and the flags of each, declared once.
 
 A class has the flags of a study: their types, defaults and texts of `--help`. Nothing of a study is
-imported before it runs: the command line needs the names early.
+imported before it runs: the command line needs the names early. A flag may be a list of values,
+separated by commas, or the largest of sizes that grow by a factor.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from runtime.core.bench_registry import Flag, Scalar, Study, StudyOptions, register
+from runtime.core.errors import UsageError
 
 if TYPE_CHECKING:
     from kernbench.studies.parameter_study import ParameterStudy
@@ -208,3 +210,34 @@ class RingFlags:
     tokens: str = flag("1024,2048", "tokens of the sequence, rising, separated by commas")
     sips_list: str = flag("2,4,8", "numbers of SIPs, likewise")
     heads: int = flag(4, "heads of the layer, each on one PE of a cube")
+
+
+def rising_numbers(flag: str, text: str, least: int, most: int) -> tuple[int, ...]:
+    """The numbers in `A,B,...`; raises `UsageError` unless they rise, from `least` to `most`."""
+    words = [word.strip() for word in text.split(",")]
+    # A word with more digits than `most` is no such number, and may be too long to be converted.
+    numbers = tuple(
+        int(word)
+        for word in words
+        if word.isdecimal() and len(word) <= len(str(most)) and least <= int(word) <= most
+    )
+    if len(numbers) < len(words) or list(numbers) != sorted(set(numbers)):
+        raise UsageError(
+            f"{flag} {text!r}: expected rising numbers from {least} to {most}, separated by commas"
+        )
+    return numbers
+
+
+def distinct_values(flag: str, text: str) -> list[str]:
+    """The values in `A,B,...`; raises `UsageError` if one stands twice."""
+    values = [value.strip() for value in text.split(",")]
+    if len(set(values)) < len(values):
+        raise UsageError(f"{flag} {text}: each value once")
+    return values
+
+
+def sizes_by_factor(first: int, most: int, factor: int) -> Iterator[int]:
+    """`first` and each next size, `factor` times the previous, up to `most`."""
+    while first <= most:
+        yield first
+        first *= factor

@@ -15,9 +15,8 @@ from msgspec import Struct
 from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase
 from kernbench.benches.flags import check_range
 from kernbench.oracle.theory.topology_file import TopologyFile
-from kernbench.studies.faults import wrong_count
-from kernbench.studies.number_list import sizes_by_factor
-from kernbench.studies.study_results import StudyResults
+from kernbench.studies.catalogue import sizes_by_factor
+from kernbench.studies.study_results import StudyResults, wrong_count
 from runtime.ccl.algorithm_module import algorithms_with, module_of
 from runtime.ccl.config import CclConfig, parse_ccl
 from runtime.ccl.group import Group

@@ -12,13 +12,11 @@ from kernbench.benches.collective_perf.cubes import nearest_cubes
 from kernbench.benches.flags import check_range
 from kernbench.oracle.theory.collectives.collective_forms import FORMS, CollectiveTimes
 from kernbench.oracle.theory.topology_file import TopologyFile
-from kernbench.studies.catalogue import FormFlags
+from kernbench.studies.catalogue import FormFlags, rising_numbers, sizes_by_factor
 from kernbench.studies.ccl_algorithms.measurement import run_call
 from kernbench.studies.ccl_algorithms.rows import AlgorithmPoint
-from kernbench.studies.faults import wrong_count
-from kernbench.studies.number_list import rising_numbers, sizes_by_factor
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
-from kernbench.studies.study_results import StudyResults
+from kernbench.studies.study_results import StudyResults, wrong_count
 from kernbench.studies.table import RowTable
 from runtime.core.config.config_file import default_file, read_text
 from runtime.model.topology import parse_topology

@@ -28,7 +28,7 @@ from kernbench.oracle.theory.engines.vector_engine import VectorEngine
 from kernbench.oracle.theory.paths.sip_grid import SipGrid, grid_of
 from kernbench.oracle.theory.roofline import bytes_ps
 from kernbench.oracle.theory.topology_file import TopologyFile
-from kernbench.studies.catalogue import KvFlags
+from kernbench.studies.catalogue import KvFlags, distinct_values, rising_numbers
 from kernbench.studies.kv_transfer.rows import (
     HeadsMove,
     KvBounds,
@@ -38,7 +38,6 @@ from kernbench.studies.kv_transfer.rows import (
     Sides,
 )
 from kernbench.studies.llama70b_layer.shape import ITEM_BYTES, LAYERS, LLAMA_70B, LayerShape
-from kernbench.studies.number_list import distinct_values, rising_numbers
 from kernbench.studies.parameter_study import TopologyText
 from runtime.core.dtypes import float32
 from runtime.core.errors import UsageError

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from kernbench.studies.faults import below_bound, wrong_count
-from kernbench.studies.study_results import StudyResults
+from kernbench.studies.study_results import StudyResults, below_bound, wrong_count
 
 
 class RankOrder(StrEnum):

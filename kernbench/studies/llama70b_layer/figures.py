@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from kernbench.studies import plots
-from kernbench.studies.faults import sip_count
 from kernbench.studies.llama70b_layer.rows import LayerResults, LayerRow
+from kernbench.studies.study_results import sip_count
 
 COLOURS = {
     "qkv": ("norm, QKV, rotation", plots.BLUE),

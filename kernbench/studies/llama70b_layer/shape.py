@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from kernbench.studies.faults import sip_count
+from kernbench.studies.study_results import sip_count
 from runtime.core.errors import UsageError
 
 ITEM_BYTES = 2

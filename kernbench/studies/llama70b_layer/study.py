@@ -13,8 +13,7 @@ from kernbench.benches.attention.reference import grouped_attention
 from kernbench.benches.flags import check_least
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import no_records, simulate
-from kernbench.studies.catalogue import LayerFlags
-from kernbench.studies.faults import sip_count
+from kernbench.studies.catalogue import LayerFlags, rising_numbers
 from kernbench.studies.llama70b_layer.program import PARTS, LayerRun, layer_program
 from kernbench.studies.llama70b_layer.projection import EPSILON
 from kernbench.studies.llama70b_layer.rows import LayerPart, LayerResults, LayerRow, part_bounds
@@ -31,8 +30,8 @@ from kernbench.studies.llama70b_layer.weights import (
     random_inputs,
     random_weights,
 )
-from kernbench.studies.number_list import rising_numbers
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
+from kernbench.studies.study_results import sip_count
 from kernbench.studies.table import RowTable, ns
 from runtime.core.config.config_file import default_file, read_text
 from runtime.core.errors import UsageError

@@ -13,12 +13,11 @@ from kernbench.benches.flags import check_range
 from kernbench.oracle.theory.alpha_beta import RingQueue
 from kernbench.oracle.theory.kernels.kernel_costs import ITEM_BYTES
 from kernbench.oracle.theory.topology_file import TopologyFile
-from kernbench.studies.faults import below_bound, wrong_count
+from kernbench.studies.catalogue import sizes_by_factor
 from kernbench.studies.milestone_1h_ccl.networks import NETWORKS, RingLayout, SipNetwork
 from kernbench.studies.milestone_1h_ccl.reference import ALPHA_NS, GBS
 from kernbench.studies.milestone_1h_ccl.theory import AllReduceTheory, RingTimeParts
-from kernbench.studies.number_list import sizes_by_factor
-from kernbench.studies.study_results import StudyResults
+from kernbench.studies.study_results import StudyResults, below_bound, wrong_count
 from runtime.ccl.config import AlgorithmConfig, parse_ccl
 from runtime.core.config.plain_yaml import from_yaml, to_yaml
 

@@ -6,7 +6,6 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from kernbench.oracle.theory.topology_file import TopologyFile
-from kernbench.studies.faults import below_bound
 from kernbench.studies.milestone_1h_gemm.theory import (
     GemmBounds,
     GemmHardware,
@@ -14,7 +13,7 @@ from kernbench.studies.milestone_1h_gemm.theory import (
     Staging,
 )
 from kernbench.studies.parameter_study import TopologyText
-from kernbench.studies.study_results import StudyResults
+from kernbench.studies.study_results import StudyResults, below_bound
 from runtime.core.errors import UsageError
 
 

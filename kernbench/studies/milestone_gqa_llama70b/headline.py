@@ -20,7 +20,7 @@ from kernbench.benches.attention.layer import LLAMA_70B
 from kernbench.benches.attention.reference import attention, grouped_attention
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import simulate
-from kernbench.studies.catalogue import VALIDATION, GqaFlags
+from kernbench.studies.catalogue import VALIDATION, GqaFlags, rising_numbers
 from kernbench.studies.milestone_gqa_llama70b.headline_program import (
     LayerOutcome,
     LayerTensors,
@@ -48,7 +48,6 @@ from kernbench.studies.milestone_gqa_llama70b.op_log import (
     WorkIntervals,
 )
 from kernbench.studies.milestone_gqa_llama70b.validation import ValidationStudy
-from kernbench.studies.number_list import rising_numbers
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
 from kernbench.studies.table import RowTable
 from runtime.core.bench_registry import StudyOptions

@@ -14,7 +14,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter
 
-from kernbench.studies.faults import sip_count
 from kernbench.studies.milestone_gqa_llama70b.headline_rows import HeadlineResults, HeadlineRow
 from kernbench.studies.milestone_gqa_llama70b.op_log import AttentionPanel
 from kernbench.studies.plots import (
@@ -32,6 +31,7 @@ from kernbench.studies.plots import (
     new_figure,
     value_grid,
 )
+from kernbench.studies.study_results import sip_count
 
 _PARTS = {
     "gemm_ps": ("GEMM engine works", VERMILION),

@@ -20,10 +20,15 @@ from kernbench.oracle.theory.bandwidths import own_memory_gbs
 from kernbench.oracle.theory.engines.attention import ITEM_BYTES, score_times
 from kernbench.oracle.theory.roofline import bytes_ps
 from kernbench.oracle.theory.topology_file import TopologyFile
-from kernbench.studies.faults import below_bound, sip_count, wrong_by
 from kernbench.studies.milestone_gqa_llama70b.op_log import AttentionPanel, OpLogSummary, TimeParts
 from kernbench.studies.parameter_study import TopologyText
-from kernbench.studies.study_results import EngineBounds, StudyResults
+from kernbench.studies.study_results import (
+    EngineBounds,
+    StudyResults,
+    below_bound,
+    sip_count,
+    wrong_by,
+)
 from kernbench.studies.table import shown_error
 from runtime.core.errors import UsageError
 

@@ -14,14 +14,13 @@ from kernbench.benches.attention.ring_prefill import RankShape, ring_prefill
 from kernbench.benches.attention.rings import Ring, cube_square, pe_ring
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import Simulation, simulate
-from kernbench.studies.faults import wrong_by
 from kernbench.studies.milestone_gqa_llama70b.op_log import (
     AttentionPanel,
     OpLogCounts,
     OpLogSummary,
 )
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
-from kernbench.studies.study_results import StudyResults
+from kernbench.studies.study_results import StudyResults, wrong_by
 from kernbench.studies.table import RowTable, ns
 from runtime.core.config.config_file import default_file, read_text
 from runtime.core.dtypes import DType, float16, float32

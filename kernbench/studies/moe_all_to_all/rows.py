@@ -13,8 +13,7 @@ from msgspec import Struct
 from kernbench.benches.flags import check_least
 from kernbench.oracle.theory.collectives.exchanges import PartSizes
 from kernbench.oracle.theory.topology_file import TopologyFile
-from kernbench.studies.catalogue import MoeFlags
-from kernbench.studies.faults import below_bound, wrong_count
+from kernbench.studies.catalogue import MoeFlags, distinct_values
 from kernbench.studies.moe_all_to_all.routing import (
     DispatchPlan,
     Tokens,
@@ -22,8 +21,7 @@ from kernbench.studies.moe_all_to_all.routing import (
     read_routing,
     skew,
 )
-from kernbench.studies.number_list import distinct_values
-from kernbench.studies.study_results import StudyResults
+from kernbench.studies.study_results import StudyResults, below_bound, wrong_count
 from runtime.core.errors import UsageError
 from runtime.language.value import Array
 

@@ -19,9 +19,8 @@ from kernbench.oracle.theory.engines.attention import ITEM_BYTES, score_times
 from kernbench.oracle.theory.kernels.kernel_costs import KernelCosts
 from kernbench.oracle.theory.paths.floor_plan import FloorPlan
 from kernbench.oracle.theory.topology_file import TopologyFile
-from kernbench.studies.faults import below_bound, wrong_by
 from kernbench.studies.parameter_study import TopologyText
-from kernbench.studies.study_results import EngineBounds, StudyResults
+from kernbench.studies.study_results import EngineBounds, StudyResults, below_bound, wrong_by
 from runtime.core.errors import UsageError
 from runtime.device.kernels.attention.flash import BlockShape
 

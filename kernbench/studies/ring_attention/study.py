@@ -13,8 +13,7 @@ from kernbench.benches.attention.context_parallel import RingStep, ring_step
 from kernbench.benches.attention.reference import attention
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import no_records, simulate
-from kernbench.studies.catalogue import RingFlags
-from kernbench.studies.number_list import rising_numbers
+from kernbench.studies.catalogue import RingFlags, rising_numbers
 from kernbench.studies.parameter_study import ParameterStudy, TopologyText
 from kernbench.studies.preparation import map_tensors
 from kernbench.studies.ring_attention.rows import (

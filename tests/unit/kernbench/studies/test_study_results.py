@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from kernbench.studies.faults import below_bound, sip_count, wrong_by, wrong_count
+from kernbench.studies.study_results import below_bound, sip_count, wrong_by, wrong_count
 
 
 @pytest.mark.parametrize("count", [None, 0])
