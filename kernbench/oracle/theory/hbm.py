@@ -26,12 +26,6 @@ def read_latency_ps(file: TopologyFile) -> int:
     return file.ps("cube.hbm_ctrl.latency_ns")
 
 
-def least_read_latency_ps(file: TopologyFile) -> int:
-    """The same for the fastest read: in model `banks`, of an open row."""
-    opened = file.ps(BANKS + "t_rcd_ns") if file["hbm.model"] == "banks" else 0
-    return read_latency_ps(file) - opened
-
-
 class BankTimes:
     """Times on one pseudo channel in model `banks`, in picoseconds."""
 

@@ -1,6 +1,7 @@
 """The program of a rank: the kernels and all-reduces of a layer, and the time of each part."""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -44,13 +45,6 @@ class LayerRun(NamedTuple):
     result: Array | None
 
 
-class LayerData(NamedTuple):
-    """The elements of a rank."""
-
-    weights: LayerWeights
-    inputs: LayerInputs
-
-
 def layer_program(
     shape: LayerShape, ranks: int, data: tuple[LayerWeights, LayerInputs] | None
 ) -> Callable[[int], LayerRun]:
@@ -61,8 +55,7 @@ def layer_program(
         dist.init_process_group("ahbm")
         own = None
         if data is not None:
-            weights, inputs = data
-            own = LayerData(weights.of_rank(shape, rank, ranks), inputs.of_rank(rank, ranks))
+            own = data[0].of_rank(shape, rank, ranks), data[1].of_rank(rank, ranks)
         layer = _RankLayer(shape.of_rank(ranks), own)
         parts_ps = layer.run()
         if data is None:
@@ -75,11 +68,11 @@ def layer_program(
 class _RankLayer:
     """The tensors of a rank. Activations are row-major, and spread evenly over all PEs."""
 
-    def __init__(self, shape: LayerShape, data: LayerData | None) -> None:
+    def __init__(self, shape: LayerShape, data: tuple[LayerWeights, LayerInputs] | None) -> None:
         device = torch.ahbm.get_device_properties()
         self._grid = {"cubes": device.cubes, "pes": device.pes_per_cube}
-        self._shape, self._data = shape, data
-        weights = data.weights if data else None
+        self._shape = shape
+        weights, inputs = data or (None, None)
         queries = shape.heads * shape.depth
         pes = device.pes_per_cube
         self.width = shape.hidden // pes
@@ -100,7 +93,6 @@ class _RankLayer:
         ]
         self._exchanges = [_float32(each.exchanged) for each in self._projections]
         hidden = shape.tokens * shape.hidden
-        inputs = data.inputs if data else None
         self._x = self._activations(hidden, inputs and in_panels(inputs.x, self.width))
         self._gains = [
             _placed(shape.hidden, weights and weights.gains[index], _EVERY_CUBE)
@@ -162,27 +154,36 @@ class _RankLayer:
         dist.barrier()
         torch.ahbm.synchronize()
         events = [_event()]
-        for part in PARTS:
-            getattr(self, f"_run_{part}")()
+        for launch_part in self._parts():
+            launch_part()
             events.append(_event())
         torch.ahbm.synchronize()
         ends_ps = [event.recorded.device_done_ps for event in events if event.recorded]
         return tuple(end - begin for begin, end in pairwise(ends_ps))
 
-    def _run_qkv(self) -> None:
-        product = self._x, self._gains[0], self._weights[0], self._exchanges[0], self._heads
-        _launch("qkv", project_rotated, *product, *self._rotations, self._projections[0])
+    def _parts(self) -> tuple[Callable[[], None], ...]:
+        """The launches of the parts, in the order of `PARTS`."""
+        weights, exchanges, projections = self._weights, self._exchanges, self._projections
+        (before, behind), middle = self._gains, self._middle
+        qkv = self._x, before, weights[0], exchanges[0], self._heads, *self._rotations
+        gate_up = middle, behind, weights[2], exchanges[2], self._gated
+        return (
+            partial(_launch, "qkv", project_rotated, *qkv, projections[0]),
+            self._attend,
+            partial(self._project, "output", 1, self._attended, middle, self._x),
+            partial(self._reduce, middle),
+            partial(_launch, "gate_up", project_gated, *gate_up, projections[2]),
+            partial(self._project, "down", 3, self._gated, self.result, middle),
+            partial(self._reduce, self.result),
+        )
 
-    def _run_attention(self) -> None:
+    def _attend(self) -> None:
         out = self._attended, self._shape
         if self._shape.is_decode:
             kept = *self._cache, self._states
             _launch("attention", decode_attention, self._heads, *kept, *out)
         else:
             _launch("attention", prefill_attention, self._heads, self._copies, *out)
-
-    def _run_output(self) -> None:
-        self._project("output", 1, self._attended, self._middle, self._x)
 
     def _project(
         self, part: str, index: int, x: torch.Tensor, out: torch.Tensor, residual: torch.Tensor
@@ -191,22 +192,9 @@ class _RankLayer:
         # The all-reduce adds the residual of one rank to the sums of all.
         _launch(part, project, *product, *[residual] * (dist.get_rank() == 0))
 
-    def _run_all_reduce_1(self) -> None:
-        self._reduce(self._middle)
-
     def _reduce(self, tensor: torch.Tensor) -> None:
         if dist.get_world_size() > 1:
             dist.all_reduce(tensor)
-
-    def _run_gate_up(self) -> None:
-        product = self._middle, self._gains[1], self._weights[2], self._exchanges[2], self._gated
-        _launch("gate_up", project_gated, *product, self._projections[2])
-
-    def _run_down(self) -> None:
-        self._project("down", 3, self._gated, self.result, self._middle)
-
-    def _run_all_reduce_2(self) -> None:
-        self._reduce(self.result)
 
 
 def _launch(name: str, kernel: Callable[..., None], *arguments: object) -> None:

@@ -19,7 +19,7 @@ from kernbench.benches.attention.grouped_prefill import grouped_prefill, halved_
 from kernbench.benches.attention.layer import LLAMA_70B
 from kernbench.benches.attention.reference import attention, grouped_attention
 from kernbench.oracle.theory.topology_file import TopologyFile
-from kernbench.simulation import simulate
+from kernbench.simulation import no_records, simulate
 from kernbench.studies.catalogue import VALIDATION, GqaFlags, rising_numbers
 from kernbench.studies.milestone_gqa_llama70b.headline_program import (
     LayerOutcome,
@@ -82,14 +82,8 @@ def head_errors(point: HeadlinePoint) -> HeadErrors:
             results.append(placed[3].numpy().astype(np.float64))
         return results
 
-    world = simulate(
-        main,
-        1,
-        topology=head.topology,
-        ccl=head.ccl,
-        # The op log is not needed, and is longer than memory should hold.
-        on_records=lambda sip, records: None,  # noqa: ARG005
-    )
+    # The op log is not needed, and is longer than memory should hold.
+    world = simulate(main, 1, topology=head.topology, ccl=head.ccl, on_records=no_records)
     whole, halves = world.returned[0]
     q, k, v = (each.reshape(layer.tokens, layer.depth) for each in tensors)
     exact = np.concatenate(

@@ -49,12 +49,6 @@ class RingAllReduceTimes:
         receiver_ps = costs.issue_ps + self._copy_ps
         return max(packets * packet_ps, sender_ps, receiver_ps, 3 * costs.tcm_ps(queue.slot_bytes))
 
-    @property
-    def slots_for_a_stream(self) -> int:
-        """Slots with which no stream waits for credits: Little's law, plus one for the command."""
-        # A command takes a free slot when it starts, which is one slot more than those in flight.
-        return ceil(self.round_trip_ps / self.slot_interval_ps) + 1
-
     def rate_gbs(self) -> float:
         """min(B, C s / RTT): a ring of C slots of s bytes; B is one slot per `slot_interval_ps`."""
         slots, nbytes = self._queue.slots, self._queue.slot_bytes

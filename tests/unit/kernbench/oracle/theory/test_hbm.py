@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from kernbench.oracle.theory.hbm import BANKS, BankTimes, least_read_latency_ps, read_latency_ps
+from kernbench.oracle.theory.hbm import BANKS, BankTimes, read_latency_ps
 from kernbench.oracle.theory.topology_file import TopologyFile
 from tests.support.topologies import default_text
 
@@ -13,8 +13,6 @@ BANKED = FILE.with_values({"hbm.model": "banks"})
 def test_a_read_of_a_closed_row_has_one_latency_in_both_models() -> None:
     assert read_latency_ps(FILE) == 52_000
     assert read_latency_ps(BANKED) == 19_500 + 12_500 + 20_000
-    assert least_read_latency_ps(FILE) == 52_000
-    assert least_read_latency_ps(BANKED) == 12_500 + 20_000
 
 
 def test_a_bank_takes_a_new_row_every_t_rc_or_later_if_its_bytes_take_longer() -> None:
