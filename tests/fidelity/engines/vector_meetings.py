@@ -71,7 +71,6 @@ class _Meetings:
 
     def __init__(self, file: TopologyFile) -> None:
         self._file, self._engine = file, VectorEngine(file)
-        self._tile_ps = self._port_ps(M * K * float16.itemsize)
         numbers = GemmNumbers.of(file)
         self._fetch_ps, self._step_ps = numbers.fetch_ps(float16.itemsize), numbers.tile_ps()
         self._sums = Elements(M * N)
