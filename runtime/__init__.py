@@ -1,4 +1,4 @@
-"""What both sides of a run share: the user's API, the model of the machine, and the wire format.
+"""The vocabulary of both sides of a run: API of the user, model of the machine, wire format.
 
 The public names are those of `kernbench`; `from runtime import DPPolicy, bench, mock, tl, tp,
 torch` gives the same objects. A name is imported on first use: a process that needs only the wire

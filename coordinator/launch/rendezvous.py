@@ -63,7 +63,7 @@ class Rendezvous:
         self._socket.set(zmq.ROUTER_MANDATORY, 1)
         self._admission = ControlAdmission(self._context, self._socket, run_id)
         self.endpoints = tuple(map(self._bound, endpoints))
-        """Where it listens; an endpoint with port `*` has its number here."""
+        """The address of its socket; an endpoint with port `*` has its number here."""
 
     @property
     def refusals(self) -> tuple[Refused, ...]:

@@ -64,11 +64,11 @@ class RowsFile(Generic[P, R]):
         self._hashes = {point: key for key, point in self._points.items()}
         self._lines: dict[str, bytes] = {}
         self.note = ""
-        """What became of the file that was there, if that needs a word."""
+        """A line for the user about the file that was there, empty where none is needed."""
         self._lock = _locked(path)
         try:
             self.rows: Mapping[P, R] = self._kept(resume)
-            """What was in the file, without faults: these points are not measured again."""
+            """Rows of the file, without faults: these points are not measured again."""
             self.finish()
             self._file = path.open("ab", buffering=0)
         except BaseException:

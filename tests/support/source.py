@@ -33,10 +33,13 @@ class Function:
 
 @dataclass
 class Module:
-    """Functions and classes of a text, also those in others, outer ones first."""
+    """Functions and classes of a text, also those in others, outer ones first; its docstrings with
+    their lines.
+    """
 
     functions: list[Function] = field(default_factory=list[Function])
     classes: list[str] = field(default_factory=list[str])
+    docstrings: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
 
 def modules_of(root: Path, packages: Iterable[str]) -> list[Path]:
@@ -57,7 +60,7 @@ def tracked_files(root: Path) -> list[Path]:
 
 @cache
 def parsed(source: str) -> Module:
-    """The functions and classes of `source`."""
+    """The functions, classes and docstrings of `source`."""
     module = Module()
     _add(ast.parse(source), module, ())
     return module
@@ -73,6 +76,8 @@ def _add(node: ast.AST, module: Module, around: tuple[Function, ...]) -> None:
             around = (*around, function)
         case ast.ClassDef(name=name):
             module.classes.append(name)
+        case ast.Expr(value=ast.Constant(value=str(text))):
+            module.docstrings.append((node.lineno, text))
         case ast.Assert():
             for function in around:
                 function.asserts = True

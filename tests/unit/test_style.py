@@ -21,6 +21,10 @@ CYTHON = [
     for suffix in ("pxd", "pyi", "pyx")
     for path in (ROOT / package).rglob(f"*.{suffix}")
 ]
+NO_SUBJECT = re.compile(
+    r"(?:Of|In|At|By|For|From|To|With|Without|On|Into|As|Between|Under|Through|Until|Since|Per"
+    r"|Among|Inside|Outside|What|Which|How|Where|When|Who|That|This|These|Those|Its?|They|Their)\b"
+)
 PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
@@ -104,6 +108,22 @@ def test_lines_have_at_most_100_columns():
         if (numbers := long_lines(path.read_text("utf-8"), is_page=path.suffix == ".md"))
     }
     assert found == {}
+
+
+def without_subject(source: str) -> list[int]:
+    """The lines of docstrings that begin with a preposition or a pro-form."""
+    return [line for line, text in parsed(source).docstrings if NO_SUBJECT.match(text.lstrip())]
+
+
+def test_docstrings_begin_with_their_subject():
+    texts = {path: path.read_text("utf-8") for path in modules_of(ROOT, PACKAGES)}
+    lines = {str(path): without_subject(text) for path, text in texts.items()}
+    assert {path: numbers for path, numbers in lines.items() if numbers} == {}
+
+
+def test_a_docstring_with_a_preposition_in_front_has_no_subject():
+    source = 'def rows():\n    """Of the operands."""\n\ndef cells():\n    """Operands."""\n'
+    assert without_subject(source) == [2]
 
 
 def test_the_formatter_formats_everything():

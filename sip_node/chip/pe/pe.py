@@ -79,7 +79,7 @@ class Pe:
                 Kind.CONTROL: self.cpu.accept,
             }
         )
-        """Its endpoint on the fabric, for a class that does not override `accept`."""
+        """The endpoint of the PE on the fabric, for a class that does not override `accept`."""
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Pass a packet to the engine that it is for."""
