@@ -35,7 +35,7 @@ PATHS = (
 EXAMPLES = (Path(__file__), Path(__file__).parent / "unit" / "test_style.py")
 """Files which quote the phrases."""
 BREAK = r"(?:\s|#)+"
-"""Between two words: a space, or the end of a line, also of a comment."""
+"""The gap between two words: a space, or the end of a line, also of a comment."""
 PYTHON = (".py", ".pyi", ".pyx", ".pxd")
 """Cython consists of the same tokens."""
 PHRASES = (

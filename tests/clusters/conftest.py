@@ -18,7 +18,7 @@ from tests.support.clusters import point_processes
 from tests.support.runs import ROOT
 
 MEMORY_MIB = 768
-"""Of a worker of Dask, which has one thread."""
+"""Memory of a worker of Dask, which has one thread."""
 
 
 class Cluster(NamedTuple):

@@ -43,7 +43,7 @@ ALGORITHMS = (
     "hierarchical",
     "torus",
 )
-"""In this order, algorithms that pair ranks average over 3 and 9 ranks: not a power of two."""
+"""An order in which algorithms that pair ranks average over 3 and 9 ranks: not a power of two."""
 SIPS = (1, 2, 3, 4, 8, 9)
 SIZES = ("one element", "several slots", "more than a block")
 BUFFERS = ("tcm", "hbm", "sram")

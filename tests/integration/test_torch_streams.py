@@ -358,7 +358,7 @@ def test_memory_that_a_stream_may_still_use_is_not_that_of_another_tensor() -> N
 
 
 def test_a_new_stream_waits_for_nothing_but_the_memory_that_it_uses_again() -> None:
-    """As in PyTorch. `y` is dead when the stream is made, and `z` takes over its memory."""
+    """The rule of PyTorch. `y` is dead when the stream is made, and `z` takes over its memory."""
 
     def program() -> tuple[list[Handle], list[float]]:
         x, y = zeros(), zeros()

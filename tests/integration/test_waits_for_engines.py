@@ -1,4 +1,4 @@
-"""When operations of the engines of a PE are requested: from then on, their records are waits."""
+"""Requests of operations by the engines of a PE: from then on, their records are waits."""
 
 from collections.abc import Callable
 from itertools import pairwise

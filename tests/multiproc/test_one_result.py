@@ -82,7 +82,7 @@ def test_any_number_of_processes_hash_seed_and_delivery_delay_give_one_digest(
 
 
 def test_messages_that_other_sips_forward_give_one_result_too(tmp_path: Path) -> None:
-    """On an open line of four SIPs no ring follows the links: the two in the middle forward."""
+    """No ring follows the links of an open line of four SIPs: the two in the middle forward."""
     line = {"system__sips__topology": "mesh_2d_no_wrap", "system__sips__w": 4, "system__sips__h": 1}
     alone, many = in_one_and_in_all(tmp_path, chips(tmp_path, 4, **line))
     assert alone == many

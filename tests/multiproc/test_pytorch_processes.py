@@ -278,7 +278,7 @@ def test_a_longer_timeout_makes_a_slow_rank_legitimate():
 
 
 def test_wall_time_in_a_rank_that_simulates_is_warned_of_once(tmp_path: Path):
-    """In the user's code only, however it imports the clock, and after the first simulation."""
+    """The warning is for the user's code, however it imports the clock, after it has simulated."""
     body = (
         "import time, timeit\n"
         "from time import perf_counter\n"

@@ -113,4 +113,4 @@ READS = (
         "128",
     ),
 )
-"""Of the first three, the compiled core has a read of its own; it shares the others."""
+"""Planted reads of keys: the compiled core has its own of the first three; it shares the others."""

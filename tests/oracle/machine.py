@@ -39,7 +39,7 @@ class KernelCommand(NamedTuple):
 
 
 class OracleTimes(NamedTuple):
-    """When a request got a channel of its DMA, and when it was complete."""
+    """Times at which a request got a channel of its DMA, and was complete."""
 
     start_ps: int
     end_ps: int

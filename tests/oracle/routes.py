@@ -104,7 +104,7 @@ class SipRoutes:
         self._join(node, self._stems[node][1], mm, gbs)
 
     def _nearest_router(self, x: float, y: float) -> tuple[Fraction, Node]:
-        """At a tie that of the least row, then column."""
+        """The nearest one; at a tie that of the least row, then column."""
         return min(
             (abs(exact(x) - centre_x) + abs(exact(y) - centre_y), cell)
             for cell, (centre_x, centre_y) in self._routers.items()

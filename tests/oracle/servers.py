@@ -23,7 +23,7 @@ Steps = Generator[simpy.Event, Any, Any]
 
 
 class _Moment(simpy.Event):
-    """As a timeout of SimPy, with a cause."""
+    """A timeout of SimPy, with a cause."""
 
     def __init__(self, clock: "MomentClock", delay_ps: int, cause: int) -> None:
         super().__init__(clock)

@@ -46,8 +46,8 @@ TALKS: dict[str, tuple[str, str, Callable[[int, int], int]]] = {
         lambda place, steps: place ^ 2 * (steps % 2),
     ),
 }
-"""By algorithm: directions of send and receive, and the origin of the elements after n steps, as
-places in the order of the algorithm.
+"""Neighbours by algorithm: directions of send and receive, and the origin of the elements after n
+steps, as places in the order of the algorithm.
 """
 
 
@@ -87,7 +87,7 @@ def transfers(targets: list[int]) -> Callable[[int], None]:
 
 
 def conversations(steps: list[tuple[bool, bool, bool]], algorithm: str) -> Callable[[int], None]:
-    """In every step each kernel exchanges messages while it multiplies, adds, or is idle.
+    """Every kernel, in each step, exchanges messages while it multiplies, adds, or is idle.
 
     The peers are the neighbours in a ring, or the opposite rank behind a third SIP.
 

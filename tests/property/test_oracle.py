@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 ORACLE = Path(__file__).parents[1] / "oracle"
 CASES, KERNEL_CASES, NIGHTLY_CASES = 8, 3, 160
 FOR_KEYS = {"sip.cube_mesh.w": 2, "sip.cube_mesh.h": 2, "pe.tcm.bw_gbs": 200.0}
-"""With this bandwidth, the port of a TCM is slower than the link of its PE."""
+"""A bandwidth with which the port of a TCM is slower than the link of its PE."""
 KEYS = (
     "ns_per_mm",
     "packet_bytes",

@@ -15,8 +15,8 @@ SEEDS = st.integers(0, 2**32)
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """Up to 6 entities on up to 5 LPs on up to 3 hosts; the channels may be cyclic, one-way or
-    unconnected.
+    """Networks of up to 6 entities on up to 5 LPs on up to 3 hosts; the channels may be cyclic,
+    one-way or unconnected.
     """
     homes = draw(st.lists(st.integers(0, 4), min_size=1, max_size=6))
     ranks = {home: rank for rank, home in enumerate(sorted(set(homes)))}

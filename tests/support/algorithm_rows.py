@@ -29,7 +29,7 @@ def rows(**times: Time) -> list[AlgorithmRow]:
 
 
 def steps(each_ps: float, ps_a_byte: float) -> Time:
-    """As many steps as ranks; each costs a constant and its bytes."""
+    """The time of as many steps as ranks; each costs a constant and its bytes."""
     return lambda ranks, nbytes: ranks * (each_ps + nbytes * ps_a_byte)
 
 

@@ -67,7 +67,7 @@ def route_times(text: str) -> HandWrittenRoutes:
 
 
 def ring_write_to_hbm_ps(times: RouteTimes, route: Route, nbytes: int, packet_bytes: int) -> int:
-    """From the DMA channel to the last byte in a receive ring in HBM whose packets are bursts.
+    """Time from the DMA channel to the last byte in a receive ring in HBM whose packets are bursts.
 
     Packet k is on pseudo channel k modulo their number. A channel serves one burst at a time. The
     bursts of a channel arrive one round of channels apart; where a burst takes longer than a round,

@@ -50,7 +50,7 @@ def translated(texts: Sequence[Path], folder: Path) -> dict[Path, Path]:
 
 
 def calls_of_python(text: Path, made: Path) -> dict[int, set[str]]:
-    """By line of a text, what its translation does by Python, except where it raises an error.
+    """Calls of Python in the translation of a text, by line, except where it raises an error.
 
     A line below a comment that begins with `By Python` does so with a reason.
     """

@@ -66,7 +66,7 @@ DRAWS: tuple[Draws, ...] = (
     coarse_times,
 )
 FOR_KERNELS = {"sip.io_chiplet.io_cpu.launch_margin_ns": 500.0}
-"""With this margin, no command of a launch is on the links when the kernels start."""
+"""A margin with which no command of a launch is on the links when the kernels start."""
 
 
 def by_the_oracle(case: DmaCase) -> list[OracleTimes]:

@@ -44,7 +44,7 @@ class DelayingTransport:
 
 
 def _without_replaced(items: list[PeerContent]) -> list[PeerContent]:
-    """Without the promises that a later frame of the same peer replaces."""
+    """The frames without the promises that a later frame of the same peer replaces."""
     last = max((i for i, item in enumerate(items) if isinstance(item, Frame)), default=-1)
     return [
         item

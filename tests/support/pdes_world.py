@@ -24,8 +24,8 @@ REMOTE, LOCAL = 0, 1
 
 @dataclass(frozen=True)
 class Link:
-    """From one entity to another: `path_ps` inside the sender's LP, then `lookahead_ps` on the
-    way.
+    """A path from one entity to another: `path_ps` inside the sender's LP, then `lookahead_ps` on
+    the way.
     """
 
     source: int
@@ -55,8 +55,8 @@ class World:
         return World((0,) * len(self.lp_of), self.links, self.seed, self.budget, self.gap_ps)
 
     def lookaheads(self, lp: int) -> tuple[dict[int, int], dict[int, int]]:
-        """Of the in-channels and of the out-channels of `lp`: the least of the links that share the
-        channel.
+        """Lookaheads of the in-channels and the out-channels of `lp`: the least of the links that
+        share the channel.
         """
         into: dict[int, int] = {}
         out: dict[int, int] = {}

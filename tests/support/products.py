@@ -108,7 +108,7 @@ class Measured:
 
     @property
     def span_ps(self) -> int:
-        """From the start of the first fetch to the end of the last store."""
+        """The time from the start of the first fetch to the end of the last store."""
         return span_ps(self.of("pe_fetch_store"))
 
 

@@ -112,7 +112,7 @@ def coarse_machine(random: Random) -> dict[str, Any]:
 def random_requests(
     random: Random, content: dict[str, Any], pes: int, most: int
 ) -> list[TimedRequest]:
-    """At most `most` requests of at most `pes` PEs, most of them for three of the memories."""
+    """Requests, at most `most`, of at most `pes` PEs, most of them for three of the memories."""
     all_pes, memories = _nodes(content)
     used = random.sample(all_pes, min(len(all_pes), pes))
     hot = random.sample(memories, min(len(memories), 3))

@@ -91,7 +91,7 @@ class Machine:
         self.log.append((engine.events,))
 
     def departed(self, target: int, entrance_ps: int) -> None:
-        """As `SendBounds`: a packet to another SIP departs."""
+        """The same as `SendBounds`: a packet to another SIP departs."""
         if target not in self.in_flight:
             self.in_flight[target] = Sender(self.rng.choice(EXTREME_PS))
         self.in_flight[target].departed(entrance_ps)

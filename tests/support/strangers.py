@@ -59,7 +59,7 @@ def by_http(endpoint: str, run_id: str) -> None:
 
 
 def replaying_a_hello(endpoint: str, run_id: str) -> None:
-    """With the key of the run, sends the Hello of LP 1 once more."""
+    """A process with the key of the run sends the Hello of LP 1 once more."""
     with zmq.Context() as context, context.socket(zmq.DEALER) as stranger:
         stranger.linger = 0
         stranger.rcvtimeo = int(1000 * REFUSED_S)
@@ -77,7 +77,7 @@ KINDS: dict[str, Callable[[str, str], None]] = {
     "not ZeroMQ": by_http,
     "LP 1 has joined already": replaying_a_hello,
 }
-"""By the reason for which it is refused."""
+"""Strangers by the reason for which each is refused."""
 
 
 def _send(

@@ -15,7 +15,7 @@ def message(time_ps: int, seq: int = 1) -> Message:
 
 
 def bounds(*of_peers: tuple[int, ...]) -> list[SendBound]:
-    """From (peer, time for 0 remaining hops, time for 1, ...)."""
+    """Bounds from (peer, time for 0 remaining hops, time for 1, ...)."""
     return [
         SendBound(peer, remaining_hops, time_ps)
         for peer, *times_ps in of_peers

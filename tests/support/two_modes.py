@@ -16,7 +16,7 @@ def started(core: str, module: str, *arguments: object) -> "subprocess.Popen[str
 
 
 def differing(module: str, first: int, count: int) -> list[str]:
-    """Of `count` lines, the interpreted ones which are not those of the compiled core."""
+    """The interpreted ones of `count` lines which are not those of the compiled core."""
     with (
         started("python", module, first, count) as interpreted,
         started("compiled", module, first, count) as compiled,

@@ -1,4 +1,4 @@
-"""Without the C++ part: process groups of tensors of the host, and no tensors of the device."""
+"""The mode without the C++ part: process groups of tensors of the host, no tensors of a device."""
 
 import re
 from pathlib import Path

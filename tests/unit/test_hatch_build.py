@@ -107,7 +107,7 @@ def test_the_build_sees_each_way_to_reach_a_pxd(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_a_module_is_not_declared_in_its_package():
-    """After `cimport a.b as c` in any module, each one that reads `a` reaches `b` too."""
+    """A `cimport a.b as c` in any module lets each one that reads `a` reach `b` too."""
     declared = re.compile(r"^\s*cimport\s+\w+\.", re.MULTILINE)
     found = {
         path for path in sources(ROOT) if path.suffix != ".py" and declared.search(path.read_text())

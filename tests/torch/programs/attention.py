@@ -14,7 +14,7 @@ from kernbench.torch_backend.aten.operators import CALLS
 
 F32, F16, BF16 = torch.float32, torch.float16, torch.bfloat16
 TOLERANCES = {F32: 2e-6, F16: 1e-3, BF16: 8e-3}
-"""Of the largest element: sums in float32, one or two roundings to the smaller types."""
+"""Parts of the largest element: sums in float32, one or two roundings to the smaller types."""
 INFINITY = float("inf")
 DRAW = torch.Generator().manual_seed(0)
 

@@ -11,7 +11,7 @@ import torch.nn.functional as F  # noqa: N812 - PyTorch's convention
 from kernbench.torch_backend.aten.operators import CALLS
 
 TOLERANCES = {torch.float64: 1e-12, torch.float32: 2e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}
-"""Of the largest element: sums in the type or in float32, one rounding to the smaller types."""
+"""Parts of the largest element: sums in the type or in float32, one rounding to smaller types."""
 DRAW = torch.Generator().manual_seed(0)
 
 

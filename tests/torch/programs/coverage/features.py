@@ -11,7 +11,7 @@ import torch
 Feature = Callable[[str], Sequence[torch.Tensor]]
 
 FEATURES: dict[str, dict[str, Feature]] = {}
-"""By theme, and by the name in the table."""
+"""Features by theme, and by the name in the table."""
 
 
 def feature(theme: str, name: str) -> Callable[[Feature], Feature]:

@@ -21,7 +21,7 @@ def verdict_of(
     engine: str = "pe_math",
     axis: int | None = None,
 ) -> Verdict:
-    """Of one operation on values that were loaded, whose result is copied to memory."""
+    """The verdict on one operation on values that were loaded, whose result is copied to memory."""
     log, operands = Log(), list[Any]()
     for place, each in enumerate(inputs):
         if isinstance(each, np.ndarray):

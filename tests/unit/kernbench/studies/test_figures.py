@@ -16,7 +16,7 @@ from tests.support.runs import ROOT
 FIGURES = ROOT / "docs/figures"
 STUDIES = [study_class(flags)(flags()) for flags in FLAGS]
 LARGEST_BYTES = 150_000
-"""Of a committed picture: pages with figures stay quick to load."""
+"""The most bytes of a committed picture: pages with figures stay quick to load."""
 
 
 def test_every_picture_of_the_directory_is_drawn_and_every_drawn_picture_is_committed():

@@ -1,4 +1,4 @@
-"""When the steps of a product are computed ahead."""
+"""Conditions under which the steps of a product are computed ahead."""
 
 import pytest
 

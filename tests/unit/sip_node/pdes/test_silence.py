@@ -38,7 +38,7 @@ class TestNeighbours:
         assert tree_neighbours(0, (0,)) == set()
 
     def test_they_do_not_grow_with_the_lps_of_a_run(self):
-        """Of 64 hosts with 16 LPs each."""
+        """The neighbours of 1,024 LPs: 64 hosts with 16 each."""
         hosts = [lp // 16 for lp in range(1024)]
         sizes = [len(tree_neighbours(lp, hosts)) for lp in range(1024)]
         assert [sizes[lp] for lp in (0, 1, 16, 17, 1008)] == [15 + 63, 1, 16, 1, 16]

@@ -19,7 +19,7 @@ def jittered(clock: Clock, seed: int = 7) -> tuple[MemoryNetwork, JitterTranspor
 
 
 def arrivals(seed: int) -> list[tuple[float, int, int]]:
-    """When each of ten frames from two peers is handed over."""
+    """The time at which each of ten frames from two peers is handed over."""
     clock = Clock()
     network, transport = jittered(clock, seed)
     for n in range(10):

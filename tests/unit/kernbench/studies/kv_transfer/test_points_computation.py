@@ -12,8 +12,8 @@ from tests.support.topologies import default_text
 
 FILE = TopologyFile.of(default_text())
 WEIGHTS = 855_638_016
-"""Of a layer: 80 of them, two matrices of 32,000 x 8192 for the tokens and 161 norms of 8192 are
-the 68,976,648,192 of the published model.
+"""Weights of a layer: 80 layers, two matrices of 32,000 x 8192 for the tokens and 161 norms of 8192
+are the 68,976,648,192 of the published model.
 """
 
 

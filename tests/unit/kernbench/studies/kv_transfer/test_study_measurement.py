@@ -40,7 +40,7 @@ def test_every_rank_gets_its_heads_in_the_same_time_with_and_without_data(
 
 
 def _slow(point: KvPoint) -> KvPoint:
-    """With 41 million weights."""
+    """The point with a layer of 41 million weights."""
     return replace(point, shape=replace(point.shape, hidden=2048, inner=1024))
 
 

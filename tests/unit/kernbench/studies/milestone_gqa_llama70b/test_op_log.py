@@ -33,7 +33,7 @@ def read(address: int, pe: int = 0) -> OpRecord:
 
 
 def summary(records: Iterable[OpRecord]) -> OpLogSummary:
-    """With the records in two parts."""
+    """The summary of the records, added in two parts."""
     counts, whole = OpLogCounts(), list(records)
     counts.add(0, whole[: len(whole) // 2])
     counts.add(0, whole[len(whole) // 2 :])

@@ -25,7 +25,7 @@ TIMES = CommandTimes(
     byte_ps=Fraction(2),
 )
 LATER_PS = TIMES.submit_ps + TIMES.down_ps + TIMES.message_ps
-"""From the time when the rank goes on to the first message of a kernel that it then launches."""
+"""The time from when the rank goes on to the first message of a kernel that it then launches."""
 MAP = MmuMapMsg(0, ())
 
 

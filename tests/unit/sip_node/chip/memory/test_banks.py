@@ -14,7 +14,7 @@ from tests.support.topologies import variant
 READS, WRITES = False, True
 NS = 1000
 RCD, RP, RAS, RRD, FAW, BURST = 20, 15, 30, 3, 16, 8
-"""In ns; a burst of 256 B at 32 GB/s."""
+"""Times in ns; a burst of 256 B at 32 GB/s."""
 STILL = {
     "hbm__banks__t_rcd_ns": RCD,
     "hbm__banks__t_rp_ns": RP,
@@ -30,7 +30,7 @@ def channel(**changes: float) -> BankedChannel:
 
 
 def burst(pc: BankedChannel, row: int, at_ns: float = 0, arrived_ns: float = 0) -> float:
-    """When the column of a burst of a row begins, in ns."""
+    """The begin of the column of a burst of a row, in ns."""
     parts = (round(arrived_ns * NS), [(row, 256)])
     return pc.serve(parts, round(at_ns * NS), round(at_ns * NS), READS)[0] / NS
 

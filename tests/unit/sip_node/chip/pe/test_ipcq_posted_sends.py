@@ -1,4 +1,4 @@
-"""When a posted send begins: with its receive, and one after the other."""
+"""The begin of a posted send: with its receive, and one after the other."""
 
 from collections.abc import Callable
 from types import SimpleNamespace

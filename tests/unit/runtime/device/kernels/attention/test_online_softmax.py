@@ -20,7 +20,7 @@ from tests.support.attention_rings import run_on_one_pe, uniform
 ROWS, KEYS, DEPTH = 3, 24, 8
 SCORES, V = 4 * uniform(0, ROWS, KEYS), uniform(1, KEYS, DEPTH)
 TOLERANCE = 2e-6
-"""As for attention in float32; scores of at most 4 have no larger rounding errors."""
+"""The tolerance of attention in float32; scores of at most 4 have no larger rounding errors."""
 
 
 def blocks(cuts: Sequence[int]) -> list[slice]:
