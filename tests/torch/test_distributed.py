@@ -58,6 +58,15 @@ def test_delays_hash_seeds_and_both_cores_have_one_digest(run: Runs):
     assert len(digests) == 1
 
 
+def test_a_rank_has_one_thread_for_values_of_the_host_on_every_machine(run: Runs):
+    assert reported(run("host_values.py")) == ["= results 1", "= threads 1"]
+
+
+def test_the_first_vector_function_of_two_threads_has_the_accuracy_of_later_ones(run: Runs):
+    """Without the call by one thread at the connection, each run here notices one time in three."""
+    assert reported(run("host_values.py", OMP_NUM_THREADS="2")) == ["= results 1", "= threads 2"]
+
+
 def test_the_moments_of_garbage_collection_change_neither_addresses_nor_times(run: Runs):
     """A collection that deleted the cycles of the program would free their memory."""
     outputs = [run("cycles.py", sips=2, **each) for each in ({}, {"THRESHOLD": "1"})]
