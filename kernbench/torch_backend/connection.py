@@ -81,7 +81,7 @@ def _have_one_value_on_every_host() -> None:
     if not {"OMP_NUM_THREADS", "MKL_NUM_THREADS"} & os.environ.keys():
         torch.set_num_threads(1)
     # MKL chooses its vector functions for the processor in the first call of one. Two threads in
-    # that call were seen to get the ones of 11 bits (a relative error of 3e-4) once in 70 times.
+    # that call were seen to get functions of 11 bits (a relative error of 3e-4) once in 70 times.
     torch.ones(1).sqrt()
 
 
