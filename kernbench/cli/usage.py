@@ -10,6 +10,22 @@ from kernbench.command.options import CliContext, flag_option, option_names
 from runtime.core.bench_registry import Study
 from runtime.core.errors import UsageError, nearest
 
+_OF_MESH = (
+    "mesh",
+    "pattern",
+    "load",
+    "flits",
+    "flow-control",
+    "router-stages",
+    "vcs",
+    "buffer-flits",
+)
+MOVED = {
+    ("validate", "--full"): "python -m tests.fidelity --full",
+    **{("validate", f"--{option}"): "python -m tests.fidelity.mesh.traffic" for option in _OF_MESH},
+}
+"""Programs of a checkout that do what an option of a command did, by (command, option)."""
+
 
 def usage_error(error: click.UsageError, command: str, arguments: Sequence[str]) -> UsageError:
     """The error of the command in one line, which begins with its name unless that is `run`."""
@@ -32,6 +48,9 @@ def _problem(error: click.UsageError, arguments: Sequence[str]) -> str:
 
 
 def _unknown_option(given: str, context: click.Context) -> str:
+    moved = MOVED.get((context.command.name or "", given))
+    if moved is not None:
+        return f"{given} is not an option any more; in a checkout: {moved}"
     known = option_names(context.command.params)
     parent = context.parent
     if parent is not None and isinstance(parent.command, RunCommand):
