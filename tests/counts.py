@@ -1,4 +1,4 @@
-"""What the rules of style measure, package by package: `python tests/counts.py [CHECKOUT]`.
+"""Counts of the rules of style, package by package: `python tests/counts.py [CHECKOUT]`.
 
 It reads another checkout as well, also one of the old layout, to compare before and after.
 """

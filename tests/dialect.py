@@ -97,7 +97,7 @@ PHRASE = re.compile(
 SIMILAR = re.compile(
     rf"(?<![a-z])(?:{'|'.join(PHRASES).replace(' ', BREAK)})(?![a-z])", re.IGNORECASE
 )
-"""What every phrase is, also one in code or beside it: most files have none, and no tokens then."""
+"""Pattern of every phrase, in code too: most files have no match, and are not tokenized then."""
 CODE = re.compile(r"(`+).*?\1", re.DOTALL)
 REPLACEMENT_FIELD = re.compile(r"\{[^{}]*\}")
 STRINGS = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}

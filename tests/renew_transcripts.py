@@ -35,7 +35,7 @@ _TRACEBACK = "Traceback (most recent call last):"
 _ALONE = 1.0
 """The cost of a line or a word that only the page has, or only the output."""
 _WORD_COST = 0.9
-"""That of a word in place of another one at most: a gap beside them takes neither."""
+"""The highest cost of a word in place of another one: a gap beside them takes neither."""
 
 
 def main(arguments: list[str]) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 _SPIN = f"import os\nwhile os.getppid() == {os.getpid()}:\n    for _ in range(10**6): pass\n"
-"""It ends by itself if this process dies."""
+"""Program of one busy core, which ends by itself if this process dies."""
 
 
 @contextmanager

@@ -24,7 +24,7 @@ _STARTED = signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM
 
 
 class _Text:
-    """What a pipe brings until all of its writers have ended."""
+    """Text from a pipe until all of its writers have ended."""
 
     def __init__(self, pipe: IO[bytes] | None) -> None:
         assert pipe is not None
@@ -90,12 +90,12 @@ class DisturbedRun:
 
     @property
     def stdout(self) -> str:
-        """What the command has printed, after its end."""
+        """Standard output of the command, after its end."""
         return self._texts[0].read()
 
     @property
     def stderr(self) -> str:
-        """What the command and its processes have printed to the standard error."""
+        """Standard error of the command and its processes."""
         return self._texts[1].read()
 
     @property

@@ -18,7 +18,7 @@ _FATAL_TO_THE_COMMAND = (
     *(Signals.SIGKILL, Signals.SIGSEGV, Signals.SIGABRT, Signals.SIGQUIT, Signals.SIGBUS),
 )
 REQUESTS = (Signals.SIGINT, Signals.SIGTERM, Signals.SIGHUP)
-"""How a user, a terminal or a scheduler requests the end of the command."""
+"""Signals by which a user, a terminal or a scheduler requests the end of the command."""
 _HARMLESS = (Signals.SIGCONT, Signals.SIGWINCH, Signals.SIGURG, Signals.SIGCHLD)
 
 

@@ -27,7 +27,7 @@ _TINY_DISK = 'mkdir -p $0 && mount -t tmpfs -o size=$1 none $0 && shift && exec 
 
 @dataclass(frozen=True)
 class Limit:
-    """How a run is limited. `error` is what its line contains; None if only a result is right.
+    """Limit of a run. `error` is what its line contains; None if only a result is right.
 
     With `may_succeed` a right result is as good as the line. `disk` is where a disk of `disk_bytes`
     is mounted, in a name space of the run.

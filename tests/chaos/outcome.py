@@ -1,4 +1,4 @@
-"""What became of one case, and the check of its text that all series share."""
+"""Outcome of one case, and the check of its text that all series share."""
 
 import re
 from dataclasses import dataclass, field

@@ -17,7 +17,7 @@ _ADDRESS_SPACE_BYTES = 4 << 30
 
 
 def read_problems(directory: Path, readers: tuple[str, ...] = READERS[:2]) -> list[str]:
-    """What the readers of the run in `directory`, and the list of runs beside it, do wrong."""
+    """Faults of the readers of the run in `directory`, and of the list of runs beside it."""
     problems = _problems(["runs", "list", str(directory.parent)], in_table=True)
     for reader in readers:
         problems += _problems([reader, str(directory)])
@@ -25,7 +25,7 @@ def read_problems(directory: Path, readers: tuple[str, ...] = READERS[:2]) -> li
 
 
 def _problems(words: list[str], *, in_table: bool = False) -> list[str]:
-    """What is wrong with a command that has no exit code 0 and no single error."""
+    """Faults of a command that ends neither with exit code 0 nor with a single error."""
     out, errors = io.StringIO(), io.StringIO()
     try:
         with redirect_stdout(out), redirect_stderr(errors):

@@ -1,4 +1,4 @@
-"""What crosses between hosts, and that it does not depend on the order of the launcher."""
+"""Traffic between hosts, and that it does not depend on the order of the launcher."""
 
 from typing import Any
 

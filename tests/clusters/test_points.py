@@ -22,8 +22,8 @@ SHOWN = re.compile(
     rf"\d+/{POINTS}  .*|kernbench: note: .*|.*: its worker has died \(.*\); once more"
     r"|\[.* network_util\.cc:\d+: Failed to determine local IP .*"
 )
-"""What a study prints to the standard error: nothing of Dask, and one line of Ray where there is no
-route to other networks, as in these tests."""
+"""Lines of a study on the standard error: none of Dask, and one of Ray where there is no route to
+other networks, as in these tests."""
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def test_ctrl_c_keeps_the_rows_and_frees_the_cluster(cluster: Cluster, tmp_path:
 
 @pytest.fixture(scope="session")
 def searched() -> str:
-    """What the example prints on this machine; the last machines depend on earlier results."""
+    """Output of the example on this machine; the last machines depend on earlier results."""
     return _search("local")
 
 

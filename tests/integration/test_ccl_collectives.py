@@ -67,7 +67,7 @@ def in_group(worker: Worker) -> Worker:
 def results(
     worker: Worker, sips: int, topology: str = LONE_PE, ccl: str | None = None
 ) -> list[np.ndarray]:
-    """What the ranks return, in their order."""
+    """Arrays that the ranks return, in their order."""
     world = simulate(in_group(worker), sips, topology=topology, ccl=ccl)
     return [world.returned[rank] for rank in range(sips)]
 

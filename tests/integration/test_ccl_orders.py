@@ -36,7 +36,7 @@ def int32(values: Any) -> Any:
 
 
 def collectives(rank: int, group: Any, members: list[int]) -> dict[str, list[int]]:
-    """What every collective gives to a member, by name; roots are the last member."""
+    """Result of every collective at a member, by name; roots are the last member."""
     own, size, root = members.index(rank), len(members), members[-1]
     found: dict[str, Any] = {}
 

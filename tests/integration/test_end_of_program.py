@@ -1,4 +1,4 @@
-"""What a program leaves to its end is called in its rank, after it, in simulated time."""
+"""Functions that a program registers for its end run in its rank, after it, in simulated time."""
 
 from kernbench import torch
 from runtime.device.rank.rank_state import running_rank

@@ -45,7 +45,7 @@ DIRECTIVES = {"overflowcheck": True, "cdivision_warnings": True}
 FLAGS = ("-O0", "-Wno-int-conversion")
 OPTIONS = ("-q", "-s", "-p", "no:cacheprovider", "--timeout", "900")
 UNRAISED = "Exception ignored in"
-"""What Python prints of an error in a function that cannot raise it."""
+"""Beginning of the text that Python prints of an error in a function that cannot raise it."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""How many rounds LPs need, and how few of the contents between hosts are silence reports: for
+"""Number of rounds of LPs, and the share of silence reports in the contents between hosts: for
 packets that leave without a pause, and for no packets at all.
 """
 

@@ -1,4 +1,4 @@
-"""What a run leaves to Python's memory management: no cycles, and no arrays without data."""
+"""Objects left to Python's memory management by a run: no cycles, no arrays without data."""
 
 import gc
 import tracemalloc

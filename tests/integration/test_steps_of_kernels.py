@@ -1,4 +1,4 @@
-"""What kernels wait for: the steps that a run records, against the records of the op log."""
+"""Steps of kernels, and the causes of their waits, against the records of the op log."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What rank programs wait for, and the commands of the host: the tables of a recorded run."""
+"""Waits of rank programs, and the commands of the host: the tables of a recorded run."""
 
 from collections.abc import Callable
 

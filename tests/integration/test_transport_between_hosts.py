@@ -105,7 +105,7 @@ def test_a_peer_of_another_run_is_an_error():
 
 
 def woken(end: ZmqTransport) -> list[tuple[int, PeerContent]]:
-    """What wakes an LP that has waited for it, wherever the test's own thread has been."""
+    """Contents that wake an LP which has waited, wherever the test's own thread has been."""
     end.wait(10)
     end.trips.waited = True
     return end.poll()

@@ -1,4 +1,4 @@
-"""What the loop relies on, checked for every transport."""
+"""Contract of a transport, on which the loop relies, checked for every transport."""
 
 from collections.abc import Iterator
 from contextlib import suppress

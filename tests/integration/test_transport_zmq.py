@@ -1,4 +1,4 @@
-"""What only sockets can do: be reached by strangers, and wake up for another socket."""
+"""Properties that only sockets have: strangers reach them, and another socket wakes them up."""
 
 import os
 import socket
@@ -36,13 +36,13 @@ def transport(tmp_path: Path) -> Iterator[ZmqTransport]:
 
 @pytest.fixture
 def near(tmp_path: Path) -> str:
-    """Where LPs of the same host reach `transport`."""
+    """Endpoint at which LPs of the same host reach `transport`."""
     return f"ipc://{tmp_path}/lp0"
 
 
 @pytest.fixture
 def far(transport: ZmqTransport) -> str:
-    """Where LPs of other hosts reach it."""
+    """Endpoint at which LPs of other hosts reach `transport`."""
     return transport.listen("127.0.0.1")
 
 

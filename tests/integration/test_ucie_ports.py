@@ -1,4 +1,4 @@
-"""Where a SIP ends: neighbours, the switch, forwarding, and FIFO on every link."""
+"""Ports between SIPs: neighbours, the switch, forwarding, and FIFO on every link."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -145,7 +145,7 @@ def test_a_sip_forwards_between_two_others_that_are_not_neighbours() -> None:
 
 
 def stream_times(fabric: str, senders: tuple[int, ...]) -> list[int]:
-    """How long each of `senders` takes to send 32 KiB to its neighbour in the east, all at once,
+    """Time that each of `senders` takes to send 32 KiB to its neighbour in the east, all at once,
     out of three SIPs.
     """
 

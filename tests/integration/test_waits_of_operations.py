@@ -1,4 +1,4 @@
-"""What operations wait for, in hand-computed cases: channels, links, memories, ports."""
+"""Waits of operations in cases computed by hand: channels, links, memories, ports."""
 
 from typing import Any
 

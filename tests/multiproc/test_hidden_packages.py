@@ -87,7 +87,7 @@ def test_in_the_working_directory_of_the_command_it_hides_nothing(folder: Path) 
 
 
 def test_in_the_working_directory_of_python_m_it_hides_nothing(folder: Path) -> None:
-    """It may be a directory of another user's runs, of which nothing is imported."""
+    """Files in a directory of another user's runs are not imported."""
     for package in ("runtime", "coordinator", "simpy"):
         (folder / f"{package}.py").write_text("raise ValueError('imported')\n")
     done = python(folder, "-m", "kernbench", "--list")

@@ -35,7 +35,7 @@ def modules_of(package: str) -> Iterator[str]:
 SIMULATORS = ("simpy", "matplotlib", "sip_node")
 RUNNERS = ("simpy", "matplotlib", *sorted(modules_of("sip_node")))
 ANALYSES = ("pandas", "pyarrow.dataset")
-"""What Arrow imports in its conversions of arrays and files, in half a second."""
+"""Packages that Arrow imports in its conversions of arrays and files, in half a second."""
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ STRANGER = 54_321
 NOTE = "kernbench: note: "
 WHAT_IF = ("--what-if", "hbm.pc_bw_gbs=x2")
 PLANTED = "open({marker!r}, 'w').close()\n"
-"""What must not be executed: it leaves a file."""
+"""Statement that must not be executed: it leaves a file."""
 PROGRAM = """\
 import sys
 import numpy as np

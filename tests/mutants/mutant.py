@@ -39,7 +39,7 @@ class Mutant:
 
     @property
     def expected(self) -> str:
-        """What is expected to notice it, in lists."""
+        """Test that is expected to notice the mutant, as lists show it."""
         return self.noticed_by if self.is_noticed_by_test else f"{self.noticed_by}*"
 
     def edited(self, root: Path) -> str:

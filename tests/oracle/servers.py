@@ -117,7 +117,7 @@ class ChannelMemory:
         return (yield packet.begins)
 
     def _place(self, packet: _QueuedPacket) -> None:
-        """Its place is now, or when the packet before it of its message has been served."""
+        """Give a packet its place: now, or when its predecessor in its message has been served."""
         place_ps = max(self._clock.now_ps, self._ends_ps.get(packet.message, 0))
         self._numbers += 1
         insort(self._queue, packet._replace(place_ps=place_ps, number=self._numbers))

@@ -14,7 +14,7 @@ from tests.support.run_ends import ProgramEndError, RunEnd, drawn_end, ended_run
 
 
 def problems(end: RunEnd) -> list[str]:
-    """What is wrong with the time and the explanation of a run."""
+    """Faults in the time and the explanation of a run."""
     try:
         world = ended_run(end)
     except ProgramEndError:

@@ -92,7 +92,7 @@ class _Node:
 
 
 class _Finalised(_Node):
-    """Its finaliser calls the API, which must refuse the call in a collection."""
+    """A node whose finaliser calls the API, which must refuse the call in a collection."""
 
     def __del__(self) -> None:
         try:

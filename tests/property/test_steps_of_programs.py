@@ -9,7 +9,7 @@ from tests.support.recorded_programs import programs_of
 
 
 def gaps(seed: int) -> list[str]:
-    """What is wrong with the steps of the run of a seed."""
+    """Gaps between the steps of programs in the run of a seed."""
     world = random_run(seed)
     recorded = {sip: programs_of(world, sip) for sip in world.texts}
     assert any(program.steps for programs in recorded.values() for program in programs)

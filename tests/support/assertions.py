@@ -1,4 +1,4 @@
-"""Which functions of the tests can fail: they assert, or call a function of the tests that does."""
+"""Functions of the tests that can fail: they assert, or call a function of the tests that does."""
 
 from collections.abc import Iterable
 from pathlib import Path

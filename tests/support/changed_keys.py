@@ -1,4 +1,4 @@
-"""What runs report on machines with changed keys, for the comparison of two cores.
+"""Reports of runs on machines with changed keys, for the comparison of two cores.
 
 The core is chosen when a process starts: `python -m tests.support.changed_keys MACHINES` prints a
 line of JSON for each run with the core of its environment. First come the scenarios themselves and

@@ -63,7 +63,7 @@ def raises(lp: FakeLp) -> int:
 
 
 def reports_at_length(lp: FakeLp) -> int:
-    """Its report is longer than what the socket takes at once."""
+    """Send a report that is longer than the buffer of the socket."""
     lp.start()
     lp.done(label="long" * MAX_CONTROL_BYTES)
     return lp.finish()

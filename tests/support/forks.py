@@ -18,12 +18,12 @@ from typing import IO
 
 _SERVER = Path(__file__).parent / "fork_server.py"
 STARTED_BY = ("PYTHON", "OPENBLAS", "OMP", "NPY", "KERNBENCH_CORE", "LD_", "ATEN", "TORCH_LOGS")
-"""What the names of those variables begin with which count when a process starts and imports."""
+"""Prefixes of the names of variables that count when a process starts and imports."""
 Streams = tuple[int, int, int]
 
 
 class Fork:
-    """What a launcher uses of a `Popen`."""
+    """The methods of a `Popen` that a launcher uses."""
 
     def __init__(
         self, pid: int, exit_code: int, stdout: IO[bytes] | None, stderr: IO[bytes] | None

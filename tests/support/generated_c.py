@@ -1,4 +1,4 @@
-"""What the compiled core does by Python's own calls, line by line of a text.
+"""Calls of Python's C API in the compiled core, by line of the source text.
 
 Cython makes an access of a Python attribute of each name whose C type it does not find, without a
 word: the result is right, and slow.

@@ -16,8 +16,8 @@ ROW_WISE = DPPolicy(cube="row_wise", pe="row_wise")
 
 
 class KernelRun(NamedTuple):
-    """What the kernels of a launch did on the PEs of a SIP: all start at `start_ps`, and no message
-    about an end is on the links before `first_end_ps`. `times` are those of `commands`.
+    """Commands of the kernels of a launch on a SIP: all start at `start_ps`, and no message about
+    an end is on the links before `first_end_ps`. `times` are those of `commands`.
     """
 
     start_ps: int

@@ -71,7 +71,7 @@ def statistics_of(
 def contents_between_hosts(
     program: Callable[[int], object], hosts: Sequence[int], topology: str
 ) -> list[PeerContent]:
-    """What LPs of different hosts send to each other in such a run, with SIP n on LP n."""
+    """Contents that LPs of different hosts send to each other in a run, with SIP n on LP n."""
     transports, next_turn = prompt(len(hosts))
     taps = [Tap(lp, transport) for lp, transport in enumerate(transports)]
     deal = [(sip,) for sip in range(len(hosts))]
@@ -122,7 +122,7 @@ def _run(
 
 
 def peers_of(sips_of_lp: Sequence[Sequence[int]], job: Job) -> Peers:
-    """What LP 0 receives in a run on one host."""
+    """Message with the peers of LP 0 in a run on one host."""
     return Peers(
         lp=0,
         endpoints=("",) * len(sips_of_lp),

@@ -71,7 +71,7 @@ class Started:
 
     @property
     def pid(self) -> int:
-        """Its number outside of the host."""
+        """Process id outside of the host."""
         return _child_of(self.process)
 
     @property

@@ -82,7 +82,7 @@ class NodeRun:
         return self.report
 
     def texts(self) -> str:
-        """What all processes have printed, for the message of a failed test."""
+        """Output of all processes, for the message of a failed test."""
         return "\n".join(
             f"--- process {number} on {each.host.name}, code {each.code}\n{each.out}{each.err}"
             for number, each in enumerate(self.processes)

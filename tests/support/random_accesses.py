@@ -65,7 +65,7 @@ class AccessWorld:
             self.submit(number, 10 * chance)
 
     def run(self) -> list[tuple[int, ...]]:
-        """What the queue serves, with the number of events at the end."""
+        """Accesses in the order in which the queue serves them, and then the number of events."""
         events = self.engine.run_before(1 << 60)
         return [*self.log, (events,)]
 

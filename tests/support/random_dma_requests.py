@@ -16,7 +16,7 @@ RESTRICTED: dict[str, Any] = {
     "noc.flow_control": "unlimited",
     "hbm.model": "channels",
 }
-"""What the oracle does not model has these values."""
+"""Keys that the oracle does not model have these values."""
 AROUND = {"sip.cube_mesh.w": 1, "sip.cube_mesh.h": 3, "cube.noc.cols": 7}
 """Keys with which routes through the cube in the middle pass the hole on either side."""
 TIMES = (

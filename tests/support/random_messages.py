@@ -114,7 +114,7 @@ FAULT_OF = PacketRules(SPEC).fault
 
 
 def outcome(seed: int, fault_of: Callable[[Message], str] = FAULT_OF) -> list[object]:
-    """What the rules refuse, what does not continue its transfer, and what then arrives."""
+    """Faults of the messages, errors of those that continue no transfer, and then the arrivals."""
     world, arriving = RandomCrossings(SPEC, seed), ArrivingTransfers({0: 0, 1: 1})
     for message in Traffic(seed).messages():
         fault = fault_of(message)

@@ -10,7 +10,7 @@ from sip_node.chip.records.run_recorder import RunRecorder
 
 
 class Recorded:
-    """What `recorder` has passed on."""
+    """Chunks that `recorder` has passed on."""
 
     def __init__(self) -> None:
         self.recorder = RunRecorder(self._take)

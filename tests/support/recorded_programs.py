@@ -29,7 +29,7 @@ class RecordedProgram(NamedTuple):
 
     @property
     def gaps(self) -> list[str]:
-        """Where the steps do not tile the program, and steps whose times are out of order."""
+        """Gaps and overlaps of the steps in a program, and steps whose times are out of order."""
         at, found = self.program["begin_ps"], []
         for step in self.steps:
             if step["begin_ps"] != at:

@@ -26,7 +26,7 @@ _COUNT = 256
 
 
 class ProgramEndError(Exception):
-    """What a program raises as its last statement."""
+    """Error that a program raises as its last statement."""
 
 
 class RunEnd(NamedTuple):

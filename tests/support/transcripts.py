@@ -208,7 +208,7 @@ def _environment(checkout: Path) -> dict[str, str]:
 
 
 def output_of(ended: subprocess.CompletedProcess[str]) -> str:
-    """What a page shows: standard output, and errors of a command that fails, but no progress."""
+    """Output that a page shows: standard output, errors of a failed command, but no progress."""
     return ended.stdout if ended.returncode == 0 else ended.stdout + ended.stderr
 
 

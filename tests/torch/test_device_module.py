@@ -1,4 +1,4 @@
-"""What scripts of PyTorch call on a device: each call works, or its error names the reason."""
+"""Calls of PyTorch scripts on a device: each works, or its error names the reason."""
 
 import re
 from collections.abc import Mapping

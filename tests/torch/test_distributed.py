@@ -16,7 +16,7 @@ def reported(output: str) -> list[str]:
 
 
 def values(output: str) -> tuple[list[str], list[float]]:
-    """What is reported, without its numbers with a decimal point, and these."""
+    """Reported lines without their numbers with a decimal point, and these numbers."""
     number = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?")
     lines = "\n".join(reported(output))
     return number.sub("#", lines).splitlines(), [float(each) for each in number.findall(lines)]
@@ -63,7 +63,7 @@ def test_a_rank_has_one_thread_for_values_of_the_host_on_every_machine(run: Runs
 
 
 def test_the_first_vector_function_of_two_threads_has_the_accuracy_of_later_ones(run: Runs):
-    """Without the call by one thread at the connection, each run here notices one time in three."""
+    """One run in three notices it if one thread does not make the call at the connection."""
     assert reported(run("host_values.py", OMP_NUM_THREADS="2")) == ["= results 1", "= threads 2"]
 
 

@@ -1,4 +1,4 @@
-"""What the build hook needs, and that builds of one tree take turns."""
+"""Requirements of the build hook, and that builds of one tree take turns."""
 
 import fcntl
 import re
@@ -79,7 +79,7 @@ def test_a_build_without_a_writable_home_keeps_what_it_makes_in_the_tree(
 
 
 def test_the_build_sees_each_way_to_reach_a_pxd(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """What is edited and not seen would be left out of the next build."""
+    """An edit that the build does not see would be left out of the next one."""
     texts = {
         "part/text.py": "",
         "part/text.pxd": "from part cimport first, second as other\n"

@@ -46,7 +46,7 @@ NOT_OF_ONE_MODULE = {
 
 
 def sizes(path: Path) -> list[str]:
-    """What is too long in a module: itself, or a function."""
+    """Findings of length in a module: itself, or a function."""
     source, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT)
     length = len(source.splitlines())
     module = [f"{name}: {length} lines"] if length > MAX_MODULE_LINES else []
@@ -116,8 +116,7 @@ def without_subject(source: str) -> list[int]:
 
 
 def test_docstrings_begin_with_their_subject():
-    texts = {path: path.read_text("utf-8") for path in modules_of(ROOT, PACKAGES)}
-    lines = {str(path): without_subject(text) for path, text in texts.items()}
+    lines = {str(path): without_subject(path.read_text("utf-8")) for path in MODULES}
     assert {path: numbers for path, numbers in lines.items() if numbers} == {}
 
 

@@ -1,4 +1,4 @@
-"""What the checkout holds: sources, text and pictures, and nothing that a build makes; each package
+"""The checkout holds sources, text and pictures, and nothing that a build makes; each package
 has its place in a contract of imports.
 """
 

@@ -1,4 +1,4 @@
-"""What scripts call on a device besides operators; a line `= name | outcome` for each case."""
+"""Calls of scripts on a device besides operators; a line `= name | outcome` for each case."""
 
 import copy
 import io

@@ -1,6 +1,6 @@
-"""What PyTorch builds on collectives, part by part, as a script for torchrun: prints what each rank
-has in the end. The arguments name parts; without any, all run. `TEMP_DIR` is a directory of all
-ranks.
+"""Features of PyTorch that use collectives, part by part, as a script for torchrun: prints the
+results of each rank. The arguments name parts; without any, all run. `TEMP_DIR` is a directory of
+all ranks.
 """
 
 import os

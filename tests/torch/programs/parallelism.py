@@ -1,4 +1,4 @@
-"""What PyTorch builds on collectives, as a script for torchrun; prints losses and tensors."""
+"""Parallelisms of PyTorch that use collectives, for torchrun; prints losses and tensors."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""What is a failed report, and what an error of the run."""
+"""Failed reports, in contrast to errors of the run."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a run prints and writes: report, progress, files of the run directory."""
+"""Output of a run: report, progress, files of the run directory."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What the LPs of a run have sent, from messages that the test makes."""
+"""Collected messages of the LPs of a run; the test makes the messages."""
 
 import pytest
 

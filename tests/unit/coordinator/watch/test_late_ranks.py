@@ -1,4 +1,4 @@
-"""Which rank keeps others waiting in a collective, from what the LPs report."""
+"""Ranks that keep others waiting in a collective, from the reports of the LPs."""
 
 from coordinator.watch.late_ranks import CollectiveWaits, LateRanks
 from runtime.wire.control import GroupCalls, RankActivity, SlowCall

@@ -1,4 +1,4 @@
-"""What C reads of a chunk of an op log is what the interpreter reads, or it refuses the chunk."""
+"""C reads the records of an op log as the interpreter does, or refuses the chunk."""
 
 import msgspec
 import pytest

@@ -32,7 +32,7 @@ BENCHES = (
 
 
 def requests_of(*arguments: str) -> list[Any]:
-    """What the command executes, without executing it."""
+    """Requests that the command would execute."""
     requests: list[Any] = []
 
     def execute(request: Any) -> int:

@@ -1,4 +1,4 @@
-"""What is kept of rows, and which of them count at the next start."""
+"""Rows that a file keeps, and which of them count at the next start."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which results and times are faults, and the sentences for them."""
+"""Results and times that are faults, and the sentences for them."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What a sweep prints."""
+"""Output of a sweep."""
 
 from pathlib import Path
 

@@ -125,7 +125,7 @@ def test_a_refusal_by_zap_is_not_used_up_by_a_connection_without_credentials(soc
 
 
 def test_a_refused_process_on_this_host_is_named(socket: Socket):
-    """Its connection has ended before its open file could be read, but ZAP has named it."""
+    """ZAP names a process whose connection has ended before its open file could be read."""
     socket.request(b"PLAIN", b"1", b"wrong", address=b"localhost:1000:100:4711")
     socket.report(accepted(9), (SocketEvent.AUTH, 400), ended(9), endpoint=IPC)
     assert socket.refused == (Refused("a wrong password", 1, ("pid 4711 (uid 1000)",)),)

@@ -151,7 +151,7 @@ def test_the_version_of_the_page_is_that_of_the_code(page: str) -> None:
 
 
 def test_a_field_that_one_side_lacks_is_found(page: str) -> None:
-    """What the comparison above rests on: a changed table and a changed struct both differ."""
+    """A changed table and a changed struct both differ, on which the comparison above rests."""
 
     class Grant(Struct, array_like=True):
         lbts_ps: int

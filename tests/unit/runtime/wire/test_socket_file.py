@@ -87,7 +87,7 @@ def test_data_that_does_not_begin_as_zmtp_arrives_after_the_admission_only():
 
 
 def unread(connection: socket.socket) -> bytes:
-    """What has arrived so far, as ZeroMQ would read it when it accepts a connection."""
+    """Bytes that have arrived, as ZeroMQ would read them when it accepts a connection."""
     with suppress(BlockingIOError):
         return connection.recv(100, socket.MSG_PEEK)
     return b""

@@ -1,4 +1,4 @@
-"""What the M_CPUs count at the barrier of a launch."""
+"""Messages that the M_CPUs count at the barrier of a launch."""
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.trace import Operand

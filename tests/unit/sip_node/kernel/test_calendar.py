@@ -1,4 +1,4 @@
-"""What `tests/unit/sip_node/pdes/test_engine.py` does not reach: memory, and what is equal in C."""
+"""Memory of a calendar, and its equality in C; `sip_node/pdes/test_engine.py` tests the rest."""
 
 import gc
 import sys

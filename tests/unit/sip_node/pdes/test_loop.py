@@ -141,7 +141,7 @@ def test_only_lp_0_takes_reports_and_grants(lp: int, peer: int, content: Silence
 
 
 def test_all_lps_end_together_when_each_waits_for_the_other():
-    """What the field calls a global deadlock of the model is an ordinary end for the loop."""
+    """A global deadlock of the model, as the field calls it, is an ordinary end for the loop."""
     run = run_world(World((0, 1), PAIR, seed=1, budget=0), *prompt(2))
     assert all(lp.ended for lp in run.lps)
     assert [lp.statistics.messages for lp in run.lps] == [0, 0]

@@ -1,4 +1,4 @@
-"""Which promises of a board a receiver may use, and how it waits for them."""
+"""Promises of a board that a receiver may use, and its waits for them."""
 
 from collections.abc import Iterator
 from pathlib import Path

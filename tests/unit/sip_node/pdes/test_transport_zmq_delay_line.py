@@ -1,4 +1,4 @@
-"""What is held, and until when: times by hand."""
+"""Envelopes that a delay line holds, and until when: times by hand."""
 
 from runtime.wire.frames import Envelope, Grant
 from sip_node.pdes.transport_zmq import DelayLine

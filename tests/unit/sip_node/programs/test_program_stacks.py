@@ -10,7 +10,7 @@ from sip_node.programs.program_stacks import ProgramStacks
 
 
 class Captured:
-    """What a kernel captures, such as a tensor."""
+    """Object that a kernel captures, such as a tensor."""
 
 
 def test_a_program_runs_on_the_stack_of_one_that_has_ended() -> None:

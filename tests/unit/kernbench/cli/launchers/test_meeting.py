@@ -1,4 +1,4 @@
-"""Where the processes of a run meet follows from the secret, the launcher and the options."""
+"""The address of the coordinator follows from the secret, the launcher and the options."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -19,7 +19,7 @@ EVENT = protos.TrackEvent
 
 @dataclass
 class ReadTrace:
-    """What a reader of the format finds: slices as (name, begin_ns, end_ns), by path of tracks."""
+    """Contents of a trace file: slices as (name, begin_ns, end_ns), by path of tracks."""
 
     slices: dict = field(default_factory=lambda: defaultdict(list))
     counters: dict = field(default_factory=lambda: defaultdict(list))

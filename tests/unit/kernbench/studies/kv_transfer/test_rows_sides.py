@@ -1,4 +1,4 @@
-"""Which SIP has which rank, and which heads move between them."""
+"""Ranks of SIPs in each order, and the heads that move between them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What `staging` does when Python exits."""
+"""Clean-up of `staging` when Python exits."""
 
 import subprocess
 import sys

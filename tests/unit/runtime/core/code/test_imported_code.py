@@ -1,4 +1,4 @@
-"""What a process reports about the code that it has imported."""
+"""Report of a process about the code that it has imported."""
 
 import compileall
 import os

@@ -35,7 +35,7 @@ def passed_round(out: Pointer, axis: int) -> None:
 
 
 def ring_of(order: list[int]) -> list[int]:
-    """What `passed_round` writes: the own number, then those before it in the ring."""
+    """The numbers that `passed_round` writes: the own one, then those before it in the ring."""
     places = {number: place for place, number in enumerate(order)}
     return [
         order[(places[number] - step) % len(order)]

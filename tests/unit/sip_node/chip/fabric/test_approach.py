@@ -1,4 +1,4 @@
-"""What is certain about packets that leave a SIP: foreseen, never wrong, and checked."""
+"""Foreseen times of packets that leave a SIP: certain, never wrong, and checked."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Which transfers from other SIPs may enter a chip."""
+"""Rules of transfers from other SIPs that may enter a chip."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What comes from another LP continues its transfers, or is the fault of that LP."""
+"""Packets from another LP continue its transfers, or are the fault of that LP."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What packets queue behind packets of other transfers: their own train does not count."""
+"""Time of packets in queues behind other transfers: their own train does not count."""
 
 from sip_node.chip.records.packet_train import PacketTrain, QueueTimes
 from sip_node.kernel.containers.int_array import IntArray

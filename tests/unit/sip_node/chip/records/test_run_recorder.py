@@ -6,7 +6,7 @@ from sip_node.chip.records.run_recorder import RunRecorder
 
 
 class Received:
-    """What a recorder passes on."""
+    """Chunks that a recorder passes on."""
 
     def __init__(self) -> None:
         self.chunks: list[tuple[str, bytes, tuple[str, ...]]] = []

@@ -18,7 +18,7 @@ from sip_node.chip.pe.compute.scheduler import PeScheduler
 from tests.support.products import Measured, Product, measure, operands
 
 EVERYTHING = Product(64, 130, 40, acc=True, bias=float16, activation="relu")
-"""It passes every stage, and no side is a multiple of the tile's."""
+"""A product that passes every stage, and no side of which is a multiple of the tile's."""
 
 
 def resources(measured: Measured, addresses: list[int]) -> set[str]:
