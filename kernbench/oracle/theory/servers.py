@@ -120,7 +120,7 @@ def drain_ps(
     # nbytes - 1, so that the last packet has 1 to packet_bytes bytes and never none.
     # Cut-through: P. Kermani, L. Kleinrock, "Virtual cut-through: a new computer communication
     # switching technique", Computer Networks 3, 1979. The servers in a row are a (max, +) product:
-    # F. Baccelli et al., Synchronization and Linearity, 1992, chapter 1.
+    # F. Baccelli, G. Cohen, G. J. Olsder, J.-P. Quadrat, Synchronization and Linearity, 1992.
     full_packets, last_bytes = divmod(nbytes - 1, packet_bytes)
     slowest_ps = drain = last_ps = 0
     for server in servers:

@@ -11,7 +11,7 @@ stored. With i a step and o an output tile, times in ps:
     stores(o) = max(ended(last step of o) + epilogue, stored(o - 1))
 
 This is a (max, +) linear system with finite buffers: F. Baccelli, G. Cohen, G. J. Olsder, J.-P.
-Quadrat, Synchronization and Linearity, 1992, chapter 2.
+Quadrat, Synchronization and Linearity, 1992.
 """
 
 from collections.abc import Callable, Sequence

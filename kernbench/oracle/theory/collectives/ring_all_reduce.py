@@ -52,8 +52,8 @@ class RingAllReduceTimes:
     def rate_gbs(self) -> float:
         """min(B, C s / RTT): a ring of C slots of s bytes; B is one slot per `slot_interval_ps`."""
         slots, nbytes = self._queue.slots, self._queue.slot_bytes
-        # A credit loop has at most C slots in flight in a round trip. W. Dally, B. Towles,
-        # Principles and Practices of Interconnection Networks, 2004, chapter 13.
+        # A credit loop has at most C slots in flight in a round trip: credit-based flow control in
+        # W. Dally, B. Towles, Principles and Practices of Interconnection Networks, 2004.
         return min(
             nbytes * 1000 / self.slot_interval_ps, slots * nbytes * 1000 / self.round_trip_ps
         )
