@@ -10,20 +10,17 @@ flit can be used; one without a flit the cycle from which its credit can be used
 flit and its credit are never in a buffer both, and the oldest credit is that of the next slot.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sip_node.chip.fabric.clocked.cycle_queue as cycles
 import sip_node.chip.fabric.clocked.worm as worms
 from runtime.core.simtime import NEVER_PS
-from sip_node.chip.fabric.clocked.cycle_queue import CycleQueue, Requester
+from sip_node.chip.fabric.clocked.cycle_queue import Arbiter, CycleQueue, Requester
 from sip_node.chip.fabric.clocked.worm import FlitCounters, NocClock, Worm
 from sip_node.kernel.component import Component
 from sip_node.kernel.containers import linked_list as lists
 from sip_node.kernel.containers.int_array import IntArray
 from sip_node.kernel.containers.linked_list import Linked, LinkedList
-
-if TYPE_CHECKING:
-    from sip_node.chip.fabric.clocked.router import Router
 
 HELD = NEVER_PS
 """`VirtualChannel.free_at` while a packet has the channel."""
@@ -189,7 +186,7 @@ class VirtualChannel(Requester):
         self.last_held: Any = None
 
     def connect(
-        self, router: "Router", port: InputPort, index: int, depth: int, credit_cycles: int
+        self, router: Arbiter, port: InputPort, index: int, depth: int, credit_cycles: int
     ) -> None:
         """Give it a buffer of `depth` flits at a router, channel `index` of its input `port`."""
         self.request_from(router)
