@@ -22,10 +22,13 @@ A step whose result nothing needs is left out.
 
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
+from functools import lru_cache
+from math import prod
 from typing import NamedTuple
 
+from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
-from runtime.language.value import Value
+from runtime.language.value import Shape, Value
 
 _LANE_BYTES = 4
 
@@ -67,58 +70,67 @@ class _Origin(Enum):
     TAIL = auto()
 
 
-class Chain:
-    """The values of a chain by number: first the sources, then the results of the steps.
+class ChainValue(NamedTuple):
+    """A value of a chain as the plan knows it: without an address, and without elements."""
 
-    `results` are the numbers of the values that it returns, in their order. `copies` are the
-    addresses in registers of the sources, of those that are kept.
+    shape: Shape
+    dtype: DType
+
+    @property
+    def numel(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.numel * self.dtype.itemsize
+
+
+class PlannedStep(NamedTuple):
+    """One operation of a plan; see `ChainStep`."""
+
+    name: str
+    inputs: tuple[int, ...]
+    result: ChainValue
+    reduces: bool
+
+
+class ChainPlan:
+    """The values of a chain by number, first the sources, then the results of the steps, and the
+    passes that compute them: the same for all calls with operands of these shapes and types.
+
+    `results` are the numbers of the values that the chain returns, in their order.
     """
 
     def __init__(
         self,
-        sources: Sequence[Value],
-        copies: Sequence[int],
-        steps: Sequence[ChainStep],
+        sources: Sequence[ChainValue],
+        steps: Sequence[PlannedStep],
         results: Sequence[int],
     ) -> None:
-        self.sources, self.steps, self.results = tuple(sources), tuple(steps), tuple(results)
-        self.copies = tuple(copies)
-        self.values = (*self.sources, *(step.result for step in self.steps))
+        self.sources, self.steps, self.results = len(sources), tuple(steps), tuple(results)
+        self.values = (*sources, *(step.result for step in self.steps))
         self._live = sorted(self._needed())
         self.width = max((self.values[number].numel for number in self._live), default=0)
-        self._parts = [_Origin.SOURCE] * len(self.sources)
+        self.is_kept = [self._keeps(number) for number in range(len(self.values))]
+        """Of each value, whether it stays in vector registers."""
+        self.kept = [number for number in self._live if self.is_kept[number]]
+        """The numbers of the values that stay there."""
+        self._parts = [_Origin.SOURCE] * self.sources
         # The last pass behind whose stream a value comes; 0 for one that needs no reduction.
-        self._after = [0] * len(self.sources)
+        self._after = [0] * self.sources
         for step in self.steps:
             self._add(step)
         self.passes = self._passes()
 
-    def is_kept(self, number: int) -> bool:
-        """Whether a value stays in vector registers."""
-        is_reduced = number >= len(self.sources) and self.step(number).reduces
+    def _keeps(self, number: int) -> bool:
+        is_reduced = number >= self.sources and self.step(number).reduces
         return is_reduced or self.values[number].numel < self.width
 
-    @property
-    def kept(self) -> list[Value]:
-        """The values that stay in vector registers."""
-        return [self.values[number] for number in self._live if self.is_kept(number)]
-
-    def step(self, number: int) -> ChainStep:
+    def step(self, number: int) -> PlannedStep:
         """The step that computes a value."""
-        return self.steps[number - len(self.sources)]
-
-    def inputs_of(self, step: ChainStep) -> tuple[Operand | float, ...]:
-        """The operands of a step, where the engine reads them: a kept source in its registers."""
-        numbers = iter(step.inputs)
-        return tuple(
-            self._location(each, next(numbers)) if isinstance(each, Value) else float(each)
-            for each in step.operands
-        )
-
-    def _location(self, value: Value, number: int) -> Operand:
-        if number >= len(self.sources) or not self.is_kept(number):
-            return value.operand
-        return Operand(self.copies[number], value.shape, value.dtype.name)
+        return self.steps[number - self.sources]
 
     def last_fetch(self, number: int) -> int:
         """The last pass that fetches a source, from 1; 0 for one that nothing needs."""
@@ -136,15 +148,15 @@ class Chain:
         needed, left = set[int](), list(self.results)
         while left:
             number = left.pop()
-            if number not in needed and number >= len(self.sources):
+            if number not in needed and number >= self.sources:
                 left += self.step(number).inputs
             needed.add(number)
         return needed
 
-    def _add(self, step: ChainStep) -> None:
+    def _add(self, step: PlannedStep) -> None:
         after = max((self._after[each] for each in step.inputs), default=0)
         if step.reduces:
-            in_tail = after > 0 and all(self.is_kept(each) for each in step.inputs)
+            in_tail = after > 0 and all(self.is_kept[each] for each in step.inputs)
             part = _Origin.TAIL if in_tail else _Origin.REDUCTION
         else:
             is_small = step.result.numel < self.width
@@ -168,7 +180,7 @@ class Chain:
             present |= {
                 number
                 for number in (*each.fetched, *each.stream, *each.tail)
-                if self.is_kept(number)
+                if self.is_kept[number]
             }
             passes.append(each)
         return tuple(passes)
@@ -198,6 +210,68 @@ class Chain:
         )
 
 
+@lru_cache(maxsize=4096)
+def chain_plan(
+    sources: tuple[ChainValue, ...], steps: tuple[PlannedStep, ...], results: tuple[int, ...]
+) -> ChainPlan:
+    """The plan of a chain; a kernel repeats its chains on blocks of a few sizes."""
+    return ChainPlan(sources, steps, results)
+
+
+class Chain:
+    """A plan with its values in TCM and in registers.
+
+    `copies` are the addresses in registers of the sources, of those that are kept.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Value],
+        copies: Sequence[int],
+        steps: Sequence[ChainStep],
+        results: Sequence[int],
+    ) -> None:
+        self.sources, self.copies, self.steps = tuple(sources), tuple(copies), tuple(steps)
+        self.values = (*self.sources, *(step.result for step in self.steps))
+        self.plan = chain_plan(
+            tuple([ChainValue(each.shape, each.dtype) for each in sources]),
+            tuple(
+                [
+                    PlannedStep(
+                        each.name,
+                        each.inputs,
+                        ChainValue(each.result.shape, each.result.dtype),
+                        each.reduces,
+                    )
+                    for each in steps
+                ]
+            ),
+            tuple(results),
+        )
+
+    @property
+    def returned(self) -> list[Value]:
+        """The values that it returns."""
+        return [self.values[number] for number in self.plan.results]
+
+    def step(self, number: int) -> ChainStep:
+        """The step that computes a value."""
+        return self.steps[number - len(self.sources)]
+
+    def inputs_of(self, step: ChainStep) -> tuple[Operand | float, ...]:
+        """The operands of a step, where the engine reads them: a kept source in its registers."""
+        numbers = iter(step.inputs)
+        return tuple(
+            self._location(each, next(numbers)) if isinstance(each, Value) else float(each)
+            for each in step.operands
+        )
+
+    def _location(self, value: Value, number: int) -> Operand:
+        if number >= len(self.sources) or not self.plan.is_kept[number]:
+            return value.operand
+        return Operand(self.copies[number], value.shape, value.dtype.name)
+
+
 class ChainCall(NamedTuple):
     """A chain, and for each result the value that it is written over, None for a new one.
 
@@ -211,7 +285,7 @@ class ChainCall(NamedTuple):
     @property
     def values(self) -> list[Value]:
         """The results, as values of the chain."""
-        return [self.chain.values[number] for number in self.chain.results]
+        return self.chain.returned
 
     def returned(self, results: Sequence[Value]) -> Value | tuple[Value, ...]:
         """The values that the wait returns, with the results in TCM."""
@@ -228,7 +302,7 @@ class VectorRegisters(NamedTuple):
     lanes: int
     address: int
 
-    def of(self, value: Value) -> int:
+    def of(self, value: ChainValue) -> int:
         """The number of registers that a value takes."""
         # A 64-bit element takes two lanes, one of less than 32 bits a whole lane.
         return -(-value.numel * max(1, value.dtype.itemsize // _LANE_BYTES) // self.lanes)

@@ -182,7 +182,7 @@ class PeKernelContext(KernelMessages):
             for out, value in zip(call.outs, values, strict=True)
         ]
         # Without elements there is no command, and no time.
-        run = chains.prepared(chain, results) if chain.width else None
+        run = chains.prepared(chain, results) if chain.plan.width else None
         for result, value in zip(results, values, strict=True):
             if value.data is not None:
                 # A copy: the value may be a view of another result.

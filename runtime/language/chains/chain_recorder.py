@@ -11,7 +11,7 @@ from runtime.language.chains.passes import passes
 from runtime.language.context import KernelContext
 from runtime.language.functions import SCANS
 from runtime.language.inference import infer, result_elements
-from runtime.language.value import Shape, Value
+from runtime.language.value import Shape, Value, row_major
 from runtime.model.addresses import VECTOR_BYTES
 from runtime.model.tiles import TileSize
 
@@ -27,7 +27,9 @@ class ChainRecorder:
 
     def __init__(self, name: str, pe: KernelContext) -> None:
         self._name, self._pe = name, pe
-        self._sources: dict[tuple[object, ...], Value] = {}
+        self._sources: list[Value] = []
+        # By address, type and axes.
+        self._numbers: dict[tuple[object, ...], int] = {}
         self._copies: list[int] = []
         self._steps: list[ChainStep] = []
         # By address: a view with an axis more is the same value.
@@ -101,7 +103,7 @@ class ChainRecorder:
             for step in self._steps
         ]
         numbers = [_numbered(each, sources) for each in results]
-        return Chain(tuple(self._sources.values()), self._copies, steps, numbers)
+        return Chain(self._sources, self._copies, steps, numbers)
 
     def __getattr__(self, name: str) -> NoReturn:
         raise TypeError(
@@ -131,7 +133,9 @@ class ChainRecorder:
                     f"{self._name}: {value!r} is part of a result of the chain, which exists as a "
                     "whole only, vector by vector"
                 )
-            if merged_axes(value.shape, value.strides) not in ([], [(value.numel, 1)]):
+            if value.strides != row_major(value.shape) and (
+                merged_axes(value.shape, value.strides) not in ([], [(value.numel, 1)])
+            ):
                 raise ValueError(
                     f"{self._name}: {value!r} has the elements of a result of the chain in another "
                     "order, which vector by vector they cannot have; transpose an operand of the "
@@ -141,11 +145,13 @@ class ChainRecorder:
         # Axes of length 1 do not matter: they are repeated or none.
         axes = zip(value.shape, value.strides, strict=True)
         key = value.address, value.dtype, tuple(axis for axis in axes if axis[0] != 1)
-        if key not in self._sources:
+        number = self._numbers.get(key)
+        if number is None:
             self._pe.settle(value)
-            self._sources[key] = value
+            number = self._numbers[key] = len(self._sources)
+            self._sources.append(value)
             self._copies.append(self._reserve(value.nbytes))
-        return ~list(self._sources).index(key)
+        return ~number
 
     def _new(self, shape: Shape, dtype: DType) -> Value:
         result = Value(shape, dtype, None, self._reserve(prod(shape) * dtype.itemsize))

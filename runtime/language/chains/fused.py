@@ -92,28 +92,33 @@ def _recorded(
     _check_registers(name, chain, pe.vector_registers)
     outs = out if isinstance(out, tuple) else (out,)
     if out is None:
-        outs = (None,) * len(chain.results)
+        outs = (None,) * len(chain.plan.results)
     _check_outs(name, chain, outs)
     return ChainCall(chain, outs, is_tuple=is_tuple)
 
 
 def _check_registers(name: str, chain: Chain, registers: VectorRegisters) -> None:
-    needed = sum(map(registers.of, chain.kept))
+    kept = [chain.plan.values[number] for number in chain.plan.kept]
+    needed = sum(map(registers.of, kept))
     if needed > registers.total:
-        kept = ", ".join(f"{registers.of(each)} for {each!r}" for each in chain.kept)
+        listed = ", ".join(
+            f"{registers.of(each)} for {chain.values[number]!r}"
+            for number, each in zip(chain.plan.kept, kept, strict=True)
+        )
         raise ValueError(
             f"{name}: needs {needed} vector registers of {registers.lanes} lanes, there are "
             f"{registers.total} (pe.math.registers); values smaller than the widest one and "
-            f"results of reductions stay there: {kept}; compute fewer rows at a time"
+            f"results of reductions stay there: {listed}; compute fewer rows at a time"
         )
 
 
 def _check_outs(name: str, chain: Chain, outs: Sequence[Value | None]) -> None:
-    if len(outs) != len(chain.results):
+    plan = chain.plan
+    if len(outs) != len(plan.results):
         raise ValueError(
-            f"{name}: the function returns {len(chain.results)} values, out has {len(outs)}"
+            f"{name}: the function returns {len(plan.results)} values, out has {len(outs)}"
         )
-    for index, (number, out) in enumerate(zip(chain.results, outs, strict=True)):
+    for index, (number, out) in enumerate(zip(plan.results, outs, strict=True)):
         if out is None:
             continue
         value = chain.values[number]
@@ -128,9 +133,9 @@ def _check_outs(name: str, chain: Chain, outs: Sequence[Value | None]) -> None:
                     "operand, or apart from all"
                 )
             # A later pass would fetch elements of the result in place of those of the operand.
-            if chain.last_fetch(source) > chain.stored_in(number):
+            if plan.last_fetch(source) > plan.stored_in(number):
                 raise ValueError(
                     f"{name}: out, {out!r}, is an operand that is fetched again in pass "
-                    f"{chain.last_fetch(source)}, after this result of pass "
-                    f"{chain.stored_in(number)} is stored"
+                    f"{plan.last_fetch(source)}, after this result of pass "
+                    f"{plan.stored_in(number)} is stored"
                 )

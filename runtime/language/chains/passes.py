@@ -4,6 +4,7 @@ A pass takes the elements vector by vector, and evaluates one or more functions 
 cycles of a function are a number of the topology file, `pe.math.cycles`.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 from runtime.language.functions import COMPARISONS, ELEMENTWISE, REDUCTIONS, SCANS
@@ -35,6 +36,7 @@ _SOFTMAX = (
 )
 
 
+@cache
 def passes(name: str) -> tuple[Pass, ...]:
     """The passes of an operation, in their order.
 

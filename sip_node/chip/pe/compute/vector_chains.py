@@ -19,7 +19,7 @@ from zlib import crc32
 
 from runtime.core.run_tables import Cause
 from runtime.core.trace import Operand
-from runtime.language.chain import Chain, ChainPass
+from runtime.language.chain import Chain, ChainPass, ChainPlan
 from runtime.language.value import Value
 from sip_node.chip.completion import Completion
 from sip_node.chip.pe.compute.fetch_store import PeFetchStore
@@ -56,7 +56,7 @@ class ChainRun:
         self._checksums = {
             number: crc32(source.tobytes())
             for number, source in enumerate(chain.sources)
-            if chain.is_kept(number)
+            if chain.plan.is_kept[number]
         }
 
     def checksum(self, number: int) -> int:
@@ -102,20 +102,16 @@ class VectorChains:
         self._paths, self._cycles = paths, cycles
         self._waiting: deque[ChainRun] = deque()
         self._is_running = False
-        # A kernel repeats its chains on blocks of a few sizes.
-        self._plans: dict[tuple[object, ...], tuple[ChainPassTimes, ...]] = {}
+        # By plan: a kernel repeats its chains on blocks of a few sizes.
+        self._times: dict[ChainPlan, tuple[ChainPassTimes, ...]] = {}
 
     def prepared(self, chain: Chain, targets: Sequence[Value]) -> ChainRun:
         """A chain that can be queued, whose results go to `targets`."""
-        key = (
-            tuple((value.shape, value.dtype.name) for value in chain.values),
-            tuple((step.name, step.inputs) for step in chain.steps),
-            chain.results,
-        )
-        times = self._plans.get(key)
+        plan = chain.plan
+        times = self._times.get(plan)
         if times is None:
-            times = self._plans[key] = tuple(
-                ChainStream(chain, each, self._cycles).times(self._paths) for each in chain.passes
+            times = self._times[plan] = tuple(
+                ChainStream(plan, each, self._cycles).times(self._paths) for each in plan.passes
             )
         return ChainRun(chain, targets, times)
 
@@ -139,7 +135,7 @@ class VectorChains:
 
     def _begin(self, run: ChainRun) -> None:
         """Begin the next pass of a chain."""
-        each, times = run.chain.passes[run.begun], run.times[run.begun]
+        each, times = run.chain.plan.passes[run.begun], run.times[run.begun]
         run.begun += 1
         free_ps, fetch_ps = self._calendar.free_ps, self._engine.now_ps
         requested_ps = run.queued_ps if run.begun == 1 else fetch_ps
@@ -205,7 +201,7 @@ class VectorChains:
     def _stored(self, run: ChainRun, numbers: Sequence[int], start_ps: int) -> None:
         """Results of a chain are in TCM."""
         chain, now_ps = run.chain, self._engine.now_ps
-        for number, target in zip(chain.results, run.targets, strict=True):
+        for number, target in zip(chain.plan.results, run.targets, strict=True):
             if number in numbers:
                 value, block = chain.values[number], target.operand
                 self._context.tcm.write(block, value.tobytes())
@@ -228,7 +224,7 @@ class VectorChains:
         # The first operation of a pass waits for the engine, the others for that one.
         requested_ps = stream.requested_ps if stream.waited else None
         for number in each.fetched:
-            if chain.is_kept(number):
+            if chain.plan.is_kept[number]:
                 source, span_ps = chain.sources[number], (stream.fetch_ps, stream.start_ps)
                 copy = Operand(chain.copies[number], source.shape, source.dtype.name)
                 self._record("fetch", span_ps, (source.operand,), copy, run, number)

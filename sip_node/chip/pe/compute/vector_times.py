@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from runtime.core.trace import Operand
-from runtime.language.chain import Chain, ChainPass, ChainStep
+from runtime.language.chain import ChainPass, ChainPlan, PlannedStep
 from runtime.language.chains.passes import Pass
 from sip_node.chip.pe.compute.vector_stream import BlockParts, StreamPaths, VectorStream
 
@@ -115,18 +115,16 @@ class ChainPassTimes(NamedTuple):
 
 
 class ChainStream:
-    """The vectors of one pass over a chain."""
+    """The vectors of one pass of a plan."""
 
-    def __init__(self, chain: Chain, each: ChainPass, cycles: EngineCycles) -> None:
-        self._chain, self._pass, self._cycles = chain, each, cycles
+    def __init__(self, plan: ChainPlan, each: ChainPass, cycles: EngineCycles) -> None:
+        self._plan, self._pass, self._cycles = plan, each, cycles
         # A lane has 32 bits, and all values of a chain are cut at the same elements.
-        self._lanes_each = max(1, *(value.dtype.itemsize // 4 for value in chain.values))
+        self._lanes_each = max(1, *(value.dtype.itemsize // 4 for value in plan.values))
         self._fetched = [self._parts(number) for number in each.fetched]
         self._stored = [self._parts(number) for number in each.streamed]
         # Cycles of a vector, and the number of vectors, of every operation.
-        stream, tail = (
-            [chain.step(number) for number in part] for part in (each.stream, each.tail)
-        )
+        stream, tail = ([plan.step(number) for number in part] for part in (each.stream, each.tail))
         self._stream = [(cycles.of(step.name), self._vectors(step)) for step in stream]
         self._tail = [
             cycles.of(step.name) * self._vectors(step) + cycles.tree * step.reduces for step in tail
@@ -158,7 +156,7 @@ class ChainStream:
         return ChainPassTimes(
             fetched_bytes=sum(block.nbytes for block in self._fetched),
             streamed_bytes=sum(block.nbytes for block in self._stored),
-            kept_bytes=sum(self._chain.values[number].nbytes for number in self._pass.kept),
+            kept_bytes=sum(self._plan.values[number].nbytes for number in self._pass.kept),
             start=Paths(0, path_ps(self._fetched_until(1))),
             streamed=Paths(longest_ps(1, 0, 0), max(longest_ps(*entry, 0) for entry in entries)),
             computed=Paths(
@@ -172,14 +170,14 @@ class ChainStream:
         )
 
     def _parts(self, number: int) -> BlockParts:
-        value = self._chain.values[number]
+        value = self._plan.values[number]
         return BlockParts(
             Operand(0, value.shape, value.dtype.name), self._cycles.lanes, self._lanes_each
         )
 
-    def _vectors(self, step: ChainStep) -> int:
+    def _vectors(self, step: PlannedStep) -> int:
         """The number of vectors of an operation, by its widest operand or its result."""
-        values = (step.result, *(self._chain.values[number] for number in step.inputs))
+        values = (step.result, *(self._plan.values[number] for number in step.inputs))
         elements = max(value.numel for value in values)
         return -(-elements * self._lanes_each // self._cycles.lanes)
 

@@ -50,7 +50,7 @@ def described(chain: Chain) -> list[dict[str, list[str]]]:
             for part, numbers in each._asdict().items()
             if numbers
         }
-        for each in chain.passes
+        for each in chain.plan.passes
     ]
 
 
@@ -59,7 +59,7 @@ def test_elementwise_operations_are_one_pass() -> None:
     assert described(chain) == [
         {"fetched": ["a", "b"], "stream": ["mul", "exp", "sub"], "streamed": ["sub"]}
     ]
-    assert [value.shape for value in chain.kept] == [(1, 8)]
+    assert [chain.values[number].shape for number in chain.plan.kept] == [(1, 8)]
 
 
 def online_softmax(s: Value, m: Value, l: Value) -> tuple[Value, ...]:  # noqa: E741 - of the paper
@@ -88,7 +88,7 @@ def test_the_online_softmax_of_flash_attention_makes_two_passes() -> None:
         },
     ]
     # Two operands, two results of reductions, and five results in the tails.
-    assert [value.shape for value in chain.kept] == [(128, 1)] * 9
+    assert [chain.values[number].shape for number in chain.plan.kept] == [(128, 1)] * 9
 
 
 def test_a_wide_result_that_a_later_pass_needs_is_computed_again() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from kernbench.oracle.checks.engines.vector_chains import chains, chains_in_flight
 from kernbench.oracle.theory.topology_file import TopologyFile
-from runtime.language.chain import Chain
+from runtime.language.chain import ChainPlan
 from sip_node.chip.pe.compute.vector_chains import VectorChains
 from sip_node.chip.pe.compute.vector_times import ChainStream, EngineCycles
 from tests.support.topologies import default_text
@@ -26,8 +26,8 @@ def test_all_chains_are_right() -> None:
 def test_a_chain_without_trees_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = ChainStream.__init__
 
-    def without_tree(stream: ChainStream, chain: Chain, each, cycles: EngineCycles) -> None:
-        plain(stream, chain, each, cycles._replace(tree=0))
+    def without_tree(stream: ChainStream, plan: ChainPlan, each, cycles: EngineCycles) -> None:
+        plain(stream, plan, each, cycles._replace(tree=0))
 
     monkeypatch.setattr(ChainStream, "__init__", without_tree)
     reducing = {"softmax", "online", "layer_norm", "small", "totals"}
