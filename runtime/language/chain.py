@@ -114,7 +114,7 @@ class ChainPlan:
         self._live = sorted(self._needed())
         self.width = max((self.values[number].numel for number in self._live), default=0)
         self.is_kept = [self._keeps(number) for number in range(len(self.values))]
-        """Of each value, whether it stays in vector registers."""
+        """Whether a value stays in vector registers, by its number."""
         self.kept = [number for number in self._live if self.is_kept[number]]
         """The numbers of the values that stay there."""
         self._parts = [_Origin.SOURCE] * self.sources

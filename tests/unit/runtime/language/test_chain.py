@@ -142,3 +142,17 @@ def test_values_that_the_function_captures_are_operands() -> None:
         return tl.fused(lambda: x * y + x)
 
     np.testing.assert_array_equal(computed(kernel), np.full((2, 3), 8.0, np.float32))
+
+
+def test_chains_have_one_plan_if_shapes_types_and_operations_are_equal() -> None:
+    plan = chain_of(lambda a, b: a + b, (4, 8), (4, 1)).plan
+    assert chain_of(lambda a, b: a + b, (4, 8), (4, 1)).plan is plan
+    others = [
+        chain_of(lambda a, b: a * b, (4, 8), (4, 1)),
+        chain_of(lambda a, b: b + a, (4, 8), (4, 1)),
+        chain_of(lambda a, b: a + b, (4, 8), (1, 8)),
+        chain_of(lambda a, b: (a + b, b * 2), (4, 8), (4, 1)),
+        chain_of(lambda a, b: tl.sum(a + b, 1), (4, 8), (4, 1)),
+        chain_of(lambda a, b: a.to(tl.float16) + b.to(tl.float16), (4, 8), (4, 1)),
+    ]
+    assert all(each.plan is not plan for each in others)
