@@ -71,7 +71,7 @@ class _Origin(Enum):
 
 
 class ChainValue(NamedTuple):
-    """A value of a chain as the plan knows it: without an address, and without elements."""
+    """A value of a plan, which has a shape and a type, but neither an address nor elements."""
 
     shape: Shape
     dtype: DType
