@@ -1,7 +1,7 @@
 """Encodes and decodes physical addresses of 51 bits: rack, SIP, cube, window and offset.
 
     bits       field           holds
-    [50:47]    rack            0..15
+    [50:47]    rack            0..15; in a machine of more than 256 SIPs [52:47], 0..63
     [46:43]    sip in rack     0..15; the SIP number is rack * 16 + sip in rack
     [42:38]    segment         cube, 0..31
     [37]       window          1: HBM, 0: PE resources
@@ -23,6 +23,8 @@ PE-resource window: fixed ranges, 4 KiB aligned; everything between and after th
     0x18_0000_0000               mcpu         16 MiB            16 MiB
 
 64 PEs of 256 MiB end at 0x4_0000_0000.
+
+The rack is the highest field, so a larger machine has wider addresses, and each SIP the same ones.
 """
 
 from dataclasses import dataclass
@@ -35,7 +37,10 @@ from runtime.model.schema.topology_schema import GIB, MIB, Topology
 Resource = Literal["hbm", "tcm", "ipcq", "scratchpad", "regfile", "vectors", "sram", "mcpu"]
 
 ADDRESS_BITS = 51
-MAX_SIPS = 256
+"""Width of an address in a machine of up to 256 SIPs, which are 16 racks."""
+WIDE_ADDRESS_BITS = 53
+"""Width in a larger machine, of up to 64 racks. A float of 64 bits still has every address."""
+MAX_SIPS = 1024
 MAX_CUBES = 32
 MAX_PES_PER_CUBE = 64
 HBM_WINDOW_BYTES = 128 * GIB
@@ -71,8 +76,8 @@ class PhysAddr:
     @classmethod
     def decode(cls, address: int, addresses: "AddressMap") -> "PhysAddr":
         """Decode `address`; `PhysAddrError` names the field that is out of range, or the gap."""
-        if not 0 <= address < 1 << ADDRESS_BITS:
-            raise PhysAddrError(f"{address:#x}", f"not an address of {ADDRESS_BITS} bits")
+        if not 0 <= address < 1 << addresses.bits:
+            raise PhysAddrError(f"{address:#x}", f"not an address of {addresses.bits} bits")
         sip, cube = address >> _SIP_SHIFT, address >> _CUBE_SHIFT & (MAX_CUBES - 1)
         offset = address & (_HBM_WINDOW - 1)
         addresses.check("sip", sip, address)
@@ -121,13 +126,15 @@ class Range:
 class AddressMap:
     """Encodes the addresses of one machine, and refuses those that its topology does not have.
 
-    `PhysAddr.decode` is the inverse. `cube_ranges` and `pe_ranges` are in ascending order.
+    `PhysAddr.decode` is the inverse. An address has `bits`. `cube_ranges` and `pe_ranges` are in
+    ascending order.
     """
 
     def __init__(self, topology: Topology) -> None:
         # The limits of this machine, not of the address format: an address beyond them names
         # nothing.
         self._limits = {"sip": topology.sips, "cube": topology.cubes, "pe": topology.pes_per_cube}
+        self.bits = ADDRESS_BITS if topology.sips <= 256 else WIDE_ADDRESS_BITS
         self.slice_bytes = topology.hbm_slice_bytes
         self.tcm_bytes, self.sram_bytes = topology.tcm_bytes, topology.sram_bytes
         self.hbm_bytes = topology.pes_per_cube * self.slice_bytes

@@ -45,7 +45,7 @@ def problems(topology: Topology) -> Iterator[Problem]:
 def _sip_count(topology: Topology) -> Iterator[Problem]:
     count = topology.sips
     if not 1 <= count <= MAX_SIPS:
-        yield "system.sips.count", f"{count} SIPs; an address names 1 to {MAX_SIPS}, 16 racks of 16"
+        yield "system.sips.count", f"{count} SIPs; an address names 1 to {MAX_SIPS}, 64 racks of 16"
 
 
 def _sip_grid(topology: Topology) -> Iterator[Problem]:

@@ -31,7 +31,8 @@ class SipFabric:
 
     Routes take the shorter direction of a ring, the + direction if both are equal. In grids they
     follow columns (x) first, then rows (y), each like a ring if the grid wraps around. Through a
-    switch (`is_switched`) every SIP is a neighbour of every other, and has one port for all.
+    switch (`is_switched`) every SIP is a neighbour of every other, and has one port for all. Every
+    link leads both ways, and has `latency_ps`.
     """
 
     def __init__(self, topology: Topology) -> None:
@@ -40,7 +41,8 @@ class SipFabric:
         self.wraps = topology.system.sips.topology != "mesh_2d_no_wrap"
         self.is_switched = topology.system.sips.fabric == "switch"
         self._bw_gbs = topology.ucie.bw_gbs
-        self._crossing_ps = crossing_ps(topology)
+        self.latency_ps = crossing_ps(topology)
+        self._next_hops: dict[int, tuple[int, ...]] = {}
 
     def grid(self, sip: int) -> tuple[int, int]:
         """Column and row of a SIP; a ring is one row."""
@@ -64,14 +66,42 @@ class SipFabric:
     def next_hop(self, sip: int, target: int) -> int:
         """The neighbour of `sip` on the route to another SIP."""
         assert sip != target, f"SIP {sip} is already there"
+        return self.next_hops(sip)[target]
+
+    def next_hops(self, sip: int) -> tuple[int, ...]:
+        """The neighbour of `sip` on the route to each SIP, by target; `sip` for itself."""
+        hops = self._next_hops.get(sip)
+        if hops is None:
+            hops = self._next_hops[sip] = self._routes_from(sip)
+        return hops
+
+    def _routes_from(self, sip: int) -> tuple[int, ...]:
         if self.is_switched:
-            return target
-        (column, row), (to_column, to_row) = self.grid(sip), self.grid(target)
+            return self._straight
+        column, row = self.grid(sip)
+        # The next hops in this row by column, and in this column by row.
+        along_row = [
+            row * self.columns + self._step(column, to_column, self.columns)
+            for to_column in range(self.columns)
+        ]
+        along_column = [
+            self._step(row, to_row, self.rows) * self.columns + column
+            for to_row in range(self.rows)
+        ]
         # The whole row before the column, as between cubes: links of rows wait for links of columns
         # and never the reverse, which leaves no cycle through both (Dally & Seitz, 1987).
-        if column != to_column:
-            return row * self.columns + self._step(column, to_column, self.columns)
-        return self._step(row, to_row, self.rows) * self.columns + column
+        hops = [
+            along_row[to_column] if to_column != column else along_column[to_row]
+            for to_row in range(self.rows)
+            for to_column in range(self.columns)
+        ]
+        hops[sip] = sip
+        return tuple(hops)
+
+    @cached_property
+    def _straight(self) -> tuple[int, ...]:
+        # Through a switch every SIP is one crossing away. All SIPs share this table.
+        return tuple(range(self.sips))
 
     def _step(self, position: int, target: int, size: int) -> int:
         # The distance in the + direction, around the ring.
@@ -125,19 +155,26 @@ class SipFabric:
             return self.columns // 2 + self.rows // 2
         return self.columns + self.rows - 2
 
+    @property
+    def forwards(self) -> bool:
+        """Whether SIPs forward what others send."""
+        return self.diameter > 1
+
+    def is_passed(self, sip: int) -> bool:
+        """Whether packets between other SIPs pass `sip`."""
+        return self.forwards and any(
+            hop == sip and target not in {other, sip}
+            for other in self.neighbours(sip)
+            for target, hop in enumerate(self.next_hops(other))
+        )
+
     def link(self, source: int, target: int) -> SipLink:
         """The link from a SIP to its neighbour."""
-        assert target in self.neighbours(source), f"SIPs {source} and {target} are not neighbours"
-        return SipLink(source, target, f"io.ucie.sip{target}", self._crossing_ps, self._bw_gbs)
-
-    @cached_property
-    def links(self) -> tuple[SipLink, ...]:
-        """One link per ordered pair of neighbours, by source, then target."""
-        return tuple(
-            self.link(source, target)
-            for source in range(self.sips)
-            for target in self.neighbours(source)
+        # A SIP at one crossing is the next hop on the route to itself.
+        assert source != target == self.next_hops(source)[target], (
+            f"SIPs {source} and {target} are not neighbours"
         )
+        return SipLink(source, target, f"io.ucie.sip{target}", self.latency_ps, self._bw_gbs)
 
 
 def crossing_ps(topology: Topology) -> int:

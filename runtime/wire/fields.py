@@ -26,8 +26,8 @@ LONGEST_TEXT_BYTES = 64 << 10
 """The most bytes of a text in a report of a failure; the rest is cut."""
 MAX_FRAME_BYTES = 1 << 30
 """The most bytes of one frame, with the payloads of its messages."""
-ADDRESS_BITS = 51
-"""Width of a physical address."""
+ADDRESS_BITS = 53
+"""Width of a physical address in the largest machine."""
 
 TimePs = Annotated[int, Meta(ge=0, le=NEVER_PS, title="TimePs")]
 # Ranges here are those of every run; the decoder of an LP also has the numbers of its run.
@@ -46,7 +46,7 @@ Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1, title="Count")]
 PositiveCount = Annotated[int, Meta(ge=1, le=(1 << 63) - 1, title="PositiveCount")]
 Hops = Annotated[int, Meta(ge=0, lt=1 << 16, title="Hops")]
 PacketBytes = Annotated[int, Meta(ge=1, le=MAX_FRAME_BYTES, title="PacketBytes")]
-Nbytes = Annotated[int, Meta(ge=0, lt=1 << ADDRESS_BITS, title="Nbytes")]
+Nbytes = Annotated[int, Meta(ge=0, lt=1 << 51, title="Nbytes")]
 Address = Annotated[int, Meta(ge=0, lt=1 << ADDRESS_BITS, title="Address")]
 Seconds = Annotated[float, Meta(ge=0, title="Seconds")]
 Microseconds = Annotated[float, Meta(ge=0, title="Microseconds")]

@@ -1,7 +1,9 @@
 """The chips of one LP as a model for the loop: one engine, an inbox for each SIP."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
+from runtime.model.sip_fabric import SipFabric
 from runtime.wire.frames import Message
 from sip_node.chip.chip import Chip
 from sip_node.chip.context import ChipSpec
@@ -31,23 +33,15 @@ class ChipModel:
             sip: Chip(spec, sip, self.engine, logs[sip], self._forward)
             for sip in partition.sips_of_lp[lp]
         }
-        switched = spec.topology.system.sips.fabric == "switch"
         # The targets whose packets pass the ports to other LPs.
-        self._first_out = {
-            sip: {
-                target
-                for target in range(spec.sips.sips)
-                if target != sip and (switched or spec.sips.next_hop(sip, target) not in self.chips)
-            }
-            for sip in self.chips
-        }
+        self._first_out = {sip: self._leaving_from(sip, spec.sips) for sip in self.chips}
         self._outgoing: list[PacketRuns] = []
-        self._forwarding = {
-            sip: self._through(sip, spec) for sip in self.chips if _passes(spec, sip)
-        }
+        self._forwarding = self._passing(spec.sips)
         self._incoming = ArrivingTransfers(partition.lp_of)
         for sip, chip in self.chips.items():
-            chip.send_bounds.only_to(self._first_out[sip] | self._egresses[sip].keys())
+            leaving, first_out = self._egresses[sip].keys(), self._first_out[sip]
+            # A set for each SIP would need memory of the square of their number.
+            chip.send_bounds.only_to(leaving if first_out <= leaving else leaving | first_out)
             ends = {other: self._end(sip, other) for other in spec.sips.neighbours(sip)}
             chip.boundary.connect(ends)
             if self._egresses[sip]:
@@ -102,13 +96,15 @@ class ChipModel:
             if self._first_out[sip]:
                 certain_ps = self._certain_ps(sip, bounds)
                 launch_ps = min(launch_ps, self.chips[sip].send_bounds.foresee(certain_ps))
-            for peer, delay_ps, remaining_hops in self._nearest[sip]:
+            for each in self._nearest[sip]:
                 # A launch to come may send to any SIP, so its bound holds for every egress.
-                yield SendBound(peer, remaining_hops, later_ps(launch_ps, delay_ps))
+                yield SendBound(each.peer, each.remaining_hops, later_ps(launch_ps, each.delay_ps))
             for target, send_ps in known_ps.items():
-                if target in egresses:
-                    peer, delay_ps, remaining_hops = egresses[target]
-                    yield SendBound(peer, remaining_hops, later_ps(send_ps, delay_ps))
+                each = egresses.get(target)
+                if each is not None:
+                    yield SendBound(
+                        each.peer, each.remaining_hops, later_ps(send_ps, each.delay_ps)
+                    )
 
     def _certain_ps(self, sip: int, bounds: Mapping[int, tuple[int, Mapping[int, int]]]) -> int:
         """No packet leaves the LP through `sip` earlier that has not reserved its last link."""
@@ -127,13 +123,15 @@ class ChipModel:
         # Packets that pass this SIP share its port with its own, so they bound what is certain
         # there.
         times_ps = [self._sync.forwarded_ps]
-        for other, (nearest_ps, delays_ps) in self._forwarding[sip].items():
+        for other, nearest_ps in self._forwarding[sip].items():
             launch_ps, known_ps = bounds[other]
             # A launch to come may send to any target, and so to the nearest.
             times_ps.append(later_ps(launch_ps, nearest_ps))
+            egresses = self._egresses[other]
             for target, send_ps in known_ps.items():
-                if target in delays_ps:
-                    times_ps.append(later_ps(send_ps, delays_ps[target]))
+                egress = egresses.get(target)
+                if egress is not None and egress.last_sip == sip:
+                    times_ps.append(later_ps(send_ps, egress.delay_ps))
         return min(times_ps)
 
     def check_at_rest(self) -> None:
@@ -143,31 +141,34 @@ class ChipModel:
         """
         self._incoming.check_at_rest()
 
-    def _through(self, sip: int, spec: ChipSpec) -> dict[int, tuple[int, dict[int, int]]]:
-        """SIP of this LP -> times by target, for the packets that leave the LP through `sip`.
+    def _leaving_from(self, sip: int, sips: SipFabric) -> AbstractSet[int]:
+        """The targets whose packets leave the LP at `sip` itself, or pass the switch."""
+        if sips.is_switched:
+            return set(range(sips.sips)) - {sip}
+        if self.chips.keys() >= set(sips.neighbours(sip)):
+            return frozenset()
+        hops = sips.next_hops(sip)
+        return {target for target, hop in enumerate(hops) if hop not in self.chips}
 
-        They come from that other SIP, and are here not before that time has passed. The least of
-        the times comes first.
+    def _passing(self, sips: SipFabric) -> dict[int, dict[int, int]]:
+        """SIP that others pass on their way out of the LP -> SIP of this LP -> a time.
+
+        Packets from that SIP which leave the LP through the first one are there not before that
+        time has passed.
         """
-        through = {
-            other: {
-                target: egress.delay_ps
-                for target, egress in egresses.items()
-                if self._exit(other, target, spec) == sip
-            }
-            for other, egresses in self._egresses.items()
-            if other != sip
+        passing: dict[int, dict[int, int]] = {
+            sip: {}
+            for sip, first_out in self._first_out.items()
+            if first_out and sips.is_passed(sip)
         }
-        return {
-            other: (min(delays_ps.values()), delays_ps)
-            for other, delays_ps in through.items()
-            if delays_ps
-        }
-
-    def _exit(self, sip: int, target: int, spec: ChipSpec) -> int:
-        """The last SIP of this LP on the route from one of its SIPs to one of another LP."""
-        following = spec.sips.next_hop(sip, target)
-        return self._exit(following, target, spec) if following in self.chips else sip
+        for other, egresses in self._egresses.items():
+            # Many targets have one egress.
+            for egress in dict.fromkeys(egresses.values()):
+                sip, delay_ps = egress.last_sip, egress.delay_ps
+                if sip != other:
+                    nearest = passing[sip]
+                    nearest[other] = min(delay_ps, nearest.get(other, delay_ps))
+        return passing
 
     def _end(self, sip: int, neighbour: int) -> LinkEnd:
         """The other end of a link: the inbox of a SIP of this LP, or messages to another LP."""
@@ -178,24 +179,16 @@ class ChipModel:
         return runs
 
 
-def _passes(spec: ChipSpec, sip: int) -> bool:
-    """Whether packets between other SIPs pass `sip`."""
-    sips = spec.sips
-    return any(
-        target not in {other, sip} and sips.next_hop(other, target) == sip
-        for other in sips.neighbours(sip)
-        for target in range(sips.sips)
-    )
-
-
 def _nearest(egresses: Iterable[Egress]) -> tuple[Egress, ...]:
     """The egress with the least delay for each peer and number of remaining hops.
 
     Without those that another one for the same peer bounds: it is as near, and has more hops.
     """
     of_peer: dict[int, list[Egress]] = {}
-    # Of those with one delay, the most hops first.
-    for egress in sorted(egresses, key=lambda it: (it.peer, it.delay_ps, -it.remaining_hops)):
+    # Many targets have one egress. Of those with one delay, the most hops first.
+    for egress in sorted(
+        dict.fromkeys(egresses), key=lambda it: (it.peer, it.delay_ps, -it.remaining_hops)
+    ):
         kept = of_peer.setdefault(egress.peer, [])
         if not kept or kept[-1].remaining_hops < egress.remaining_hops:
             kept.append(egress)

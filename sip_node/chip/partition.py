@@ -4,11 +4,10 @@ Everything here follows from the routes alone. A link between SIPs of one LP onl
 between LPs is part of a channel.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from runtime.core.simtime import ps_from_ns
-from runtime.model.topology import Topology
 from sip_node.chip.context import ChipSpec
 from sip_node.pdes.promises import ForwardingPath
 from sip_node.pdes.silence import tree_neighbours
@@ -17,12 +16,14 @@ from sip_node.pdes.silence import tree_neighbours
 class Egress(NamedTuple):
     """The exit of messages from one SIP to another out of its LP: the channel to `peer`.
 
-    They reach it at least `delay_ps` after the first SIP has sent them, and have `remaining_hops`.
+    They reach it at `last_sip` of the LP, at least `delay_ps` after the first SIP has sent them,
+    and have `remaining_hops`.
     """
 
     peer: int
     delay_ps: int
     remaining_hops: int
+    last_sip: int
 
 
 class Partition:
@@ -33,28 +34,24 @@ class Partition:
         self.lp_of = {sip: lp for lp, sips in enumerate(sips_of_lp) for sip in sips}
         self._fabric = spec.sips
         # The least time from the event in which a packet leaves one IO NoC to the event in which it
-        # enters the next one: this is the lookahead of the protocol.
-        noc_ps = _noc_ps(spec.topology)
-        self._link_ps = {
-            (link.source, link.target): link.latency_ps + noc_ps for link in spec.sips.links
-        }
-        self._egress: dict[tuple[int, int], Egress | None] = {}
+        # enters the next one: this is the lookahead of the protocol. All links are equal.
+        self._hop_ps = spec.sips.latency_ps + ps_from_ns(
+            spec.topology.sip.io_chiplet.noc.overhead_ns
+        )
+        self._egresses: dict[int, dict[int, dict[int, Egress]]] = {}
 
     def channels_out(self, lp: int) -> dict[int, int]:
-        """Peer LP -> lookahead in ps: the least of the links that share the channel."""
-        return _least(
-            (self.lp_of[b], ps)
-            for (a, b), ps in self._link_ps.items()
-            if self.lp_of[a] == lp != self.lp_of[b]
-        )
+        """Peer LP -> lookahead in ps."""
+        beside = {
+            self.lp_of[other]
+            for sip in self.sips_of_lp[lp]
+            for other in self._fabric.neighbours(sip)
+        }
+        return dict.fromkeys(sorted(beside - {lp}), self._hop_ps)
 
     def channels_in(self, lp: int) -> dict[int, int]:
-        """The same for the channels that lead here."""
-        return _least(
-            (self.lp_of[a], ps)
-            for (a, b), ps in self._link_ps.items()
-            if self.lp_of[b] == lp != self.lp_of[a]
-        )
+        """The same for the channels that lead here: links come in pairs."""
+        return self.channels_out(lp)
 
     def peers(self, lp: int, hosts: Sequence[int]) -> tuple[int, ...]:
         """The LPs with which an LP has anything to exchange, in ascending order.
@@ -62,13 +59,14 @@ class Partition:
         Those with a channel from it or to it, and its neighbours in the tree of silence reports.
         `hosts` has the host of every LP.
         """
-        channels = {*self.channels_in(lp), *self.channels_out(lp)}
-        return tuple(sorted(channels | tree_neighbours(lp, hosts)))
+        return tuple(sorted(self.channels_out(lp).keys() | tree_neighbours(lp, hosts)))
 
     def egresses(self, sip: int) -> dict[int, Egress]:
         """Target SIP -> where messages from `sip` to it leave the LP, for all that do."""
-        egresses = {target: self._egress_to(sip, target) for target in range(self._fabric.sips)}
-        return {target: egress for target, egress in egresses.items() if egress is not None}
+        lp = self.lp_of[sip]
+        if lp not in self._egresses:
+            self._egresses[lp] = self._egresses_of(lp)
+        return self._egresses[lp][sip]
 
     def forwarding_paths(self, lp: int) -> dict[int, tuple[tuple[ForwardingPath, ...], ...]]:
         """Peer LP -> for n = 0, 1, ...: the paths from other LPs to its channel.
@@ -76,60 +74,89 @@ class Partition:
         Those of messages with n or more remaining hops on the channel. There is an entry for every
         n that a message on the channel can have, wherever it starts.
         """
-        egresses = {sip: self.egresses(sip) for sip in self.sips_of_lp[lp]}
-        every = [egress for of_sip in egresses.values() for egress in of_sip.values()]
-        # A promise for each number of remaining hops that occurs on the channel.
-        depth = {
-            peer: 1 + max(egress.remaining_hops for egress in every if egress.peer == peer)
-            for peer in self.channels_out(lp)
-        }
-        sources: dict[tuple[int, int], list[tuple[int, int]]] = {}
-        for before, sip in self._link_ps:
-            if self.lp_of[before] == lp or self.lp_of[sip] != lp:
-                continue
-            for target, egress in egresses[sip].items():
+        # For each channel and number of remaining hops: the least delay from each source.
+        least: dict[int, dict[int, dict[int, int]]] = {peer: {} for peer in self.channels_out(lp)}
+        for sip in self.sips_of_lp[lp]:
+            for egress in self.egresses(sip).values():
+                least[egress.peer].setdefault(egress.remaining_hops, {})
+        for before, sip in self._entrances(lp):
+            towards = self._fabric.next_hops(before)
+            for target, egress in self.egresses(sip).items():
                 # Only routes which really enter this LP by the link from `before` count.
-                if target != before and self._fabric.next_hop(before, target) == sip:
-                    for n in range(egress.remaining_hops + 1):
-                        sources.setdefault((egress.peer, n), []).append(
-                            (self.lp_of[before], egress.delay_ps)
-                        )
-        return {
-            peer: tuple(_paths(sources.get((peer, n), [])) for n in range(depth[peer]))
-            for peer in depth
-        }
+                if target != before and towards[target] == sip:
+                    delays_ps = least[egress.peer][egress.remaining_hops]
+                    source, delay_ps = self.lp_of[before], egress.delay_ps
+                    delays_ps[source] = min(delay_ps, delays_ps.get(source, delay_ps))
+        return {peer: _paths(of_hops) for peer, of_hops in least.items()}
 
-    def _egress_to(self, sip: int, target: int) -> Egress | None:
-        if (sip, target) not in self._egress:
-            self._egress[sip, target] = None if sip == target else self._along(sip, target)
-        return self._egress[sip, target]
+    def _entrances(self, lp: int) -> Iterator[tuple[int, int]]:
+        """(SIP of another LP, SIP of this LP) of the links by which forwarded messages come."""
+        if self._fabric.forwards:
+            for sip in self.sips_of_lp[lp]:
+                for other in self._fabric.neighbours(sip):
+                    if self.lp_of[other] != lp:
+                        yield other, sip
 
-    def _along(self, sip: int, target: int) -> Egress | None:
-        """The egress of the route, hop by hop; None if the route never leaves the LP."""
-        neighbour = self._fabric.next_hop(sip, target)
-        onward = self._egress_to(neighbour, target)
-        if self.lp_of[neighbour] != self.lp_of[sip]:
-            # A promise counts channels, not links: hops between SIPs of one LP cross no channel.
-            further = 0 if onward is None else 1 + onward.remaining_hops
-            # The delay counts only up to the channel: its lookahead has the time on it.
-            return Egress(self.lp_of[neighbour], 0, further)
+    def _egresses_of(self, lp: int) -> dict[int, dict[int, Egress]]:
+        """The egresses of every SIP of an LP."""
+        egresses: dict[int, dict[int, Egress]] = {sip: {} for sip in self.sips_of_lp[lp]}
+        # Of one LP no route leads out.
+        if len(self.sips_of_lp) == 1:
+            return egresses
+        # Most routes leave in a few ways, which their SIPs share.
+        shared: dict[Egress, Egress] = {}
+        for target in range(self._fabric.sips):
+            for sip, egress in self._egresses_to(target, lp).items():
+                if egress is not None:
+                    egresses[sip][target] = shared.setdefault(egress, egress)
+        return egresses
+
+    def _egresses_to(self, target: int, lp: int) -> dict[int, Egress | None]:
+        """The egress of every SIP of an LP to `target`; None if the route never leaves the LP.
+
+        The routes to one target are a tree: each SIP on them is visited once, behind the next one.
+        """
+        lp_of, next_hops = self.lp_of, self._fabric.next_hops
+        # A promise counts channels, not links: hops between SIPs of one LP cross no channel.
+        channels = {target: 0}
+        egresses: dict[int, Egress | None] = {target: None} if lp_of[target] == lp else {}
+        for source in self.sips_of_lp[lp]:
+            sip, route = source, list[int]()
+            while sip not in channels:
+                route.append(sip)
+                sip = next_hops(sip)[target]
+            while route:
+                following, sip = sip, route.pop()
+                peer = lp_of[following]
+                channels[sip] = channels[following] + (lp_of[sip] != peer)
+                if lp_of[sip] != lp:
+                    continue
+                if peer != lp:
+                    # The delay counts only up to the channel: its lookahead has the time on it.
+                    egresses[sip] = Egress(peer, 0, channels[following], sip)
+                else:
+                    egresses[sip] = self._delayed(egresses[following])
+        return egresses
+
+    def _delayed(self, onward: Egress | None) -> Egress | None:
+        """The egress of a route that enters another one of this LP by a link."""
         if onward is None:
             return None
-        return onward._replace(delay_ps=self._link_ps[sip, neighbour] + onward.delay_ps)
+        peer, delay_ps, remaining_hops, last_sip = onward
+        return Egress(peer, self._hop_ps + delay_ps, remaining_hops, last_sip)
 
 
-def _noc_ps(topology: Topology) -> int:
-    return ps_from_ns(topology.sip.io_chiplet.noc.overhead_ns)
-
-
-def _paths(sources: Iterable[tuple[int, int]]) -> tuple[ForwardingPath, ...]:
-    return tuple(
-        ForwardingPath(source, delay_ps) for source, delay_ps in sorted(_least(sources).items())
-    )
-
-
-def _least(delays: Iterable[tuple[int, int]]) -> dict[int, int]:
-    least: dict[int, int] = {}
-    for peer, ps in delays:
-        least[peer] = min(ps, least.get(peer, ps))
-    return least
+def _paths(least: Mapping[int, Mapping[int, int]]) -> tuple[tuple[ForwardingPath, ...], ...]:
+    """The paths for n = 0, 1, ... from the least delay of each source by remaining hops."""
+    paths: list[tuple[ForwardingPath, ...]] = []
+    delays_ps: dict[int, int] = {}
+    of_n: tuple[ForwardingPath, ...] = ()
+    # "n or more": what holds for more remaining hops counts for fewer, too.
+    for n in range(max(least), -1, -1):
+        of_n_alone = least.get(n, {})
+        for source, delay_ps in of_n_alone.items():
+            delays_ps[source] = min(delay_ps, delays_ps.get(source, delay_ps))
+        if of_n_alone:
+            of_n = tuple(ForwardingPath(*path) for path in sorted(delays_ps.items()))
+        paths.append(of_n)
+    return tuple(reversed(paths))

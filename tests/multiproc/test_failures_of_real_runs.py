@@ -277,7 +277,7 @@ def test_a_page_fault_names_kernel_source_line_address_and_tensor(tmp_path: Path
     ("words", "problem"),
     [
         (("--sips", "0"), "--sips"),
-        (("--sips", "257"), "an address names 1 to 256"),
+        (("--sips", "1025"), "an address names 1 to 1024"),
         (("--bench", "ccl-alreduce"), "did you mean 'ccl-allreduce'?"),
         (("--sip", "2"), "did you mean '--sips'?"),
         (("--algorithm", "rnig"), "did you mean 'ring'?"),

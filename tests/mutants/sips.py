@@ -4,8 +4,8 @@ MUTANTS = (
     Mutant(
         name="sip-rows-before-columns",
         file="runtime/model/sip_fabric.py",
-        old="        if column != to_column:\n",
-        new="        if row == to_row:\n",
+        old="if to_column != column else",
+        new="if to_row == row else",
         breaks="Between SIPs a route follows columns before rows.",
         noticed_by="n.meet.grid",
     ),

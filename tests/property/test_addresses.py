@@ -4,11 +4,12 @@ from hypothesis import strategies as st
 
 from runtime.core.errors import PhysAddrError
 from runtime.core.trace import NO_PE
-from runtime.model.addresses import ADDRESS_BITS, AddressMap, PhysAddr
+from runtime.model.addresses import WIDE_ADDRESS_BITS, AddressMap, PhysAddr
 from runtime.model.topology import Topology
 from tests.support.topologies import small, variant
 
 TOPOLOGIES = [
+    variant(system__sips__count=1024, sip__cube_mesh={"w": 8, "h": 4}),
     variant(system__sips__count=256, sip__cube_mesh={"w": 8, "h": 4}),
     small(),
     variant(hbm__slice_gib=16),
@@ -51,11 +52,11 @@ def test_legal_coordinates_survive_encoding_and_decoding(case: tuple[Topology, P
     topology, place = case
     addresses = AddressMap(topology)
     address = encode(addresses, place)
-    assert address < 1 << ADDRESS_BITS
+    assert address < 1 << addresses.bits
     assert PhysAddr.decode(address, addresses) == place
 
 
-@given(st.integers(-(1 << 20), 1 << ADDRESS_BITS + 1), st.sampled_from(TOPOLOGIES))
+@given(st.integers(-(1 << 20), 1 << WIDE_ADDRESS_BITS + 1), st.sampled_from(TOPOLOGIES))
 def test_every_integer_is_decoded_or_refused(address: int, topology: Topology) -> None:
     addresses = AddressMap(topology)
     try:

@@ -55,8 +55,8 @@ class UciePorts(Component):
             for other, link in links.items()
         }
         self._egress_to = [
-            None if target == chip.sip else self._egresses[sips.next_hop(chip.sip, target)]
-            for target in range(sips.sips)
+            None if target == chip.sip else self._egresses[hop]
+            for target, hop in enumerate(sips.next_hops(chip.sip))
         ]
         # The port of the switch is modelled at its receiver: all packets that queue there are for
         # this SIP, so no two LPs share its state.

@@ -101,4 +101,4 @@ def test_impossible_numbers_and_methods_are_refused():
     with pytest.raises(UsageError, match="procs is 3"):
         spawn(_rank_program, nprocs=2, procs=3)
     with pytest.raises(ConfigError, match=r"system\.sips\.count"):
-        spawn(_rank_program, nprocs=257)
+        spawn(_rank_program, nprocs=1025)

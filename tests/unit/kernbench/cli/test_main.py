@@ -11,7 +11,7 @@ from runtime.core.compiled.choice import CORE
     ("arguments", "problem"),
     [
         (["--sips", "0"], "--sips: expected an integer of at least 1, got '0'"),
-        (["--sips", "257"], "system.sips.count"),
+        (["--sips", "1025"], "system.sips.count"),
         (["--procs", "0"], "--procs: expected an integer of at least 1 or 'auto', got '0'"),
         (["--sips", "2", "--procs", "3"], "--procs 3 for 2 SIPs: at most one process for each SIP"),
         (["--sips", "1", "--procs", "2"], "--procs 2 for 1 SIP: at most one process for each SIP"),

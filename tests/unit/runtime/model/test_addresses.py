@@ -29,6 +29,16 @@ def test_an_address_names_its_rack_and_the_sip_in_it() -> None:
     assert (decoded.sip, decoded.rack, decoded.sip_in_rack) == (37, 2, 5)
 
 
+@pytest.mark.parametrize(("sips", "bits"), [(1, 51), (256, 51), (257, 53), (1024, 53)])
+def test_more_than_16_racks_need_two_bits_more(sips: int, bits: int) -> None:
+    addresses = AddressMap(variant(system__sips__count=sips))
+    last = addresses.pe_tcm_addr(sips - 1, 0, 0, 0)
+    assert (addresses.bits, last >> 43) == (bits, sips - 1)
+    assert PhysAddr.decode(last, addresses).rack == (sips - 1) // 16
+    with pytest.raises(PhysAddrError, match=f"not an address of {bits} bits"):
+        PhysAddr.decode(1 << bits, addresses)
+
+
 def test_what_the_pes_of_a_cube_share_has_no_pe() -> None:
     assert PhysAddr.decode(ADDRESSES.cube_sram_addr(1, 2, 3), ADDRESSES) == PhysAddr(
         1, 2, "sram", NO_PE, 3

@@ -109,13 +109,31 @@ def test_a_crossing_of_the_switch_adds_the_switch_and_a_second_wire() -> None:
     )
 
 
-def test_there_is_one_link_per_ordered_pair_of_neighbours() -> None:
-    ring = fabric("ring_1d", 3)
-    assert [(link.source, link.target) for link in ring.links] == [
-        (a, b) for a, b in product(range(3), repeat=2) if a != b
-    ]
-    link = ring.link(2, 0)
-    assert (link.port, link.bw_gbs, link.latency_ps) == ("io.ucie.sip0", 128, 16200)
+def test_a_link_leads_to_a_neighbour_and_to_no_other_sip() -> None:
+    ring = fabric("ring_1d", 4)
+    link = ring.link(3, 0)
+    assert (link.port, link.bw_gbs, link.latency_ps) == ("io.ucie.sip0", 128, ring.latency_ps)
+    for stranger in (1, 3):
+        with pytest.raises(AssertionError, match=f"SIPs 3 and {stranger} are not neighbours"):
+            ring.link(3, stranger)
+
+
+def test_links_are_between_the_neighbours_of_both_ends() -> None:
+    for topology, count, w, h in FABRICS:
+        sips = fabric(topology, count, w, h)
+        pairs = {(a, b) for a in range(count) for b in sips.neighbours(a)}
+        assert pairs == {(b, a) for a, b in pairs}
+
+
+@pytest.mark.parametrize(("topology", "count", "w", "h"), FABRICS)
+@pytest.mark.parametrize("kind", ["direct", "switch"])
+def test_a_sip_is_passed_if_the_route_between_two_others_crosses_it(
+    topology: str, count: int, w: int | None, h: int | None, kind: str
+) -> None:
+    sips = fabric(topology, count, w, h, fabric=kind)
+    inner = {passed for a, b in product(range(count), repeat=2) for passed in sips.path(a, b)[1:-1]}
+    assert {sip for sip in range(count) if sips.is_passed(sip)} == inner
+    assert sips.forwards == bool(inner)
 
 
 def test_the_layer_of_a_crossing_is_one_from_the_wrap_around_link_on() -> None:

@@ -97,8 +97,8 @@ def test_a_topology_cannot_be_changed_after_it_was_read() -> None:
         ({"host__copy_overhead_ns": -1}, "host.copy_overhead_ns: should be greater than or equal"),
         ({"host__copy_overhead_ns": "5"}, "host.copy_overhead_ns: should be a valid number"),
         ({"host": None}, "host: should be a mapping of keys, got null"),
-        ({"system__sips__count": 0}, "system.sips.count: 0 SIPs; an address names 1 to 256"),
-        ({"system__sips__count": 257}, "system.sips.count: 257 SIPs; an address names 1 to 256"),
+        ({"system__sips__count": 0}, "system.sips.count: 0 SIPs; an address names 1 to 1024"),
+        ({"system__sips__count": 1025}, "system.sips.count: 1025 SIPs; an address names 1 to 1024"),
         (
             {"system__sips__topology": "torus_2d", "system__sips__count": 6},
             "system.sips.count: torus_2d of 6 SIPs",

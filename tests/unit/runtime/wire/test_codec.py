@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from runtime.core.errors import ProtocolError
 from runtime.core.simtime import NEVER_PS
-from runtime.model.addresses import ADDRESS_BITS, MAX_SIPS
+from runtime.model.addresses import MAX_SIPS, WIDE_ADDRESS_BITS
 from runtime.wire import fields
 from runtime.wire.codec import (
     PeerDecoder,
@@ -226,7 +226,7 @@ def test_the_sender_is_read_from_the_envelope_alone() -> None:
 
 
 def test_the_ranges_of_the_wire_are_those_of_the_machine() -> None:
-    assert fields.ADDRESS_BITS == ADDRESS_BITS
+    assert fields.ADDRESS_BITS == WIDE_ADDRESS_BITS
     with pytest.raises(ProtocolError):
         decode_from_lp(encode_control(Written(0, 1 << 16, b"")), "LP 0")
     assert decode_from_lp(encode_control(Written(0, MAX_SIPS - 1, b"")), "LP 0")

@@ -1,6 +1,7 @@
 """The channels that routes between SIPs take, for SIPs dealt to LPs in several ways."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,8 @@ from runtime.model.topology import parse_topology
 from sip_node.chip.chip import chip_spec
 from sip_node.chip.partition import Egress, Partition
 from sip_node.pdes.promises import ForwardingPath
-from tests.support.topologies import variant_text
+from tests.support.counted_fabric import CountedFabric
+from tests.support.topologies import small, variant_text
 
 ALONE = tuple((sip,) for sip in range(8))
 
@@ -27,14 +29,14 @@ def partition(sips_of_lp: Sequence[Sequence[int]], **changes: object) -> tuple[P
 
 def test_a_message_to_a_neighbour_leaves_at_once_and_has_no_remaining_hops() -> None:
     ring, _ = partition(ALONE)
-    assert ring.egresses(0)[1] == Egress(1, 0, 0)
-    assert ring.egresses(0)[7] == Egress(7, 0, 0)
+    assert ring.egresses(0)[1] == Egress(1, 0, 0, last_sip=0)
+    assert ring.egresses(0)[7] == Egress(7, 0, 0, last_sip=0)
 
 
 def test_a_route_around_a_ring_crosses_a_channel_at_every_hop() -> None:
     ring, _ = partition(ALONE)
-    assert ring.egresses(0)[3] == Egress(1, 0, 2)
-    assert ring.egresses(0)[4] == Egress(1, 0, 3), "ties go in the + direction"
+    assert ring.egresses(0)[3] == Egress(1, 0, 2, last_sip=0)
+    assert ring.egresses(0)[4] == Egress(1, 0, 3, last_sip=0), "ties go in the + direction"
 
 
 @pytest.mark.parametrize(
@@ -85,13 +87,13 @@ def test_a_run_with_one_lp_has_no_peers() -> None:
 
 def test_links_inside_an_lp_only_take_time() -> None:
     ring, hop_ps = partition(((0, 1, 2, 3), (4, 5, 6, 7)))
-    assert ring.egresses(1)[5] == Egress(1, 2 * hop_ps, 0)
+    assert ring.egresses(1)[5] == Egress(1, 2 * hop_ps, 0, last_sip=3)
     assert 3 not in ring.egresses(1)
 
 
 def test_a_route_may_leave_an_lp_and_come_back() -> None:
     ring, _ = partition(((0, 2), (1, 3)))
-    assert ring.egresses(0)[2] == Egress(1, 0, 1)
+    assert ring.egresses(0)[2] == Egress(1, 0, 1, last_sip=0)
 
 
 def test_two_halves_of_a_ring_forward_nothing() -> None:
@@ -128,4 +130,19 @@ def test_in_a_ring_of_eight_messages_with_more_remaining_hops_have_come_from_few
 def test_a_forwarding_path_through_several_sips_takes_the_time_of_their_links() -> None:
     ring, hop_ps = partition(((0, 1), (2, 3), (4, 5), (6, 7)))
     assert ring.forwarding_paths(1)[2] == ((ForwardingPath(0, hop_ps),), ())
-    assert ring.egresses(1)[4] == Egress(1, 0, 1)
+    assert ring.egresses(1)[4] == Egress(1, 0, 1, last_sip=1)
+
+
+@pytest.mark.parametrize("topology", ["ring_1d", "torus_2d", "mesh_2d_no_wrap"])
+@pytest.mark.parametrize("lps", [2, 4, 16])
+def test_the_routes_of_an_lp_are_computed_in_steps_that_grow_with_the_pairs_of_sips(
+    topology: str, lps: int
+) -> None:
+    for sips in (16, 64):
+        machine = small(system__sips__count=sips, system__sips__topology=topology)
+        fabric, each = CountedFabric(machine), sips // lps
+        spec = replace(chip_spec(machine, data=False), sips=fabric)
+        made = Partition([range(lp * each, (lp + 1) * each) for lp in range(lps)], spec)
+        made.forwarding_paths(0)
+        # A step for each SIP of a route and target; the links into the LP look at every target.
+        assert 0 < fabric.reads <= sips * (sips + 2 * each + 2)
