@@ -10,6 +10,7 @@ derives the formulas.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import ceil
 
 from kernbench.benches.collective_perf.collective import PerfCase
@@ -89,7 +90,11 @@ class CollectiveBounds:
         pes = [(cube, pe) for cube in cubes for pe in range(count)]
         apart = apart or case.collective.rooted
         launch = self._launch(pes)
-        return tuple(self._of_rank(case, rank, launch, apart=apart) for rank in range(case.ranks))
+        # The same for every rank.
+        all_ps = bytes_ps(self._in_all(case), self._all_gbs)
+        return tuple(
+            self._of_rank(case, rank, launch, all_ps, apart=apart) for rank in range(case.ranks)
+        )
 
     def _launch(self, pes: Sequence[Pe]) -> "_LaunchParts":
         """The times of a launch on `pes`, which are those of every rank."""
@@ -105,13 +110,14 @@ class CollectiveBounds:
         )
 
     def _of_rank(
-        self, case: PerfCase, rank: int, launch: "_LaunchParts", *, apart: bool
+        self, case: PerfCase, rank: int, launch: "_LaunchParts", all_ps: Fraction, *, apart: bool
     ) -> TimeBound:
-        on_links_ps = self._on_links_ps(case, rank)
+        hops = self._hops(case, rank)
+        on_links_ps = self._on_links_ps(case, rank, all_ps) if hops else 0
         if apart:
             kernel_ps, links_ps = self._alone_ps(case, rank), on_links_ps
         else:
-            kernel_ps = self._path_ps(case, rank) + launch.longest_ps
+            kernel_ps = self._path_ps(case, hops) + launch.longest_ps
             # The bytes of one call may move while another one is launched.
             first_ps = launch.host_ps + launch.each_ps + self._first_ps(launch.inside_ps)
             links_ps = first_ps // self._iters + on_links_ps
@@ -125,9 +131,9 @@ class CollectiveBounds:
             return costs.issue_ps + costs.kept_ps(1)
         return costs.load_ps(1) + costs.send_ps(1)
 
-    def _path_ps(self, case: PerfCase, rank: int) -> int:
+    def _path_ps(self, case: PerfCase, hops: int) -> int:
         """A kernel without routes inside SIPs: load, send, receive from the farthest rank, keep."""
-        costs, crossings_ps = self._commands, self._hops(case, rank) * self._crossing_ps
+        costs, crossings_ps = self._commands, hops * self._crossing_ps
         # The bytes of two ranks are added at one of them, or between them.
         added_ps = costs.copy_ps(1) + costs.add_ps(ITEM_BYTES) if case.collective.reduces else 0
         sent_ps = costs.load_ps(1) + costs.issue_ps + costs.commands.write_start_ps
@@ -139,17 +145,14 @@ class CollectiveBounds:
         sent_ps = costs.load_ps(1) + costs.issue_ps + costs.commands.write_start_ps
         return sent_ps + inside_ps + self._crossing_ps + costs.ipcq_ps + costs.kept_ps(1)
 
-    def _on_links_ps(self, case: PerfCase, rank: int) -> int:
+    def _on_links_ps(self, case: PerfCase, rank: int, all_ps: Fraction) -> int:
         """The bytes that must cross links, at two cuts: around the SIP, and through all links."""
-        if not self._hops(case, rank):
-            return 0
-        all_gbs = sum(map(self._into_gbs, range(self._sips)), Fraction(0))
-        return ceil(
-            max(
-                bytes_ps(_of_a_rank(case), self._into_gbs(rank)),
-                bytes_ps(self._in_all(case), all_gbs),
-            )
-        )
+        return ceil(max(bytes_ps(_of_a_rank(case), self._into_gbs(rank)), all_ps))
+
+    @cached_property
+    def _all_gbs(self) -> Fraction:
+        """The bandwidth of the links into all SIPs."""
+        return sum(map(self._into_gbs, range(self._sips)), Fraction(0))
 
     def _into_gbs(self, sip: int) -> Fraction:
         """The bandwidth of all links into a SIP; it sends at the same rate."""
@@ -169,10 +172,12 @@ class CollectiveBounds:
                 return (
                     size
                     // ranks
-                    * sum(self._distance(a, b) for a in range(ranks) for b in range(ranks))
+                    * sum(self._plan.sip_distance(a, b) for a in range(ranks) for b in range(ranks))
                 )
             case "sendrecv":
-                return size * sum(self._distance(rank, (rank + 1) % ranks) for rank in range(ranks))
+                return size * sum(
+                    self._plan.sip_distance(rank, (rank + 1) % ranks) for rank in range(ranks)
+                )
             case _:
                 # One link for each other rank suffices: a SIP forwards what others need as well.
                 return (ranks - 1) * size
@@ -183,16 +188,13 @@ class CollectiveBounds:
         """
         match case.collective.name:
             case "broadcast":
-                return self._distance(case.root, rank)
+                return self._plan.sip_distance(case.root, rank)
             case "sendrecv":
-                return self._distance((rank - 1) % case.ranks, rank)
+                return self._plan.sip_distance((rank - 1) % case.ranks, rank)
             case "reduce" if rank != case.root:
                 return 0
             case _:
-                return max(self._distance(other, rank) for other in range(case.ranks))
-
-    def _distance(self, rank: int, other: int) -> int:
-        return len(self._plan.sip_path(rank, other)) - 1
+                return max(self._plan.sip_distance(other, rank) for other in range(case.ranks))
 
     def _inside_ps(self, pe: Pe) -> int:
         """Latency from a PE to the IO NoC and back."""

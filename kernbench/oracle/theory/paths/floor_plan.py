@@ -169,10 +169,14 @@ class FloorPlan:
             return [source]
         return [source, target] if self.is_switched else self._sips.path(source, target)
 
+    def sip_distance(self, source: int, target: int) -> int:
+        """The crossings on that route."""
+        return int(source != target) if self.is_switched else self._sips.distance(source, target)
+
     def neighbours(self, sip: int) -> list[int]:
         """The SIPs to which a SIP has a link, or one over the switch."""
         sips = range(self._file["system.sips.count"])
-        return [other for other in sips if len(self.sip_path(sip, other)) == 2]
+        return [other for other in sips if self.sip_distance(sip, other) == 1]
 
     def own_slice(self) -> tuple[Route, Route]:
         """Routes from a PE to its own HBM slice and back, over their common crossbar."""

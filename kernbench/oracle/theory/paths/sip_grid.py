@@ -49,7 +49,11 @@ class SipGrid:
 
     def distance(self, source: int, target: int) -> int:
         """Number of links on the path."""
-        return len(self.path(source, target)) - 1
+        row, column = divmod(source, self.columns)
+        to_row, to_column = divmod(target, self.columns)
+        across = self._steps(column, to_column, self.columns)
+        # The start is no step in either dimension.
+        return len(across) + len(self._steps(row, to_row, self.rows)) - 2
 
     def path(self, source: int, target: int) -> list[int]:
         """The SIPs on the path, both ends included."""
@@ -67,12 +71,15 @@ class SipGrid:
 
     def _walk(self, start: int, end: int, size: int) -> list[int]:
         """The coordinates from `start` to `end` in one dimension."""
-        up = (end - start) % size
-        if not self.wraps:
-            return list(range(start, end + 1)) if end >= start else list(range(start, end - 1, -1))
+        return [(start + step) % size for step in self._steps(start, end, size)]
+
+    def _steps(self, start: int, end: int, size: int) -> range:
+        """The distances from `start` to each coordinate on the way to `end`, downwards negative."""
+        up = (end - start) % size if self.wraps else end - start
         # 2 up == size: both directions are equally long, and the rule is upwards.
-        steps = range(up + 1) if 2 * up <= size else range(0, up - size - 1, -1)
-        return [(start + step) % size for step in steps]
+        if self.wraps and 2 * up > size:
+            up -= size
+        return range(up + 1) if up >= 0 else range(0, up - 1, -1)
 
 
 def grid_of(sips: int) -> tuple[int, int]:
