@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
+from runtime.core.simtime import NEVER_PS
 from runtime.model.sip_fabric import SipFabric
 from runtime.wire.frames import Message
 from sip_node.chip.chip import Chip
@@ -35,6 +36,15 @@ class ChipModel:
         }
         # The targets whose packets pass the ports to other LPs.
         self._first_out = {sip: self._leaving_from(sip, spec.sips) for sip in self.chips}
+        # Those that send to other LPs: at the edge of this one first, then by the distance to it.
+        self._by_delay = sorted(
+            (sip for sip, of_sip in self._nearest.items() if of_sip),
+            key=lambda sip: (not self._first_out[sip], self._nearest[sip][0].delay_ps, sip),
+        )
+        self._most_hops = dict[int, int]()
+        for each in (each for of_sip in self._nearest.values() for each in of_sip):
+            hops = max(self._most_hops.get(each.peer, 0), 1 + each.remaining_hops)
+            self._most_hops[each.peer] = hops
         self._outgoing: list[PacketRuns] = []
         self._forwarding = self._passing(spec.sips)
         self._incoming = ArrivingTransfers(partition.lp_of)
@@ -87,26 +97,41 @@ class ChipModel:
         return bounds
 
     def _bounds(self, base_ps: int) -> Iterator[SendBound]:
-        bounds = {
-            sip: chip.send_bounds.earliest_send_ps(base_ps) for sip, chip in self.chips.items()
-        }
-        for sip, egresses in self._egresses.items():
-            launch_ps, known_ps = bounds[sip]
-            # Of a SIP without a link to another LP nothing is foreseen.
-            if self._first_out[sip]:
-                certain_ps = self._certain_ps(sip, bounds)
-                launch_ps = min(launch_ps, self.chips[sip].send_bounds.foresee(certain_ps))
-            for each in self._nearest[sip]:
-                # A launch to come may send to any SIP, so its bound holds for every egress.
-                yield SendBound(each.peer, each.remaining_hops, later_ps(launch_ps, each.delay_ps))
-            for target, send_ps in known_ps.items():
-                each = egresses.get(target)
-                if each is not None:
-                    yield SendBound(
-                        each.peer, each.remaining_hops, later_ps(send_ps, each.delay_ps)
-                    )
+        """The bounds of `earliest_sends`, without those of SIPs that cannot lower any.
 
-    def _certain_ps(self, sip: int, bounds: Mapping[int, tuple[int, Mapping[int, int]]]) -> int:
+        No message leaves a SIP before `base_ps`, so one that is far from a channel does not count
+        where a nearer one may send there earlier in any case.
+        """
+        bounds = SendTimesOfSips(self.chips, base_ps)
+        least_ps = {peer: [NEVER_PS] * hops for peer, hops in self._most_hops.items()}
+        for sip in self._by_delay:
+            # Those at the edge of the LP also foresee what leaves.
+            if not self._first_out[sip] and all(
+                min(least_ps[each.peer][each.remaining_hops :]) <= later_ps(base_ps, each.delay_ps)
+                for each in self._nearest[sip]
+            ):
+                continue
+            for bound in self._bounds_of(sip, bounds):
+                of_hops = least_ps[bound.peer]
+                of_hops[bound.remaining_hops] = min(bound.time_ps, of_hops[bound.remaining_hops])
+                yield bound
+
+    def _bounds_of(self, sip: int, bounds: "SendTimesOfSips") -> Iterator[SendBound]:
+        launch_ps, known_ps = bounds[sip]
+        # Of a SIP without a link to another LP nothing is foreseen.
+        if self._first_out[sip]:
+            certain_ps = self._certain_ps(sip, bounds)
+            launch_ps = min(launch_ps, self.chips[sip].send_bounds.foresee(certain_ps))
+        for each in self._nearest[sip]:
+            # A launch to come may send to any SIP, so its bound holds for every egress.
+            yield SendBound(each.peer, each.remaining_hops, later_ps(launch_ps, each.delay_ps))
+        egresses = self._egresses[sip]
+        for target, send_ps in known_ps.items():
+            each = egresses.get(target)
+            if each is not None:
+                yield SendBound(each.peer, each.remaining_hops, later_ps(send_ps, each.delay_ps))
+
+    def _certain_ps(self, sip: int, bounds: "SendTimesOfSips") -> int:
         """No packet leaves the LP through `sip` earlier that has not reserved its last link."""
         launch_ps, known_ps = bounds[sip]
         first_out = self._first_out[sip]
@@ -118,21 +143,24 @@ class ChipModel:
             certain_ps = min(certain_ps, self._forwarded_ps(sip, bounds))
         return certain_ps
 
-    def _forwarded_ps(self, sip: int, bounds: Mapping[int, tuple[int, Mapping[int, int]]]) -> int:
+    def _forwarded_ps(self, sip: int, bounds: "SendTimesOfSips") -> int:
         """No packet of another SIP that has not come yet leaves the LP through `sip` earlier."""
         # Packets that pass this SIP share its port with its own, so they bound what is certain
         # there.
-        times_ps = [self._sync.forwarded_ps]
+        first_ps = self._sync.forwarded_ps
         for other, nearest_ps in self._forwarding[sip].items():
+            # They are in order of their distance: no farther one is here earlier.
+            if later_ps(bounds.base_ps, nearest_ps) >= first_ps:
+                break
             launch_ps, known_ps = bounds[other]
             # A launch to come may send to any target, and so to the nearest.
-            times_ps.append(later_ps(launch_ps, nearest_ps))
+            first_ps = min(first_ps, later_ps(launch_ps, nearest_ps))
             egresses = self._egresses[other]
             for target, send_ps in known_ps.items():
                 egress = egresses.get(target)
                 if egress is not None and egress.last_sip == sip:
-                    times_ps.append(later_ps(send_ps, egress.delay_ps))
-        return min(times_ps)
+                    first_ps = min(first_ps, later_ps(send_ps, egress.delay_ps))
+        return first_ps
 
     def check_at_rest(self) -> None:
         """Check that every transfer from other LPs has ended, after a run that has finished.
@@ -151,7 +179,7 @@ class ChipModel:
         return {target for target, hop in enumerate(hops) if hop not in self.chips}
 
     def _passing(self, sips: SipFabric) -> dict[int, dict[int, int]]:
-        """SIP that others pass on their way out of the LP -> SIP of this LP -> a time.
+        """SIP that others pass on their way out of the LP -> SIP of this LP -> a time, ascending.
 
         Packets from that SIP which leave the LP through the first one are there not before that
         time has passed.
@@ -168,7 +196,10 @@ class ChipModel:
                 if sip != other:
                     nearest = passing[sip]
                     nearest[other] = min(delay_ps, nearest.get(other, delay_ps))
-        return passing
+        return {
+            sip: dict(sorted(nearest.items(), key=lambda it: (it[1], it[0])))
+            for sip, nearest in passing.items()
+        }
 
     def _end(self, sip: int, neighbour: int) -> LinkEnd:
         """The other end of a link: the inbox of a SIP of this LP, or messages to another LP."""
@@ -177,6 +208,18 @@ class ChipModel:
         runs = PacketRuns(sip, neighbour)
         self._outgoing.append(runs)
         return runs
+
+
+class SendTimesOfSips(dict[int, tuple[int, Mapping[int, int]]]):
+    """The result of `SendBounds.earliest_send_ps` of each SIP which is looked up, at `base_ps`."""
+
+    def __init__(self, chips: Mapping[int, Chip], base_ps: int) -> None:
+        super().__init__()
+        self._chips, self.base_ps = chips, base_ps
+
+    def __missing__(self, sip: int) -> tuple[int, Mapping[int, int]]:
+        times = self[sip] = self._chips[sip].send_bounds.earliest_send_ps(self.base_ps)
+        return times
 
 
 def _nearest(egresses: Iterable[Egress]) -> tuple[Egress, ...]:
