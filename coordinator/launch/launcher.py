@@ -5,12 +5,13 @@ program in children of multiprocessing (`SpawnLauncher`).
 """
 
 import os
+import select
 import signal
 import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -163,20 +164,43 @@ class _Interpreter:
         self.pid = process.pid
 
     def wait(self, timeout_s: float) -> int | None:
-        try:
-            code = self._process.wait(max(0.0, timeout_s))
-        except subprocess.TimeoutExpired:
+        code = self._exit_code(0.0)
+        if code is None and timeout_s > 0:
+            code = self._exit_code(0.0 if _waited(self.pid, timeout_s) else timeout_s)
+        if code is None:
             return None
         # The last lines of a process must appear before the error about its exit.
         if self._relay:
             self._relay.drain()
         return code
 
+    def _exit_code(self, timeout_s: float) -> int | None:
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+
     def terminate(self) -> None:
         self._process.terminate()
 
     def kill(self) -> None:
         self._process.kill()
+
+
+def _waited(pid: int, timeout_s: float) -> bool:
+    """Wait until a child ends, or for `timeout_s`; False where the system cannot notify of it."""
+    # `subprocess` looks for the end at intervals of up to 50 ms. A system without file descriptors
+    # for processes, or in which no file can be opened, has only that.
+    with suppress(AttributeError, OSError):
+        end = os.pidfd_open(pid)
+        try:
+            poller = select.poll()
+            poller.register(end, select.POLLIN)
+            poller.poll(timeout_s * 1000)
+        finally:
+            os.close(end)
+        return True
+    return False
 
 
 @dataclass(frozen=True)

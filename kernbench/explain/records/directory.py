@@ -18,7 +18,7 @@ from runtime.core.run_tables import (
     Form,
     RunTable,
 )
-from runtime.core.sha256 import sha256_of
+from runtime.core.sha256 import sha256_hex
 
 RUN, TOPOLOGY, CCL = "run.json", "topology.yaml", "ccl.yaml"
 _AGAIN = "run it again with this version"
@@ -103,7 +103,7 @@ def _content(directory: Path, files: Mapping[str, str], name: str) -> bytes:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     if name not in files:
         raise UsageError(f"{directory / RUN} has no checksum of {name}; {_AGAIN}")
-    if sha256_of(content) != files[name]:
+    if sha256_hex(content) != files[name]:
         raise UsageError(
             f"{path} is damaged: its SHA-256 is not that of {RUN}; copy the directory again, or "
             "run it again"

@@ -19,7 +19,7 @@ from kernbench.explain.records.directory import CCL, RUN, TOPOLOGY
 from kernbench.explain.records.records import RecordedRun, RunSummary
 from runtime.core.code.bench_source import is_file, split_source
 from runtime.core.code.imported_code import SCRIPT, CodeFile, is_of_user
-from runtime.core.sha256 import sha256_of
+from runtime.core.sha256 import sha256_hex
 
 _PART_BYTES = 1 << 20
 _ROOT = 0
@@ -87,7 +87,7 @@ def _doubts_of_module(module: str, code: CodeFile) -> Iterator[str]:
         yield f"{path} is not a path without links"
     content = bytearray()
     yield from _doubts_of_file(path, owners, content)
-    if sha256_of(bytes(content)) != code.sha256:
+    if sha256_hex(bytes(content)) != code.sha256:
         yield f"{path} has changed since the run"
     folder = Path(path).parent
     # Who can write to the folder can put compiled code of its modules there. Of a script, Python

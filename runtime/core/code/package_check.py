@@ -6,6 +6,7 @@ that this file does not define. The check here compares where an import would lo
 the packages of kernbench are.
 """
 
+import os
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -15,6 +16,8 @@ from runtime.core.errors import UsageError
 PACKAGES = ("runtime", "sip_node", "coordinator", "kernbench")
 ROOT = Path(__file__).parents[3]
 """The folder that contains the packages."""
+FOLDERS = tuple(f"{ROOT / name}{os.sep}" for name in PACKAGES)
+"""The folders of the packages, each with a separator behind it."""
 
 
 def check_packages(*folders: str) -> None:
@@ -32,9 +35,10 @@ def check_packages(*folders: str) -> None:
         raise UsageError(f"{spec.origin} hides kernbench's package {name} ({own}): rename it")
 
 
-def is_own(file: Path) -> bool:
-    """Whether the file belongs to a package of kernbench."""
-    return any(file.is_relative_to(ROOT / name) for name in PACKAGES)
+def is_own(file: Path | str) -> bool:
+    """Whether the file, or the folder, belongs to a package of kernbench."""
+    # As texts: an LP compares the files of all of its modules.
+    return f"{file}{os.sep}".startswith(FOLDERS)
 
 
 def put_first(folder: Path) -> None:

@@ -6,10 +6,11 @@ processes of a run inherit the variable.
 """
 
 import os
+from functools import cache
 from importlib.util import find_spec
 
 from runtime.core.compiled.library import ROOT, prefer_compiled_modules
-from runtime.core.compiled.sources import digest
+from runtime.core.compiled.sources import digest, module_names, relative_sources
 from runtime.core.errors import UsageError
 from runtime.core.sha256 import sha256_hex
 
@@ -38,12 +39,18 @@ def choose(requested: str | None) -> str:
         return PYTHON
     from runtime.core.compiled.build import SOURCES
 
-    if digest(ROOT, sha256_hex) != SOURCES:
+    if digest(ROOT, sha256_hex, _paths()) != SOURCES:
         raise UsageError(
             "the compiled core was built from other sources than those beside it. To rebuild "
             f"it, {_REBUILD}; {VARIABLE}={PYTHON} runs without it"
         )
     return COMPILED
+
+
+@cache
+def _paths() -> list[str]:
+    """The paths of the sources, which are searched once."""
+    return relative_sources(ROOT)
 
 
 def is_fallback(core: str, requested: str | None) -> bool:
@@ -55,4 +62,4 @@ CORE = choose(os.environ.get(VARIABLE))
 IS_COMPILED = CORE == COMPILED
 IS_FALLBACK = is_fallback(CORE, os.environ.get(VARIABLE))
 if IS_COMPILED:
-    prefer_compiled_modules()
+    prefer_compiled_modules(module_names(_paths()))

@@ -10,12 +10,11 @@ zip file. Every other one is found before its `.py`, in a process in which the c
 
 import sys
 from collections.abc import Container
-from importlib.abc import MetaPathFinder
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
 from importlib.util import spec_from_file_location
 from pathlib import Path
 
-from runtime.core.compiled.sources import modules, source_of
+from runtime.core.compiled.sources import source_of
 
 _FOLDER = Path(__file__).parent
 ROOT = _FOLDER.parents[2]
@@ -40,7 +39,7 @@ class LibraryFinder:
         return _spec(name, str(self._library)) if is_compiled else None
 
 
-class CompiledModules(MetaPathFinder):
+class CompiledModules:
     """Finds the modules `names` in `library`, also those that have a source in Python as well."""
 
     def __init__(self, names: Container[str], library: str) -> None:
@@ -63,10 +62,10 @@ def path_entries(folder: Path = _FOLDER) -> list[str]:
     return [str(folder / name) for name in _FILES if (folder / name).exists()]
 
 
-def prefer_compiled_modules() -> None:
-    """Let this process import each compiled module from the library, from now on."""
+def prefer_compiled_modules(names: Container[str]) -> None:
+    """Let this process import the modules `names` from the library, from now on."""
     [library] = path_entries()
-    sys.meta_path.insert(0, CompiledModules(modules(ROOT), library))
+    sys.meta_path.insert(0, CompiledModules(names, library))
 
 
 def _spec(name: str, library: str) -> ModuleSpec | None:

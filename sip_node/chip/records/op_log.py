@@ -1,12 +1,12 @@
 """The op log of one SIP: records in the order of their completion, and the digest over them."""
 
 from collections.abc import Callable, Iterable
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from runtime.core.run_tables import NONE, Cause
-from runtime.core.sha256 import RunningSha256
 from runtime.core.trace import OpRecord
 from runtime.wire.reports import DevicePrint, SlotTransfer
 from sip_node.chip.records.op_rows import OpRows
@@ -46,7 +46,7 @@ class OpLog:
         self.steps = None if recorder is None else StepRows(recorder)
         self._chunk: list[OpRecord] = []
         self._recordings: list[list[OpRecord]] = []
-        self._hash = RunningSha256()
+        self._hash = sha256()
         self._count = self.last_ps = 0
         self._latest: OpRecord | None = None
 

@@ -4,7 +4,8 @@ A record is encoded when it is added: its bytes are hashed, and are what a sink 
 enter its fields; an `OpRecord` is made of them only where a recording collects them.
 """
 
-from runtime.core.sha256 import RunningSha256
+from hashlib import sha256
+
 from runtime.core.trace import IO_CHIPLET, NO_PE, Operand, OpRecord
 from sip_node.chip.records.op_rows import waited_for
 from sip_node.compiled.operation cimport FOR_LINK
@@ -33,7 +34,7 @@ cdef class OpLog:
         self.printed, self.recorder = printed, recorder
         self.rows = None if recorder is None else OpRows(recorder)
         self.steps = None if recorder is None else StepRows(recorder)
-        self.encoded, self.hash = PackedBytes(), RunningSha256()
+        self.encoded, self.hash = PackedBytes(), sha256()
         self.recordings = []
 
     def add(self, record not None, requested_ps=None, cause="", QueueTimes times=None):

@@ -39,7 +39,7 @@ def test_a_core_that_is_requested_and_not_built_is_refused(monkeypatch: pytest.M
 
 @pytest.mark.skipif(not IS_BUILT, reason="the compiled core is not built")
 def test_a_core_of_other_sources_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def changed(folder: Path, hexadecimal: object) -> str:
+    def changed(folder: Path, hexadecimal: object, paths: object) -> str:
         return "another digest"
 
     monkeypatch.setattr(choice, "digest", changed)
