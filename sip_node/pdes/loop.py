@@ -102,6 +102,8 @@ class LogicalProcess:
         self._blocked_s = 0.0
         self._now_ps = 0
         self._step_ps = FIRST_STEP_PS
+        # Nothing has come since a round after which the next event was not safe.
+        self._is_blocked = False
         self._watch_due_s = float("-inf")
 
     @property
@@ -148,15 +150,22 @@ class LogicalProcess:
 
     def round(self) -> None:
         """Execute one round. A thread that runs several LPs calls it for each in turn."""
-        self._rounds += 1
         self._look()
+        messages = self._drain()
+        # The leader of a host receives a report of every LP in it. Without a frame or a grant a
+        # step and promises would be those of the round before.
+        if self._is_blocked:
+            self._wait()
+            return
+        self._rounds += 1
         # In this order: what has come widens the step, and the promise includes all that the step
         # did.
-        self._inject(self._drain())
+        self._inject(messages)
         self._step()
         self._promise()
         # With an event before the safe time, the next round has work: waiting would cost time.
-        if self._model.next_ps() >= self._sync.safe_ps:
+        self._is_blocked = self._model.next_ps() >= self._sync.safe_ps
+        if self._is_blocked:
             self._wait()
 
     def _look(self) -> None:
@@ -176,6 +185,7 @@ class LogicalProcess:
         for peer, content in self._transport.poll():
             if isinstance(content, Frame):
                 messages += self._sync.receive(peer, content, self._now_ps)
+                self._is_blocked = False
             else:
                 self._pass_on(self._tree.receive(peer, content))
         return messages
@@ -235,6 +245,7 @@ class LogicalProcess:
                 self._transport.send(receiver, content)
             elif isinstance(content, Grant):
                 self._sync.grant(content.lbts_ps, of_run=content.of_run)
+                self._is_blocked = False
             else:
                 self._sync.call()
 

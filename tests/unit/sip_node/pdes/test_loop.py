@@ -118,6 +118,27 @@ def test_a_frame_s_messages_are_executed_before_its_promise_is_used_up():
     assert model.steps == [[15]]
 
 
+@pytest.mark.parametrize("others", [1, 7])
+def test_a_blocked_leader_makes_a_round_for_frames_and_grants_and_none_for_reports(
+    others: int,
+) -> None:
+    """All others report an event at 100 ps, behind the safe time of 10 ps, in a round each."""
+    model, lps = Ticks(200, peers=(1,)), 1 + others
+    network = MemoryNetwork(lps)
+    lp = LogicalProcess(Sync(0, lps, {1: 10}, {1: 10}), model, network.transport(0))
+    lp.round()
+    steps = len(model.steps)
+    for peer in range(1, lps):
+        # Its own report, for which the first one calls, completes the reports of the host.
+        assert (lp.statistics.rounds, len(model.steps)) == (1, steps)
+        network.transport(peer).send(0, SilenceReport(0, 100, NEVER_PS, True))
+        lp.round()
+    while lp.statistics.rounds == 1:
+        lp.round()
+    assert lp.safe_ps == 110
+    assert len(model.steps) == steps + 1
+
+
 def test_every_message_is_counted_and_null_messages_apart():
     run = run_world(World((0, 1), PAIR, seed=1), *prompt(2))
     sent = sum(kind == 0 for log in run.logs.values() for _, kind, _, _ in log)
