@@ -5,8 +5,8 @@ import pytest
 from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.ports.packet_runs import PacketRuns
-from tests.support.both_modes import printed
 from tests.support.random_crossings import RandomCrossings, systems
+from tests.support.two_modes import printed
 
 SYSTEMS = 60
 ENTRY_FIELDS = 8

@@ -1,9 +1,6 @@
 """Every key of `topology.yaml` acts alike on both cores: one at a time, and all of them drawn."""
 
 import json
-import os
-import subprocess
-import sys
 from functools import cache
 
 import pytest
@@ -12,6 +9,7 @@ from runtime.core.compiled.choice import IS_COMPILED
 from runtime.model.schema.draws import Fixed
 from tests.support.changed_keys import drawn_keys
 from tests.support.random_topologies import DRAWS
+from tests.support.two_modes import printed
 
 both_cores = pytest.mark.skipif(not IS_COMPILED, reason="the compiled core does not run")
 
@@ -29,19 +27,10 @@ Report = dict[str, str]
 @cache
 def reports() -> tuple[list[Report], list[Report]]:
     """All runs by the reference, and by the compiled core: two processes at a time."""
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.support.changed_keys", str(MACHINES)],
-            env={**os.environ, "KERNBENCH_CORE": core},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for core in ("python", "compiled")
-    ]
     reference, compiled = (
-        [json.loads(line) for line in process.communicate()[0].splitlines()] for process in started
+        [json.loads(line) for line in lines]
+        for lines in printed("tests.support.changed_keys", MACHINES)
     )
-    assert [process.returncode for process in started] == [0, 0]
     return reference, compiled
 
 

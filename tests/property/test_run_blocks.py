@@ -5,8 +5,8 @@ import pytest
 from runtime.core.compiled.choice import IS_COMPILED
 from runtime.wire.frames import Message
 from sip_node.chip.ports.packet_rules import PacketRules
-from tests.support.both_modes import printed
 from tests.support.random_messages import SPEC, outcome
+from tests.support.two_modes import printed
 
 SEEDS = 150
 
