@@ -17,7 +17,11 @@ from pathlib import Path
 from typing import IO
 
 _SERVER = Path(__file__).parent / "fork_server.py"
-STARTED_BY = ("PYTHON", "OPENBLAS", "OMP", "NPY", "KERNBENCH_CORE", "LD_", "ATEN", "TORCH_LOGS")
+STARTED_BY = (
+    *("PYTHON", "OPENBLAS", "OMP", "NPY", "KERNBENCH_CORE", "LD_", "ATEN", "TORCH_LOGS"),
+    # A library of `make sanitize` reads its options when the process starts.
+    *("ASAN_OPTIONS", "UBSAN_OPTIONS"),
+)
 """Prefixes of the names of variables that count when a process starts and imports."""
 Streams = tuple[int, int, int]
 
