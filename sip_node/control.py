@@ -43,6 +43,8 @@ PATIENCE_S = 600.0
 The coordinator's own time limits are shorter, and their errors have a better reason.
 """
 STATUS_PERIOD_S = 0.25
+STATUS_SHARE = 0.05
+"""The most processor time for reports of the status, as a share of the wall time."""
 _EVENT = Struct("=Hi")
 """The first frame of a message of a monitor (zmq_socket_monitor): its event, and a value."""
 _LAST_MESSAGE_S = 0.3
@@ -79,7 +81,7 @@ class Control:
         self._run_id = run_id
         self._lp = lp
         self._patience_s = patience_s
-        self._reported_s = float("-inf")
+        self._status_due_s = float("-inf")
         self._joiner = PieceJoiner(decode_from_coordinator)
         self._context = zmq.Context()
         self.socket = self._connected_by(run_id)
@@ -132,11 +134,12 @@ class Control:
 
     def status_is_due(self) -> bool:
         """Whether a status is due, four times a second at most. Cheap enough for every round."""
-        return now_s() - self._reported_s >= STATUS_PERIOD_S
+        return now_s() >= self._status_due_s
 
-    def report_status(self, status: Status) -> None:
-        """Send the status of this LP."""
-        self._reported_s = now_s()
+    def report_status(self, status: Status, used_s: float = 0.0) -> None:
+        """Send the status of this LP, to collect which took `used_s` of processor time."""
+        # An LP may have thousands of PEs that wait.
+        self._status_due_s = now_s() + max(STATUS_PERIOD_S, used_s / STATUS_SHARE)
         self.send(status)
 
     def check(self) -> None:

@@ -3,6 +3,7 @@
 import sys
 from typing import TYPE_CHECKING
 
+from runtime.core.wallclock import cpu_s
 from runtime.wire.control import (
     MemoryContents,
     Printed,
@@ -31,6 +32,7 @@ class Reporter:
         """Send a status if one is due, and take an abort of the coordinator."""
         # Four times a second at most: a round may take microseconds.
         if self._control.status_is_due():
+            began_s = cpu_s()
             statistics = loop.statistics
             status = Status(
                 lp=self._lp,
@@ -43,7 +45,7 @@ class Reporter:
                 ranks=programs.activities(),
                 oldest_wait=programs.oldest_wait(),
             )
-            self._control.report_status(status)
+            self._control.report_status(status, cpu_s() - began_s)
         self._control.check()
 
     def trace(self, sip: int, records: bytes) -> None:
