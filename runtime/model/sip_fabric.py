@@ -3,6 +3,7 @@
 One rule, as inside a SIP: columns (x) first, then rows (y).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -175,6 +176,13 @@ class SipFabric:
             f"SIPs {source} and {target} are not neighbours"
         )
         return SipLink(source, target, f"io.ucie.sip{target}", self.latency_ps, self._bw_gbs)
+
+    @property
+    def links(self) -> Iterator[SipLink]:
+        """A link for each ordered pair of neighbours, by source, then target."""
+        for source in range(self.sips):
+            for target in self.neighbours(source):
+                yield self.link(source, target)
 
 
 def crossing_ps(topology: Topology) -> int:
