@@ -112,10 +112,17 @@ def test_a_crossing_of_the_switch_adds_the_switch_and_a_second_wire() -> None:
 def test_a_link_leads_to_a_neighbour_and_to_no_other_sip() -> None:
     ring = fabric("ring_1d", 4)
     link = ring.link(3, 0)
-    assert (link.port, link.bw_gbs, link.latency_ps) == ("io.ucie.sip0", 128, ring.latency_ps)
+    assert (link.port, link.bw_gbs, link.latency_ps) == ("io.ucie.sip0", 128, 16200)
     for stranger in (1, 3):
         with pytest.raises(AssertionError, match=f"SIPs 3 and {stranger} are not neighbours"):
             ring.link(3, stranger)
+
+
+def test_there_is_one_link_per_ordered_pair_of_neighbours() -> None:
+    ring = fabric("ring_1d", 3)
+    assert [(link.source, link.target) for link in ring.links] == [
+        (a, b) for a, b in product(range(3), repeat=2) if a != b
+    ]
 
 
 def test_links_are_between_the_neighbours_of_both_ends() -> None:
