@@ -1,6 +1,4 @@
-import gc
 import signal
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -20,22 +18,6 @@ def pytest_configure():
     """
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    gc.disable()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol() -> Generator[None, object, object]:
-    """Delete the cycles of a test after it, and not at moments that other tests decide.
-
-    A process of a run does not begin collections either. One that Python begins would go through
-    the half a million objects of collected tests, which took a tenth of the time of the suite; a
-    collection here goes through what the test has made, which is in the young generations.
-    """
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.collect(1)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

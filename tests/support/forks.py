@@ -33,16 +33,25 @@ class Fork:
         self, pid: int, exit_code: int, stdout: IO[bytes] | None, stderr: IO[bytes] | None
     ) -> None:
         self.pid, self.stdout, self.stderr = pid, stdout, stderr
-        self._exit_code = os.fdopen(exit_code, "rb")
+        self._exit_code = exit_code
         self._returncode: int | None = None
+
+    def __del__(self) -> None:
+        # Nobody has to wait for a process which has ended; its files are not left to the collector.
+        if self._returncode is None:
+            os.close(self._exit_code)
+        for stream in (self.stdout, self.stderr):
+            if stream is not None:
+                stream.close()
 
     def wait(self, timeout: float | None = None) -> int:
         """The exit code, -n after signal n; raises `TimeoutExpired`."""
         if self._returncode is None:
             if not select.select([self._exit_code], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired("fork", timeout or 0.0)
-            with self._exit_code:
-                self._returncode = int.from_bytes(self._exit_code.read(), "little", signed=True)
+            read = os.read(self._exit_code, 2)
+            os.close(self._exit_code)
+            self._returncode = int.from_bytes(read, "little", signed=True)
         return self._returncode
 
     def terminate(self) -> None:
