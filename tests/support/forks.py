@@ -37,7 +37,7 @@ class Fork:
         self._returncode: int | None = None
 
     def __del__(self) -> None:
-        # Nobody has to wait for a process which has ended; its files are not left to the collector.
+        # A launcher that refuses a run waits for none of them; no file is left to the collector.
         if self._returncode is None:
             os.close(self._exit_code)
         for stream in (self.stdout, self.stderr):
