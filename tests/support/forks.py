@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import IO
@@ -66,7 +67,9 @@ class Fork:
         try:
             self.wait(0.0)
         except subprocess.TimeoutExpired:
-            os.kill(self.pid, number)
+            # The server may have waited for it in the meantime.
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
 
 class ForkServer:
