@@ -60,17 +60,18 @@ def walked(
     return None
 
 
+def of_machine(spec: ChipSpec, sips_of_lp: list[list[int]]) -> tuple[Partition, SipFabric, range]:
+    """The partition, the fabric whose routes are walked, and the SIPs of a machine."""
+    return Partition(sips_of_lp, spec), SipFabric(spec.topology), range(spec.sips.sips)
+
+
 @settings(max_examples=40)
 @given(dealt())
 def test_egresses_are_those_of_routes_that_are_walked(
     case: tuple[ChipSpec, list[list[int]]],
 ) -> None:
     spec, sips_of_lp = case
-    made, fabric, sips = (
-        Partition(sips_of_lp, spec),
-        SipFabric(spec.topology),
-        range(spec.sips.sips),
-    )
+    made, fabric, sips = of_machine(spec, sips_of_lp)
     for sip in sips:
         each = {
             target: walked(fabric, made.lp_of, sip, target, hop_ps(spec))
@@ -87,11 +88,7 @@ def test_forwarding_paths_are_those_of_routes_that_are_walked(
 ) -> None:
     """A route enters LP `lp` at `sip`, coming from another LP, and leaves it to a peer again."""
     spec, sips_of_lp = case
-    made, fabric, sips = (
-        Partition(sips_of_lp, spec),
-        SipFabric(spec.topology),
-        range(spec.sips.sips),
-    )
+    made, fabric, sips = of_machine(spec, sips_of_lp)
     egresses = {
         (sip, target): walked(fabric, made.lp_of, sip, target, hop_ps(spec))
         for sip, target in product(sips, sips)
