@@ -10,6 +10,7 @@ an optimiser imports: four seconds of each process. The device is connected by t
 the fork, as it is elsewhere.
 """
 
+import contextlib
 import fcntl
 import gc
 import importlib.abc
@@ -72,7 +73,9 @@ def main() -> None:
 
 def _report(process: int, pid: int, exit_code: int) -> None:
     _, status = os.waitpid(pid, 0)
-    os.write(exit_code, os.waitstatus_to_exitcode(status).to_bytes(2, "little", signed=True))
+    # The other side may have dropped a process that it has killed, and its file with it.
+    with contextlib.suppress(BrokenPipeError):
+        os.write(exit_code, os.waitstatus_to_exitcode(status).to_bytes(2, "little", signed=True))
     os.close(exit_code)
     os.close(process)
 
