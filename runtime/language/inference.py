@@ -7,7 +7,7 @@ bool has maxima, minima, sums, comparisons, bitwise operations and copies, and n
 from collections.abc import Sequence
 from numbers import Real
 from operator import index
-from typing import SupportsIndex
+from typing import NamedTuple, SupportsIndex
 
 import numpy as np
 
@@ -268,3 +268,29 @@ def result_elements(
     if len(known) < len(arrays):
         return None
     return compute(name, known, dtype, axis=axis, keep_dims=keep_dims, shape=shape)
+
+
+class MathCall(NamedTuple):
+    """An operation of the vector engine that is defined for its operands: its result has the shape
+    `whole` and the type `dtype`, and is a new value, or `out`. `shape` is that of `full`.
+    """
+
+    name: str
+    operands: Sequence[Value | float]
+    whole: Shape
+    dtype: DType
+    axis: int | None = None
+    keep_dims: bool = False
+    shape: Shape | None = None
+    out: Value | None = None
+
+    def elements(self) -> Array | None:
+        """The elements of the result; see `result_elements`."""
+        return result_elements(
+            self.name,
+            self.operands,
+            self.dtype,
+            axis=self.axis,
+            keep_dims=self.keep_dims,
+            shape=self.shape,
+        )

@@ -27,7 +27,7 @@ from runtime.core.trace import Operand
 from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.context import PendingResult
 from runtime.language.gemm import Gemm
-from runtime.language.inference import check_over, infer, result_elements
+from runtime.language.inference import MathCall, check_over, infer
 from runtime.language.memory_in_flight import UsedBlock
 from runtime.language.running import current_pe
 from runtime.language.shapes import checked_out
@@ -41,7 +41,7 @@ from sip_node.programs.kernel_faults import call_once
 from sip_node.programs.kernel_messages import KernelMessages
 from sip_node.programs.kernel_operation import Operation
 from sip_node.programs.kernel_transfers import fill
-from sip_node.programs.program import Program
+from sip_node.programs.program import Program, Steps
 from sip_node.programs.program_stacks import ProgramStacks
 from sip_node.programs.program_steps import ProgramOrigin, ProgramSteps
 
@@ -81,7 +81,7 @@ class PeKernelContext(KernelMessages):
         if launch.programs is None:
             call_once(launch, self._pe.coordinates, None)
             if self._has_parts:
-                self._operations.await_all()
+                self._issuer.block(self._operations.awaiting_all())
         else:
             self._run_each(launch.programs)
 
@@ -90,9 +90,9 @@ class PeKernelContext(KernelMessages):
         begin_ps = ps_from_ns(self._pe.chip.topology.pe.cpu.program_ns)
         for program in programs:
             self._ids.program = self._faults.program = program
-            self._issuer.sleep("program", begin_ps)
+            self._issuer.block(self._issuer.sleeping("program", begin_ps))
             call_once(self._launch, self._pe.coordinates, program)
-            self._operations.await_all()
+            self._issuer.block(self._operations.awaiting_all())
             self._memory.release()
 
     def blocked(self) -> BlockedPe | None:
@@ -154,12 +154,17 @@ class PeKernelContext(KernelMessages):
         whole = infer(name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape)
         if out is not None:
             check_over(name, operands, checked_out(out, *whole, name))
-        self._operations.await_writers(operands)
-        result = self._target(out, *whole)
+        return self._issuer.block(
+            self.computing(MathCall(name, operands, *whole, axis, keep_dims, shape, out))
+        )
+
+    def computing(self, call: MathCall) -> Steps[Value]:
+        """The steps of `math`, once the operation is known to be defined."""
+        name, operands = call.name, call.operands
+        yield from self._operations.awaiting_writers(operands)
+        result = yield from self._target(call.out, call.whole, call.dtype)
         if self._pe.chip.data:
-            data = result_elements(
-                name, operands, result.dtype, axis=axis, keep_dims=keep_dims, shape=shape
-            )
+            data = call.elements()
             if data is not None:
                 result.fill(data)
         if result.nbytes:
@@ -167,7 +172,9 @@ class PeKernelContext(KernelMessages):
                 operand.operand if isinstance(operand, Value) else float(operand)
                 for operand in operands
             )
-            self._issuer.issue(f"math {name}", self._computed, name, inputs, result, axis)
+            yield from self._issuer.issuing(
+                f"math {name}", self._computed, name, inputs, result, call.axis
+            )
         return result
 
     def settle(self, value: Value) -> None:
@@ -176,11 +183,14 @@ class PeKernelContext(KernelMessages):
 
     def run_chain(self, call: ChainCall) -> Operation:
         """Queue a chain at the math engine."""
+        return self._issuer.block(self.queueing(call))
+
+    def queueing(self, call: ChainCall) -> Steps[Operation]:
+        """The steps of `run_chain`."""
         chain, values, chains = call.chain, call.values, self._pe.math.chains
-        results = [
-            self._target(out, value.shape, value.dtype)
-            for out, value in zip(call.outs, values, strict=True)
-        ]
+        results = list[Value]()
+        for out, value in zip(call.outs, values, strict=True):
+            results.append((yield from self._target(out, value.shape, value.dtype)))
         # Without elements there is no command, and no time.
         run = chains.prepared(chain, results) if chain.plan.width else None
         for result, value in zip(results, values, strict=True):
@@ -190,7 +200,7 @@ class PeKernelContext(KernelMessages):
         returned, over = call.returned(results), [out for out in call.outs if out is not None]
         if run is None:
             return Operation(self._operations, completed(None), returned, over=over)
-        self._issuer.issue("chain", lambda: completed(chains.queue(run)))
+        yield from self._issuer.issuing("chain", lambda: completed(chains.queue(run)))
         return Operation(
             self._operations,
             run.done,
@@ -202,8 +212,12 @@ class PeKernelContext(KernelMessages):
 
     def gemm(self, gemm: Gemm) -> PendingResult:
         """Queue a matrix product at the scheduler."""
+        return self._issuer.block(self.submitting(gemm))
+
+    def submitting(self, gemm: Gemm) -> Steps[Operation]:
+        """The steps of `gemm`."""
         reads = [each for each in (gemm.a, gemm.b, gemm.acc, gemm.bias) if isinstance(each, Value)]
-        self._operations.await_writers(reads)
+        yield from self._operations.awaiting_writers(reads)
         use = self._checked_use(
             "tl.composite",
             [UsedBlock.of(each) for each in (gemm.a, gemm.b) if isinstance(each, Ref)],
@@ -218,9 +232,9 @@ class PeKernelContext(KernelMessages):
                     self._memory.check_store(matrix.pointer, blocks)
         result = None
         if gemm.out is None:
-            result = self._target(gemm.over, gemm.shape, gemm.dtype)
+            result = yield from self._target(gemm.over, gemm.shape, gemm.dtype)
         scheduler = self._pe.scheduler
-        done = self._issuer.issue(
+        done = yield from self._issuer.issuing(
             "composite", lambda: completed(scheduler.submit(gemm, result, self._memory.translate))
         )
         return Operation(
@@ -257,9 +271,14 @@ class PeKernelContext(KernelMessages):
     @contextmanager
     def scratch(self) -> Generator[None]:
         """A scope: release at its end what was allocated inside."""
-        with self._memory.scope() as start:
-            yield
-            self._operations.await_users_from(start)
+        begin = self._memory.end
+        yield
+        self._issuer.block(self.ending_scratch(begin))
+
+    def ending_scratch(self, begin: int) -> Steps[None]:
+        """The steps at the end of a scope whose values begin at an address."""
+        yield from self._operations.awaiting_users_from(begin)
+        self._memory.release_from(begin)
 
     def _computed(
         self, name: str, inputs: tuple[Operand | float, ...], result: Value, axis: int | None

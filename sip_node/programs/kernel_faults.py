@@ -27,16 +27,17 @@ def call_once(launch: PeLaunch, coordinates: PeCoordinates, program: GridPoint |
 class KernelFaults(Struct):
     """Makes the errors of one kernel on one PE.
 
-    The source line is `line`, or the current one of the kernel: that is on the stack of the
-    kernel's greenlet only, so without `line` the methods must be called from there. `call` is the
-    collective call that the kernel is part of, if any, and `program` the program of a grid that
-    runs.
+    The source line is that of a method, that of the command of a list, `line`, or the current one
+    of the kernel: that is on the stack of the kernel's greenlet only, so without a line the methods
+    must be called from there. `call` is the collective call that the kernel is part of, if any, and
+    `program` the program of a grid that runs.
     """
 
     kernel: str
     coordinates: PeCoordinates
     call: str = ""
     program: GridPoint | None = None
+    line: str = ""
 
     @property
     def writer(self) -> PeCoordinates | str:
@@ -47,9 +48,8 @@ class KernelFaults(Struct):
 
     def error(self, problem: str, line: str = "") -> KernelError:
         """The kernel requests an operation that the hardware does not allow."""
-        return KernelError(
-            self.kernel, self.coordinates, line or kernel_line(), problem, self.program
-        )
+        line = line or self.line or kernel_line()
+        return KernelError(self.kernel, self.coordinates, line, problem, self.program)
 
     def other_call(self, sip: int, call: str) -> CollectiveMismatchError:
         """A slot arrived from a rank that is in another collective call, or in none."""
@@ -59,6 +59,7 @@ class KernelFaults(Struct):
 
     def page_fault(self, address: int, nbytes: int, tensor: str) -> PageFaultError:
         """The kernel accesses bytes that are not mapped; `tensor` describes the nearest tensor."""
+        line = self.line or kernel_line()
         return PageFaultError(
-            self.kernel, self.coordinates, kernel_line(), address, nbytes, tensor, self.program
+            self.kernel, self.coordinates, line, address, nbytes, tensor, self.program
         )

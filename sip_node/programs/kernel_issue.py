@@ -9,16 +9,19 @@ A kernel is sequential code. Every call of `tl` that needs an engine becomes one
 
 The kernel sleeps until the command completes. A load completes with the end of the transfer, an
 asynchronous operation with its start: the kernel waits for its end later.
+
+A command is a generator of `Steps`. The greenlet of a kernel blocks at each (`block`); a kernel
+that runs from a command list goes on with the generators themselves.
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from runtime.core.simtime import ps_from_ns
 from runtime.model.topology import Topology
 from sip_node.chip.completion import Completion, completed
 from sip_node.pdes.engine import Engine
-from sip_node.programs.program import Program
+from sip_node.programs.program import AnyProgram, Call, Program, Steps
 from sip_node.programs.program_steps import Blocked, ProgramSteps, issued
 
 _T = TypeVar("_T")
@@ -27,34 +30,47 @@ _T = TypeVar("_T")
 class CommandIssuer:
     """Issues commands for the kernel that runs as `program`. `issue_ps` is the cost of one.
 
-    `steps` records what blocks the kernel, in a run with records.
+    `steps` records what blocks the kernel, in a run with records. `line` is the source line of the
+    command of a list; without a list, the line is that of the code that runs.
     """
 
     def __init__(
-        self, engine: Engine, topology: Topology, program: Program, steps: ProgramSteps | None
+        self, engine: Engine, topology: Topology, program: AnyProgram, steps: ProgramSteps | None
     ) -> None:
         self.engine, self._program, self._steps = engine, program, steps
+        self.line = ""
         pe = topology.pe
         # The CPU issues a command and the scheduler dispatches it, one after the other: neither
         # runs ahead of the other within a kernel.
         self.issue_ps = ps_from_ns(pe.cpu.overhead_ns) + ps_from_ns(pe.scheduler.overhead_ns)
         self._translated_ps = self.issue_ps + ps_from_ns(pe.mmu.overhead_ns)
 
+    def block(self, steps: Steps[_T]) -> _T:
+        """Carry out a command: block the greenlet of the kernel at each of its waits."""
+        assert isinstance(self._program, Program), "a kernel without a greenlet cannot block"
+        return self._program.carry_out(steps)
+
     def issue(self, operation: str, start: Callable[..., Completion[_T]], *args: object) -> _T:
-        """Issue a command of `operation`, which calls `start(*args)`; block until its completion,
+        """Issue a command as `issuing`, and block until its completion."""
+        return self.block(self.issuing(operation, start, *args))
+
+    def issuing(
+        self, operation: str, start: Callable[..., Completion[_T]], *args: object
+    ) -> Steps[_T]:
+        """Issue a command of `operation`, which calls `start(*args)`, and wait for its completion;
         return its value.
         """
-        return self._issue(operation, self.issue_ps, start, args)
+        return self._issuing(operation, self.issue_ps, start, args)
 
-    def issue_translated(
+    def issuing_translated(
         self, operation: str, start: Callable[..., Completion[_T]], *args: object
-    ) -> _T:
+    ) -> Steps[_T]:
         """The same for a command with virtual addresses, which the MMU translates first."""
-        return self._issue(operation, self._translated_ps, start, args)
+        return self._issuing(operation, self._translated_ps, start, args)
 
-    def sleep(self, operation: str, time_ps: int) -> None:
-        """Block for a time."""
-        self._issue(operation, time_ps, completed, (None,))
+    def sleeping(self, operation: str, time_ps: int) -> Steps[None]:
+        """Wait for a time."""
+        return self._issuing(operation, time_ps, completed, (None,))
 
     def wait(
         self,
@@ -63,21 +79,38 @@ class CommandIssuer:
         *args: object,
         issue_ps: int = 0,
     ) -> _T:
-        """Call `start(*args)`, from the event loop; block until its completion. A call may itself
+        """Call `start(*args)` as `waiting`, and block until its completion."""
+        if self._steps is None and isinstance(self._program, Program):
+            return self._program.wait(start, *args)
+        return self.block(self.waiting(blocked, start, *args, issue_ps=issue_ps))
+
+    def waiting(
+        self,
+        blocked: Blocked,
+        start: Callable[..., Completion[_T]],
+        *args: object,
+        issue_ps: int = 0,
+    ) -> Steps[_T]:
+        """Call `start(*args)`, from the event loop, and wait for its completion. A call may itself
         begin with the cost of a command, `issue_ps`.
         """
-        if self._steps is None:
-            return self._program.wait(start, *args)
-        return self._steps.step(blocked, issue_ps, self._program.wait, start, *args)
+        return self._waiting(blocked, issue_ps, (start, args))
 
-    def _issue(
+    def _issuing(
         self,
         operation: str,
         cost_ps: int,
         start: Callable[..., Completion[_T]],
         args: tuple[object, ...],
-    ) -> _T:
+    ) -> Steps[_T]:
         self.engine.at(self.engine.now_ps + cost_ps, self._program.call, start, args)
+        return self._waiting(issued(operation), cost_ps, None)
+
+    def _waiting(self, blocked: Blocked, issue_ps: int, call: Call | None) -> Steps[Any]:
         if self._steps is None:
-            return self._program.sleep()
-        return self._steps.step(issued(operation), cost_ps, self._program.sleep)
+            return _waited(call)
+        return self._steps.steps_of(blocked, self.line, issue_ps, call)
+
+
+def _waited(call: Call | None) -> Steps[Any]:
+    return (yield call)

@@ -6,8 +6,7 @@ becomes one DMA request for each piece that a descriptor can describe. Two PEs o
 store to the same bytes (`StoredRanges`).
 """
 
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Iterable
 
 from runtime.core.dtypes import DType
 from runtime.core.errors import PageFaultError
@@ -31,17 +30,11 @@ Transfer = tuple[Operand, Operand]
 """A block in TCM and the block of memory with the same elements, for one copy."""
 
 
-class KernelMemory:
-    """The scratch of one hardware thread, and its MMU. The TCM begins at address `tcm_base`."""
+class KernelScratch:
+    """The scratch of one hardware thread. The TCM begins at address `tcm_base`."""
 
     def __init__(
-        self,
-        topology: Topology,
-        thread: HardwareThread,
-        tcm_base: int,
-        mmu: PeMmu,
-        faults: KernelFaults,
-        stored: StoredRanges | None,
+        self, topology: Topology, thread: HardwareThread, tcm_base: int, faults: KernelFaults
     ) -> None:
         match thread:
             case "kernels":
@@ -54,7 +47,7 @@ class KernelMemory:
                 offset, nbytes = transfer_scratch_offset(topology), topology.transfer_scratch_bytes
         self._scratch, self._scratch_bytes = tcm_base + offset, nbytes
         self._used = 0
-        self._mmu, self._faults, self._stored = mmu, faults, stored
+        self._faults = faults
 
     def used_bytes(self) -> int:
         """The bytes of the scratch in use."""
@@ -73,17 +66,35 @@ class KernelMemory:
         self._used = begin + value.nbytes
         return value
 
-    @contextmanager
-    def scope(self) -> Generator[int]:
-        """Release at the end what was allocated inside, which is behind the address given."""
+    @property
+    def end(self) -> int:
+        """The address behind the scratch in use."""
+        return self._scratch + self._used
+
+    def release_from(self, address: int) -> None:
+        """Release what is behind an address, which `end` has given."""
         # A stack pointer: values inside a scope are allocated behind those outside.
-        used = self._used
-        yield self._scratch + used
-        self._used = used
+        self._used = address - self._scratch
 
     def release(self) -> None:
         """Release all scratch: the values of a program end with it."""
         self._used = 0
+
+
+class KernelMemory(KernelScratch):
+    """The scratch of one hardware thread, and its MMU."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        thread: HardwareThread,
+        tcm_base: int,
+        mmu: PeMmu,
+        faults: KernelFaults,
+        stored: StoredRanges | None,
+    ) -> None:
+        super().__init__(topology, thread, tcm_base, faults)
+        self._mmu, self._stored = mmu, stored
 
     def transfers(self, block: Operand, pointer: Pointer, strides: Strides) -> list[Transfer]:
         """The copies between a block in TCM and one of memory, in the order of the elements."""

@@ -20,6 +20,7 @@ from sip_node.programs.kernel_operation import Operation
 from sip_node.programs.kernel_receive import Receive
 from sip_node.programs.kernel_transfers import KernelTransfers, fill
 from sip_node.programs.kernel_wait import PeerWait
+from sip_node.programs.program import Steps
 
 _SHOWN = 4
 """PEs that a message names; it counts the others."""
@@ -56,7 +57,8 @@ class KernelMessages(KernelTransfers):
         """
         if isinstance(target, Pointer):
             return self._recv_to_memory(direction, shape, dtype, target)
-        value, peer = self._target(target, shape, dtype), self._peer(direction)
+        value = self._issuer.block(self._target(target, shape, dtype))
+        peer = self._peer(direction)
         receive = Receive(
             direction=direction,
             dtype=dtype,
@@ -84,6 +86,10 @@ class KernelMessages(KernelTransfers):
 
     def barrier(self) -> None:
         """Block until all PEs of the launch have called the barrier."""
+        self._issuer.block(self.entering_barrier())
+
+    def entering_barrier(self) -> Steps[None]:
+        """The steps of `barrier`."""
         if self._launch.programs is not None:
             raise self._faults.error(f"{BARRIER}: {ALONE}")
         problem = self._operations.memory.unordered()
@@ -92,7 +98,7 @@ class KernelMessages(KernelTransfers):
         pe, barrier = self._pe, self._launch.barrier
         assert barrier is not None, "a launch of the IO_CPU has a barrier"
         self._wait.begin_barrier(lambda: _missing(pe, barrier))
-        self._issuer.issue("barrier", pe.cpu.enter_barrier, barrier)
+        yield from self._issuer.issuing("barrier", pe.cpu.enter_barrier, barrier)
         self._wait.end()
 
     def _recv_to_memory(

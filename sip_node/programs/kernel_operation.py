@@ -17,6 +17,7 @@ from sip_node.chip.completion import Completion
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_send import SentMessage
 from sip_node.programs.kernel_wait import KernelWait, PeerWait
+from sip_node.programs.program import Steps
 
 
 class Operation:
@@ -109,10 +110,15 @@ class Operations:
             self.memory.begin(operation, memory)
 
     def await_writers(self, values: Iterable[object]) -> None:
-        """Block until no operation writes over what a command is about to read, if a value."""
+        """Block as `awaiting_writers` waits."""
+        if self._over:
+            self._issuer.block(self.awaiting_writers(values))
+
+    def awaiting_writers(self, values: Iterable[object]) -> Steps[None]:
+        """Wait until no operation writes over what a command is about to read, if a value."""
         if self._over:
             read = [value.extent for value in values if isinstance(value, Value)]
-            self._await_each(
+            yield from self._awaiting_each(
                 [
                     each
                     for each in self._over
@@ -123,10 +129,15 @@ class Operations:
             )
 
     def await_users(self, value: Value | None) -> None:
-        """Block until no operation uses a value that a command is about to write over."""
+        """Block as `awaiting_users` waits."""
+        if value is not None:
+            self._issuer.block(self.awaiting_users(value))
+
+    def awaiting_users(self, value: Value | None) -> Steps[None]:
+        """Wait until no operation uses a value that a command is about to write over."""
         if value is not None:
             start, end = value.extent
-            self._await_each(
+            yield from self._awaiting_each(
                 [
                     each
                     for each in self._open
@@ -136,20 +147,24 @@ class Operations:
                 ]
             )
 
-    def await_users_from(self, address: int) -> None:
-        """Block until no operation uses TCM behind `address`, which a scope releases."""
-        self._await_each([each for each in self._open if each.uses_from(address)])
+    def awaiting_users_from(self, address: int) -> Steps[None]:
+        """Wait until no operation uses TCM behind `address`, which a scope releases."""
+        return self._awaiting_each([each for each in self._open if each.uses_from(address)])
 
-    def _await_each(self, operations: Iterable[Operation]) -> None:
+    def _awaiting_each(self, operations: Iterable[Operation]) -> Steps[None]:
         for operation in operations:
-            self._await_completion(operation)
+            yield from self._awaiting_completion(operation)
 
     def await_end(self, operation: Operation) -> None:
-        """Block until an operation is complete; the kernel has waited for it."""
-        self.memory.end(operation)
-        self._await_completion(operation)
+        """Block as `awaiting_end` waits."""
+        self._issuer.block(self.awaiting_end(operation))
 
-    def _await_completion(self, operation: Operation) -> None:
+    def awaiting_end(self, operation: Operation) -> Steps[None]:
+        """Wait until an operation is complete; the kernel has waited for it."""
+        self.memory.end(operation)
+        return self._awaiting_completion(operation)
+
+    def _awaiting_completion(self, operation: Operation) -> Steps[None]:
         self._open.pop(operation, None)
         self._over.pop(operation, None)
         done = operation.done
@@ -161,10 +176,10 @@ class Operations:
         self._wait.begin(operation.peer)
         if operation.earliest_end_ps is not None:
             self._wait.until(operation.earliest_end_ps)
-        self._issuer.wait(operation, operation.completion)
+        yield from self._issuer.waiting(operation, operation.completion)
         self._wait.end()
 
-    def await_all(self) -> None:
-        """Block until no operation is open: a kernel ends when all that it started has ended."""
+    def awaiting_all(self) -> Steps[None]:
+        """Wait until no operation is open: a kernel ends when all that it started has ended."""
         while self._open:
-            next(iter(self._open)).wait()
+            yield from self.awaiting_end(next(iter(self._open)))

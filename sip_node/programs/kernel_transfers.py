@@ -35,7 +35,7 @@ from sip_node.programs.kernel_operation import Operation, Operations
 from sip_node.programs.kernel_receive import Receives
 from sip_node.programs.kernel_send import Sends
 from sip_node.programs.kernel_wait import KernelQueues, KernelWait
-from sip_node.programs.program import Program
+from sip_node.programs.program import AnyProgram, Steps
 from sip_node.programs.program_steps import ProgramSteps
 
 _Request = TypeVar("_Request")
@@ -59,7 +59,7 @@ class KernelParts:
     _wait: KernelWait
     _operations: Operations
 
-    def __init__(self, pe: Pe, launch: PeLaunch, program: Program) -> None:
+    def __init__(self, pe: Pe, launch: PeLaunch, program: AnyProgram) -> None:
         self._pe, self._launch, self.program = pe, launch, program
         self._has_parts = False
         # Of a kernel that runs in a run with records.
@@ -124,7 +124,13 @@ class KernelTransfers(KernelParts):
         self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
     ) -> Value:
         """DMA from memory to TCM."""
-        value = self._target(out, shape, pointer.dtype)
+        return self._issuer.block(self.loading(pointer, shape, strides, out))
+
+    def loading(
+        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
+    ) -> Steps[Value]:
+        """The steps of `load`."""
+        value = yield from self._target(out, shape, pointer.dtype)
         self._check_memory("tl.load", reads=(UsedBlock(pointer, shape, strides),))
         data = b""
         # An empty block needs no command, and takes no time.
@@ -132,9 +138,13 @@ class KernelTransfers(KernelParts):
             blocks = self._memory.transfers(value.operand, pointer, strides)
             if len(blocks) == 1:
                 ((near, far),) = blocks
-                data = self._issuer.issue_translated("load", self._pe.dma.read, far, near)
+                data = yield from self._issuer.issuing_translated(
+                    "load", self._pe.dma.read, far, near
+                )
             else:
-                data = b"".join(self._issuer.issue_translated("load", self._read, blocks))
+                data = b"".join(
+                    (yield from self._issuer.issuing_translated("load", self._read, blocks))
+                )
         fill(value, data)
         return value
 
@@ -142,13 +152,21 @@ class KernelTransfers(KernelParts):
         self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
     ) -> Operation:
         """DMA from memory to TCM, beside the kernel."""
-        value = self._target(out, shape, pointer.dtype)
+        return self._issuer.block(self.beginning_load(pointer, shape, strides, out))
+
+    def beginning_load(
+        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
+    ) -> Steps[Operation]:
+        """The steps of `load_async`."""
+        value = yield from self._target(out, shape, pointer.dtype)
         block = UsedBlock(pointer, shape, strides)
         use = self._checked_use("tl.load_async", reads=(block,))
         done = completed(list[bytes]())
         if value.nbytes:
             blocks = self._memory.transfers(value.operand, pointer, strides)
-            done = self._issuer.issue_translated("load_async", self._begun, self._read, blocks)
+            done = yield from self._issuer.issuing_translated(
+                "load_async", self._begun, self._read, blocks
+            )
             # With the last byte and not in `wait`: views of `value` have the elements from then on.
             done.then(lambda read: fill(value, b"".join(read.value)))
         return Operation(self._operations, done, value, over=_existing(out), memory=use)
@@ -162,12 +180,24 @@ class KernelTransfers(KernelParts):
         out: Value | None = None,
     ) -> Value:
         """DMA of the rows that a list names."""
-        value = self._target(out, (len(rows), *shape), pointer.dtype)
-        used = self._rows(pointer, rows, strides, value)
+        return self._issuer.block(self.gathering(pointer, rows, shape, strides, out))
+
+    def gathering(
+        self,
+        pointer: Pointer,
+        rows: RowList,
+        shape: Shape,
+        strides: Strides,
+        out: Value | None = None,
+    ) -> Steps[Value]:
+        """The steps of `gather`."""
+        value = yield from self._target(out, (len(rows), *shape), pointer.dtype)
+        used = yield from self._rows(pointer, rows, strides, value)
         self._check_memory(rows.operation, reads=used)
         data = b""
         if value.nbytes:
-            data = self._issuer.issue("gather", self._gather, self._gathered(rows, used, value))
+            request = self._gathered(rows, used, value)
+            data = yield from self._issuer.issuing("gather", self._gather, request)
         fill(value, data)
         return value
 
@@ -180,14 +210,27 @@ class KernelTransfers(KernelParts):
         out: Value | None = None,
     ) -> Operation:
         """DMA of the rows that a list names, beside the kernel."""
-        value = self._target(out, (len(rows), *shape), pointer.dtype)
-        used = self._rows(pointer, rows, strides, value)
+        return self._issuer.block(self.beginning_gather(pointer, rows, shape, strides, out))
+
+    def beginning_gather(
+        self,
+        pointer: Pointer,
+        rows: RowList,
+        shape: Shape,
+        strides: Strides,
+        out: Value | None = None,
+    ) -> Steps[Operation]:
+        """The steps of `gather_async`."""
+        value = yield from self._target(out, (len(rows), *shape), pointer.dtype)
+        used = yield from self._rows(pointer, rows, strides, value)
         use = self._checked_use(rows.operation, reads=used)
         done = completed(b"")
         if value.nbytes:
             # The addresses of rows are translated with their descriptors, and not by the command.
             request = self._gathered(rows, used, value)
-            done = self._issuer.issue("gather_async", self._begun, self._gather, request)
+            done = yield from self._issuer.issuing(
+                "gather_async", self._begun, self._gather, request
+            )
             done.then(lambda read: fill(value, read.value))
         reads = () if rows.value is None else (rows.value,)
         return Operation(
@@ -196,25 +239,39 @@ class KernelTransfers(KernelParts):
 
     def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
         """DMA from TCM to memory."""
+        self._issuer.block(self.storing(pointer, value, strides))
+
+    def storing(self, pointer: Pointer, value: Value, strides: Strides) -> Steps[None]:
+        """The steps of `store`."""
         self._check_memory("tl.store", writes=(UsedBlock(pointer, value.shape, strides),))
-        writes = self._writes(pointer, value, strides)
+        writes = yield from self._writes(pointer, value, strides)
         if len(writes) == 1:
-            self._issuer.issue_translated("store", self._pe.dma.write, *writes[0])
+            yield from self._issuer.issuing_translated("store", self._pe.dma.write, *writes[0])
         elif writes:
-            self._issuer.issue_translated("store", self._write, writes)
+            yield from self._issuer.issuing_translated("store", self._write, writes)
 
     def store_async(self, pointer: Pointer, value: Value, strides: Strides) -> Operation:
         """DMA from TCM to memory, beside the kernel."""
+        return self._issuer.block(self.beginning_store(pointer, value, strides))
+
+    def beginning_store(
+        self, pointer: Pointer, value: Value, strides: Strides
+    ) -> Steps[Operation]:
+        """The steps of `store_async`."""
         block = UsedBlock(pointer, value.shape, strides)
         use = self._checked_use("tl.store_async", writes=(block,))
-        writes, done = self._writes(pointer, value, strides), completed(list[bytes]())
+        writes = yield from self._writes(pointer, value, strides)
+        done = completed(list[bytes]())
         if writes:
-            done = self._issuer.issue_translated("store_async", self._begun, self._write, writes)
+            done = yield from self._issuer.issuing_translated(
+                "store_async", self._begun, self._write, writes
+            )
         return Operation(self._operations, done, None, reads=(value,), memory=use)
 
-    def _target(self, out: Value | None, shape: Shape, dtype: DType) -> Value:
+    def _target(self, out: Value | None, shape: Shape, dtype: DType) -> Steps[Value]:
         """The value that a result is written to: new, or `out` when no operation uses it."""
-        self._operations.await_users(out)
+        if out is not None:
+            yield from self._operations.awaiting_users(out)
         return self._memory.new(shape, dtype) if out is None else out
 
     def _checked_use(
@@ -226,7 +283,7 @@ class KernelTransfers(KernelParts):
     ) -> MemoryUse:
         """The memory that an operation uses; `KernelError` if another one in flight forbids it."""
         self._check_memory(name, reads, writes)
-        return MemoryUse(name, line or kernel_line(), reads, writes)
+        return MemoryUse(name, line or self._faults.line or kernel_line(), reads, writes)
 
     def _check_memory(
         self, name: str, reads: Sequence[UsedBlock] = (), writes: Sequence[UsedBlock] = ()
@@ -237,9 +294,9 @@ class KernelTransfers(KernelParts):
 
     def _writes(
         self, pointer: Pointer, value: Value, strides: Strides
-    ) -> list[tuple[Operand, Operand, bytes]]:
+    ) -> Steps[list[tuple[Operand, Operand, bytes]]]:
         """The requests of a store; an empty value has none."""
-        self._operations.await_writers((value,))
+        yield from self._operations.awaiting_writers((value,))
         if not value.nbytes:
             return []
         transfers = self._memory.transfers(value.operand, pointer, strides)
@@ -254,9 +311,9 @@ class KernelTransfers(KernelParts):
 
     def _rows(
         self, pointer: Pointer, rows: RowList, strides: Strides, value: Value
-    ) -> list[UsedBlock]:
+    ) -> Steps[list[UsedBlock]]:
         """The blocks of the rows, once their list is complete."""
-        self._operations.await_writers((rows.value,))
+        yield from self._operations.awaiting_writers((rows.value,))
         return row_blocks(pointer, rows.numbers(), value.shape[1:], strides)
 
     def _gathered(self, rows: RowList, used: Sequence[UsedBlock], value: Value) -> _Gather:

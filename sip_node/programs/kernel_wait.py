@@ -25,7 +25,7 @@ from sip_node.chip.pe.pe import Pe
 from sip_node.chip.pe.queue_table import QueueState, QueueTable
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_receive import Receives
-from sip_node.programs.program import Program
+from sip_node.programs.program import AnyProgram
 
 
 class KernelQueues:
@@ -127,7 +127,7 @@ class KernelWait:
     """
 
     def __init__(
-        self, pe: Pe, launch: PeLaunch, program: Program, queues: KernelQueues, receives: Receives
+        self, pe: Pe, launch: PeLaunch, program: AnyProgram, queues: KernelQueues, receives: Receives
     ) -> None:
         self._chip, self._coordinates = pe.chip, pe.coordinates
         self._launch, self._program = launch, program

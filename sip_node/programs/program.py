@@ -1,4 +1,4 @@
-"""Programs that block on simulated time: rank programs and kernels, each a greenlet.
+"""Programs that block on simulated time: rank programs and kernels.
 
 User code calls plain functions that block (`tl.load`, `torch.ahbm.synchronize`), while the event
 loop is one thread. So every program is a greenlet (a stack of its own, switched by hand):
@@ -12,12 +12,16 @@ loop is one thread. So every program is a greenlet (a stack of its own, switched
 A command that begins later is the same in two parts: the program sleeps at once, with `sleep`, and
 an event makes the call for it, with `call`.
 
+A command of a kernel is a generator, its `Steps`: it yields a call to wait for, or None to sleep.
+The greenlet of a kernel carries them out, blocked at each. A program that consists of nothing but
+commands needs no stack of its own: `StepsProgram` goes on with the generator itself.
+
 A program never runs a component itself: it gives the call to the loop, which makes the call, and
 resumes the program from the event that completes it. So programs are entered from the loop only,
 never from one another, and the stack of the loop never grows with their number.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextvars import Context, copy_context
 from types import FrameType
 from typing import Any, TypeVar
@@ -31,37 +35,26 @@ from sip_node.programs.program_stacks import ProgramStacks
 
 _T = TypeVar("_T")
 Call = tuple[Callable[..., Completion[Any]], tuple[object, ...]]
+Steps = Generator[Call | None, Any, _T]
+"""What a command waits for: calls of the event loop, or None while an event is to make one. It is
+sent the result of each, and returns its own.
+"""
 
 
-class Program(Continuation):
-    """A greenlet, one of `stacks`, that runs `main()` with the context variables of `context`.
+class AnyProgram(Continuation):
+    """A program that continues with the result of what it waits for.
 
-    `finished` completes with the value that `main` returns, or fails with what it raises. `clock`
-    measures how long `main` computes. It continues with the result of what it waits for.
+    `finished` completes with the value that the program returns, or fails with what it raises.
     """
 
-    def __init__(
-        self,
-        main: Callable[[], object],
-        stacks: ProgramStacks,
-        context: Context | None = None,
-        clock: ProgramClock | None = None,
-    ) -> None:
-        self._main: Callable[[], object] | None = main
-        self._stacks, self._clock = stacks, clock
-        # Not `context or ...`: a context without variables is false.
-        self._greenlet = stacks.take(copy_context() if context is None else context)
-        self._to_program, self._to_loop = self._greenlet.switch, getcurrent().switch
+    def __init__(self, clock: ProgramClock | None = None) -> None:
+        self._clock = clock
         self.finished: Completion[object] = Completion()
 
     @property
     def frame(self) -> FrameType | None:
-        """The innermost frame of a program that waits."""
-        return None if self.finished.done else self._greenlet.gr_frame
-
-    def start(self) -> None:
-        """Run until the program first waits. For the event loop only."""
-        self._enter(self._body, self._to_program)
+        """The innermost frame of a program that waits; None where it has no code of its own."""
+        return None
 
     def call(self, start: Callable[..., Completion[Any]], args: tuple[object, ...]) -> None:
         """Call `start(*args)` for the program, which sleeps, and let it go on with the result.
@@ -73,6 +66,130 @@ class Program(Continuation):
             self.resume(completion)
         else:
             completion.then(self)
+
+    def resume(self, done: Any) -> None:
+        """Let the program, which waits, go on with the result of its call."""
+        self._enter(done.result, done.error)
+
+    def _enter(self, value: Any, error: BaseException | None) -> None:
+        """Run the program with a value, or an error, and make its calls, until one does not
+        complete at once.
+        """
+        while True:
+            if self._clock is not None:
+                self._clock.enter()
+            call = self._send(value) if error is None else self._throw(error)
+            if self._clock is not None:
+                self._clock.leave()
+            # A program that sleeps passes no call, nor does one that has ended.
+            if call is None:
+                if self.finished.done:
+                    self._left()
+                return
+            start, args = call
+            completion = _called(start, args)
+            if not completion.done:
+                completion.then(self)
+                return
+            # Complete already: go on at once, without an event.
+            value, error = completion.result, completion.error
+
+    def _send(self, value: Any) -> Call | None:
+        """Run the program, which goes on with a value, until its next wait; return its call."""
+        raise NotImplementedError(type(self).__name__)
+
+    def _throw(self, error: BaseException) -> Call | None:
+        """The same for a program that goes on with an error."""
+        raise NotImplementedError(type(self).__name__)
+
+    def _left(self) -> None:
+        """The program has ended."""
+
+
+class StepsProgram(AnyProgram):
+    """A program that consists of `steps`, which `main` makes with the program."""
+
+    def __init__(self, main: Callable[["StepsProgram"], Steps[None]]) -> None:
+        super().__init__()
+        self._main: Callable[[StepsProgram], Steps[None]] | None = main
+        self._steps: Steps[None] | None = None
+
+    def start(self) -> None:
+        """Run until the program first waits. For the event loop only."""
+        main, self._main = self._main, None
+        assert main is not None, "a program starts once"
+        self._steps = main(self)
+        self._enter(None, None)
+
+    def _send(self, value: Any) -> Call | None:
+        steps = self._steps
+        assert steps is not None, "the program has started"
+        try:
+            return steps.send(value)
+        except StopIteration as end:
+            self._steps = None
+            self.finished.complete(end.value)
+        except Exception as error:  # noqa: BLE001 - the result of a program may be any exception
+            self._steps = None
+            self.finished.fail(error)
+        return None
+
+    def _throw(self, error: BaseException) -> Call | None:
+        steps = self._steps
+        assert steps is not None, "the program has started"
+        try:
+            return steps.throw(error)
+        except StopIteration as end:
+            self._steps = None
+            self.finished.complete(end.value)
+        except Exception as raised:  # noqa: BLE001 - see above
+            self._steps = None
+            self.finished.fail(raised)
+        return None
+
+
+class Program(AnyProgram):
+    """A greenlet, one of `stacks`, that runs `main()` with the context variables of `context`.
+
+    `clock` measures how long `main` computes.
+    """
+
+    def __init__(
+        self,
+        main: Callable[[], object],
+        stacks: ProgramStacks,
+        context: Context | None = None,
+        clock: ProgramClock | None = None,
+    ) -> None:
+        super().__init__(clock)
+        self._main: Callable[[], object] | None = main
+        self._stacks = stacks
+        # Not `context or ...`: a context without variables is false.
+        self._greenlet = stacks.take(copy_context() if context is None else context)
+        self._to_program, self._to_loop = self._greenlet.switch, getcurrent().switch
+
+    @property
+    def frame(self) -> FrameType | None:
+        """The innermost frame of a program that waits."""
+        return None if self.finished.done else self._greenlet.gr_frame
+
+    def start(self) -> None:
+        """Run until the program first waits. For the event loop only."""
+        self._enter(self._body, None)
+
+    def carry_out(self, steps: Steps[_T]) -> _T:
+        """Block at each wait of a command; return its result. For the program only."""
+        try:
+            call = next(steps)
+            while True:
+                try:
+                    value = self.sleep() if call is None else self.wait(call[0], *call[1])
+                except Exception as error:  # noqa: BLE001 - raised where the command waits
+                    call = steps.throw(error)
+                else:
+                    call = steps.send(value)
+        except StopIteration as end:
+            return end.value
 
     def wait(self, start: Callable[..., Completion[_T]], *args: object) -> _T:
         """Let the loop call `start(*args)`; sleep until its completion, return its value.
@@ -112,36 +229,14 @@ class Program(Continuation):
         else:
             self.finished.complete(value)
 
-    def resume(self, done: Any) -> None:
-        """Let the program, which waits, go on with the result of its call."""
-        if done.error is None:
-            self._enter(done.result, self._to_program)
-        else:
-            self._enter(done.error, self._greenlet.throw)
+    def _send(self, value: Any) -> Call | None:
+        return self._to_program(value)
 
-    def _enter(self, value: Any, switch: Callable[[Any], Call | None]) -> None:
-        """Switch to the program and make its calls, until one does not complete at once."""
-        while True:
-            if self._clock is not None:
-                self._clock.enter()
-            call = switch(value)
-            if self._clock is not None:
-                self._clock.leave()
-            # A program that sleeps passes no call, nor does one that has ended.
-            if call is None:
-                if self.finished.done:
-                    self._stacks.give_back(self._greenlet)
-                return
-            start, args = call
-            completion = _called(start, args)
-            if not completion.done:
-                completion.then(self)
-                return
-            # Complete already: go on at once, without an event.
-            if completion.error is None:
-                switch, value = self._to_program, completion.result
-            else:
-                switch, value = self._greenlet.throw, completion.error
+    def _throw(self, error: BaseException) -> Call | None:
+        return self._greenlet.throw(error)
+
+    def _left(self) -> None:
+        self._stacks.give_back(self._greenlet)
 
 
 def _called(start: Callable[..., Completion[Any]], args: tuple[object, ...]) -> AnyCompletion:

@@ -14,9 +14,6 @@ cdef class ProgramSteps:
     cdef int _program, _cube, _pe
     cdef long long _begin_ps
 
-    cdef object _block(
-        self, object blocked, int line, long long issue_ps, object sleep, tuple args
-    )
     @cython.locals(rows=StepRows, released_by=cython.longlong)
     cdef int _ended(
         self, long long number, object blocked, int line, long long begin_ps, long long issue_ps

@@ -12,15 +12,15 @@ operation enters the log just before its completion resumes the program that wai
 
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 from runtime.core.requests import QueuePair
 from runtime.core.run_tables import NONE, PROGRAMS, RANK_PROGRAM, Cause
 from runtime.language.caller import program_call
 from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
+from sip_node.programs.program import Call, Steps
 
-_T = TypeVar("_T")
 RANK_THREAD = "rank"
 """`thread` of the rank program."""
 _pack = PROGRAMS.packer.pack
@@ -101,31 +101,28 @@ class ProgramSteps:
         self.pair_of: Callable[[str], QueuePair] | None = None
         self.scratch_bytes: Callable[[], int] | None = None
 
-    def step(self, blocked: Blocked, issue_ps: int, sleep: Callable[..., _T], *args: object) -> _T:
-        """Call `sleep(*args)`, which blocks the kernel, and record the step.
+    def steps_of(
+        self, blocked: Blocked, line: str, issue_ps: int, call: Call | None
+    ) -> Steps[Any]:
+        """Wait for `call`, or for an event, and record the step of a kernel.
 
-        The commands of the call cost `issue_ps` of it.
+        The commands of the call cost `issue_ps` of it. It is at `line`, or at that of the code that
+        runs.
         """
-        return self._block(blocked, self._rows.kernel_line(), issue_ps, sleep, args)
+        rows = self._rows
+        return self._block(blocked, rows.text(line) if line else rows.kernel_line(), issue_ps, call)
 
-    def rank_step(self, cause: Cause, issue_ps: int, sleep: Callable[..., _T], *args: object) -> _T:
+    def rank_step(self, cause: Cause, issue_ps: int, call: Call) -> Steps[Any]:
         """The same for the rank program, whose calls are those of its device."""
         line, called = program_call()
         blocked = Issued(called, cause)
-        return self._block(blocked, self._rows.text(line), issue_ps, sleep, args)
+        return self._block(blocked, self._rows.text(line), issue_ps, call)
 
-    def _block(
-        self,
-        blocked: Blocked,
-        line: int,
-        issue_ps: int,
-        sleep: Callable[..., _T],
-        args: tuple[object, ...],
-    ) -> _T:
-        """Call `sleep(*args)`, and record the step, which a statement in `line` calls."""
+    def _block(self, blocked: Blocked, line: int, issue_ps: int, call: Call | None) -> Steps[Any]:
+        """Wait for a call, and record the step, which a statement in `line` calls."""
         number, begin_ps = self._rows.new_step(), self._engine.now_ps
         try:
-            value = sleep(*args)
+            value = yield call
         # Not what deletes a program that waits at the end of a run.
         except Exception:
             self._ended(number, blocked, line, begin_ps, issue_ps)

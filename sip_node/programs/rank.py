@@ -126,7 +126,8 @@ class RankDevice:
         if self.steps is None:
             self._program_wait(start)
         else:
-            self.steps.rank_step(cause, issue_ps, self._program_wait, start)
+            assert self.program is not None
+            self.program.carry_out(self.steps.rank_step(cause, issue_ps, (start, ())))
 
     def _program_wait(self, start: Callable[[], Completion[_T]]) -> _T:
         assert self.program is not None
