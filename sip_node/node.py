@@ -14,6 +14,7 @@ from runtime.core.wallclock import cpu_s
 from runtime.model.schema.topology_schema import Topology
 from runtime.wire.codec import PeerDecoder
 from runtime.wire.control import Done, Job, Peers, RankActivity
+from runtime.wire.environment import fold_requested
 from runtime.wire.reports import BlockedPe, DevicePrint, QueuePointers, SipReport, SlotTransfer
 from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.chip_model import ChipModel
@@ -26,8 +27,8 @@ from sip_node.chip.records.run_recorder import RunRecorder
 from sip_node.pdes.loop import LogicalProcess
 from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport import JitterTransport, Transport
-from sip_node.programs.kernel_context import start_kernel
-from sip_node.programs.program_stacks import ProgramStacks
+from sip_node.programs.kernel_start import KernelStart
+from sip_node.programs.lists.command_lists import CommandLists
 from sip_node.programs.rank import Rank
 from sip_node.programs.user_program import Programs, rank_place
 
@@ -86,7 +87,7 @@ class LpNode:
         self.world_size = ccl.world_size(topology.sips, job.arguments.get("algorithm"))
         self._lp, self._observer, self._verify = lp, observer, job.verify
         sips, lps = peers.sips_of_lp[lp], len(peers.sips_of_lp)
-        self._stacks = ProgramStacks()
+        self._kernels = KernelStart(CommandLists() if fold_requested() else None)
         # Those that have run a kernel.
         self._pes: dict[PeCoordinates, Pe] = {}
         self._spec = chip_spec(
@@ -190,7 +191,7 @@ class LpNode:
         pe = self._pes.get(coordinates)
         if pe is None:
             pe = self._pes[coordinates] = self.chips[coordinates.sip].pe(coordinates)
-        return start_kernel(pe, launch, self._stacks)
+        return self._kernels.start(pe, launch)
 
     def _report_contents(self) -> None:
         for sip, chip in self.chips.items():

@@ -21,6 +21,10 @@ _INSIDE = ("runtime.language.", "sip_node.", "contextlib.", "copy.")
 tl.scratch()`, `copy` that of a copied value.
 """
 UNKNOWN_LINE = "an unknown line"
+LANGUAGE_ERRORS = (TypeError, ValueError, LookupError, AttributeError)
+"""The types that the language raises. A kernel may catch them, since they are ordinary exceptions
+until they leave it.
+"""
 _VOCABULARY = (
     "runtime.",
     "sip_node.",
@@ -86,9 +90,7 @@ def call_kernel(
     scope = current_scope.set(Scope())
     try:
         return kernel(*arguments)
-    # The types that the language raises. A kernel may catch them, since they are ordinary
-    # exceptions until they leave it.
-    except (TypeError, ValueError, LookupError, AttributeError) as error:
+    except LANGUAGE_ERRORS as error:
         line, problem = _refused_line(error.__traceback__), str(error)
         if line is None:
             wrong_call = _wrong_call(error)

@@ -28,7 +28,8 @@ from typing import NamedTuple
 
 from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
-from runtime.language.value import Shape, Value
+from runtime.language.inference import result_elements
+from runtime.language.value import Array, Shape, Value
 
 _LANE_BYTES = 4
 
@@ -36,7 +37,7 @@ _LANE_BYTES = 4
 class ChainStep(NamedTuple):
     """One operation; `inputs` are the numbers of those operands that are values of the chain.
 
-    `reduces` is whether it combines elements, along `axis` or all.
+    `reduces` is whether it combines elements, along `axis` or all, and `keep_dims` keeps that axis.
     """
 
     name: str
@@ -45,6 +46,18 @@ class ChainStep(NamedTuple):
     result: Value
     axis: int | None
     reduces: bool
+    keep_dims: bool = False
+
+    def elements(self) -> Array | None:
+        """The elements of the result; None if an operand has none, as in a run without data."""
+        return result_elements(
+            self.name,
+            self.operands,
+            self.result.dtype,
+            axis=self.axis,
+            keep_dims=self.keep_dims,
+            shape=self.result.shape,
+        )
 
 
 class ChainPass(NamedTuple):
@@ -229,11 +242,22 @@ class Chain:
         sources: Sequence[Value],
         copies: Sequence[int],
         steps: Sequence[ChainStep],
-        results: Sequence[int],
+        plan: ChainPlan,
     ) -> None:
         self.sources, self.copies, self.steps = tuple(sources), tuple(copies), tuple(steps)
         self.values = (*self.sources, *(step.result for step in self.steps))
-        self.plan = chain_plan(
+        self.plan = plan
+
+    @classmethod
+    def planned(
+        cls,
+        sources: Sequence[Value],
+        copies: Sequence[int],
+        steps: Sequence[ChainStep],
+        results: Sequence[int],
+    ) -> "Chain":
+        """A chain which returns the values with the numbers `results`."""
+        plan = chain_plan(
             tuple([ChainValue(each.shape, each.dtype) for each in sources]),
             tuple(
                 [
@@ -248,6 +272,7 @@ class Chain:
             ),
             tuple(results),
         )
+        return cls(sources, copies, steps, plan)
 
     @property
     def returned(self) -> list[Value]:

@@ -11,7 +11,7 @@ from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.gemm import Gemm
 from runtime.language.rows import RowList
 from runtime.language.running import running_engine
-from runtime.language.value import Pointer, Shape, Value
+from runtime.language.value import Array, Pointer, Shape, Value
 from runtime.model.tiles import TileSize
 
 
@@ -148,6 +148,12 @@ class KernelContext(Protocol):
 
     def settle(self, value: Value) -> None:
         """Block until no operation in flight writes over a value."""
+        ...
+
+    def elements_of(self, value: Value) -> Array | None:
+        """The elements of a value, which the control flow of the kernel reads; None in a run
+        without data.
+        """
         ...
 
     def run_chain(self, call: ChainCall) -> Any:

@@ -63,10 +63,11 @@ def _first_false(condition: Value) -> str | None:
             "tl.device_assert takes a value of bools, as x < y returns, not "
             f"{condition.dtype.name} of shape {condition.shape}"
         )
-    if condition.data is None or condition.data.all():
+    elements = running_kernel().elements_of(condition)
+    if elements is None or elements.all():
         return None
-    index = tuple(int(each) for each in np.argwhere(~condition.data)[0])
-    false = condition.data.size - int(np.count_nonzero(condition.data))
+    index = tuple(int(each) for each in np.argwhere(~elements)[0])
+    false = elements.size - int(np.count_nonzero(elements))
     return f"element {index} of shape {condition.shape} is False ({false:,} are)"
 
 

@@ -10,6 +10,7 @@ from operator import index, mul
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
@@ -316,6 +317,19 @@ class Value(ValueOperators):
 def _view_of(value: Value, view: View, data: Array | None) -> Value:
     address = value.address + view.offset * value.dtype.itemsize
     return _ValuePart(view.shape, value.dtype, data, address, view.strides, value.scope)
+
+
+def part_of(value: Value, view: View) -> Value:
+    """A view of a value whose elements have no gaps."""
+    data = value.data
+    if data is not None:
+        shape, strides, first = view
+        if strides == row_major(shape):
+            data = data.reshape(-1)[first : first + prod(shape)].reshape(shape)
+        else:
+            steps = [stride * data.itemsize for stride in strides]
+            data = as_strided(data.reshape(-1)[first:], shape, steps)
+    return _view_of(value, view, data)
 
 
 class _ValuePart(Value):

@@ -33,6 +33,9 @@ CCL_TRACE = "KERNBENCH_CCL_TRACE"
 FAST_FORWARD = "KERNBENCH_FAST_FORWARD"
 """Set by the user: 0 simulates every step of a matrix product."""
 
+FOLD = "KERNBENCH_FOLD"
+"""Set by the user: 0 simulates all that is equal each time, products included."""
+
 TRACEBACK = "KERNBENCH_TRACEBACK"
 """Set by the user: full shows the frames of kernbench in tracebacks."""
 
@@ -74,6 +77,17 @@ def fast_forward_requested() -> bool:
         raise UsageError(
             f"{FAST_FORWARD} is {value!r}: 0 simulates every step of a product, 1 or nothing "
             "computes those that repeat at once"
+        )
+    return value != "0" and fold_requested()
+
+
+def fold_requested() -> bool:
+    """Whether what is equal may be done once, as it is without a value; `UsageError` likewise."""
+    value = os.environ.get(FOLD, "")
+    if value not in ("", "0", "1"):
+        raise UsageError(
+            f"{FOLD} is {value!r}: 0 runs the function of each kernel on each PE and simulates "
+            "every step of a product, 1 or nothing does what is equal once"
         )
     return value != "0"
 

@@ -31,69 +31,37 @@ from runtime.language.inference import MathCall, check_over, infer
 from runtime.language.memory_in_flight import UsedBlock
 from runtime.language.running import current_pe
 from runtime.language.shapes import checked_out
-from runtime.language.value import Ref, Shape, Value
+from runtime.language.value import Array, Ref, Shape, Value
 from runtime.model.tiles import TileSize
 from runtime.wire.reports import BlockedPe, DevicePrint
 from sip_node.chip.completion import Completion, completed
-from sip_node.chip.kernel import PeLaunch, RunningKernel
+from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kernel_faults import call_once
 from sip_node.programs.kernel_messages import KernelMessages
 from sip_node.programs.kernel_operation import Operation
 from sip_node.programs.kernel_transfers import fill
-from sip_node.programs.program import Program, Steps
+from sip_node.programs.program import AnyProgram, Program, Steps
 from sip_node.programs.program_stacks import ProgramStacks
 from sip_node.programs.program_steps import ProgramOrigin, ProgramSteps
 
 
-def start_kernel(pe: Pe, launch: PeLaunch, stacks: ProgramStacks) -> RunningKernel:
-    """Start a kernel on a PE now, on one of `stacks`; returns when it first waits or has ended."""
-    context = PeKernelContext(pe, launch, stacks)
-    context.program.start()
-    return context
+class KernelCommands(KernelMessages):
+    """The commands of one kernel on one PE, which runs as `program`."""
 
-
-class PeKernelContext(KernelMessages):
-    """The `KernelContext` of one kernel on one PE."""
-
-    def __init__(self, pe: Pe, launch: PeLaunch, stacks: ProgramStacks) -> None:
-        super().__init__(pe, launch, Program(self._execute, stacks))
-        self.finished: Completion[object] = self.program.finished
+    def __init__(self, pe: Pe, launch: PeLaunch, program: AnyProgram) -> None:
+        super().__init__(pe, launch, program)
+        self.finished: Completion[object] = program.finished
         """Completes when the kernel and all that it started have ended."""
 
-    def _execute(self) -> None:
-        """Run the kernel to the end of everything that it started."""
+    def _begin_steps(self) -> ProgramSteps | None:
+        """Record the kernel and its steps from now on, in a run with records."""
         chip, (_, cube, pe), launch = self._pe.chip, self._pe.coordinates, self._launch
-        if chip.log.recorder is None:
-            self._run()
-            return
-        origin = ProgramOrigin(launch.name, launch.thread, cube, pe, launch.command, launch.line)
-        self._steps = ProgramSteps(chip.engine, chip.log, origin)
-        with self._steps:
-            self._run()
-
-    def _run(self) -> None:
-        launch = self._launch
-        current_pe.set(self)
-        if launch.call:
-            # Also of a kernel that uses none of its queues: see `KernelQueues`.
-            self._make_parts()
-        if launch.programs is None:
-            call_once(launch, self._pe.coordinates, None)
-            if self._has_parts:
-                self._issuer.block(self._operations.awaiting_all())
-        else:
-            self._run_each(launch.programs)
-
-    def _run_each(self, programs: DealtPrograms) -> None:
-        """Run the programs of a grid, each to the end of everything that it started."""
-        begin_ps = ps_from_ns(self._pe.chip.topology.pe.cpu.program_ns)
-        for program in programs:
-            self._ids.program = self._faults.program = program
-            self._issuer.block(self._issuer.sleeping("program", begin_ps))
-            call_once(self._launch, self._pe.coordinates, program)
-            self._issuer.block(self._operations.awaiting_all())
-            self._memory.release()
+        if chip.log.recorder is not None:
+            thread, line = launch.thread, launch.line
+            origin = ProgramOrigin(launch.name, thread, cube, pe, launch.command, line)
+            self._steps = ProgramSteps(chip.engine, chip.log, origin)
+        return self._steps
 
     def blocked(self) -> BlockedPe | None:
         """The wait of the kernel for a peer, if there is one."""
@@ -180,6 +148,18 @@ class PeKernelContext(KernelMessages):
     def settle(self, value: Value) -> None:
         """Wait for the operations in flight that write over a value."""
         self._operations.await_writers((value,))
+
+    def settling(self, value: Value) -> Steps[None]:
+        """The steps of `settle`."""
+        return self._operations.awaiting_writers((value,))
+
+    def elements_of(self, value: Value) -> Array | None:
+        """The elements of a value."""
+        return value.data
+
+    def ending(self, operation: Operation) -> Steps[None]:
+        """Wait until an operation is complete."""
+        return self._operations.awaiting_end(operation)
 
     def run_chain(self, call: ChainCall) -> Operation:
         """Queue a chain at the math engine."""
@@ -271,9 +251,14 @@ class PeKernelContext(KernelMessages):
     @contextmanager
     def scratch(self) -> Generator[None]:
         """A scope: release at its end what was allocated inside."""
-        begin = self._memory.end
+        begin = self.scratch_end
         yield
         self._issuer.block(self.ending_scratch(begin))
+
+    @property
+    def scratch_end(self) -> int:
+        """The address behind the scratch in use."""
+        return self._memory.end
 
     def ending_scratch(self, begin: int) -> Steps[None]:
         """The steps at the end of a scope whose values begin at an address."""
@@ -290,3 +275,42 @@ class PeKernelContext(KernelMessages):
         # The stages of the vector engine are calendars, so the least time is known at the start.
         self._wait.until(lambda: earliest_ps)
         return done
+
+
+class PeKernelContext(KernelCommands):
+    """The `KernelContext` of one kernel on one PE, whose function runs in a greenlet."""
+
+    def __init__(self, pe: Pe, launch: PeLaunch, stacks: ProgramStacks) -> None:
+        super().__init__(pe, launch, Program(self._execute, stacks))
+
+    def _execute(self) -> None:
+        """Run the kernel to the end of everything that it started."""
+        steps = self._begin_steps()
+        if steps is None:
+            self._run()
+            return
+        with steps:
+            self._run()
+
+    def _run(self) -> None:
+        launch = self._launch
+        current_pe.set(self)
+        if launch.call:
+            # Also of a kernel that uses none of its queues: see `KernelQueues`.
+            self._make_parts()
+        if launch.programs is None:
+            call_once(launch, self._pe.coordinates, None)
+            if self._has_parts:
+                self._issuer.block(self._operations.awaiting_all())
+        else:
+            self._run_each(launch.programs)
+
+    def _run_each(self, programs: DealtPrograms) -> None:
+        """Run the programs of a grid, each to the end of everything that it started."""
+        begin_ps = ps_from_ns(self._pe.chip.topology.pe.cpu.program_ns)
+        for program in programs:
+            self._ids.program = self._faults.program = program
+            self._issuer.block(self._issuer.sleeping("program", begin_ps))
+            call_once(self._launch, self._pe.coordinates, program)
+            self._issuer.block(self._operations.awaiting_all())
+            self._memory.release()

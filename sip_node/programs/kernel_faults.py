@@ -5,7 +5,7 @@ from msgspec import Struct
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import CollectiveMismatchError, KernelError, PageFaultError
 from runtime.core.program_grid import GridPoint, program_text
-from runtime.language.caller import call_kernel, kernel_line
+from runtime.language.caller import LANGUAGE_ERRORS, call_kernel, kernel_line
 from sip_node.chip.kernel import PeLaunch
 
 
@@ -14,14 +14,20 @@ def call_once(launch: PeLaunch, coordinates: PeCoordinates, program: GridPoint |
     try:
         call_kernel(launch.name, coordinates, launch.kernel, launch.arguments, program)
     except Exception as error:
-        # The traceback begins in the kernel. The line of its launch, which for a collective is the
-        # only line of the user, is not on this stack.
-        launched = f"launched at {launch.line}"
-        if not isinstance(error, KernelError | PageFaultError):
-            of_grid = program_text(program)
-            launched = f"in kernel {launch.name!r}{of_grid} on {coordinates}, {launched}"
-        error.add_note(launched)
+        _note_launch(error, launch, coordinates, program)
         raise
+
+
+def _note_launch(
+    error: Exception, launch: PeLaunch, coordinates: PeCoordinates, program: GridPoint | None
+) -> None:
+    # The traceback begins in the kernel. The line of its launch, which for a collective is the only
+    # line of the user, is not on this stack.
+    launched = f"launched at {launch.line}"
+    if not isinstance(error, KernelError | PageFaultError):
+        of_grid = program_text(program)
+        launched = f"in kernel {launch.name!r}{of_grid} on {coordinates}, {launched}"
+    error.add_note(launched)
 
 
 class KernelFaults(Struct):
@@ -63,3 +69,12 @@ class KernelFaults(Struct):
         return PageFaultError(
             self.kernel, self.coordinates, line, address, nbytes, tensor, self.program
         )
+
+
+def raised_by_command(launch: PeLaunch, faults: KernelFaults, error: Exception) -> Exception:
+    """The error of a kernel whose command at the line of `faults` has raised: that which the
+    function of the kernel would have raised.
+    """
+    raised = faults.error(str(error)) if isinstance(error, LANGUAGE_ERRORS) else error
+    _note_launch(raised, launch, faults.coordinates, None)
+    return raised

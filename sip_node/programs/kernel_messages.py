@@ -97,7 +97,7 @@ class KernelMessages(KernelTransfers):
             raise self._faults.error(problem)
         pe, barrier = self._pe, self._launch.barrier
         assert barrier is not None, "a launch of the IO_CPU has a barrier"
-        self._wait.begin_barrier(lambda: _missing(pe, barrier))
+        self._wait.begin_barrier(lambda: _missing(pe, barrier), self._faults.line)
         yield from self._issuer.issuing("barrier", pe.cpu.enter_barrier, barrier)
         self._wait.end()
 

@@ -53,6 +53,18 @@ class Operation:
         """The message of a send."""
         operations.started(self, memory)
 
+    @property
+    def value(self) -> Value:
+        """The value that it writes, of an operation with one."""
+        assert isinstance(self.result, Value), "the operation has one result"
+        return self.result
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """All values that it writes."""
+        result = self.result
+        return (result,) if isinstance(result, Value) else result or ()
+
     def uses_from(self, address: int) -> bool:
         """Whether it uses TCM behind `address`."""
         return any(value.extent[1] > address for value in self._kept)

@@ -143,13 +143,15 @@ class KernelWait:
         self._queues.check_peer(operation, direction)
         return PeerWait(operation, direction, self._chip.engine.now_ps, line)
 
-    def begin_barrier(self, missing: Callable[[], tuple[str, PeCoordinates | None]]) -> None:
-        """The kernel waits in the barrier of its launch from now on.
+    def begin_barrier(
+        self, missing: Callable[[], tuple[str, PeCoordinates | None]], line: str = ""
+    ) -> None:
+        """The kernel waits in the barrier of its launch from now on, called at `line` if known.
 
         `missing` describes the PEs that have not called it, and returns the first that runs.
         """
         self._missing = missing
-        self.begin(PeerWait("barrier", None, self._chip.engine.now_ps))
+        self.begin(PeerWait("barrier", None, self._chip.engine.now_ps, line))
 
     def begin(self, wait: PeerWait | None) -> None:
         """The kernel waits from now on; None where it waits for no peer."""

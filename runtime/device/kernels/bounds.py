@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from runtime.language.context import running_kernel
 from runtime.language.value import Value
 
 
@@ -29,8 +30,9 @@ class IndexBounds(NamedTuple):
 
     def check(self, indices: Value) -> None:
         """`IndexError` for an index out of bounds. It takes no simulated time."""
-        assert indices.data is not None, "programs of PyTorch run with data"
-        given = indices.data.reshape(-1)
+        elements = running_kernel().elements_of(indices)
+        assert elements is not None, "programs of PyTorch run with data"
+        given = elements.reshape(-1)
         wrong = (given < self.first) | (given >= self.end)
         if self.other is not None:
             wrong &= given != self.other

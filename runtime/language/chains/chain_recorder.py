@@ -10,8 +10,8 @@ from runtime.language.chain import Chain, ChainStep
 from runtime.language.chains.passes import passes
 from runtime.language.context import KernelContext
 from runtime.language.functions import SCANS
-from runtime.language.inference import infer, result_elements
-from runtime.language.value import Shape, Value, row_major
+from runtime.language.inference import infer
+from runtime.language.value import Array, Shape, Value, row_major
 from runtime.model.addresses import VECTOR_BYTES
 from runtime.model.tiles import TileSize
 
@@ -49,6 +49,10 @@ class ChainRecorder:
         """See `KernelContext`."""
         return self._pe.num_programs(axis)
 
+    def elements_of(self, value: Value) -> Array | None:
+        """See `KernelContext`."""
+        return self._pe.elements_of(value)
+
     def math(
         self,
         name: str,
@@ -66,23 +70,20 @@ class ChainRecorder:
             name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape
         )
         inputs = tuple(self._number(each) for each in operands if isinstance(each, Value))
-        result = self._new(whole, element)
-        if self._pe.has_data:
-            result.data = result_elements(
-                name, operands, element, axis=axis, keep_dims=keep_dims, shape=whole
-            )
-        (step,) = passes(name)
-        self._steps.append(
-            ChainStep(
-                name=name,
-                operands=tuple(operands),
-                inputs=inputs,
-                result=result,
-                axis=axis,
-                reduces=step.reduces,
-            )
+        (only,) = passes(name)
+        step = ChainStep(
+            name=name,
+            operands=tuple(operands),
+            inputs=inputs,
+            result=self._new(whole, element),
+            axis=axis,
+            reduces=only.reduces,
+            keep_dims=keep_dims,
         )
-        return result
+        if self._pe.has_data:
+            step.result.data = step.elements()
+        self._steps.append(step)
+        return step.result
 
     def take(self, operands: Iterable[object]) -> None:
         """Number those operands of the function that are values."""
@@ -103,7 +104,7 @@ class ChainRecorder:
             for step in self._steps
         ]
         numbers = [_numbered(each, sources) for each in results]
-        return Chain(self._sources, self._copies, steps, numbers)
+        return Chain.planned(self._sources, self._copies, steps, numbers)
 
     def __getattr__(self, name: str) -> NoReturn:
         raise TypeError(

@@ -180,6 +180,10 @@ class MockPe:
     def settle(self, value: Value) -> None:
         """Nothing is in flight."""
 
+    def elements_of(self, value: Value) -> Array | None:
+        """The elements of a value."""
+        return value.data
+
     def run_chain(self, call: ChainCall) -> ChainResult:
         """Store at once what the recorder has computed."""
         results: list[Value] = []

@@ -1,0 +1,26 @@
+"""Starts kernels: from a command list where there is one, else with the function of the kernel."""
+
+from sip_node.chip.kernel import PeLaunch, RunningKernel
+from sip_node.chip.pe.pe import Pe
+from sip_node.programs.kernel_context import PeKernelContext
+from sip_node.programs.lists.command_lists import CommandLists
+from sip_node.programs.lists.listed_kernel import ListedKernel
+from sip_node.programs.program_stacks import ProgramStacks
+
+
+class KernelStart:
+    """The kernels of an LP. `lists` is None where each PE runs the function of its kernel."""
+
+    def __init__(self, lists: CommandLists | None) -> None:
+        self._stacks, self.lists = ProgramStacks(), lists
+
+    def start(self, pe: Pe, launch: PeLaunch) -> RunningKernel:
+        """Start a kernel on a PE now; returns when it first waits or has ended."""
+        commands = None if self.lists is None else self.lists.find(pe, launch)
+        if commands is None:
+            kernel = PeKernelContext(pe, launch, self._stacks)
+            kernel.program.start()
+            return kernel
+        listed = ListedKernel(pe, launch, commands)
+        listed.program.start()
+        return listed

@@ -1,0 +1,44 @@
+"""A kernel on a PE that runs from a command list: without its function, and without a stack."""
+
+from runtime.language.caller import UNKNOWN_LINE
+from sip_node.chip.kernel import PeLaunch
+from sip_node.chip.pe.pe import Pe
+from sip_node.programs.kernel_context import KernelCommands
+from sip_node.programs.kernel_faults import raised_by_command
+from sip_node.programs.lists.command_lists import CommandList
+from sip_node.programs.lists.commands import ListRun
+from sip_node.programs.program import Steps, StepsProgram
+
+
+class ListedKernel(KernelCommands):
+    """One kernel on one PE, whose commands are those of a list."""
+
+    def __init__(self, pe: Pe, launch: PeLaunch, commands: CommandList) -> None:
+        self._list = commands
+        super().__init__(pe, launch, StepsProgram(lambda _: self._carried_out()))
+
+    def _carried_out(self) -> Steps[None]:
+        """Carry out the list to the end of everything that it starts."""
+        self._begin_steps()
+        if self._steps is None:
+            yield from self._each()
+            return
+        with self._steps:
+            yield from self._each()
+
+    def _each(self) -> Steps[None]:
+        commands = self._list.commands
+        if not commands:
+            return
+        issuer, faults, data = self._issuer, self._faults, self._pe.chip.data
+        registers = self.vector_registers.address
+        run = ListRun(self, self._list.addresses, registers, has_data=data)
+        try:
+            for each in commands:
+                issuer.line = faults.line = each.line
+                yield from each.steps(run)
+        except Exception as error:
+            raise raised_by_command(self._launch, faults, error) from error
+        # Behind the last line of the kernel.
+        issuer.line = faults.line = UNKNOWN_LINE
+        yield from self._operations.awaiting_all()

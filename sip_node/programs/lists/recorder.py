@@ -1,0 +1,353 @@
+"""Records the commands of a kernel: its function runs once, without simulated time and without
+elements, and its calls become a list.
+
+The function sees values that have a shape and a type, pointers without an address, and pending
+operations that end at once. What a list cannot hold open, such as an element or the number of a PE,
+ends the recording with `NotListed`, which no kernel catches: then the function runs on each PE.
+"""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from msgspec import structs
+
+from runtime.core.dtypes import DType
+from runtime.language.caller import kernel_line
+from runtime.language.chain import Chain, ChainCall, VectorRegisters
+from runtime.language.gemm import Gemm
+from runtime.language.inference import MathCall, check_over, infer
+from runtime.language.refusals import PENDING, PENDING_ADVICE, refuse_operators
+from runtime.language.rows import RowList
+from runtime.language.shapes import checked_out
+from runtime.language.value import Array, Pointer, Ref, Shape, Strides, Value
+from runtime.language.views import View
+from runtime.model.addresses import VECTOR_BYTES
+from runtime.model.tiles import TileSize
+from sip_node.programs.kernel_memory import KernelScratch
+from sip_node.programs.lists.commands import (
+    Barrier,
+    Command,
+    Empty,
+    Gather,
+    ListedChain,
+    ListedStep,
+    Load,
+    Math,
+    PointerPlace,
+    Product,
+    RefPlace,
+    ScratchBegin,
+    ScratchEnd,
+    Settle,
+    Start,
+    StartedLoad,
+    StartedStore,
+    StepPlace,
+    Store,
+    ValuePlace,
+    Wait,
+)
+
+REGISTERS = 1 << 60
+"""The address of the first register while a list is recorded: no value in TCM has it."""
+
+
+class NotListed(BaseException):  # noqa: N818 - it is no error of the kernel
+    """A kernel whose commands no list holds; the argument says why."""
+
+
+class BasedPointer(Pointer):
+    """A pointer `nbytes` behind that with the number `base` among those of the arguments, whose
+    addresses are open.
+    """
+
+    def __init__(self, base: int, nbytes: int, dtype: DType) -> None:
+        # A frozen class of data: its fields are set as its own constructor sets them.
+        for name, value in (("base", base), ("nbytes", nbytes), ("dtype", dtype)):
+            object.__setattr__(self, name, value)
+
+    base: int
+    nbytes: int
+
+    @property
+    def place(self) -> PointerPlace:
+        """The place of the pointer in a list."""
+        return PointerPlace(self.base, self.nbytes, self.dtype)
+
+    @property
+    def address(self) -> NoReturn:
+        """An address that is open."""
+        raise NotListed("the kernel reads an address")
+
+    def __add__(self, elements: int) -> "BasedPointer":
+        return self._moved(elements, 1)
+
+    __radd__ = __add__
+
+    def _moved(self, elements: int, sign: int) -> "BasedPointer":
+        if type(elements) is not int:
+            raise NotListed("a pointer is moved by something else than an integer")
+        nbytes = self.nbytes + sign * elements * self.dtype.itemsize
+        return BasedPointer(self.base, nbytes, self.dtype)
+
+    def __int__(self) -> int:
+        return self.address
+
+    def __eq__(self, other: object) -> bool:
+        return self.address == other
+
+    def __hash__(self) -> int:
+        return hash(self.address)
+
+
+class _Pending:
+    """An operation in flight while a list is recorded."""
+
+    def __init__(
+        self, recorder: "CommandRecorder", number: int, result: Value | tuple[Value, ...] | None
+    ) -> None:
+        self._recorder, self._number, self.result = recorder, number, result
+
+    def wait(self) -> Any:
+        """Record the wait; the result."""
+        self._recorder.add(Wait, operation=self._number)
+        return self.result
+
+
+refuse_operators(_Pending, PENDING, PENDING_ADVICE)
+
+
+class CommandRecorder:
+    """The `KernelContext` in which the function of a kernel is recorded.
+
+    `registers` are those of the vector engine, `size` the PEs per cube and the cubes of the launch.
+    """
+
+    has_data = False
+
+    def __init__(
+        self,
+        scratch: KernelScratch,
+        tile: TileSize,
+        registers: VectorRegisters,
+        size: tuple[int, int],
+    ) -> None:
+        self.gemm_tile = tile
+        self.vector_registers = registers._replace(address=REGISTERS)
+        self._scratch, self._size = scratch, size
+        self._commands: list[Command] = []
+        # The values that the commands have made and that exist, in the order of their numbers.
+        self._values: list[Value] = []
+        self._operations = 0
+
+    def commands(self) -> tuple[Command, ...]:
+        """The list: operations are kept up to the last wait for them."""
+        last: dict[int, int] = {}
+        for index, each in enumerate(self._commands):
+            if isinstance(each, Wait):
+                last[each.operation] = index
+        return tuple(
+            structs.replace(each, is_last=last[each.operation] == index)
+            if isinstance(each, Wait)
+            else structs.replace(each, number=-1)
+            if isinstance(each, Start) and each.number not in last
+            else each
+            for index, each in enumerate(self._commands)
+        )
+
+    def add(self, kind: type[Command], **fields: Any) -> None:
+        """Append a command at the line of the kernel that runs."""
+        self._commands.append(kind(line=kernel_line(), **fields))
+
+    def num_programs(self, axis: int) -> int:
+        """See `KernelContext`."""
+        if axis not in (0, 1):
+            raise NotListed("an axis that programs have not")
+        return self._size[axis]
+
+    def elements_of(self, value: Value) -> Array | None:
+        """See `KernelContext`."""
+        raise NotListed("the kernel reads elements")
+
+    def load(
+        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
+    ) -> Value:
+        """See `KernelContext`."""
+        place, over = _pointer(pointer), self._out(out)
+        self.add(Load, pointer=place, shape=shape, strides=strides, out=over)
+        return self._made(shape, place.dtype) if out is None else out
+
+    def load_async(
+        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
+    ) -> _Pending:
+        """See `KernelContext`."""
+        place, over, number = _pointer(pointer), self._out(out), self._started()
+        self.add(
+            StartedLoad, pointer=place, shape=shape, strides=strides, out=over, number=number
+        )
+        return _Pending(self, number, self._made(shape, place.dtype) if out is None else out)
+
+    def gather(
+        self,
+        pointer: Pointer,
+        rows: RowList,
+        shape: Shape,
+        strides: Strides,
+        out: Value | None = None,
+    ) -> Value:
+        """See `KernelContext`."""
+        if rows.value is not None:
+            raise NotListed("rows that elements name")
+        place, over = _pointer(pointer), self._out(out)
+        self.add(Gather, pointer=place, rows=rows, shape=shape, strides=strides, out=over)
+        return self._made((len(rows), *shape), place.dtype) if out is None else out
+
+    def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
+        """See `KernelContext`."""
+        self.add(Store, pointer=_pointer(pointer), value=self._place(value), strides=strides)
+
+    def store_async(self, pointer: Pointer, value: Value, strides: Strides) -> _Pending:
+        """See `KernelContext`."""
+        number = self._started()
+        place = self._place(value)
+        self.add(
+            StartedStore, pointer=_pointer(pointer), value=place, strides=strides, number=number
+        )
+        return _Pending(self, number, None)
+
+    def math(
+        self,
+        name: str,
+        operands: Sequence[Value | float],
+        *,
+        axis: int | None = None,
+        keep_dims: bool = False,
+        dtype: DType | None = None,
+        shape: Shape | None = None,
+        out: Value | None = None,
+    ) -> Value:
+        """See `KernelContext`."""
+        whole = infer(name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape)
+        if out is not None:
+            check_over(name, operands, checked_out(out, *whole, name))
+        places = tuple(
+            self._place(each) if isinstance(each, Value) else each for each in operands
+        )
+        call = MathCall(name, (), *whole, axis, keep_dims, shape)
+        self.add(Math, call=call, operands=places, out=self._out(out))
+        return self._made(*whole) if out is None else out
+
+    def settle(self, value: Value) -> None:
+        """See `KernelContext`."""
+        self.add(Settle, value=self._place(value))
+
+    def run_chain(self, call: ChainCall) -> _Pending:
+        """See `KernelContext`."""
+        chain, number = call.chain, self._started()
+        self.add(
+            ListedChain,
+            plan=chain.plan,
+            sources=tuple(map(self._place, chain.sources)),
+            copies=tuple(each - REGISTERS for each in chain.copies),
+            chain_steps=tuple(self._chain_steps(chain)),
+            outs=tuple(map(self._out, call.outs)),
+            is_tuple=call.is_tuple,
+            number=number,
+        )
+        results = [
+            self._made(value.shape, value.dtype) if out is None else out
+            for out, value in zip(call.outs, call.values, strict=True)
+        ]
+        return _Pending(self, number, call.returned(results))
+
+    def _chain_steps(self, chain: Chain) -> Generator[ListedStep]:
+        numbers = {step.result.address: index for index, step in enumerate(chain.steps)}
+
+        def place(operand: Value | float) -> ValuePlace | StepPlace | float:
+            if not isinstance(operand, Value):
+                return operand
+            if not REGISTERS <= operand.address < REGISTERS + VECTOR_BYTES:
+                return self._place(operand)
+            index = numbers[operand.address]
+            return StepPlace(index, _view(chain.steps[index].result, operand))
+
+        for step in chain.steps:
+            yield ListedStep(
+                step._replace(operands=()),
+                tuple(map(place, step.operands)),
+                step.result.address - REGISTERS,
+            )
+
+    def gemm(self, gemm: Gemm) -> _Pending:
+        """See `KernelContext`."""
+        number, places = self._started(), dict[str, ValuePlace | RefPlace]()
+        for name in ("a", "b", "out", "acc", "bias", "over"):
+            operand = getattr(gemm, name)
+            if isinstance(operand, Ref):
+                places[name] = RefPlace(_pointer(operand.pointer), operand)
+            elif operand is not None:
+                places[name] = self._place(operand)
+        self.add(Product, gemm=gemm, places=places, number=number)
+        result = gemm.over
+        if gemm.out is None and gemm.over is None:
+            result = self._made(gemm.shape, gemm.dtype)
+        return _Pending(self, number, result)
+
+    def barrier(self) -> None:
+        """See `KernelContext`."""
+        self.add(Barrier)
+
+    def empty(self, shape: Shape, dtype: DType) -> Value:
+        """See `KernelContext`."""
+        self.add(Empty, shape=shape, dtype=dtype)
+        return self._made(shape, dtype)
+
+    @contextmanager
+    def scratch(self) -> Generator[None]:
+        """See `KernelContext`."""
+        self.add(ScratchBegin)
+        begin, count = self._scratch.end, len(self._values)
+        yield
+        self.add(ScratchEnd)
+        self._scratch.release_from(begin)
+        del self._values[count:]
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise NotListed(f"the kernel calls {name}")
+
+    def _started(self) -> int:
+        self._operations += 1
+        return self._operations - 1
+
+    def _made(self, shape: Shape, dtype: DType) -> Value:
+        value = self._scratch.new(shape, dtype)
+        self._values.append(value)
+        return value
+
+    def _out(self, out: Value | None) -> ValuePlace | None:
+        return None if out is None else self._place(out)
+
+    def _place(self, value: Value) -> ValuePlace:
+        """The place of a value that a command has made, or of a view of one."""
+        start, end = value.extent
+        for number in range(len(self._values) - 1, -1, -1):
+            made = self._values[number]
+            first, behind = made.extent
+            if first <= start and end <= behind and made.dtype == value.dtype:
+                return ValuePlace(number, _view(made, value))
+        raise NotListed(f"{value!r} is no value that the kernel has made")
+
+
+def _pointer(pointer: Pointer) -> PointerPlace:
+    if not isinstance(pointer, BasedPointer):
+        raise NotListed("a pointer that is no argument")
+    return pointer.place
+
+
+def _view(value: Value, part: Value) -> View | None:
+    """The layout of a view; None if it is the value itself."""
+    nbytes = part.address - value.address
+    if not nbytes and (part.shape, part.strides) == (value.shape, value.strides):
+        return None
+    return View(part.shape, part.strides, nbytes // value.dtype.itemsize)
