@@ -39,10 +39,14 @@ class _Same:
 class Argument:
     """An argument of a launch, or its kernel: its `key`, and the `addresses` of the pointers in it,
     in the order in which the key comes to them.
+
+    Of a kernel that `is_own`, of the code which is taken as plain, lists are as good as tuples: it
+    does not change them.
     """
 
-    def __init__(self, each: object) -> None:
+    def __init__(self, each: object, *, is_own: bool) -> None:
         self.addresses: list[int] = []
+        self._is_own = is_own
         # The functions that the key is inside of: one may call itself.
         self._inside: list[CodeType] = []
         self.key: object = self._of(each)
@@ -52,7 +56,7 @@ class Argument:
         of = _PLAIN.get(kind)
         if of is not None:
             return of(self, each)
-        if kind is tuple:
+        if kind is tuple or (kind is list and self._is_own):
             return (kind, *map(self._of, cast("tuple[object, ...]", each)))
         if is_plain_builtin(each) or isinstance(each, np.ufunc):
             return _Same(each)
@@ -126,10 +130,10 @@ def based(arguments: Sequence[object]) -> tuple[object, ...]:
         if type(each) is Pointer:
             count += 1
             return BasedPointer(count - 1, 0, each.dtype)
-        if isinstance(each, tuple):
-            parts = [of(part) for part in cast("tuple[object, ...]", each)]
-            if type(each) is tuple:
-                return tuple(parts)
+        if isinstance(each, tuple | list):
+            parts = [of(part) for part in cast("Sequence[object]", each)]
+            if type(each) is tuple or type(each) is list:
+                return type(each)(parts)
             return cast("Any", each)._make(parts)
         if is_dataclass(each) and not isinstance(each, type) and type(each) is not DType:
             values = {field.name: of(getattr(each, field.name)) for field in fields(each)}

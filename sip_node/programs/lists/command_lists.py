@@ -12,6 +12,7 @@ from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_memory import KernelScratch
 from sip_node.programs.lists.arguments import Argument, based
 from sip_node.programs.lists.commands import Command
+from sip_node.programs.lists.plain_code import is_own
 from sip_node.programs.lists.recorder import CommandRecorder, NotListed
 
 MOST_LISTS = 1024
@@ -65,11 +66,11 @@ class CommandLists:
         """The kernel and its arguments, as parts of a key; None for one that has no key."""
         if launch.barrier is not self._launch:
             self._launch, self._parts = launch.barrier, {}
-        parts = list[Argument]()
+        own, parts = is_own(getattr(launch.kernel, "__module__", None)), list[Argument]()
         for each in (launch.kernel, *launch.arguments):
             known = self._parts.get(id(each), self)
             if known is self:
-                known = self._parts[id(each)] = _argument(each)
+                known = self._parts[id(each)] = _argument(each, is_own=own)
             if known is None:
                 return None
             assert isinstance(known, Argument)
@@ -77,9 +78,9 @@ class CommandLists:
         return parts
 
 
-def _argument(each: object) -> Argument | None:
+def _argument(each: object, *, is_own: bool) -> Argument | None:
     try:
-        return Argument(each)
+        return Argument(each, is_own=is_own)
     except NotListed:
         return None
 
