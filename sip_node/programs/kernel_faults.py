@@ -76,5 +76,5 @@ def raised_by_command(launch: PeLaunch, faults: KernelFaults, error: Exception) 
     function of the kernel would have raised.
     """
     raised = faults.error(str(error)) if isinstance(error, LANGUAGE_ERRORS) else error
-    _note_launch(raised, launch, faults.coordinates, None)
+    _note_launch(raised, launch, faults.coordinates, faults.program)
     return raised

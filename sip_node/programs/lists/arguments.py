@@ -20,6 +20,8 @@ from runtime.language.value import Pointer
 from sip_node.programs.lists.plain_code import captured, is_own, is_plain_builtin
 from sip_node.programs.lists.recorder import BasedPointer, NotListed
 
+Key = tuple[object, ...]
+
 
 class _Same:
     """An object that is equal to itself only, and kept while a key names it."""

@@ -1,29 +1,55 @@
-"""The command lists of an LP: made at the first launch with a key, and used by all later ones."""
+"""The command lists of an LP: made when a kernel comes the second time, and used from then on.
+
+The first time, the function of a kernel runs, as most kernels of a program may run once. What comes
+again is another PE of the launch with equal arguments, or a later launch. A list that has asked for
+its program ids is one for these ids; the others are for all PEs.
+"""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from contextvars import copy_context
 
+from msgspec import Struct
+
+from runtime.core.program_grid import GridPoint
 from runtime.language.caller import call_kernel
 from runtime.language.chain import VectorRegisters
+from runtime.language.program_ids import ProgramIds
 from runtime.language.running import current_pe
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_memory import KernelScratch
-from sip_node.programs.lists.arguments import Argument, based
+from sip_node.programs.lists.arguments import Argument, Key, based
 from sip_node.programs.lists.commands import Command
 from sip_node.programs.lists.plain_code import is_own
 from sip_node.programs.lists.recorder import CommandRecorder, NotListed
 
-MOST_LISTS = 1024
-"""The lists that are kept: those of a model's operators, and not those of all that ever ran."""
+MOST_COMMANDS = 1 << 18
+"""The commands of all lists that are kept, some 100 MB; the lists used last are."""
+MOST_OF_A_LIST = 1 << 13
+"""The commands of a list: a longer kernel takes its time in its commands, and not in its start."""
+
+Programs = Sequence[tuple[GridPoint | None, tuple[Command, ...]]]
 
 
-class CommandList:
-    """The `commands` of a kernel on a PE, whose pointers have `addresses`."""
+class CommandList(Struct, frozen=True):
+    """The commands of a kernel on a PE, for each of its programs: None without a grid. Its pointers
+    have `addresses`.
+    """
 
-    def __init__(self, commands: tuple[Command, ...], addresses: list[int]) -> None:
-        self.commands, self.addresses = commands, addresses
+    programs: Programs
+    addresses: list[int]
+
+
+class _Known(Struct, frozen=True):
+    """The state of a key: its commands, if it has a list."""
+
+    commands: tuple[Command, ...] | None = None
+
+
+# A kernel that has come once; one with a list for each program; one that no list holds.
+_SEEN, _DIFFERS, _HAS_NONE = _Known(), _Known(), _Known()
 
 
 class CommandLists:
@@ -34,33 +60,33 @@ class CommandLists:
 
     def __init__(self) -> None:
         self.kernels = self.listed = 0
-        # None for a kernel that no list holds.
-        self._lists: OrderedDict[tuple[object, ...], tuple[Command, ...] | None] = OrderedDict()
-        # The parts of keys of one launch, by the identity of what all its PEs share.
+        self._known: OrderedDict[Key, _Known] = OrderedDict()
+        # The number of commands of all lists, and one for each key.
+        self._kept = 0
+        # The parts of keys of one launch, by the identity of what its PEs share.
         self._launch: object = None
         self._parts: dict[int, Argument | None] = {}
 
     def find(self, pe: Pe, launch: PeLaunch) -> CommandList | None:
         """The list of a kernel that starts on a PE; None for one that has none."""
         self.kernels += 1
-        # What sends or receives depends on its peers, and a program of a grid on its ids.
-        if launch.thread != "kernels" or launch.call or launch.programs is not None:
+        # A kernel that sends or receives depends on its peers.
+        if launch.thread != "kernels" or launch.call:
             return None
         parts = self._arguments(launch)
         if parts is None:
             return None
         key = (launch.pes, launch.cubes, *(each.key for each in parts))
-        if key in self._lists:
-            self._lists.move_to_end(key)
-            commands = self._lists[key]
-        else:
-            commands = self._lists[key] = _recorded(pe, launch)
-            if len(self._lists) > MOST_LISTS:
-                self._lists.popitem(last=False)
-        if commands is None:
-            return None
+        programs = list[tuple[GridPoint | None, tuple[Command, ...]]]()
+        if launch.programs is not None:
+            key = (launch.programs.grid.lengths, *key)
+        for program in launch.programs or (None,):
+            commands = self._commands(key, pe, launch, program)
+            if commands is None:
+                return None
+            programs.append((program, commands))
         self.listed += 1
-        return CommandList(commands, [address for each in parts for address in each.addresses])
+        return CommandList(programs, [address for each in parts for address in each.addresses])
 
     def _arguments(self, launch: PeLaunch) -> list[Argument] | None:
         """The kernel and its arguments, as parts of a key; None for one that has no key."""
@@ -68,14 +94,51 @@ class CommandLists:
             self._launch, self._parts = launch.barrier, {}
         own, parts = is_own(getattr(launch.kernel, "__module__", None)), list[Argument]()
         for each in (launch.kernel, *launch.arguments):
-            known = self._parts.get(id(each), self)
-            if known is self:
-                known = self._parts[id(each)] = _argument(each, is_own=own)
-            if known is None:
+            number = id(each)
+            if number not in self._parts:
+                self._parts[number] = _argument(each, is_own=own)
+            part = self._parts[number]
+            if part is None:
                 return None
-            assert isinstance(known, Argument)
-            parts.append(known)
+            parts.append(part)
         return parts
+
+    def _commands(
+        self, key: Key, pe: Pe, launch: PeLaunch, program: GridPoint | None
+    ) -> tuple[Command, ...] | None:
+        own_key = (*key, program or (pe.coordinates.cube, pe.coordinates.pe))
+        known = self._latest(key)
+        if known is _DIFFERS:
+            key, known = own_key, self._latest(own_key)
+        if known is None:
+            self._keep(key, _SEEN)
+            return None
+        if known is _SEEN:
+            known, differs = _recorded(pe, launch, program)
+            if differs:
+                self._keep(key, _DIFFERS)
+                key = own_key
+            self._keep(key, known)
+        return known.commands
+
+    def _latest(self, key: Key) -> _Known | None:
+        """The state of a key, which is used now."""
+        known = self._known.get(key)
+        if known is not None:
+            self._known.move_to_end(key)
+        return known
+
+    def _keep(self, key: Key, known: _Known) -> None:
+        before = self._known.pop(key, None)
+        self._kept += _size(known) - (0 if before is None else _size(before))
+        self._known[key] = known
+        while self._kept > MOST_COMMANDS:
+            _, oldest = self._known.popitem(last=False)
+            self._kept -= _size(oldest)
+
+
+def _size(known: _Known) -> int:
+    return 1 if known.commands is None else 1 + len(known.commands)
 
 
 def _argument(each: object, *, is_own: bool) -> Argument | None:
@@ -85,29 +148,34 @@ def _argument(each: object, *, is_own: bool) -> Argument | None:
         return None
 
 
-def _recorded(pe: Pe, launch: PeLaunch) -> tuple[Command, ...] | None:
-    """Run the function of a kernel in a recorder; None if it has no list, or fails.
+def _recorded(pe: Pe, launch: PeLaunch, program: GridPoint | None) -> tuple[_Known, bool]:
+    """The list that the function of a kernel makes in a recorder, and whether it differs from
+    program to program.
 
-    A kernel that fails runs again on each PE, with the error of that PE.
+    It has none if it fails: then it runs again on each PE, with the error of that PE.
     """
-    topology, math = pe.chip.topology, pe.chip.topology.pe.math
+    chip, (_, cube, number) = pe.chip, pe.coordinates
+    topology, math, dealt = chip.topology, chip.topology.pe.math, launch.programs
     faults = KernelFaults(launch.name, pe.coordinates)
+    grid = None if dealt is None else dealt.grid
+    ids = ProgramIds((number, cube), (launch.pes, launch.cubes), grid)
+    ids.program = program
     recorder = CommandRecorder(
         KernelScratch(topology, launch.thread, 0, faults),
         topology.tile,
         VectorRegisters(math.registers, math.lanes, 0),
-        (launch.pes, launch.cubes),
+        ids,
+        MOST_OF_A_LIST,
     )
 
     def run() -> None:
         current_pe.set(recorder)
-        arguments = based(launch.arguments)
-        call_kernel(launch.name, pe.coordinates, launch.kernel, arguments)
+        call_kernel(launch.name, pe.coordinates, launch.kernel, based(launch.arguments))
 
     try:
         copy_context().run(run)
     except NotListed:
-        return None
+        return _HAS_NONE, False
     except Exception:  # noqa: BLE001 - a kernel may raise anything, and will raise it again
-        return None
-    return recorder.commands()
+        return _HAS_NONE, False
+    return _Known(recorder.commands()), recorder.has_asked

@@ -1,12 +1,15 @@
 """A kernel on a PE that runs from a command list: without its function, and without a stack."""
 
+from collections.abc import Sequence
+
+from runtime.core.simtime import ps_from_ns
 from runtime.language.caller import UNKNOWN_LINE
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kernel_context import KernelCommands
 from sip_node.programs.kernel_faults import raised_by_command
 from sip_node.programs.lists.command_lists import CommandList
-from sip_node.programs.lists.commands import ListRun
+from sip_node.programs.lists.commands import Command, ListRun
 from sip_node.programs.program import Steps, StepsProgram
 
 
@@ -27,9 +30,17 @@ class ListedKernel(KernelCommands):
             yield from self._each()
 
     def _each(self) -> Steps[None]:
-        commands = self._list.commands
-        if not commands:
-            return
+        begin_ps = ps_from_ns(self._pe.chip.topology.pe.cpu.program_ns)
+        for program, commands in self._list.programs:
+            if program is not None:
+                self._faults.program, self._issuer.line = program, UNKNOWN_LINE
+                yield from self._issuer.sleeping("program", begin_ps)
+            if commands:
+                yield from self._program(commands)
+            if program is not None:
+                self._memory.release()
+
+    def _program(self, commands: Sequence[Command]) -> Steps[None]:
         issuer, faults, data = self._issuer, self._faults, self._pe.chip.data
         registers = self.vector_registers.address
         run = ListRun(self, self._list.addresses, registers, has_data=data)

@@ -17,6 +17,7 @@ from runtime.language.caller import kernel_line
 from runtime.language.chain import Chain, ChainCall, VectorRegisters
 from runtime.language.gemm import Gemm
 from runtime.language.inference import MathCall, check_over, infer
+from runtime.language.program_ids import ProgramIds
 from runtime.language.refusals import PENDING, PENDING_ADVICE, refuse_operators
 from runtime.language.rows import RowList
 from runtime.language.shapes import checked_out
@@ -119,9 +120,10 @@ refuse_operators(_Pending, PENDING, PENDING_ADVICE)
 
 
 class CommandRecorder:
-    """The `KernelContext` in which the function of a kernel is recorded.
+    """The `KernelContext` in which the function of a kernel is recorded, of at most `most` commands.
 
-    `registers` are those of the vector engine, `size` the PEs per cube and the cubes of the launch.
+    `registers` are those of the vector engine. `has_asked` is whether the function has asked for
+    its program ids, so that the list is one for these ids.
     """
 
     has_data = False
@@ -131,15 +133,19 @@ class CommandRecorder:
         scratch: KernelScratch,
         tile: TileSize,
         registers: VectorRegisters,
-        size: tuple[int, int],
+        ids: ProgramIds,
+        most: int,
     ) -> None:
         self.gemm_tile = tile
         self.vector_registers = registers._replace(address=REGISTERS)
-        self._scratch, self._size = scratch, size
+        self.has_asked = False
+        self._scratch, self._ids, self._most = scratch, ids, most
         self._commands: list[Command] = []
         # The values that the commands have made and that exist, in the order of their numbers.
         self._values: list[Value] = []
         self._operations = 0
+        # Whether an operation beside the kernel writes over a value that exists.
+        self._writes_over = False
 
     def commands(self) -> tuple[Command, ...]:
         """The list: operations are kept up to the last wait for them."""
@@ -158,13 +164,18 @@ class CommandRecorder:
 
     def add(self, kind: type[Command], **fields: Any) -> None:
         """Append a command at the line of the kernel that runs."""
+        if len(self._commands) == self._most:
+            raise NotListed(f"more than {self._most:,} commands")
         self._commands.append(kind(line=kernel_line(), **fields))
+
+    def program_id(self, axis: int) -> int:
+        """See `KernelContext`."""
+        self.has_asked = True
+        return self._ids.program_id(axis)
 
     def num_programs(self, axis: int) -> int:
         """See `KernelContext`."""
-        if axis not in (0, 1):
-            raise NotListed("an axis that programs have not")
-        return self._size[axis]
+        return self._ids.num_programs(axis)
 
     def elements_of(self, value: Value) -> Array | None:
         """See `KernelContext`."""
@@ -182,6 +193,7 @@ class CommandRecorder:
         self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
     ) -> _Pending:
         """See `KernelContext`."""
+        self._writes_over |= out is not None
         place, over, number = _pointer(pointer), self._out(out), self._started()
         self.add(
             StartedLoad, pointer=place, shape=shape, strides=strides, out=over, number=number
@@ -240,10 +252,13 @@ class CommandRecorder:
 
     def settle(self, value: Value) -> None:
         """See `KernelContext`."""
-        self.add(Settle, value=self._place(value))
+        place = self._place(value)
+        if self._writes_over:
+            self.add(Settle, value=place)
 
     def run_chain(self, call: ChainCall) -> _Pending:
         """See `KernelContext`."""
+        self._writes_over |= any(out is not None for out in call.outs)
         chain, number = call.chain, self._started()
         self.add(
             ListedChain,
@@ -281,6 +296,7 @@ class CommandRecorder:
 
     def gemm(self, gemm: Gemm) -> _Pending:
         """See `KernelContext`."""
+        self._writes_over |= gemm.over is not None
         number, places = self._started(), dict[str, ValuePlace | RefPlace]()
         for name in ("a", "b", "out", "acc", "bias", "over"):
             operand = getattr(gemm, name)
