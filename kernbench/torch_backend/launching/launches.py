@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
 import torch
 
@@ -17,7 +18,7 @@ from runtime.device.launches.launch import launch_on
 from runtime.device.launches.partition import partition
 from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.regions.blocks import BlockLimits
-from runtime.device.regions.regions import Pe
+from runtime.device.regions.regions import Pe, Region, from_own_start
 from runtime.language.value import Pointer
 
 _ALIGNMENT_BYTES = 2048
@@ -48,15 +49,29 @@ def launch_pointwise(
     read = [window_of(each) for each in operands]
     inner = hardware_type(dtype)
     limits = _limits_of(target, read)
-    parts = partition(target, read)
+    own = _own_parts(target, read)
     arguments = (
-        kernels.pointwise,
-        (
-            *(function, inner, PerPe(parts), limits),
-            *(pointer_of(target), tuple(map(pointer_of, read)), bounds),
-        ),
+        *(function, inner, PerPe({pe: parts for pe, (parts, _) in own.items()}), limits),
+        PerPe({pe: pointer for pe, (_, (pointer, *_)) in own.items()}),
+        PerPe({pe: pointers[1:] for pe, (_, pointers) in own.items()}),
+        bounds,
     )
-    launched(name, *arguments, [target, *read], list(parts))
+    launched(name, kernels.pointwise, arguments, [target, *read], list(own))
+
+
+def _own_parts(
+    target: StridedWindow, read: Sequence[StridedWindow]
+) -> dict[Pe, tuple[tuple[Region, ...], tuple[Pointer, ...]]]:
+    """The regions of each PE, and the pointers of all tensors from which their starts count.
+
+    PEs with equal work have one tuple of regions, so that they are seen to have it.
+    """
+    pointers, known = [*map(pointer_of, (target, *read))], dict[tuple[Region, ...], Any]()
+    own: dict[Pe, tuple[tuple[Region, ...], tuple[Pointer, ...]]] = {}
+    for pe, regions in partition(target, read).items():
+        parts, moved = from_own_start(regions, pointers)
+        own[pe] = known.setdefault(parts, parts), moved
+    return own
 
 
 def launch_pointwise_each(
@@ -73,10 +88,9 @@ def launch_pointwise_each(
             continue
         target, read = window_of(out), [window_of(each) for each in operands]
         limits = _limits_of(target, read)
-        pointers = tuple(map(pointer_of, read))
-        for pe, parts in partition(target, read).items():
+        for pe, (parts, (pointer, *others)) in _own_parts(target, read).items():
             jobs.setdefault(pe, []).append(
-                kernels.PointwiseJob(parts, limits, pointer_of(target), pointers)
+                kernels.PointwiseJob(parts, limits, pointer, tuple(others))
             )
         used += [target, *read]
     if jobs:
@@ -102,8 +116,7 @@ def launch_updates(
             continue
         windows = [window_of(each) for each in row]
         limits = _limits_of(windows[0], [*windows, *(windows[each] for each in written)])
-        pointers = tuple(map(pointer_of, windows))
-        for pe, parts in partition(windows[0], windows[1:]).items():
+        for pe, (parts, pointers) in _own_parts(windows[0], windows[1:]).items():
             jobs.setdefault(pe, []).append(kernels.UpdateJob(parts, limits, pointers))
         used += windows
     if jobs:
@@ -136,14 +149,13 @@ def launch_copy(name: str, out: torch.Tensor, source: torch.Tensor) -> None:
         # The low level has a kernel without a partition into regions.
         target.window.copy_(read.window)
         return
-    parts = partition(target, [read])
-    launched(
-        name,
-        copies.copied,
-        (PerPe(parts), _copy_limits(target, read), pointer_of(target), pointer_of(read)),
-        [target, read],
-        list(parts),
+    own = _own_parts(target, [read])
+    arguments = (
+        PerPe({pe: parts for pe, (parts, _) in own.items()}),
+        _copy_limits(target, read),
+        *(PerPe({pe: pointers[each] for pe, (_, pointers) in own.items()}) for each in range(2)),
     )
+    launched(name, copies.copied, arguments, [target, read], list(own))
 
 
 def launch_copies(name: str, pairs: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
@@ -155,9 +167,8 @@ def launch_copies(name: str, pairs: Sequence[tuple[torch.Tensor, torch.Tensor]])
             continue
         target, read = _copied_windows(*_moved_elements(out, source))
         limits = _copy_limits(target, read)
-        for pe, parts in partition(target, [read]).items():
-            job = copies.CopyJob(parts, limits, pointer_of(target), pointer_of(read))
-            jobs.setdefault(pe, []).append(job)
+        for pe, (parts, pointers) in _own_parts(target, [read]).items():
+            jobs.setdefault(pe, []).append(copies.CopyJob(parts, limits, *pointers))
         used += [target, read]
     if jobs:
         given = PerPe({pe: tuple(each) for pe, each in sorted(jobs.items())})
@@ -190,16 +201,12 @@ def launch_fill(out: torch.Tensor, value: float) -> None:
     if target.is_contiguous:
         target.window.fill_(value)
         return
-    parts = partition(target, [])
+    own = _own_parts(target, [])
     most = most_elements(target.window.itemsize)
     limits = BlockLimits(most, most, most)
-    launched(
-        "fill_",
-        copies.filled,
-        (PerPe(parts), limits, pointer_of(target), value),
-        [target],
-        list(parts),
-    )
+    parts = PerPe({pe: each for pe, (each, _) in own.items()})
+    pointer = PerPe({pe: each for pe, (_, (each,)) in own.items()})
+    launched("fill_", copies.filled, (parts, limits, pointer, value), [target], list(own))
 
 
 def launched(

@@ -61,13 +61,17 @@ def launch_rowwise(
         kernels.RowOperand(pointer_of(window), form)
         for window, (_, form) in zip(windows, given, strict=True)
     ]
+    own = {
+        pe: tuple([each.from_row(first, columns) for each in operands])
+        for pe, (first, _) in parts.items()
+    }
     arguments = (
         chains,
         hardware_type(wide),
-        PerPe(parts),
+        PerPe({pe: last - first for pe, (first, last) in parts.items()}),
         blocks,
-        tuple(operands[: len(inputs)]),
-        tuple(operands[len(inputs) :]),
+        PerPe({pe: each[: len(inputs)] for pe, each in own.items()}),
+        PerPe({pe: each[len(inputs) :] for pe, each in own.items()}),
     )
     launched(name, kernels.rowwise, arguments, windows, list(parts))
     return True

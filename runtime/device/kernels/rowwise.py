@@ -27,6 +27,11 @@ class RowOperand(NamedTuple):
     pointer: Pointer
     form: Form
 
+    def from_row(self, row: int, columns: int) -> "RowOperand":
+        """The tensor from a row of `columns` elements on."""
+        start = {"matrix": row * columns, "row": 0, "column": row}[self.form]
+        return RowOperand(self.pointer + start, self.form)
+
 
 class RowFunction(NamedTuple):
     """The chains of the vector engine for a block of rows.
@@ -57,21 +62,21 @@ class RowBlocks:
 def rowwise(
     function: RowFunction,
     dtype: DType,
-    part: tuple[int, int],
+    count: int,
     blocks: RowBlocks,
     inputs: Sequence[RowOperand],
     outs: Sequence[RowOperand],
 ) -> None:
-    """Kernel: `function` of the inputs in `dtype`, on the rows [first, last) of this PE. The next
-    blocks are loaded and those before are stored while the vector engine computes.
+    """Kernel: `function` of the inputs in `dtype`, on the `count` rows of this PE. The next blocks
+    are loaded and those before are stored while the vector engine computes.
     """
-    last, columns = part[1], blocks.columns
+    columns = blocks.columns
     with tl.scratch():
         rows = [_row(each, dtype, blocks) for each in inputs if each.form == "row"]
         others = [each for each in inputs if each.form != "row"]
-        for first in range(part[0], last, blocks.height * blocks.at_once):
-            starts = range(first, min(first + blocks.height * blocks.at_once, last), blocks.height)
-            spans = [(start, min(blocks.height, last - start)) for start in starts]
+        for first in range(0, count, blocks.height * blocks.at_once):
+            starts = range(first, min(first + blocks.height * blocks.at_once, count), blocks.height)
+            spans = [(start, min(blocks.height, count - start)) for start in starts]
             with tl.scratch():
                 pending = [[_loading(each, *span, columns) for each in others] for span in spans]
                 stores = list[tl.PendingResult]()

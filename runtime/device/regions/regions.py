@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from runtime.language.value import Pointer
 from runtime.model.placement import Span
 
 Pe = tuple[int, int]
@@ -75,3 +76,19 @@ def _cut(box: tuple[Span, ...], axes: Sequence[Axis], starts: Sequence[int]) -> 
     lengths = [stop - low for low, stop in box]
     cut = [(length, strides) for length, (_, strides) in zip(lengths, axes, strict=True)]
     return Region(tuple(moved), tuple(merged_axes(cut)))
+
+
+def from_own_start(
+    regions: Sequence[Region], pointers: Sequence[Pointer]
+) -> tuple[tuple[Region, ...], tuple[Pointer, ...]]:
+    """The regions of a PE with starts that count from those of its first region, and the pointers
+    there: what differs between PEs with equal work is then in the pointers alone.
+    """
+    first = regions[0].starts
+    moved = tuple(
+        Region(
+            tuple([start - own for start, own in zip(each.starts, first, strict=True)]), each.axes
+        )
+        for each in regions
+    )
+    return moved, tuple([each + start for each, start in zip(pointers, first, strict=True)])
