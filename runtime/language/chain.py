@@ -28,8 +28,7 @@ from typing import NamedTuple
 
 from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
-from runtime.language.inference import result_elements
-from runtime.language.value import Array, Shape, Value
+from runtime.language.value import Shape, Value
 
 _LANE_BYTES = 4
 
@@ -47,17 +46,6 @@ class ChainStep(NamedTuple):
     axis: int | None
     reduces: bool
     keep_dims: bool = False
-
-    def elements(self) -> Array | None:
-        """The elements of the result; None if an operand has none, as in a run without data."""
-        return result_elements(
-            self.name,
-            self.operands,
-            self.result.dtype,
-            axis=self.axis,
-            keep_dims=self.keep_dims,
-            shape=self.result.shape,
-        )
 
 
 class ChainPass(NamedTuple):

@@ -15,6 +15,7 @@ that runs from a command list goes on with the generators themselves.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from runtime.core.simtime import ps_from_ns
@@ -70,7 +71,8 @@ class CommandIssuer:
 
     def sleeping(self, operation: str, time_ps: int) -> Steps[None]:
         """Wait for a time."""
-        return self._issuing(operation, time_ps, completed, (None,))
+        slept: Callable[[], Completion[None]] = partial(completed, None)
+        return self._issuing(operation, time_ps, slept, ())
 
     def wait(
         self,

@@ -254,9 +254,7 @@ class KernelTransfers(KernelParts):
         """DMA from TCM to memory, beside the kernel."""
         return self._issuer.block(self.beginning_store(pointer, value, strides))
 
-    def beginning_store(
-        self, pointer: Pointer, value: Value, strides: Strides
-    ) -> Steps[Operation]:
+    def beginning_store(self, pointer: Pointer, value: Value, strides: Strides) -> Steps[Operation]:
         """The steps of `store_async`."""
         block = UsedBlock(pointer, value.shape, strides)
         use = self._checked_use("tl.store_async", writes=(block,))

@@ -127,7 +127,12 @@ class KernelWait:
     """
 
     def __init__(
-        self, pe: Pe, launch: PeLaunch, program: AnyProgram, queues: KernelQueues, receives: Receives
+        self,
+        pe: Pe,
+        launch: PeLaunch,
+        program: AnyProgram,
+        queues: KernelQueues,
+        receives: Receives,
     ) -> None:
         self._chip, self._coordinates = pe.chip, pe.coordinates
         self._launch, self._program = launch, program

@@ -56,6 +56,10 @@ class AnyProgram(Continuation):
         """The innermost frame of a program that waits; None where it has no code of its own."""
         return None
 
+    def start(self) -> None:
+        """Run until the program first waits. For the event loop only."""
+        raise NotImplementedError(type(self).__name__)
+
     def call(self, start: Callable[..., Completion[Any]], args: tuple[object, ...]) -> None:
         """Call `start(*args)` for the program, which sleeps, and let it go on with the result.
 

@@ -101,9 +101,7 @@ class ProgramSteps:
         self.pair_of: Callable[[str], QueuePair] | None = None
         self.scratch_bytes: Callable[[], int] | None = None
 
-    def steps_of(
-        self, blocked: Blocked, line: str, issue_ps: int, call: Call | None
-    ) -> Steps[Any]:
+    def steps_of(self, blocked: Blocked, line: str, issue_ps: int, call: Call | None) -> Steps[Any]:
         """Wait for `call`, or for an event, and record the step of a kernel.
 
         The commands of the call cost `issue_ps` of it. It is at `line`, or at that of the code that

@@ -10,7 +10,7 @@ from runtime.language.chain import Chain, ChainStep
 from runtime.language.chains.passes import passes
 from runtime.language.context import KernelContext
 from runtime.language.functions import SCANS
-from runtime.language.inference import infer
+from runtime.language.inference import infer, result_elements
 from runtime.language.value import Array, Shape, Value, row_major
 from runtime.model.addresses import VECTOR_BYTES
 from runtime.model.tiles import TileSize
@@ -81,7 +81,7 @@ class ChainRecorder:
             keep_dims=keep_dims,
         )
         if self._pe.has_data:
-            step.result.data = step.elements()
+            step.result.data = step_elements(step)
         self._steps.append(step)
         return step.result
 
@@ -184,6 +184,20 @@ class ChainRecorder:
                 f"{self._name}: {name} makes several passes of its own; write it in parts, as in "
                 "e = tl.exp(x - tl.max(x)) and e / tl.sum(e)"
             )
+
+
+def step_elements(step: ChainStep) -> Array | None:
+    """The elements of the result of a step; None if an operand has none, as in a run without
+    data.
+    """
+    return result_elements(
+        step.name,
+        step.operands,
+        step.result.dtype,
+        axis=step.axis,
+        keep_dims=step.keep_dims,
+        shape=step.result.shape,
+    )
 
 
 def _numbered(index: int, sources: int) -> int:

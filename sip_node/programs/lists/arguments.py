@@ -6,7 +6,7 @@ addresses of pointers only. So a key has the type of everything that compares eq
 cannot compare for certain, such as a list that a kernel may change, raises `NotListed`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import partial
@@ -51,15 +51,54 @@ class Argument:
         self._is_own = is_own
         # The functions that the key is inside of: one may call itself.
         self._inside: list[CodeType] = []
+        # Functions around the part that the key comes to: a pointer in them cannot be opened.
+        self._depth = 0
         self.key: object = self._of(each)
 
     def _of(self, each: object) -> object:
         kind = type(each)
-        of = _PLAIN.get(kind)
-        if of is not None:
-            return of(self, each)
+        if kind in _PLAIN:
+            return kind, each
+        match each:
+            case float() if kind is float:
+                # Bits: NaN is not equal to itself, and 0.0 is equal to -0.0.
+                return float, each.hex()
+            case Pointer():
+                return self._pointer(each)
+            case DType():
+                return DType, each.name
+            case FunctionType() | MethodType() | partial():
+                return self._callable(cast("_Callable", each))
+            case _:
+                return self._parts(each)
+
+    def _callable(self, each: "_Callable") -> object:
+        match each:
+            case FunctionType():
+                return self._function(each)
+            case MethodType():
+                return self._bound(MethodType, each.__func__, each.__self__)
+            case partial():
+                keywords = tuple(sorted(each.keywords.items()))
+                return self._bound(partial, each.func, each.args, keywords)
+
+    def _pointer(self, pointer: Pointer) -> object:
+        if self._depth:
+            raise NotListed("a function with a pointer")
+        self.addresses.append(pointer.address)
+        return Pointer, pointer.dtype.name
+
+    def _bound(self, kind: type, *parts: object) -> object:
+        """The key of a function with arguments of its own."""
+        self._depth += 1
+        key = (kind, *map(self._of, parts))
+        self._depth -= 1
+        return key
+
+    def _parts(self, each: object) -> object:
+        kind = type(each)
         if kind is tuple or (kind is list and self._is_own):
-            return (kind, *map(self._of, cast("tuple[object, ...]", each)))
+            return (kind, *map(self._of, cast("Sequence[object]", each)))
         if is_plain_builtin(each) or isinstance(each, np.ufunc):
             return _Same(each)
         # Methods of a class of a user are code that has not been examined.
@@ -68,59 +107,34 @@ class Argument:
                 return (kind, *map(self._of, cast("tuple[object, ...]", each)))
             if isinstance(each, Enum):
                 return _Same(each)
-            if is_dataclass(each) and kind.__dataclass_params__.frozen:  # pyright: ignore[reportAttributeAccessIssue,reportUnknownMemberType,reportUnknownVariableType] - dataclasses have it
-                return (kind, *(self._of(getattr(each, field.name)) for field in fields(each)))
+            if _is_frozen(each):
+                return (kind, *(self._of(getattr(each, name)) for name in _field_names(each)))
         raise NotListed(f"an argument of type {kind.__name__}")
 
-    def _pointer(self, pointer: Pointer) -> object:
-        self.addresses.append(pointer.address)
-        return Pointer, pointer.dtype.name
-
-    def _function(self, function: object) -> object:
-        if isinstance(function, MethodType):
-            return MethodType, self._function(function.__func__), self._of(function.__self__)
-        if isinstance(function, partial):
-            given = cast("partial[object]", function)
-            keywords = tuple(sorted(given.keywords.items()))
-            return partial, self._function(given.func), self._of(given.args), self._of(keywords)
-        if not isinstance(function, FunctionType):
-            return self._of(function)
+    def _function(self, function: FunctionType) -> object:
         code = function.__code__
         if code in self._inside:
             return _Same(code)
         self._inside.append(code)
-        key = (
-            _Same(code),
-            self._of(function.__defaults__),
-            *((name, self._of(each)) for name, each in (function.__kwdefaults__ or {}).items()),
-            *((name, self._of(each)) for name, each in captured(function)),
-        )
+        given = tuple((function.__kwdefaults__ or {}).items())
+        key = self._bound(FunctionType, function.__defaults__, given, tuple(captured(function)))
         self._inside.pop()
-        return key
+        return _Same(code), key
 
 
-def _typed(_: Argument, each: object) -> object:
-    return type(each), each
+_Callable = FunctionType | MethodType | partial[object]
+_PLAIN = (int, bool, str, bytes, type(None))
+"""Types whose objects are equal if they are the same, among those of their own type."""
 
 
-def _float(_: Argument, each: object) -> object:
-    # Bits: NaN is not equal to itself, and 0.0 is equal to -0.0.
-    return float, cast("float", each).hex()
+def _is_frozen(each: object) -> bool:
+    """Whether an object is one of a frozen dataclass."""
+    parameters: Any = getattr(each, "__dataclass_params__", None)
+    return is_dataclass(each) and parameters.frozen
 
 
-_PLAIN: Mapping[type, Callable[[Argument, Any], object]] = {
-    int: _typed,
-    bool: _typed,
-    str: _typed,
-    bytes: _typed,
-    type(None): _typed,
-    float: _float,
-    DType: lambda _, each: (DType, each.name),
-    Pointer: Argument._pointer,  # noqa: SLF001 - of this class
-    FunctionType: Argument._function,  # noqa: SLF001
-    MethodType: Argument._function,  # noqa: SLF001
-    partial: Argument._function,  # noqa: SLF001
-}
+def _field_names(each: Any) -> list[str]:
+    return [field.name for field in fields(each)]
 
 
 def based(arguments: Sequence[object]) -> tuple[object, ...]:
@@ -134,13 +148,13 @@ def based(arguments: Sequence[object]) -> tuple[object, ...]:
             return BasedPointer(count - 1, 0, each.dtype)
         if isinstance(each, tuple | list):
             parts = [of(part) for part in cast("Sequence[object]", each)]
-            if type(each) is tuple or type(each) is list:
-                return type(each)(parts)
-            return cast("Any", each)._make(parts)
-        if is_dataclass(each) and not isinstance(each, type) and type(each) is not DType:
-            values = {field.name: of(getattr(each, field.name)) for field in fields(each)}
-            changed = any(values[name] is not getattr(each, name) for name in values)
-            return _with_fields(each, values) if changed else each
+            if type(each) is list:  # pyright: ignore[reportUnknownArgumentType] - of anything
+                return parts
+            return tuple(parts) if type(each) is tuple else cast("Any", each)._make(parts)  # pyright: ignore[reportUnknownArgumentType] - the same
+        if _is_frozen(each) and not isinstance(each, DType):
+            values = {name: of(getattr(each, name)) for name in _field_names(each)}
+            if any(value is not getattr(each, name) for name, value in values.items()):
+                return _with_fields(each, values)
         return each
 
     return tuple(map(of, arguments))
@@ -148,7 +162,7 @@ def based(arguments: Sequence[object]) -> tuple[object, ...]:
 
 def _with_fields(each: Any, values: Mapping[str, object]) -> Any:
     """A copy of an object of data with other fields."""
-    copied = object.__new__(type(each))
+    copied: Any = object.__new__(cast("type[Any]", type(each)))
     for name, value in values.items():
         object.__setattr__(copied, name, value)
     return copied

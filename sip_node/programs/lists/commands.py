@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from runtime.core.dtypes import DType
 from runtime.language.chain import Chain, ChainCall, ChainPlan, ChainStep
+from runtime.language.chains.chain_recorder import step_elements
 from runtime.language.gemm import Gemm
 from runtime.language.inference import MathCall
 from runtime.language.rows import RowList
@@ -315,7 +316,7 @@ class ListedChain(Start, frozen=True, kw_only=True):
             result = Value(model.shape, model.dtype, None, run.registers + nbytes)
             bound = step._replace(operands=operands, result=result)
             if run.has_data:
-                result.data = bound.elements()
+                result.data = step_elements(bound)
             results.append(result)
             steps.append(bound)
         return steps

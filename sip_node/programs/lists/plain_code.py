@@ -31,7 +31,14 @@ _BUILTINS = frozenset(
 _HIDDEN = frozenset({"address", "data", "elements_of", "extent", "operand", "scope", "tobytes"})
 """Attributes of operands that a kernel of a user has no use for, and a list does not have."""
 _CHANGES = frozenset(
-    {"STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL", "IMPORT_NAME", "LOAD_BUILD_CLASS"}
+    {
+        "STORE_ATTR",
+        "DELETE_ATTR",
+        "STORE_GLOBAL",
+        "DELETE_GLOBAL",
+        "IMPORT_NAME",
+        "LOAD_BUILD_CLASS",
+    }
 )
 _STORES = frozenset({"STORE_DEREF", "DELETE_DEREF"})
 

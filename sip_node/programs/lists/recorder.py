@@ -54,7 +54,7 @@ REGISTERS = 1 << 60
 """The address of the first register while a list is recorded: no value in TCM has it."""
 
 
-class NotListed(BaseException):  # noqa: N818 - it is no error of the kernel
+class NotListed(BaseException):
     """A kernel whose commands no list holds; the argument says why."""
 
 
@@ -77,7 +77,7 @@ class BasedPointer(Pointer):
         return PointerPlace(self.base, self.nbytes, self.dtype)
 
     @property
-    def address(self) -> NoReturn:
+    def address(self) -> NoReturn:  # pyright: ignore[reportIncompatibleVariableOverride] - no address is known
         """An address that is open."""
         raise NotListed("the kernel reads an address")
 
@@ -120,10 +120,10 @@ refuse_operators(_Pending, PENDING, PENDING_ADVICE)
 
 
 class CommandRecorder:
-    """The `KernelContext` in which the function of a kernel is recorded, of at most `most` commands.
+    """The `KernelContext` in which the function of a kernel is recorded.
 
-    `registers` are those of the vector engine. `has_asked` is whether the function has asked for
-    its program ids, so that the list is one for these ids.
+    A list has at most `most` commands. `registers` are those of the vector engine. `has_asked` is
+    whether the function has asked for its program ids, so that the list is one for these ids.
     """
 
     has_data = False
@@ -179,7 +179,7 @@ class CommandRecorder:
 
     def elements_of(self, value: Value) -> Array | None:
         """See `KernelContext`."""
-        raise NotListed("the kernel reads elements")
+        raise NotListed(f"the kernel reads elements of {value!r}")
 
     def load(
         self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
@@ -195,9 +195,7 @@ class CommandRecorder:
         """See `KernelContext`."""
         self._writes_over |= out is not None
         place, over, number = _pointer(pointer), self._out(out), self._started()
-        self.add(
-            StartedLoad, pointer=place, shape=shape, strides=strides, out=over, number=number
-        )
+        self.add(StartedLoad, pointer=place, shape=shape, strides=strides, out=over, number=number)
         return _Pending(self, number, self._made(shape, place.dtype) if out is None else out)
 
     def gather(
@@ -243,9 +241,7 @@ class CommandRecorder:
         whole = infer(name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape)
         if out is not None:
             check_over(name, operands, checked_out(out, *whole, name))
-        places = tuple(
-            self._place(each) if isinstance(each, Value) else each for each in operands
-        )
+        places = tuple(self._place(each) if isinstance(each, Value) else each for each in operands)
         call = MathCall(name, (), *whole, axis, keep_dims, shape)
         self.add(Math, call=call, operands=places, out=self._out(out))
         return self._made(*whole) if out is None else out
