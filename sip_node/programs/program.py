@@ -36,8 +36,8 @@ from sip_node.programs.program_stacks import ProgramStacks
 _T = TypeVar("_T")
 Call = tuple[Callable[..., Completion[Any]], tuple[object, ...]]
 Steps = Generator[Call | None, Any, _T]
-"""What a command waits for: calls of the event loop, or None while an event is to make one. It is
-sent the result of each, and returns its own.
+"""The waits of a command: calls of the event loop, or None while an event is to make one. The
+generator is sent the result of each, and returns its own.
 """
 
 

@@ -11,8 +11,7 @@ from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
-from sip_node.programs.kernel_context import start_kernel
-from sip_node.programs.program_stacks import ProgramStacks
+from sip_node.programs.kernel_start import KernelStart
 from sip_node.programs.rank import Rank
 from tests.support.links import CalledEnd
 
@@ -25,11 +24,11 @@ class BoundCheck:
     """
 
     def __init__(self, topology: Topology, ccl: CclConfig, program: Callable[[int], None]) -> None:
-        self.engine, stacks = Engine(), ProgramStacks()
+        self.engine, kernels = Engine(), KernelStart(None)
         plan = chip_spec(
             topology,
             data=False,
-            start_kernel=lambda at, launch: start_kernel(self.chips[at.sip].pe(at), launch, stacks),
+            start_kernel=lambda at, launch: kernels.start(self.chips[at.sip].pe(at), launch),
         )
         self.chips = {
             sip: Chip(plan, sip, self.engine, OpLog(None)) for sip in range(topology.sips)

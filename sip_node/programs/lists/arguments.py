@@ -40,7 +40,7 @@ class _Same:
 
 class Argument:
     """An argument of a launch, or its kernel: its `key`, and the `addresses` of the pointers in it,
-    in the order in which the key comes to them.
+    in the order of the key.
 
     Of a kernel that `is_own`, of the code which is taken as plain, lists are as good as tuples: it
     does not change them.
@@ -51,7 +51,7 @@ class Argument:
         self._is_own = is_own
         # The functions that the key is inside of: one may call itself.
         self._inside: list[CodeType] = []
-        # Functions around the part that the key comes to: a pointer in them cannot be opened.
+        # Functions around the part that is added: the address of a pointer in them stays.
         self._depth = 0
         self.key: object = self._of(each)
 
@@ -138,7 +138,7 @@ def _field_names(each: Any) -> list[str]:
 
 
 def based(arguments: Sequence[object]) -> tuple[object, ...]:
-    """The arguments with pointers whose addresses are open, numbered as the keys come to them."""
+    """The arguments with pointers whose addresses are open, numbered in the order of the keys."""
     count = 0
 
     def of(each: Any) -> Any:

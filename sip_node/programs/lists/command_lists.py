@@ -1,8 +1,8 @@
 """The command lists of an LP: made when a kernel comes the second time, and used from then on.
 
 The first time, the function of a kernel runs, as most kernels of a program may run once. What comes
-again is another PE of the launch with equal arguments, or a later launch. A list that has asked for
-its program ids is one for these ids; the others are for all PEs.
+again is another PE of the launch with equal arguments, or a later launch. The list of a
+function that reads its program ids is one for these ids; the others are for all PEs.
 """
 
 from collections import OrderedDict
@@ -21,7 +21,7 @@ from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_memory import KernelScratch
 from sip_node.programs.lists.arguments import Argument, Key, based
-from sip_node.programs.lists.commands import Command
+from sip_node.programs.lists.commands import ListedCommand
 from sip_node.programs.lists.plain_code import is_own
 from sip_node.programs.lists.recorder import CommandRecorder, NotListed
 
@@ -30,7 +30,7 @@ MOST_COMMANDS = 1 << 18
 MOST_OF_A_LIST = 1 << 13
 """The commands of a list: a longer kernel takes its time in its commands, and not in its start."""
 
-Programs = Sequence[tuple[GridPoint | None, tuple[Command, ...]]]
+Programs = Sequence[tuple[GridPoint | None, tuple[ListedCommand, ...]]]
 
 
 class CommandList(Struct, frozen=True):
@@ -45,7 +45,7 @@ class CommandList(Struct, frozen=True):
 class _Known(Struct, frozen=True):
     """The state of a key: its commands, if it has a list."""
 
-    commands: tuple[Command, ...] | None = None
+    commands: tuple[ListedCommand, ...] | None = None
 
 
 # A kernel that has come once; one with a list for each program; one that no list holds.
@@ -77,7 +77,7 @@ class CommandLists:
         if parts is None:
             return None
         key = (launch.pes, launch.cubes, *(each.key for each in parts))
-        programs = list[tuple[GridPoint | None, tuple[Command, ...]]]()
+        programs = list[tuple[GridPoint | None, tuple[ListedCommand, ...]]]()
         if launch.programs is not None:
             key = (launch.programs.grid.lengths, *key)
         for program in launch.programs or (None,):
@@ -105,7 +105,7 @@ class CommandLists:
 
     def _commands(
         self, key: Key, pe: Pe, launch: PeLaunch, program: GridPoint | None
-    ) -> tuple[Command, ...] | None:
+    ) -> tuple[ListedCommand, ...] | None:
         own_key = (*key, program or (pe.coordinates.cube, pe.coordinates.pe))
         known = self._latest(key)
         if known is _DIFFERS:
@@ -178,4 +178,4 @@ def _recorded(pe: Pe, launch: PeLaunch, program: GridPoint | None) -> tuple[_Kno
         return _HAS_NONE, False
     except Exception:  # noqa: BLE001 - a kernel may raise anything, and will raise it again
         return _HAS_NONE, False
-    return _Known(recorder.commands()), recorder.has_asked
+    return _Known(recorder.commands()), recorder.has_ids

@@ -1,13 +1,11 @@
 """The commands of a list: those of one kernel, with open places for what differs between PEs.
 
 A list is made once for all PEs and launches whose commands are equal but for the addresses of their
-tensors, of the scratch and of the registers. What a command needs is named: a pointer by the
-argument that it is based on, a value by the number of the command's result, an operation by the
-number of its start. `ListRun` has what these names stand for on one PE.
+tensors, of the scratch and of the registers.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -17,156 +15,13 @@ from runtime.language.chains.chain_recorder import step_elements
 from runtime.language.gemm import Gemm
 from runtime.language.inference import MathCall
 from runtime.language.rows import RowList
-from runtime.language.value import Pointer, Ref, Shape, Strides, Value, part_of
-from runtime.language.views import View
+from runtime.language.value import Shape, Strides, Value, part_of
 from sip_node.programs.kernel_operation import Operation
+from sip_node.programs.lists.places import ListRun, PointerPlace, RefPlace, StepPlace, ValuePlace
 from sip_node.programs.program import Steps
 
 
-class PointerPlace(NamedTuple):
-    """A pointer `nbytes` behind that with the number `base` among those of the arguments."""
-
-    base: int
-    nbytes: int
-    dtype: DType
-
-
-class ValuePlace(NamedTuple):
-    """The value that the list has made as number `number`, or a view of it."""
-
-    number: int
-    view: View | None = None
-
-
-class StepPlace(NamedTuple):
-    """The result of a step of a chain, or a view of it."""
-
-    number: int
-    view: View | None = None
-
-
-class RefPlace(NamedTuple):
-    """A matrix in memory, whose pointer is based on an argument."""
-
-    pointer: PointerPlace
-    ref: Ref
-
-
-class ListedKernelCalls(Protocol):
-    """The commands of a kernel on a PE, which `PeKernelContext` has."""
-
-    def loading(
-        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
-    ) -> Steps[Value]:
-        """Load a block."""
-        ...
-
-    def beginning_load(
-        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
-    ) -> Steps[Operation]:
-        """Begin to load a block."""
-        ...
-
-    def gathering(
-        self,
-        pointer: Pointer,
-        rows: RowList,
-        shape: Shape,
-        strides: Strides,
-        out: Value | None = None,
-    ) -> Steps[Value]:
-        """Gather rows."""
-        ...
-
-    def storing(self, pointer: Pointer, value: Value, strides: Strides) -> Steps[None]:
-        """Store a block."""
-        ...
-
-    def beginning_store(self, pointer: Pointer, value: Value, strides: Strides) -> Steps[Operation]:
-        """Begin to store a block."""
-        ...
-
-    def computing(self, call: MathCall) -> Steps[Value]:
-        """Carry out an operation of the vector engine."""
-        ...
-
-    def queueing(self, call: ChainCall) -> Steps[Operation]:
-        """Queue a chain at the vector engine."""
-        ...
-
-    def submitting(self, gemm: Gemm) -> Steps[Operation]:
-        """Queue a matrix product at the scheduler."""
-        ...
-
-    def settling(self, value: Value) -> Steps[None]:
-        """Wait for the operations that write over a value."""
-        ...
-
-    def ending(self, operation: Operation) -> Steps[None]:
-        """Wait for the end of an operation."""
-        ...
-
-    def entering_barrier(self) -> Steps[None]:
-        """Wait for all PEs of the launch."""
-        ...
-
-    def ending_scratch(self, begin: int) -> Steps[None]:
-        """Release the scratch from an address on."""
-        ...
-
-    def empty(self, shape: Shape, dtype: DType) -> Value:
-        """Make a value without defined elements."""
-        ...
-
-    @property
-    def scratch_end(self) -> int:
-        """The address behind the scratch in use."""
-        ...
-
-
-class ListRun:
-    """A list on one PE: the `addresses` of its pointers, and what its commands have made so far.
-
-    The results of chains have addresses from `registers` on.
-    """
-
-    def __init__(
-        self, kernel: ListedKernelCalls, addresses: Sequence[int], registers: int, *, has_data: bool
-    ) -> None:
-        self.kernel, self.addresses, self.registers = kernel, addresses, registers
-        self.has_data = has_data
-        self.values: list[Value] = []
-        self.operations: dict[int, Operation] = {}
-        # The address at which each scope of scratch begins, and the number of values before it.
-        self.scopes: list[tuple[int, int]] = []
-
-    def pointer(self, place: PointerPlace) -> Pointer:
-        """A pointer to memory."""
-        return Pointer(self.addresses[place.base] + place.nbytes, place.dtype)
-
-    def value(self, place: ValuePlace) -> Value:
-        """A value in TCM."""
-        value = self.values[place.number]
-        return value if place.view is None else part_of(value, place.view)
-
-    def out(self, place: ValuePlace | None) -> Value | None:
-        """The value that a result is written over, if any."""
-        return None if place is None else self.value(place)
-
-    def operand(self, place: ValuePlace | RefPlace) -> Value | Ref:
-        """An operand of a product."""
-        if isinstance(place, ValuePlace):
-            return self.value(place)
-        ref = place.ref
-        return Ref(self.pointer(place.pointer), ref.shape, ref.strides, ref.blocked)
-
-    def made(self, value: Value, over: ValuePlace | None) -> None:
-        """Number a value, unless it is one that a result was written over."""
-        if over is None:
-            self.values.append(value)
-
-
-class Command(Struct, frozen=True, kw_only=True):
+class ListedCommand(Struct, frozen=True, kw_only=True):
     """A command of a kernel, at `line` of its source."""
 
     line: str
@@ -176,7 +31,7 @@ class Command(Struct, frozen=True, kw_only=True):
         raise NotImplementedError(type(self).__name__)
 
 
-class Start(Command, frozen=True, kw_only=True):
+class ListedStart(ListedCommand, frozen=True, kw_only=True):
     """A command that starts an operation with a number; -1 if nothing waits for it by number."""
 
     number: int = -1
@@ -188,7 +43,7 @@ class Start(Command, frozen=True, kw_only=True):
         return operation
 
 
-class Load(Command, frozen=True, kw_only=True):
+class ListedLoad(ListedCommand, frozen=True, kw_only=True):
     """A load for which the kernel waits."""
 
     pointer: PointerPlace
@@ -197,13 +52,13 @@ class Load(Command, frozen=True, kw_only=True):
     out: ValuePlace | None
 
     def steps(self, run: ListRun) -> Steps[None]:
-        """See `Command`."""
+        """See `ListedCommand`."""
         out = run.out(self.out)
         loading = run.kernel.loading(run.pointer(self.pointer), self.shape, self.strides, out)
         run.made((yield from loading), self.out)
 
 
-class StartedLoad(Start, frozen=True, kw_only=True):
+class ListedLoadStart(ListedStart, frozen=True, kw_only=True):
     """A load beside the kernel."""
 
     pointer: PointerPlace
@@ -212,13 +67,13 @@ class StartedLoad(Start, frozen=True, kw_only=True):
     out: ValuePlace | None
 
     def steps(self, run: ListRun) -> Steps[None]:
-        """See `Command`."""
+        """See `ListedCommand`."""
         pointer, out = run.pointer(self.pointer), run.out(self.out)
         beginning = run.kernel.beginning_load(pointer, self.shape, self.strides, out)
         run.made(self.started(run, (yield from beginning)).value, self.out)
 
 
-class Gather(Command, frozen=True, kw_only=True):
+class ListedGather(ListedCommand, frozen=True, kw_only=True):
     """A gather, for which the kernel waits, of rows that Python integers name."""
 
     pointer: PointerPlace
@@ -228,13 +83,13 @@ class Gather(Command, frozen=True, kw_only=True):
     out: ValuePlace | None
 
     def steps(self, run: ListRun) -> Steps[None]:
-        """See `Command`."""
+        """See `ListedCommand`."""
         pointer, out = run.pointer(self.pointer), run.out(self.out)
         gathering = run.kernel.gathering(pointer, self.rows, self.shape, self.strides, out)
         run.made((yield from gathering), self.out)
 
 
-class Store(Command, frozen=True, kw_only=True):
+class ListedStore(ListedCommand, frozen=True, kw_only=True):
     """A store for which the kernel waits."""
 
     pointer: PointerPlace
@@ -242,12 +97,12 @@ class Store(Command, frozen=True, kw_only=True):
     strides: Strides
 
     def steps(self, run: ListRun) -> Steps[None]:
-        """See `Command`."""
+        """See `ListedCommand`."""
         pointer, value = run.pointer(self.pointer), run.value(self.value)
         return run.kernel.storing(pointer, value, self.strides)
 
 
-class StartedStore(Start, frozen=True, kw_only=True):
+class ListedStoreStart(ListedStart, frozen=True, kw_only=True):
     """A store beside the kernel."""
 
     pointer: PointerPlace
@@ -255,12 +110,12 @@ class StartedStore(Start, frozen=True, kw_only=True):
     strides: Strides
 
     def steps(self, run: ListRun) -> Steps[None]:
-        """See `Command`."""
+        """See `ListedCommand`."""
         pointer, value = run.pointer(self.pointer), run.value(self.value)
         self.started(run, (yield from run.kernel.beginning_store(pointer, value, self.strides)))
 
 
-class Math(Command, frozen=True, kw_only=True):
+class ListedMath(ListedCommand, frozen=True, kw_only=True):
     """An operation of the vector engine; the values of `call` are in `operands` and `out`."""
 
     call: MathCall
@@ -268,7 +123,7 @@ class Math(Command, frozen=True, kw_only=True):
     out: ValuePlace | None
 
     def steps(self, run: ListRun) -> Steps[None]:
-        """See `Command`."""
+        """See `ListedCommand`."""
         operands = [
             run.value(each) if isinstance(each, ValuePlace) else each for each in self.operands
         ]
@@ -284,7 +139,7 @@ class ListedStep(NamedTuple):
     nbytes: int
 
 
-class ListedChain(Start, frozen=True, kw_only=True):
+class ListedChain(ListedStart, frozen=True, kw_only=True):
     """A chain of the vector engine, whose sources have copies at `copies` bytes of registers."""
 
     plan: ChainPlan
@@ -295,7 +150,7 @@ class ListedChain(Start, frozen=True, kw_only=True):
     is_tuple: bool
 
     def steps(self, run: ListRun) -> Steps[None]:
-        """See `Command`."""
+        """See `ListedCommand`."""
         chain = Chain(
             [run.value(each) for each in self.sources],
             [run.registers + each for each in self.copies],
@@ -333,14 +188,14 @@ def _operand(
     return place
 
 
-class Product(Start, frozen=True, kw_only=True):
+class ListedProduct(ListedStart, frozen=True, kw_only=True):
     """A matrix product of the GEMM engine; the values and matrices of `gemm` are in the others."""
 
     gemm: Gemm
     places: dict[str, ValuePlace | RefPlace]
 
     def steps(self, run: ListRun) -> Steps[None]:
-        """See `Command`."""
+        """See `ListedCommand`."""
         gemm, given = self.gemm, {name: run.operand(each) for name, each in self.places.items()}
         bound: Any = {name: given.get(name) for name in ("a", "b", "out", "acc", "bias", "over")}
         submitting = run.kernel.submitting(
@@ -351,36 +206,36 @@ class Product(Start, frozen=True, kw_only=True):
             run.values.append(operation.value)
 
 
-class Empty(Command, frozen=True, kw_only=True):
+class ListedEmpty(ListedCommand, frozen=True, kw_only=True):
     """A value whose elements are not defined."""
 
     shape: Shape
     dtype: DType
 
     def steps(self, run: ListRun) -> Steps[None]:
-        """See `Command`."""
+        """See `ListedCommand`."""
         run.values.append(run.kernel.empty(self.shape, self.dtype))
         yield from ()
 
 
-class Settle(Command, frozen=True, kw_only=True):
+class ListedSettle(ListedCommand, frozen=True, kw_only=True):
     """A wait for the operations that write over a value."""
 
     value: ValuePlace
 
     def steps(self, run: ListRun) -> Steps[None]:
-        """See `Command`."""
+        """See `ListedCommand`."""
         return run.kernel.settling(run.value(self.value))
 
 
-class Wait(Command, frozen=True, kw_only=True):
+class ListedWait(ListedCommand, frozen=True, kw_only=True):
     """A wait for the operation with a number, the last one where `is_last`."""
 
     operation: int
     is_last: bool = False
 
     def steps(self, run: ListRun) -> Steps[None]:
-        """See `Command`."""
+        """See `ListedCommand`."""
         operations = run.operations
         if self.is_last:
             # It keeps values, whose elements are many bytes.
@@ -388,28 +243,28 @@ class Wait(Command, frozen=True, kw_only=True):
         return run.kernel.ending(operations[self.operation])
 
 
-class Barrier(Command, frozen=True, kw_only=True):
+class ListedBarrier(ListedCommand, frozen=True, kw_only=True):
     """The barrier of the launch."""
 
     def steps(self, run: ListRun) -> Steps[None]:
-        """See `Command`."""
+        """See `ListedCommand`."""
         return run.kernel.entering_barrier()
 
 
-class ScratchBegin(Command, frozen=True, kw_only=True):
+class ListedScratchBegin(ListedCommand, frozen=True, kw_only=True):
     """The begin of a scope of scratch."""
 
     def steps(self, run: ListRun) -> Steps[None]:
-        """See `Command`."""
+        """See `ListedCommand`."""
         run.scopes.append((run.kernel.scratch_end, len(run.values)))
         yield from ()
 
 
-class ScratchEnd(Command, frozen=True, kw_only=True):
+class ListedScratchEnd(ListedCommand, frozen=True, kw_only=True):
     """The end of the innermost scope of scratch."""
 
     def steps(self, run: ListRun) -> Steps[None]:
-        """See `Command`."""
+        """See `ListedCommand`."""
         begin, count = run.scopes.pop()
         yield from run.kernel.ending_scratch(begin)
         # The values made inside have ended, and their numbers are used again.

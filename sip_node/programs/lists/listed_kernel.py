@@ -9,7 +9,8 @@ from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kernel_context import KernelCommands
 from sip_node.programs.kernel_faults import raised_by_command
 from sip_node.programs.lists.command_lists import CommandList
-from sip_node.programs.lists.commands import Command, ListRun
+from sip_node.programs.lists.commands import ListedCommand
+from sip_node.programs.lists.places import ListRun
 from sip_node.programs.program import Steps, StepsProgram
 
 
@@ -40,7 +41,7 @@ class ListedKernel(KernelCommands):
             if program is not None:
                 self._memory.release()
 
-    def _program(self, commands: Sequence[Command]) -> Steps[None]:
+    def _program(self, commands: Sequence[ListedCommand]) -> Steps[None]:
         issuer, faults, data = self._issuer, self._faults, self._pe.chip.data
         registers = self.vector_registers.address
         run = ListRun(self, self._list.addresses, registers, has_data=data)

@@ -27,35 +27,32 @@ from runtime.model.addresses import VECTOR_BYTES
 from runtime.model.tiles import TileSize
 from sip_node.programs.kernel_memory import KernelScratch
 from sip_node.programs.lists.commands import (
-    Barrier,
-    Command,
-    Empty,
-    Gather,
+    ListedBarrier,
     ListedChain,
+    ListedCommand,
+    ListedEmpty,
+    ListedGather,
+    ListedLoad,
+    ListedLoadStart,
+    ListedMath,
+    ListedProduct,
+    ListedScratchBegin,
+    ListedScratchEnd,
+    ListedSettle,
+    ListedStart,
     ListedStep,
-    Load,
-    Math,
-    PointerPlace,
-    Product,
-    RefPlace,
-    ScratchBegin,
-    ScratchEnd,
-    Settle,
-    Start,
-    StartedLoad,
-    StartedStore,
-    StepPlace,
-    Store,
-    ValuePlace,
-    Wait,
+    ListedStore,
+    ListedStoreStart,
+    ListedWait,
 )
+from sip_node.programs.lists.places import PointerPlace, RefPlace, StepPlace, ValuePlace
 
 REGISTERS = 1 << 60
 """The address of the first register while a list is recorded: no value in TCM has it."""
 
 
 class NotListed(BaseException):
-    """A kernel whose commands no list holds; the argument says why."""
+    """A kernel whose commands no list holds; the argument is the reason."""
 
 
 class BasedPointer(Pointer):
@@ -112,7 +109,7 @@ class _Pending:
 
     def wait(self) -> Any:
         """Record the wait; the result."""
-        self._recorder.add(Wait, operation=self._number)
+        self._recorder.add(ListedWait, operation=self._number)
         return self.result
 
 
@@ -122,8 +119,8 @@ refuse_operators(_Pending, PENDING, PENDING_ADVICE)
 class CommandRecorder:
     """The `KernelContext` in which the function of a kernel is recorded.
 
-    A list has at most `most` commands. `registers` are those of the vector engine. `has_asked` is
-    whether the function has asked for its program ids, so that the list is one for these ids.
+    A list has at most `most` commands. `registers` are those of the vector engine. `has_ids` is
+    whether the function has read its program ids, so that the list is one for these ids.
     """
 
     has_data = False
@@ -138,31 +135,31 @@ class CommandRecorder:
     ) -> None:
         self.gemm_tile = tile
         self.vector_registers = registers._replace(address=REGISTERS)
-        self.has_asked = False
+        self.has_ids = False
         self._scratch, self._ids, self._most = scratch, ids, most
-        self._commands: list[Command] = []
+        self._commands: list[ListedCommand] = []
         # The values that the commands have made and that exist, in the order of their numbers.
         self._values: list[Value] = []
         self._operations = 0
         # Whether an operation beside the kernel writes over a value that exists.
         self._writes_over = False
 
-    def commands(self) -> tuple[Command, ...]:
+    def commands(self) -> tuple[ListedCommand, ...]:
         """The list: operations are kept up to the last wait for them."""
         last: dict[int, int] = {}
         for index, each in enumerate(self._commands):
-            if isinstance(each, Wait):
+            if isinstance(each, ListedWait):
                 last[each.operation] = index
         return tuple(
             structs.replace(each, is_last=last[each.operation] == index)
-            if isinstance(each, Wait)
+            if isinstance(each, ListedWait)
             else structs.replace(each, number=-1)
-            if isinstance(each, Start) and each.number not in last
+            if isinstance(each, ListedStart) and each.number not in last
             else each
             for index, each in enumerate(self._commands)
         )
 
-    def add(self, kind: type[Command], **fields: Any) -> None:
+    def add(self, kind: type[ListedCommand], **fields: Any) -> None:
         """Append a command at the line of the kernel that runs."""
         if len(self._commands) == self._most:
             raise NotListed(f"more than {self._most:,} commands")
@@ -170,7 +167,7 @@ class CommandRecorder:
 
     def program_id(self, axis: int) -> int:
         """See `KernelContext`."""
-        self.has_asked = True
+        self.has_ids = True
         return self._ids.program_id(axis)
 
     def num_programs(self, axis: int) -> int:
@@ -186,7 +183,7 @@ class CommandRecorder:
     ) -> Value:
         """See `KernelContext`."""
         place, over = _pointer(pointer), self._out(out)
-        self.add(Load, pointer=place, shape=shape, strides=strides, out=over)
+        self.add(ListedLoad, pointer=place, shape=shape, strides=strides, out=over)
         return self._made(shape, place.dtype) if out is None else out
 
     def load_async(
@@ -195,7 +192,9 @@ class CommandRecorder:
         """See `KernelContext`."""
         self._writes_over |= out is not None
         place, over, number = _pointer(pointer), self._out(out), self._started()
-        self.add(StartedLoad, pointer=place, shape=shape, strides=strides, out=over, number=number)
+        self.add(
+            ListedLoadStart, pointer=place, shape=shape, strides=strides, out=over, number=number
+        )
         return _Pending(self, number, self._made(shape, place.dtype) if out is None else out)
 
     def gather(
@@ -210,19 +209,19 @@ class CommandRecorder:
         if rows.value is not None:
             raise NotListed("rows that elements name")
         place, over = _pointer(pointer), self._out(out)
-        self.add(Gather, pointer=place, rows=rows, shape=shape, strides=strides, out=over)
+        self.add(ListedGather, pointer=place, rows=rows, shape=shape, strides=strides, out=over)
         return self._made((len(rows), *shape), place.dtype) if out is None else out
 
     def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
         """See `KernelContext`."""
-        self.add(Store, pointer=_pointer(pointer), value=self._place(value), strides=strides)
+        self.add(ListedStore, pointer=_pointer(pointer), value=self._place(value), strides=strides)
 
     def store_async(self, pointer: Pointer, value: Value, strides: Strides) -> _Pending:
         """See `KernelContext`."""
         number = self._started()
         place = self._place(value)
         self.add(
-            StartedStore, pointer=_pointer(pointer), value=place, strides=strides, number=number
+            ListedStoreStart, pointer=_pointer(pointer), value=place, strides=strides, number=number
         )
         return _Pending(self, number, None)
 
@@ -243,14 +242,14 @@ class CommandRecorder:
             check_over(name, operands, checked_out(out, *whole, name))
         places = tuple(self._place(each) if isinstance(each, Value) else each for each in operands)
         call = MathCall(name, (), *whole, axis, keep_dims, shape)
-        self.add(Math, call=call, operands=places, out=self._out(out))
+        self.add(ListedMath, call=call, operands=places, out=self._out(out))
         return self._made(*whole) if out is None else out
 
     def settle(self, value: Value) -> None:
         """See `KernelContext`."""
         place = self._place(value)
         if self._writes_over:
-            self.add(Settle, value=place)
+            self.add(ListedSettle, value=place)
 
     def run_chain(self, call: ChainCall) -> _Pending:
         """See `KernelContext`."""
@@ -300,7 +299,7 @@ class CommandRecorder:
                 places[name] = RefPlace(_pointer(operand.pointer), operand)
             elif operand is not None:
                 places[name] = self._place(operand)
-        self.add(Product, gemm=gemm, places=places, number=number)
+        self.add(ListedProduct, gemm=gemm, places=places, number=number)
         result = gemm.over
         if gemm.out is None and gemm.over is None:
             result = self._made(gemm.shape, gemm.dtype)
@@ -308,20 +307,20 @@ class CommandRecorder:
 
     def barrier(self) -> None:
         """See `KernelContext`."""
-        self.add(Barrier)
+        self.add(ListedBarrier)
 
     def empty(self, shape: Shape, dtype: DType) -> Value:
         """See `KernelContext`."""
-        self.add(Empty, shape=shape, dtype=dtype)
+        self.add(ListedEmpty, shape=shape, dtype=dtype)
         return self._made(shape, dtype)
 
     @contextmanager
     def scratch(self) -> Generator[None]:
         """See `KernelContext`."""
-        self.add(ScratchBegin)
+        self.add(ListedScratchBegin)
         begin, count = self._scratch.end, len(self._values)
         yield
-        self.add(ScratchEnd)
+        self.add(ListedScratchEnd)
         self._scratch.release_from(begin)
         del self._values[count:]
 

@@ -1,7 +1,7 @@
 """The steps of a program, and the lines of its kernel."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 
@@ -10,6 +10,7 @@ from runtime.core.run_tables import PROGRAMS, STEPS, Cause
 from runtime.core.trace import OpRecord
 from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
+from sip_node.programs.program import Steps
 from sip_node.programs.program_steps import Issued, ProgramOrigin, ProgramSteps
 from tests.support.recorded import Recorded
 
@@ -18,7 +19,7 @@ def load(steps, *rest):
     return inner(steps, *rest)
 
 def inner(steps, *rest):
-    return steps.step(*rest)
+    return steps.steps_of(*rest)
 """
 """A call of the language, which is between a kernel and its steps."""
 
@@ -40,10 +41,31 @@ class Recording:
         self.engine.now_ps = until_ps
         return value
 
+    def step(self, blocked: Issued, issue_ps: int, sleep: Callable[..., object], *args: Any) -> Any:
+        """The result of a wait in which the loop calls `sleep(*args)`."""
+        return carried_out(self.steps.steps_of(blocked, "", issue_ps, (cast("Any", sleep), args)))
+
     @property
     def rows(self) -> list[dict[str, Any]]:
         self.log.flush()
         return self.recorded.rows(STEPS)
+
+
+def carried_out(steps: Steps[Any]) -> Any:
+    """The result of steps whose calls return values, and not completions."""
+    try:
+        call = next(steps)
+        while True:
+            assert call is not None
+            start, args = call
+            try:
+                value = start(*args)
+            except Exception as error:  # noqa: BLE001 - raised where the steps wait
+                call = steps.throw(error)
+            else:
+                call = steps.send(value)
+    except StopIteration as end:
+        return end.value
 
 
 @pytest.fixture
@@ -51,7 +73,7 @@ def recording() -> Recording:
     return Recording()
 
 
-def language(module: str) -> Callable[..., object]:
+def language(module: str) -> Callable[..., Steps[Any]]:
     """`load` of a module with this name."""
     found: dict[str, Any] = {"__name__": module}
     exec(compile(LANGUAGE, "language.py", "exec"), found)
@@ -68,8 +90,8 @@ def test_a_step_has_the_cost_of_its_command_its_cause_and_what_ended_it(
         log.add(OpRecord("pe_dma", "load", 50, now_ps, 2, 3))
         return recording.sleep(now_ps, value)
 
-    assert steps.step(Issued("load", Cause.OPERAND), 40, ends, 90, "value") == "value"
-    steps.step(Issued("store", Cause.OPERAND), 10, recording.sleep, 100)
+    assert recording.step(Issued("load", Cause.OPERAND), 40, ends, 90, "value") == "value"
+    recording.step(Issued("store", Cause.OPERAND), 10, recording.sleep, 100)
     first, second = recording.rows
     assert (first["step"], first["program"], first["operation"]) == (0, 1, "load")
     assert (first["begin_ps"], first["issued_ps"], first["end_ps"]) == (0, 40, 90)
@@ -84,9 +106,9 @@ def test_the_peer_is_that_of_the_direction_and_a_barrier_is_released_by_no_opera
 ) -> None:
     steps = recording.steps
     steps.pair_of = lambda direction: Pair(PeCoordinates(len(direction), 5, 6))
-    steps.step(Issued("send", Cause.CREDIT, "E"), 0, recording.sleep, 10)
+    recording.step(Issued("send", Cause.CREDIT, "E"), 0, recording.sleep, 10)
     recording.log.add(OpRecord("pe_dma", "load", 10, 20, 2, 3))
-    steps.step(Issued("barrier", Cause.PEER), 0, recording.sleep, 20)
+    recording.step(Issued("barrier", Cause.PEER), 0, recording.sleep, 20)
     send, barrier = recording.rows
     assert (send["direction"], send["cause"]) == ("E", "credit")
     assert (send["peer_sip"], send["peer_cube"], send["peer_pe"]) == (1, 5, 6)
@@ -101,13 +123,13 @@ def test_a_step_is_ended_by_an_operation_of_its_pe_that_ends_with_it(
     recording: Recording, end_ps: int, cube: int, pe: int, released_by: int
 ) -> None:
     recording.log.add(OpRecord("pe_dma", "load", 10, end_ps, cube, pe))
-    recording.steps.step(Issued("load", Cause.OPERAND), 0, recording.sleep, 20)
+    recording.step(Issued("load", Cause.OPERAND), 0, recording.sleep, 20)
     assert [row["released_by"] for row in recording.rows] == [released_by]
 
 
 def test_a_call_without_duration_is_no_step_and_keeps_its_number(recording: Recording) -> None:
     for until_ps in (0, 5):
-        recording.steps.step(Issued("wait", Cause.ENGINE), 0, recording.sleep, until_ps)
+        recording.step(Issued("wait", Cause.ENGINE), 0, recording.sleep, until_ps)
     assert [row["step"] for row in recording.rows] == [1]
 
 
@@ -115,9 +137,9 @@ def test_the_line_is_that_of_the_kernel_outside_of_the_language(recording: Recor
     load = language("runtime.language.memory")
     blocked, own = Issued("load", Cause.OPERAND), language("kernel_of_a_user")
     for until_ps in (1, 2):
-        load(recording.steps, blocked, 0, recording.sleep, until_ps)
-    load(recording.steps, blocked, 0, recording.sleep, 3)
-    own(recording.steps, blocked, 0, recording.sleep, 4)
+        carried_out(load(recording.steps, blocked, "", 0, (recording.sleep, (until_ps,))))
+    carried_out(load(recording.steps, blocked, "", 0, (recording.sleep, (3,))))
+    carried_out(own(recording.steps, blocked, "", 0, (recording.sleep, (4,))))
     lines = [row["line"].rpartition(":") for row in recording.rows]
     first, second, third, other = (int(line) for _, _, line in lines)
     assert first == second == third - 1
@@ -134,13 +156,13 @@ def test_an_error_ends_the_step_and_the_deletion_of_a_program_does_not(
 
     for error in (ValueError, GeneratorExit, ValueError):
         with pytest.raises(error):
-            recording.steps.step(Issued("load", Cause.OPERAND), 0, fails, error)
+            recording.step(Issued("load", Cause.OPERAND), 0, fails, error)
     assert [(row["begin_ps"], row["end_ps"]) for row in recording.rows] == [(0, 7), (14, 21)]
 
 
 def test_more_steps_than_fit_into_a_block_arrive_in_their_order(recording: Recording) -> None:
     for until_ps in range(1, 3001):
-        recording.steps.step(Issued("load", Cause.OPERAND), 0, recording.sleep, until_ps)
+        recording.step(Issued("load", Cause.OPERAND), 0, recording.sleep, until_ps)
     assert [row["end_ps"] for row in recording.rows] == list(range(1, 3001))
 
 

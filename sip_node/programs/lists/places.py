@@ -1,0 +1,85 @@
+"""The places that a command list leaves open, and what they stand for on one PE.
+
+A pointer is named by the argument that it is based on, a value by the number of the command's
+result, an operation by the number of its start.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from runtime.core.dtypes import DType
+from runtime.language.value import Pointer, Ref, Value, part_of
+from runtime.language.views import View
+from sip_node.programs.kernel_context import KernelCommands
+from sip_node.programs.kernel_operation import Operation
+
+
+class PointerPlace(NamedTuple):
+    """A pointer `nbytes` behind that with the number `base` among those of the arguments."""
+
+    base: int
+    nbytes: int
+    dtype: DType
+
+
+class ValuePlace(NamedTuple):
+    """The value that the list has made as number `number`, or a view of it."""
+
+    number: int
+    view: View | None = None
+
+
+class StepPlace(NamedTuple):
+    """The result of a step of a chain, or a view of it."""
+
+    number: int
+    view: View | None = None
+
+
+class RefPlace(NamedTuple):
+    """A matrix in memory, whose pointer is based on an argument."""
+
+    pointer: PointerPlace
+    ref: Ref
+
+
+class ListRun:
+    """A list on one PE: the `addresses` of its pointers, and what its commands have made so far.
+
+    The results of chains have addresses from `registers` on.
+    """
+
+    def __init__(
+        self, kernel: KernelCommands, addresses: Sequence[int], registers: int, *, has_data: bool
+    ) -> None:
+        self.kernel, self.addresses, self.registers = kernel, addresses, registers
+        self.has_data = has_data
+        self.values: list[Value] = []
+        self.operations: dict[int, Operation] = {}
+        # The address at which each scope of scratch begins, and the number of values before it.
+        self.scopes: list[tuple[int, int]] = []
+
+    def pointer(self, place: PointerPlace) -> Pointer:
+        """A pointer to memory."""
+        return Pointer(self.addresses[place.base] + place.nbytes, place.dtype)
+
+    def value(self, place: ValuePlace) -> Value:
+        """A value in TCM."""
+        value = self.values[place.number]
+        return value if place.view is None else part_of(value, place.view)
+
+    def out(self, place: ValuePlace | None) -> Value | None:
+        """The value that a result is written over, if any."""
+        return None if place is None else self.value(place)
+
+    def operand(self, place: ValuePlace | RefPlace) -> Value | Ref:
+        """An operand of a product."""
+        if isinstance(place, ValuePlace):
+            return self.value(place)
+        ref = place.ref
+        return Ref(self.pointer(place.pointer), ref.shape, ref.strides, ref.blocked)
+
+    def made(self, value: Value, over: ValuePlace | None) -> None:
+        """Number a value, unless it is one that a result was written over."""
+        if over is None:
+            self.values.append(value)
