@@ -176,6 +176,8 @@ class LpNode:
             busy_s=cpu_s() - began_s,
             ranks=self.activities(),
             skipped_steps=self._model.skipped_steps,
+            kernels=self._kernels.started,
+            listed_kernels=self._kernels.listed,
         )
 
     def flush_logs(self) -> None:

@@ -65,8 +65,9 @@ class LpSummary(Struct, frozen=True):
     """The times of an LP: the wall time in which it computed, and in which it waited for peers.
 
     `host` is empty for an LP which the coordinator has started.
-    `skipped_steps` are the steps of matrix products that it did not simulate but computed ahead.
-    Like the times, they vary from run to run.
+    `skipped_steps` are the steps of matrix products that it did not simulate but computed ahead;
+    like the times, they vary from run to run. `listed_kernels` of the `kernels` on its PEs ran from
+    a command list.
     """
 
     lp: int
@@ -76,6 +77,8 @@ class LpSummary(Struct, frozen=True):
     busy_s: float
     blocked_s: float
     skipped_steps: int
+    kernels: int
+    listed_kernels: int
 
 
 class RunReport(Struct, frozen=True):
@@ -345,6 +348,8 @@ def _lp_summary(done: Done, placement: Placement | None) -> LpSummary:
         busy_s=done.busy_s,
         blocked_s=done.blocked_s,
         skipped_steps=done.skipped_steps,
+        kernels=done.kernels,
+        listed_kernels=done.listed_kernels,
     )
 
 

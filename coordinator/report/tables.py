@@ -111,13 +111,22 @@ def run_statistics(report: RunReport, *, verbose: bool = False) -> Iterator[str]
     rate = report.events / report.wall_s if report.wall_s else 0.0
     yield f"simulated time  {format_ps(round(report.sim_time_ns * PS_PER_NS))}"
     startup = f"after {report.startup_s:.3f} s to start"
-    yield f"wall time       {report.wall_s:.3f} s, {startup} ({rate:,.0f} events/s)"
+    speed = f"{rate:,.0f} events/s{_listed(report)}"
+    yield f"wall time       {report.wall_s:.3f} s, {startup} ({speed})"
     if verbose:
         yield f"events          {report.events:,} in all processes"
         yield f"sync            {_sync(report)}"
     yield f"digest          {report.digest[:16]}"
     if report.verification is not None:
         yield from _verification(report.verification)
+
+
+def _listed(report: RunReport) -> str:
+    """The share of kernels that ran from command lists, if any did."""
+    listed = sum(each.listed_kernels for each in report.lps)
+    if not listed:
+        return ""
+    return f", {listed / sum(each.kernels for each in report.lps):.0%} of kernels from lists"
 
 
 def _cell(value: str | float) -> str:

@@ -302,9 +302,10 @@ class Done(Wire, frozen=True):
     """LP to coordinator: no event is left.
 
     A SIP whose rank has not finished is part of a global deadlock. `code` has the modules imported
-    since `Ready`. `skipped_steps` are the steps of products that were computed ahead. `refused` are
-    the strangers at the socket of this LP for its peers. `between_hosts` is the traffic to LPs of
-    other hosts.
+    since `Ready`. `skipped_steps` are the steps of products that were computed ahead, and
+    `listed_kernels` of the `kernels` that ran on a PE ran from a command list. `refused` are the
+    strangers at the socket of this LP for its peers. `between_hosts` is the traffic to LPs of other
+    hosts.
     """
 
     lp: LpNumber
@@ -318,6 +319,8 @@ class Done(Wire, frozen=True):
     code: tuple[ModuleCode, ...] = ()
     ranks: tuple[RankActivity, ...] = ()
     skipped_steps: Count = 0
+    kernels: Count = 0
+    listed_kernels: Count = 0
     refused: tuple[Refused, ...] = ()
     between_hosts: HostTraffic = HostTraffic()
 

@@ -21,7 +21,7 @@ from typing import NoReturn
 import numpy as np
 
 from runtime.core.dtypes import DType
-from runtime.core.program_grid import DealtPrograms, program_text
+from runtime.core.program_grid import DealtPrograms, GridPoint, program_text
 from runtime.core.simtime import format_ps, ps_from_ns
 from runtime.core.trace import Operand
 from runtime.language.chain import ChainCall, VectorRegisters
@@ -62,6 +62,17 @@ class KernelCommands(KernelMessages):
             origin = ProgramOrigin(launch.name, thread, cube, pe, launch.command, line)
             self._steps = ProgramSteps(chip.engine, chip.log, origin)
         return self._steps
+
+    def _beginning_program(self, program: GridPoint) -> Steps[None]:
+        """Begin a program of a grid."""
+        self._faults.program = program
+        begin_ps = ps_from_ns(self._pe.chip.topology.pe.cpu.program_ns)
+        return self._issuer.sleeping("program", begin_ps)
+
+    def _ending_program(self) -> Steps[None]:
+        """Wait for all that a program of a grid has started, and release its scratch."""
+        yield from self._operations.awaiting_all()
+        self._memory.release()
 
     def blocked(self) -> BlockedPe | None:
         """The wait of the kernel for a peer, if there is one."""
@@ -307,10 +318,8 @@ class PeKernelContext(KernelCommands):
 
     def _run_each(self, programs: DealtPrograms) -> None:
         """Run the programs of a grid, each to the end of everything that it started."""
-        begin_ps = ps_from_ns(self._pe.chip.topology.pe.cpu.program_ns)
         for program in programs:
-            self._ids.program = self._faults.program = program
-            self._issuer.block(self._issuer.sleeping("program", begin_ps))
+            self._ids.program = program
+            self._issuer.block(self._beginning_program(program))
             call_once(self._launch, self._pe.coordinates, program)
-            self._issuer.block(self._operations.awaiting_all())
-            self._memory.release()
+            self._issuer.block(self._ending_program())

@@ -9,18 +9,24 @@ from sip_node.programs.program_stacks import ProgramStacks
 
 
 class KernelStart:
-    """The kernels of an LP. `lists` is None where each PE runs the function of its kernel."""
+    """The kernels of an LP: `listed` of those that have `started` on a PE ran from a list.
+
+    `lists` is None where each PE runs the function of its kernel.
+    """
 
     def __init__(self, lists: CommandLists | None) -> None:
-        self._stacks, self.lists = ProgramStacks(), lists
+        self._stacks, self._lists = ProgramStacks(), lists
+        self.started = self.listed = 0
 
     def start(self, pe: Pe, launch: PeLaunch) -> RunningKernel:
         """Start a kernel on a PE now; returns when it first waits or has ended."""
-        commands = None if self.lists is None else self.lists.find(pe, launch)
+        self.started += 1
+        commands = None if self._lists is None else self._lists.find(pe, launch)
         if commands is None:
             kernel = PeKernelContext(pe, launch, self._stacks)
             kernel.program.start()
             return kernel
+        self.listed += 1
         listed = ListedKernel(pe, launch, commands)
         listed.program.start()
         return listed

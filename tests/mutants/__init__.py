@@ -8,6 +8,7 @@ from tests.mutants import (
     hbm,
     host,
     links,
+    lists,
     loads,
     products,
     queues,
@@ -31,6 +32,7 @@ PARTS = {
     "host and launch": host.MUTANTS,
     "records of operations, commands and programs": records.MUTANTS,
     "loads over time and counters": loads.MUTANTS,
+    "command lists": lists.MUTANTS,
 }
 """The mutants by part of the chip."""
 ALL = tuple(mutant for mutants in PARTS.values() for mutant in mutants)

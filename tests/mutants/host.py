@@ -147,8 +147,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="programs-begin-for-nothing",
         file="sip_node/programs/kernel_context.py",
-        old='            self._issuer.sleep("program", begin_ps)',
-        new='            self._issuer.sleep("program", 0 * begin_ps)',
+        old='return self._issuer.sleeping("program", begin_ps)',
+        new='return self._issuer.sleeping("program", 0 * begin_ps)',
         breaks="The PE_CPU takes a time to begin a program of a grid.",
         noticed_by="l.grid",
     ),

@@ -118,8 +118,8 @@ MUTANTS = (
     Mutant(
         name="mmu-for-every-command",
         file="sip_node/programs/kernel_issue.py",
-        old="return self._issue(operation, self.issue_ps, start, args)",
-        new="return self._issue(operation, self._translated_ps, start, args)",
+        old="return self._issuing(operation, self.issue_ps, start, args)",
+        new="return self._issuing(operation, self._translated_ps, start, args)",
         breaks="Only commands with virtual addresses take the time of the MMU.",
         noticed_by="i.",
     ),

@@ -53,13 +53,9 @@ _SEEN, _DIFFERS, _HAS_NONE = _Known(), _Known(), _Known()
 
 
 class CommandLists:
-    """The lists of the kernels of an LP.
-
-    `listed` of the `kernels` that have started on a PE had a list.
-    """
+    """The lists of the kernels of an LP."""
 
     def __init__(self) -> None:
-        self.kernels = self.listed = 0
         self._known: OrderedDict[Key, _Known] = OrderedDict()
         # The number of commands of all lists, and one for each key.
         self._kept = 0
@@ -69,7 +65,6 @@ class CommandLists:
 
     def find(self, pe: Pe, launch: PeLaunch) -> CommandList | None:
         """The list of a kernel that starts on a PE; None for one that has none."""
-        self.kernels += 1
         # A kernel that sends or receives depends on its peers.
         if launch.thread != "kernels" or launch.call:
             return None
@@ -85,7 +80,6 @@ class CommandLists:
             if commands is None:
                 return None
             programs.append((program, commands))
-        self.listed += 1
         return CommandList(programs, [address for each in parts for address in each.addresses])
 
     def _arguments(self, launch: PeLaunch) -> list[Argument] | None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from runtime.core.simtime import ps_from_ns
 from runtime.language.caller import UNKNOWN_LINE
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.pe.pe import Pe
@@ -31,17 +30,19 @@ class ListedKernel(KernelCommands):
             yield from self._each()
 
     def _each(self) -> Steps[None]:
-        begin_ps = ps_from_ns(self._pe.chip.topology.pe.cpu.program_ns)
         for program, commands in self._list.programs:
-            if program is not None:
-                self._faults.program, self._issuer.line = program, UNKNOWN_LINE
-                yield from self._issuer.sleeping("program", begin_ps)
-            if commands:
+            if program is None:
+                if commands:
+                    yield from self._program(commands)
+                    yield from self._operations.awaiting_all()
+            else:
+                self._issuer.line = UNKNOWN_LINE
+                yield from self._beginning_program(program)
                 yield from self._program(commands)
-            if program is not None:
-                self._memory.release()
+                yield from self._ending_program()
 
     def _program(self, commands: Sequence[ListedCommand]) -> Steps[None]:
+        """Carry out the commands of a program."""
         issuer, faults, data = self._issuer, self._faults, self._pe.chip.data
         registers = self.vector_registers.address
         run = ListRun(self, self._list.addresses, registers, has_data=data)
@@ -51,6 +52,5 @@ class ListedKernel(KernelCommands):
                 yield from each.steps(run)
         except Exception as error:
             raise raised_by_command(self._launch, faults, error) from error
-        # Behind the last line of the kernel.
+        # What follows is behind the last line of the kernel.
         issuer.line = faults.line = UNKNOWN_LINE
-        yield from self._operations.awaiting_all()

@@ -1,0 +1,234 @@
+"""Mutants of command lists: what a key forgets, what a place forgets, and what a list leaves out.
+
+A run with lists must be one without them, so no check of times notices these: tests compare both.
+"""
+
+from tests.mutants.mutant import Mutant
+
+ARGUMENTS = "sip_node/programs/lists/arguments.py"
+CODE = "sip_node/programs/lists/plain_code.py"
+COMMANDS = "sip_node/programs/lists/commands.py"
+KERNEL = "sip_node/programs/lists/listed_kernel.py"
+LISTS = "sip_node/programs/lists/command_lists.py"
+PLACES = "sip_node/programs/lists/places.py"
+RECORDER = "sip_node/programs/lists/recorder.py"
+
+RANDOM = "tests/property/test_command_lists.py"
+KERNELS = "tests/integration/test_command_lists.py"
+TEST_ARGUMENTS = "tests/unit/sip_node/programs/lists/test_arguments.py"
+TEST_CODE = "tests/unit/sip_node/programs/lists/test_plain_code.py"
+
+MUTANTS: tuple[Mutant, ...] = (
+    # Keys.
+    Mutant(
+        name="list-key-without-the-type-of-a-number",
+        file=ARGUMENTS,
+        old="            return kind, each\n",
+        new="            return each\n",
+        breaks="1, 1.0 and True are different arguments.",
+        noticed_by=TEST_ARGUMENTS,
+    ),
+    Mutant(
+        name="list-key-with-the-value-of-a-float",
+        file=ARGUMENTS,
+        old="return float, each.hex()",
+        new="return float, each",
+        breaks="0.0 and -0.0 are different arguments.",
+        noticed_by=TEST_ARGUMENTS,
+    ),
+    Mutant(
+        name="list-key-without-the-type-of-a-pointer",
+        file=ARGUMENTS,
+        old="return Pointer, pointer.dtype.name",
+        new="return Pointer, None",
+        breaks="A pointer to other elements is another argument.",
+        noticed_by=TEST_ARGUMENTS,
+    ),
+    Mutant(
+        name="list-key-without-captured-variables",
+        file=ARGUMENTS,
+        old="function.__defaults__, given, tuple(captured(function))",
+        new="function.__defaults__, given",
+        breaks="A kernel depends on the variables that it captures.",
+        noticed_by=TEST_ARGUMENTS,
+    ),
+    Mutant(
+        name="list-key-without-defaults",
+        file=ARGUMENTS,
+        old="self._bound(FunctionType, function.__defaults__, given,",
+        new="self._bound(FunctionType, given,",
+        breaks="A kernel depends on its default arguments.",
+        noticed_by=TEST_ARGUMENTS,
+    ),
+    Mutant(
+        name="list-key-with-a-pointer-in-a-function",
+        file=ARGUMENTS,
+        old="        if self._depth:\n",
+        new="        if self._depth < 0:\n",
+        breaks="The address of a captured pointer is not open in a list.",
+        noticed_by=TEST_ARGUMENTS,
+    ),
+    Mutant(
+        name="list-key-without-the-pes",
+        file=LISTS,
+        old="key = (launch.pes, launch.cubes, *(",
+        new="key = (0, *(",
+        breaks="A kernel depends on the number of programs.",
+        noticed_by=KERNELS,
+    ),
+    Mutant(
+        name="list-key-without-the-grid",
+        file=LISTS,
+        old="key = (launch.programs.grid.lengths, *key)",
+        new="key = (1, *key)",
+        breaks="A kernel depends on the lengths of its grid.",
+        noticed_by=KERNELS,
+    ),
+    Mutant(
+        name="list-for-all-programs",
+        file=LISTS,
+        old="            if differs:\n",
+        new="            if differs and program is None and not pe:\n",
+        breaks="The list of a kernel that reads its ids is one for these ids.",
+        noticed_by=KERNELS,
+    ),
+    # Code of users.
+    Mutant(
+        name="list-of-code-that-changes-globals",
+        file=CODE,
+        old='        "STORE_GLOBAL",\n',
+        new="",
+        breaks="A kernel that changes what others see runs on each PE.",
+        noticed_by=TEST_CODE,
+    ),
+    Mutant(
+        name="list-of-code-that-changes-captured-variables",
+        file=CODE,
+        old="(kind in _STORES and name in outer)",
+        new="(kind in _STORES and name in ())",
+        breaks="A kernel that counts its calls runs on each PE.",
+        noticed_by=TEST_CODE,
+    ),
+    Mutant(
+        name="list-of-code-that-catches-exceptions",
+        file=CODE,
+        old='instructions[index + 1].opname != "WITH_EXCEPT_START"',
+        new='instructions[index + 1].opname == "NOP"',
+        breaks="What a kernel does after an error is known on its PE only.",
+        noticed_by=TEST_CODE,
+    ),
+    Mutant(
+        name="list-of-code-without-its-globals",
+        file=CODE,
+        old="            names[name] = None\n",
+        new="            names.clear()\n",
+        breaks="A kernel depends on the global variables that it reads.",
+        noticed_by=KERNELS,
+    ),
+    Mutant(
+        name="list-of-code-that-reads-elements",
+        file=CODE,
+        old='frozenset({"address", "data", ',
+        new='frozenset({"address", ',
+        breaks="A kernel that reads elements runs on each PE.",
+        noticed_by=TEST_CODE,
+    ),
+    Mutant(
+        name="list-with-an-assertion-that-holds",
+        file=RECORDER,
+        old='        raise NotListed(f"the kernel reads elements of {value!r}")\n',
+        new="        return value.data\n",
+        breaks="An assertion is one about the elements of each PE.",
+        noticed_by=KERNELS,
+    ),
+    # Places.
+    Mutant(
+        name="list-pointer-without-its-offset",
+        file=PLACES,
+        old="self.addresses[place.base] + place.nbytes",
+        new="self.addresses[place.base]",
+        breaks="A pointer is moved by what the kernel has added to it.",
+        noticed_by=RANDOM,
+    ),
+    Mutant(
+        name="list-value-without-its-view",
+        file=PLACES,
+        old="return value if place.view is None else part_of(value, place.view)",
+        new="return value",
+        breaks="An operand may be a view of a value.",
+        noticed_by=RANDOM,
+    ),
+    Mutant(
+        name="list-step-without-its-view",
+        file=COMMANDS,
+        old="return result if place.view is None else part_of(result, place.view)",
+        new="return result",
+        breaks="An operand of a chain may be a view of a result of the chain.",
+        noticed_by=RANDOM,
+        survives="Axes of length 1, which are all that such a view can add, change no result.",
+    ),
+    Mutant(
+        name="list-over-a-new-value",
+        file=COMMANDS,
+        old="        call = self.call._replace(operands=operands, out=run.out(self.out))\n",
+        new="        call = self.call._replace(operands=operands)\n",
+        breaks="A result is written over the value that the kernel has named.",
+        noticed_by=RANDOM,
+    ),
+    Mutant(
+        name="list-chain-in-registers-of-pe-0",
+        file=COMMANDS,
+        old="None, run.registers + nbytes)",
+        new="None, nbytes)",
+        breaks="The results of a chain are in registers of the PE.",
+        noticed_by=RANDOM,
+    ),
+    Mutant(
+        name="list-keeps-the-values-of-a-scope",
+        file=COMMANDS,
+        old="        del run.values[count:]\n",
+        new="",
+        breaks="The numbers of values in a scope are used again behind it.",
+        noticed_by=RANDOM,
+    ),
+    Mutant(
+        name="list-scope-that-does-not-end",
+        file=COMMANDS,
+        old="        yield from run.kernel.ending_scratch(begin)\n",
+        new="        yield from ()\n",
+        breaks="The end of a scope frees its memory, and waits for who uses it.",
+        noticed_by=RANDOM,
+    ),
+    Mutant(
+        name="list-without-settling",
+        file=RECORDER,
+        old="        if self._writes_over:\n",
+        new="        if not self._scratch:\n",
+        breaks="A chain waits for the load that writes over one of its operands.",
+        noticed_by=RANDOM,
+    ),
+    Mutant(
+        name="list-that-does-not-wait-at-its-end",
+        file=KERNEL,
+        old="                    yield from self._operations.awaiting_all()\n",
+        new="",
+        breaks="A kernel ends with all that it has started.",
+        noticed_by=RANDOM,
+    ),
+    Mutant(
+        name="list-without-lines-of-errors",
+        file=KERNEL,
+        old="issuer.line = faults.line = each.line",
+        new="issuer.line = each.line",
+        breaks="An error names the line of the kernel.",
+        noticed_by=KERNELS,
+    ),
+    Mutant(
+        name="list-without-lines-of-steps",
+        file=KERNEL,
+        old="issuer.line = faults.line = each.line",
+        new="faults.line = each.line",
+        breaks="A step names the line of the kernel.",
+        noticed_by=RANDOM,
+    ),
+)

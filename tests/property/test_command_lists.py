@@ -1,0 +1,54 @@
+"""Kernels that run from command lists leave what their functions leave, to the last counter."""
+
+from typing import Any
+
+import pytest
+
+from runtime.wire.environment import FOLD
+from tests.support.random_launches import random_run
+from tests.support.world import Simulation
+
+
+def left(world: Simulation | Exception) -> list[Any]:
+    """All that a run leaves behind, in parts."""
+    if isinstance(world, Exception):
+        return [type(world), str(world), getattr(world, "__notes__", [])]
+    returned = [[each.tobytes() for each in of_rank] for of_rank in world.returned.values()]
+    return [
+        world.done.events,
+        world.records,
+        world.done.sips,
+        world.rows,
+        world.texts,
+        world.contents,
+        world.prints,
+        returned,
+    ]
+
+
+def check(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = kernels = 0
+    for seed in seeds:
+        monkeypatch.setenv(FOLD, "0")
+        of_functions = random_run(seed)
+        monkeypatch.setenv(FOLD, "1")
+        of_lists = random_run(seed)
+        assert left(of_lists) == left(of_functions), f"seed {seed}"
+        if isinstance(of_lists, Simulation):
+            listed += of_lists.done.listed_kernels
+            kernels += of_lists.done.kernels
+    # Else the comparison is one of a run with itself.
+    assert listed > kernels / 8, f"{listed} of {kernels} kernels ran from lists"
+
+
+def test_random_launches_from_lists_are_those_of_their_functions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    check(range(12), monkeypatch)
+
+
+@pytest.mark.nightly
+def test_many_random_launches_from_lists_are_those_of_their_functions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    check(range(12, 500), monkeypatch)

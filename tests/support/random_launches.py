@@ -1,0 +1,243 @@
+"""Random programs whose launches repeat, in part disturbed: kernels of a user and of the device."""
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from runtime import DPPolicy, tl, torch
+from runtime.torch import distributed as dist
+from tests.support.random_programs import hardware
+from tests.support.topologies import variant_text
+from tests.support.world import Simulation, simulate
+
+ROWS, COLUMNS = 4, 24
+SIZE = ROWS * COLUMNS
+Act = tuple[Any, ...]
+Recipe = tuple[Act, ...]
+
+
+def halved(x: tl.Value) -> tl.Value:
+    return x * 0.5
+
+
+def normalised(x: tl.Value, y: tl.Value) -> tl.Value:
+    powers = tl.exp(x - tl.max(x, axis=1, keep_dims=True))
+    return powers / tl.sum(powers, axis=1, keep_dims=True) + y
+
+
+def both(x: tl.Value, y: tl.Value) -> tuple[tl.Value, tl.Value]:
+    return tl.maximum(x, y), tl.sum(x * y, axis=1, keep_dims=True) + x
+
+
+UNARY = (tl.relu, tl.abs, halved, tl.sigmoid)
+BINARY = (tl.add, tl.sub, tl.maximum)
+
+
+def follow(recipe: Recipe, x: tl.Pointer, y: tl.Pointer, start: int) -> None:
+    """The acts of a recipe on the elements of a program from `start` on, in the order given."""
+    values = [tl.load(x + start, (ROWS, COLUMNS))]
+    loads, stores = list[Any](), list[Any]()
+    for act in recipe:
+        kind, first = act[0], values[act[1] % len(values)]
+        last = values[-1]
+        if kind == "load":
+            values.append(tl.load(x + start + act[2], (ROWS, COLUMNS)))
+        elif kind == "begin":
+            loads.append(tl.load_async(x + start, (ROWS, COLUMNS)))
+        elif kind == "begin over":
+            loads.append(tl.load_async(x + start, (ROWS, COLUMNS), out=first))
+        elif kind == "wait" and loads:
+            values.append(loads.pop(0).wait())
+        elif kind == "unary":
+            values.append(act[2](first))
+        elif kind == "binary":
+            values.append(act[2](first, last))
+        elif kind == "number":
+            values.append(first * act[2] + act[3])
+        elif kind == "chain":
+            values.append(tl.fused(normalised, first, last))
+        elif kind == "chain over":
+            tl.fused(halved, first, out=first)
+        elif kind == "chain async":
+            values.extend(tl.fused_async(both, first, last).wait())
+        elif kind == "part":
+            row = act[2] % ROWS
+            tl.store(y + start + row * COLUMNS, first[row : row + 1])
+        elif kind == "turned":
+            values.append(tl.trans(first.mT))
+            tl.store(y + start, first.mT, (1, COLUMNS))
+        elif kind == "shaped":
+            values.append(first.reshape(COLUMNS, ROWS).mT.reshape(ROWS, COLUMNS))
+        elif kind == "rows":
+            values.append(tl.gather(x + start, act[2], COLUMNS, (COLUMNS, 1)))
+        elif kind == "cast":
+            values.append(first.to(tl.float16).to(tl.float32))
+        elif kind == "product":
+            values.append(tl.dot(first, last.mT.reshape(COLUMNS, ROWS))[:, :1] + first)
+        elif kind == "scope":
+            with tl.scratch():
+                inner = tl.load(x + start, (ROWS, COLUMNS)) + first
+                stores.append(tl.store_async(y + start, inner))
+            stores.pop().wait()
+        elif kind == "store":
+            tl.store(y + start, first)
+        elif kind == "empty":
+            values.append(tl.fused(tl.abs, first, out=tl.empty((ROWS, COLUMNS), tl.float32)))
+    for each in loads:
+        each.wait()
+    tl.store(y + start, values[-1])
+
+
+def by_id(recipe: Recipe, x: tl.Pointer, y: tl.Pointer) -> None:
+    """Kernel: a recipe on the elements that belong to the PE."""
+    follow(recipe, x, y, (tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)) * SIZE)
+
+
+def by_program(recipe: Recipe, x: tl.Pointer, y: tl.Pointer) -> None:
+    """Kernel: a recipe on the elements of a program of a grid."""
+    follow(recipe, x, y, tl.program_id(0) * SIZE)
+
+
+def replicated(recipe: Recipe, x: tl.Pointer, y: tl.Pointer) -> None:
+    """Kernel: a recipe on elements of which each PE has a replica."""
+    follow(recipe, x, y, 0)
+    tl.barrier()
+
+
+def reading(recipe: Recipe, x: tl.Pointer, y: tl.Pointer) -> None:
+    """Kernel that reads an element, so that it has no list."""
+    by_id(recipe[:2], x, y)
+    tl.device_assert(tl.load(x, 1) < 1e9)
+
+
+def _act(draw: Random) -> Act:
+    kinds = (
+        *("load", "begin", "begin over", "wait", "wait", "unary", "binary", "number", "chain"),
+        *("chain over", "chain async", "part", "turned", "shaped", "rows", "cast", "product"),
+        *("scope", "store", "empty"),
+    )
+    kind, number = draw.choice(kinds), draw.randrange(8)
+    match kind:
+        case "load" | "part":
+            return kind, number, draw.randrange(ROWS)
+        case "unary":
+            return kind, number, draw.choice(UNARY)
+        case "binary":
+            return kind, number, draw.choice(BINARY)
+        case "number":
+            return kind, number, draw.choice((0.5, 2, -0.0)), draw.choice((0.0, -1.5, 3))
+        case "rows":
+            return kind, number, tuple(draw.randrange(ROWS) for _ in range(ROWS))
+        case _:
+            return kind, number
+
+
+Launch = Callable[[Sequence[torch.Tensor], int], object]
+
+
+class _Kernel(NamedTuple):
+    """A launch of one of the kernels above, on two of the tensors."""
+
+    kernel: Callable[..., None]
+    recipe: Recipe
+    tensors: tuple[int, int]
+    grid: tuple[int, ...] | None
+
+    def __call__(self, tensors: Sequence[torch.Tensor], rank: int) -> object:
+        x, y = (tensors[each] for each in self.tensors)
+        return torch.launch("kernel", self.kernel, self.recipe, x, y, grid=self.grid)
+
+
+def _operator(draw: Random) -> Launch:
+    """An operator of the device on tensors of one placement."""
+    a, b = draw.sample(range(4), 2)
+    return draw.choice(
+        (
+            lambda tensors, _: tensors[a].add_(tensors[b]),
+            lambda tensors, _: tensors[a].mul_(0.5),
+            lambda tensors, _: tensors[a].copy_(tensors[b]),
+            lambda tensors, _: tensors[a].fill_(1.5),
+            lambda tensors, _: torch.exp(torch.clamp(tensors[a], -2, 2)),
+            lambda tensors, _: tensors[a].sum(),
+        )
+    )
+
+
+def _disturbance(draw: Random, sips: int) -> Launch:
+    """Something beside the launches: a collective, a copy of the host, another stream."""
+    a = draw.randrange(4)
+
+    def on_stream(tensors: Sequence[torch.Tensor], _: int) -> None:
+        with torch.ahbm.stream(torch.ahbm.Stream()):
+            torch.relu(tensors[a])
+
+    kinds: list[Launch] = [
+        lambda tensors, _: tensors[a].__setitem__(slice(SIZE), np.ones(SIZE, np.float32)),
+        lambda tensors, _: tensors[a].numpy().sum(),
+        on_stream,
+    ]
+    if sips > 1:
+        kinds += [lambda tensors, _: dist.all_reduce(tensors[a], async_op=True)] * 3
+    return draw.choice(kinds)
+
+
+def random_program(draw: Random, sips: int) -> Callable[[int], list[Any]]:
+    """A program that repeats its launches four or five times, and disturbs some of them."""
+    launches: list[Launch] = []
+    for _ in range(draw.randint(2, 4)):
+        recipe = tuple(_act(draw) for _ in range(draw.randint(1, 7)))
+        pair = draw.choice(((0, 1), (1, 0), (2, 3), (3, 3)))
+        kernel = draw.choice((by_id, by_id, by_program, reading))
+        grid = (draw.randint(1, 3),) if kernel is by_program else None
+        launches.append(_Kernel(kernel, recipe, pair, grid))
+        if draw.random() < 0.3:
+            launches.append(_Kernel(replicated, recipe, (4, 5), None))
+        if draw.random() < 0.6:
+            launches.append(_operator(draw))
+    rounds = draw.randint(4, 5)
+    disturbed = {
+        (draw.randrange(rounds), draw.randrange(len(launches))): _disturbance(draw, sips)
+        for _ in range(draw.randint(0, 4))
+    }
+    moves = draw.random() < 0.3
+
+    def program(rank: int) -> list[Any]:
+        device = torch.ahbm.get_device_properties()
+        count = (device.cubes * device.pes_per_cube + 1) * SIZE
+        rows, everywhere = DPPolicy(cube="row_wise", pe="row_wise"), DPPolicy()
+        values = np.linspace(-2, 2, count, dtype=np.float32)
+        tensors = [torch.from_numpy(values * (each + 1 + rank), dp=rows) for each in range(4)]
+        # Twice the size: a load may begin behind the first element.
+        tensors += [torch.from_numpy(values[: 2 * SIZE] + each, dp=everywhere) for each in range(2)]
+        if sips > 1:
+            dist.init_process_group()
+        works = list[Any]()
+        for turn in range(rounds):
+            for number, launch in enumerate(launches):
+                if (turn, number) in disturbed:
+                    works.append(disturbed[turn, number](tensors, rank))
+                launch(tensors, rank)
+            if moves:
+                # Other addresses, and the same commands.
+                tensors[0] = torch.from_numpy(tensors[0].numpy(), dp=rows)
+        for work in works:
+            if isinstance(work, dist.Work):
+                work.wait()
+        return [each.numpy() for each in tensors] if torch.ahbm.has_data() else []
+
+    return program
+
+
+def random_run(seed: int) -> Simulation | Exception:
+    """The run of a seed, recorded, or its error."""
+    draw = Random(seed)
+    sips, topology = draw.choice((1, 1, 2)), variant_text(**hardware(draw))
+    data, record = draw.random() < 0.85, draw.random() < 0.5
+    program = random_program(draw, sips)
+    try:
+        return simulate(program, sips, topology=topology, data=data, record=record)
+    # A random kernel may load behind its tensor, or store what it has not waited for.
+    except Exception as error:  # noqa: BLE001 - the errors are compared
+        return error

@@ -1,0 +1,154 @@
+"""The key of an argument: equal where a kernel cannot tell two arguments apart but by addresses."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runtime.core.dtypes import float16, float32
+from runtime.device.kernels.rowwise import RowOperand
+from runtime.device.regions.regions import Region
+from runtime.language.value import Pointer
+from sip_node.programs.lists.arguments import Argument, based
+from sip_node.programs.lists.recorder import BasedPointer, NotListed
+
+
+def key(each: object, *, is_own: bool = False) -> object:
+    return Argument(each, is_own=is_own).key
+
+
+def scaled_by(factor: object) -> Callable[..., object]:
+    return lambda x: (x, factor)
+
+
+def with_default(x: object, factor: float = 2.0) -> object:
+    return x, factor
+
+
+@dataclass(frozen=True)
+class OfAUser:
+    number: int
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (1, True),
+        (1, 1.0),
+        (0, False),
+        (0.0, -0.0),
+        (None, 0),
+        ("a", b"a"),
+        ((1, 2), (1, 2, 3)),
+        (((1,), 2), (1, (2,))),
+        (float16, float32),
+        (Pointer(8, float16), Pointer(8, float32)),
+        (scaled_by(1), scaled_by(1.0)),
+        (scaled_by(None), scaled_by("")),
+        (partial(with_default, factor=1.0), partial(with_default, factor=2.0)),
+        (partial(with_default, 1), partial(with_default, True)),
+        (RowOperand(Pointer(0, float32), "row"), RowOperand(Pointer(0, float32), "column")),
+        (Region((0, 0), ((3, (1, 1)),)), Region((0, 0), ((3, (1, 2)),))),
+        (np.add, np.subtract),
+        (min, max),
+    ],
+    ids=range(18),
+)
+def test_arguments_that_a_kernel_can_tell_apart_have_different_keys(
+    one: object, other: object
+) -> None:
+    assert key(one) != key(other)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: float("nan"),
+        lambda: (1, "text", None, 2.5, (float32,)),
+        lambda: scaled_by((1, 2.0)),
+        lambda: partial(with_default, factor=float("inf")),
+        lambda: Region((0, 4), ((3, (1, 1)),)),
+        lambda: with_default,
+    ],
+    ids=range(6),
+)
+def test_equal_arguments_have_equal_keys(make: Callable[[], object]) -> None:
+    assert key(make()) == key(make())
+    assert hash(key(make())) == hash(key(make()))
+
+
+def test_functions_of_other_code_have_different_keys() -> None:
+    functions: list[Callable[[int], int]] = [lambda x: x + 1, lambda x: x + 1]
+    assert key(functions[0]) != key(functions[1])
+
+
+def test_a_default_is_part_of_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = key(with_default)
+    monkeypatch.setattr(with_default, "__defaults__", (3.0,))
+    assert key(with_default) != before
+
+
+def test_a_function_that_calls_itself_has_a_key() -> None:
+    def countdown(count: int) -> int:
+        return countdown(count - 1) if count else 0
+
+    assert key(countdown) == key(countdown)
+
+
+def test_pointers_differ_by_their_addresses_alone_which_are_in_the_order_of_the_key() -> None:
+    def arguments(first: int, second: int, third: int) -> tuple[Any, ...]:
+        row = RowOperand(Pointer(second, float32), "row")
+        return Pointer(first, float16), (row, 7, (Pointer(third, float32),))
+
+    one = Argument(arguments(16, 32, 48), is_own=False)
+    other = Argument(arguments(1600, 32, 16), is_own=False)
+    assert one.key == other.key
+    assert (one.addresses, other.addresses) == ([16, 32, 48], [1600, 32, 16])
+    first, (row, number, (third,)) = based(arguments(16, 32, 48))
+    assert [each.base for each in (first, row.pointer, third)] == [0, 1, 2]
+    assert (type(row), row.form, number) == (RowOperand, "row", 7)
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        [1, 2],
+        {"a": 1},
+        {1, 2},
+        np.zeros(3),
+        np.float32(1),
+        object(),
+        OfAUser(1),
+        print,
+        open,
+        scaled_by([1]),
+        scaled_by(Pointer(0, float32)),
+        partial(with_default, Pointer(0, float32)),
+        OfAUser,
+    ],
+    ids=range(13),
+)
+def test_what_may_change_or_is_not_examined_has_no_key(argument: object) -> None:
+    with pytest.raises(NotListed):
+        key(argument)
+
+
+def test_a_list_is_an_argument_of_kernels_of_kernbench_only() -> None:
+    pointers = [Pointer(8, float32), Pointer(16, float32)]
+    assert Argument(pointers, is_own=True).addresses == [8, 16]
+    (opened,) = based((pointers,))
+    assert [each.base for each in opened] == [0, 1]
+
+
+def test_a_pointer_without_an_address_moves_and_tells_no_address() -> None:
+    pointer = BasedPointer(1, 8, float32)
+    moved = (2 + pointer) - 1
+    assert (moved.base, moved.nbytes, moved.dtype) == (1, 12, float32)
+    for read in (int, hash, lambda each: each.address, lambda each: each == pointer):
+        with pytest.raises(NotListed):
+            read(pointer)
+    with pytest.raises(NotListed):
+        pointer + 1.5
