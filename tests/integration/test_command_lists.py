@@ -117,11 +117,13 @@ def scaled(x: tl.Pointer, size: int) -> None:
     tl.store(start, tl.load(start, size) * SCALE)
 
 
-def test_a_global_number_that_changes_between_launches_is_that_of_the_launch() -> None:
+def test_a_global_number_that_changes_between_launches_is_that_of_the_launch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def program(_: int) -> np.ndarray:
-        global SCALE
         x = torch.from_numpy(np.ones(PES * SIZE, np.float32), dp=ROWS)
-        for SCALE in (2.0, 2.0, 2.0, 3.0, 3.0, 3.0, 0.5):
+        for scale in (2.0, 2.0, 2.0, 3.0, 3.0, 3.0, 0.5):
+            monkeypatch.setitem(globals(), "SCALE", scale)
             torch.launch("scaled", scaled, x, SIZE)
             torch.ahbm.synchronize()
         return x.numpy()

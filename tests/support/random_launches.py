@@ -15,6 +15,7 @@ from tests.support.world import Simulation, simulate
 ROWS, COLUMNS = 4, 24
 SIZE = ROWS * COLUMNS
 Act = tuple[Any, ...]
+Ends = tuple[tl.Pointer, tl.Pointer]
 Recipe = tuple[Act, ...]
 
 
@@ -31,63 +32,116 @@ def both(x: tl.Value, y: tl.Value) -> tuple[tl.Value, tl.Value]:
     return tl.maximum(x, y), tl.sum(x * y, axis=1, keep_dims=True) + x
 
 
+BLOCK = ROWS, COLUMNS
 UNARY = (tl.relu, tl.abs, halved, tl.sigmoid)
 BINARY = (tl.add, tl.sub, tl.maximum)
 
 
+def load(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value, at: int) -> None:
+    values.append(tl.load(ends[0] + at, BLOCK))
+
+
+def begin(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value) -> None:
+    loads.append(tl.load_async(ends[0], BLOCK))
+
+
+def begin_over(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value) -> None:
+    loads.append(tl.load_async(ends[0], BLOCK, out=first))
+
+
+def wait(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value) -> None:
+    if loads:
+        values.append(loads.pop(0).wait())
+
+
+def unary(
+    values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value, function: Any
+) -> None:
+    values.append(function(first))
+
+
+def binary(
+    values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value, function: Any
+) -> None:
+    values.append(function(first, values[-1]))
+
+
+def number(
+    values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value, factor: Any, term: Any
+) -> None:
+    values.append(first * factor + term)
+
+
+def chain(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value) -> None:
+    values.append(tl.fused(normalised, first, values[-1]))
+
+
+def chain_over(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value) -> None:
+    tl.fused(halved, first, out=first)
+
+
+def chain_beside(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value) -> None:
+    values.extend(tl.fused_async(both, first, values[-1]).wait())
+
+
+def part(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value, row: int) -> None:
+    tl.store(ends[1] + row * COLUMNS, first[row : row + 1])
+
+
+def turned(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value) -> None:
+    values.append(tl.trans(first.mT))
+    tl.store(ends[1], first.mT, (1, COLUMNS))
+
+
+def shaped(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value) -> None:
+    values.append(first.reshape(COLUMNS, ROWS).mT.reshape(ROWS, COLUMNS))
+
+
+def rows(
+    values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value, named: tuple[int, ...]
+) -> None:
+    values.append(tl.gather(ends[0], named, COLUMNS, (COLUMNS, 1)))
+
+
+def cast(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value) -> None:
+    values.append(first.to(tl.float16).to(tl.float32))
+
+
+def product(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value) -> None:
+    right = values[-1].mT.reshape(COLUMNS, ROWS)
+    values.append(tl.dot(first, right)[:, :1] + first)
+
+
+def scope(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value) -> None:
+    with tl.scratch():
+        inner = tl.load(ends[0], BLOCK) + first
+        pending = tl.store_async(ends[1], inner)
+    pending.wait()
+
+
+def store(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value) -> None:
+    tl.store(ends[1], first)
+
+
+def over_empty(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value) -> None:
+    values.append(tl.fused(tl.abs, first, out=tl.empty(BLOCK, tl.float32)))
+
+
+PLAIN = (
+    *(begin, begin_over, wait, wait, chain, chain_over, chain_beside, turned, shaped, cast),
+    *(product, scope, store, over_empty),
+)
+
+
 def follow(recipe: Recipe, x: tl.Pointer, y: tl.Pointer, start: int) -> None:
     """The acts of a recipe on the elements of a program from `start` on, in the order given."""
-    values = [tl.load(x + start, (ROWS, COLUMNS))]
-    loads, stores = list[Any](), list[Any]()
-    for act in recipe:
-        kind, first = act[0], values[act[1] % len(values)]
-        last = values[-1]
-        if kind == "load":
-            values.append(tl.load(x + start + act[2], (ROWS, COLUMNS)))
-        elif kind == "begin":
-            loads.append(tl.load_async(x + start, (ROWS, COLUMNS)))
-        elif kind == "begin over":
-            loads.append(tl.load_async(x + start, (ROWS, COLUMNS), out=first))
-        elif kind == "wait" and loads:
-            values.append(loads.pop(0).wait())
-        elif kind == "unary":
-            values.append(act[2](first))
-        elif kind == "binary":
-            values.append(act[2](first, last))
-        elif kind == "number":
-            values.append(first * act[2] + act[3])
-        elif kind == "chain":
-            values.append(tl.fused(normalised, first, last))
-        elif kind == "chain over":
-            tl.fused(halved, first, out=first)
-        elif kind == "chain async":
-            values.extend(tl.fused_async(both, first, last).wait())
-        elif kind == "part":
-            row = act[2] % ROWS
-            tl.store(y + start + row * COLUMNS, first[row : row + 1])
-        elif kind == "turned":
-            values.append(tl.trans(first.mT))
-            tl.store(y + start, first.mT, (1, COLUMNS))
-        elif kind == "shaped":
-            values.append(first.reshape(COLUMNS, ROWS).mT.reshape(ROWS, COLUMNS))
-        elif kind == "rows":
-            values.append(tl.gather(x + start, act[2], COLUMNS, (COLUMNS, 1)))
-        elif kind == "cast":
-            values.append(first.to(tl.float16).to(tl.float32))
-        elif kind == "product":
-            values.append(tl.dot(first, last.mT.reshape(COLUMNS, ROWS))[:, :1] + first)
-        elif kind == "scope":
-            with tl.scratch():
-                inner = tl.load(x + start, (ROWS, COLUMNS)) + first
-                stores.append(tl.store_async(y + start, inner))
-            stores.pop().wait()
-        elif kind == "store":
-            tl.store(y + start, first)
-        elif kind == "empty":
-            values.append(tl.fused(tl.abs, first, out=tl.empty((ROWS, COLUMNS), tl.float32)))
+    ends = x + start, y + start
+    values, loads = [tl.load(ends[0], BLOCK)], list[Any]()
+    for function, choice, *given in recipe:
+        function(values, loads, ends, values[choice % len(values)], *given)
     for each in loads:
         each.wait()
-    tl.store(y + start, values[-1])
+    tl.store(ends[1], values[-1])
 
 
 def by_id(recipe: Recipe, x: tl.Pointer, y: tl.Pointer) -> None:
@@ -113,25 +167,20 @@ def reading(recipe: Recipe, x: tl.Pointer, y: tl.Pointer) -> None:
 
 
 def _act(draw: Random) -> Act:
-    kinds = (
-        *("load", "begin", "begin over", "wait", "wait", "unary", "binary", "number", "chain"),
-        *("chain over", "chain async", "part", "turned", "shaped", "rows", "cast", "product"),
-        *("scope", "store", "empty"),
+    choice = draw.randrange(8)
+    named = tuple(draw.randrange(ROWS) for _ in range(ROWS))
+    numbers = draw.choice((0.5, 2, -0.0)), draw.choice((0.0, -1.5, 3))
+    return draw.choice(
+        (
+            *((function, choice) for function in PLAIN),
+            (load, choice, draw.randrange(ROWS)),
+            (part, choice, draw.randrange(ROWS)),
+            (unary, choice, draw.choice(UNARY)),
+            (binary, choice, draw.choice(BINARY)),
+            (number, choice, *numbers),
+            (rows, choice, named),
+        )
     )
-    kind, number = draw.choice(kinds), draw.randrange(8)
-    match kind:
-        case "load" | "part":
-            return kind, number, draw.randrange(ROWS)
-        case "unary":
-            return kind, number, draw.choice(UNARY)
-        case "binary":
-            return kind, number, draw.choice(BINARY)
-        case "number":
-            return kind, number, draw.choice((0.5, 2, -0.0)), draw.choice((0.0, -1.5, 3))
-        case "rows":
-            return kind, number, tuple(draw.randrange(ROWS) for _ in range(ROWS))
-        case _:
-            return kind, number
 
 
 Launch = Callable[[Sequence[torch.Tensor], int], object]
@@ -183,8 +232,7 @@ def _disturbance(draw: Random, sips: int) -> Launch:
     return draw.choice(kinds)
 
 
-def random_program(draw: Random, sips: int) -> Callable[[int], list[Any]]:
-    """A program that repeats its launches four or five times, and disturbs some of them."""
+def _launches(draw: Random) -> list[Launch]:
     launches: list[Launch] = []
     for _ in range(draw.randint(2, 4)):
         recipe = tuple(_act(draw) for _ in range(draw.randint(1, 7)))
@@ -196,32 +244,42 @@ def random_program(draw: Random, sips: int) -> Callable[[int], list[Any]]:
             launches.append(_Kernel(replicated, recipe, (4, 5), None))
         if draw.random() < 0.6:
             launches.append(_operator(draw))
-    rounds = draw.randint(4, 5)
+    return launches
+
+
+def _tensors(rank: int) -> list[torch.Tensor]:
+    """Four tensors with elements for each PE, and two with replicas."""
+    device = torch.ahbm.get_device_properties()
+    count = (device.cubes * device.pes_per_cube + 1) * SIZE
+    placed, everywhere = DPPolicy(cube="row_wise", pe="row_wise"), DPPolicy()
+    values = np.linspace(-2, 2, count, dtype=np.float32)
+    tensors = [torch.from_numpy(values * (each + 1 + rank), dp=placed) for each in range(4)]
+    # Twice the size: a load may begin behind the first element.
+    replicas = [torch.from_numpy(values[: 2 * SIZE] + each, dp=everywhere) for each in range(2)]
+    return [*tensors, *replicas]
+
+
+def random_program(draw: Random, sips: int) -> Callable[[int], list[Any]]:
+    """A program that repeats its launches four or five times, and disturbs some of them."""
+    launches, turns = _launches(draw), draw.randint(4, 5)
     disturbed = {
-        (draw.randrange(rounds), draw.randrange(len(launches))): _disturbance(draw, sips)
+        (draw.randrange(turns), draw.randrange(len(launches))): _disturbance(draw, sips)
         for _ in range(draw.randint(0, 4))
     }
     moves = draw.random() < 0.3
 
     def program(rank: int) -> list[Any]:
-        device = torch.ahbm.get_device_properties()
-        count = (device.cubes * device.pes_per_cube + 1) * SIZE
-        rows, everywhere = DPPolicy(cube="row_wise", pe="row_wise"), DPPolicy()
-        values = np.linspace(-2, 2, count, dtype=np.float32)
-        tensors = [torch.from_numpy(values * (each + 1 + rank), dp=rows) for each in range(4)]
-        # Twice the size: a load may begin behind the first element.
-        tensors += [torch.from_numpy(values[: 2 * SIZE] + each, dp=everywhere) for each in range(2)]
+        tensors, works = _tensors(rank), list[Any]()
         if sips > 1:
             dist.init_process_group()
-        works = list[Any]()
-        for turn in range(rounds):
-            for number, launch in enumerate(launches):
-                if (turn, number) in disturbed:
-                    works.append(disturbed[turn, number](tensors, rank))
+        for turn in range(turns):
+            for place, launch in enumerate(launches):
+                if (turn, place) in disturbed:
+                    works.append(disturbed[turn, place](tensors, rank))
                 launch(tensors, rank)
             if moves:
                 # Other addresses, and the same commands.
-                tensors[0] = torch.from_numpy(tensors[0].numpy(), dp=rows)
+                tensors[0] = tensors[0].clone()
         for work in works:
             if isinstance(work, dist.Work):
                 work.wait()
