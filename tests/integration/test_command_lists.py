@@ -200,3 +200,46 @@ def test_zero_folds_nothing_and_another_value_is_an_error(monkeypatch: pytest.Mo
     monkeypatch.setenv(FOLD, "yes")
     with pytest.raises(UsageError, match="KERNBENCH_FOLD is 'yes': 0 runs the function"):
         fold_requested()
+
+
+def counted(x: tl.Pointer, size: int) -> None:
+    """Kernel: the number of programs on each axis, without the ids of its own."""
+    tl.store(x, tl.full(size, 10 * tl.num_programs(0) + tl.num_programs(1), tl.float32))
+
+
+def test_the_numbers_of_programs_are_those_of_the_launch() -> None:
+    def program(_: int) -> list[float]:
+        values, counts = np.zeros(SIZE, np.float32), list[float]()
+        placements = DPPolicy(num_cubes=1), DPPolicy(num_pes=1), DPPolicy(num_cubes=1, num_pes=1)
+        for placement in (*placements, *placements):
+            x = torch.from_numpy(values, dp=placement)
+            torch.launch("counted", counted, x, SIZE)
+            counts.append(float(x.numpy()[0]))
+        x = torch.from_numpy(values, dp=placements[-1])
+        for grid in ((1, 1), (1,), (1, 1), (1,)):
+            torch.launch("counted", counted, x, SIZE, grid=grid)
+            counts.append(float(x.numpy()[0]))
+        return counts
+
+    world = simulate(program, 1, topology=TOPOLOGY)
+    assert world.returned[0] == [21, 12, 11, 21, 12, 11, 11, 11, 11, 11]
+    assert world.done.listed_kernels > 0
+
+
+def lengths(x: tl.Pointer, size: int) -> None:
+    """Kernel: the lengths of the grid, by a program that has no other to compare with."""
+    start = x + tl.program_id(0) * size
+    tl.store(start, tl.full(size, tl.num_programs(0), tl.float32))
+
+
+def test_the_lengths_of_a_grid_are_those_of_the_launch() -> None:
+    def program(_: int) -> list[float]:
+        x, counts = torch.from_numpy(np.zeros(PES * SIZE, np.float32), dp=ROWS), list[float]()
+        for length in (2, 2, 2, 3, 3, 3, 4):
+            torch.launch("lengths", lengths, x, SIZE, grid=(length,))
+            counts.append(float(x.numpy()[0]))
+        return counts
+
+    world = simulate(program, 1, topology=TOPOLOGY)
+    assert world.returned[0] == [2, 2, 2, 3, 3, 3, 4]
+    assert world.done.listed_kernels > 0
