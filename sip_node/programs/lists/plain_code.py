@@ -49,10 +49,12 @@ def is_own(module: str | None) -> bool:
 
 
 def is_plain_builtin(function: object) -> bool:
-    """Whether a function of Python itself only computes: one of those above, or of `math`."""
+    """Whether a function of Python itself only computes: one of those above, or of `math`, or a
+    type that is used in annotations.
+    """
     if not isinstance(function, BuiltinFunctionType | type):
         return False
-    if function.__module__ == math.__name__:
+    if function.__module__ in (math.__name__, "typing", "collections.abc"):
         return True
     return function.__module__ == builtins.__name__ and function.__name__ in _BUILTINS
 
