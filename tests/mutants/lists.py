@@ -174,6 +174,7 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        call = self.call._replace(operands=operands)\n",
         breaks="A result is written over the value that the kernel has named.",
         noticed_by=RANDOM,
+        survives="Only collectives, which have no list, write an operation over a value.",
     ),
     Mutant(
         name="list-chain-in-registers-of-pe-0",

@@ -49,6 +49,10 @@ def begin_over(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.V
     loads.append(tl.load_async(ends[0], BLOCK, out=first))
 
 
+def leave(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value) -> None:
+    tl.load_async(ends[0], BLOCK)
+
+
 def wait(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value) -> None:
     if loads:
         values.append(loads.pop(0).wait())
@@ -128,7 +132,7 @@ def over_empty(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.V
 
 
 PLAIN = (
-    *(begin, begin_over, wait, wait, chain, chain_over, chain_beside, turned, shaped, cast),
+    *(leave, begin, begin_over, wait, wait, chain, chain_over, chain_beside, turned, shaped, cast),
     *(product, scope, store, over_empty),
 )
 
