@@ -49,10 +49,6 @@ def begin_over(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.V
     loads.append(tl.load_async(ends[0], BLOCK, out=first))
 
 
-def leave(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value) -> None:
-    tl.load_async(ends[0], BLOCK)
-
-
 def wait(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.Value) -> None:
     if loads:
         values.append(loads.pop(0).wait())
@@ -132,7 +128,7 @@ def over_empty(values: list[tl.Value], loads: list[Any], ends: Ends, first: tl.V
 
 
 PLAIN = (
-    *(leave, begin, begin_over, wait, wait, chain, chain_over, chain_beside, turned, shaped, cast),
+    *(begin, begin_over, wait, wait, chain, chain_over, chain_beside, turned, shaped, cast),
     *(product, scope, store, over_empty),
 )
 
@@ -151,6 +147,12 @@ def follow(recipe: Recipe, x: tl.Pointer, y: tl.Pointer, start: int) -> None:
 def by_id(recipe: Recipe, x: tl.Pointer, y: tl.Pointer) -> None:
     """Kernel: a recipe on the elements that belong to the PE."""
     follow(recipe, x, y, (tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)) * SIZE)
+
+
+def leaving(recipe: Recipe, x: tl.Pointer, y: tl.Pointer) -> None:
+    """Kernel: the same, and a load for which it does not wait."""
+    by_id(recipe, x, y)
+    tl.load_async(x, 2 * SIZE)
 
 
 def by_program(recipe: Recipe, x: tl.Pointer, y: tl.Pointer) -> None:
@@ -241,7 +243,7 @@ def _launches(draw: Random) -> list[Launch]:
     for _ in range(draw.randint(2, 4)):
         recipe = tuple(_act(draw) for _ in range(draw.randint(1, 7)))
         pair = draw.choice(((0, 1), (1, 0), (2, 3), (3, 3)))
-        kernel = draw.choice((by_id, by_id, by_program, reading))
+        kernel = draw.choice((by_id, by_id, leaving, by_program, reading))
         grid = (draw.randint(1, 3),) if kernel is by_program else None
         launches.append(_Kernel(kernel, recipe, pair, grid))
         if draw.random() < 0.3:
