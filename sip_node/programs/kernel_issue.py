@@ -53,6 +53,9 @@ class CommandIssuer:
 
     def issue(self, operation: str, start: Callable[..., Completion[_T]], *args: object) -> _T:
         """Issue a command as `issuing`, and block until its completion."""
+        if self._steps is None and isinstance(self._program, Program):
+            self._begin(self.issue_ps, start, args)
+            return self._program.sleep()
         return self.block(self.issuing(operation, start, *args))
 
     def issuing(
@@ -105,8 +108,13 @@ class CommandIssuer:
         start: Callable[..., Completion[_T]],
         args: tuple[object, ...],
     ) -> Steps[_T]:
-        self.engine.at(self.engine.now_ps + cost_ps, self._program.call, start, args)
+        self._begin(cost_ps, start, args)
         return self._waiting(issued(operation), cost_ps, None)
+
+    def _begin(
+        self, cost_ps: int, start: Callable[..., Completion[Any]], args: tuple[object, ...]
+    ) -> None:
+        self.engine.at(self.engine.now_ps + cost_ps, self._program.call, start, args)
 
     def _waiting(self, blocked: Blocked, issue_ps: int, call: Call | None) -> Steps[Any]:
         if self._steps is None:

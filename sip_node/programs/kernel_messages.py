@@ -57,7 +57,8 @@ class KernelMessages(KernelTransfers):
         """
         if isinstance(target, Pointer):
             return self._recv_to_memory(direction, shape, dtype, target)
-        value = self._issuer.block(self._target(target, shape, dtype))
+        self._operations.await_users(target)
+        value = self._memory.new(shape, dtype) if target is None else target
         peer = self._peer(direction)
         receive = Receive(
             direction=direction,

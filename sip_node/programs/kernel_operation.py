@@ -20,6 +20,27 @@ from sip_node.programs.kernel_wait import KernelWait, PeerWait
 from sip_node.programs.program import Steps
 
 
+class _Extents:
+    """Extents of values: the first byte of all of them, that behind the last one, and each.
+
+    Each command compares its values with all operations in flight, and most of these lie apart.
+    """
+
+    __slots__ = ("_each", "behind", "first")
+
+    def __init__(self, each: Sequence[tuple[int, int]]) -> None:
+        self._each = each
+        self.first = min([first for first, _ in each]) if each else 0
+        self.behind = max([behind for _, behind in each]) if each else 0
+
+    def __bool__(self) -> bool:
+        return bool(self._each)
+
+    def overlaps(self, start: int, end: int) -> bool:
+        """Whether one of them has a byte from `start` on before `end`."""
+        return any(first < end and start < behind for first, behind in self._each)
+
+
 class Operation:
     """An operation of `operations` in flight; its wait returns `result`, in TCM, or None.
 
@@ -45,9 +66,10 @@ class Operation:
         self._operations = operations
         self.done, self.result = done, result
         self.peer, self.earliest_end_ps = peer, earliest_end_ps
-        # Each command compares its values with all operations in flight: extents are taken once.
-        self.written = [value.extent for value in over]
-        self.used = [*self.written, *[value.extent for value in reads]] if reads else self.written
+        self.written = _Extents([value.extent for value in over])
+        self.used = self.written
+        if reads:
+            self.used = _Extents([value.extent for value in (*over, *reads)])
         self._kept = *reads, *((result,) if isinstance(result, Value) else result or ())
         self.message: SentMessage | None = None
         """The message of a send."""
@@ -123,41 +145,44 @@ class Operations:
 
     def await_writers(self, values: Iterable[object]) -> None:
         """Block as `awaiting_writers` waits."""
-        if self._over:
-            self._issuer.block(self.awaiting_writers(values))
+        if self._over and (writers := self._writers_of(values)):
+            self._issuer.block(self._awaiting_each(writers))
 
     def awaiting_writers(self, values: Iterable[object]) -> Steps[None]:
         """Wait until no operation writes over what a command is about to read, if a value."""
         if self._over:
-            read = [value.extent for value in values if isinstance(value, Value)]
-            yield from self._awaiting_each(
-                [
-                    each
-                    for each in self._over
-                    for first, behind in each.written
-                    for start, end in read
-                    if first < end and start < behind
-                ]
-            )
+            yield from self._awaiting_each(self._writers_of(values))
+
+    def _writers_of(self, values: Iterable[object]) -> list[Operation]:
+        read = [value.extent for value in values if isinstance(value, Value)]
+        return [
+            each
+            for each in self._over
+            for start, end in read
+            if each.written.first < end
+            and start < each.written.behind
+            and each.written.overlaps(start, end)
+        ]
 
     def await_users(self, value: Value | None) -> None:
         """Block as `awaiting_users` waits."""
-        if value is not None:
-            self._issuer.block(self.awaiting_users(value))
+        if value is not None and (users := self._users_of(value)):
+            self._issuer.block(self._awaiting_each(users))
 
-    def awaiting_users(self, value: Value | None) -> Steps[None]:
+    def awaiting_users(self, value: Value) -> Steps[None]:
         """Wait until no operation uses a value that a command is about to write over."""
-        if value is not None:
-            start, end = value.extent
-            yield from self._awaiting_each(
-                [
-                    each
-                    for each in self._open
-                    if not each.done.done
-                    for first, behind in each.used
-                    if first < end and start < behind
-                ]
-            )
+        return self._awaiting_each(self._users_of(value))
+
+    def _users_of(self, value: Value) -> list[Operation]:
+        start, end = value.extent
+        return [
+            each
+            for each in self._open
+            if each.used.first < end
+            and start < each.used.behind
+            and not each.done.done
+            and each.used.overlaps(start, end)
+        ]
 
     def awaiting_users_from(self, address: int) -> Steps[None]:
         """Wait until no operation uses TCM behind `address`, which a scope releases."""
@@ -169,7 +194,9 @@ class Operations:
 
     def await_end(self, operation: Operation) -> None:
         """Block as `awaiting_end` waits."""
-        self._issuer.block(self.awaiting_end(operation))
+        self.memory.end(operation)
+        if not self._closes(operation):
+            self._issuer.block(self._awaiting(operation))
 
     def awaiting_end(self, operation: Operation) -> Steps[None]:
         """Wait until an operation is complete; the kernel has waited for it."""
@@ -177,14 +204,20 @@ class Operations:
         return self._awaiting_completion(operation)
 
     def _awaiting_completion(self, operation: Operation) -> Steps[None]:
+        # An operation that is complete blocks nothing, so it must not show as a wait.
+        if not self._closes(operation):
+            yield from self._awaiting(operation)
+
+    def _closes(self, operation: Operation) -> bool:
+        """Close an operation; whether it is complete. Raises its error."""
         self._open.pop(operation, None)
         self._over.pop(operation, None)
         done = operation.done
-        # An operation that is complete blocks nothing, so it must not show as a wait.
-        if done.done:
-            if done.error is not None:
-                raise done.error
-            return
+        if done.done and done.error is not None:
+            raise done.error
+        return done.done
+
+    def _awaiting(self, operation: Operation) -> Steps[None]:
         self._wait.begin(operation.peer)
         if operation.earliest_end_ps is not None:
             self._wait.until(operation.earliest_end_ps)

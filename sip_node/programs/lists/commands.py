@@ -169,7 +169,16 @@ class ListedChain(ListedStart, frozen=True, kw_only=True):
             operands = tuple([_operand(run, results, each) for each in places])
             model = step.result
             result = Value(model.shape, model.dtype, None, run.registers + nbytes)
-            bound = step._replace(operands=operands, result=result)
+            # Field by field: `_replace` takes three times as long.
+            bound = ChainStep(
+                step.name,
+                operands,
+                step.inputs,
+                result,
+                step.axis,
+                step.reduces,
+                step.keep_dims,
+            )
             if run.has_data:
                 result.data = step_elements(bound)
             results.append(result)
