@@ -1,4 +1,4 @@
-"""The key of an argument: equal where a kernel cannot tell two arguments apart but by addresses."""
+"""The key of an argument: equal for two arguments which differ in addresses alone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class OfAUser:
     ],
     ids=range(18),
 )
-def test_arguments_that_a_kernel_can_tell_apart_have_different_keys(
+def test_arguments_that_differ_for_a_kernel_have_different_keys(
     one: object, other: object
 ) -> None:
     assert key(one) != key(other)
@@ -143,7 +143,7 @@ def test_a_list_is_an_argument_of_kernels_of_kernbench_only() -> None:
     assert [each.base for each in opened] == [0, 1]
 
 
-def test_a_pointer_without_an_address_moves_and_tells_no_address() -> None:
+def test_a_pointer_without_an_address_moves_and_has_no_address_to_read() -> None:
     pointer = BasedPointer(1, 8, float32)
     moved = (2 + pointer) - 1
     assert (moved.base, moved.nbytes, moved.dtype) == (1, 12, float32)
