@@ -19,7 +19,16 @@ class ProgramIds:
 
     def program_id(self, axis: int) -> int:
         """The id on an axis, 0 on one that the grid has not; `ValueError` for another axis."""
-        return self._on(axis, self._own if self.program is None else self.program, 0)
+        return self._on(axis, self.own, 0)
+
+    def has(self, axis: int) -> bool:
+        """Whether programs differ on an axis: one of the grid, or of the PEs."""
+        return axis < len(self.own)
+
+    @property
+    def own(self) -> tuple[int, ...]:
+        """The ids of the program that runs, by axis."""
+        return self._own if self.program is None else self.program
 
     def num_programs(self, axis: int) -> int:
         """The number of ids on an axis, 1 on one that the grid has not; `ValueError` likewise."""

@@ -73,11 +73,24 @@ def test_a_kernel_with_equal_arguments_runs_from_a_list_from_the_second_pe_on() 
     assert (done.kernels, done.listed_kernels) == (3 * PES, 3 * PES - 1)
 
 
-def test_a_kernel_that_reads_its_ids_has_a_list_for_each_of_them() -> None:
+def test_a_kernel_that_moves_pointers_by_its_ids_has_one_list_for_all_of_them() -> None:
     done = run(doubled, 4).done
+    assert (done.kernels, done.listed_kernels) == (4 * PES, 4 * PES - 1)
+
+
+def branching(x: tl.Pointer, size: int) -> None:
+    start = x + own_pe() * size
+    tl.store(start, tl.load(start, size) * (2 if own_pe() else 3))
+
+
+def test_a_kernel_that_reads_its_ids_has_a_list_for_each_of_them() -> None:
+    world = run(branching, 4)
     # Of the first launch, the second PE sees that the list is one for its ids. The others run the
     # function in the first launch, and the first PE, which had no ids then, in the second.
-    assert (done.kernels, done.listed_kernels) == (4 * PES, 4 * PES - 4)
+    assert (world.done.kernels, world.done.listed_kernels) == (4 * PES, 4 * PES - 4)
+    values = np.arange(PES * SIZE, dtype=np.float32) * 4
+    values[:SIZE] *= 9 / 4
+    np.testing.assert_array_equal(world.returned[0][0], values)
 
 
 def test_the_programs_of_a_grid_have_lists() -> None:
@@ -106,7 +119,18 @@ def test_another_argument_is_another_list() -> None:
     values = np.arange(PES * SIZE, dtype=np.float32)
     values[: PES * SIZE // 2] *= 4
     np.testing.assert_array_equal(world.returned[0][0], values * 4)
-    assert 0 < world.done.listed_kernels < world.done.kernels - 4
+    assert 0 < world.done.listed_kernels < world.done.kernels - 1
+
+
+def as_number(x: tl.Pointer, size: int) -> None:
+    start = x + own_pe() * size
+    tl.store(start, tl.full(size, own_pe(), tl.float32))
+
+
+def test_an_id_that_is_a_number_for_the_engine_is_that_of_the_program() -> None:
+    world = run(as_number, 3)
+    np.testing.assert_array_equal(world.returned[0][0], np.repeat(np.arange(PES), SIZE))
+    assert world.done.listed_kernels > 0
 
 
 SCALE = 2.0

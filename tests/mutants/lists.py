@@ -8,6 +8,7 @@ from tests.mutants.mutant import Mutant
 ARGUMENTS = "sip_node/programs/lists/arguments.py"
 CODE = "sip_node/programs/lists/plain_code.py"
 COMMANDS = "sip_node/programs/lists/commands.py"
+IDS = "sip_node/programs/lists/open_ids.py"
 KERNEL = "sip_node/programs/lists/listed_kernel.py"
 LISTS = "sip_node/programs/lists/command_lists.py"
 PLACES = "sip_node/programs/lists/places.py"
@@ -16,6 +17,7 @@ RECORDER = "sip_node/programs/lists/recorder.py"
 RANDOM = "tests/property/test_command_lists.py"
 KERNELS = "tests/integration/test_command_lists.py"
 TEST_ARGUMENTS = "tests/unit/sip_node/programs/lists/test_arguments.py"
+TEST_IDS = "tests/unit/sip_node/programs/lists/test_open_ids.py"
 TEST_CODE = "tests/unit/sip_node/programs/lists/test_plain_code.py"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -87,8 +89,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="list-for-all-programs",
         file=LISTS,
-        old="            if differs:\n",
-        new="            if differs and program is None and not pe:\n",
+        old="        reads_ids=reads_ids,\n",
+        new="        reads_ids=True,\n",
         breaks="The list of a kernel that reads its ids is one for these ids.",
         noticed_by=KERNELS,
     ),
@@ -149,6 +151,22 @@ MUTANTS: tuple[Mutant, ...] = (
         new="self.addresses[place.base]",
         breaks="A pointer is moved by what the kernel has added to it.",
         noticed_by=RANDOM,
+    ),
+    Mutant(
+        name="list-pointer-without-its-ids",
+        file=PLACES,
+        old="            address += self.ids[axis] * nbytes\n",
+        new="            address += nbytes\n",
+        breaks="A pointer is moved by the ids of the program.",
+        noticed_by=KERNELS,
+    ),
+    Mutant(
+        name="list-id-without-its-number",
+        file=IDS,
+        old="return OpenId(factors, self.number * other)",
+        new="return OpenId(factors, self.number)",
+        breaks="A product with an id has all parts of the sum.",
+        noticed_by=TEST_IDS,
     ),
     Mutant(
         name="list-value-without-its-view",

@@ -17,8 +17,10 @@ import numpy as np
 
 from runtime.core.dtypes import DType
 from runtime.language.value import Pointer
+from sip_node.programs.lists.not_listed import NotListed
+from sip_node.programs.lists.open_ids import OpenId
 from sip_node.programs.lists.plain_code import captured, is_own, is_plain_builtin
-from sip_node.programs.lists.recorder import BasedPointer, NotListed
+from sip_node.programs.lists.recorder import BasedPointer
 
 Key = tuple[object, ...]
 
@@ -145,7 +147,7 @@ def based(arguments: Sequence[object]) -> tuple[object, ...]:
         nonlocal count
         if type(each) is Pointer:
             count += 1
-            return BasedPointer(count - 1, 0, each.dtype)
+            return BasedPointer(count - 1, OpenId({}), each.dtype)
         if isinstance(each, tuple | list):
             parts = [of(part) for part in cast("Sequence[object]", each)]
             if type(each) is list:  # pyright: ignore[reportUnknownArgumentType] - of anything

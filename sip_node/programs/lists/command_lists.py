@@ -1,8 +1,8 @@
 """The command lists of an LP: made when a kernel comes the second time, and used from then on.
 
 The first time, the function of a kernel runs, as most kernels of a program may run once. What comes
-again is another PE of the launch with equal arguments, or a later launch. The list of a
-function that reads its program ids is one for these ids; the others are for all PEs.
+again is another PE of the launch with equal arguments, or a later launch. A list is one for all
+programs if the function only moves pointers by its program ids; else it is one for these ids.
 """
 
 from collections import OrderedDict
@@ -22,8 +22,9 @@ from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_memory import KernelScratch
 from sip_node.programs.lists.arguments import Argument, Key, based
 from sip_node.programs.lists.commands import ListedCommand
+from sip_node.programs.lists.not_listed import NotListed, ReadsId
 from sip_node.programs.lists.plain_code import is_own
-from sip_node.programs.lists.recorder import CommandRecorder, NotListed
+from sip_node.programs.lists.recorder import CommandRecorder
 
 MOST_COMMANDS = 1 << 18
 """The commands of all lists that are kept, some 100 MB; the lists used last are."""
@@ -108,11 +109,11 @@ class CommandLists:
             self._keep(key, _SEEN)
             return None
         if known is _SEEN:
-            known, differs = _recorded(pe, launch, program)
-            if differs:
-                self._keep(key, _DIFFERS)
-                key = own_key
+            known = _recorded(pe, launch, program, reads_ids=key is own_key)
             self._keep(key, known)
+            if known is _DIFFERS:
+                known = _recorded(pe, launch, program, reads_ids=True)
+                self._keep(own_key, known)
         return known.commands
 
     def _latest(self, key: Key) -> _Known | None:
@@ -142,11 +143,12 @@ def _argument(each: object, *, is_own: bool) -> Argument | None:
         return None
 
 
-def _recorded(pe: Pe, launch: PeLaunch, program: GridPoint | None) -> tuple[_Known, bool]:
-    """The list that the function of a kernel makes in a recorder, and whether it differs from
-    program to program.
+def _recorded(pe: Pe, launch: PeLaunch, program: GridPoint | None, *, reads_ids: bool) -> _Known:
+    """The list that the function of a kernel makes in a recorder; with `reads_ids`, that for the
+    ids of its program.
 
-    It has none if it fails: then it runs again on each PE, with the error of that PE.
+    It has none if it fails: then it runs again on each PE, with the error of that PE. Open ids may
+    be why it fails.
     """
     chip, (_, cube, number) = pe.chip, pe.coordinates
     topology, math, dealt = chip.topology, chip.topology.pe.math, launch.programs
@@ -160,6 +162,7 @@ def _recorded(pe: Pe, launch: PeLaunch, program: GridPoint | None) -> tuple[_Kno
         VectorRegisters(math.registers, math.lanes, 0),
         ids,
         MOST_OF_A_LIST,
+        reads_ids=reads_ids,
     )
 
     def run() -> None:
@@ -168,8 +171,10 @@ def _recorded(pe: Pe, launch: PeLaunch, program: GridPoint | None) -> tuple[_Kno
 
     try:
         copy_context().run(run)
+    except ReadsId:
+        return _DIFFERS
     except NotListed:
-        return _HAS_NONE, False
+        return _HAS_NONE
     except Exception:  # noqa: BLE001 - a kernel may raise anything, and will raise it again
-        return _HAS_NONE, False
-    return _Known(recorder.commands()), recorder.has_ids
+        return _HAS_NONE if reads_ids else _DIFFERS
+    return _Known(recorder.commands())

@@ -33,19 +33,20 @@ class ListedKernel(KernelCommands):
         for program, commands in self._list.programs:
             if program is None:
                 if commands:
-                    yield from self._program(commands)
+                    (_, cube, pe) = self._pe.coordinates
+                    yield from self._program(commands, (pe, cube))
                     yield from self._operations.awaiting_all()
             else:
                 self._issuer.line = UNKNOWN_LINE
                 yield from self._beginning_program(program)
-                yield from self._program(commands)
+                yield from self._program(commands, program)
                 yield from self._ending_program()
 
-    def _program(self, commands: Sequence[ListedCommand]) -> Steps[None]:
+    def _program(self, commands: Sequence[ListedCommand], ids: Sequence[int]) -> Steps[None]:
         """Carry out the commands of a program."""
         issuer, faults, data = self._issuer, self._faults, self._pe.chip.data
         registers = self.vector_registers.address
-        run = ListRun(self, self._list.addresses, registers, has_data=data)
+        run = ListRun(self, self._list.addresses, ids, registers, has_data=data)
         try:
             for each in commands:
                 issuer.line = faults.line = each.line

@@ -15,10 +15,13 @@ from sip_node.programs.kernel_operation import Operation
 
 
 class PointerPlace(NamedTuple):
-    """A pointer `nbytes` behind that with the number `base` among those of the arguments."""
+    """A pointer behind that with the number `base` among those of the arguments: by `nbytes`, and
+    by (axis, bytes) for each program before this one on an axis.
+    """
 
     base: int
     nbytes: int
+    by_id: tuple[tuple[int, int], ...]
     dtype: DType
 
 
@@ -46,14 +49,20 @@ class RefPlace(NamedTuple):
 class ListRun:
     """A list on one PE: the `addresses` of its pointers, and what its commands have made so far.
 
-    The results of chains have addresses from `registers` on.
+    `ids` are those of the program. The results of chains have addresses from `registers` on.
     """
 
     def __init__(
-        self, kernel: KernelCommands, addresses: Sequence[int], registers: int, *, has_data: bool
+        self,
+        kernel: KernelCommands,
+        addresses: Sequence[int],
+        ids: Sequence[int],
+        registers: int,
+        *,
+        has_data: bool,
     ) -> None:
         self.kernel, self.addresses, self.registers = kernel, addresses, registers
-        self.has_data = has_data
+        self.ids, self.has_data = ids, has_data
         self.values: list[Value] = []
         self.operations: dict[int, Operation] = {}
         # The address at which each scope of scratch begins, and the number of values before it.
@@ -61,7 +70,10 @@ class ListRun:
 
     def pointer(self, place: PointerPlace) -> Pointer:
         """A pointer to memory."""
-        return Pointer(self.addresses[place.base] + place.nbytes, place.dtype)
+        address = self.addresses[place.base] + place.nbytes
+        for axis, nbytes in place.by_id:
+            address += self.ids[axis] * nbytes
+        return Pointer(address, place.dtype)
 
     def value(self, place: ValuePlace) -> Value:
         """A value in TCM."""

@@ -17,7 +17,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from msgspec import Struct
 
 from runtime.language import tl
-from sip_node.programs.lists.recorder import NotListed
+from sip_node.programs.lists.not_listed import NotListed
 
 OWN = ("runtime.", "kernbench.torch_backend.")
 """The packages whose code is taken as plain."""

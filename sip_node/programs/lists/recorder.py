@@ -45,14 +45,12 @@ from sip_node.programs.lists.commands import (
     ListedStoreStart,
     ListedWait,
 )
+from sip_node.programs.lists.not_listed import NotListed
+from sip_node.programs.lists.open_ids import OpenId
 from sip_node.programs.lists.places import PointerPlace, RefPlace, StepPlace, ValuePlace
 
 REGISTERS = 1 << 60
 """The address of the first register while a list is recorded: no value in TCM has it."""
-
-
-class NotListed(BaseException):
-    """A kernel whose commands no list holds; the argument is the reason."""
 
 
 class BasedPointer(Pointer):
@@ -60,18 +58,19 @@ class BasedPointer(Pointer):
     addresses are open.
     """
 
-    def __init__(self, base: int, nbytes: int, dtype: DType) -> None:
+    def __init__(self, base: int, nbytes: OpenId, dtype: DType) -> None:
         # A frozen class of data: its fields are set as its own constructor sets them.
         for name, value in (("base", base), ("nbytes", nbytes), ("dtype", dtype)):
             object.__setattr__(self, name, value)
 
     base: int
-    nbytes: int
+    nbytes: OpenId
 
     @property
     def place(self) -> PointerPlace:
         """The place of the pointer in a list."""
-        return PointerPlace(self.base, self.nbytes, self.dtype)
+        factors = tuple(self.nbytes.factors.items())
+        return PointerPlace(self.base, self.nbytes.number, factors, self.dtype)
 
     @property
     def address(self) -> NoReturn:  # pyright: ignore[reportIncompatibleVariableOverride] - no address is known
@@ -84,10 +83,12 @@ class BasedPointer(Pointer):
     __radd__ = __add__
 
     def _moved(self, elements: int, sign: int) -> "BasedPointer":
-        if type(elements) is not int:
+        moved: object = elements
+        if not (type(moved) is int or isinstance(moved, OpenId)):
             raise NotListed("a pointer is moved by something else than an integer")
-        nbytes = self.nbytes + sign * elements * self.dtype.itemsize
-        return BasedPointer(self.base, nbytes, self.dtype)
+        return BasedPointer(
+            self.base, self.nbytes + moved * (sign * self.dtype.itemsize), self.dtype
+        )
 
     def __int__(self) -> int:
         return self.address
@@ -119,8 +120,8 @@ refuse_operators(_Pending, PENDING, PENDING_ADVICE)
 class CommandRecorder:
     """The `KernelContext` in which the function of a kernel is recorded.
 
-    A list has at most `most` commands. `registers` are those of the vector engine. `has_ids` is
-    whether the function has read its program ids, so that the list is one for these ids.
+    A list has at most `most` commands. `registers` are those of the vector engine. The ids of the
+    program are open, or with `reads_ids` those of `ids`: then the list is one for these ids.
     """
 
     has_data = False
@@ -132,11 +133,13 @@ class CommandRecorder:
         registers: VectorRegisters,
         ids: ProgramIds,
         most: int,
+        *,
+        reads_ids: bool,
     ) -> None:
         self.gemm_tile = tile
         self.vector_registers = registers._replace(address=REGISTERS)
-        self.has_ids = False
         self._scratch, self._ids, self._most = scratch, ids, most
+        self._reads_ids = reads_ids
         self._commands: list[ListedCommand] = []
         # The values that the commands have made and that exist, in the order of their numbers.
         self._values: list[Value] = []
@@ -165,10 +168,10 @@ class CommandRecorder:
             raise NotListed(f"more than {self._most:,} commands")
         self._commands.append(kind(line=kernel_line(), **fields))
 
-    def program_id(self, axis: int) -> int:
+    def program_id(self, axis: int) -> int | OpenId:
         """See `KernelContext`."""
-        self.has_ids = True
-        return self._ids.program_id(axis)
+        own = self._ids.program_id(axis)
+        return own if self._reads_ids or not self._ids.has(axis) else OpenId({axis: 1})
 
     def num_programs(self, axis: int) -> int:
         """See `KernelContext`."""

@@ -13,7 +13,10 @@ from runtime.device.kernels.rowwise import RowOperand
 from runtime.device.regions.regions import Region
 from runtime.language.value import Pointer
 from sip_node.programs.lists.arguments import Argument, based
-from sip_node.programs.lists.recorder import BasedPointer, NotListed
+from sip_node.programs.lists.not_listed import NotListed
+from sip_node.programs.lists.open_ids import OpenId
+from sip_node.programs.lists.places import PointerPlace
+from sip_node.programs.lists.recorder import BasedPointer
 
 
 def key(each: object, *, is_own: bool = False) -> object:
@@ -57,9 +60,7 @@ class OfAUser:
     ],
     ids=range(18),
 )
-def test_arguments_that_differ_for_a_kernel_have_different_keys(
-    one: object, other: object
-) -> None:
+def test_arguments_that_differ_for_a_kernel_have_different_keys(one: object, other: object) -> None:
     assert key(one) != key(other)
 
 
@@ -144,9 +145,9 @@ def test_a_list_is_an_argument_of_kernels_of_kernbench_only() -> None:
 
 
 def test_a_pointer_without_an_address_moves_and_has_no_address_to_read() -> None:
-    pointer = BasedPointer(1, 8, float32)
+    pointer = BasedPointer(1, OpenId({}, 8), float32)
     moved = (2 + pointer) - 1
-    assert (moved.base, moved.nbytes, moved.dtype) == (1, 12, float32)
+    assert moved.place == PointerPlace(1, 12, (), float32)
     for read in (int, hash, lambda each: each.address, lambda each: each == pointer):
         with pytest.raises(NotListed):
             read(pointer)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from runtime import tl
+from sip_node.programs.lists.not_listed import NotListed
 from sip_node.programs.lists.plain_code import captured
-from sip_node.programs.lists.recorder import NotListed
 
 SCALE, SEEN, COUNTS = 2.0, list[object](), {"calls": 0}
 
