@@ -12,24 +12,25 @@ cdef inline int enter_block(
     OpLog log, str engine, str name, long long start_ps, long long end_ps, int cube, int pe,
     long long address, long long nbytes, unsigned int checksum, long long requested_ps,
     int waited_for, tuple shape, str dtype, tuple strides, tuple inputs, object flow,
-    QueueTimes times,
+    QueueTimes times, object axis=None,
 ) except -1:
     cdef Operation about
     about.start_ps, about.end_ps, about.requested_ps = start_ps, end_ps, requested_ps
     about.cube, about.pe, about.flow_end = cube, pe, False
     about.address, about.nbytes, about.checksum = address, nbytes, checksum
     about.waited_for = waited_for
-    return log.enter(engine, name, &about, shape, dtype, strides, inputs, flow, None, times)
+    return log.enter(engine, name, &about, shape, dtype, strides, inputs, flow, axis, times)
 
 
 cdef inline int enter(
     OpLog log, str engine, str name, long long start_ps, long long end_ps, int cube, int pe,
     long long nbytes, unsigned int checksum, long long requested_ps, int waited_for,
-    object target, tuple inputs, object flow, QueueTimes times,
+    object target, tuple inputs, object flow, QueueTimes times, object axis=None,
 ) except -1:
     return enter_block(
         log, engine, name, start_ps, end_ps, cube, pe, target.address, nbytes, checksum,
         requested_ps, waited_for, target.shape, target.dtype, target.strides, inputs, flow, times,
+        axis,
     )
 
 

@@ -6,6 +6,7 @@ from runtime.core.run_tables import Cause
 from runtime.core.trace import Operand, OpRecord
 
 FOR_CHANNEL, FOR_ENGINE, FOR_OPERAND = Cause.CHANNEL, Cause.ENGINE, Cause.OPERAND
+FOR_NOTHING = Cause.NONE
 """Causes for which an operation has waited since its request."""
 
 
@@ -25,6 +26,7 @@ def enter(
     inputs: tuple[Any, ...],
     flow: tuple[int, int, int] | None,
     times: Any,
+    axis: int | None = None,
 ) -> None:
     """Enter the record of an operation of a PE, which has written the block `target`.
 
@@ -44,6 +46,7 @@ def enter(
         flow=flow,
         inputs=inputs,
         strides=target.strides,
+        axis=axis,
         checksum=checksum,
     )
     log.add(record, requested_ps, waited_for, times)

@@ -12,20 +12,22 @@ and epilogues of products, take their turns between passes.
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import accumulate, pairwise
-from typing import Protocol
-from zlib import crc32
+from typing import Any, Protocol
 
-from runtime.core.run_tables import Cause
 from runtime.core.trace import Operand
 from runtime.language.chain import Chain, ChainPass, ChainPlan
 from runtime.language.value import Value
 from sip_node.chip.completion import Completion
+from sip_node.chip.mapping.strided_block import nbytes_of
 from sip_node.chip.pe.compute.fetch_store import PeFetchStore
-from sip_node.chip.pe.compute.vector_stream import StreamPaths, vector_record
+from sip_node.chip.pe.compute.vector_stream import StreamPaths
 from sip_node.chip.pe.compute.vector_times import ChainPassTimes, ChainStream, EngineCycles
 from sip_node.chip.pe.context import PeContext
+from sip_node.kernel import checksums, records
+from sip_node.kernel.component import Component
+
+# What an event goes on with: a run, a pass, or what is stored.
+_NEXT, _STREAMED, _STREAM_STORED, _PASS_ENDS, _KEPT_STORED = range(5)
 
 
 class VectorCalendar(Protocol):
@@ -53,40 +55,35 @@ class ChainRun:
         self.begun = self.least_end_ps = 0
         # The passes that are not computed, and the stores that are not complete.
         self.open = len(times)
-        self._checksums = {
-            number: crc32(source.tobytes())
-            for number, source in enumerate(chain.sources)
-            if chain.plan.is_kept[number]
-        }
+        self._checksums: dict[int, int] = {}
+        for number in range(len(chain.sources)):
+            if chain.plan.is_kept[number]:
+                self.checksum(number)
 
     def checksum(self, number: int) -> int:
         """The CRC-32 of a value."""
-        checksum = self._checksums.get(number)
-        if checksum is None:
-            # Once, though a later pass may compute the value again.
-            checksum = self._checksums[number] = crc32(self.chain.values[number].tobytes())
-        return checksum
+        # Once, though a later pass may compute the value again.
+        if number not in self._checksums:
+            data = self.chain.values[number].tobytes()
+            self._checksums[number] = checksums.checksum_of(data)
+        return self._checksums[number]
 
 
-@dataclass(eq=False)
-class _RunningPass:
-    """A pass that runs: which, when its stages begin and end, and whether its operations are in
+class RunningPass:
+    """A pass of `run` that runs: when its stages begin and end, and whether its operations are in
     the log. It was requested at `requested_ps`, and has `waited` if the engine had earlier work.
+    The store port has its streamed results at `stored_ps`, if it is free, and stores what is kept
+    from `kept_ps` on.
     """
 
-    run: ChainRun
-    each: ChainPass
-    times: ChainPassTimes
-    fetch_ps: int
-    start_ps: int
-    streamed_ps: int
-    computed_ps: int
-    requested_ps: int
-    waited: bool
-    recorded: bool = False
+    def __init__(self, run: ChainRun, each: ChainPass, times: ChainPassTimes) -> None:
+        self.run, self.each, self.times = run, each, times
+        self.fetch_ps = self.start_ps = self.streamed_ps = self.computed_ps = 0
+        self.requested_ps = self.stored_ps = self.kept_ps = 0
+        self.waited = self.recorded = False
 
 
-class VectorChains:
+class VectorChains(Component):
     """Runs chains on the engine of one PE, whose times are those of `calendar`."""
 
     def __init__(
@@ -97,7 +94,9 @@ class VectorChains:
         paths: StreamPaths,
         cycles: EngineCycles,
     ) -> None:
-        self._context, self._engine, self._calendar = context, context.engine, calendar
+        self.join(context.engine)
+        self._calendar, self._tcm, self._log = calendar, context.tcm, context.log
+        self._cube, self._pe = context.coordinates.cube, context.coordinates.pe
         self._fetch_store, (self._fetch, self._store) = fetch_store, fetch_store.ports
         self._paths, self._cycles = paths, cycles
         self._waiting: deque[ChainRun] = deque()
@@ -117,7 +116,7 @@ class VectorChains:
 
     def queue(self, run: ChainRun) -> None:
         """Run a chain after all that are queued."""
-        run.queued_ps = self._engine.now_ps
+        run.queued_ps = self.engine.now_ps
         self._waiting.append(run)
         if not self._is_running:
             self._next()
@@ -126,7 +125,25 @@ class VectorChains:
         """A lower bound for the end of a chain that is queued or runs."""
         if run.begun:
             return run.least_end_ps
-        return max(self._engine.now_ps, self._calendar.free_ps) + self._least_ps(run)
+        return max(self.engine.now_ps, self._calendar.free_ps) + self._least_ps(run)
+
+    def proceed(self, step: int, subject: Any) -> None:
+        """Go on with the chains, or with a pass."""
+        if step == _NEXT:
+            self._next()
+            return
+        stream: RunningPass = subject
+        if step == _STREAMED:
+            self._store_streamed(stream)
+        elif step == _STREAM_STORED:
+            # Operations come first in the log, since a store may take no time after the last
+            # vector; its record begins when all vectors are computed: a record reads whole values.
+            self._record_pass(stream)
+            self._stored(stream.run, stream.each.streamed, stream.streamed_ps)
+        elif step == _PASS_ENDS:
+            self._end_pass(stream)
+        else:
+            self._stored(stream.run, stream.each.kept, stream.kept_ps)
 
     def _next(self) -> None:
         self._is_running = bool(self._waiting)
@@ -137,75 +154,62 @@ class VectorChains:
         """Begin the next pass of a chain."""
         each, times = run.chain.plan.passes[run.begun], run.times[run.begun]
         run.begun += 1
-        free_ps, fetch_ps = self._calendar.free_ps, self._engine.now_ps
+        free_ps, fetch_ps = self._calendar.free_ps, self.engine.now_ps
         requested_ps = run.queued_ps if run.begun == 1 else fetch_ps
         if times.fetched_bytes:
             fetch_ps, _ = self._fetch.reserve(fetch_ps, fetch_ps, times.fetched_bytes)
         start_ps = times.start.end_ps(free_ps, fetch_ps)
         streamed_ps = times.streamed.end_ps(free_ps, fetch_ps)
         self._calendar.free_ps = computed_ps = times.computed.end_ps(free_ps, fetch_ps)
-        stream = _RunningPass(
-            run=run,
-            each=each,
-            times=times,
-            fetch_ps=fetch_ps,
-            start_ps=start_ps,
-            streamed_ps=streamed_ps,
-            computed_ps=computed_ps,
-            requested_ps=requested_ps,
-            waited=max(free_ps, fetch_ps) > requested_ps,
-        )
+        stream = RunningPass(run, each, times)
+        stream.fetch_ps, stream.start_ps, stream.streamed_ps = fetch_ps, start_ps, streamed_ps
+        stream.computed_ps, stream.requested_ps = computed_ps, requested_ps
+        stream.waited = max(free_ps, fetch_ps) > requested_ps
         self._calendar.busy_ps += computed_ps - start_ps
         run.least_end_ps = computed_ps + self._least_ps(run)
         if run.begun == len(run.times):
             # From here on the fetch port is idle: the next chain uses it while the engine computes
             # this pass.
-            self._engine.at(start_ps, self._next)
+            self.later(start_ps, _NEXT, None)
         if times.streamed_bytes:
             run.open += 1
-            first_ps = times.first.end_ps(free_ps, fetch_ps)
-            stored_ps = times.stored.end_ps(free_ps, fetch_ps)
-            self._engine.at(first_ps, self._store_streamed, stream, stored_ps)
-        self._engine.at(computed_ps, self._end_pass, stream)
+            stream.stored_ps = times.stored.end_ps(free_ps, fetch_ps)
+            self.later(times.first.end_ps(free_ps, fetch_ps), _STREAMED, stream)
+        self.later(computed_ps, _PASS_ENDS, stream)
 
     def _least_ps(self, run: ChainRun) -> int:
         """The time of the passes that have not begun, in the engine."""
-        return sum(self._paths.ps(0, times.least_cycles) for times in run.times[run.begun :])
+        return sum([self._paths.ps(0, times.least_cycles) for times in run.times[run.begun :]])
 
-    def _store_streamed(self, stream: _RunningPass, stored_ps: int) -> None:
-        """Reserve the store port for what leaves vector by vector; `stored_ps` if it is free."""
-        now_ps = self._engine.now_ps
+    def _store_streamed(self, stream: RunningPass) -> None:
+        """Reserve the store port for what leaves vector by vector."""
+        now_ps, stored_ps = self.engine.now_ps, stream.stored_ps
         start_ps, end_ps = self._store.reserve(now_ps, now_ps, stream.times.streamed_bytes)
         if start_ps > now_ps:
             stored_ps = max(stored_ps, end_ps)
-        self._engine.at(stored_ps, self._stored_streamed, stream)
+        self.later(stored_ps, _STREAM_STORED, stream)
 
-    def _stored_streamed(self, stream: _RunningPass) -> None:
-        # Operations come first in the log, since a store may take no time after the last vector;
-        # its record begins when all vectors are computed: a record reads whole values.
-        self._record_pass(stream)
-        self._stored(stream.run, stream.each.streamed, stream.streamed_ps)
-
-    def _end_pass(self, stream: _RunningPass) -> None:
+    def _end_pass(self, stream: RunningPass) -> None:
         """The last result of a pass is computed."""
-        run, now_ps = stream.run, self._engine.now_ps
+        run, now_ps = stream.run, self.engine.now_ps
         self._record_pass(stream)
         if stream.times.kept_bytes:
             run.open += 1
-            start_ps, end_ps = self._store.reserve(now_ps, now_ps, stream.times.kept_bytes)
-            self._engine.at(end_ps, self._stored, run, stream.each.kept, start_ps)
+            stream.kept_ps, end_ps = self._store.reserve(now_ps, now_ps, stream.times.kept_bytes)
+            self.later(end_ps, _KEPT_STORED, stream)
         if run.begun < len(run.times):
             self._begin(run)
         self._finish_one(run)
 
     def _stored(self, run: ChainRun, numbers: Sequence[int], start_ps: int) -> None:
         """Results of a chain are in TCM."""
-        chain, now_ps = run.chain, self._engine.now_ps
-        for number, target in zip(chain.plan.results, run.targets, strict=True):
+        chain = run.chain
+        for index, number in enumerate(chain.plan.results):
             if number in numbers:
-                value, block = chain.values[number], target.operand
-                self._context.tcm.write(block, value.tobytes())
-                self._record("store", (start_ps, now_ps), (value.operand,), block, run, number)
+                value, block = chain.values[number], run.targets[index].operand
+                self._tcm.write(block, value.tobytes())
+                span_ps = start_ps, self.engine.now_ps
+                self._record_copy("store", span_ps, value.operand, block, run.checksum(number))
                 self._fetch_store.store.records += 1
         self._finish_one(run)
 
@@ -214,71 +218,99 @@ class VectorChains:
         if not run.open:
             run.done.complete(None)
 
-    def _record_pass(self, stream: _RunningPass) -> None:
+    def _record_pass(self, stream: RunningPass) -> None:
         """Record the fetch of what is kept, then the operations, one behind the other; once."""
         if stream.recorded:
             return
         stream.recorded = True
-        run, each, times = stream.run, stream.each, stream.times
-        chain = run.chain
-        # The first operation of a pass waits for the engine, the others for that one.
-        requested_ps = stream.requested_ps if stream.waited else None
-        for number in each.fetched:
+        run, chain, times = stream.run, stream.run.chain, stream.times
+        for number in stream.each.fetched:
             if chain.plan.is_kept[number]:
-                source, span_ps = chain.sources[number], (stream.fetch_ps, stream.start_ps)
+                source = chain.sources[number]
                 copy = Operand(chain.copies[number], source.shape, source.dtype.name)
-                self._record("fetch", span_ps, (source.operand,), copy, run, number)
+                span_ps = stream.fetch_ps, stream.start_ps
+                self._record_copy("fetch", span_ps, source.operand, copy, run.checksum(number))
                 self._fetch_store.fetch.records += 1
-        for numbers, weights, begins_ps, ends_ps in (
-            (each.stream, times.stream_weights, stream.start_ps, stream.streamed_ps),
-            (each.tail, times.tail_weights, stream.streamed_ps, stream.computed_ps),
-        ):
-            spans = pairwise(_shared(begins_ps, ends_ps, weights))
-            for number, span_ps in zip(numbers, spans, strict=True):
-                step = chain.step(number)
-                self._record(
-                    step.name,
-                    span_ps,
-                    chain.inputs_of(step),
-                    step.result.operand,
-                    run,
-                    number,
-                    axis=step.axis,
-                    requested_ps=requested_ps,
-                )
-                requested_ps = None
-                self._calendar.records += 1
-
-    def _record(
-        self,
-        name: str,
-        span_ps: tuple[int, int],
-        inputs: Sequence[Operand | float],
-        result: Operand,
-        run: ChainRun,
-        number: int,
-        *,
-        axis: int | None = None,
-        requested_ps: int | None = None,
-    ) -> None:
-        self._context.record(
-            vector_record(
-                self._context.coordinates,
-                name,
-                span_ps,
-                inputs,
-                result,
-                run.checksum(number),
-                engine="pe_fetch_store" if name in ("fetch", "store") else "pe_math",
-                axis=axis,
-            ),
+        # The first operation of a pass waits for the engine, the others for that one.
+        requested_ps = stream.requested_ps if stream.waited else -1
+        requested_ps = self._record_steps(
+            run,
+            stream.each.stream,
+            _shared(stream.start_ps, stream.streamed_ps, times.stream_weights),
             requested_ps,
-            Cause.NONE if requested_ps is None else Cause.ENGINE,
+        )
+        self._record_steps(
+            run,
+            stream.each.tail,
+            _shared(stream.streamed_ps, stream.computed_ps, times.tail_weights),
+            requested_ps,
+        )
+
+    def _record_steps(
+        self,
+        run: ChainRun,
+        numbers: Sequence[int],
+        bounds_ps: Sequence[int],
+        requested_ps: int,
+    ) -> int:
+        """Record operations between consecutive bounds. The first one waits for the engine since
+        `requested_ps`, unless that is -1; returns that time for the next one.
+        """
+        chain = run.chain
+        for index, number in enumerate(numbers):
+            step, start_ps = chain.step(number), bounds_ps[index]
+            result = step.result.operand
+            waited = requested_ps >= 0
+            records.enter(
+                self._log,
+                "pe_math",
+                step.name,
+                start_ps,
+                bounds_ps[index + 1],
+                self._cube,
+                self._pe,
+                nbytes_of(result),
+                run.checksum(number),
+                requested_ps if waited else start_ps,
+                records.FOR_ENGINE if waited else records.FOR_NOTHING,
+                result,
+                chain.inputs_of(step),
+                None,
+                None,
+                step.axis,
+            )
+            requested_ps = -1
+            self._calendar.records += 1
+        return requested_ps
+
+    def _record_copy(
+        self, name: str, span_ps: tuple[int, int], source: Operand, copy: Operand, checksum: int
+    ) -> None:
+        """Record a block that the fetch port or the store port has moved."""
+        start_ps, end_ps = span_ps
+        records.enter(
+            self._log,
+            "pe_fetch_store",
+            name,
+            start_ps,
+            end_ps,
+            self._cube,
+            self._pe,
+            nbytes_of(copy),
+            checksum,
+            start_ps,
+            records.FOR_NOTHING,
+            copy,
+            (source,),
+            None,
+            None,
         )
 
 
 def _shared(start_ps: int, end_ps: int, weights: Sequence[int]) -> list[int]:
     """The bounds of consecutive spans from `start_ps` to `end_ps`, by weight."""
-    total = max(sum(weights), 1)
-    parts = accumulate(weights, initial=0)
-    return [start_ps + (end_ps - start_ps) * part // total for part in parts]
+    total, part, bounds = max(sum(weights), 1), 0, [start_ps]
+    for weight in weights:
+        part += weight
+        bounds.append(start_ps + (end_ps - start_ps) * part // total)
+    return bounds
