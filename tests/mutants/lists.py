@@ -33,8 +33,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="list-key-with-the-value-of-a-float",
         file=ARGUMENTS,
-        old="return float, each.hex()",
-        new="return float, each",
+        old="return float, number.hex()",
+        new="return float, number",
         breaks="0.0 and -0.0 are different arguments.",
         noticed_by=TEST_ARGUMENTS,
     ),

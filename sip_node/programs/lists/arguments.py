@@ -6,12 +6,12 @@ addresses of pointers only. So a key has the type of everything that compares eq
 cannot compare for certain, such as a list that a kernel may change, raises `NotListed`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import partial
-from types import CodeType, FunctionType, MethodType
-from typing import Any, cast
+from types import FunctionType, MethodType
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -51,8 +51,8 @@ class Argument:
     def __init__(self, each: object, *, is_own: bool) -> None:
         self.addresses: list[int] = []
         self._is_own = is_own
-        # The functions that the key is inside of: one may call itself.
-        self._inside: list[CodeType] = []
+        # The functions that the key is inside of, by identity: one may call itself.
+        self._inside: list[int] = []
         # Functions around the part that is added: the address of a pointer in them stays.
         self._depth = 0
         self.key: object = self._of(each)
@@ -61,34 +61,31 @@ class Argument:
         kind = type(each)
         if kind in _PLAIN:
             return kind, each
-        match each:
-            case float() if kind is float:
-                # Bits: NaN is not equal to itself, and 0.0 is equal to -0.0.
-                return float, each.hex()
-            case Pointer():
-                return self._pointer(each)
-            case DType():
-                return DType, each.name
-            case FunctionType() | MethodType() | partial():
-                return self._callable(cast("_Callable", each))
-            case _:
-                return self._parts(each)
+        of = self._by_type.get(kind)
+        return self._parts(each) if of is None else of(self, each)
 
-    def _callable(self, each: "_Callable") -> object:
-        match each:
-            case FunctionType():
-                return self._function(each)
-            case MethodType():
-                return self._bound(MethodType, each.__func__, each.__self__)
-            case partial():
-                keywords = tuple(sorted(each.keywords.items()))
-                return self._bound(partial, each.func, each.args, keywords)
+    def _float(self, number: float) -> object:
+        # Bits: NaN is not equal to itself, and 0.0 is equal to -0.0.
+        return float, number.hex()
+
+    def _dtype(self, dtype: DType) -> object:
+        return DType, dtype.name
+
+    def _items(self, items: Sequence[object]) -> object:
+        return (type(items), *map(self._of, items))
 
     def _pointer(self, pointer: Pointer) -> object:
         if self._depth:
             raise NotListed("a function with a pointer")
         self.addresses.append(pointer.address)
         return Pointer, pointer.dtype.name
+
+    def _method(self, method: MethodType) -> object:
+        return self._bound(MethodType, method.__func__, method.__self__)
+
+    def _partial(self, function: "partial[object]") -> object:
+        keywords = tuple(sorted(function.keywords.items()))
+        return self._bound(partial, function.func, function.args, keywords)
 
     def _bound(self, kind: type, *parts: object) -> object:
         """The key of a function with arguments of its own."""
@@ -99,14 +96,14 @@ class Argument:
 
     def _parts(self, each: object) -> object:
         kind = type(each)
-        if kind is tuple or (kind is list and self._is_own):
-            return (kind, *map(self._of, cast("Sequence[object]", each)))
+        if kind is list and self._is_own:
+            return self._items(cast("list[object]", each))
         if is_plain_builtin(each) or isinstance(each, np.ufunc):
             return _Same(each)
         # Methods of a class of a user are code that has not been examined.
         if is_own(kind.__module__):
             if isinstance(each, tuple):
-                return (kind, *map(self._of, cast("tuple[object, ...]", each)))
+                return self._items(cast("tuple[object, ...]", each))
             if isinstance(each, Enum):
                 return _Same(each)
             if _is_frozen(each):
@@ -115,16 +112,26 @@ class Argument:
 
     def _function(self, function: FunctionType) -> object:
         code = function.__code__
-        if code in self._inside:
+        # Not by the code: a function may capture another one of the same code.
+        if id(function) in self._inside:
             return _Same(code)
-        self._inside.append(code)
+        self._inside.append(id(function))
         given = tuple((function.__kwdefaults__ or {}).items())
         key = self._bound(FunctionType, function.__defaults__, given, tuple(captured(function)))
         self._inside.pop()
         return _Same(code), key
 
+    _by_type: ClassVar[dict[type, Callable[..., object]]] = {
+        float: _float,
+        DType: _dtype,
+        tuple: _items,
+        Pointer: _pointer,
+        FunctionType: _function,
+        MethodType: _method,
+        partial: _partial,
+    }
 
-_Callable = FunctionType | MethodType | partial[object]
+
 _PLAIN = (int, bool, str, bytes, type(None))
 """Types whose objects are equal if they are the same, among those of their own type."""
 

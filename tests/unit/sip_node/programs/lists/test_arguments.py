@@ -51,6 +51,7 @@ class OfAUser:
         (Pointer(8, float16), Pointer(8, float32)),
         (scaled_by(1), scaled_by(1.0)),
         (scaled_by(None), scaled_by("")),
+        (scaled_by(scaled_by(1)), scaled_by(scaled_by(2))),
         (partial(with_default, factor=1.0), partial(with_default, factor=2.0)),
         (partial(with_default, 1), partial(with_default, True)),
         (RowOperand(Pointer(0, float32), "row"), RowOperand(Pointer(0, float32), "column")),
@@ -58,7 +59,7 @@ class OfAUser:
         (np.add, np.subtract),
         (min, max),
     ],
-    ids=range(18),
+    ids=range(19),
 )
 def test_arguments_that_differ_for_a_kernel_have_different_keys(one: object, other: object) -> None:
     assert key(one) != key(other)
