@@ -110,7 +110,7 @@ bench: setup
 
 # The figures of the documentation, from the results files in docs/figures; nothing is simulated.
 figures: setup
-	$(BIN)/python -m kernbench.studies.figures docs/figures
+	$(BIN)/python -m tests.renew_figures docs/figures
 
 # Commands in README and docs show what they print now; `make transcripts PAGES=README.md` for one page,
 # `make transcripts PAGES=--nightly` with the commands that take long.

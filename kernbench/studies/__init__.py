@@ -6,6 +6,5 @@ modules `study` (measures and shows), `rows` (points, rows, content of the file)
 own kernels and closed forms. `kernbench.points` measures the points.
 
 `results_file` writes the rows, `table` prints them, `plots` is the common style of the figures.
-`all_reduce` simulates one all-reduce for the studies of collectives. `figures` draws everything in
-`docs/figures`, `sip_picture` the picture of a SIP among it.
+`all_reduce` simulates one all-reduce for the studies of collectives.
 """

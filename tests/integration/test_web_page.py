@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kernbench.explain.records import open_run
-from kernbench.explain.web.browser import browser, missing_browser, open_page
 from kernbench.explain.web.run_page import run_page
 from runtime.model.addresses import AddressMap
+from tests.support.browser import browser, missing_browser, open_page
 from tests.support.hand_made_runs import a_slot_and_its_credit
 from tests.support.run_tables import tables, write_run
 from tests.support.web_runs import LINK, write_page_run

@@ -7,8 +7,8 @@ twice, and the ranks of one process expect the same result.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,7 @@ KEPT_BLOCKS = 4
 """The blocks of inputs that are kept, and those of combined inputs."""
 
 
-@dataclass(frozen=True)
-class InputRow:
+class InputRow(NamedTuple):
     """Row `row` of the input of `rank`, or of all ranks combined where `rank` is None."""
 
     rank: int | None

@@ -8,8 +8,9 @@ import os
 import signal
 import sys
 from dataclasses import replace
+from importlib import import_module
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from coordinator.launch.launcher import (
     InterpreterLauncher,
@@ -102,9 +103,10 @@ def _with_counts(options: SimulationOptions, sips: int, procs: int) -> Simulatio
 
 
 def _torchrun_store() -> Store:
-    from kernbench.cli.launchers.torchrun_store import torchrun_store
-
-    return torchrun_store()
+    # PyTorch is there: it has started this process. It takes a second to import.
+    rendezvous: Any = import_module("torch.distributed.rendezvous")
+    store: Store = next(rendezvous.rendezvous("env://"))[0]
+    return store
 
 
 def _ignored(_signum: int, _frame: FrameType | None) -> None:

@@ -8,7 +8,7 @@ those of collectives and transfers, and all else is of the kernels.
 
 import numpy as np
 
-from kernbench.explain.records.columns import Columns, Mask, Numbers
+from kernbench.explain.records.columns import Columns, Mask, Numbers, Texts
 from runtime.core.run_tables import NONE
 
 KERNELS = "kernels"
@@ -41,6 +41,16 @@ def requesting_steps(ops: Columns, programs: Columns, steps: Columns) -> Numbers
         for order, chosen in (((others, kernels), ~is_message), ((kernels, others), is_message)):
             requesting[rows[chosen]] = _requesting(requested_ps[chosen], steps, known[here], order)
     return requesting
+
+
+def lines_of_operations(ops: Columns, programs: Columns, steps: Columns) -> Texts:
+    """The line of source of the step that requested an operation, empty where none did."""
+    lines = steps.text("line")
+    rows = requesting_steps(ops, programs, steps)
+    codes = np.full(len(ops), len(lines.values), np.int32)
+    requested = rows != NONE
+    codes[requested] = lines.codes[rows[requested]]
+    return Texts(codes, (*lines.values, ""))
 
 
 def _requesting(

@@ -13,9 +13,9 @@ import numpy as np
 
 from kernbench.explain.records import RecordedRun
 from kernbench.explain.records.columns import Columns, Numbers, Texts
+from kernbench.explain.records.requests import lines_of_operations
 from kernbench.explain.trace.lanes import apart
 from kernbench.explain.trace.selection import TracePart
-from kernbench.explain.trace.source_lines import lines_of_operations
 from runtime.core.run_tables import COMMANDS, NONE, OPS, PROGRAMS, RANK_PROGRAM, STEPS
 
 TrackPath = tuple[str, ...]

@@ -20,6 +20,12 @@ _MAP_HEIGHT, _SIP_HEIGHT = 260, 720
 _MARGIN = 0.5
 """Around the SIPs, in distances of two of them."""
 _TOOLS = "pan,wheel_zoom,box_zoom,reset,tap"
+_AT: Any = {"x": "x", "y": "y"}
+_RECTANGLE: Any = _AT | {"width": "w", "height": "h"}
+_ENDS: Any = {"x0": "x0", "y0": "y0", "x1": "x1", "y1": "y1"}
+"""The columns of a source with the position of a glyph."""
+_TITLE: Any = _AT | {"text": "title", "text_align": "center", "text_baseline": "middle"}
+_SELECTED: Any = {"selection_line_color": HIGHLIGHT, "selection_line_width": 3}
 
 
 def sip_figure(drawing: SipDrawing, title: str, *, loads: bool) -> Any:
@@ -33,8 +39,7 @@ def sip_figure(drawing: SipDrawing, title: str, *, loads: bool) -> Any:
     _outlined_links(made, "path_links")
     links = _links(made, "links", drawing.segments, mapper)
     made.scatter(
-        x="x",
-        y="y",
+        **_AT,
         size=4,
         color=IDLE,
         source=source("routers", [_box(each) for each in drawing.routers], _BOX),
@@ -92,8 +97,7 @@ def _sips(made: Any, drawing: FabricDrawing) -> Any:
         for sip, (x, y) in enumerate(drawing.points)
     ]
     boxes = made.scatter(
-        x="x",
-        y="y",
+        **_AT,
         # A large ring has little space for each.
         size=max(8, min(22, 640 // len(sips))),
         marker="square",
@@ -101,15 +105,10 @@ def _sips(made: Any, drawing: FabricDrawing) -> Any:
         line_color=None,
         source=source("sips", [_box(each) for each in sips], _BOX),
         nonselection_alpha=0.55,
-        selection_line_color=HIGHLIGHT,
-        selection_line_width=3,
+        **_SELECTED,
     )
     made.text(
-        x="x",
-        y="y",
-        text="title",
-        text_align="center",
-        text_baseline="middle",
+        **_TITLE,
         text_color="white",
         name="sip_numbers",
         text_font={"value": FONT},
@@ -138,17 +137,13 @@ def _map(name: str, title: str, height: int, *, square: bool = True) -> Any:
 
 def _boxes(made: Any, name: str, boxes: Sequence[DrawnBox], **look: Any) -> Any:
     return made.rect(
-        x="x",
-        y="y",
-        width="w",
-        height="h",
+        **_RECTANGLE,
         fill_color="colour",
         line_color="colour",
         source=source(name, [_box(each) for each in boxes], _BOX),
         nonselection_fill_alpha=look["fill_alpha"],
         nonselection_line_alpha=1.0,
-        selection_line_color=HIGHLIGHT,
-        selection_line_width=3,
+        **_SELECTED,
         **look,
     )
 
@@ -156,28 +151,21 @@ def _boxes(made: Any, name: str, boxes: Sequence[DrawnBox], **look: Any) -> Any:
 def _slices(made: Any, slices: Sequence[DrawnBox], mapper: Any) -> Any:
     rows = [(*_box(each), 0.0, "") for each in slices]
     return made.rect(
-        x="x",
-        y="y",
-        width="w",
-        height="h",
+        **_RECTANGLE,
         fill_color={"field": "busy", "transform": mapper},
         fill_alpha=0.5,
         line_color=KINDS["HBM slice"],
         source=source("slices", rows, f"{_BOX} busy load"),
         nonselection_fill_alpha=0.5,
         nonselection_line_alpha=1.0,
-        selection_line_color=HIGHLIGHT,
-        selection_line_width=3,
+        **_SELECTED,
     )
 
 
 def _outlined_boxes(made: Any) -> None:
     """The PEs of the critical path, filled by the script of the page."""
     made.rect(
-        x="x",
-        y="y",
-        width="w",
-        height="h",
+        **_RECTANGLE,
         fill_color=None,
         line_color=HIGHLIGHT,
         line_width=2.5,
@@ -188,10 +176,7 @@ def _outlined_boxes(made: Any) -> None:
 def _outlined_links(made: Any, name: str) -> None:
     """The links of the critical path, filled by the script of the page."""
     made.segment(
-        x0="x0",
-        y0="y0",
-        x1="x1",
-        y1="y1",
+        **_ENDS,
         line_color=HIGHLIGHT,
         line_width=6,
         line_alpha=0.5,
@@ -202,10 +187,7 @@ def _outlined_links(made: Any, name: str) -> None:
 def _links(made: Any, name: str, segments: Sequence[Segment], mapper: Any) -> Any:
     rows = [_segment(each) for each in segments]
     return made.segment(
-        x0="x0",
-        y0="y0",
-        x1="x1",
-        y1="y1",
+        **_ENDS,
         line_width="width",
         line_color={"field": "busy", "transform": mapper},
         source=source(name, rows, _SEGMENT),
@@ -218,11 +200,7 @@ def _links(made: Any, name: str, segments: Sequence[Segment], mapper: Any) -> An
 def _labels(made: Any, name: str, boxes: Sequence[DrawnBox], size: str) -> None:
     made.text(
         name=f"{name}_text",
-        x="x",
-        y="y",
-        text="title",
-        text_align="center",
-        text_baseline="middle",
+        **_TITLE,
         text_font={"value": FONT},
         text_font_size=size,
         source=source(name, [_box(each) for each in boxes], _BOX),

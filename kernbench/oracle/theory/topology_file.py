@@ -56,6 +56,12 @@ class TopologyFile:
         ring = {"count": sips, "topology": "ring_1d", "w": None, "h": None}
         return self.with_values({"system.sips": self["system.sips"] | ring})
 
+    def on_a_grid(self, topology: str, columns: int, rows: int) -> "TopologyFile":
+        """A copy with a grid of SIPs, such as `torus_2d`, each linked to its neighbours."""
+        sides = {"count": columns * rows, "w": columns, "h": rows}
+        grid = sides | {"topology": topology, "fabric": "direct"}
+        return self.with_values({"system.sips": self["system.sips"] | grid})
+
     @cached_property
     def text(self) -> str:
         """The content as YAML."""

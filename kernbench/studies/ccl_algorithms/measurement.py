@@ -1,12 +1,15 @@
 """Measures one call of the study, on integers whose sums float16 represents exactly."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from kernbench import DPPolicy, torch
+from kernbench.benches.collective_perf.calls import Buffers, call
+from kernbench.benches.collective_perf.collective import PerfCase
 from kernbench.benches.collective_perf.cubes import nearest_cubes
+from kernbench.benches.collective_perf.values import origin_of
 from kernbench.simulation import simulate
 from kernbench.studies.all_reduce import kernel_span
 from kernbench.studies.ccl_algorithms.rows import AlgorithmPoint, AlgorithmRow
@@ -18,9 +21,6 @@ SEED = 1
 """Seed of the data; times do not depend on it."""
 EXACT = 2048
 """All integers up to 2^11 are float16 numbers, so sums up to this value are exact in any order."""
-
-dist = torch.distributed
-Tensor = torch.Tensor
 
 
 class CallRun(NamedTuple):
@@ -62,19 +62,20 @@ def run_call(point: AlgorithmPoint, cubes: Sequence[int], pes: int, *, has_data:
     inputs = [shard(point, rank) for rank in range(point.ranks)] if has_data else []
 
     def main(rank: int) -> int:
-        dist.init_process_group("ahbm", algorithm=point.algorithm)
+        torch.distributed.init_process_group("ahbm", algorithm=point.algorithm)
         source = (
             torch.from_numpy(inputs[rank], dp=policy)
             if inputs
             else torch.empty(case.input_rows, case.count, dtype=torch.float16, dp=policy)
         )
         target = torch.zeros(case.output_rows, case.count, dtype=torch.float16, dp=policy)
-        changed = CALLS[point.collective](source, target)
+        buffers = Buffers(source, source if case.collective.in_place else target)
+        call(case, buffers)()
         if not inputs:
             torch.ahbm.synchronize()
             return 0
         # `numpy` waits for the collective and reads all shards back.
-        return int(np.count_nonzero(changed.numpy() != expected(point.collective, rank, inputs)))
+        return int(np.count_nonzero(buffers.target.numpy() != expected(case, rank, inputs)))
 
     kernels = list[OpRecord]()
 
@@ -102,60 +103,8 @@ def shard(point: AlgorithmPoint, rank: int) -> Array:
     return rng.integers(-limit, limit, shape, endpoint=True).astype(np.float16)
 
 
-def expected(collective: str, rank: int, inputs: Sequence[Array]) -> Array:
-    """The result of a rank after the collective, with root 0; row r of a part is that of rank r."""
+def expected(case: PerfCase, rank: int, inputs: Sequence[Array]) -> Array:
+    """The result of a rank after the collective; row r of a part is that of rank r."""
     total = np.stack(inputs).sum(axis=0, dtype=np.float16)
-    match collective:
-        case "all_reduce":
-            return total
-        case "reduce":
-            return inputs[rank] if rank else total
-        case "broadcast":
-            return inputs[0]
-        case "all_gather_into_tensor":
-            return np.concatenate(inputs)
-        case "reduce_scatter_tensor":
-            return total[rank : rank + 1]
-        case _:
-            return np.stack([each[rank] for each in inputs])
-
-
-def _all_reduce(source: Tensor, target: Tensor) -> Tensor:  # noqa: ARG001 - all have one signature
-    dist.all_reduce(source)
-    return source
-
-
-def _reduce(source: Tensor, target: Tensor) -> Tensor:  # noqa: ARG001 - all have one signature
-    dist.reduce(source, 0)
-    return source
-
-
-def _broadcast(source: Tensor, target: Tensor) -> Tensor:  # noqa: ARG001 - all have one signature
-    dist.broadcast(source, 0)
-    return source
-
-
-def _all_gather(source: Tensor, target: Tensor) -> Tensor:
-    dist.all_gather_into_tensor(target, source)
-    return target
-
-
-def _reduce_scatter(source: Tensor, target: Tensor) -> Tensor:
-    dist.reduce_scatter_tensor(target, source)
-    return target
-
-
-def _all_to_all(source: Tensor, target: Tensor) -> Tensor:
-    dist.all_to_all_single(target, source)
-    return target
-
-
-CALLS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "all_reduce": _all_reduce,
-    "reduce": _reduce,
-    "broadcast": _broadcast,
-    "all_gather_into_tensor": _all_gather,
-    "reduce_scatter_tensor": _reduce_scatter,
-    "all_to_all_single": _all_to_all,
-}
-"""A call by collective; it returns the tensor that it changes."""
+    origins = [origin_of(case, rank, row) for row in range(case.output_rows)]
+    return np.stack([(total if of is None else inputs[of])[row] for of, row in origins])

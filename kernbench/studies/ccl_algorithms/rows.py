@@ -73,14 +73,7 @@ class MeasuredGrid(NamedTuple):
 
     def of(self, file: TopologyFile) -> str:
         """The text of a topology file with this grid, and direct links."""
-        grid = {
-            "count": self.ranks,
-            "topology": self.topology,
-            "w": self.columns,
-            "h": self.rows,
-            "fabric": "direct",
-        }
-        return file.with_values({"system.sips": file["system.sips"] | grid}).text
+        return file.on_a_grid(self.topology, self.columns, self.rows).text
 
 
 GRIDS = (MeasuredGrid(2, 2, "torus_2d", (2, 16)), MeasuredGrid(3, 3, "mesh_2d_no_wrap", (2,)))

@@ -33,9 +33,7 @@ def ratios(results: FormResults) -> Figure:
         axes.set_title(name, fontsize=11)
     legend = [
         key(f"{count} ranks", colour, marker=marker)
-        for count, (colour, marker) in zip(
-            counts, looks(len(counts), SEVEN_LOOKS[:-1]), strict=True
-        )
+        for count, (colour, marker) in zip(counts, _looks(counts), strict=True)
     ]
     legend += [key("one PE a rank"), key("all PEs", linestyle="--")]
     legend_below(figure, legend)

@@ -257,9 +257,7 @@ def sweep(sizes: KvSizes) -> Iterator[KvSize]:
 def _on_network(file: TopologyFile, network: str, sips: int) -> TopologyFile:
     if network == "ring_1d":
         return file.on_a_ring(sips)
-    columns, rows = grid_of(sips)
-    grid = {"count": sips, "topology": network, "w": columns, "h": rows}
-    return file.with_values({"system.sips": file["system.sips"] | grid})
+    return file.on_a_grid(network, *grid_of(sips))
 
 
 def move_bytes(move: HeadsMove, shape: LayerShape) -> int:

@@ -31,16 +31,16 @@ from msgspec import Struct
 
 from kernbench.oracle.theory.alpha_beta import AlphaBeta, RingQueue, all_reduce_bytes
 from kernbench.oracle.theory.bandwidths import slice_gbs
+from kernbench.oracle.theory.collectives.ring_recurrence import (
+    IterationCosts,
+    RingMessages,
+    all_reduce_ps,
+)
 from kernbench.oracle.theory.kernels.kernel_costs import ITEM_BYTES, KernelCosts
 from kernbench.oracle.theory.paths.floor_plan import FloorPlan
 from kernbench.oracle.theory.roofline import bytes_ps
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.milestone_1h_ccl.networks import SipNetwork
-from kernbench.studies.milestone_1h_ccl.ring_recurrence import (
-    IterationCosts,
-    RingMessages,
-    all_reduce_ps,
-)
 from runtime.ccl.algorithms.intercube import SHORT_SLOTS
 from runtime.ccl.pipelines.message_pipeline import MessageCut, RingQueues
 
@@ -108,9 +108,9 @@ class AllReduceTheory:
         """The time of the ring for `nbytes` a PE, with queues in TCM; None if its receive ring has
         too few slots for messages that are used in place.
         """
-        messages, costs = self._messages(nbytes), self._iteration_costs()
-        if not messages.cut.in_place:
+        if not self._cut(nbytes).in_place:
             return None
+        messages, costs = self._messages(nbytes), self._iteration_costs()
         whole_ps = all_reduce_ps(messages, costs)
         credited_ps = all_reduce_ps(messages, costs := costs.without_credits())
         added_ps = all_reduce_ps(messages, costs := costs.without_additions())
@@ -128,9 +128,13 @@ class AllReduceTheory:
     def _steps(self) -> int:
         return 2 * (self._network.sips - 1)
 
-    def _messages(self, nbytes: int) -> RingMessages:
-        """The messages of the largest chunk."""
-        queue, ranks = self._queue, self._network.sips
+    def _chunk(self, nbytes: int) -> int:
+        """Elements of the largest chunk."""
+        return ceil(Fraction(nbytes, self._network.sips * ITEM_BYTES))
+
+    def _cut(self, nbytes: int) -> MessageCut:
+        """The messages of the largest chunk, as the kernel of the ring cuts it."""
+        queue = self._queue
         scratch_bytes = self._file["pe.tcm.collective_scratch_mb"] << 20
         queues = RingQueues(
             behind="",
@@ -139,12 +143,20 @@ class AllReduceTheory:
             slot_bytes=queue.slot_bytes,
             room_bytes=min(queue.ring_bytes, scratch_bytes // 2),
         )
-        elements = ceil(Fraction(nbytes, ranks * ITEM_BYTES))
-        cut = MessageCut.of(queues, elements, ITEM_BYTES)
-        whole, rest = divmod(elements, cut.elements)
-        sizes = [cut.elements * ITEM_BYTES] * whole + [rest * ITEM_BYTES] * (rest > 0)
+        return MessageCut.of(queues, self._chunk(nbytes), ITEM_BYTES)
+
+    def _messages(self, nbytes: int) -> RingMessages:
+        cut, queue = self._cut(nbytes), self._queue
+        whole, rest = divmod(self._chunk(nbytes), cut.elements)
         slots = ceil(Fraction(cut.elements * ITEM_BYTES, queue.slot_bytes))
-        return RingMessages(ranks=ranks, sizes=sizes, cut=cut, in_ring=queue.slots // slots)
+        return RingMessages(
+            ranks=self._network.sips,
+            sizes=[cut.elements * ITEM_BYTES] * whole + [rest * ITEM_BYTES] * (rest > 0),
+            in_ring=queue.slots // slots,
+            lag=cut.lag,
+            held=cut.held,
+            posted=cut.posted,
+        )
 
     def _iteration_costs(self) -> IterationCosts:
         costs, link = self._costs, self.ring_link

@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from kernbench import tl, torch
+from kernbench import torch
+from kernbench.benches.gemm_single_pe import gemm
+from kernbench.benches.products import BenchProduct
+from kernbench.explain.why.intervals import length_ps
 from kernbench.simulation import Simulation, simulate
 from kernbench.studies.catalogue import GemmFlags
 from kernbench.studies.milestone_1h_gemm.rows import (
@@ -34,9 +37,7 @@ from kernbench.studies.parameter_study import ParameterStudy, TopologyText
 from kernbench.studies.table import RowTable, ns
 from runtime.core.trace import OpRecord
 from runtime.language.value import Array
-from runtime.model.blocked_layout import blocked_row_major
 from runtime.model.placement import ONE_PE
-from runtime.model.tiles import TileSize
 
 
 @dataclass(frozen=True)
@@ -47,33 +48,18 @@ class GemmOutcome:
     kernel_ps: int
 
 
-def gemm(
-    a: tl.Pointer, b: tl.Pointer, out: tl.Pointer, shape: ProductShape, staging: Staging
-) -> None:
-    """Kernel: out = a @ b as one composite.
-
-    Streamed matrices lie in memory tile by tile, loaded ones row by row.
-    """
-    m, k, n = shape
-    left = tl.load(a, (m, k)) if staging.loads_a else tl.ref(a, (m, k), blocked=True)
-    right = tl.load(b, (k, n)) if staging.loads_b else tl.ref(b, (k, n), blocked=True)
-    tl.wait(tl.composite("gemm", left, right, out=tl.ref(out, (m, n), blocked=True)))
-
-
-def product(a: Array, b: Array, staging: Staging, tile: TileSize) -> Callable[[int], GemmOutcome]:
+def product(a: Array, b: Array, staging: Staging) -> Callable[[int], GemmOutcome]:
     """The rank program: copies operands to HBM, runs one kernel on one PE, reads the result."""
-    shape = ProductShape(a.shape[0], a.shape[1], b.shape[1])
+    loads = staging.loads_a, staging.loads_b
+    shape = BenchProduct(a.shape[0], a.shape[1], b.shape[1], DTYPE, loads)
 
     def main(rank: int) -> GemmOutcome:
         torch.ahbm.set_device(rank)
-        # The tile scheduler streams whole tiles, so a streamed matrix lies tile by tile.
-        a_layout = None if staging.loads_a else blocked_row_major(tile.m, tile.k)
-        b_layout = None if staging.loads_b else blocked_row_major(tile.k, tile.n)
-        left = torch.from_numpy(a, dp=ONE_PE, layout=a_layout)
-        right = torch.from_numpy(b, dp=ONE_PE, layout=b_layout)
-        out_layout = blocked_row_major(tile.m, tile.n)
-        out = torch.empty(shape.m, shape.n, dtype=DTYPE, dp=ONE_PE, layout=out_layout)
-        launched = torch.launch("gemm", gemm, left, right, out, shape, staging)
+        of_a, of_b, of_out = shape.layouts()
+        left = torch.from_numpy(a, dp=ONE_PE, layout=of_a)
+        right = torch.from_numpy(b, dp=ONE_PE, layout=of_b)
+        out = torch.empty(shape.m, shape.n, dtype=DTYPE, dp=ONE_PE, layout=of_out)
+        launched = torch.launch("gemm", gemm, left, right, out, None, shape)
         return GemmOutcome(out.numpy(), launched.pe_exec_ps)
 
     return main
@@ -147,12 +133,9 @@ class StageLog(dict[str, list[OpRecord]]):
 
 def busy_ps(records: Iterable[OpRecord]) -> int:
     """Length of the union of the operations' intervals."""
-    total_ps = until_ps = 0
-    # Sorted by start: only the part behind `until_ps` is new, the rest overlaps earlier intervals.
-    for start_ps, end_ps in sorted((record.start_ps, record.end_ps) for record in records):
-        total_ps += max(end_ps - max(start_ps, until_ps), 0)
-        until_ps = max(until_ps, end_ps)
-    return total_ps
+    times = [(record.start_ps, record.end_ps) for record in records]
+    begins, ends = np.array(times, np.int64).reshape(-1, 2).T
+    return length_ps((begins, ends))
 
 
 def _stalls(world: Simulation) -> GemmStalls:
@@ -211,7 +194,7 @@ class GemmStudy(ParameterStudy[GemmPoint, GemmRow, GemmResults]):
         hardware, shape, staging = point.hardware, point.shape, point.staging
         a, b = operands(shape)
         # One SIP in this process: the study distributes products, not SIPs, over processes.
-        world = simulate(product(a, b, staging, hardware.tile), 1, topology=point.topology)
+        world = simulate(product(a, b, staging), 1, topology=point.topology)
         outcome, log = world.returned[0], StageLog.of(world.records[0])
         load_ps = log.load_ps(staging.loads)
         plan, theory = shape.plan(hardware.tile), bounds(hardware, shape, staging)

@@ -230,6 +230,12 @@ def plan_points(
     )
     for point in points:
         _check(point)
+    if not any(point.panel is AttentionPanel.MULTI_USER_PREFILL for point in points):
+        raise UsageError(
+            f"--prefill {','.join(map(str, config.S_prefill))}: {config.batch} users share the "
+            "tokens of the longest prompt, so one number must be at most "
+            f"{max(config.S_prefill) // config.batch}"
+        )
     # One head is the same on every number of SIPs.
     return tuple(
         replace(point, by_halves=not point.has_data and point.sips == config.sips[-1])

@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import astuple
 
+from kernbench.explain.why.intervals import by_priority
 from runtime.core.trace import Operand, OpRecord
 
 
@@ -151,33 +153,17 @@ class WorkIntervals:
         """The parts of the only launch, as a mean over all its PEs."""
         count = len(self._kernels)
         last_ps = max(end_ps for _, end_ps in self._kernels.values())
-        sums_ps, other_ps, idle_ps = dict.fromkeys(_PARTS, 0), 0, 0
-        for pe, (start_ps, end_ps) in self._kernels.items():
-            busy, before_ps = list[Interval](), 0
-            for part in _PARTS:
-                busy = merged([*busy, *self._works.get((pe, part), ())])
-                # A store in flight may end after the kernel that has started it.
-                busy_ps = sum(min(end, end_ps) - max(start, start_ps) for start, end in busy)
-                sums_ps[part] += busy_ps - before_ps
-                before_ps = busy_ps
-            other_ps += end_ps - start_ps - before_ps
-            idle_ps += last_ps - end_ps
-        return TimeParts(
-            gemm_ps=sums_ps["gemm"] / count,
-            vector_ps=sums_ps["vector"] / count,
-            memory_ps=sums_ps["memory"] / count,
-            message_ps=sums_ps["message"] / count,
-            other_ps=other_ps / count,
-            idle_ps=idle_ps / count,
-        )
+        idle_ps = sum(last_ps - end_ps for _, end_ps in self._kernels.values())
+        by_pe = [self._lengths_ps(pe, *times) for pe, times in self._kernels.items()]
+        means = (sum(each) / count for each in zip(*by_pe, strict=True))
+        return TimeParts(*means, idle_ps=idle_ps / count)
 
-
-def merged(intervals: Iterable[Interval]) -> list[Interval]:
-    """The union of intervals, sorted."""
-    union = list[Interval]()
-    for each in sorted(intervals):
-        _append(union, each)
-    return union
+    def _lengths_ps(self, pe: _Pe, start_ps: int, end_ps: int) -> list[int]:
+        """The time of each part in the kernel of a PE, and the rest of it."""
+        works = (self._works.get((pe, part), []) for part in _PARTS)
+        # A store in flight may end after the kernel that has started it.
+        from_start = (np.array(times, np.int64).reshape(-1, 2).T - start_ps for times in works)
+        return by_priority([(begins, ends) for begins, ends in from_start], end_ps - start_ps)
 
 
 def _append(union: list[Interval], times: Interval) -> None:

@@ -112,14 +112,7 @@ def on_a_grid(file: TopologyFile, columns: int, rows: int, *, wraps: bool = Fals
     """A grid of SIPs with a link of its own between each two neighbours; with `wraps`, the ends of
     rows and columns are neighbours.
     """
-    grid = {
-        "count": columns * rows,
-        "topology": "torus_2d" if wraps else "mesh_2d_no_wrap",
-        "w": columns,
-        "h": rows,
-        "fabric": "direct",
-    }
-    return file.with_values({"system.sips": file["system.sips"] | grid})
+    return file.on_a_grid("torus_2d" if wraps else "mesh_2d_no_wrap", columns, rows)
 
 
 def closed_form_machine(file: TopologyFile) -> TopologyFile:

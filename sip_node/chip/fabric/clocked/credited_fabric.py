@@ -15,7 +15,6 @@ from runtime.model.routing import ChipRoutes, Stage
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.virtual_layers import VirtualLayers
 from sip_node.chip.fabric.clocked.clocked_network import ClockedNetwork, CreditedPaths, PathKey
-from sip_node.chip.fabric.clocked.injection import Injection
 from sip_node.chip.fabric.clocked.stalled import StalledPacket, network_name, stalled_packets
 from sip_node.chip.fabric.clocked.virtual_channels import VirtualNetwork
 from sip_node.chip.fabric.clocked.worm import Departures, FlitCounters, PacketPath, Worm
@@ -221,7 +220,7 @@ class CreditedFabric(Component):
             # other on different virtual channels.
             worm.number = path.sent
             path.sent += 1
-            injection: Injection = path.injection
+            injection = path.injection
             injection.put(worm)
 
     def _pass(self, worm: Worm, stage: Stage, step: int) -> None:

@@ -6,7 +6,7 @@ number of cycles; delays are rounded up to whole cycles, at each hop once.
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from runtime.core.simtime import PS_PER_NS, exact
 from runtime.model.routing import Stage
@@ -15,10 +15,6 @@ from sip_node.chip.fabric.packet import EndpointLike, Packet
 from sip_node.chip.records.time_bins import TimeBins
 from sip_node.kernel.containers.int_array import IntArray
 from sip_node.kernel.containers.linked_list import Linked
-
-if TYPE_CHECKING:
-    from sip_node.chip.fabric.clocked.injection import Injection
-    from sip_node.chip.fabric.clocked.virtual_channels import VirtualNetwork
 
 EJECTED, LEFT = 0, 1
 """Steps of the fabric: the last flit of a packet has left the routers, or its source."""
@@ -86,15 +82,15 @@ def _ceil(number: Fraction) -> int:
 class PathPlan(NamedTuple):
     """Links with calendars, clocked links from a source to an output that ejects, calendars.
 
-    `routing` are the cycles for which the router before each clocked link routes a head; the first
-    of these links has none. `latency_ps` is the time of a packet of one flit that starts at a clock
-    edge, alone.
+    `networks` are the virtual networks of the clocked links. `routing` are the cycles for which the
+    router before each of these links routes a head; the first of them has none. `latency_ps` is the
+    time of a packet of one flit that starts at a clock edge, alone.
     """
 
     target: int
     latency_ps: int
     before: tuple[Stage, ...]
-    networks: "tuple[VirtualNetwork, ...]"
+    networks: tuple[Any, ...]
     routing: tuple[int, ...]
     after: tuple[Stage, ...]
 
@@ -104,6 +100,13 @@ class Departures:
 
     def __init__(self, left: Callable[[Packet], None]) -> None:
         self.left, self.nbytes = left, 0
+
+
+class Source(Protocol):
+    """The queue of packets in front of the first clocked link of a path."""
+
+    def put(self, worm: "Worm") -> None:
+        """Send a packet after those before it."""
 
 
 class PacketPath:
@@ -120,7 +123,7 @@ class PacketPath:
     """
 
     def __init__(
-        self, plan: PathPlan, injection: "Injection | None", departures: Departures | None
+        self, plan: PathPlan, injection: Source | None, departures: Departures | None
     ) -> None:
         self.target, self.latency_ps = plan.target, plan.latency_ps
         self.before, self.networks, self.after = plan.before, plan.networks, plan.after

@@ -114,6 +114,10 @@ def test_a_file_that_lacks_a_row_is_refused(tmp_path: Path):
         (["--batch", "3"], "--batch 3: 24 KV heads times users of a SIP and 128 PEs"),
         (["--prefill", "100"], "--prefill 100: queries are computed in blocks of 64, so it must"),
         (["--prefill", str(10**9)], "--prefill '1000000000': expected rising numbers from 1 to"),
+        (
+            ["--prefill", "512,960"],
+            "--prefill 512,960: 4 users share the tokens of the longest prompt, so one number must",
+        ),
         (["--decode", "1000"], "--decode 1000: on 1 SIP, 16 PEs share the keys of a head, so it"),
         (["--decode", str(10**9)], "--decode '1000000000': expected rising numbers from 1 to"),
     ],

@@ -1,6 +1,6 @@
 """The parts of a time, from the records of a log."""
 
-from kernbench.studies.milestone_gqa_llama70b.op_log import WorkIntervals, merged
+from kernbench.studies.milestone_gqa_llama70b.op_log import WorkIntervals
 from runtime.core.trace import OpRecord
 
 
@@ -39,7 +39,3 @@ def test_a_moment_counts_for_the_first_part_that_works():
     assert parts.other_ps == (60 + 300) / 2
     assert parts.idle_ps == 100 / 2
     assert parts.total_ps == 300
-
-
-def test_intervals_that_meet_are_one():
-    assert merged([(5, 7), (0, 2), (2, 3), (6, 9)]) == [(0, 3), (5, 9)]

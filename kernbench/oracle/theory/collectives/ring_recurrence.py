@@ -1,8 +1,9 @@
 """The time of a pipelined ring all-reduce of one PE a rank, by the recurrence of its iterations.
 
-The iterations, and what they wait for, are those of `runtime.ccl.pipelines.ring_pipeline`. All
-ranks do the same at the same times, so one rank is enough: what it sends, it receives from the rank
-behind it. With message i sent as the i-th one, and a ring of C messages,
+The iterations, and what they wait for, are those of `runtime.ccl.pipelines.ring_pipeline`, for
+messages that are used in the ring. All ranks do the same at the same times, so one rank is enough:
+what it sends, it receives from the rank behind it. With message i sent as the i-th one, and a ring
+of C messages,
 
     start(i)   = max(command(i), start(i-1) + m/B, release(i-C) + credit)
     arrival(i) = start(i) + alpha + m/B
@@ -17,8 +18,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-
-from runtime.ccl.pipelines.message_pipeline import MessageCut
 
 BytesTime = Callable[[int], Fraction | int]
 """The picoseconds that a number of bytes takes."""
@@ -68,14 +67,19 @@ def _no_time(_nbytes: int) -> int:
 
 @dataclass(frozen=True)
 class RingMessages:
-    """The messages of an all-reduce over `ranks` ranks: a chunk has messages of `sizes` bytes, cut
-    as `cut`; a receive ring holds `in_ring` of them.
+    """The messages of an all-reduce over `ranks` ranks: a chunk has messages of `sizes` bytes; a
+    receive ring holds `in_ring` of them.
+
+    A step has at most `lag` messages; `held` of them are sent on or stored and not yet released,
+    and `posted` receives are posted ahead.
     """
 
     ranks: int
     sizes: Sequence[int]
-    cut: MessageCut
     in_ring: int
+    lag: int
+    held: int
+    posted: int
 
     @property
     def steps(self) -> int:
@@ -85,7 +89,7 @@ class RingMessages:
     def iterations(self) -> Iterator[tuple[int, int]]:
         """(step whose message is received or -1, bytes) of every iteration."""
         count, last = len(self.sizes), self.steps - 1
-        blocks, before = -(-count // self.cut.lag), range(0)
+        blocks, before = -(-count // self.lag), range(0)
         edges = [block * count // blocks for block in range(blocks + 1)]
         for start, stop in [*pairwise(edges), (count, count)]:
             block = range(start, stop)
@@ -107,7 +111,7 @@ class _RankPass:
     """One rank at work; `_now_ps` is the time of its kernel."""
 
     def __init__(self, messages: RingMessages, costs: IterationCosts) -> None:
-        self._messages, self._costs, self._cut = messages, costs, messages.cut
+        self._messages, self._costs = messages, costs
         self._now_ps = self._link_free_ps = self._slice_free_ps = self._stored_ps = Fraction(0)
         self._released_ps: list[Fraction] = []
         self._arrivals_ps = deque[Fraction]()
@@ -117,16 +121,16 @@ class _RankPass:
         self._iterations = list(messages.iterations())
         self._unposted = sum(step >= 0 for step, _ in self._iterations)
         self._own = deque(nbytes for step, nbytes in self._iterations if step < messages.ranks - 1)
-        self._buffers_ps = deque([Fraction(0)] * min(2 * self._cut.lag, len(self._own)))
+        self._buffers_ps = deque([Fraction(0)] * min(2 * self._messages.lag, len(self._own)))
         self._loaded_ps = deque[Fraction]()
 
     def end_ps(self) -> Fraction:
         """Carry out all iterations."""
-        for _ in range(self._cut.posted):
+        for _ in range(self._messages.posted):
             self._post()
         self._load_first()
         for number, (step, nbytes) in enumerate(self._iterations):
-            while self._held and self._held[0][0] < number - self._cut.held:
+            while self._held and self._held[0][0] < number - self._messages.held:
                 self._release_first()
             if step < 0:
                 self._wait(self._loaded_ps.popleft())
@@ -195,7 +199,7 @@ class _RankPass:
         """Load the pieces of the first step, whose packets take turns on the slice: the first piece
         waits for all but one packet of each other piece.
         """
-        for _ in range(min(self._cut.lag, len(self._own))):
+        for _ in range(min(self._messages.lag, len(self._own))):
             self._load()
         nbytes, count = self._messages.sizes[0], len(self._loaded_ps)
         packet_ps = self._costs.packet_ps(nbytes)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kernbench.studies.sip_picture import sip_picture
+from tests.support.sip_picture import sip_picture
 from tests.support.topologies import variant
 
 

@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from kernbench.studies import figures
 from kernbench.studies.catalogue import STUDIES as FLAGS
 from kernbench.studies.catalogue import study_class
-from kernbench.studies.figures import draw_all
 from kernbench.studies.parameter_study import ParameterStudy
-from kernbench.studies.sip_picture import PICTURE
+from tests import renew_figures
 from tests.support.runs import ROOT
+from tests.support.sip_picture import PICTURE
 
 FIGURES = ROOT / "docs/figures"
 STUDIES = [study_class(flags)(flags()) for flags in FLAGS]
@@ -40,7 +39,7 @@ def test_the_committed_results_are_complete_and_without_faults(
 
 @pytest.mark.slow
 def test_a_picture_is_the_same_bytes_every_time(tmp_path: Path):
-    first, second = (next(draw_all(tmp_path)).read_bytes() for _ in range(2))
+    first, second = (next(renew_figures.draw_all(tmp_path)).read_bytes() for _ in range(2))
     assert first == second
 
 
@@ -54,7 +53,7 @@ def test_a_missing_results_file_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr("sys.argv", ["figures", str(tmp_path)])
-    assert figures.main() == 2
+    assert renew_figures.main() == 2
     assert "ccl_algorithms.json cannot be read: No such file" in capsys.readouterr().err
 
 
@@ -62,5 +61,5 @@ def test_without_a_directory_the_usage_is_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr("sys.argv", ["figures"])
-    assert figures.main() == 2
-    assert capsys.readouterr().err == "usage: python -m kernbench.studies.figures DIRECTORY\n"
+    assert renew_figures.main() == 2
+    assert capsys.readouterr().err == "usage: python -m tests.renew_figures DIRECTORY\n"

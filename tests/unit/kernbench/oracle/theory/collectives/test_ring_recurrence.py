@@ -5,15 +5,14 @@ from fractions import Fraction
 
 import pytest
 
-from kernbench.studies.milestone_1h_ccl.networks import NETWORKS
-from kernbench.studies.milestone_1h_ccl.ring_recurrence import (
+from kernbench.oracle.theory.collectives.ring_recurrence import (
     IterationCosts,
     RingMessages,
     all_reduce_ps,
 )
+from kernbench.studies.milestone_1h_ccl.networks import NETWORKS
 from kernbench.studies.milestone_1h_ccl.rows import plan_points
 from kernbench.studies.milestone_1h_ccl.study import CclStudy
-from runtime.ccl.pipelines.message_pipeline import MessageCut
 from runtime.core.config.config_file import default_file, read_text
 
 ALPHA_PS, BYTE_PS, NBYTES = 100_000, 10, 8192
@@ -40,8 +39,14 @@ LINK_ONLY = IterationCosts(
 
 
 def messages(ranks: int, count: int, *, lag: int = 4, in_ring: int = 8) -> RingMessages:
-    cut = MessageCut(elements=NBYTES // 4, lag=lag, held=lag // 2, posted=in_ring, in_place=True)
-    return RingMessages(ranks=ranks, sizes=[NBYTES] * count, cut=cut, in_ring=in_ring)
+    return RingMessages(
+        ranks=ranks,
+        sizes=[NBYTES] * count,
+        in_ring=in_ring,
+        lag=lag,
+        held=lag // 2,
+        posted=in_ring,
+    )
 
 
 def test_one_message_a_step_pays_every_alpha():
