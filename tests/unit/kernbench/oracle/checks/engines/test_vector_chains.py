@@ -1,14 +1,17 @@
 """The checks of chains see a model whose passes cost something else."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from kernbench.oracle.checks.engines.vector_chains import chains, chains_in_flight
 from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.language.chain import ChainPlan
-from sip_node.chip.pe.compute.vector_chains import VectorChains
+from sip_node.chip.pe.compute import math
+from sip_node.chip.pe.compute.vector_chains import VectorCalendar, VectorChains
 from sip_node.chip.pe.compute.vector_times import ChainStream, EngineCycles
+from sip_node.chip.pe.context import PeContext
 from tests.support.topologies import default_text
 
 FILE = TopologyFile.of(default_text())
@@ -34,16 +37,22 @@ def test_a_chain_without_trees_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert missed(lambda: chains(FILE)) == reducing
 
 
-def test_chains_that_wait_for_the_end_of_others_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = VectorChains._next
+class AtTheEnd(VectorChains):
+    """Chains that begin when the engine has ended all others."""
 
-    def at_the_end(chains: VectorChains) -> None:
-        engine, free_ps = chains._engine, chains._calendar.free_ps
-        if free_ps > engine.now_ps:
-            engine.at(free_ps, at_the_end, chains)
+    def __init__(self, context: PeContext, calendar: VectorCalendar, *parts: Any) -> None:
+        super().__init__(context, calendar, *parts)
+        self._busy = calendar
+
+    def proceed(self, step: int, subject: Any) -> None:
+        engine, free_ps = self.engine, self._busy.free_ps
+        if subject is None and free_ps > engine.now_ps:
+            engine.at(free_ps, self.proceed, step, subject)
         else:
-            plain(chains)
+            super().proceed(step, subject)
 
-    monkeypatch.setattr(VectorChains, "_next", at_the_end)
+
+def test_chains_that_wait_for_the_end_of_others_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(math, "VectorChains", AtTheEnd)
     assert missed(lambda: chains_in_flight(FILE)) == {"engine", "fetch"}
     assert missed(lambda: chains(FILE)) == set()
