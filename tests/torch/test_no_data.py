@@ -96,6 +96,25 @@ def test_the_steps_of_a_gpt_take_the_times_of_a_run_with_data(run: Runs, tmp_pat
     assert len(check_times(run, tmp_path, "no_data_ranks.py", how, sips=2)) == 4
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_integers_that_are_known_are_those_of_a_run_with_data(run: Runs, seed: int):
+    with_data, without = (
+        re.findall(
+            r"^= .*$",
+            run("no_data_integers.py", *options, program_arguments=[str(seed)]),
+            re.MULTILINE,
+        )
+        for options in ((), ("--no-data",))
+    )
+    known = [
+        (one, other)
+        for one, other in zip(with_data, without, strict=True)
+        if not other.endswith("not known")
+    ]
+    assert all(one == other for one, other in known)
+    assert len(known) > len(with_data) // 3
+
+
 def test_what_needs_elements_is_an_error_that_names_its_reader(run: Runs):
     printed = run("no_data_refusals.py", "--no-data")
     found = dict(re.findall(r"^= ([\w ]+) \| (.*)$", printed, re.MULTILINE))

@@ -55,13 +55,14 @@ def following(name: str, operator: OpOverload, call: Operator, known: KnownInteg
 
     def followed(*given: Any, **options: Any) -> Any:
         before = _on_host(parameters, given, options, known) if follows else None
+        # Now, since the call may write its operands.
+        host_call = None if before is None else _HostCall(operator, written, *before)
         try:
             result = call(*given, **options)
         except NoDataError as error:
             raise NoDataError(name, *error.args[1:]) from None
         if follows:
             outputs = _tensors([_targets(written, given, options), result])
-            host_call = None if before is None else _HostCall(operator, written, *before)
             _note(outputs, host_call, known)
         return result
 
@@ -100,10 +101,12 @@ class _HostCall:
     ) -> None:
         self._operator, self._written = operator, written
         self.later = [each for each in tree_flatten((given, options))[0] if isinstance(each, Later)]
-        # Operands may be written before the call is computed.
-        self._given, self._options = (
-            tree_map(_cloned, (given, options)) if self.later else (given, options)
-        )
+        self._given, self._options = given, options
+        if self.later:
+            # Operands may be written before the call is computed.
+            self._given, self._options = tree_map(_cloned, (given, options))
+        else:
+            self.results  # noqa: B018 - computes them
 
     @cached_property
     def results(self) -> list[Tensor] | None:
