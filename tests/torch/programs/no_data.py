@@ -54,10 +54,11 @@ def attention() -> Tensor:
 
 
 def embedding() -> Tensor:
-    table = numbers(50, 40)
-    text = integers(50, 3, 9)
-    x = F.embedding(text[:, :-1], table) + F.embedding(torch.arange(8, device="ahbm"), table)
-    bags = F.embedding_bag(text[0], table, torch.tensor([0, 4], device="ahbm"), mode="sum")
+    # Rows on many PEs, of which a PE takes several blocks.
+    table = numbers(500, 40)
+    text = integers(500, 3, 99)
+    x = F.embedding(text[:, :-1], table) + F.embedding(torch.arange(98, device="ahbm"), table)
+    bags = F.embedding_bag(text[0], table, torch.tensor([0, 40], device="ahbm"), mode="sum")
     return x.sum() + bags.sum() + F.embedding(text, table, padding_idx=3).sum()
 
 

@@ -43,6 +43,20 @@ def collectives() -> None:
     printed(
         "tokens", torch.nn.Embedding(99, 16).to("ahbm")(tokens[:, 1:]).shape, tokens.sum().item()
     )
+    # What comes later is computed with what was there at the time of the call.
+    coming, here = own(8), torch.arange(8, device="ahbm")
+    dist.broadcast(coming, 1)
+    total, copied = coming + here, coming.clone()
+    here.fill_(50)
+    coming[:4] = 7
+    twice = coming * 2
+    coming[4:] = here[4:]
+    host = torch.arange(2)
+    coming[:2] = host
+    host.zero_()
+    before = coming.tolist()
+    coming[0] = 3
+    printed("later", before, [each.tolist() for each in (total, copied, twice, coming)])
     received = []
     for op in (dist.ReduceOp.SUM, dist.ReduceOp.MAX, dist.ReduceOp.BXOR):
         received.append(own(4, dtype=torch.int32))

@@ -30,6 +30,16 @@ def gathered() -> None:
     dist.all_gather(objects, torch.ones(3))
 
 
+def freed() -> None:
+    known = torch.arange(10, device="ahbm")
+    assert known.tolist() == list(range(10))
+    pointer = known.data_ptr()
+    del known
+    unwritten = torch.empty(10, dtype=torch.int64, device="ahbm")
+    assert unwritten.data_ptr() == pointer
+    unwritten.tolist()
+
+
 CASES: dict[str, Callable[[], object]] = {
     "item": lambda: x.sum().item(),
     "float": lambda: float(x[0, 0]),
@@ -58,6 +68,7 @@ CASES: dict[str, Callable[[], object]] = {
     "bincount": best.bincount,
     "overwritten": lambda: F.embedding(torch.zeros_like(best).copy_(best), x),
     "of bits": lambda: F.embedding(torch.zeros_like(x).view(torch.int32)[0], x),
+    "freed": freed,
     "scaler": scaled,
     "clipped": clipped,
     "collective": gathered,
