@@ -89,7 +89,7 @@ def test_collectives_take_the_times_of_a_run_with_data_and_deliver_known_integer
     run: Runs, tmp_path: Path, sips: int
 ):
     lines = check_times(run, tmp_path, "no_data_ranks.py", "collectives", sips=sips)
-    assert len(lines) == 6 * sips
+    assert len(lines) == 7 * sips
 
 
 @pytest.mark.parametrize("how", ["ddp", "fsdp", "tp"])

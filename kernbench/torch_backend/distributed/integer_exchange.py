@@ -8,7 +8,7 @@ calls on which its result depends. So no rank waits for another one in wall time
 
 import re
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial, reduce
+from functools import cache, cached_property, partial, reduce
 from pathlib import Path
 
 import numpy as np
@@ -26,11 +26,13 @@ from kernbench.torch_backend.runtime.pytorch_api import from_numpy
 from kernbench.torch_backend.runtime.storages import storages
 from runtime.core.device import Handle
 from runtime.device.collectives import ReduceOp, Work
-from runtime.device.rank.rank_state import ProcessGroup
+from runtime.device.rank.rank_state import ProcessGroup, running_rank
 from runtime.wire.environment import run_directory
 
 Parts = list[list[Tensor]]
 """The tensors of the ranks from which a result comes, without their axes."""
+Part = Callable[[], list[Tensor] | None]
+"""A function that returns the tensors of a rank, or None if they are not known."""
 Results = Callable[[Parts], list[Tensor] | None]
 """The results of a call; None if they are not known."""
 _COMBINED: dict[ReduceOp, Callable[[Tensor, Tensor], Tensor]] = {
@@ -53,7 +55,7 @@ class ReceivedIntegers:
         self,
         known: KnownIntegers,
         call: str,
-        parts: Sequence[Callable[[], list[Tensor] | None]],
+        parts: Sequence[Part],
         results: Results | None,
     ) -> None:
         self._known, self._call = known, call
@@ -140,15 +142,11 @@ class IntegerExchange:
             return None
         self._calls += 1
         ranks = range(self._group.world_size) if sources is None else sources
-        own = None
+        own: Part = _nothing
         if self._group.rank in ranks:
-            own = _elements(known, inputs, cut)
-            if self._group.world_size > 1:
-                self._post(f"{self._calls}-{self._group.rank}", own)
+            own = self._posted(f"{self._calls}-{self._group.rank}", known, inputs, cut)
         parts = [
-            (lambda: own)
-            if rank == self._group.rank
-            else partial(_read, self._path(f"{self._calls}-{rank}"))
+            own if rank == self._group.rank else partial(_read, self._path(f"{self._calls}-{rank}"))
             for rank in ranks
         ]
         return ReceivedIntegers(known, name, parts, results)
@@ -157,7 +155,11 @@ class IntegerExchange:
         """Post the tensors of a message."""
         known = self._known
         if known is not None:
-            self._post(self._message(self._group.rank, target, tag), _elements(known, inputs, list))
+            self._posted(self._message(self._group.rank, target, tag), known, inputs, list)
+
+    def launched(self) -> None:
+        """The kernels of the call are launched."""
+        running_rank().at_begin = None
 
     def receive(self, source: int, tag: int) -> ReceivedIntegers | None:
         """Begin to receive a message."""
@@ -182,9 +184,43 @@ class IntegerExchange:
         name = re.sub(r"\W+", "_", self._group.name)
         return None if directory is None else directory / f"integers-{name}-{call}"
 
-    def _post(self, call: str, elements: list[Tensor] | None) -> None:
+    def _posted(
+        self,
+        call: str,
+        known: KnownIntegers,
+        inputs: Sequence[Tensor],
+        cut: Callable[[list[Tensor]], list[Tensor]],
+    ) -> Part:
+        """The elements of this rank, which it posts: now, or when a kernel begins which the device
+        orders behind them. So they can pass from rank to rank.
+        """
+        values = [known.elements(each) if each.device.type == DEVICE else each for each in inputs]
+        is_known = all(map(is_integer, inputs)) and all(each is not None for each in values)
+        is_later = any(isinstance(each, Later) for each in values)
+        # Of several tensors, each has kernels of its own.
+        if not is_known or (is_later and len(values) > 1):
+            return _nothing
+
+        @cache
+        def own() -> list[Tensor] | None:
+            elements = [each.elements if isinstance(each, Later) else each for each in values]
+            known_now = [each for each in elements if each is not None]
+            if len(known_now) < len(elements):
+                return None
+            own = [each.detach().reshape(-1).clone() for each in cut(known_now)]
+            if self._group.world_size > 1:
+                self._post(call, own)
+            return own
+
+        if is_later:
+            running_rank().at_begin = own
+        else:
+            own()
+        return own
+
+    def _post(self, call: str, elements: list[Tensor]) -> None:
         path = self._path(call)
-        if path is None or elements is None:
+        if path is None:
             return
         part = path.with_suffix(".part")
         with part.open("wb") as file:
@@ -262,17 +298,8 @@ def joined(parts: Parts) -> list[Tensor]:
     return [torch.cat(of_ranks) for of_ranks in zip(*parts, strict=True)]
 
 
-def _elements(
-    known: KnownIntegers, inputs: Sequence[Tensor], cut: Callable[[list[Tensor]], list[Tensor]]
-) -> list[Tensor] | None:
-    elements = list[Tensor]()
-    for each in inputs:
-        # Those that are not known yet are not known to the other ranks.
-        of_host = known.elements(each) if each.device.type == DEVICE else each
-        if not isinstance(of_host, Tensor) or not is_integer(of_host):
-            return None
-        elements.append(of_host)
-    return [each.detach().reshape(-1).clone() for each in cut(elements)]
+def _nothing() -> None:
+    """The part of a rank on which the elements are not known."""
 
 
 def _read(path: Path | None) -> list[Tensor] | None:

@@ -107,6 +107,7 @@ class DeviceProcessGroup(ProcessGroupBase):
         *,
         blocks: bool = False,
     ) -> DeviceWork:
+        self._integers.launched()
         if self._estimated is not None:
             self._estimated.add(works)
         return DeviceWork(works, staging, tensors, received, blocks=blocks)

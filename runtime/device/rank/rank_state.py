@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import wraps
 
 from runtime.ccl.call_signature import ranks_text
 from runtime.ccl.config import CclConfig
@@ -95,6 +96,7 @@ class RankState:
     name of the table, and `mappings` the latest mapping of a tensor for a send or receive, by the
     name of the tensor. `generator` is the stream of random numbers, from its first use on.
     `has_streams` is whether the program has made a stream.
+    `at_begin`, if it is set, is called when a kernel begins that is launched meanwhile.
     `limited_groups` are the groups with a time limit. `clock` runs while the program does. `at_end`
     is called in order when the program has returned.
     """
@@ -114,6 +116,7 @@ class RankState:
     tensors: int = 0
     installs: dict[str, Handle] = field(default_factory=dict[str, Handle])
     has_streams: bool = False
+    at_begin: Callable[[], object] | None = None
     mappings: dict[str, Handle] = field(default_factory=dict[str, Handle])
     generator: object = None
     limited_groups: tuple[ProcessGroup, ...] = ()
@@ -127,6 +130,19 @@ class RankState:
             self.topology, self.rank, self.addresses, self.device.synchronize
         )
         self.ring_allocator = RingAllocator(self.rank, self.topology, self.ccl, self.plans)
+
+    def announced(self, kernel: Callable[..., object]) -> Callable[..., object]:
+        """A kernel that calls `at_begin` first, in no simulated time."""
+        begin = self.at_begin
+        if begin is None:
+            return kernel
+
+        @wraps(kernel)
+        def begun(*arguments: object) -> object:
+            begin()
+            return kernel(*arguments)
+
+        return begun
 
     def hold(self, handle: Handle, tensors: Sequence[object]) -> None:
         """Keep the memory of `tensors` until the command is answered, where another stream could

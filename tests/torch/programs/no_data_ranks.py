@@ -98,6 +98,17 @@ def exchanges() -> None:
         dist.recv(first, 0, tag=3)
         received += [taken_t, first]
     printed("exchanges", [each.tolist() for each in received])
+    # Integers that pass from rank to rank, of which the host has waited for none.
+    passed = own(3)
+    if RANK:
+        dist.recv(passed, RANK - 1)
+    passed = passed * 2 + 1
+    if RANK < RANKS - 1:
+        dist.send(passed, RANK + 1)
+    dist.broadcast(passed, RANKS - 1)
+    total = passed + RANK
+    dist.all_reduce(total)
+    printed("passed", passed.tolist(), total.tolist())
     objects: list[object] = [None] * RANKS
     dist.all_gather_object(objects, {"rank": RANK, "name": "x" * RANK})
     printed("objects", objects)
