@@ -47,6 +47,7 @@ __all__ = [
     "get_device_properties",
     "get_rng_state",
     "get_rng_state_all",
+    "has_data",
     "host_fallback_ns",
     "initial_seed",
     "is_available",
@@ -74,6 +75,7 @@ __all__ = [
 
 current_device = low_level.current_device
 device_count = low_level.device_count
+has_data = low_level.has_data
 is_available = low_level.is_available
 now_ns = low_level.now_ns
 profile = low_level.profile

@@ -26,7 +26,8 @@ def _pytorch() -> None:
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """Runs a program, of `programs` or by its path, on SIPs; returns what it prints.
+    """Runs a program, of `programs` or by its path, on SIPs; returns what it prints. Its files are
+    in `out`.
 
     Its processes are forks of one that has imported PyTorch; variables that count when Python
     starts, or for the coordinator, have processes of their own.
@@ -38,9 +39,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Runs:
         program_arguments: Sequence[str] = (),
         sips: int = 1,
         code: int = 0,
+        out: Path | None = None,
         **environment: str,
     ) -> str:
-        out = tmp_path_factory.mktemp("runs")
+        out = out or tmp_path_factory.mktemp("runs")
         program = (str(PROGRAMS / name), *program_arguments)
         words = ("--sips", str(sips), *arguments, *program)
         with patch.dict(os.environ, environment):

@@ -18,8 +18,10 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_map
 
+from kernbench.torch_backend.aten.known_results import COPIES, following
 from kernbench.torch_backend.runtime.element_types import COMPUTED
 from kernbench.torch_backend.runtime.pytorch_api import DEVICE, OpOverload, parameters_of
+from kernbench.torch_backend.runtime.storages import storages
 from runtime.core.device import Handle
 from runtime.core.simtime import PS_PER_NS, exact
 from runtime.device.ahbm import elapsed_ps
@@ -133,6 +135,7 @@ def kernels() -> Iterable[tuple[str, Operator]]:
 
 def on_host(operator: OpOverload, *given: Any, **options: Any) -> Any:
     """Run an operator on the host: the backend's fallback."""
+    _check_known(str(operator.name()).removeprefix("aten::"), (given, options))
     FALLBACKS[str(operator.name()).removeprefix("aten::")] += 1
     if os.environ.get("KERNBENCH_FALLBACK") == "error":
         raise NotImplementedError(
@@ -149,6 +152,16 @@ def on_host(operator: OpOverload, *given: Any, **options: Any) -> Any:
         _note_portability(str(operator.name()).removeprefix("aten::"), tensors)
         written = _write_back(operator, (given, options), (arguments, keywords))
         return tree_map(partial(_moved, written), results)
+
+
+def _check_known(name: str, given: Any) -> None:
+    """`NoDataError` for an operand without elements, before any time passes."""
+    known = storages().integers
+    if known is None:
+        return
+    for each in _distinct(given):
+        if each.device.type == DEVICE and known.elements(each) is None:
+            raise known.unknown(each, name, "an operand, which the host reads,")
 
 
 @contextmanager
@@ -241,7 +254,8 @@ def _counted(name: str, entry: _Entry) -> Operator:
         CALLS[name] += 1
         return result
 
-    return call
+    known = storages().integers
+    return call if known is None or name in COPIES else following(name, default, call, known)
 
 
 def _tensors(given: Iterable[Any]) -> Iterator[Tensor]:

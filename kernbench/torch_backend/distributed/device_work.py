@@ -10,6 +10,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from kernbench.torch_backend.distributed.integer_exchange import ReceivedIntegers
 from kernbench.torch_backend.distributed.staging import CollectiveStaging
 from runtime.core.device import Handle
 from runtime.device.collectives import Work
@@ -26,13 +27,16 @@ class DeviceWork(dist.Work):
         works: Sequence[Work | None],
         staging: CollectiveStaging,
         tensors: list[Tensor],
+        received: ReceivedIntegers | None = None,
         *,
         blocks: bool = False,
     ) -> None:
         super().__init__()
         self._works = [work for work in works if work is not None]
         self._staging, self._tensors, self._blocks = staging, tensors, blocks
-        self._waited = False
+        self._received, self._waited = received, False
+        if received is not None:
+            received.begin(tensors, self._works)
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Order the current stream behind the operations; always True."""
@@ -41,7 +45,10 @@ class DeviceWork(dist.Work):
             work.wait()
             if self._blocks:
                 running_rank().device.wait(work.handle)
+        copied = self._staging.copies_back
         self._staging.copy_back()
+        if self._received is not None and copied:
+            self._received.end(self._tensors)
         self._waited = True
         return True
 

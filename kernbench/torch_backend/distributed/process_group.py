@@ -8,7 +8,9 @@ import torch.distributed as dist
 from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import DEVICE
+from kernbench.torch_backend.distributed import integer_exchange as integers
 from kernbench.torch_backend.distributed.device_work import DeviceWork, TimeEstimate
+from kernbench.torch_backend.distributed.integer_exchange import ReceivedIntegers
 from kernbench.torch_backend.distributed.staging import CollectiveStaging
 from kernbench.torch_backend.runtime.pytorch_api import ProcessGroupBase
 from runtime.device import collectives as low_level
@@ -25,6 +27,7 @@ class DeviceProcessGroup(ProcessGroupBase):
     def __init__(self, group: ProcessGroup, device: torch.device) -> None:
         super().__init__(group.rank, group.world_size)
         self._group, self._device = group, device
+        self._integers = integers.IntegerExchange(group)
         self._name = self._description = ""
         self._estimated: TimeEstimate | None = None
 
@@ -84,9 +87,11 @@ class DeviceProcessGroup(ProcessGroupBase):
 
     def _start_time_estimate(self) -> None:
         self._estimated = TimeEstimate()
+        self._integers.is_measured = True
 
     def _end_time_estimate(self) -> float:
         estimated, self._estimated = self._estimated, None
+        self._integers.is_measured = False
         assert estimated is not None, "PyTorch calls both, in this order"
         return estimated.microseconds()
 
@@ -98,28 +103,34 @@ class DeviceProcessGroup(ProcessGroupBase):
         works: Sequence[low_level.Work | None],
         staging: CollectiveStaging,
         tensors: list[Tensor],
+        received: ReceivedIntegers | None = None,
         *,
         blocks: bool = False,
     ) -> DeviceWork:
+        self._integers.launched()
         if self._estimated is not None:
             self._estimated.add(works)
-        return DeviceWork(works, staging, tensors, blocks=blocks)
+        return DeviceWork(works, staging, tensors, received, blocks=blocks)
 
     def allreduce(self, tensors: Sequence[Tensor], opts: Any = None) -> dist.Work:
         """Combine the elements of all ranks, in place."""
         op = _op(opts)
+        received = self._integers.call("all_reduce", tensors, integers.combined(op))
         staging = self._staging()
         works = [
             low_level.all_reduce(staging.both(each), op, self._group, async_op=True)
             for each in tensors
             if each.numel()
         ]
-        return self._work(works, staging, list(tensors))
+        return self._work(works, staging, list(tensors), received)
 
     allreduce_coalesced = allreduce
 
     def broadcast(self, tensors: Sequence[Tensor], opts: Any) -> dist.Work:
         """Replace the elements of all ranks by those of the root."""
+        received = self._integers.call(
+            "broadcast", tensors, integers.of_root, sources=[opts.rootRank]
+        )
         staging = self._staging()
         works = [
             low_level.broadcast(
@@ -131,10 +142,13 @@ class DeviceProcessGroup(ProcessGroupBase):
             for each in tensors
             if each.numel()
         ]
-        return self._work(works, staging, list(tensors))
+        return self._work(works, staging, list(tensors), received)
 
     def reduce(self, tensors: Sequence[Tensor], opts: Any) -> dist.Work:
         """Combine the elements of all ranks on the root."""
+        # Other ranks than the root have parts of sums.
+        results = integers.combined(_op(opts)) if self._group.rank == opts.rootRank else None
+        received = self._integers.call("reduce", tensors, results)
         staging = self._staging()
         works = [
             low_level.reduce(
@@ -147,13 +161,14 @@ class DeviceProcessGroup(ProcessGroupBase):
             for each in tensors
             if each.numel()
         ]
-        return self._work(works, staging, list(tensors))
+        return self._work(works, staging, list(tensors), received)
 
     def allgather(
         self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any = None
     ) -> dist.Work:
         """The tensors of all ranks, one for each rank."""
         del opts
+        received = self._integers.call("all_gather", inputs, integers.by_rank)
         staging = self._staging()
         works = [
             low_level.all_gather(
@@ -165,7 +180,7 @@ class DeviceProcessGroup(ProcessGroupBase):
             for listed, source in zip(outputs, inputs, strict=True)
             if source.numel()
         ]
-        return self._work(works, staging, [each for listed in outputs for each in listed])
+        return self._work(works, staging, [each for listed in outputs for each in listed], received)
 
     def allgather_coalesced(
         self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any = None
@@ -185,6 +200,7 @@ class DeviceProcessGroup(ProcessGroupBase):
     ) -> dist.Work:
         """`all_gather_single` of several tensors."""
         del opts
+        received = self._integers.call("all_gather", inputs, integers.joined)
         staging = self._staging()
         works = [
             low_level.all_gather_into_tensor(
@@ -196,12 +212,15 @@ class DeviceProcessGroup(ProcessGroupBase):
             for output, source in zip(outputs, inputs, strict=True)
             if source.numel()
         ]
-        return self._work(works, staging, list(outputs))
+        return self._work(works, staging, list(outputs), received)
 
     def reduce_scatter(
         self, outputs: Sequence[Tensor], inputs: Sequence[Sequence[Tensor]], opts: Any = None
     ) -> dist.Work:
         """Combine the tensors of all ranks; rank r gets the r-th one."""
+        results = integers.turn_of(self._group, integers.combined(_op(opts)))
+        sources = [each for listed in inputs for each in listed]
+        received = self._integers.call("reduce_scatter", sources, results)
         staging = self._staging()
         works = [
             low_level.reduce_scatter(
@@ -214,7 +233,7 @@ class DeviceProcessGroup(ProcessGroupBase):
             for output, listed in zip(outputs, inputs, strict=True)
             if output.numel()
         ]
-        return self._work(works, staging, list(outputs))
+        return self._work(works, staging, list(outputs), received)
 
     def reduce_scatter_single(self, output: Tensor, source: Tensor, opts: Any = None) -> dist.Work:
         """Combine the tensors of all ranks; rank r gets the r-th part."""
@@ -226,6 +245,8 @@ class DeviceProcessGroup(ProcessGroupBase):
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None
     ) -> dist.Work:
         """`reduce_scatter_single` of several tensors."""
+        results = integers.part_of(self._group, integers.combined(_op(opts)))
+        received = self._integers.call("reduce_scatter", inputs, results)
         staging = self._staging()
         works = [
             low_level.reduce_scatter_tensor(
@@ -238,7 +259,7 @@ class DeviceProcessGroup(ProcessGroupBase):
             for output, source in zip(outputs, inputs, strict=True)
             if output.numel()
         ]
-        return self._work(works, staging, list(outputs))
+        return self._work(works, staging, list(outputs), received)
 
     def all_to_all_single(
         self,
@@ -250,6 +271,9 @@ class DeviceProcessGroup(ProcessGroupBase):
     ) -> dist.Work:
         """Part r of the rows goes to rank r; the part from rank r is part r of the output."""
         del opts
+        cut = integers.cut_in(input_sizes, self._group.world_size)
+        results = integers.joined_for(self._group.rank)
+        received = self._integers.call("all_to_all", [source], results, cut=cut)
         staging = self._staging()
         work = low_level.all_to_all_single(
             staging.written(output, moved=True, shape=_rows(output)),
@@ -259,7 +283,7 @@ class DeviceProcessGroup(ProcessGroupBase):
             self._group,
             async_op=True,
         )
-        return self._work([work], staging, [output])
+        return self._work([work], staging, [output], received)
 
     alltoall_base = all_to_all_single
 
@@ -268,6 +292,7 @@ class DeviceProcessGroup(ProcessGroupBase):
     ) -> dist.Work:
         """Tensor r goes to rank r."""
         del opts
+        received = self._integers.call("all_to_all", inputs, integers.given_to(self._group.rank))
         staging = self._staging()
         work = low_level.all_to_all(
             [staging.written(each, moved=True) for each in outputs],
@@ -275,12 +300,13 @@ class DeviceProcessGroup(ProcessGroupBase):
             self._group,
             async_op=True,
         )
-        return self._work([work], staging, list(outputs))
+        return self._work([work], staging, list(outputs), received)
 
     def gather(
         self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any
     ) -> dist.Work:
         """The tensors of all ranks on the root."""
+        received = self._integers.call("gather", inputs, integers.by_rank)
         staging = self._staging()
         targets = [staging.written(each, moved=True) for listed in outputs for each in listed]
         work = low_level.gather(
@@ -290,14 +316,19 @@ class DeviceProcessGroup(ProcessGroupBase):
             async_op=True,
             group_dst=opts.rootRank,
         )
-        return self._work([work], staging, [each for listed in outputs for each in listed])
+        return self._work(
+            [work], staging, [each for listed in outputs for each in listed], received
+        )
 
     def scatter(
         self, outputs: Sequence[Tensor], inputs: Sequence[Sequence[Tensor]], opts: Any
     ) -> dist.Work:
         """Tensor r of the root goes to rank r."""
+        given = [each for listed in inputs for each in listed]
+        results = integers.given_to(self._group.rank)
+        received = self._integers.call("scatter", given, results, sources=[opts.rootRank])
         staging = self._staging()
-        sources = [staging.read(each, moved=True) for listed in inputs for each in listed]
+        sources = [staging.read(each, moved=True) for each in given]
         work = low_level.scatter(
             staging.written(outputs[0], moved=True),
             sources or None,
@@ -305,10 +336,11 @@ class DeviceProcessGroup(ProcessGroupBase):
             async_op=True,
             group_src=opts.rootRank,
         )
-        return self._work([work], staging, list(outputs))
+        return self._work([work], staging, list(outputs), received)
 
     def send(self, tensors: Sequence[Tensor], dst: int, tag: int) -> dist.Work:
         """Send a tensor to a rank of the group."""
+        self._integers.send(tensors, dst, tag)
         staging = self._staging()
         works = [
             low_level.isend(
@@ -320,6 +352,7 @@ class DeviceProcessGroup(ProcessGroupBase):
 
     def recv(self, tensors: Sequence[Tensor], src: int, tag: int) -> dist.Work:
         """Receive a tensor from a rank of the group."""
+        received = self._integers.receive(src, tag)
         staging = self._staging()
         works = [
             low_level.irecv(
@@ -327,7 +360,7 @@ class DeviceProcessGroup(ProcessGroupBase):
             )
             for each in tensors
         ]
-        return self._work(works, staging, list(tensors))
+        return self._work(works, staging, list(tensors), received)
 
     def recv_anysource(self, tensors: Sequence[Tensor], tag: int) -> dist.Work:
         """`ValueError`: a receive names its sender."""

@@ -46,10 +46,14 @@ class StagedElements:
             self.bytes()[...] = elements.view(-1).view(torch.uint8).numpy()
 
     def read(self) -> None:
-        """Copy the elements from the device, and wait for them."""
+        """Copy the elements from the device, and wait for them. In a run without data the work
+        handle writes those that are known.
+        """
         if self._pointer is not None:
-            elements = from_numpy(np.array(self.bytes().numpy())).view(self._tensor.dtype)
-            self._tensor.copy_(elements.view(self._tensor.shape))
+            read = np.array(self.bytes().numpy())
+            if storages().integers is None:
+                elements = from_numpy(read).view(self._tensor.dtype)
+                self._tensor.copy_(elements.view(self._tensor.shape))
 
 
 class CollectiveStaging:

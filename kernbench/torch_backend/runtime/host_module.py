@@ -8,6 +8,7 @@ from runtime.device import ahbm as low_level
 
 __all__ = [
     "device_count",
+    "has_data",
     "is_available",
     "is_initialized",
     "manual_seed_all",
@@ -16,6 +17,7 @@ __all__ = [
     "synchronize",
 ]
 
+has_data = low_level.has_data
 now_ns = low_level.now_ns
 profile = low_level.profile
 synchronize = low_level.synchronize

@@ -89,11 +89,12 @@ register_device_module = cast(Callable[[str, ModuleType], None], torch._register
 
 
 class SchemaParameter(NamedTuple):
-    """A parameter in the schema of an operator."""
+    """A parameter in the schema of an operator; one `is_out` if its elements are written only."""
 
     name: str
     is_tensor: bool
     is_written: bool
+    is_out: bool
 
 
 def parameters_of(operator: OpOverload) -> list[SchemaParameter]:
@@ -103,9 +104,15 @@ def parameters_of(operator: OpOverload) -> list[SchemaParameter]:
             each.name,
             str(each.type) == "Tensor",
             each.alias_info is not None and each.alias_info.is_write,
+            each.kwarg_only and each.alias_info is not None and each.alias_info.is_write,
         )
         for each in operator._schema.arguments
     ]
+
+
+def is_random(operator: OpOverload) -> bool:
+    """Whether an operator draws random numbers."""
+    return torch.Tag.nondeterministic_seeded in operator.tags
 
 
 def implement(

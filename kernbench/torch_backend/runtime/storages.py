@@ -8,15 +8,19 @@ with any offset, strides and element type, and its elements keep their PEs.
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 
+from kernbench.torch_backend.runtime.known_integers import KnownIntegers, Later, NoDataError
 from runtime.core.dtypes import DType, uint8
 from runtime.core.errors import AllocationError
+from runtime.device.kernels.bounds import HostIndices, IndexBounds
 from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.memory.storage import Storage, Window
 from runtime.device.rank.rank_state import RankState, running_rank
+from runtime.language.value import Array
 from runtime.model.placement import DPPolicy, ShardSpec
 
 _PAGE_BYTES = 4096
@@ -32,17 +36,23 @@ _View = tuple[int, int, str]
 
 @dataclass
 class Storages:
-    """The storages of the rank that runs in this process, by data pointer.
+    """The storages of the rank that runs in this process, by data pointer. `integers` are their
+    known elements in a run without data.
 
     A second rank in the process is refused: PyTorch keeps gradient mode, autocast, the default
     device and the autograd engine's state per thread, and the ranks of a process share a thread.
     """
 
     state: RankState = field(default_factory=running_rank)
+    integers: KnownIntegers | None = None
     _memory: dict[int, DeviceTensor] = field(default_factory=dict[int, DeviceTensor])
     _windows: dict[int, dict[_View, DeviceTensor]] = field(
         default_factory=dict[int, dict[_View, DeviceTensor]]
     )
+
+    def __post_init__(self) -> None:
+        if not self.state.data:
+            self.integers = KnownIntegers()
 
     def rank_state(self) -> RankState:
         """The state of the rank that runs; `RuntimeError` for a second rank of the process."""
@@ -82,11 +92,15 @@ class Storages:
         """Drop a storage; its memory is free for the next one."""
         self._memory.pop(pointer, None)
         self._windows.pop(pointer, None)
+        if self.integers is not None:
+            self.integers.release(pointer)
 
     def resized(self, old: int, new: int, nbytes: int) -> None:
         """Copy the first bytes of a storage to another one, on the device."""
         source, target = (self._memory[each].view(uint8, 0, nbytes) for each in (old, new))
         target.copy_(source)
+        if self.integers is not None:
+            self.integers.moved(old, new, self._memory[new].nbytes)
 
     def window(self, tensor: torch.Tensor, dtype: DType) -> StridedWindow:
         """The memory of a tensor of the device, with elements of `dtype`, which has their size."""
@@ -116,6 +130,19 @@ class Storages:
             known[key] = window.view(dtype, 0, nbytes // dtype.itemsize)
         return known[key]
 
+    def bounded(self, bounds: IndexBounds, index: torch.Tensor, reader: str) -> IndexBounds:
+        """The bounds of indices by which a kernel reads memory, with the indices themselves in a
+        run without data; `NoDataError` if they are not known.
+        """
+        if self.integers is None:
+            return bounds
+        what, elements = "an index, and with it an address,", self.integers.elements(index)
+        unknown = self.integers.unknown(index, reader, what)
+        if elements is None:
+            raise unknown
+        known = elements.clone() if isinstance(elements, torch.Tensor) else elements
+        return bounds._replace(known=HostIndices(partial(_flattened, known, unknown)))
+
     def memory(self, pointer: int) -> DeviceTensor:
         """The bytes of a storage."""
         return self._memory[pointer]
@@ -125,6 +152,14 @@ class Storages:
         if _POINTER not in self._memory:
             self._memory[_POINTER] = self._memory.pop(self.allocate(_SHARE_BYTES))
         return self._memory[_POINTER].view(uint8, 0, 0)
+
+
+def _flattened(elements: torch.Tensor | Later, unknown: NoDataError) -> Array:
+    """The elements in row-major order, when a kernel runs that uses them."""
+    known = elements.elements if isinstance(elements, Later) else elements
+    if known is None:
+        raise unknown
+    return known.reshape(-1).numpy()
 
 
 class _Process:

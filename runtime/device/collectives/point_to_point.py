@@ -178,7 +178,7 @@ class _PeerTransfer:
         arguments = (PerPe(message.starts), PerPe(message.sizes), direction)
         request = KernelLaunchMsg(
             name=f"{function} {'to' if sends else 'from'} {peer}",
-            kernel=point_to_point.send if sends else point_to_point.recv,
+            kernel=running_rank().announced(point_to_point.send if sends else point_to_point.recv),
             arguments=(*arguments, *cut) if sends else arguments,
             pes=pes,
             queues=table.name,

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from runtime.core.dtypes import DType
 from runtime.device.kernels.bounds import IndexBounds
 from runtime.device.kernels.conversions import in_type
@@ -184,9 +186,13 @@ def _classes(given: ClassRows, section: tuple[int, int]) -> tuple[tl.Value, tl.V
     row, count = section
     targets = tl.load(given.targets + row, (count,))
     has_loss = targets != given.ignored
-    given.bounds.check(targets)
+    given.bounds.check(targets, row)
     chosen = tl.where(has_loss, targets, 0)
     numbers = tl.arange(row, row + count, tl.int64) * given.pitch + chosen
+    if numbers.data is None and targets.data is not None:
+        # A run without data computes no values, and the rows of a gather are addresses.
+        classes = np.where(targets.data == given.ignored, 0, targets.data)
+        numbers.data = np.arange(row, row + count) * given.pitch + classes
     picked = tl.gather(given.logits, numbers, (1,), (1, 1))
     classes = tl.where(has_loss, targets, -1).to(tl.int32)
     return classes[:, None], has_loss[:, None], picked

@@ -29,7 +29,7 @@ def select_rows(  # noqa: PLR0917 - the arguments of a launch are positional
         count = min(high, last - row)
         with tl.scratch():
             chosen = tl.load(indices + row, count)
-            bounds.check(chosen)
+            bounds.check(chosen, row)
             for column in range(0, columns, wide):
                 width = min(wide, columns - column)
                 with tl.scratch():

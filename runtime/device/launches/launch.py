@@ -176,7 +176,7 @@ def launch_on(  # noqa: PLR0913 - the rest is by keyword, and has defaults
         device.submit(mapping, why, tensors=names, stream=stream)
     request = KernelLaunchMsg(
         name=name,
-        kernel=kernel,
+        kernel=state.announced(kernel),
         arguments=arguments,
         pes=tuple(pes),
         queues="" if local or grid is not None else queue_table,

@@ -84,6 +84,17 @@ class ProcessGroup:
         return next(iter(self.tables.values()))
 
 
+class _AnnouncedKernel:
+    """A kernel that calls `begin` first. It does more than its commands, so it has no list."""
+
+    def __init__(self, begin: Callable[[], object], kernel: Callable[..., object]) -> None:
+        self._begin, self._kernel = begin, kernel
+
+    def __call__(self, *arguments: object) -> object:
+        self._begin()
+        return self._kernel(*arguments)
+
+
 @dataclass
 class RankState:
     """One rank: its device, the memory of its tensors, and its default process group once it is
@@ -95,6 +106,7 @@ class RankState:
     name of the table, and `mappings` the latest mapping of a tensor for a send or receive, by the
     name of the tensor. `generator` is the stream of random numbers, from its first use on.
     `has_streams` is whether the program has made a stream.
+    `at_begin`, if it is set, is called when a kernel begins that is launched meanwhile.
     `limited_groups` are the groups with a time limit. `clock` runs while the program does. `at_end`
     is called in order when the program has returned.
     """
@@ -114,6 +126,7 @@ class RankState:
     tensors: int = 0
     installs: dict[str, Handle] = field(default_factory=dict[str, Handle])
     has_streams: bool = False
+    at_begin: Callable[[], object] | None = None
     mappings: dict[str, Handle] = field(default_factory=dict[str, Handle])
     generator: object = None
     limited_groups: tuple[ProcessGroup, ...] = ()
@@ -127,6 +140,11 @@ class RankState:
             self.topology, self.rank, self.addresses, self.device.synchronize
         )
         self.ring_allocator = RingAllocator(self.rank, self.topology, self.ccl, self.plans)
+
+    def announced(self, kernel: Callable[..., object]) -> Callable[..., object]:
+        """A kernel that calls `at_begin` first, in no simulated time."""
+        begin = self.at_begin
+        return kernel if begin is None else _AnnouncedKernel(begin, kernel)
 
     def hold(self, handle: Handle, tensors: Sequence[object]) -> None:
         """Keep the memory of `tensors` until the command is answered, where another stream could

@@ -28,11 +28,21 @@ def copy_from(
         target.copy_(_resolved(source))
     elif source.device.type == target.device.type:
         _copied_on_device(source, target)
+        _note_copy(source, target)
     elif target.device.type == DEVICE:
         _write(source, target)
     else:
-        target.copy_(read(source))
+        target.copy_(read(source, "a copy to the CPU"))
     return target
+
+
+def _note_copy(source: torch.Tensor, target: torch.Tensor) -> None:
+    known = storages().integers
+    if known is not None:
+        elements = known.elements(source)
+        # A copy, since both may be windows of one storage.
+        copy = elements.clone() if isinstance(elements, torch.Tensor) else elements
+        known.write(target, copy)
 
 
 @operator("_copy_from_and_resize", types=None)
@@ -43,7 +53,8 @@ def _copy_from_and_resize(source: torch.Tensor, target: torch.Tensor) -> torch.T
 
 @operator("_local_scalar_dense", types=None)
 def _local_scalar_dense(x: torch.Tensor) -> Any:
-    return read(x).item()
+    # Called by `item`, `tolist` of a number, `float`, `bool` and `if` as well.
+    return read(x, "item()").item()
 
 
 @operator("fill_.Scalar", types=None)
@@ -64,18 +75,27 @@ def _zero(x: torch.Tensor) -> torch.Tensor:
     return _fill(x, 0)
 
 
-def read(tensor: torch.Tensor) -> torch.Tensor:
+def read(tensor: torch.Tensor, reader: str) -> torch.Tensor:
     """A copy of a tensor of the device on the host, in one read that waits for the work before it.
-    A tensor with gaps in memory is copied to one without on the device before.
+    A tensor with gaps in memory is copied to one without on the device before. `NoDataError` names
+    the `reader` of elements that a run without data does not have.
     """
     if not tensor.numel():
         return torch.empty(tensor.shape, dtype=tensor.dtype)
     memory = _bytes_of(tensor)
     if memory.numel() > 4 * tensor.numel() * tensor.itemsize:
-        return read(tensor.contiguous())
+        return read(tensor.contiguous(), reader)
     data = np.array(memory.numpy())
+    known = storages().integers
+    if known is not None:
+        # After the read, which waits for what other ranks deliver.
+        return known.read(tensor, reader, _described(tensor)).clone()
     elements = from_numpy(data).view(tensor.dtype)
     return elements.as_strided(tensor.shape, tensor.stride()).clone()
+
+
+def _described(tensor: torch.Tensor) -> str:
+    return f"an element of a tensor of {tensor.dtype} with shape {list(tensor.shape)}"
 
 
 def _write(source: torch.Tensor, target: torch.Tensor) -> None:
@@ -84,7 +104,9 @@ def _write(source: torch.Tensor, target: torch.Tensor) -> None:
     typed = source.detach().to(target.dtype)
     if not target.is_contiguous() or typed.shape != target.shape:
         # The bytes go to a tensor without gaps, from there a kernel deals them.
-        _copied_on_device(_uploaded(typed), target)
+        uploaded = _uploaded(typed)
+        _copied_on_device(uploaded, target)
+        _note_copy(uploaded, target)
         return
     _store(typed, target)
 
@@ -99,6 +121,9 @@ def _store(source: torch.Tensor, target: torch.Tensor) -> None:
     if source.numel():
         array = source.contiguous().view(-1).view(torch.uint8).numpy()
         _bytes_of(target)[...] = array
+        known = storages().integers
+        if known is not None:
+            known.write(target, source)
 
 
 def _bytes_of(tensor: torch.Tensor) -> DeviceTensor:
@@ -109,7 +134,7 @@ def _bytes_of(tensor: torch.Tensor) -> DeviceTensor:
 def _copied_on_device(source: torch.Tensor, target: torch.Tensor) -> None:
     types = {source.dtype, target.dtype}
     if len(types) > 1 and any(map(_is_moved_only, types)):
-        _write(read(source), target)
+        _write(read(source, "a conversion on the CPU"), target)
     else:
         launch_copy("copy_", target, source)
 

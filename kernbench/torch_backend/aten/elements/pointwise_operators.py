@@ -11,6 +11,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from kernbench.torch_backend.aten.known_results import note_result
 from kernbench.torch_backend.aten.operators import DEVICE, operator
 from kernbench.torch_backend.launching.launches import launch_pointwise
 from kernbench.torch_backend.runtime.element_types import computed_in
@@ -97,7 +98,9 @@ def compare_indices(name: str, indices: Tensor, number: int, bounds: IndexBounds
     """A comparison with a number, of indices within `bounds`."""
     out = torch.empty(indices.shape, dtype=torch.bool, device=DEVICE)
     function = _COMPARISONS[name]
-    return compute(name, function, (indices, number), out, dtype=indices.dtype, bounds=bounds)
+    compute(name, function, (indices, number), out, dtype=indices.dtype, bounds=bounds)
+    note_result(out, indices, lambda elements: getattr(torch, name)(elements, number))
+    return out
 
 
 def _threshold_backward(grad: Value, x: Value, threshold: float) -> Value:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from kernbench.torch_backend.aten.elements.pointwise_operators import compare_indices, compute
+from kernbench.torch_backend.aten.known_results import note_result
 from kernbench.torch_backend.aten.operators import DEVICE, operator
 from kernbench.torch_backend.launching.launches import (
     launched,
@@ -18,6 +19,7 @@ from kernbench.torch_backend.launching.launches import (
 )
 from kernbench.torch_backend.runtime.element_types import moved_as
 from kernbench.torch_backend.runtime.pytorch_api import broadcast_tensors, integers
+from kernbench.torch_backend.runtime.storages import storages
 from runtime.ccl.exchange import chunk_bounds
 from runtime.core.requests import PerPe
 from runtime.device.kernels import rows as kernels
@@ -53,6 +55,7 @@ def select_rows(out: Tensor, table: Tensor, index: Tensor) -> None:
     windows = [window_of(each, moved_as(each.dtype)) for each in (index, table, out)]
     parts = _dealt(index.numel(), columns * out.itemsize)
     bounds = IndexBounds(table.shape[0], f"a table of {table.shape[0]:,} rows")
+    bounds = storages().bounded(bounds, index, "index_select")
     arguments = (PerPe(parts), columns, most_elements(out.itemsize + index.itemsize), bounds)
     launched(
         "index_select",
@@ -93,6 +96,7 @@ def _gather(
         torch.empty_like(index, memory_format=torch.contiguous_format),
         bounds=IndexBounds.of_axis(x.shape, dim),
     )
+    note_result(numbers, index, lambda elements: elements * x.stride(dim))
     for axis, length in enumerate(index.shape):
         if axis != dim % x.dim() and length > 1:
             shape = [length if each == axis else 1 for each in range(x.dim())]

@@ -22,6 +22,7 @@ from kernbench.torch_backend.launching.launches import (
 from kernbench.torch_backend.launching.rowwise_launch import dealt_rows
 from kernbench.torch_backend.runtime.element_types import hardware_type
 from kernbench.torch_backend.runtime.pytorch_api import applied, implement
+from kernbench.torch_backend.runtime.storages import storages
 from runtime.core.requests import PerPe
 from runtime.device.kernels import cross_entropy as kernels
 from runtime.device.kernels.bounds import IndexBounds
@@ -163,6 +164,7 @@ def _class_rows(x: Tensor, target: Tensor, ignore_index: int) -> kernels.ClassRo
     of_element = 5 * x.itemsize + 4
     most = most_elements(of_element) - _ROWS_BYTES // of_element
     width = min(width, most)
+    bounds = IndexBounds(columns, f"{columns} classes", other=ignore_index)
     return kernels.ClassRows(
         logits=pointer_of(window_of(x)),
         targets=pointer_of(window_of(target)),
@@ -172,7 +174,7 @@ def _class_rows(x: Tensor, target: Tensor, ignore_index: int) -> kernels.ClassRo
         width=width,
         wide=hardware_type(torch.float64 if x.dtype == torch.float64 else torch.float32),
         ignored=ignore_index,
-        bounds=IndexBounds(columns, f"{columns} classes", other=ignore_index),
+        bounds=storages().bounded(bounds, target, _NAME),
     )
 
 
