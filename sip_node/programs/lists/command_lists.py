@@ -43,21 +43,21 @@ class CommandList(Struct, frozen=True):
     addresses: list[int]
 
 
-class _Known(Struct, frozen=True):
+class _KeyState(Struct, frozen=True):
     """The state of a key: its commands, if it has a list."""
 
     commands: tuple[ListedCommand, ...] | None = None
 
 
 # A kernel that has come once; one with a list for each program; one that no list holds.
-_SEEN, _DIFFERS, _HAS_NONE = _Known(), _Known(), _Known()
+_SEEN, _DIFFERS, _HAS_NONE = _KeyState(), _KeyState(), _KeyState()
 
 
 class CommandLists:
     """The lists of the kernels of an LP."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[Key, _Known] = OrderedDict()
+        self._known: OrderedDict[Key, _KeyState] = OrderedDict()
         # The number of commands of all lists, and one for each key.
         self._kept = 0
         # The parts of keys of one launch, by the identity of what its PEs share.
@@ -116,14 +116,14 @@ class CommandLists:
                 self._keep(own_key, known)
         return known.commands
 
-    def _latest(self, key: Key) -> _Known | None:
+    def _latest(self, key: Key) -> _KeyState | None:
         """The state of a key, which is used now."""
         known = self._known.get(key)
         if known is not None:
             self._known.move_to_end(key)
         return known
 
-    def _keep(self, key: Key, known: _Known) -> None:
+    def _keep(self, key: Key, known: _KeyState) -> None:
         before = self._known.pop(key, None)
         self._kept += _size(known) - (0 if before is None else _size(before))
         self._known[key] = known
@@ -132,7 +132,7 @@ class CommandLists:
             self._kept -= _size(oldest)
 
 
-def _size(known: _Known) -> int:
+def _size(known: _KeyState) -> int:
     return 1 if known.commands is None else 1 + len(known.commands)
 
 
@@ -143,7 +143,7 @@ def _argument(each: object, *, is_own: bool) -> Argument | None:
         return None
 
 
-def _recorded(pe: Pe, launch: PeLaunch, program: GridPoint | None, *, reads_ids: bool) -> _Known:
+def _recorded(pe: Pe, launch: PeLaunch, program: GridPoint | None, *, reads_ids: bool) -> _KeyState:
     """The list that the function of a kernel makes in a recorder; with `reads_ids`, that for the
     ids of its program.
 
@@ -177,4 +177,4 @@ def _recorded(pe: Pe, launch: PeLaunch, program: GridPoint | None, *, reads_ids:
         return _HAS_NONE
     except Exception:  # noqa: BLE001 - a kernel may raise anything, and will raise it again
         return _HAS_NONE if reads_ids else _DIFFERS
-    return _Known(recorder.commands())
+    return _KeyState(recorder.commands())

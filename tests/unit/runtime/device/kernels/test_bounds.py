@@ -1,11 +1,30 @@
 """Bounds of indices, which a kernel checks, and the indices of a run without data."""
 
+from collections.abc import Iterator
+from typing import Any, cast
+
 import numpy as np
 import pytest
 
 from runtime.core.dtypes import int64
 from runtime.device.kernels.bounds import HostIndices, IndexBounds
+from runtime.language.running import current_pe
 from runtime.language.value import Value
+
+
+class Running:
+    """A kernel that reads the elements of its values."""
+
+    def elements_of(self, value: Value) -> Any:
+        return value.data
+
+
+@pytest.fixture(autouse=True)
+def kernel() -> Iterator[None]:
+    token = current_pe.set(cast("Any", Running()))
+    yield
+    current_pe.reset(token)
+
 
 BOUNDS = IndexBounds(5, "a table", first=-5, other=100)
 
