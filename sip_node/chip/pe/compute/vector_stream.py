@@ -134,7 +134,6 @@ def vector_record(
     result: Operand,
     checksum: int,
     *,
-    engine: str = "pe_math",
     axis: int | None = None,
 ) -> OpRecord:
     """The record of operation `name` of `pe`, from the first to the second time of `span_ps`, with
@@ -142,7 +141,7 @@ def vector_record(
     """
     start_ps, end_ps = span_ps
     return OpRecord(
-        engine=engine,
+        engine="pe_math",
         name=name,
         start_ps=start_ps,
         end_ps=end_ps,
