@@ -91,7 +91,11 @@ class LpNode:
         # Those that have run a kernel.
         self._pes: dict[PeCoordinates, Pe] = {}
         self._spec = chip_spec(
-            topology, data=job.data, remote_dma=job.remote_dma, start_kernel=self._start_kernel
+            topology,
+            data=job.data,
+            remote_dma=job.remote_dma,
+            start_kernel=self._start_kernel,
+            launch_keys=self._kernels,
         )
         self._partition = partition = Partition(peers.sips_of_lp, self._spec)
         sync = Sync(

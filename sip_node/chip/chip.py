@@ -22,6 +22,8 @@ from sip_node.chip.fabric.packet import EndpointLike, Packet
 from sip_node.chip.fast_forward import FastForward
 from sip_node.chip.host.host import Host
 from sip_node.chip.kernel import StartKernel, no_kernels
+from sip_node.chip.launches.launch_key import LaunchKeys, NoLaunchKeys
+from sip_node.chip.launches.launch_templates import launch_templates
 from sip_node.chip.mapping.memory_map import MemoryMap
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory.storage import BackPressure, HbmController, Sram
@@ -40,6 +42,7 @@ def chip_spec(
     data: bool,
     remote_dma: bool = False,
     start_kernel: StartKernel = no_kernels,
+    launch_keys: LaunchKeys | None = None,
 ) -> ChipSpec:
     """The spec of all SIPs of a process: graph, routes and addresses are computed once."""
     graph, sips = ChipGraph(topology), SipFabric(topology)
@@ -58,6 +61,7 @@ def chip_spec(
         data=data,
         remote_dma=remote_dma,
         start_kernel=start_kernel,
+        launch_keys=launch_keys or NoLaunchKeys(),
     )
 
 
@@ -84,6 +88,7 @@ class Chip:
         self.loads = None if log.recorder is None else LinkLoads(log.recorder)
         if self.loads is not None:
             self.fabric.record(self.loads)
+        launches = launch_templates(spec.topology)
         chip = ChipContext(
             **vars(spec),
             sip=sip,
@@ -95,6 +100,7 @@ class Chip:
             loads=self.loads,
             forward=forward,
             memory_ports={},
+            launches=launches,
             reach=self._reach,
         )
         ports = UciePorts if spec.layers is None else CreditedPorts
@@ -116,6 +122,8 @@ class Chip:
             # A replacement of a host derives from the class of the model.
             if isinstance(component, Host):
                 self.host = component
+        if launches is not None:
+            launches.connect(chip, self)
 
     def _attach(self, node: int, component: EndpointLike) -> None:
         """Deliver the packets for a node to its component."""
@@ -140,6 +148,11 @@ class Chip:
         pe = self._reach(self._graph.pe(coordinates.cube, coordinates.pe))
         assert isinstance(pe, Pe), "a replacement of a PE derives from the class of the model"
         return pe
+
+    @property
+    def components(self) -> list[EndpointLike]:
+        """The components that something has reached, in the order in which they were made."""
+        return list(self._made.values())
 
     @property
     def pes(self) -> list[Pe]:

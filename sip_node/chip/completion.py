@@ -40,6 +40,11 @@ class AnyCompletion:
             raise AttributeError("a completion has a value after it has completed without error")
         return self.result
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether something goes on at the completion."""
+        return self._callback is not None
+
     def complete(self, value: Any) -> None:
         """Set the value."""
         self.result = value

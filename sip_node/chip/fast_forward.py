@@ -126,12 +126,13 @@ class _Period(NamedTuple):
 class FastForward:
     """The fast-forward of the products of an LP, whose events are in `engine`, in C.
 
-    `skipped_steps` is the number of steps that were not simulated.
+    `skipped_steps` is the number of steps that were not simulated, `taken` that of the products
+    which may repeat.
     """
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
-        self.skipped_steps = 0
+        self.skipped_steps = self.taken = 0
         self._products: list[_Submitted] = []
         self._walk: ProductWalk | None = None
         self._steps: list[SkippedSteps] = []
@@ -151,6 +152,7 @@ class FastForward:
         topology = parts.topology
         modelled = topology.impl == Implementations() and topology.noc.flow_control == "unlimited"
         if plain and gemm.out is not None and modelled and composite.plan.tiles >= LEAST_STEPS:
+            self.taken += 1
             self._products.append(_Submitted(parts, composite, source))
             composite.done.then(lambda _done: self._ended(source))
             self._begin_again()

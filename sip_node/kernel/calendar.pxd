@@ -48,6 +48,10 @@ cdef class Actor:
 cdef class Calendar:
     cdef public long long now_ps
     cdef public long long events
+    # Of the run of the engine: no event of another LP comes before it.
+    cdef readonly long long bound_ps
+    # The events of the run of the engine that were executed ahead.
+    cdef public long long ahead
     # The id of the next event, of a call or of SimPy.
     cdef long long following
     # Called between two events after `mark`, with the bound of the run; returns the number of

@@ -137,6 +137,7 @@ cdef class Calendar:
         cdef Key end, bound
         cdef bint simpy_follows
         cdef long long count = 0
+        self.bound_ps = bound_ps
         # Lower than the key of any event at the bound.
         bound.time_ps, bound.order, bound.slot = bound_ps, 0, 0
         while True:
@@ -160,8 +161,48 @@ cdef class Calendar:
                     break
                 environment_step(self)
                 count += 1
+        count += self.ahead
+        self.ahead = 0
         self.events += count
         return count
+
+    @property
+    def scheduled(self):
+        """The number of events that have been scheduled."""
+        return self.following
+
+    def pending(self, int actor):
+        """(time, step, tail, subject) of every event, in their order, if all are of one actor;
+        None where an event is another one.
+        """
+        cdef Py_ssize_t index
+        cdef Event *event
+        cdef Key key
+        if PyList_GET_SIZE(self.simpy_queue):
+            return None
+        for index in range(self.size):
+            if self.values[self.heap[index].slot].actor != actor:
+                return None
+        events = []
+        for index in range(self.size):
+            key = self.heap[index]
+            event = &self.values[key.slot]
+            events.append(
+                (key.time_ps, key.order, event.step, event.tail_ps, self.subjects[key.slot])
+            )
+        # Orders differ, so nothing behind them is compared.
+        events.sort()
+        return [(time_ps, *rest) for time_ps, _, *rest in events]
+
+    def withdraw(self):
+        """Remove all events."""
+        cdef unsigned int index, slot
+        for index in range(self.size):
+            slot = self.heap[index].slot
+            self.subjects[slot] = None
+            self.free_slots[self.free_count] = slot
+            self.free_count += 1
+        self.size = 0
 
     cdef int enlist(self, Actor actor) except -1:
         """The number by which events name an actor."""

@@ -1,6 +1,8 @@
 """Starts kernels: from a command list where there is one, else with the function of the kernel."""
 
+from runtime.core.requests import KernelLaunchMsg
 from sip_node.chip.kernel import PeLaunch, RunningKernel
+from sip_node.chip.launches.launch_key import LaunchKey
 from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kernel_context import PeKernelContext
 from sip_node.programs.lists.command_lists import CommandLists
@@ -9,14 +11,28 @@ from sip_node.programs.program_stacks import ProgramStacks
 
 
 class KernelStart:
-    """The kernels of an LP: `listed` of those that have `started` on a PE ran from a list.
+    """The kernels of an LP: `listed` of those that have `started` on a PE ran from a list, and
+    `repeated` were those of a launch that was not simulated.
 
     `lists` is None where each PE runs the function of its kernel.
     """
 
     def __init__(self, lists: CommandLists | None) -> None:
         self._stacks, self._lists = ProgramStacks(), lists
-        self.started = self.listed = 0
+        self.started = self.listed = self.repeated = 0
+
+    def key(self, sip: int, number: int, launch: KernelLaunchMsg) -> LaunchKey | None:
+        """See `LaunchKeys`."""
+        return None if self._lists is None else self._lists.launch_key(sip, number, launch)
+
+    def is_listed(self, key: LaunchKey, launch: KernelLaunchMsg) -> bool:
+        """See `LaunchKeys`."""
+        return self._lists is not None and self._lists.holds(key, launch)
+
+    def repeat(self, pes: int) -> None:
+        """See `LaunchKeys`."""
+        self.started += pes
+        self.repeated += pes
 
     def start(self, pe: Pe, launch: PeLaunch) -> RunningKernel:
         """Start a kernel on a PE now; returns when it first waits or has ended."""

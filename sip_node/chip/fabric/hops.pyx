@@ -79,6 +79,22 @@ cdef class Hops(Actor):
         event.tail_ps, event.nbytes = tail_ps, packet.size
         return self.advance(route, event, packet)
 
+    @property
+    def actor(self):
+        """The number of its events in the calendar."""
+        return self.number
+
+    def rejoin(
+        self, Packet packet not None, int origin, int step, long long head_ps, long long tail_ps
+    ):
+        """Let a packet from `origin` to a node of this SIP go on at a stage of its route."""
+        cdef Event event
+        cdef Route route = self.route(origin, packet.transfer.node)
+        event.actor, event.step = self.number, step
+        event.context = <void *> route
+        event.tail_ps, event.nbytes = tail_ps, packet.size
+        self.calendar.insert(head_ps, NORMAL, event, packet)
+
     cdef int act(self, Event event, object subject) except -1:
         return self.advance(<Route> event.context, event, <Packet> subject)
 

@@ -193,7 +193,7 @@ class Host:
         """Take an answer to one of our requests."""
         # The transfer is complete with its last packet.
         if packet.last:
-            self._engine.at(tail_ps, self._answered, packet.transfer)
+            self._engine.at(tail_ps, self.answered, packet.transfer)
 
     def _send(self, command: Command) -> None:
         header = CommandHeader(command.number, command.waits_for, command.left)
@@ -261,8 +261,14 @@ class Host:
             body=body,
         )
 
-    def _answered(self, transfer: FabricTransfer) -> None:
+    def is_awaited(self, tag: int) -> bool:
+        """Whether the rank program waits for the answer to the request with a tag, or for any."""
+        return self._open[tag].command.finished.is_awaited or self._next_answer.is_awaited
+
+    def answered(self, transfer: FabricTransfer) -> None:
         """The last byte of the last answer to a request has arrived."""
+        if self._chip.launches is not None:
+            self._chip.launches.answered(transfer)
         answered, answer = self._open.pop(transfer.tag), transfer.body
         assert isinstance(answer, RequestDone)
         if transfer.kind is Kind.DATA:

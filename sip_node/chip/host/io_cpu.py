@@ -19,6 +19,7 @@ together, the IO_CPU stamps a time that no command can miss: now + longest route
 from bisect import bisect_left
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 
 from msgspec import Struct, structs
 
@@ -185,6 +186,8 @@ class IoCpu:
 
     def _finish(self, tag: int, done: CommandDone) -> None:
         """Answer a request that this CPU has carried out."""
+        if self._chip.launches is not None:
+            self._chip.launches.end(tag, done)
         command = self._requests[tag].command
         answer = _request_done(command, done, self._engine.now_ps)
         self._port.send(self._chip.graph.host, answer, 0, tag)
@@ -211,6 +214,11 @@ class IoCpu:
 
     def _launch(self, tag: int, launch: KernelLaunchMsg) -> None:
         chip, now_ps = self._chip, self._engine.now_ps
+        number = self._requests[tag].command.header.number
+        if chip.launches is not None and chip.launches.begin(
+            tag, number, launch, partial(self._finish, tag)
+        ):
+            return
         # The command for every PE has the size of the launch, and no packet is smaller than a
         # control packet.
         nbytes = max(launch_bytes(launch), chip.topology.control_bytes)
@@ -229,7 +237,6 @@ class IoCpu:
         # away.
         start_ps = now_ps + longest_ps + self._margin_ps
         # From here on these PEs may send; until now the bound for launches to come covered them.
-        number = self._requests[tag].command.header.number
         chip.send_bounds.stamped(number, launch, start_ps)
         # One PE cannot store to what another one stores to.
         stored = StoredRanges() if len(launch.pes) > 1 else None

@@ -103,6 +103,11 @@ class Streams:
         """The commands that are not answered, in the order of submission."""
         return tuple(self._open.values())
 
+    @property
+    def submitted(self) -> int:
+        """The number of commands that were submitted."""
+        return self._numbers
+
     def new_stream(self) -> int:
         """The number of a new stream."""
         self._streams += 1

@@ -34,7 +34,7 @@ class HbmController:
 
     def __init__(self, chip: ChipContext, node: int) -> None:
         location, topology = chip.graph.nodes[node], chip.topology
-        channels = self.memory_channels(location.name, topology)
+        self.channels = channels = self.memory_channels(location.name, topology)
         if chip.loads is not None:
             chip.loads.watch_channels("memory", channels.channels)
         self.queue = AccessQueue(chip.engine, channels)
@@ -86,7 +86,9 @@ class Sram:
 
     def __init__(self, chip: ChipContext, node: int) -> None:
         location = chip.graph.nodes[node]
-        ports = SramPorts(location.name, chip.topology.cube.sram_to_router_bw_gbs)
+        self.ports = ports = SramPorts(
+            location.name, chip.topology.cube.sram_to_router_bw_gbs
+        )
         if chip.loads is not None:
             chip.loads.watch_channels("port", ports.channels)
         self.queue = AccessQueue(chip.engine, ports)

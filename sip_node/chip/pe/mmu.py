@@ -70,7 +70,7 @@ class PeMmu:
 
     def nearest(self, address: int) -> str:
         """The tensor below `address`, for the message of a page fault."""
-        run = self._run_below(address)
+        run = self.run_below(address)
         extent = None if run is None else run.below(address)
         if extent is None:
             return "no tensor is mapped below it"
@@ -84,9 +84,10 @@ class PeMmu:
         return (extent for run in self._runs for extent in run.extents)
 
     def _at(self, address: int) -> Extent | None:
-        run = self._run_below(address)
+        run = self.run_below(address)
         return None if run is None else run.at(address)
 
-    def _run_below(self, address: int) -> ExtentRun | None:
+    def run_below(self, address: int) -> ExtentRun | None:
+        """The last mapping that begins at or below `address`."""
         index = bisect_right(self._begins, address) - 1
         return None if index < 0 else self._runs[index]

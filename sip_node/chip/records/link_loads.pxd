@@ -5,5 +5,5 @@ from sip_node.chip.records.time_bins cimport ServiceBatch
 
 
 cdef class LinkLoads(PackedRows):
-    cdef list watched
+    cdef readonly list watched
     cdef ServiceBatch batch

@@ -24,7 +24,7 @@ cdef class OpLog:
     cdef list recordings
     cdef readonly long long last_ps
     # The number of records, and the latest of them.
-    cdef long long count
+    cdef readonly long long count
     cdef long long latest_end_ps
     cdef int latest_cube
     cdef int latest_pe

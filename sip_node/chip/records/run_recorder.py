@@ -4,10 +4,10 @@ The rows of an operation or a step are packed where it ends, and come here in pi
 of rows. Every text is passed on once, before the first row that refers to it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import FrameType
 
-from runtime.core.run_tables import OPS, RANK_PROGRAM, RunTable
+from runtime.core.run_tables import OPS, PROGRAMS, RANK_PROGRAM, RunTable
 from runtime.language.caller import UNKNOWN_LINE, is_language, location
 from runtime.wire.fields import CHUNK_BYTES, CHUNK_TEXTS, TEXT_LENGTH
 
@@ -27,6 +27,7 @@ class RunRecorder:
         # By name: the hash of a table is computed from all its columns.
         self._pending: dict[str, _PendingRows] = {}
         self._programs = RANK_PROGRAM
+        self._kept_programs: list[bytes] | None = None
 
     def text(self, text: str) -> int:
         """The index of a text in the list of texts of the SIP; of a long one, its beginning."""
@@ -44,6 +45,36 @@ class RunRecorder:
         self._programs += 1
         return self._programs
 
+    def keep_programs(self) -> list[bytes]:
+        """A list that receives every row of a program from now on, until `end_keeping`."""
+        self._kept_programs = list[bytes]()
+        return self._kept_programs
+
+    def end_keeping(self) -> None:
+        """Keep no more rows of programs."""
+        self._kept_programs = None
+
+    @property
+    def programs(self) -> int:
+        """The number of kernels that have started."""
+        return self._programs
+
+    def repeat_programs(
+        self, rows: Iterable[bytes], count: int, moved_ps: int, first: int, command: int, line: str
+    ) -> None:
+        """Add kept rows of `count` kernels again, `moved_ps` later: as the kernels behind those
+        that have started, where they were behind number `first`, launched by `command` at `line`.
+        """
+        packer, moved, text = PROGRAMS.packer, self._programs - first, self.text(line)
+        self._programs += count
+        for row in rows:
+            program, cube, pe, kernel, thread, _, _, begin_ps, end_ps = packer.unpack(row)
+            begin_ps, end_ps = begin_ps + moved_ps, end_ps + moved_ps
+            packed = packer.pack(
+                program + moved, cube, pe, kernel, thread, command, text, begin_ps, end_ps
+            )
+            self.add(PROGRAMS, packed)
+
     @staticmethod
     def is_language(frame: FrameType) -> bool:
         """Whether a frame is of what is between a kernel and the chip."""
@@ -59,6 +90,8 @@ class RunRecorder:
 
     def add(self, table: RunTable, rows: bytes) -> None:
         """Append consecutive packed rows to a table."""
+        if self._kept_programs is not None and table is PROGRAMS:
+            self._kept_programs.append(rows)
         pending = self._pending.get(table.name)
         if pending is None:
             pending = self._pending[table.name] = _PendingRows(table)

@@ -1,5 +1,7 @@
 """The rows of the steps of programs for the records of a run, in C; step_rows.py is interpreted."""
 
+from libc.string cimport memcpy
+
 from runtime.core.run_tables import STEPS
 
 cdef extern from "Python.h":
@@ -80,7 +82,47 @@ cdef class StepRows(PackedRows):
         row.cause, row.released_by, row.direction = cause, released_by, direction
         row.peer_sip, row.peer_cube, row.peer_pe = peer_sip, peer_cube, peer_pe
         row.scratch_bytes = scratch_bytes
+        if self.kept is not None:
+            self.kept += (<char *> row)[:sizeof(StepRow)]
         return 0
+
+    @property
+    def begun(self):
+        """The number of steps that have begun."""
+        return self.numbers
+
+    def keep(self):
+        """The packed rows that are added from now on, until `repeat` or the next `keep`."""
+        self.kept = bytearray()
+        return self.kept
+
+    def end_keeping(self):
+        """Keep no more rows."""
+        self.kept = None
+
+    def repeat(
+        self, const unsigned char[:] rows, long long steps, int programs, long long moved_ps,
+        long long records, long long begun
+    ):
+        """Add kept rows again: with later numbers of steps, programs and records, at a later time.
+
+        `begun` steps begin with them.
+        """
+        cdef StepRow *row
+        cdef Py_ssize_t count = rows.shape[0] // sizeof(StepRow), index
+        self.numbers += begun
+        if not count:
+            return
+        for index in range(count):
+            row = <StepRow *> self.new_row()
+            memcpy(row, &rows[index * sizeof(StepRow)], sizeof(StepRow))
+            row.step += steps
+            row.program += programs
+            row.begin_ps += moved_ps
+            row.issued_ps += moved_ps
+            row.end_ps += moved_ps
+            if row.released_by >= 0:
+                row.released_by += records
 
     cdef CodeLines lines_of(self, PyFrameObject *frame, PyObject *code):
         cdef CodeLines lines

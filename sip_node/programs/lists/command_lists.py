@@ -5,18 +5,20 @@ again is another PE of the launch with equal arguments, or a later launch. A lis
 programs if the function only moves pointers by its program ids; else it is one for these ids.
 """
 
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
 
 from msgspec import Struct
 
-from runtime.core.program_grid import GridPoint
+from runtime.core.program_grid import GridPoint, ProgramGrid
+from runtime.core.requests import KernelLaunchMsg, PerPe
 from runtime.language.caller import call_kernel
 from runtime.language.chain import VectorRegisters
 from runtime.language.program_ids import ProgramIds
 from runtime.language.running import current_pe
 from sip_node.chip.kernel import PeLaunch
+from sip_node.chip.launches.launch_key import LaunchKey
 from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_memory import KernelScratch
@@ -30,6 +32,9 @@ MOST_COMMANDS = 1 << 18
 """The commands of all lists that are kept, some 100 MB; the lists used last are."""
 MOST_OF_A_LIST = 1 << 13
 """The commands of a list: a longer kernel takes its time in its commands, and not in its start."""
+
+MOST_KEYS = 1 << 14
+"""The keys of kernels in those of launches that are kept."""
 
 Programs = Sequence[tuple[GridPoint | None, tuple[ListedCommand, ...]]]
 
@@ -60,22 +65,68 @@ class CommandLists:
         self._known: OrderedDict[Key, _KeyState] = OrderedDict()
         # The number of commands of all lists, and one for each key.
         self._kept = 0
-        # The parts of keys of one launch, by the identity of what its PEs share.
-        self._launch: object = None
+        # The parts of keys of the launches of one command, by the identity of the arguments.
+        self._command = (-1, -1)
         self._parts: dict[int, Argument | None] = {}
+        # A number for each key of a kernel of a launch, which is compared in its place.
+        self._numbers: dict[Key, int] = {}
+        self._next_number = 0
+
+    def launch_key(self, sip: int, command: int, launch: KernelLaunchMsg) -> LaunchKey | None:
+        """The key of a launch, from those of its kernels; None where one of them has none."""
+        if len(self._numbers) > MOST_KEYS:
+            self._numbers.clear()
+        numbers, addresses = list[int](), list[tuple[int, ...]]()
+        pes_of = Counter(cube for cube, _ in launch.pes)
+        for place in launch.pes:
+            arguments = [
+                each.values[place] if isinstance(each, PerPe) else each
+                for each in launch.arguments
+            ]
+            parts = self._arguments((sip, command), launch.kernel, arguments)
+            if parts is None:
+                return None
+            key = _kernel_key((pes_of[place[0]], len(pes_of)), launch.grid, parts)
+            number = self._numbers.get(key)
+            if number is None:
+                number = self._numbers[key] = self._next_number
+                self._next_number += 1
+            numbers.append(number)
+            addresses.append(tuple([each for part in parts for each in part.addresses]))
+        lengths = None if launch.grid is None else launch.grid.lengths
+        size = len(launch.arguments)
+        return LaunchKey((launch.name, launch.pes, lengths, size, *numbers), tuple(addresses))
+
+    def holds(self, key: LaunchKey, launch: KernelLaunchMsg) -> bool:
+        """Whether every kernel of a launch has a list."""
+        keys = {number: each for each, number in self._numbers.items()}
+        _, _, _, _, *numbers = key.commands
+        for index, (place, number) in enumerate(zip(launch.pes, numbers, strict=True)):
+            known_key = keys.get(number)
+            known = None if known_key is None else self._known.get(known_key)
+            if known_key is not None and known is _DIFFERS:
+                programs = (place,)
+                if launch.grid is not None:
+                    programs = tuple(launch.grid.dealt(index, len(launch.pes)))
+                states = [self._known.get((*known_key, each)) for each in programs]
+            else:
+                states = [known]
+            if any(state is None or state.commands is None for state in states):
+                return False
+        return True
 
     def find(self, pe: Pe, launch: PeLaunch) -> CommandList | None:
         """The list of a kernel that starts on a PE; None for one that has none."""
         # A kernel that sends or receives depends on its peers.
         if launch.thread != "kernels" or launch.call:
             return None
-        parts = self._arguments(launch)
+        place = pe.coordinates.sip, launch.command
+        parts = self._arguments(place, launch.kernel, launch.arguments)
         if parts is None:
             return None
-        key = (launch.pes, launch.cubes, *(each.key for each in parts))
+        grid = None if launch.programs is None else launch.programs.grid
+        key = _kernel_key((launch.pes, launch.cubes), grid, parts)
         programs = list[tuple[GridPoint | None, tuple[ListedCommand, ...]]]()
-        if launch.programs is not None:
-            key = (launch.programs.grid.lengths, *key)
         for program in launch.programs or (None,):
             commands = self._commands(key, pe, launch, program)
             if commands is None:
@@ -83,12 +134,20 @@ class CommandLists:
             programs.append((program, commands))
         return CommandList(programs, [address for each in parts for address in each.addresses])
 
-    def _arguments(self, launch: PeLaunch) -> list[Argument] | None:
-        """The kernel and its arguments, as parts of a key; None for one that has no key."""
-        if launch.barrier is not self._launch:
-            self._launch, self._parts = launch.barrier, {}
-        own, parts = is_own(getattr(launch.kernel, "__module__", None)), list[Argument]()
-        for each in (launch.kernel, *launch.arguments):
+    def _arguments(
+        self,
+        command: tuple[int, int],
+        kernel: Callable[..., object],
+        arguments: Sequence[object],
+    ) -> list[Argument] | None:
+        """The kernel and its arguments, as parts of a key; None for one that has no key.
+
+        `command` is the SIP and the number of the command, which keeps the arguments.
+        """
+        if command != self._command:
+            self._command, self._parts = command, {}
+        own, parts = is_own(getattr(kernel, "__module__", None)), list[Argument]()
+        for each in (kernel, *arguments):
             number = id(each)
             if number not in self._parts:
                 self._parts[number] = _argument(each, is_own=own)
@@ -130,6 +189,14 @@ class CommandLists:
         while self._kept > MOST_COMMANDS:
             _, oldest = self._known.popitem(last=False)
             self._kept -= _size(oldest)
+
+
+def _kernel_key(
+    counts: tuple[int, int], grid: ProgramGrid | None, parts: Sequence[Argument]
+) -> Key:
+    """The key of a kernel: the PEs of its cube in the launch and the cubes, and its arguments."""
+    key = (*counts, *[each.key for each in parts])
+    return key if grid is None else (grid.lengths, *key)
 
 
 def _size(known: _KeyState) -> int:

@@ -198,7 +198,8 @@ class PeScheduler:
         self._forward = context.forward
         self._tokens = TokenQueue(buffers.operands)
         self._in_flight: list[Composite] = []
-        self._engine_ps = 0
+        self.engine_ps = 0
+        """The time in the engine of all products that were submitted."""
         # A step that is issued has a pair of buffers, and then a register set until it has ended.
         self._most_issued = buffers.count + RegisterFile.SETS
         self._byte_ps = _byte_ps(context.topology)
@@ -226,8 +227,8 @@ class PeScheduler:
         )
         # The engine takes products in order, so its time for all of them bounds the end of the last
         # one.
-        self._engine_ps += composite.steps_ps
-        composite.engine_ps = self._engine_ps
+        self.engine_ps += composite.steps_ps
+        composite.engine_ps = self.engine_ps
         self._in_flight.append(composite)
         composite.done.then(lambda _done: self._in_flight.remove(composite))
         tokens = composite.tokens(*self._route(gemm), self._buffers)

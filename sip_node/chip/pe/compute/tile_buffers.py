@@ -39,6 +39,16 @@ class FreeList:
         """Call `callback` whenever a slot is freed."""
         self._when_freed.append(callback)
 
+    @property
+    def turn(self) -> tuple[int, ...]:
+        """The slots in the order in which they will be taken, when all are free."""
+        assert self.unused, "slots are in use"
+        return tuple(self.order[self.first :] + self.order[: self.first])
+
+    @turn.setter
+    def turn(self, order: tuple[int, ...]) -> None:
+        self.order, self.first = list(order), 0
+
     def take(self) -> int:
         """Reserve a free slot; returns its index."""
         if not self.filled:
