@@ -150,9 +150,11 @@ class Chip:
         return pe
 
     @property
-    def components(self) -> list[EndpointLike]:
-        """The components that something has reached, in the order in which they were made."""
-        return list(self._made.values())
+    def components(self) -> list[tuple[int, EndpointLike]]:
+        """The components that something has reached, with their nodes, in the order in which they
+        were made.
+        """
+        return list(self._made.items())
 
     @property
     def pes(self) -> list[Pe]:

@@ -97,6 +97,22 @@ cdef class ServerStates:
 cdef class ServerChanges:
     """What a launch changes of the servers that it uses."""
 
+    def onto(self, ServerStates states not None):
+        """The same changes, of other servers."""
+        self.states = states
+        return self
+
+    def equals(self, ServerChanges other not None):
+        """Whether these are the changes of other servers, too."""
+        cdef Py_ssize_t index
+        if self.indices != other.indices:
+            return False
+        for index in range(self.values.size):
+            # The state before is compared when they are repeated.
+            if index % CHANGED > 1 and self.values.values[index] != other.values.values[index]:
+                return False
+        return True
+
     def is_alike(self, long long now_ps):
         """Whether all servers would serve a launch that begins now as they have served that one."""
         cdef ServerStates states = self.states

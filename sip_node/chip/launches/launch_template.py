@@ -6,7 +6,7 @@ meanwhile. A repetition leaves the same behind, at a later time, with other tens
 values of those.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
@@ -18,10 +18,11 @@ from sip_node.chip.host.commands import CommandDone
 from sip_node.chip.launches.idle_engines import EngineChanges
 from sip_node.chip.launches.launch_values import LaunchValues
 from sip_node.chip.launches.relocation import Relocation
+from sip_node.chip.launches.slice_traffic import ServedSlice, SliceTraffic
 
 if TYPE_CHECKING or IS_COMPILED:
     from sip_node.compiled.repeated_records import RepeatedRecords
-    from sip_node.compiled.server_states import ServerChanges
+    from sip_node.compiled.server_states import ServerChanges, ServerStates
 
 
 class AnswerArrival(NamedTuple):
@@ -44,6 +45,77 @@ class PassengerStage(NamedTuple):
     after_ps: int
     step: int
     tail_after_ps: int
+
+
+class SliceChanges(NamedTuple):
+    """What a launch changes of the channels of a slice, and their services in one that began at
+    `begin_ps`.
+    """
+
+    channels: "ServerChanges"
+    services: Sequence[Any]
+    begin_ps: int
+
+
+class LearnedSlice:
+    """A slice of HBM in a launch, with `learned` changes; `states` are its channels.
+
+    What it does with blocks at other places of a round over the channels is found by its traffic.
+    """
+
+    def __init__(
+        self,
+        learned: SliceChanges,
+        traffic: SliceTraffic,
+        states: "ServerStates",
+        bins: Sequence[Any],
+        round_bytes: int,
+    ) -> None:
+        self._learned, self._traffic, self._states = learned, traffic, states
+        self._bins, self._round_bytes = bins, round_bytes
+        # By the distances modulo the round: None where it serves the packets at other times.
+        self._known: dict[tuple[tuple[int, int], ...], SliceChanges | None] = {}
+        self._reference: ServedSlice | None = None
+
+    def moved(self, distances: Mapping[int, int]) -> SliceChanges | None:
+        """What a launch changes of the slice if the blocks in the extent at each address have moved
+        by a distance; None if its answers leave at other times.
+        """
+        turned = {begin: each % self._round_bytes for begin, each in distances.items()}
+        if not any(turned.values()):
+            return self._learned
+        key = tuple(sorted(turned.items()))
+        if key not in self._known:
+            self._known[key] = self._found(turned)
+        return self._known[key]
+
+    def _found(self, turned: Mapping[int, int]) -> SliceChanges | None:
+        if self._reference is None:
+            self._reference = self._traffic.served(dict.fromkeys(turned, 0))
+        reference = self._reference
+        # The model by itself has to do what the slice has done.
+        if reference is None or not reference.changes.equals(self._learned.channels):
+            return None
+        served = self._traffic.served(turned)
+        if (
+            served is None
+            or served.answers != reference.answers
+            or served.queued_ps != reference.queued_ps
+        ):
+            return None
+        services = [
+            each.onto(bins) for each, bins in zip(served.services, self._bins, strict=True)
+        ]
+        return SliceChanges(served.changes.onto(self._states), services, 0)
+
+
+class Repetition(NamedTuple):
+    """What differs in a repetition: how far each part of the tensors has moved, and what becomes of
+    the slices of HBM.
+    """
+
+    distances: tuple[int, ...]
+    slices: Sequence[SliceChanges]
 
 
 class RecordedRows(NamedTuple):
@@ -72,6 +144,7 @@ class LaunchTemplate:
         servers: "ServerChanges",
         engines: EngineChanges,
         services: Sequence[Any],
+        slices: Mapping[int, LearnedSlice],
         rows: RecordedRows | None,
         arrivals: Sequence[AnswerArrival],
         stages: Sequence[PassengerStage],
@@ -85,6 +158,7 @@ class LaunchTemplate:
         self._records, self._originals = records, originals
         self._relocation, self._values = relocation, values
         self._servers, self._engines, self._services = servers, engines, services
+        self._slices = slices
         self.rows, self.arrivals, self.stages = rows, arrivals, stages
         self.done, self.start_after_ps, self.duration_ps = done, start_after_ps, duration_ps
         self.packets, self.events, self.begin_ps = packets, events, begin_ps
@@ -97,21 +171,36 @@ class LaunchTemplate:
         """The number of its records."""
         return len(self._originals)
 
-    def fits(self, addresses: Sequence[Sequence[int]], now_ps: int) -> tuple[int, ...] | None:
-        """How far its blocks move in a launch that begins now, with pointers to `addresses`; None
-        where that launch would not be the same.
+    def fits(self, addresses: Sequence[Sequence[int]], now_ps: int) -> "Repetition | None":
+        """What differs in a launch that begins now, with pointers to `addresses`; None where that
+        launch would not be the same.
         """
         if not (self._servers.is_alike(now_ps) and self._engines.is_alike(now_ps)):
             return None
-        return self._relocation.moved(addresses)
+        distances = self._relocation.moved(addresses)
+        if distances is None:
+            return None
+        served = list[SliceChanges]()
+        for node, moved in self._relocation.by_memory(distances).items():
+            # A memory that is no slice of HBM serves blocks alike at all places.
+            if node in self._slices:
+                changes = self._slices[node].moved(moved)
+                if changes is None or not changes.channels.is_alike(now_ps):
+                    return None
+                served.append(changes)
+        return Repetition(distances, served)
 
-    def repeat(self, distances: tuple[int, ...], begin_ps: int) -> None:
+    def repeat(self, repetition: "Repetition", begin_ps: int) -> None:
         """Leave behind what the launch does that begins at `begin_ps`, but for records."""
-        self._relocate(distances)
+        self._relocate(repetition.distances)
         self._servers.repeat(begin_ps)
         self._engines.repeat(begin_ps)
         for each in self._services:
             each.repeat(begin_ps - self.begin_ps, 1, 1)
+        for changes in repetition.slices:
+            changes.channels.repeat(begin_ps)
+            for each in changes.services:
+                each.repeat(begin_ps - changes.begin_ps, 1, 1)
         self._checksums = None if self._values is None else self._values.compute()
 
     def enter(self, first: int, behind: int, begin_ps: int) -> None:

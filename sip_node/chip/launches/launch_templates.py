@@ -30,11 +30,15 @@ from sip_node.chip.launches.launch_key import LaunchKey, NotRepeated
 from sip_node.chip.launches.launch_template import (
     AnswerArrival,
     LaunchTemplate,
+    LearnedSlice,
     PassengerStage,
     RecordedRows,
+    Repetition,
+    SliceChanges,
 )
 from sip_node.chip.launches.launch_values import LaunchValues, MemoryPlace
 from sip_node.chip.launches.relocation import BlockUse, Relocation
+from sip_node.chip.launches.slice_traffic import SliceTraffic
 from sip_node.chip.memory.storage import HbmController, Sram
 from sip_node.chip.pe.pe import Pe
 
@@ -84,6 +88,7 @@ class _LearnedLaunch:
         begin_ps: int,
         scheduled: int,
         servers: Any,
+        channels: dict[int, Any],
         engines: IdleEngines,
         counts: tuple[int, ...],
         packets: tuple[int, int],
@@ -96,12 +101,8 @@ class _LearnedLaunch:
     ) -> None:
         self.tag, self.launch, self.key, self.state = tag, launch, key, state
         self.passengers, self.pes, self.begin_ps = passengers, pes, begin_ps
-        self.scheduled, self.servers, self.counts, self.packets = (
-            scheduled,
-            servers,
-            counts,
-            packets,
-        )
+        self.scheduled, self.counts, self.packets = scheduled, counts, packets
+        self.servers, self.channels = servers, channels
         self.engines, self.engine_states = engines, engines.read()
         self.records, self.first_record = records, first_record
         self.steps, self.programs, self.begun, self.kernels = steps, programs, begun, kernels
@@ -120,6 +121,8 @@ class LaunchTemplates:
         self._log: Any
         # The servers of components that exist, so many of them.
         self._servers, self._served = ServerStates(), 0
+        self._slices: dict[int, Any] = {}
+        self._channels: dict[int, ServerStates] = {}
         self._places: dict[int, MemoryPlace | None] = {}
         self._templates: OrderedDict[Hashable, list[LaunchTemplate]] = OrderedDict()
         self._attempts: dict[Hashable, int] = {}
@@ -157,13 +160,13 @@ class LaunchTemplates:
         now_ps = self._engine.now_ps
         state = key.commands, tuple([each.stage(now_ps) for each in passengers])
         for template in self._templates.get(state, ()):
-            distances = template.fits(key.addresses, now_ps)
-            if distances is None:
+            repetition = template.fits(key.addresses, now_ps)
+            if repetition is None:
                 continue
             if now_ps + template.duration_ps >= self._engine.bound_ps:
                 return False
             self._templates.move_to_end(state)
-            self._repeat(template, distances, passengers, number, launch, finish)
+            self._repeat(template, repetition, passengers, number, launch, finish)
             return True
         self._learn(tag, launch, key, state, passengers)
         return False
@@ -237,6 +240,7 @@ class LaunchTemplates:
             begin_ps=self._engine.now_ps,
             scheduled=self._engine.scheduled,
             servers=self._servers.read(),
+            channels={node: states.read() for node, states in self._channels.items()},
             engines=IdleEngines(pes),
             counts=self._counts(),
             packets=(self._fabric.sent, self._fabric.delivered),
@@ -247,6 +251,8 @@ class LaunchTemplates:
             begun=0 if recorder is None else self._log.steps.begun,
             kernels=0 if recorder is None else recorder.programs,
         )
+        for controller in self._slices.values():
+            controller.port.packets.arrivals = []
         if self._context.loads is not None:
             for bins in self._bins():
                 bins.begin_log()
@@ -257,6 +263,8 @@ class LaunchTemplates:
         if learning is None:
             return
         self._log.end_recording(learning.records)
+        for controller in self._slices.values():
+            controller.port.packets.arrivals = None
         if learning.steps is not None:
             self._log.steps.end_keeping()
             self._log.recorder.end_keeping()
@@ -271,14 +279,16 @@ class LaunchTemplates:
 
     def _add_servers(self) -> None:
         """Know the servers of components that were made since."""
-        for component in self._chip.components[self._served :]:
+        for node, component in self._chip.components[self._served :]:
             match component:
                 case Pe():
                     ports = component.fetch_store
                     for server in (component.tcm.server, ports.fetch.server, ports.store.server):
                         self._servers.add(server)
                 case HbmController():
-                    self._servers.add_channels(component.channels)
+                    self._slices[node] = component
+                    self._channels[node] = ServerStates()
+                    self._channels[node].add_channels(component.channels)
                 case Sram():
                     for server in component.ports.channels:
                         self._servers.add(server)
@@ -343,6 +353,7 @@ class LaunchTemplates:
                 [place in products for place in learning.launch.pes],
             ),
             services=self._services(),
+            slices=self._learned_slices(learning),
             rows=self._rows(learning),
             arrivals=learning.arrivals,
             stages=stages,
@@ -373,14 +384,49 @@ class LaunchTemplates:
                 if isinstance(block, Operand) and self._is_external(block):
                     uses[places[record.cube, record.pe]].append(BlockUse(number, index, block))
         mmus = [pe.mmu for pe in learning.pes]
-        return Relocation(
-            learning.key.addresses, mmus, uses, self._round_bytes, self._context.locate
-        )
+        return Relocation(learning.key.addresses, mmus, uses, self._context.locate)
 
     def _services(self) -> list[Any]:
+        """The services of all servers but the channels of HBM."""
         if self._context.loads is None:
             return []
-        return [bins.template(0) for bins in self._bins() if bins.logged]
+        channels = {id(bins) for node in self._slices for bins in self._bins_of(node)}
+        return [
+            bins.template(0)
+            for bins in self._bins()
+            if bins.logged and id(bins) not in channels
+        ]
+
+    def _learned_slices(self, learning: _LearnedLaunch) -> dict[int, LearnedSlice]:
+        """The slices of HBM that packets of the launch have reached."""
+        begin_ps, now_ps = learning.begin_ps, self._engine.now_ps
+        slices = dict[int, LearnedSlice]()
+        for node, controller in self._slices.items():
+            arrivals = controller.port.packets.arrivals
+            # One that the launch is the first to reach has no list of them.
+            if arrivals is None:
+                raise NotRepeated("a slice of HBM that nothing had reached")
+            if not arrivals:
+                continue
+            states, bins = self._channels[node], self._bins_of(node)
+            changes = states.changes(
+                learning.channels[node], states.read(), begin_ps, now_ps
+            )
+            services = [each.template(0) for each in bins]
+            slices[node] = LearnedSlice(
+                SliceChanges(changes, services, begin_ps),
+                SliceTraffic(self._context, node, arrivals, begin_ps),
+                states,
+                bins,
+                self._round_bytes,
+            )
+        return slices
+
+    def _bins_of(self, node: int) -> list[Any]:
+        """The loads of the channels of a slice over time, in a run with records."""
+        if self._context.loads is None:
+            return []
+        return [channel.bins for channel in self._slices[node].channels.channels]
 
     def _rows(self, learning: _LearnedLaunch) -> RecordedRows | None:
         if learning.steps is None or learning.programs is None:
@@ -406,7 +452,7 @@ class LaunchTemplates:
     def _repeat(
         self,
         template: LaunchTemplate,
-        distances: tuple[int, ...],
+        repetition: Repetition,
         passengers: Sequence[_Passenger],
         number: int,
         launch: KernelLaunchMsg,
@@ -418,7 +464,7 @@ class LaunchTemplates:
         bounds.stamped(number, launch, begin_ps + template.start_after_ps)
         for pe in launch.pes:
             bounds.waiting(pe, launch.thread, lambda: end_ps, sends=False)
-        template.repeat(distances, begin_ps)
+        template.repeat(repetition, begin_ps)
         self._fabric.sent += template.packets[0]
         self._fabric.delivered += template.packets[1]
         # The answers reach the host, or go on, as they did: between the same records.

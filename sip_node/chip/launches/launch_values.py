@@ -16,9 +16,9 @@ from runtime.core.dtypes import DType
 from runtime.core.trace import Operand, OpRecord
 from runtime.language.gemm import accumulate, finish
 from runtime.language.operations import compute
-from runtime.language.value import Array
+from runtime.language.value import Array, row_major
 from sip_node.chip.launches.launch_key import NotRepeated
-from sip_node.chip.launches.local_blocks import LocalBlocks
+from sip_node.chip.launches.local_blocks import LocalBlocks, WrittenBytes
 from sip_node.chip.mapping.strided_block import (
     StridedBlock,
     end_of,
@@ -65,19 +65,49 @@ class ExternalBlock:
             self.memory.write_rows(self.offset, self.rows, 0, content)
 
 
+class _View(NamedTuple):
+    """Elements of type `dtype` among bytes: (shape, bytes of an element), the byte of the first
+    one, and strides in bytes.
+    """
+
+    shape: tuple[int, ...]
+    dtype: Any
+    offset: int
+    strides: tuple[int, ...]
+
+    def of(self, content: Array) -> Array:
+        # A view of bytes: types such as bf16 are no buffers.
+        view = np.ndarray(self.shape, np.uint8, content, self.offset, self.strides)
+        return view.view(self.dtype)[..., 0]
+
+
 class _LocalOperand(NamedTuple):
-    """The result of operation `number`, or a part of it: a view of its bytes."""
+    """The result of operation `number`, or a part of it."""
 
     number: int
-    view: tuple[tuple[int, ...], Any, int, tuple[int, ...]] | None
+    view: _View | None
 
     def of(self, results: Sequence[Any]) -> Array:
+        """The elements."""
         result = results[self.number]
-        if self.view is None:
-            return result
-        shape, dtype, offset, strides = self.view
-        whole = result.reshape(-1).view(np.uint8)
-        return np.ndarray(shape, np.uint8, whole, offset, strides).view(dtype)[..., 0]
+        return result if self.view is None else self.view.of(_bytes_of(result))
+
+
+class _JoinedOperand(NamedTuple):
+    """Parts of several results: `pieces` of `nbytes`, of which each begins at a byte of them."""
+
+    nbytes: int
+    pieces: tuple[tuple[int, WrittenBytes], ...]
+    view: _View
+
+    def of(self, results: Sequence[Any]) -> Array:
+        """The elements."""
+        content = np.zeros(self.nbytes, np.uint8)
+        for begin, piece in self.pieces:
+            nbytes = piece.end - piece.begin
+            source = _bytes_of(results[piece.number])
+            content[begin : begin + nbytes] = source[piece.offset : piece.offset + nbytes]
+        return self.view.of(content)
 
 
 class _Operation(NamedTuple):
@@ -108,6 +138,8 @@ class LaunchValues:
         """The blocks of memory, by record and the place among its inputs, or -1 for its result."""
         self._local = LocalBlocks()
         self._blocks: dict[int, Operand] = {}
+        # The shape and type of each result.
+        self._shown: dict[int, tuple[tuple[int, ...], str]] = {}
         # The operands of the operation that is added.
         self._reads: set[int] = set()
         # Of operations on sums of products, which are computed in the type of the sums.
@@ -117,7 +149,7 @@ class LaunchValues:
                 self._add(number, record)
         left = self._local.writers()
         self._kept = [
-            (place.memory, block.address - place.base, number)
+            (ExternalBlock(block, place), number)
             for number, block in self._blocks.items()
             if number in left and (place := place_of(block.address)) is not None
         ]
@@ -128,12 +160,12 @@ class LaunchValues:
         checksums = np.zeros(self._count, np.uint32)
         for number, evaluate, _, _, writes in self._operations:
             result = results[number] = evaluate(results)
-            content = result.reshape(-1).view(np.uint8).data
+            content = _bytes_of(result).data
             checksums[number] = crc32(content)
             if writes is not None:
                 writes.write(content)
-        for memory, offset, number in self._kept:
-            memory.write(offset, results[number].reshape(-1).view(np.uint8).data)
+        for block, number in self._kept:
+            block.write(_bytes_of(results[number]).data)
         return checksums
 
     def check(self, records: Sequence[OpRecord]) -> None:
@@ -148,7 +180,7 @@ class LaunchValues:
                 changed.add(number)
                 continue
             result = results[number] = evaluate(results)
-            if crc32(result.reshape(-1).view(np.uint8).data) == records[number].checksum:
+            if crc32(_bytes_of(result).data) == records[number].checksum:
                 continue
             if not loads:
                 raise NotRepeated(f"{records[number].name} computes another value")
@@ -180,10 +212,9 @@ class LaunchValues:
             _Operation(number, evaluate, frozenset(self._reads), loads, writes)
         )
         if not is_external:
-            if not is_packed(target):
-                raise NotRepeated("a result with gaps in TCM")
-            self._local.write(target.address, end_of(target), number)
+            self._local.write(target, number)
             self._blocks[number] = target
+            self._shown[number] = (record.shape, record.dtype)
 
     def _is_external(self, block: Operand) -> bool:
         place = self._place_of(block.address)
@@ -195,33 +226,29 @@ class LaunchValues:
         made = self.external[number, index] = ExternalBlock(block, place)
         return made
 
-    def _operand(self, block: Operand) -> _LocalOperand:
+    def _operand(self, block: Operand) -> _LocalOperand | _JoinedOperand:
         """A local operand."""
-        end = end_of(block)
-        number = self._local.writer(block.address, end)
-        self._reads.add(number)
-        whole, dtype = self._blocks[number], _DTYPES[block.dtype].numpy
-        is_same = (block.address, block.shape, block.dtype) == (
-            whole.address,
-            whole.shape,
-            whole.dtype,
+        pieces = self._local.read(block)
+        self._reads.update(each.number for each in pieces)
+        item, dtype = item_bytes(block.dtype), _DTYPES[block.dtype].numpy
+        strides = block.strides or row_major(block.shape)
+        view = _View(
+            (*block.shape, item), dtype, 0, (*(stride * item for stride in strides), 1)
         )
-        if is_same and is_packed(block):
-            return _LocalOperand(number, None)
-        # A view of bytes: types such as bf16 are no buffers.
-        item = item_bytes(block.dtype)
-        strides = block.strides or _row_major(block.shape)
-        return _LocalOperand(
-            number,
-            (
-                (*block.shape, item),
-                dtype,
-                block.address - whole.address,
-                (*(stride * item for stride in strides), 1),
-            ),
-        )
+        first = pieces[0]
+        if len(pieces) > 1:
+            begin = block.address
+            return _JoinedOperand(
+                end_of(block) - begin,
+                tuple((each.begin - begin, each) for each in pieces),
+                view,
+            )
+        whole = self._shown[first.number]
+        if not first.offset and is_packed(block) and whole == (block.shape, block.dtype):
+            return _LocalOperand(first.number, None)
+        return _LocalOperand(first.number, view._replace(offset=first.offset))
 
-    def _inputs(self, record: OpRecord) -> list[_LocalOperand | float]:
+    def _inputs(self, record: OpRecord) -> list[_LocalOperand | _JoinedOperand | float]:
         return [
             self._operand(each) if isinstance(each, Operand) else each for each in record.inputs
         ]
@@ -277,7 +304,7 @@ class LaunchValues:
                 operands = [
                     each.of(results).astype(dtype.numpy, copy=False)
                     for each in inputs
-                    if isinstance(each, _LocalOperand)
+                    if not isinstance(each, float | int)
                 ]
                 return compute(name, operands, dtype).reshape(shape)
 
@@ -285,7 +312,7 @@ class LaunchValues:
 
         def evaluate(results: Sequence[Any]) -> Any:
             operands = [
-                each.of(results) if isinstance(each, _LocalOperand) else each for each in inputs
+                each if isinstance(each, float | int) else each.of(results) for each in inputs
             ]
             return compute(name, operands, dtype, axis=axis, shape=shape).reshape(shape)
 
@@ -298,9 +325,6 @@ def _block(each: Operand | float) -> Operand:
     return each
 
 
-def _row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    strides, step = list[int](), 1
-    for length in reversed(shape):
-        strides.append(step)
-        step *= length
-    return tuple(reversed(strides))
+def _bytes_of(result: Array) -> Array:
+    """The bytes of a result, which has no gaps."""
+    return result.reshape(-1).view(np.uint8)

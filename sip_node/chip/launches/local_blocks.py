@@ -1,48 +1,96 @@
 """Which operation of a launch has written which bytes of TCM and of registers last."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
 
+from runtime.core.trace import Operand
 from sip_node.chip.launches.launch_key import NotRepeated
+from sip_node.chip.mapping.strided_block import end_of, layout_of
+
+
+class WrittenBytes(NamedTuple):
+    """Bytes at `begin` to before `end`: of the result of operation `number`, from byte `offset` on.
+    """
+
+    begin: int
+    end: int
+    number: int
+    offset: int
+
+    def part(self, begin: int, end: int) -> "WrittenBytes":
+        """Those of them from `begin` to before `end`."""
+        begin, end = max(begin, self.begin), min(end, self.end)
+        return WrittenBytes(begin, end, self.number, self.offset + begin - self.begin)
 
 
 class LocalBlocks:
-    """The ranges of local memory that the operations of a launch have written, by their numbers."""
+    """The bytes of local memory that the operations of a launch have written."""
 
     def __init__(self) -> None:
-        # Ranges that do not overlap, by their begin.
+        # Ranges that do not overlap, and their begins.
         self._begins: list[int] = []
-        self._ranges: list[tuple[int, int, int]] = []
+        self._ranges: list[WrittenBytes] = []
 
-    def write(self, begin: int, end: int, number: int) -> None:
-        """Operation `number` writes the bytes from `begin` to before `end`."""
-        first, behind = self._overlapping(begin, end)
-        kept = list[tuple[int, int, int]]()
-        for start, stop, writer in self._ranges[first:behind]:
-            if start < begin:
-                kept.append((start, begin, writer))
-            if stop > end:
-                kept.append((end, stop, writer))
-        kept.append((begin, end, number))
-        kept.sort()
-        self._ranges[first:behind] = kept
-        self._begins[first:behind] = [each[0] for each in kept]
+    def write(self, block: Operand, number: int) -> None:
+        """Operation `number` writes a block."""
+        offset = 0
+        for begin, nbytes in _runs(block):
+            self._write(WrittenBytes(begin, begin + nbytes, number, offset))
+            offset += nbytes
 
-    def writer(self, begin: int, end: int) -> int:
-        """The operation that has written all bytes of a range; raises `NotRepeated` if none has."""
+    def read(self, block: Operand) -> list[WrittenBytes]:
+        """The writers of the bytes from the first to the last one of a block; raises `NotRepeated`
+        for a byte of it that no operation has written.
+        """
+        begin, end = block.address, end_of(block)
         first, behind = self._overlapping(begin, end)
-        if behind - first == 1:
-            start, stop, writer = self._ranges[first]
-            if start <= begin and end <= stop:
-                return writer
-        raise NotRepeated("an operand that several operations have written, or none")
+        pieces = [each.part(begin, end) for each in self._ranges[first:behind]]
+        if sum(each.end - each.begin for each in pieces) < end - begin:
+            for start, nbytes in _runs(block):
+                self._check(start, start + nbytes)
+        return pieces
 
     def writers(self) -> set[int]:
         """The operations of which bytes are left."""
-        return {writer for _, _, writer in self._ranges}
+        return {each.number for each in self._ranges}
+
+    def _check(self, begin: int, end: int) -> None:
+        first, behind = self._overlapping(begin, end)
+        pieces = [each.part(begin, end) for each in self._ranges[first:behind]]
+        if sum(each.end - each.begin for each in pieces) < end - begin:
+            raise NotRepeated("an operand that no operation of the launch has written")
+
+    def _write(self, written: WrittenBytes) -> None:
+        begin, end = written.begin, written.end
+        first, behind = self._overlapping(begin, end)
+        kept = [written]
+        if first < behind:
+            if self._ranges[first].begin < begin:
+                kept.insert(0, self._ranges[first].part(0, begin))
+            last = self._ranges[behind - 1]
+            if last.end > end:
+                kept.append(last.part(end, last.end))
+        self._ranges[first:behind] = kept
+        self._begins[first:behind] = [each.begin for each in kept]
 
     def _overlapping(self, begin: int, end: int) -> tuple[int, int]:
         """The places of the ranges that overlap one."""
         first = bisect_right(self._begins, begin)
-        if first and self._ranges[first - 1][1] > begin:
+        if first and self._ranges[first - 1].end > begin:
             first -= 1
         return first, max(first, bisect_left(self._begins, end))
+
+
+def _runs(block: Operand) -> Iterator[tuple[int, int]]:
+    """(address, bytes) of the contiguous parts of a block, in the order of its elements."""
+    try:
+        nbytes, rows = layout_of(block)
+    except ValueError as error:
+        raise NotRepeated(str(error)) from None
+    if rows is None:
+        yield block.address, nbytes
+        return
+    for offset, count, row_bytes in rows.runs(0, nbytes):
+        for row in range(count):
+            yield block.address + offset + row * rows.pitch, row_bytes

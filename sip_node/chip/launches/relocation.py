@@ -1,9 +1,8 @@
 """The blocks of memory of a launch that is repeated: where they are, with other tensors.
 
 A block belongs to a tensor, and a tensor to the pointers among the arguments that point into it. If
-all of these have moved by one distance, the block has moved by that distance in virtual memory. The
-memory serves it alike where it is in the same memory, at the same place modulo one round over the
-channels.
+all of these have moved by one distance, the block has moved by that distance in virtual memory; in
+physical memory it has to be where it was in one piece, of the same memory.
 """
 
 from bisect import bisect_right
@@ -30,14 +29,21 @@ class BlockUse(NamedTuple):
 class _Part:
     """The blocks of a PE in one extent of a tensor: virtual bytes from `begin` to before `end`.
 
-    `tensor` is the number of the tensor, `bases` are the pointers of the PE that point into it.
+    `tensor` is the number of the tensor, `bases` are the pointers of the PE that point into it,
+    `node` is the memory.
     """
 
     def __init__(
-        self, mmu: PeMmu, pe: int, tensor: int, bases: Sequence[int], extent: Extent
+        self,
+        mmu: PeMmu,
+        pe: int,
+        tensor: int,
+        bases: Sequence[int],
+        extent: Extent,
+        node: int,
     ) -> None:
         self.mmu, self.pe, self.tensor, self.bases = mmu, pe, tensor, bases
-        self.extent = extent
+        self.extent, self.node = extent, node
         self.begin, self.end = extent.end, extent.virtual
         self.physical = 0
         self.uses: list[BlockUse] = []
@@ -61,10 +67,9 @@ class Relocation:
         addresses: Sequence[Sequence[int]],
         mmus: Sequence[PeMmu],
         uses: Sequence[Sequence[BlockUse]],
-        round_bytes: int,
         locate: Callable[[int], tuple[int, int]],
     ) -> None:
-        self._addresses, self._round_bytes, self._locate = addresses, round_bytes, locate
+        self._addresses, self._locate = addresses, locate
         self._tensors: dict[str, int] = {}
         self.parts: list[_Part] = []
         for pe, (mmu, of_pe) in enumerate(zip(mmus, uses, strict=True)):
@@ -100,13 +105,16 @@ class Relocation:
             part = known.get(extent.physical)
             if part is None:
                 tensor = self._tensors.setdefault(extent.tensor, len(self._tensors))
-                part = known[extent.physical] = _Part(mmu, pe, tensor, bases[extent.tensor], extent)
+                node = self._locate(extent.physical)[1]
+                part = known[extent.physical] = _Part(
+                    mmu, pe, tensor, bases[extent.tensor], extent, node
+                )
                 self.parts.append(part)
             part.add(use)
 
     def moved(self, addresses: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
-        """How far each part has moved in physical memory, with pointers to `addresses`; None where
-        a block is not served alike.
+        """How far each part has moved in its memory, with pointers to `addresses`; None where a
+        block is in another memory, or tensors overlap.
         """
         shifts: list[int | None] = [None] * len(self._tensors)
         distances = list[int]()
@@ -124,9 +132,7 @@ class Relocation:
             if pieces is None or len(pieces) != 1:
                 return None
             distance = pieces[0][0] - part.physical
-            if distance % self._round_bytes or (
-                distance and self._locate(pieces[0][0]) != self._locate(part.physical)
-            ):
+            if distance and self._locate(pieces[0][0])[1] != part.node:
                 return None
             distances.append(distance)
         return tuple(distances) if self._are_apart(shifts) else None
@@ -138,3 +144,10 @@ class Relocation:
             for begin, end, shift in zip(self._begins, self._ends, shifts, strict=True)
         )
         return all(one[1] <= other[0] for one, other in zip(ranges, ranges[1:], strict=False))
+
+    def by_memory(self, distances: Sequence[int]) -> dict[int, dict[int, int]]:
+        """By memory: how far the blocks have moved that are in the extent at an address."""
+        moved = dict[int, dict[int, int]]()
+        for part, distance in zip(self.parts, distances, strict=True):
+            moved.setdefault(part.node, {})[part.extent.physical] = distance
+        return moved

@@ -57,7 +57,7 @@ cdef class MemoryPackets(Component):
     cdef long long _packet_bytes, _latency_ps
     cdef readonly TransferStore store
     cdef dict storing, answers
-    cdef public object on_service
+    cdef public object on_service, arrivals
 
     @cython.locals(storing=Storing, access=WriteAccess)
     cpdef void accept(self, Packet packet, long long tail_ps) except *

@@ -135,9 +135,13 @@ class MemoryPackets(Component):
         self.storing: dict[FabricTransfer, Storing] = {}
         self.answers: dict[FabricTransfer, Answer] = {}
         self.on_service: Callable[[Packet], None] | None = None
+        self.arrivals: list[tuple[int, Packet, int]] | None = None
+        """Takes the packets that arrive: (time of the head, packet, time of the tail)."""
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Serve a packet whose head has arrived and whose tail arrives at `tail_ps`."""
+        if self.arrivals is not None:
+            self.arrivals.append((self.engine.now_ps, packet, tail_ps))
         if packet.transfer.kind is _READ:
             # Not cut-through: the descriptor must be complete before the memory can use it.
             self.later(tail_ps, _READ_ARRIVED, packet)

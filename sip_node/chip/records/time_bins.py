@@ -138,6 +138,11 @@ class ServiceTemplate:
     def __init__(self, bins: TimeBins, services: list[Service]) -> None:
         self._bins, self._services = bins, services
 
+    def onto(self, bins: TimeBins) -> "ServiceTemplate":
+        """The same services, of another server."""
+        self._bins = bins
+        return self
+
     def repeat(self, moved_ps: int, period_ps: int, periods: int) -> None:
         """Add these services again, `moved_ps` later, and then one period later each time."""
         for number in range(periods):

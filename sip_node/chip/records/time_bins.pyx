@@ -295,6 +295,11 @@ cdef class ServiceTemplate:
     def __dealloc__(self):
         PyMem_Free(self.services)
 
+    def onto(self, TimeBins bins not None):
+        """The same services, of another server."""
+        self.bins = bins
+        return self
+
     def repeat(self, long long moved_ps, long long period_ps, long long periods):
         """Add these services again, `moved_ps` later, and then one period later each time."""
         cdef TimeBins bins = self.bins

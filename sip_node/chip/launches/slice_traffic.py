@@ -1,0 +1,147 @@
+"""The packets of a launch at one slice of HBM, and what the slice does with them at other addresses.
+
+A slice serves a packet by the channels that its bytes lie on. So blocks that have moved by part of a
+round over the channels may be served at other times. Whether they are is found out by the model
+itself: a slice of its own, with a clock of its own, gets the packets of the launch at their times,
+with the other addresses. If its answers leave as those of the launch have left, the rest of the
+chip has not noticed the difference.
+"""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from runtime.core.compiled.choice import IS_COMPILED
+from runtime.core.simtime import NEVER_PS
+from sip_node.chip.fabric.packet import FabricTransfer, Packet
+from sip_node.chip.memory.storage import HbmController
+from sip_node.chip.records.packet_train import PacketTrain, QueueTimes
+from sip_node.chip.records.time_bins import TimeBins
+from sip_node.pdes.engine import Engine
+
+if TYPE_CHECKING or IS_COMPILED:
+    from sip_node.compiled.server_states import ServerChanges, ServerStates
+
+if TYPE_CHECKING:
+    from sip_node.chip.context import ChipContext
+
+Answer = tuple[int, int, int, int, int]
+"""Time, tail, number of the transfer, first byte and size of a packet that leaves a slice."""
+
+
+class _Arrival(NamedTuple):
+    """A packet that arrives, of transfer number `transfer`; times count from the begin."""
+
+    time_ps: int
+    tail_ps: int
+    packet: Packet
+    transfer: int
+
+
+class _Departures:
+    """The fabric of a slice of its own: it takes the packets that leave."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.answers: list[Answer] = []
+
+    def send(self, packet: Packet, origin: int, tail_ps: int) -> None:  # noqa: ARG002
+        """A packet leaves now."""
+        transfer = packet.transfer
+        self.answers.append(
+            (self._engine.now_ps, tail_ps, transfer.tag, packet.begin, packet.size)
+        )
+
+
+class ServedSlice(NamedTuple):
+    """What a slice has done with the packets: its answers, how long packets of each transfer have
+    queued behind others, the changes of its channels and their services.
+    """
+
+    answers: list[Answer]
+    queued_ps: list[int]
+    changes: "ServerChanges"
+    services: list[Any]
+
+
+class SliceTraffic:
+    """The packets that have arrived at the slice at `node` in a launch that began at `begin_ps`."""
+
+    def __init__(
+        self,
+        context: "ChipContext",
+        node: int,
+        arrivals: Sequence[tuple[int, Packet, int]],
+        begin_ps: int,
+    ) -> None:
+        self._context, self._node = context, node
+        numbers = dict[int, int]()
+        self._transfers = list[FabricTransfer]()
+        self._arrivals = list[_Arrival]()
+        for time_ps, packet, tail_ps in arrivals:
+            number = numbers.get(id(packet.transfer))
+            if number is None:
+                number = numbers[id(packet.transfer)] = len(self._transfers)
+                self._transfers.append(packet.transfer)
+            self._arrivals.append(
+                _Arrival(time_ps - begin_ps, tail_ps - begin_ps, packet, number)
+            )
+
+    def served(self, distances: Mapping[int, int]) -> ServedSlice | None:
+        """What the slice does with the packets if blocks from each address on have moved; None
+        where it depends on the order of events at one time.
+        """
+        engine = Engine()
+        departures = _Departures(engine)
+        context: Any = replace(
+            self._context,
+            engine=engine,
+            fabric=departures,  # type: ignore[arg-type] - of the fabric, it sends
+            memory_ports={},
+            data=False,
+            loads=None,
+        )
+        controller = HbmController(context, self._node)
+        channels, has_loads = controller.channels.channels, self._context.loads is not None
+        if has_loads:
+            for channel in channels:
+                channel.bins = TimeBins()
+                channel.bins.begin_log()
+        states = ServerStates()
+        states.add_channels(controller.channels)
+        before, times = states.read(), [QueueTimes() for _ in self._transfers]
+        transfers = self._moved(distances, times)
+        for each in self._arrivals:
+            engine.run_before(each.time_ps)
+            if engine.next_ps() == each.time_ps:
+                return None
+            engine.now_ps = each.time_ps
+            packet = Packet(
+                transfers[each.transfer], each.packet.begin, each.packet.size, each.packet.last
+            )
+            packet.train = transfers[each.transfer].train
+            controller.port.packets.accept(packet, each.tail_ps)
+        while engine.next_ps() < NEVER_PS:
+            engine.run_before(engine.next_ps() + 1)
+        changes = states.changes(before, states.read(), 0, 0)
+        services = [channel.bins.template(0) for channel in channels] if has_loads else []
+        return ServedSlice(
+            departures.answers, [each.memory_ps for each in times], changes, services
+        )
+
+    def _moved(
+        self, distances: Mapping[int, int], times: Sequence[QueueTimes]
+    ) -> list[FabricTransfer]:
+        """The transfers with other addresses; their tags are their numbers."""
+        begins = sorted(distances)
+        moved = list[FabricTransfer]()
+        for number, transfer in enumerate(self._transfers):
+            place = bisect_right(begins, transfer.address) - 1
+            made = copy(transfer)
+            made.address += distances[begins[place]] if place >= 0 else 0
+            made.tag, made.payload = number, b""
+            made.train = None if transfer.train is None else PacketTrain(times[number])
+            moved.append(made)
+        return moved
