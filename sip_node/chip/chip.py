@@ -88,7 +88,7 @@ class Chip:
         self.loads = None if log.recorder is None else LinkLoads(log.recorder)
         if self.loads is not None:
             self.fabric.record(self.loads)
-        launches = launch_templates(spec.topology)
+        self.launches = launch_templates(spec.topology)
         chip = ChipContext(
             **vars(spec),
             sip=sip,
@@ -100,7 +100,7 @@ class Chip:
             loads=self.loads,
             forward=forward,
             memory_ports={},
-            launches=launches,
+            launches=self.launches,
             reach=self._reach,
         )
         ports = UciePorts if spec.layers is None else CreditedPorts
@@ -122,8 +122,8 @@ class Chip:
             # A replacement of a host derives from the class of the model.
             if isinstance(component, Host):
                 self.host = component
-        if launches is not None:
-            launches.connect(chip, self)
+        if self.launches is not None:
+            self.launches.connect(chip, self)
 
     def _attach(self, node: int, component: EndpointLike) -> None:
         """Deliver the packets for a node to its component."""

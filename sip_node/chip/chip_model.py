@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from typing import Any
 
 from runtime.core.simtime import NEVER_PS
 from runtime.model.sip_fabric import SipFabric
@@ -27,6 +28,7 @@ class ChipModel:
     ) -> None:
         self.engine = Engine()
         self._forward = fast_forward(self.engine)
+        self._held_ps = 0
         self._sync = sync
         self._egresses = {sip: partition.egresses(sip) for sip in partition.sips_of_lp[lp]}
         self._nearest = {sip: _nearest(of_sip.values()) for sip, of_sip in self._egresses.items()}
@@ -54,6 +56,9 @@ class ChipModel:
             chip.send_bounds.only_to(leaving if first_out <= leaving else leaving | first_out)
             ends = {other: self._end(sip, other) for other in spec.sips.neighbours(sip)}
             chip.boundary.connect(ends)
+            if chip.launches is not None:
+                chip.launches.safe_ps = lambda: sync.safe_ps
+                chip.launches.hold_until = self._hold_until
             if self._egresses[sip]:
                 chip.boundary.foresee()
 
@@ -63,12 +68,24 @@ class ChipModel:
         return 0 if self._forward is None else self._forward.skipped_steps
 
     def next_ps(self) -> int:
-        """The time of the earliest event."""
-        return self.engine.next_ps()
+        """The time of the earliest event; of a launch that waits to be repeated, its end."""
+        return self._held_ps or self.engine.next_ps()
 
     def run_before(self, bound_ps: int) -> int:
         """Execute every event before `bound_ps`."""
+        if self._held_ps >= self._sync.safe_ps:
+            return 0
+        self._held_ps = 0
         return self.engine.run_before(bound_ps)
+
+    def _hold_until(self, safe_ps: int) -> None:
+        """Execute no event until that time is safe, or a message has arrived.
+
+        Before it, the chip sends no message, whether or not one arrives.
+        """
+        self._held_ps = safe_ps
+        engine: Any = self.engine
+        engine.hold()
 
     def _post(self) -> None:
         """Post the packets that have left the LP, or are certain to."""
@@ -85,6 +102,7 @@ class ChipModel:
         Raises `ProtocolError` for packets that do not continue their transfer, and for a packet or
         a credit which exceeds what its link allows.
         """
+        self._held_ps = 0
         self._incoming.receive(message, self.chips[message.target].boundary)
 
     def earliest_sends(self, base_ps: int) -> list[SendBound]:

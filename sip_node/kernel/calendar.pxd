@@ -48,8 +48,6 @@ cdef class Actor:
 cdef class Calendar:
     cdef public long long now_ps
     cdef public long long events
-    # Of the run of the engine: no event of another LP comes before it.
-    cdef readonly long long bound_ps
     # The events of the run of the engine that were executed ahead.
     cdef public long long ahead
     # The id of the next event, of a call or of SimPy.
@@ -57,7 +55,7 @@ cdef class Calendar:
     # Called between two events after `mark`, with the bound of the run; returns the number of
     # events that it has executed ahead. None: marks have no effect.
     cdef public object at_mark
-    cdef bint is_marked
+    cdef bint is_marked, is_held
     cdef list actors
     cdef list simpy_queue
     cdef bint is_rescheduled

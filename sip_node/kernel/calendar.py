@@ -35,8 +35,6 @@ class Calendar(simpy.Environment):
         self.now_ps = 0
         """The time of the event being executed."""
         self.events = 0
-        self.bound_ps = 0
-        """The bound of the run of the engine: no event of another LP comes before it."""
 
     def at(
         self, time_ps: int, function: Callable[..., None], *args: object, priority: int = NORMAL
@@ -89,7 +87,7 @@ class Calendar(simpy.Environment):
         """Execute every event with time < `bound_ps`; returns their number."""
         # Local names, since this loop runs once for every event of the simulation.
         entries, step = self._entries, self.step
-        count, self.bound_ps = 0, bound_ps
+        count = 0
         while entries and entries[0][0] < bound_ps:
             step()
             count += 1

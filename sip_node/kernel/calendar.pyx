@@ -137,10 +137,9 @@ cdef class Calendar:
         cdef Key end, bound
         cdef bint simpy_follows
         cdef long long count = 0
-        self.bound_ps = bound_ps
         # Lower than the key of any event at the bound.
         bound.time_ps, bound.order, bound.slot = bound_ps, 0, 0
-        while True:
+        while not self.is_held:
             if self.is_marked:
                 self.is_marked = False
                 count += <long long> self.at_mark(bound_ps)
@@ -161,10 +160,15 @@ cdef class Calendar:
                     break
                 environment_step(self)
                 count += 1
+        self.is_held = False
         count += self.ahead
         self.ahead = 0
         self.events += count
         return count
+
+    def hold(self):
+        """End the run behind the event that is executed, before its bound."""
+        self.is_held = self.is_rescheduled = True
 
     @property
     def scheduled(self):

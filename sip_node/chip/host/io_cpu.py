@@ -216,7 +216,11 @@ class IoCpu:
         chip, now_ps = self._chip, self._engine.now_ps
         number = self._requests[tag].command.header.number
         if chip.launches is not None and chip.launches.begin(
-            tag, number, launch, partial(self._finish, tag)
+            tag,
+            number,
+            launch,
+            partial(self._finish, tag),
+            partial(self._launch, tag, launch),
         ):
             return
         # The command for every PE has the size of the launch, and no packet is smaller than a

@@ -41,6 +41,7 @@ from sip_node.chip.launches.relocation import BlockUse, Relocation
 from sip_node.chip.launches.slice_traffic import SliceTraffic
 from sip_node.chip.memory.storage import HbmController, Sram
 from sip_node.chip.pe.pe import Pe
+from sip_node.kernel.calendar import ARRIVALS_FIRST
 
 if TYPE_CHECKING or IS_COMPILED:
     from sip_node.compiled.repeated_records import RepeatedRecords
@@ -128,6 +129,10 @@ class LaunchTemplates:
         self._attempts: dict[Hashable, int] = {}
         self._size = 0
         self._learning: _LearnedLaunch | None = None
+        self.safe_ps: Callable[[], int] = lambda: 0
+        """No message of another LP that has not arrived comes before this time."""
+        self.hold_until: Callable[[int], None] = lambda _: None
+        """Ends the run of the engine until that time is safe, or a message has arrived."""
 
     def connect(self, context: "ChipContext", chip: "Chip") -> None:
         """The launches are those of a chip, whose components exist now."""
@@ -143,10 +148,12 @@ class LaunchTemplates:
         number: int,
         launch: KernelLaunchMsg,
         finish: Callable[[CommandDone], None],
+        again: Callable[[], None],
     ) -> bool:
-        """A launch of command `number` begins: whether it is repeated, and not to be simulated.
+        """A launch of command `number` begins: whether it is not to be simulated.
 
-        A repetition calls `finish` at its end; a simulation ends with `end`, with its `tag`.
+        A repetition calls `finish` at its end; a simulation ends with `end`, with its `tag`. Where
+        a message might come before that end, `again` is called once it is known whether one does.
         """
         self._abandon()
         if launch.thread != "kernels":
@@ -163,8 +170,13 @@ class LaunchTemplates:
             repetition = template.fits(key.addresses, now_ps)
             if repetition is None:
                 continue
-            if now_ps + template.duration_ps >= self._engine.bound_ps:
-                return False
+            end_ps = now_ps + template.duration_ps
+            if end_ps >= self.safe_ps():
+                # Nothing has happened yet: the launch begins again before all that is at this time.
+                self._engine.at(now_ps, again, priority=ARRIVALS_FIRST)
+                self._engine.ahead -= 1
+                self.hold_until(end_ps)
+                return True
             self._templates.move_to_end(state)
             self._repeat(template, repetition, passengers, number, launch, finish)
             return True
