@@ -1,7 +1,7 @@
 """The engines of PEs between two launches: their sums, and the few states that outlive a launch.
 
-An idle engine has no request, token or packet. What is left is when it is free, which of its slots
-it takes next, and how much it has done so far.
+An idle engine has no request, token or packet. What is left is when it is free, and how much it has
+done so far; whose turn it is among its slots is the concern of `tile_slots`.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,6 @@ class EngineState(NamedTuple):
 
     sums: tuple[int, ...]
     free_ps: tuple[int, ...]
-    turns: tuple[tuple[int, ...], ...]
 
 
 def _parts(pe: Pe) -> dict[str, Any]:
@@ -51,16 +50,6 @@ class IdleEngines:
             for of in parts
         ]
         self._free = [[of[name] for name in _FREE] for of in parts]
-        self._turns: list[list[Any]] = [
-            [
-                pe.registers.sets,
-                pe.registers.accumulators,
-                pe.registers.biases,
-                pe.buffers.operands,
-                pe.buffers.results,
-            ]
-            for pe in pes
-        ]
 
     def read(self) -> list[EngineState]:
         """The state of each PE now."""
@@ -68,18 +57,13 @@ class IdleEngines:
             EngineState(
                 tuple([getattr(part, field) for part, field in sums]),
                 tuple([part.free_ps for part in free]),
-                tuple([slots.turn for slots in turns]),
             )
-            for sums, free, turns in zip(self._sums, self._free, self._turns, strict=True)
+            for sums, free in zip(self._sums, self._free, strict=True)
         ]
 
 
 class EngineChanges:
-    """What a launch from `begin_ps` on has changed of `engines`, between two states.
-
-    `uses_tiles` is whether each PE has computed products: else the turns of its slots are as they
-    were, and do not count.
-    """
+    """What a launch from `begin_ps` on has changed of `engines`, between two states."""
 
     def __init__(
         self,
@@ -87,12 +71,10 @@ class EngineChanges:
         before: Sequence[EngineState],
         after: Sequence[EngineState],
         begin_ps: int,
-        uses_tiles: Sequence[bool],
     ) -> None:
         # Of engines that have worked, since all others are as they were.
         self._sums: list[tuple[Any, str, int]] = []
         self._free: list[tuple[Any, int, int]] = []
-        self._turns: list[tuple[Any, tuple[int, ...], tuple[int, ...]]] = []
         for number, (old, new) in enumerate(zip(before, after, strict=True)):
             for (part, field), first, second in zip(
                 engines._sums[number], old.sums, new.sums, strict=True  # noqa: SLF001 - its parts
@@ -104,15 +86,10 @@ class EngineChanges:
             ):
                 if first != second:
                     self._free.append((part, max(0, first - begin_ps), second - begin_ps))
-            if uses_tiles[number]:
-                turns = engines._turns[number]  # noqa: SLF001
-                self._turns += zip(turns, old.turns, new.turns, strict=True)
 
     def is_alike(self, now_ps: int) -> bool:
         """Whether the engines would work on a launch that begins now as they have on that one."""
-        return all(
-            max(0, part.free_ps - now_ps) == left_ps for part, left_ps, _ in self._free
-        ) and all(slots.turn == turn for slots, turn, _ in self._turns)
+        return all(max(0, part.free_ps - now_ps) == left_ps for part, left_ps, _ in self._free)
 
     def repeat(self, begin_ps: int) -> None:
         """Change the engines as a launch does that begins at `begin_ps`."""
@@ -120,6 +97,3 @@ class EngineChanges:
             setattr(part, field, getattr(part, field) + growth)
         for part, _, end_ps in self._free:
             part.free_ps = begin_ps + end_ps
-        for slots, before, after in self._turns:
-            if before != after:
-                slots.turn = after

@@ -7,7 +7,7 @@ values of those.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from msgspec import structs
 
@@ -17,12 +17,22 @@ from runtime.language.value import Array
 from sip_node.chip.host.commands import CommandDone
 from sip_node.chip.launches.idle_engines import EngineChanges
 from sip_node.chip.launches.launch_values import LaunchValues
-from sip_node.chip.launches.relocation import Relocation
+from sip_node.chip.launches.relocation import BlockUse, Relocation
 from sip_node.chip.launches.slice_traffic import ServedSlice, SliceTraffic
+from sip_node.chip.launches.tile_slots import TileSlots
 
 if TYPE_CHECKING or IS_COMPILED:
     from sip_node.compiled.repeated_records import RepeatedRecords
     from sip_node.compiled.server_states import ServerChanges, ServerStates
+
+
+class MovedPart(Protocol):
+    """Blocks that move together."""
+
+    @property
+    def uses(self) -> Sequence[BlockUse]:
+        """The blocks."""
+        ...
 
 
 class AnswerArrival(NamedTuple):
@@ -143,6 +153,7 @@ class LaunchTemplate:
         values: LaunchValues | None,
         servers: "ServerChanges",
         engines: EngineChanges,
+        slots: TileSlots,
         services: Sequence[Any],
         slices: Mapping[int, LearnedSlice],
         rows: RecordedRows | None,
@@ -158,11 +169,12 @@ class LaunchTemplate:
         self._records, self._originals = records, originals
         self._relocation, self._values = relocation, values
         self._servers, self._engines, self._services = servers, engines, services
-        self._slices = slices
+        self._slices, self._slots = slices, slots
+        self._parts: Sequence[MovedPart] = (*relocation.parts, *slots.parts)
         self.rows, self.arrivals, self.stages = rows, arrivals, stages
         self.done, self.start_after_ps, self.duration_ps = done, start_after_ps, duration_ps
         self.packets, self.events, self.begin_ps = packets, events, begin_ps
-        self._distances: tuple[int, ...] = (0,) * len(relocation.parts)
+        self._distances: tuple[int, ...] = (0,) * len(self._parts)
         self._inputs: dict[int, list[Operand | float]] = {}
         self._checksums: Array | None = None
 
@@ -188,13 +200,14 @@ class LaunchTemplate:
                 if changes is None or not changes.channels.is_alike(now_ps):
                     return None
                 served.append(changes)
-        return Repetition(distances, served)
+        return Repetition((*distances, *self._slots.distances()), served)
 
     def repeat(self, repetition: "Repetition", begin_ps: int) -> None:
         """Leave behind what the launch does that begins at `begin_ps`, but for records."""
         self._relocate(repetition.distances)
         self._servers.repeat(begin_ps)
         self._engines.repeat(begin_ps)
+        self._slots.repeat()
         for each in self._services:
             each.repeat(begin_ps - self.begin_ps, 1, 1)
         for changes in repetition.slices:
@@ -212,7 +225,7 @@ class LaunchTemplate:
         changed = dict[int, list[Operand | float]]()
         targets = dict[int, int]()
         for part, distance, before in zip(
-            self._relocation.parts, distances, self._distances, strict=True
+            self._parts, distances, self._distances, strict=True
         ):
             if distance == before:
                 continue
@@ -228,8 +241,7 @@ class LaunchTemplate:
                 else:
                     inputs[index] = structs.replace(block, address=block.address + distance)
             if self._values is not None:
-                for number, index, _ in part.uses:
-                    self._values.external[number, index].offset += distance - before
+                self._values.move(part.uses, distance - before)
         self._distances = distances
         for number, inputs in changed.items():
             self._inputs[number] = inputs

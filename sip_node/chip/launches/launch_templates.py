@@ -39,6 +39,7 @@ from sip_node.chip.launches.launch_template import (
 from sip_node.chip.launches.launch_values import LaunchValues, MemoryPlace
 from sip_node.chip.launches.relocation import BlockUse, Relocation
 from sip_node.chip.launches.slice_traffic import SliceTraffic
+from sip_node.chip.launches.tile_slots import TileSlots, turns_of
 from sip_node.chip.memory.storage import HbmController, Sram
 from sip_node.chip.pe.pe import Pe
 from sip_node.kernel.calendar import ARRIVALS_FIRST
@@ -105,6 +106,7 @@ class _LearnedLaunch:
         self.scheduled, self.counts, self.packets = scheduled, counts, packets
         self.servers, self.channels = servers, channels
         self.engines, self.engine_states = engines, engines.read()
+        self.turns = turns_of(pes)
         self.records, self.first_record = records, first_record
         self.steps, self.programs, self.begun, self.kernels = steps, programs, begun, kernels
         self.arrivals: list[AnswerArrival] = []
@@ -333,7 +335,6 @@ class LaunchTemplates:
             return None
         begin_ps, now_ps = learning.begin_ps, self._engine.now_ps
         records = [record for record, _ in own]
-        products = {(each.cube, each.pe) for each in records if each.engine == "pe_gemm"}
         numbers = {id(each.packet): number for number, each in enumerate(learning.passengers)}
         stages = [
             PassengerStage(numbers[id(packet)], time_ps - begin_ps, step, tail_ps - begin_ps)
@@ -362,8 +363,8 @@ class LaunchTemplates:
                 learning.engine_states,
                 learning.engines.read(),
                 begin_ps,
-                [place in products for place in learning.launch.pes],
             ),
+            slots=TileSlots(learning.pes, learning.turns, turns_of(learning.pes), records),
             services=self._services(),
             slices=self._learned_slices(learning),
             rows=self._rows(learning),

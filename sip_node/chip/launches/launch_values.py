@@ -5,7 +5,7 @@ the operations in the order of their ends, with the arithmetic of the engines. A
 registers is the result of an operation before; blocks of other memories are read and written there.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -18,6 +18,7 @@ from runtime.language.gemm import accumulate, finish
 from runtime.language.operations import compute
 from runtime.language.value import Array, row_major
 from sip_node.chip.launches.launch_key import NotRepeated
+from sip_node.chip.launches.relocation import BlockUse
 from sip_node.chip.launches.local_blocks import LocalBlocks, WrittenBytes
 from sip_node.chip.mapping.strided_block import (
     StridedBlock,
@@ -148,11 +149,12 @@ class LaunchValues:
             if record.engine not in _WITHOUT_VALUES:
                 self._add(number, record)
         left = self._local.writers()
-        self._kept = [
-            (ExternalBlock(block, place), number)
+        # What is left of their results in TCM.
+        self._kept = {
+            number: ExternalBlock(block, place)
             for number, block in self._blocks.items()
             if number in left and (place := place_of(block.address)) is not None
-        ]
+        }
 
     def compute(self) -> Array:
         """Compute all values, and write those of memories; returns the CRC-32 of each record."""
@@ -164,9 +166,18 @@ class LaunchValues:
             checksums[number] = crc32(content)
             if writes is not None:
                 writes.write(content)
-        for block, number in self._kept:
+        for number, block in self._kept.items():
             block.write(_bytes_of(results[number]).data)
         return checksums
+
+    def move(self, uses: Iterable[BlockUse], nbytes: int) -> None:
+        """Read and write blocks so many bytes further."""
+        for number, index, _ in uses:
+            external = self.external.get((number, index))
+            if external is not None:
+                external.offset += nbytes
+            elif index < 0 and number in self._kept:
+                self._kept[number].offset += nbytes
 
     def check(self, records: Sequence[OpRecord]) -> None:
         """Compute the values of the launch itself, from what it has left of its operands; raises
