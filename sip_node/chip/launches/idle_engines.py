@@ -77,12 +77,18 @@ class EngineChanges:
         self._free: list[tuple[Any, int, int]] = []
         for number, (old, new) in enumerate(zip(before, after, strict=True)):
             for (part, field), first, second in zip(
-                engines._sums[number], old.sums, new.sums, strict=True  # noqa: SLF001 - its parts
+                engines._sums[number],
+                old.sums,
+                new.sums,
+                strict=True,
             ):
                 if first != second:
                     self._sums.append((part, field, second - first))
             for part, first, second in zip(
-                engines._free[number], old.free_ps, new.free_ps, strict=True  # noqa: SLF001
+                engines._free[number],
+                old.free_ps,
+                new.free_ps,
+                strict=True,
             ):
                 if first != second:
                     self._free.append((part, max(0, first - begin_ps), second - begin_ps))

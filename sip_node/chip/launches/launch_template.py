@@ -9,21 +9,19 @@ values of those.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from msgspec import structs
-
 from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.trace import Operand, OpRecord
 from runtime.language.value import Array
 from sip_node.chip.host.commands import CommandDone
 from sip_node.chip.launches.idle_engines import EngineChanges
 from sip_node.chip.launches.launch_values import LaunchValues
+from sip_node.chip.launches.learned_slice import LearnedSlice, SliceChanges
 from sip_node.chip.launches.relocation import BlockUse, Relocation
-from sip_node.chip.launches.slice_traffic import ServedSlice, SliceTraffic
 from sip_node.chip.launches.tile_slots import TileSlots
 
 if TYPE_CHECKING or IS_COMPILED:
     from sip_node.compiled.repeated_records import RepeatedRecords
-    from sip_node.compiled.server_states import ServerChanges, ServerStates
+    from sip_node.compiled.server_states import ServerChanges
 
 
 class MovedPart(Protocol):
@@ -57,68 +55,6 @@ class PassengerStage(NamedTuple):
     tail_after_ps: int
 
 
-class SliceChanges(NamedTuple):
-    """What a launch changes of the channels of a slice, and their services in one that began at
-    `begin_ps`.
-    """
-
-    channels: "ServerChanges"
-    services: Sequence[Any]
-    begin_ps: int
-
-
-class LearnedSlice:
-    """A slice of HBM in a launch, with `learned` changes; `states` are its channels.
-
-    What it does with blocks at other places of a round over the channels is found by its traffic.
-    """
-
-    def __init__(
-        self,
-        learned: SliceChanges,
-        traffic: SliceTraffic,
-        states: "ServerStates",
-        bins: Sequence[Any],
-        round_bytes: int,
-    ) -> None:
-        self._learned, self._traffic, self._states = learned, traffic, states
-        self._bins, self._round_bytes = bins, round_bytes
-        # By the distances modulo the round: None where it serves the packets at other times.
-        self._known: dict[tuple[tuple[int, int], ...], SliceChanges | None] = {}
-        self._reference: ServedSlice | None = None
-
-    def moved(self, distances: Mapping[int, int]) -> SliceChanges | None:
-        """What a launch changes of the slice if the blocks in the extent at each address have moved
-        by a distance; None if its answers leave at other times.
-        """
-        turned = {begin: each % self._round_bytes for begin, each in distances.items()}
-        if not any(turned.values()):
-            return self._learned
-        key = tuple(sorted(turned.items()))
-        if key not in self._known:
-            self._known[key] = self._found(turned)
-        return self._known[key]
-
-    def _found(self, turned: Mapping[int, int]) -> SliceChanges | None:
-        if self._reference is None:
-            self._reference = self._traffic.served(dict.fromkeys(turned, 0))
-        reference = self._reference
-        # The model by itself has to do what the slice has done.
-        if reference is None or not reference.changes.equals(self._learned.channels):
-            return None
-        served = self._traffic.served(turned)
-        if (
-            served is None
-            or served.answers != reference.answers
-            or served.queued_ps != reference.queued_ps
-        ):
-            return None
-        services = [
-            each.onto(bins) for each, bins in zip(served.services, self._bins, strict=True)
-        ]
-        return SliceChanges(served.changes.onto(self._states), services, 0)
-
-
 class Repetition(NamedTuple):
     """What differs in a repetition: how far each part of the tensors has moved, and what becomes of
     the slices of HBM.
@@ -142,38 +78,46 @@ class RecordedRows(NamedTuple):
     kernels: int
 
 
+class LaunchChanges(NamedTuple):
+    """What a launch that began at `begin_ps` has changed; all other times count from its begin.
+
+    `services` are those of the servers outside of HBM. `sent` and `delivered` are packets, `events`
+    those of the engine. `arrivals` and `stages` are answers to earlier commands. The kernels began
+    at `start_after_ps`, and `done` is the answer of the launch.
+    """
+
+    servers: "ServerChanges"
+    engines: EngineChanges
+    services: Sequence[Any]
+    slices: Mapping[int, LearnedSlice]
+    sent: int
+    delivered: int
+    events: int
+    arrivals: Sequence[AnswerArrival]
+    stages: Sequence[PassengerStage]
+    done: CommandDone
+    start_after_ps: int
+    duration_ps: int
+    begin_ps: int
+
+
 class LaunchTemplate:
-    """The template of a launch; times are relative to its begin."""
+    """The template of a launch, with the records `originals`; `rows` in a run with records."""
 
     def __init__(
         self,
         records: "RepeatedRecords",
         originals: Sequence[OpRecord],
         relocation: Relocation,
-        values: LaunchValues | None,
-        servers: "ServerChanges",
-        engines: EngineChanges,
         slots: TileSlots,
-        services: Sequence[Any],
-        slices: Mapping[int, LearnedSlice],
+        values: LaunchValues | None,
+        changes: LaunchChanges,
         rows: RecordedRows | None,
-        arrivals: Sequence[AnswerArrival],
-        stages: Sequence[PassengerStage],
-        done: CommandDone,
-        start_after_ps: int,
-        duration_ps: int,
-        packets: tuple[int, int],
-        events: int,
-        begin_ps: int,
     ) -> None:
         self._records, self._originals = records, originals
-        self._relocation, self._values = relocation, values
-        self._servers, self._engines, self._services = servers, engines, services
-        self._slices, self._slots = slices, slots
+        self._relocation, self._slots, self._values = relocation, slots, values
+        self.changes, self.rows = changes, rows
         self._parts: Sequence[MovedPart] = (*relocation.parts, *slots.parts)
-        self.rows, self.arrivals, self.stages = rows, arrivals, stages
-        self.done, self.start_after_ps, self.duration_ps = done, start_after_ps, duration_ps
-        self.packets, self.events, self.begin_ps = packets, events, begin_ps
         self._distances: tuple[int, ...] = (0,) * len(self._parts)
         self._inputs: dict[int, list[Operand | float]] = {}
         self._checksums: Array | None = None
@@ -187,7 +131,8 @@ class LaunchTemplate:
         """What differs in a launch that begins now, with pointers to `addresses`; None where that
         launch would not be the same.
         """
-        if not (self._servers.is_alike(now_ps) and self._engines.is_alike(now_ps)):
+        changes = self.changes
+        if not (changes.servers.is_alike(now_ps) and changes.engines.is_alike(now_ps)):
             return None
         distances = self._relocation.moved(addresses)
         if distances is None:
@@ -195,25 +140,26 @@ class LaunchTemplate:
         served = list[SliceChanges]()
         for node, moved in self._relocation.by_memory(distances).items():
             # A memory that is no slice of HBM serves blocks alike at all places.
-            if node in self._slices:
-                changes = self._slices[node].moved(moved)
-                if changes is None or not changes.channels.is_alike(now_ps):
+            if node in changes.slices:
+                of_slice = changes.slices[node].moved(moved)
+                if of_slice is None or not of_slice.channels.is_alike(now_ps):
                     return None
-                served.append(changes)
+                served.append(of_slice)
         return Repetition((*distances, *self._slots.distances()), served)
 
     def repeat(self, repetition: "Repetition", begin_ps: int) -> None:
         """Leave behind what the launch does that begins at `begin_ps`, but for records."""
+        changes = self.changes
         self._relocate(repetition.distances)
-        self._servers.repeat(begin_ps)
-        self._engines.repeat(begin_ps)
+        changes.servers.repeat(begin_ps)
+        changes.engines.repeat(begin_ps)
         self._slots.repeat()
-        for each in self._services:
-            each.repeat(begin_ps - self.begin_ps, 1, 1)
-        for changes in repetition.slices:
-            changes.channels.repeat(begin_ps)
-            for each in changes.services:
-                each.repeat(begin_ps - changes.begin_ps, 1, 1)
+        for each in changes.services:
+            each.repeat(begin_ps - changes.begin_ps, 1, 1)
+        for of_slice in repetition.slices:
+            of_slice.channels.repeat(begin_ps)
+            for each in of_slice.services:
+                each.repeat(begin_ps - of_slice.begin_ps, 1, 1)
         self._checksums = None if self._values is None else self._values.compute()
 
     def enter(self, first: int, behind: int, begin_ps: int) -> None:
@@ -224,9 +170,7 @@ class LaunchTemplate:
         """Move the blocks of records and values."""
         changed = dict[int, list[Operand | float]]()
         targets = dict[int, int]()
-        for part, distance, before in zip(
-            self._parts, distances, self._distances, strict=True
-        ):
+        for part, distance, before in zip(self._parts, distances, self._distances, strict=True):
             if distance == before:
                 continue
             for number, index, block in part.uses:
@@ -239,7 +183,9 @@ class LaunchTemplate:
                 if index < 0:
                     targets[number] = block.address + distance
                 else:
-                    inputs[index] = structs.replace(block, address=block.address + distance)
+                    inputs[index] = Operand(
+                        block.address + distance, block.shape, block.dtype, block.strides
+                    )
             if self._values is not None:
                 self._values.move(part.uses, distance - before)
         self._distances = distances

@@ -2,34 +2,34 @@
 
 The records of a launch name the blocks that each operation reads and writes. So they are a program:
 the operations in the order of their ends, with the arithmetic of the engines. A block in TCM or in
-registers is the result of an operation before; blocks of other memories are read and written there.
+registers is the result of operations before; blocks of other memories are read and written there.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import numpy as np
 
-from runtime.core import dtypes
-from runtime.core.dtypes import DType
 from runtime.core.trace import Operand, OpRecord
 from runtime.language.gemm import accumulate, finish
 from runtime.language.operations import compute
-from runtime.language.value import Array, row_major
+from runtime.language.value import Array
 from sip_node.chip.launches.launch_key import NotRepeated
 from sip_node.chip.launches.relocation import BlockUse
-from sip_node.chip.launches.local_blocks import LocalBlocks, WrittenBytes
-from sip_node.chip.mapping.strided_block import (
-    StridedBlock,
-    end_of,
-    is_packed,
-    item_bytes,
-    layout_of,
+from sip_node.chip.launches.value_operands import (
+    DTYPES,
+    LocalOperand,
+    WholeResult,
+    bytes_of,
+    local_operand,
 )
+from sip_node.chip.launches.written_bytes import WrittenMemory
+from sip_node.chip.mapping.strided_block import layout_of
 from sip_node.chip.memory.memory import Memory
+from sip_node.kernel import checksums
 
-_DTYPES = {each.name: each for each in dtypes.ALL}
+Evaluate = Callable[[Sequence[Any]], Any]
+"""Computes a result from those of the operations before."""
 _WITHOUT_VALUES = frozenset({"host", "io_cpu", "pe_cpu"})
 
 
@@ -41,86 +41,38 @@ class MemoryPlace(NamedTuple):
     is_local: bool
 
 
-class ExternalBlock:
-    """A block of a memory that is not local: HBM or SRAM."""
+class MemoryBlock:
+    """A block of a memory, as packed bytes."""
 
-    __slots__ = ("memory", "nbytes", "offset", "rows")
+    __slots__ = ("_nbytes", "_rows", "memory", "offset")
 
     def __init__(self, block: Operand, place: MemoryPlace) -> None:
         self.memory, self.offset = place.memory, block.address - place.base
-        self.nbytes: int
-        self.rows: StridedBlock | None
-        self.nbytes, self.rows = layout_of(block)
+        self._nbytes, self._rows = layout_of(block)
 
     def read(self) -> bytes:
-        """The packed bytes of the block."""
-        if self.rows is None:
-            return self.memory.read(self.offset, self.nbytes)
-        return self.memory.read_rows(self.offset, self.rows, 0, self.nbytes)
+        """The bytes of the block."""
+        if self._rows is None:
+            return self.memory.read(self.offset, self._nbytes)
+        return self.memory.read_rows(self.offset, self._rows, 0, self._nbytes)
 
-    def write(self, content: Any) -> None:
-        """Store the packed bytes of the block."""
-        if self.rows is None:
+    def write(self, content: bytes) -> None:
+        """Store the bytes of the block."""
+        if self._rows is None:
             self.memory.write(self.offset, content)
         else:
-            self.memory.write_rows(self.offset, self.rows, 0, content)
-
-
-class _View(NamedTuple):
-    """Elements of type `dtype` among bytes: (shape, bytes of an element), the byte of the first
-    one, and strides in bytes.
-    """
-
-    shape: tuple[int, ...]
-    dtype: Any
-    offset: int
-    strides: tuple[int, ...]
-
-    def of(self, content: Array) -> Array:
-        # A view of bytes: types such as bf16 are no buffers.
-        view = np.ndarray(self.shape, np.uint8, content, self.offset, self.strides)
-        return view.view(self.dtype)[..., 0]
-
-
-class _LocalOperand(NamedTuple):
-    """The result of operation `number`, or a part of it."""
-
-    number: int
-    view: _View | None
-
-    def of(self, results: Sequence[Any]) -> Array:
-        """The elements."""
-        result = results[self.number]
-        return result if self.view is None else self.view.of(_bytes_of(result))
-
-
-class _JoinedOperand(NamedTuple):
-    """Parts of several results: `pieces` of `nbytes`, of which each begins at a byte of them."""
-
-    nbytes: int
-    pieces: tuple[tuple[int, WrittenBytes], ...]
-    view: _View
-
-    def of(self, results: Sequence[Any]) -> Array:
-        """The elements."""
-        content = np.zeros(self.nbytes, np.uint8)
-        for begin, piece in self.pieces:
-            nbytes = piece.end - piece.begin
-            source = _bytes_of(results[piece.number])
-            content[begin : begin + nbytes] = source[piece.offset : piece.offset + nbytes]
-        return self.view.of(content)
+            self.memory.write_rows(self.offset, self._rows, 0, content)
 
 
 class _Operation(NamedTuple):
-    """An operation that is computed: `number` is that of its record, `reads` are those of its
-    operands. It `loads` from memory, or `writes` its result there.
+    """An operation that is computed: `number` is that of its record. It copies the whole result of
+    operation `source`, or evaluates its own; its result goes to `target` in memory, if any.
     """
 
     number: int
-    evaluate: Callable[[Sequence[Any]], Any]
-    reads: frozenset[int]
-    loads: bool
-    writes: ExternalBlock | None
+    source: int
+    evaluate: Evaluate
+    target: MemoryBlock | None
 
 
 class LaunchValues:
@@ -132,170 +84,144 @@ class LaunchValues:
     def __init__(
         self, records: Sequence[OpRecord], place_of: Callable[[int], MemoryPlace | None]
     ) -> None:
-        self._place_of = place_of
-        self._count = len(records)
+        self._records, self._place_of = records, place_of
         self._operations: list[_Operation] = []
-        self.external: dict[tuple[int, int], ExternalBlock] = {}
-        """The blocks of memory, by record and the place among its inputs, or -1 for its result."""
-        self._local = LocalBlocks()
-        self._blocks: dict[int, Operand] = {}
-        # The shape and type of each result.
-        self._shown: dict[int, tuple[tuple[int, ...], str]] = {}
-        # The operands of the operation that is added.
-        self._reads: set[int] = set()
-        # Of operations on sums of products, which are computed in the type of the sums.
+        # The blocks of memory by record, and the place among its inputs, or -1 for its result.
+        self._blocks: dict[tuple[int, int], MemoryBlock] = {}
+        self._results = [
+            Operand(each.address, each.shape, each.dtype, each.strides) for each in records
+        ]
+        self._local, self._written, self._read = WrittenMemory(), WrittenMemory(), WrittenMemory()
+        # Operations on sums of products, which are computed in the type of the sums.
         self._sums: set[int] = set()
+        in_tcm = dict[int, MemoryPlace]()
         for number, record in enumerate(records):
-            if record.engine not in _WITHOUT_VALUES:
-                self._add(number, record)
+            if record.engine in _WITHOUT_VALUES or not record.nbytes:
+                continue
+            place = place_of(record.address)
+            self._add(number, record, place)
+            if place is not None and place.is_local:
+                in_tcm[number] = place
         left = self._local.writers()
         # What is left of their results in TCM.
-        self._kept = {
-            number: ExternalBlock(block, place)
-            for number, block in self._blocks.items()
-            if number in left and (place := place_of(block.address)) is not None
-        }
+        self._kept = [number for number in in_tcm if number in left]
+        for number in self._kept:
+            self._blocks[number, -1] = MemoryBlock(self._results[number], in_tcm[number])
 
     def compute(self) -> Array:
         """Compute all values, and write those of memories; returns the CRC-32 of each record."""
-        results: list[Any] = [None] * self._count
-        checksums = np.zeros(self._count, np.uint32)
-        for number, evaluate, _, _, writes in self._operations:
-            result = results[number] = evaluate(results)
-            content = _bytes_of(result).data
-            checksums[number] = crc32(content)
-            if writes is not None:
-                writes.write(content)
-        for number, block in self._kept.items():
-            block.write(_bytes_of(results[number]).data)
-        return checksums
+        count = len(self._records)
+        results: list[Any] = [None] * count
+        contents: list[bytes] = [b""] * count
+        crcs = np.zeros(count, np.uint32)
+        checksum_of = checksums.checksum_of
+        for number, source, evaluate, target in self._operations:
+            if source >= 0:
+                results[number], crcs[number] = results[source], crcs[source]
+                content = contents[number] = contents[source]
+            else:
+                result = results[number] = evaluate(results)
+                content = contents[number] = result.tobytes()
+                crcs[number] = checksum_of(content)
+            if target is not None:
+                target.write(content)
+        for number in self._kept:
+            self._blocks[number, -1].write(contents[number])
+        return crcs
 
     def move(self, uses: Iterable[BlockUse], nbytes: int) -> None:
         """Read and write blocks so many bytes further."""
         for number, index, _ in uses:
-            external = self.external.get((number, index))
-            if external is not None:
-                external.offset += nbytes
-            elif index < 0 and number in self._kept:
-                self._kept[number].offset += nbytes
+            block = self._blocks.get((number, index))
+            if block is not None:
+                block.offset += nbytes
 
-    def check(self, records: Sequence[OpRecord]) -> None:
-        """Compute the values of the launch itself, from what it has left of its operands; raises
-        `NotRepeated` where a value is another one than its record has.
-        """
-        results: list[Any] = [None] * self._count
-        # Operations on what the launch has written over: their values cannot be computed again.
-        changed = set[int]()
-        for number, evaluate, reads, loads, _ in self._operations:
-            if reads & changed:
-                changed.add(number)
-                continue
-            result = results[number] = evaluate(results)
-            if crc32(_bytes_of(result).data) == records[number].checksum:
-                continue
-            if not loads:
-                raise NotRepeated(f"{records[number].name} computes another value")
-            changed.add(number)
+    def _add(self, number: int, record: OpRecord, place: MemoryPlace | None) -> None:
+        source, evaluate = self._evaluated(number, record)
+        target, result = None, self._results[number]
+        if place is None or place.is_local:
+            self._local.write(result, number)
+        else:
+            self._check_order(number, result, self._written, self._read)
+            self._written.write(result, number)
+            target = self._blocks[number, -1] = MemoryBlock(result, place)
+        self._operations.append(_Operation(number, source, evaluate, target))
 
-    def _add(self, number: int, record: OpRecord) -> None:
-        if not record.nbytes:
-            return
-        target = Operand(record.address, record.shape, record.dtype, record.strides)
-        self._reads = set[int]()
+    def _evaluated(self, number: int, record: OpRecord) -> tuple[int, Evaluate]:
+        """The operation whose result a record copies, or -1; and what it evaluates."""
         match record.engine, record.name:
-            case "pe_dma", "store":
-                evaluate = self._copied(number, record)
             case "pe_dma", ("load" | "gather"):
-                evaluate = self._loaded(number, record)
-            case "pe_fetch_store", ("fetch" | "store"):
-                evaluate = self._copied(number, record)
+                if (loaded := self._loaded(number, record)) is not None:
+                    return -1, loaded
+                return self._copied(record)
+            case ("pe_dma", "store") | ("pe_fetch_store", ("fetch" | "store")):
+                return self._copied(record)
             case "pe_gemm", "gemm":
                 self._sums.add(number)
-                evaluate = self._product(number, record)
+                return -1, self._product(record)
             case "pe_math", _:
-                evaluate = self._computed(number, record)
+                return -1, self._computed(number, record)
             case _:
                 raise NotRepeated(f"{record.engine} {record.name}")
-        is_external = self._is_external(target)
-        writes = self._external_block(number, -1, target) if is_external else None
-        loads = any((number, index) in self.external for index in range(len(record.inputs)))
-        self._operations.append(
-            _Operation(number, evaluate, frozenset(self._reads), loads, writes)
-        )
-        if not is_external:
-            self._local.write(target, number)
-            self._blocks[number] = target
-            self._shown[number] = (record.shape, record.dtype)
 
-    def _is_external(self, block: Operand) -> bool:
-        place = self._place_of(block.address)
-        return place is not None and not place.is_local
+    def _check_order(self, number: int, block: Operand, *others: WrittenMemory) -> None:
+        """Raise `NotRepeated` unless what else uses a block has ended when an operation begins."""
+        start_ps = self._records[number].start_ps
+        for other in others:
+            if any(self._records[each].end_ps > start_ps for each in other.touched(block)):
+                raise NotRepeated("memory that is written while it is used")
 
-    def _external_block(self, number: int, index: int, block: Operand) -> ExternalBlock:
-        place = self._place_of(block.address)
-        assert place is not None
-        made = self.external[number, index] = ExternalBlock(block, place)
-        return made
-
-    def _operand(self, block: Operand) -> _LocalOperand | _JoinedOperand:
+    def _operand(self, block: Operand | float) -> LocalOperand:
         """A local operand."""
-        pieces = self._local.read(block)
-        self._reads.update(each.number for each in pieces)
-        item, dtype = item_bytes(block.dtype), _DTYPES[block.dtype].numpy
-        strides = block.strides or row_major(block.shape)
-        view = _View(
-            (*block.shape, item), dtype, 0, (*(stride * item for stride in strides), 1)
-        )
-        first = pieces[0]
-        if len(pieces) > 1:
-            begin = block.address
-            return _JoinedOperand(
-                end_of(block) - begin,
-                tuple((each.begin - begin, each) for each in pieces),
-                view,
-            )
-        whole = self._shown[first.number]
-        if not first.offset and is_packed(block) and whole == (block.shape, block.dtype):
-            return _LocalOperand(first.number, None)
-        return _LocalOperand(first.number, view._replace(offset=first.offset))
+        if not isinstance(block, Operand):
+            raise NotRepeated("a number in place of a block")
+        return local_operand(block, self._local, self._results)
 
-    def _inputs(self, record: OpRecord) -> list[_LocalOperand | _JoinedOperand | float]:
-        return [
-            self._operand(each) if isinstance(each, Operand) else each for each in record.inputs
-        ]
+    def _loaded(self, number: int, record: OpRecord) -> Evaluate | None:
+        """The rows that a record loads from memory; None where it loads from TCM."""
+        shape, dtype = record.shape, DTYPES[record.dtype].numpy
+        blocks = list[MemoryBlock]()
+        for index, row in enumerate(record.inputs):
+            place = self._place_of(row.address) if isinstance(row, Operand) else None
+            if place is None or place.is_local or not isinstance(row, Operand):
+                continue
+            self._check_order(number, row, self._written)
+            self._read.write(row, number)
+            blocks.append(MemoryBlock(row, place))
+            self._blocks[number, index] = blocks[-1]
+        if not blocks and record.name == "load":
+            return None
+        # The last input of a gather may be the list of its rows.
+        if len(blocks) < len(record.inputs) - (record.name == "gather"):
+            raise NotRepeated("rows that are gathered from TCM")
 
-    def _loaded(self, number: int, record: OpRecord) -> Callable[..., Any]:
-        shape, dtype = record.shape, _DTYPES[record.dtype].numpy
-        rows = record.inputs
-        if record.name == "load" and not self._is_external(_block(rows[0])):
-            return self._copied(number, record)
-        blocks = [
-            self._external_block(number, index, _block(row))
-            for index, row in enumerate(rows)
-            if self._is_external(_block(row))
-        ]
-        if len(blocks) < len(rows) - (record.name == "gather"):
-            raise NotRepeated("a gather from TCM")
-        if len(blocks) == 1:
-            (block,) = blocks
-            return lambda _: np.frombuffer(block.read(), dtype).reshape(shape)
-
-        def gather(_: Sequence[Any]) -> Any:
+        def load(_: Sequence[Any]) -> Any:
             content = b"".join([block.read() for block in blocks])
             return np.frombuffer(content, dtype).reshape(shape)
 
-        return gather
+        return load
 
-    def _copied(self, _number: int, record: OpRecord) -> Callable[..., Any]:
-        operand, dtype, shape = self._operand(_block(record.inputs[0])), record.dtype, record.shape
-        source = _block(record.inputs[0])
-        if source.dtype == dtype:
-            return lambda results: np.ascontiguousarray(operand.of(results)).reshape(shape)
-        target = _DTYPES[dtype]
-        return lambda results: finish(operand.of(results), None, None, target)
+    def _copied(self, record: OpRecord) -> tuple[int, Evaluate]:
+        (source,) = record.inputs
+        operand, target, shape = self._operand(source), DTYPES[record.dtype], record.shape
+        assert isinstance(source, Operand)
+        if source.dtype != record.dtype and record.engine == "pe_fetch_store":
+            # The sums of a product are rounded on their way from the accumulator.
+            return -1, lambda results: finish(operand.of(results), None, None, target)
+        if isinstance(operand, WholeResult) and (source.shape, source.dtype) == (
+            shape,
+            record.dtype,
+        ):
+            return operand.number, _nothing
 
-    def _product(self, _number: int, record: OpRecord) -> Callable[..., Any]:
-        a, b, *rest = [self._operand(_block(each)) for each in record.inputs]
+        def copy(results: Sequence[Any]) -> Any:
+            elements = np.ascontiguousarray(operand.of(results))
+            return bytes_of(elements).view(target.numpy).reshape(shape)
+
+        return -1, copy
+
+    def _product(self, record: OpRecord) -> Evaluate:
+        a, b, *rest = [self._operand(each) for each in record.inputs]
 
         def product(results: Sequence[Any]) -> Any:
             sums = rest[0].of(results) if rest else None
@@ -303,39 +229,26 @@ class LaunchValues:
 
         return product
 
-    def _computed(self, number: int, record: OpRecord) -> Callable[..., Any]:
-        name, axis, shape = record.name, record.axis, record.shape
-        dtype: DType = _DTYPES[record.dtype]
-        inputs = self._inputs(record)
+    def _computed(self, number: int, record: OpRecord) -> Evaluate:
+        name, axis, shape, dtype = record.name, record.axis, record.shape, DTYPES[record.dtype]
+        inputs = [
+            self._operand(each) if isinstance(each, Operand) else each for each in record.inputs
+        ]
         first = inputs[0]
-        if isinstance(first, _LocalOperand) and first.number in self._sums:
+        is_epilogue = isinstance(first, WholeResult) and first.number in self._sums
+        if is_epilogue:
             self._sums.add(number)
-
-            def epilogue(results: Sequence[Any]) -> Any:
-                operands = [
-                    each.of(results).astype(dtype.numpy, copy=False)
-                    for each in inputs
-                    if not isinstance(each, float | int)
-                ]
-                return compute(name, operands, dtype).reshape(shape)
-
-            return epilogue
 
         def evaluate(results: Sequence[Any]) -> Any:
             operands = [
-                each if isinstance(each, float | int) else each.of(results) for each in inputs
+                each if isinstance(each, int | float) else each.of(results) for each in inputs
             ]
+            if is_epilogue:
+                operands = [np.asarray(each).astype(dtype.numpy, copy=False) for each in operands]
             return compute(name, operands, dtype, axis=axis, shape=shape).reshape(shape)
 
         return evaluate
 
 
-def _block(each: Operand | float) -> Operand:
-    if not isinstance(each, Operand):
-        raise NotRepeated("a number in place of a block")
-    return each
-
-
-def _bytes_of(result: Array) -> Array:
-    """The bytes of a result, which has no gaps."""
-    return result.reshape(-1).view(np.uint8)
+def _nothing(_: Sequence[Any]) -> Any:
+    raise AssertionError("a copy evaluates nothing")

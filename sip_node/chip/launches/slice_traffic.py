@@ -1,7 +1,7 @@
-"""The packets of a launch at one slice of HBM, and what the slice does with them at other addresses.
+"""The packets of a launch at one slice of HBM, and what it does with them at other addresses.
 
-A slice serves a packet by the channels that its bytes lie on. So blocks that have moved by part of a
-round over the channels may be served at other times. Whether they are is found out by the model
+A slice serves a packet by the channels that its bytes lie on. So blocks that have moved by part of
+a round over the channels may be served at other times. Whether they are is found out by the model
 itself: a slice of its own, with a clock of its own, gets the packets of the launch at their times,
 with the other addresses. If its answers leave as those of the launch have left, the rest of the
 chip has not noticed the difference.
@@ -36,8 +36,10 @@ class _Arrival(NamedTuple):
 
     time_ps: int
     tail_ps: int
-    packet: Packet
     transfer: int
+    begin: int
+    size: int
+    last: bool
 
 
 class _Departures:
@@ -50,9 +52,7 @@ class _Departures:
     def send(self, packet: Packet, origin: int, tail_ps: int) -> None:  # noqa: ARG002
         """A packet leaves now."""
         transfer = packet.transfer
-        self.answers.append(
-            (self._engine.now_ps, tail_ps, transfer.tag, packet.begin, packet.size)
-        )
+        self.answers.append((self._engine.now_ps, tail_ps, transfer.tag, packet.begin, packet.size))
 
 
 class ServedSlice(NamedTuple):
@@ -84,9 +84,19 @@ class SliceTraffic:
             number = numbers.get(id(packet.transfer))
             if number is None:
                 number = numbers[id(packet.transfer)] = len(self._transfers)
-                self._transfers.append(packet.transfer)
+                # Without its bytes, which would be kept with it.
+                transfer = copy(packet.transfer)
+                transfer.payload = b""
+                self._transfers.append(transfer)
             self._arrivals.append(
-                _Arrival(time_ps - begin_ps, tail_ps - begin_ps, packet, number)
+                _Arrival(
+                    time_ps - begin_ps,
+                    tail_ps - begin_ps,
+                    number,
+                    packet.begin,
+                    packet.size,
+                    packet.last,
+                )
             )
 
     def served(self, distances: Mapping[int, int]) -> ServedSlice | None:
@@ -118,9 +128,7 @@ class SliceTraffic:
             if engine.next_ps() == each.time_ps:
                 return None
             engine.now_ps = each.time_ps
-            packet = Packet(
-                transfers[each.transfer], each.packet.begin, each.packet.size, each.packet.last
-            )
+            packet = Packet(transfers[each.transfer], each.begin, each.size, each.last)
             packet.train = transfers[each.transfer].train
             controller.port.packets.accept(packet, each.tail_ps)
         while engine.next_ps() < NEVER_PS:
@@ -141,7 +149,7 @@ class SliceTraffic:
             place = bisect_right(begins, transfer.address) - 1
             made = copy(transfer)
             made.address += distances[begins[place]] if place >= 0 else 0
-            made.tag, made.payload = number, b""
+            made.tag = number
             made.train = None if transfer.train is None else PacketTrain(times[number])
             moved.append(made)
         return moved

@@ -6,7 +6,7 @@ programs if the function only moves pointers by its program ids; else it is one 
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import copy_context
 
 from msgspec import Struct
@@ -70,12 +70,14 @@ class CommandLists:
         self._parts: dict[int, Argument | None] = {}
         # A number for each key of a kernel of a launch, which is compared in its place.
         self._numbers: dict[Key, int] = {}
+        self._numbered: dict[int, Key] = {}
         self._next_number = 0
 
     def launch_key(self, sip: int, command: int, launch: KernelLaunchMsg) -> LaunchKey | None:
         """The key of a launch, from those of its kernels; None where one of them has none."""
         if len(self._numbers) > MOST_KEYS:
             self._numbers.clear()
+            self._numbered.clear()
         numbers, addresses = list[int](), list[tuple[int, ...]]()
         pes_of = Counter(cube for cube, _ in launch.pes)
         for place in launch.pes:
@@ -90,6 +92,7 @@ class CommandLists:
             number = self._numbers.get(key)
             if number is None:
                 number = self._numbers[key] = self._next_number
+                self._numbered[number] = key
                 self._next_number += 1
             numbers.append(number)
             addresses.append(tuple([each for part in parts for each in part.addresses]))
@@ -99,18 +102,15 @@ class CommandLists:
 
     def holds(self, key: LaunchKey, launch: KernelLaunchMsg) -> bool:
         """Whether every kernel of a launch has a list."""
-        keys = {number: each for each, number in self._numbers.items()}
         _, _, _, _, *numbers = key.commands
         for index, (place, number) in enumerate(zip(launch.pes, numbers, strict=True)):
-            known_key = keys.get(number)
-            known = None if known_key is None else self._known.get(known_key)
-            if known_key is not None and known is _DIFFERS:
-                programs = (place,)
+            kernel = self._numbered.get(number, ())
+            states = [self._known.get(kernel)]
+            if states == [_DIFFERS]:
+                programs: Iterable[GridPoint] = (place,)
                 if launch.grid is not None:
-                    programs = tuple(launch.grid.dealt(index, len(launch.pes)))
-                states = [self._known.get((*known_key, each)) for each in programs]
-            else:
-                states = [known]
+                    programs = launch.grid.dealt(index, len(launch.pes))
+                states = [self._known.get((*kernel, each)) for each in programs]
             if any(state is None or state.commands is None for state in states):
                 return False
         return True

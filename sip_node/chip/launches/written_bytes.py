@@ -1,4 +1,4 @@
-"""Which operation of a launch has written which bytes of TCM and of registers last."""
+"""Which operation of a launch has written, or read, which bytes of a memory last."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -10,7 +10,8 @@ from sip_node.chip.mapping.strided_block import end_of, layout_of
 
 
 class WrittenBytes(NamedTuple):
-    """Bytes at `begin` to before `end`: of the result of operation `number`, from byte `offset` on.
+    """Bytes from `begin` to before `end`: those of operation `number`, from byte `offset` of its
+    result on.
     """
 
     begin: int
@@ -24,8 +25,8 @@ class WrittenBytes(NamedTuple):
         return WrittenBytes(begin, end, self.number, self.offset + begin - self.begin)
 
 
-class LocalBlocks:
-    """The bytes of local memory that the operations of a launch have written."""
+class WrittenMemory:
+    """The bytes of memory that the operations of a launch have written."""
 
     def __init__(self) -> None:
         # Ranges that do not overlap, and their begins.
@@ -50,6 +51,18 @@ class LocalBlocks:
             for start, nbytes in _runs(block):
                 self._check(start, start + nbytes)
         return pieces
+
+    def touched(self, block: Operand) -> set[int]:
+        """The operations of which bytes are in a block."""
+        begin, end = block.address, end_of(block)
+        first, behind = self._overlapping(begin, end)
+        if first == behind:
+            return set()
+        touched = set[int]()
+        for start, nbytes in _runs(block):
+            first, behind = self._overlapping(start, start + nbytes)
+            touched.update(each.number for each in self._ranges[first:behind])
+        return touched
 
     def writers(self) -> set[int]:
         """The operations of which bytes are left."""

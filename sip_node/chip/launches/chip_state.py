@@ -1,0 +1,108 @@
+"""The state of an idle chip: its servers, the channels of its slices of HBM, and its memories."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from runtime.core.compiled.choice import IS_COMPILED
+from runtime.core.errors import PhysAddrError
+from runtime.core.trace import Operand
+from sip_node.chip.launches.launch_key import NotRepeated
+from sip_node.chip.launches.launch_values import MemoryPlace
+from sip_node.chip.memory.storage import HbmController, Sram
+from sip_node.chip.pe.pe import Pe
+
+if TYPE_CHECKING or IS_COMPILED:
+    from sip_node.compiled.server_states import ServerStates
+
+if TYPE_CHECKING:
+    from sip_node.chip.chip import Chip
+    from sip_node.chip.context import ChipContext
+
+
+class SliceOfHbm(NamedTuple):
+    """A slice of HBM: its controller, the states of its channels, and their loads over time, in a
+    run with records.
+    """
+
+    controller: HbmController
+    states: "ServerStates"
+    bins: Sequence[Any]
+
+
+class Snapshot(NamedTuple):
+    """When all servers are free, and what they have served; by slice of HBM for its channels."""
+
+    servers: Any
+    channels: dict[int, Any]
+
+
+class ChipState:
+    """The servers of the components of `chip` that exist.
+
+    Channels of HBM are apart: which of them serves a block depends on its address.
+    """
+
+    def __init__(self, context: "ChipContext", chip: "Chip") -> None:
+        self.context, self.chip = context, chip
+        self.engine: Any = context.engine
+        self.fabric: Any = context.fabric
+        self.log: Any = context.log
+        self.servers, self._components = ServerStates(), 0
+        for server in self.fabric.servers:
+            if server is not None:
+                self.servers.add(server)
+        self.slices: dict[int, SliceOfHbm] = {}
+        self._places: dict[int, MemoryPlace] = {}
+
+    def read(self) -> Snapshot:
+        """The state now."""
+        self._add_components()
+        channels = {node: each.states.read() for node, each in self.slices.items()}
+        return Snapshot(self.servers.read(), channels)
+
+    def bins(self) -> list[Any]:
+        """The loads of all servers over time; none in a run without records."""
+        loads: Any = self.context.loads
+        return [] if loads is None else [bins for _, _, bins in loads.watched]
+
+    def place_of(self, address: int) -> MemoryPlace | None:
+        """The memory of an address; None for registers. Raises `NotRepeated` for another SIP."""
+        try:
+            sip, node = self.context.locate(address)
+        except PhysAddrError:
+            return None
+        if sip != self.context.sip:
+            raise NotRepeated("a memory of another SIP")
+        place = self._places.get(node)
+        if place is None:
+            port: Any = self.context.memory_ports[node]
+            is_local = self.context.graph.nodes[node].kind == "pe"
+            place = self._places[node] = MemoryPlace(port.memory, port.packets.base, is_local)
+        return place
+
+    def is_external(self, block: Operand) -> bool:
+        """Whether a block is in HBM or SRAM."""
+        place = self.place_of(block.address)
+        return place is not None and not place.is_local
+
+    def _add_components(self) -> None:
+        """Know the servers of components that were made since."""
+        components = self.chip.components
+        for node, component in components[self._components :]:
+            match component:
+                case Pe():
+                    ports = component.fetch_store
+                    for server in (component.tcm.server, ports.fetch.server, ports.store.server):
+                        self.servers.add(server)
+                case HbmController():
+                    states, bins = ServerStates(), list[Any]()
+                    states.add_channels(component.channels)
+                    if self.context.loads is not None:
+                        bins = [channel.bins for channel in component.channels.channels]
+                    self.slices[node] = SliceOfHbm(component, states, bins)
+                case Sram():
+                    for server in component.ports.channels:
+                        self.servers.add(server)
+                case _:
+                    pass
+        self._components = len(components)

@@ -1,0 +1,70 @@
+"""A slice of HBM in a launch that is repeated, with blocks at the same or at other places."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from runtime.core.compiled.choice import IS_COMPILED
+from sip_node.chip.launches.slice_traffic import ServedSlice, SliceTraffic
+
+if TYPE_CHECKING or IS_COMPILED:
+    from sip_node.compiled.server_states import ServerChanges, ServerStates
+
+
+class SliceChanges(NamedTuple):
+    """What a launch changes of the channels of a slice, and their services in one that began at
+    `begin_ps`.
+    """
+
+    channels: "ServerChanges"
+    services: Sequence[Any]
+    begin_ps: int
+
+
+class LearnedSlice:
+    """A slice of HBM in a launch, with `learned` changes; `states` are its channels.
+
+    What it does with blocks at other places of a round over the channels is found by its traffic.
+    """
+
+    def __init__(
+        self,
+        learned: SliceChanges,
+        traffic: SliceTraffic,
+        states: "ServerStates",
+        bins: Sequence[Any],
+        round_bytes: int,
+    ) -> None:
+        self._learned, self._traffic, self._states = learned, traffic, states
+        self._bins, self._round_bytes = bins, round_bytes
+        # By the distances modulo the round: None where it serves the packets at other times.
+        self._known: dict[tuple[tuple[int, int], ...], SliceChanges | None] = {}
+        self._reference: ServedSlice | None = None
+
+    def moved(self, distances: Mapping[int, int]) -> SliceChanges | None:
+        """What a launch changes of the slice if the blocks in the extent at each address have moved
+        by a distance; None if its answers leave at other times.
+        """
+        turned = {begin: each % self._round_bytes for begin, each in distances.items()}
+        if not any(turned.values()):
+            return self._learned
+        key = tuple(sorted(turned.items()))
+        if key not in self._known:
+            self._known[key] = self._found(turned)
+        return self._known[key]
+
+    def _found(self, turned: Mapping[int, int]) -> SliceChanges | None:
+        if self._reference is None:
+            self._reference = self._traffic.served(dict.fromkeys(turned, 0))
+        reference = self._reference
+        # The model by itself has to do what the slice has done.
+        if reference is None or not reference.changes.equals(self._learned.channels):
+            return None
+        served = self._traffic.served(turned)
+        if (
+            served is None
+            or served.answers != reference.answers
+            or served.queued_ps != reference.queued_ps
+        ):
+            return None
+        services = [each.onto(bins) for each, bins in zip(served.services, self._bins, strict=True)]
+        return SliceChanges(served.changes.onto(self._states), services, 0)
