@@ -182,6 +182,7 @@ class LpNode:
             skipped_steps=self._model.skipped_steps,
             kernels=self._kernels.started,
             listed_kernels=self._kernels.listed,
+            repeated_kernels=self._kernels.repeated,
         )
 
     def flush_logs(self) -> None:

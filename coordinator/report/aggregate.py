@@ -67,7 +67,7 @@ class LpSummary(Struct, frozen=True):
     `host` is empty for an LP which the coordinator has started.
     `skipped_steps` are the steps of matrix products that it did not simulate but computed ahead;
     like the times, they vary from run to run. `listed_kernels` of the `kernels` on its PEs ran from
-    a command list.
+    a command list, and `repeated_kernels` were those of a launch that repeats an earlier one.
     """
 
     lp: int
@@ -79,6 +79,7 @@ class LpSummary(Struct, frozen=True):
     skipped_steps: int
     kernels: int
     listed_kernels: int
+    repeated_kernels: int
 
 
 class RunReport(Struct, frozen=True):
@@ -350,6 +351,7 @@ def _lp_summary(done: Done, placement: Placement | None) -> LpSummary:
         skipped_steps=done.skipped_steps,
         kernels=done.kernels,
         listed_kernels=done.listed_kernels,
+        repeated_kernels=done.repeated_kernels,
     )
 
 

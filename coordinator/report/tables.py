@@ -111,7 +111,7 @@ def run_statistics(report: RunReport, *, verbose: bool = False) -> Iterator[str]
     rate = report.events / report.wall_s if report.wall_s else 0.0
     yield f"simulated time  {format_ps(round(report.sim_time_ns * PS_PER_NS))}"
     startup = f"after {report.startup_s:.3f} s to start"
-    speed = f"{rate:,.0f} events/s{_listed(report)}"
+    speed = f"{rate:,.0f} events/s{_folded(report)}"
     yield f"wall time       {report.wall_s:.3f} s, {startup} ({speed})"
     if verbose:
         yield f"events          {report.events:,} in all processes"
@@ -121,12 +121,13 @@ def run_statistics(report: RunReport, *, verbose: bool = False) -> Iterator[str]
         yield from _verification(report.verification)
 
 
-def _listed(report: RunReport) -> str:
-    """The share of kernels that ran from command lists, if any did."""
+def _folded(report: RunReport) -> str:
+    """The shares of kernels that ran from command lists, and of those that were repeated."""
+    kernels = sum(each.kernels for each in report.lps)
     listed = sum(each.listed_kernels for each in report.lps)
-    if not listed:
-        return ""
-    return f", {listed / sum(each.kernels for each in report.lps):.0%} of kernels from lists"
+    repeated = sum(each.repeated_kernels for each in report.lps)
+    shares = ((listed, "of kernels from lists"), (repeated, "repeated"))
+    return "".join(f", {count / kernels:.0%} {what}" for count, what in shares if count)
 
 
 def _cell(value: str | float) -> str:

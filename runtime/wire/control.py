@@ -303,7 +303,8 @@ class Done(Wire, frozen=True):
 
     A SIP whose rank has not finished is part of a global deadlock. `code` has the modules imported
     since `Ready`. `skipped_steps` are the steps of products that were computed ahead, and
-    `listed_kernels` of the `kernels` that ran on a PE ran from a command list. `refused` are the
+    `listed_kernels` of the `kernels` that ran on a PE ran from a command list, and
+    `repeated_kernels` were those of a launch that repeats an earlier one. `refused` are the
     strangers at the socket of this LP for its peers. `between_hosts` is the traffic to LPs of other
     hosts.
     """
@@ -321,6 +322,7 @@ class Done(Wire, frozen=True):
     skipped_steps: Count = 0
     kernels: Count = 0
     listed_kernels: Count = 0
+    repeated_kernels: Count = 0
     refused: tuple[Refused, ...] = ()
     between_hosts: HostTraffic = HostTraffic()
 

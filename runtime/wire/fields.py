@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from runtime.core.simtime import NEVER_PS
 
-PROTOCOL_VERSION = 22
+PROTOCOL_VERSION = 23
 """The number of the protocol: it grows with every change of a struct or a field."""
 CHUNK_BYTES = 4 << 20
 """The most bytes of a memory, or of what a host wrote, in one message."""

@@ -22,7 +22,7 @@ from sip_node.chip.fabric.packet import EndpointLike, Packet
 from sip_node.chip.fast_forward import FastForward
 from sip_node.chip.host.host import Host
 from sip_node.chip.kernel import StartKernel, no_kernels
-from sip_node.chip.launches.launch_key import LaunchKeys, NoLaunchKeys
+from sip_node.chip.launch_keys import LaunchKeys, NoLaunchKeys
 from sip_node.chip.launches.launch_templates import launch_templates
 from sip_node.chip.mapping.memory_map import MemoryMap
 from sip_node.chip.memory.memory import Memory

@@ -19,14 +19,13 @@ from sip_node.chip.fabric.packet import EndpointLike
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.fast_forward import FastForward
 from sip_node.chip.kernel import StartKernel
-from sip_node.chip.launches.launch_key import LaunchKeys
+from sip_node.chip.launch_keys import Launches, LaunchKeys
 from sip_node.chip.mapping.memory_map import MemoryMap
 from sip_node.chip.records.link_loads import LinkLoads
 from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
 
 if TYPE_CHECKING:
-    from sip_node.chip.launches.launch_templates import LaunchTemplates
     from sip_node.chip.memory.memory import Memory
 
 
@@ -108,7 +107,7 @@ class ChipContext(ChipSpec):
     loads: LinkLoads | None
     forward: FastForward | None
     memory_ports: dict[int, WatchedPort]
-    launches: "LaunchTemplates | None"
+    launches: Launches | None
     reach: Callable[[int], object]
     """Makes the component at a node, if it does not exist yet."""
 

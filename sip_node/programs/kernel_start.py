@@ -2,7 +2,7 @@
 
 from runtime.core.requests import KernelLaunchMsg
 from sip_node.chip.kernel import PeLaunch, RunningKernel
-from sip_node.chip.launches.launch_key import LaunchKey
+from sip_node.chip.launch_keys import LaunchKey
 from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kernel_context import PeKernelContext
 from sip_node.programs.lists.command_lists import CommandLists

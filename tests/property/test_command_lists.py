@@ -1,4 +1,6 @@
-"""Kernels that run from command lists leave what their functions leave, to the last counter."""
+"""Kernels that run from command lists, and launches that are repeated, leave what their functions
+leave, to the last counter.
+"""
 
 from typing import Any
 
@@ -27,7 +29,7 @@ def left(world: Simulation | Exception) -> list[Any]:
 
 
 def check(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = kernels = 0
+    listed = repeated = kernels = 0
     for seed in seeds:
         monkeypatch.setenv(FOLD, "0")
         of_functions = random_run(seed)
@@ -36,9 +38,11 @@ def check(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
         assert left(of_lists) == left(of_functions), f"seed {seed}"
         if isinstance(of_lists, Simulation):
             listed += of_lists.done.listed_kernels
+            repeated += of_lists.done.repeated_kernels
             kernels += of_lists.done.kernels
     # Else the comparison is one of a run with itself.
-    assert listed > kernels / 2, f"{listed} of {kernels} kernels ran from lists"
+    assert listed > kernels / 4, f"{listed} of {kernels} kernels ran from lists"
+    assert repeated > kernels / 8, f"{repeated} of {kernels} kernels were repeated"
 
 
 def test_random_launches_from_lists_are_those_of_their_functions(

@@ -1,12 +1,15 @@
 """The state of an idle chip: its servers, the channels of its slices of HBM, and its memories."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from runtime.core.compiled.choice import IS_COMPILED
+from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import PhysAddrError
 from runtime.core.trace import Operand
-from sip_node.chip.launches.launch_key import NotRepeated
+from sip_node.chip.context import ChipContext
+from sip_node.chip.host.host import Host
+from sip_node.chip.launch_keys import NotRepeated
 from sip_node.chip.launches.launch_values import MemoryPlace
 from sip_node.chip.memory.storage import HbmController, Sram
 from sip_node.chip.pe.pe import Pe
@@ -14,9 +17,28 @@ from sip_node.chip.pe.pe import Pe
 if TYPE_CHECKING or IS_COMPILED:
     from sip_node.compiled.server_states import ServerStates
 
-if TYPE_CHECKING:
-    from sip_node.chip.chip import Chip
-    from sip_node.chip.context import ChipContext
+
+class IdleChip(Protocol):
+    """A chip, as far as its launches need to know it."""
+
+    @property
+    def host(self) -> Host:
+        """Its host."""
+        ...
+
+    @property
+    def boundary(self) -> Any:
+        """The ports to other SIPs, with counts of the messages `sent` and `received`."""
+        ...
+
+    @property
+    def components(self) -> Sequence[tuple[int, object]]:
+        """The components that exist, with their nodes, in the order in which they were made."""
+        ...
+
+    def pe(self, coordinates: PeCoordinates) -> Pe:
+        """The PE at some coordinates."""
+        ...
 
 
 class SliceOfHbm(NamedTuple):
@@ -42,7 +64,7 @@ class ChipState:
     Channels of HBM are apart: which of them serves a block depends on its address.
     """
 
-    def __init__(self, context: "ChipContext", chip: "Chip") -> None:
+    def __init__(self, context: ChipContext, chip: IdleChip) -> None:
         self.context, self.chip = context, chip
         self.engine: Any = context.engine
         self.fabric: Any = context.fabric
@@ -98,7 +120,8 @@ class ChipState:
                     states, bins = ServerStates(), list[Any]()
                     states.add_channels(component.channels)
                     if self.context.loads is not None:
-                        bins = [channel.bins for channel in component.channels.channels]
+                        channels: Any = component.channels
+                        bins = [channel.bins for channel in channels.channels]
                     self.slices[node] = SliceOfHbm(component, states, bins)
                 case Sram():
                     for server in component.ports.channels:

@@ -45,20 +45,22 @@ class IdleEngines:
 
     def __init__(self, pes: Sequence[Pe]) -> None:
         parts = [_parts(pe) for pe in pes]
-        self._sums = [
+        self.sums = [
             [(of[name], field) for name, fields in _SUMS.items() for field in fields]
             for of in parts
         ]
-        self._free = [[of[name] for name in _FREE] for of in parts]
+        """The sums of each PE: (engine, field)."""
+        self.calendars = [[of[name] for name in _FREE] for of in parts]
+        """The engines of each PE that are calendars."""
 
     def read(self) -> list[EngineState]:
         """The state of each PE now."""
         return [
             EngineState(
                 tuple([getattr(part, field) for part, field in sums]),
-                tuple([part.free_ps for part in free]),
+                tuple([part.free_ps for part in calendars]),
             )
-            for sums, free in zip(self._sums, self._free, strict=True)
+            for sums, calendars in zip(self.sums, self.calendars, strict=True)
         ]
 
 
@@ -76,22 +78,20 @@ class EngineChanges:
         self._sums: list[tuple[Any, str, int]] = []
         self._free: list[tuple[Any, int, int]] = []
         for number, (old, new) in enumerate(zip(before, after, strict=True)):
-            for (part, field), first, second in zip(
-                engines._sums[number],
-                old.sums,
-                new.sums,
-                strict=True,
-            ):
-                if first != second:
-                    self._sums.append((part, field, second - first))
-            for part, first, second in zip(
-                engines._free[number],
-                old.free_ps,
-                new.free_ps,
-                strict=True,
-            ):
-                if first != second:
-                    self._free.append((part, max(0, first - begin_ps), second - begin_ps))
+            self._sums += [
+                (part, field, second - first)
+                for (part, field), first, second in zip(
+                    engines.sums[number], old.sums, new.sums, strict=True
+                )
+                if first != second
+            ]
+            self._free += [
+                (part, max(0, first - begin_ps), second - begin_ps)
+                for part, first, second in zip(
+                    engines.calendars[number], old.free_ps, new.free_ps, strict=True
+                )
+                if first != second
+            ]
 
     def is_alike(self, now_ps: int) -> bool:
         """Whether the engines would work on a launch that begins now as they have on that one."""

@@ -106,6 +106,7 @@ class LaunchTemplate:
 
     def __init__(
         self,
+        *,
         records: "RepeatedRecords",
         originals: Sequence[OpRecord],
         relocation: Relocation,

@@ -14,24 +14,20 @@ The values of a repetition are computed from its own tensors (`LaunchValues`).
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING
 
 from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.requests import KernelLaunchMsg
 from runtime.model.schema.topology_schema import Implementations, Topology
 from runtime.wire.environment import fold_requested
+from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer
 from sip_node.chip.host.commands import CommandDone
-from sip_node.chip.launches.chip_state import ChipState
-from sip_node.chip.launches.launch_key import NotRepeated
+from sip_node.chip.launch_keys import NotRepeated
+from sip_node.chip.launches.chip_state import ChipState, IdleChip
 from sip_node.chip.launches.launch_template import LaunchTemplate, Repetition
 from sip_node.chip.launches.learned_launch import LearnedLaunch
 from sip_node.chip.launches.passengers import Passenger, passengers
 from sip_node.kernel.calendar import ARRIVALS_FIRST
-
-if TYPE_CHECKING:
-    from sip_node.chip.chip import Chip
-    from sip_node.chip.context import ChipContext
 
 MOST_RECORDS = 1 << 18
 """The records of all launches that are kept, some 150 MB; those used last are."""
@@ -76,7 +72,7 @@ class LaunchTemplates:
         self.hold_until: Callable[[int], None] = lambda _: None
         """Ends the run of the engine until that time is safe, or a message has arrived."""
 
-    def connect(self, context: "ChipContext", chip: "Chip") -> None:
+    def connect(self, context: ChipContext, chip: IdleChip) -> None:
         """The launches are those of a chip, whose components exist now."""
         self._state = ChipState(context, chip)
 
@@ -136,11 +132,7 @@ class LaunchTemplates:
         if learned is None:
             return
         keys = self._state.context.launch_keys
-        if (
-            learned.tag == tag
-            and keys.is_listed(learned.key, learned.launch)
-            and learned.end(done)
-        ):
+        if learned.tag == tag and keys.is_listed(learned.key, learned.launch) and learned.end(done):
             self._keep(learned)
         self._stop_learning()
 

@@ -14,7 +14,7 @@ from runtime.core.trace import Operand, OpRecord
 from runtime.language.gemm import accumulate, finish
 from runtime.language.operations import compute
 from runtime.language.value import Array
-from sip_node.chip.launches.launch_key import NotRepeated
+from sip_node.chip.launch_keys import NotRepeated
 from sip_node.chip.launches.relocation import BlockUse
 from sip_node.chip.launches.value_operands import (
     DTYPES,

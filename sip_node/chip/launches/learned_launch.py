@@ -9,9 +9,9 @@ from runtime.core.requests import KernelLaunchMsg
 from runtime.core.trace import Operand, OpRecord
 from sip_node.chip.fabric.packet import FabricTransfer
 from sip_node.chip.host.commands import CommandDone
+from sip_node.chip.launch_keys import LaunchKey
 from sip_node.chip.launches.chip_state import ChipState
 from sip_node.chip.launches.idle_engines import EngineChanges, IdleEngines
-from sip_node.chip.launches.launch_key import LaunchKey
 from sip_node.chip.launches.launch_template import (
     AnswerArrival,
     LaunchChanges,

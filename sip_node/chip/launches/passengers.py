@@ -1,12 +1,10 @@
 """The answers that are on their way to the host when a launch begins."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.host.commands import RequestDone
-
-if TYPE_CHECKING:
-    from sip_node.chip.launches.chip_state import ChipState
+from sip_node.chip.launches.chip_state import ChipState
 
 Stage = tuple[int, int, int]
 """Where an answer is: when its head is at a stage of its route, the stage, and when its tail is
@@ -27,7 +25,7 @@ class Passenger(NamedTuple):
         return self.time_ps - begin_ps, self.step, self.tail_ps - begin_ps
 
 
-def passengers(state: "ChipState") -> list[Passenger] | None:
+def passengers(state: ChipState) -> list[Passenger] | None:
     """All that is to come on a chip, if it is answers that no one waits for; None for anything
     else.
     """

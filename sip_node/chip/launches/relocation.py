@@ -7,22 +7,23 @@ physical memory it has to be where it was in one piece, of the same memory.
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from runtime.core.requests import Extent
 from runtime.core.trace import Operand
-from sip_node.chip.launches.launch_key import NotRepeated
+from sip_node.chip.launch_keys import NotRepeated
 from sip_node.chip.mapping.strided_block import end_of
 from sip_node.chip.pe.mmu import PeMmu
 
 
 class BlockUse(NamedTuple):
-    """A block of an operation: record `number`, and the place `index` among its inputs, or -1 for
-    its result.
+    """A block of an operation: record `number`, and its `place` among the inputs, or -1 for its
+    result.
     """
 
     number: int
-    index: int
+    place: int
     block: Operand
 
 
@@ -143,7 +144,7 @@ class Relocation:
             (begin + (shift or 0), end + (shift or 0))
             for begin, end, shift in zip(self._begins, self._ends, shifts, strict=True)
         )
-        return all(one[1] <= other[0] for one, other in zip(ranges, ranges[1:], strict=False))
+        return all(one[1] <= other[0] for one, other in pairwise(ranges))
 
     def by_memory(self, distances: Sequence[int]) -> dict[int, dict[int, int]]:
         """By memory: how far the blocks have moved that are in the extent at an address."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.simtime import NEVER_PS
+from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer, Packet
 from sip_node.chip.memory.storage import HbmController
 from sip_node.chip.records.packet_train import PacketTrain, QueueTimes
@@ -23,9 +24,6 @@ from sip_node.pdes.engine import Engine
 
 if TYPE_CHECKING or IS_COMPILED:
     from sip_node.compiled.server_states import ServerChanges, ServerStates
-
-if TYPE_CHECKING:
-    from sip_node.chip.context import ChipContext
 
 Answer = tuple[int, int, int, int, int]
 """Time, tail, number of the transfer, first byte and size of a packet that leaves a slice."""
@@ -71,7 +69,7 @@ class SliceTraffic:
 
     def __init__(
         self,
-        context: "ChipContext",
+        context: ChipContext,
         node: int,
         arrivals: Sequence[tuple[int, Packet, int]],
         begin_ps: int,
@@ -114,7 +112,8 @@ class SliceTraffic:
             loads=None,
         )
         controller = HbmController(context, self._node)
-        channels, has_loads = controller.channels.channels, self._context.loads is not None
+        channels: list[Any] = list(controller.channels.channels)
+        has_loads = self._context.loads is not None
         if has_loads:
             for channel in channels:
                 channel.bins = TimeBins()

@@ -54,8 +54,7 @@ class PartOfResult(NamedTuple):
 
 
 class JoinedResults(NamedTuple):
-    """A view of parts of several results: `pieces` of `nbytes`, with the byte at which each begins.
-    """
+    """A view of parts of several results: `pieces` of `nbytes`, each with the byte of its begin."""
 
     nbytes: int
     pieces: tuple[tuple[int, WrittenBytes], ...]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from runtime.core.trace import Operand
-from sip_node.chip.launches.launch_key import NotRepeated
+from sip_node.chip.launch_keys import NotRepeated
 from sip_node.chip.mapping.strided_block import end_of, layout_of
 
 

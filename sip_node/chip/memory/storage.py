@@ -86,9 +86,7 @@ class Sram:
 
     def __init__(self, chip: ChipContext, node: int) -> None:
         location = chip.graph.nodes[node]
-        self.ports = ports = SramPorts(
-            location.name, chip.topology.cube.sram_to_router_bw_gbs
-        )
+        self.ports = ports = SramPorts(location.name, chip.topology.cube.sram_to_router_bw_gbs)
         if chip.loads is not None:
             chip.loads.watch_channels("port", ports.channels)
         self.queue = AccessQueue(chip.engine, ports)

@@ -18,7 +18,7 @@ from runtime.language.chain import VectorRegisters
 from runtime.language.program_ids import ProgramIds
 from runtime.language.running import current_pe
 from sip_node.chip.kernel import PeLaunch
-from sip_node.chip.launches.launch_key import LaunchKey
+from sip_node.chip.launch_keys import LaunchKey
 from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_memory import KernelScratch
@@ -82,8 +82,7 @@ class CommandLists:
         pes_of = Counter(cube for cube, _ in launch.pes)
         for place in launch.pes:
             arguments = [
-                each.values[place] if isinstance(each, PerPe) else each
-                for each in launch.arguments
+                each.values[place] if isinstance(each, PerPe) else each for each in launch.arguments
             ]
             parts = self._arguments((sip, command), launch.kernel, arguments)
             if parts is None:
@@ -98,13 +97,12 @@ class CommandLists:
             addresses.append(tuple([each for part in parts for each in part.addresses]))
         lengths = None if launch.grid is None else launch.grid.lengths
         size = len(launch.arguments)
-        return LaunchKey((launch.name, launch.pes, lengths, size, *numbers), tuple(addresses))
+        return LaunchKey(tuple(numbers), (launch.name, launch.pes, lengths, size), tuple(addresses))
 
     def holds(self, key: LaunchKey, launch: KernelLaunchMsg) -> bool:
         """Whether every kernel of a launch has a list."""
-        _, _, _, _, *numbers = key.commands
-        for index, (place, number) in enumerate(zip(launch.pes, numbers, strict=True)):
-            kernel = self._numbered.get(number, ())
+        for index, (place, number) in enumerate(zip(launch.pes, key.kernels, strict=True)):
+            kernel: Key = self._numbered.get(number, ())
             states = [self._known.get(kernel)]
             if states == [_DIFFERS]:
                 programs: Iterable[GridPoint] = (place,)

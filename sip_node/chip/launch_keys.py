@@ -1,9 +1,14 @@
-"""The identity of a launch: two launches with one key issue the same commands on the same PEs."""
+"""The identity of a launch: two launches with one key issue the same commands on the same PEs.
 
-from collections.abc import Hashable
-from typing import NamedTuple, Protocol
+By it the layer of programs tells a chip which launches are alike, and the parts of a chip tell its
+`Launches` what happens to them.
+"""
+
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple, Protocol
 
 from runtime.core.requests import KernelLaunchMsg
+from sip_node.chip.fabric.packet import FabricTransfer
 
 
 class NotRepeated(Exception):  # noqa: N818 - no error, but an answer
@@ -11,12 +16,20 @@ class NotRepeated(Exception):  # noqa: N818 - no error, but an answer
 
 
 class LaunchKey(NamedTuple):
-    """The commands of a launch, and the addresses of the pointers among the arguments of each PE,
+    """The commands of a launch, and the `addresses` of the pointers among the arguments of each PE,
     in the order of its PEs.
     """
 
-    commands: tuple[Hashable, ...]
+    kernels: tuple[int, ...]
+    """A number for each kernel, with its arguments, on each PE."""
+    launch: Hashable
+    """All else that the commands depend on."""
     addresses: tuple[tuple[int, ...], ...]
+
+    @property
+    def commands(self) -> Hashable:
+        """Equal for launches of equal commands."""
+        return self.kernels, self.launch
 
 
 class LaunchKeys(Protocol):
@@ -51,3 +64,26 @@ class NoLaunchKeys:
     def repeat(self, pes: int) -> None:
         """No launch is repeated."""
         raise AssertionError(f"a launch on {pes} PEs is repeated: this chip runs no programs")
+
+
+class Launches(Protocol):
+    """The launches of a chip, of which some are repeated (`LaunchTemplates`)."""
+
+    def begin(
+        self,
+        tag: int,
+        number: int,
+        launch: KernelLaunchMsg,
+        finish: Callable[[Any], None],
+        again: Callable[[], None],
+    ) -> bool:
+        """A launch of command `number` begins: whether it is not to be simulated."""
+        ...
+
+    def answered(self, transfer: FabricTransfer) -> None:
+        """An answer has arrived at the host, which has not recorded it yet."""
+        ...
+
+    def end(self, tag: int, done: Any) -> None:
+        """The request with a tag is complete."""
+        ...
