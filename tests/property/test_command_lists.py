@@ -2,30 +2,12 @@
 leave, to the last counter.
 """
 
-from typing import Any
-
 import pytest
 
 from runtime.wire.environment import FOLD
 from tests.support.random_launches import random_run
+from tests.support.runs_left import left
 from tests.support.world import Simulation
-
-
-def left(world: Simulation | Exception) -> list[Any]:
-    """All that a run leaves behind, in parts."""
-    if isinstance(world, Exception):
-        return [type(world), str(world), getattr(world, "__notes__", [])]
-    returned = [[each.tobytes() for each in of_rank] for of_rank in world.returned.values()]
-    return [
-        world.done.events,
-        world.records,
-        world.done.sips,
-        world.rows,
-        world.texts,
-        world.contents,
-        world.prints,
-        returned,
-    ]
 
 
 def check(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from runtime.wire.environment import fold_requested
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer
 from sip_node.chip.host.commands import CommandDone
-from sip_node.chip.launch_keys import NotRepeated
+from sip_node.chip.launch_keys import LaunchKey, NotRepeated
 from sip_node.chip.launches.chip_state import ChipState, IdleChip
 from sip_node.chip.launches.launch_template import LaunchTemplate, Repetition
 from sip_node.chip.launches.learned_launch import LearnedLaunch
@@ -33,6 +33,8 @@ MOST_RECORDS = 1 << 18
 """The records of all launches that are kept, some 150 MB; those used last are."""
 MOST_ATTEMPTS = 8
 """Launches with one key that are recorded, and one more for each that is repeated."""
+MOST_KEYS = 1 << 14
+"""The keys of launches that are known; those used last are."""
 
 
 class _Known:
@@ -65,7 +67,7 @@ class LaunchTemplates:
         self._known: OrderedDict[Hashable, list[_Known]] = OrderedDict()
         self._size = 0
         # By the commands of launches: how many more of them are recorded.
-        self._attempts: dict[Hashable, int] = {}
+        self._attempts: OrderedDict[Hashable, int] = OrderedDict()
         self._learning: LearnedLaunch | None = None
         self.safe_ps: Callable[[], int] = lambda: 0
         """No message of another LP that has not arrived comes before this time."""
@@ -106,7 +108,7 @@ class LaunchTemplates:
             end_ps = now_ps + template.changes.duration_ps
             if end_ps < self.safe_ps():
                 self._known.move_to_end(state)
-                self._attempts[key.commands] += 1
+                self._allow(key, +1)
                 self._repeat(template, repetition, on_way, number, launch, finish)
             else:
                 # Nothing has happened yet: the launch begins again before all that is at this time.
@@ -114,10 +116,11 @@ class LaunchTemplates:
                 chip.engine.ahead -= 1
                 self.hold_until(end_ps)
             return True
-        attempts = self._attempts.get(key.commands)
         # The first time it may be one that never comes again.
-        self._attempts[key.commands] = MOST_ATTEMPTS if attempts is None else max(attempts - 1, 0)
-        if attempts:
+        if key.commands not in self._attempts:
+            self._allow(key, MOST_ATTEMPTS)
+        elif self._attempts[key.commands]:
+            self._allow(key, -1)
             self._learning = LearnedLaunch(chip, tag, launch, key, on_way, state)
         return False
 
@@ -135,6 +138,12 @@ class LaunchTemplates:
         if learned.tag == tag and keys.is_listed(learned.key, learned.launch) and learned.end(done):
             self._keep(learned)
         self._stop_learning()
+
+    def _allow(self, key: LaunchKey, more: int) -> None:
+        """Allow more launches with a key to be recorded, or fewer."""
+        self._attempts[key.commands] = self._attempts.pop(key.commands, 0) + more
+        if len(self._attempts) > MOST_KEYS:
+            self._attempts.popitem(last=False)
 
     def _stop_learning(self) -> None:
         learned, self._learning = self._learning, None

@@ -10,6 +10,10 @@ if TYPE_CHECKING or IS_COMPILED:
     from sip_node.compiled.server_states import ServerChanges, ServerStates
 
 
+MOST_TURNS = 256
+"""Places of blocks for which it is known what a slice does with them."""
+
+
 class SliceChanges(NamedTuple):
     """What a launch changes of the channels of a slice, and their services in one that began at
     `begin_ps`.
@@ -49,6 +53,8 @@ class LearnedSlice:
             return self._learned
         key = tuple(sorted(turned.items()))
         if key not in self._known:
+            if len(self._known) >= MOST_TURNS:
+                self._known.clear()
             self._known[key] = self._found(turned)
         return self._known[key]
 

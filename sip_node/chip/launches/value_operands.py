@@ -8,6 +8,7 @@ import numpy as np
 from runtime.core import dtypes
 from runtime.core.trace import Operand
 from runtime.language.value import Array, row_major
+from sip_node.chip.launch_keys import NotRepeated
 from sip_node.chip.launches.written_bytes import WrittenBytes, WrittenMemory
 from sip_node.chip.mapping.strided_block import end_of, is_packed, item_bytes
 
@@ -78,6 +79,8 @@ def local_operand(block: Operand, written: WrittenMemory, whole: Sequence[Operan
 
     Raises `NotRepeated` for a byte that no operation has written.
     """
+    if any(stride < 0 for stride in block.strides):
+        raise NotRepeated("an operand that is read backwards")
     pieces, item = written.read(block), item_bytes(block.dtype)
     strides = block.strides or row_major(block.shape)
     view = _View(

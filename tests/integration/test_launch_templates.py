@@ -1,0 +1,307 @@
+"""Launches that are repeated: which are, what disturbs one, and that nothing else differs."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runtime import DPPolicy, tl, torch
+from runtime.core.compiled.choice import IS_COMPILED
+from runtime.language.functions import COMPARISONS, ELEMENTWISE, REDUCTIONS, SCANS
+from runtime.torch import distributed as dist
+from runtime.wire.environment import FOLD
+from tests.support.runs_left import left
+from tests.support.topologies import variant_text
+from tests.support.world import Simulation, simulate
+
+MESH: dict[str, Any] = {
+    "sip__cube_mesh": {"w": 2, "h": 1},
+    "cube__pe_layout__pe_per_corner": 1,
+    "cube__pe_layout__corners": ["NW", "NE"],
+}
+PES, SIZE = 4, 24
+ROWS, ONE = DPPolicy(cube="row_wise", pe="row_wise"), DPPolicy(num_cubes=1, num_pes=1)
+Program = Callable[[], Sequence[torch.Tensor]]
+
+pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="launches are repeated by the core in C")
+
+
+@pytest.fixture(params=["records", "no-records"])
+def record(request: pytest.FixtureRequest) -> bool:
+    return request.param == "records"
+
+
+def own_start(x: tl.Pointer, size: int) -> tl.Pointer:
+    return x + (tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)) * size
+
+
+def doubled(x: tl.Pointer, y: tl.Pointer, size: int) -> None:
+    tl.store(own_start(y, size), tl.load(own_start(x, size), size) * 2)
+
+
+def product(x: tl.Pointer, y: tl.Pointer, z: tl.Pointer, rows: int) -> None:
+    a, b = (tl.ref(each, (rows, rows)) for each in (x, y))
+    tl.composite("gemm", a, b, out=tl.ref(z, (rows, rows))).wait()
+
+
+def passed_on(x: tl.Pointer, y: tl.Pointer, size: int) -> None:
+    """Kernel: each PE reads what the next one has stored."""
+    tl.store(own_start(y, size), tl.load(own_start(x, size), size) + 1)
+    tl.barrier()
+    own = tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)
+    count = tl.num_programs(0) * tl.num_programs(1)
+    follower = tl.load(y + (own + 1) % count * size, size)
+    tl.store(own_start(x, size), follower)
+
+
+def tensor(placed: DPPolicy = ROWS, count: int = PES * SIZE, first: float = 0) -> torch.Tensor:
+    return torch.from_numpy(np.arange(count, dtype=np.float32) + np.float32(first), dp=placed)
+
+
+def compared(
+    monkeypatch: pytest.MonkeyPatch, program: Program, *, sips: int = 1, **options: Any
+) -> Simulation:
+    """The run of a program, which leaves the same as one in which every launch is simulated."""
+
+    def returning(_: int) -> list[np.ndarray]:
+        results = program()
+        return [each.numpy() for each in results] if torch.ahbm.has_data() else []
+
+    options.setdefault("topology", variant_text(**MESH))
+    monkeypatch.setenv(FOLD, "0")
+    simulated = simulate(returning, sips, **options)
+    monkeypatch.setenv(FOLD, "1")
+    repeated = simulate(returning, sips, **options)
+    assert simulated.done.repeated_kernels == 0
+    assert left(repeated) == left(simulated)
+    return repeated
+
+
+def test_a_launch_is_repeated_from_its_third_time_on(
+    monkeypatch: pytest.MonkeyPatch, *, record: bool
+) -> None:
+    def program() -> Sequence[torch.Tensor]:
+        x, y = tensor(), tensor()
+        torch.ahbm.synchronize()
+        for _ in range(6):
+            torch.launch("doubled", doubled, x, y, SIZE)
+            torch.ahbm.synchronize()
+        return x, y
+
+    done = compared(monkeypatch, program, record=record).done
+    assert (done.kernels, done.repeated_kernels) == (6 * PES, 4 * PES)
+
+
+def test_a_launch_is_repeated_while_the_answer_of_the_one_before_is_on_its_way(
+    monkeypatch: pytest.MonkeyPatch, *, record: bool
+) -> None:
+    def program() -> Sequence[torch.Tensor]:
+        x, y = tensor(), tensor()
+        for _ in range(12):
+            torch.launch("doubled", doubled, x, y, SIZE)
+        return x, y
+
+    assert compared(monkeypatch, program, record=record).done.repeated_kernels >= 4 * PES
+
+
+def test_a_launch_on_other_tensors_is_repeated_with_their_values(
+    monkeypatch: pytest.MonkeyPatch, *, record: bool
+) -> None:
+    def program() -> Sequence[torch.Tensor]:
+        # Of odd sizes, so that the tensors begin at many places of a round over the channels.
+        tensors = [tensor(ONE, 24 + 64 * (each % 5), each) for each in range(24)]
+        for x, y in pairwise(tensors):
+            torch.launch("doubled", doubled, x, y, SIZE)
+            torch.ahbm.synchronize()
+        return tensors
+
+    done = compared(monkeypatch, program, record=record).done
+    assert done.repeated_kernels > done.kernels / 2
+
+
+def test_a_launch_on_one_tensor_in_place_of_two_is_another_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def program() -> Sequence[torch.Tensor]:
+        x, y = tensor(), tensor()
+        torch.ahbm.synchronize()
+        for turn in range(8):
+            torch.launch("doubled", doubled, x, x if turn > 3 else y, SIZE)
+            torch.ahbm.synchronize()
+        return x, y
+
+    # Each of both is recorded once; the first time of all is not.
+    assert compared(monkeypatch, program).done.repeated_kernels == 5 * PES
+
+
+@pytest.mark.parametrize("data", [True, False], ids=["data", "no-data"])
+@pytest.mark.parametrize("rows", [32, 72])
+def test_products_of_a_repeated_launch_take_the_slots_whose_turn_it_is(
+    monkeypatch: pytest.MonkeyPatch, rows: int, *, data: bool
+) -> None:
+    def program() -> Sequence[torch.Tensor]:
+        x, y, z = (tensor(ONE, rows * rows, each) for each in range(3))
+        for turn in range(7):
+            torch.launch("product", product, x, y, z, rows)
+            # A product of another size moves the turn on.
+            if turn % 3 == 2:
+                torch.launch("product", product, x, y, z, rows - 8)
+            torch.ahbm.synchronize()
+        return x, y, z
+
+    assert compared(monkeypatch, program, data=data, record=True).done.repeated_kernels >= 4
+
+
+def test_a_pe_reads_what_another_one_has_stored_in_a_repeated_launch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def program() -> Sequence[torch.Tensor]:
+        x, y = tensor(), tensor()
+        torch.ahbm.synchronize()
+        for _ in range(6):
+            torch.launch("passed_on", passed_on, x, y, SIZE)
+            torch.ahbm.synchronize()
+        return x, y
+
+    # It reads its ids, so that it has a list on every PE only behind its second launch.
+    assert compared(monkeypatch, program, record=True).done.repeated_kernels == 3 * PES
+
+
+def test_a_launch_beside_a_copy_of_another_stream_is_simulated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def program() -> Sequence[torch.Tensor]:
+        tensors = [tensor(first=each) for each in range(3)]
+        other, values = torch.ahbm.Stream(), np.ones(PES * SIZE, np.float32)
+        for turn in range(8):
+            torch.ahbm.synchronize()
+            if turn % 2:
+                with torch.ahbm.stream(other):
+                    tensors[2][:] = values * turn
+            torch.launch("doubled", doubled, *tensors[:2], SIZE)
+        return tensors
+
+    # Of four that are alone, the first two are not repeated.
+    assert compared(monkeypatch, program, record=True).done.repeated_kernels == 2 * PES
+
+
+def test_launches_between_collectives_are_repeated_and_these_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def program() -> Sequence[torch.Tensor]:
+        dist.init_process_group()
+        x, y = tensor(first=dist.get_rank()), tensor()
+        for _ in range(8):
+            torch.launch("doubled", doubled, x, y, SIZE)
+            torch.ahbm.synchronize()
+            dist.all_reduce(y)
+        return x, y
+
+    compared(monkeypatch, program, sips=2, record=True)
+
+
+def test_a_program_that_polls_for_answers_sees_them_at_their_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def program() -> Sequence[torch.Tensor]:
+        x, y = tensor(), tensor()
+        for _ in range(6):
+            for _ in range(3):
+                torch.launch("doubled", doubled, x, y, SIZE)
+            event = torch.ahbm.Event()
+            event.record()
+            while not event.query():
+                pass
+        return x, y
+
+    compared(monkeypatch, program, record=True)
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [{"noc__flow_control": "credits"}, {"hbm__model": "banks"}, {"impl": {"pe_dma": "pe_dma"}}],
+    ids=["credits", "banks", "impl-of-the-model"],
+)
+def test_machines_with_other_parts_repeat_no_launch(
+    monkeypatch: pytest.MonkeyPatch, machine: dict[str, Any]
+) -> None:
+    def program() -> Sequence[torch.Tensor]:
+        x, y = tensor(), tensor()
+        for _ in range(4):
+            torch.launch("doubled", doubled, x, y, SIZE)
+            torch.ahbm.synchronize()
+        return x, y
+
+    topology = variant_text(**MESH, **machine)
+    done = compared(monkeypatch, program, topology=topology).done
+    assert (done.repeated_kernels > 0) == ("impl" in machine)
+
+
+Function = Callable[..., tl.Value]
+
+
+def unary(function: Function, x: tl.Pointer, y: tl.Pointer) -> None:
+    tl.store(y, function(tl.load(x, (4, 6)) * 0.1 + 0.5))
+
+
+def binary(function: Function, x: tl.Pointer, y: tl.Pointer) -> None:
+    value = tl.load(x, (4, 6)) * 0.1 + 0.5
+    tl.store(y, function(value, value + 1))
+
+
+def comparison(function: Function, x: tl.Pointer, y: tl.Pointer) -> None:
+    value = tl.load(x, (4, 6))
+    tl.store(y, tl.where(function(value, 9.25), value, 0.0))
+
+
+def reduction(function: Function, x: tl.Pointer, y: tl.Pointer) -> None:
+    value = tl.load(x, (4, 6))
+    tl.store(y, function(value, axis=0).to(tl.float32))
+    tl.store(y + 6, function(value, axis=1).to(tl.float32))
+
+
+def scan(function: Function, x: tl.Pointer, y: tl.Pointer) -> None:
+    tl.store(y, function(tl.load(x, (4, 6)), axis=1))
+
+
+def others(_: Function, x: tl.Pointer, y: tl.Pointer) -> None:
+    value = tl.load(x, (4, 6))
+    half = value.to(tl.bfloat16) * 0.5 + tl.full((4, 6), 3, tl.bfloat16)
+    tl.store(y, tl.softmax(half.to(tl.float32), axis=1))
+    tl.store(y, tl.cat([value.mT[:3], value[:, 3:].mT]).reshape(4, 6))
+    tl.store(y, tl.fma(value, value, value) + tl.arange(0, 6).to(tl.float32))
+    tl.store(y, tl.clamp(tl.maximum(value, 3.0), 0.0, 9.0))
+
+
+def functions(*names: str) -> list[Function]:
+    return [getattr(tl, name) for name in names if hasattr(tl, name)]
+
+
+OPERATIONS = [
+    *((unary, each) for each in functions(*[n for n, e in ELEMENTWISE.items() if e.operands == 1])),
+    *((binary, each) for each in functions("add", "sub", "mul", "div", "pow")),
+    *((binary, each) for each in functions("maximum", "minimum")),
+    *((comparison, each) for each in functions(*COMPARISONS)),
+    *((reduction, each) for each in functions(*REDUCTIONS)),
+    *((scan, each) for each in functions(*SCANS)),
+    (others, tl.abs),
+]
+
+
+def test_every_operation_of_the_vector_engine_is_repeated_with_its_values(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def program() -> Sequence[torch.Tensor]:
+        x, y = tensor(ONE, 24, 0.25), tensor(ONE, 64)
+        torch.ahbm.synchronize()
+        for kernel, function in OPERATIONS:
+            for _ in range(3):
+                torch.launch("kernel", kernel, function, x, y)
+                torch.ahbm.synchronize()
+        return x, y
+
+    assert len(OPERATIONS) > 20
+    done = compared(monkeypatch, program).done
+    assert done.repeated_kernels == len(OPERATIONS)

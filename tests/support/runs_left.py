@@ -1,0 +1,22 @@
+"""All that a run leaves behind, to compare two of them."""
+
+from typing import Any
+
+from tests.support.world import Simulation
+
+
+def left(world: Simulation | Exception) -> list[Any]:
+    """The parts of what a run leaves behind."""
+    if isinstance(world, Exception):
+        return [type(world), str(world), getattr(world, "__notes__", [])]
+    returned = [[each.tobytes() for each in of_rank] for of_rank in world.returned.values()]
+    return [
+        world.done.events,
+        world.records,
+        world.done.sips,
+        world.rows,
+        world.texts,
+        world.contents,
+        world.prints,
+        returned,
+    ]
