@@ -7,6 +7,7 @@ from tests.mutants import (
     dma,
     hbm,
     host,
+    launches,
     links,
     lists,
     loads,
@@ -33,6 +34,7 @@ PARTS = {
     "records of operations, commands and programs": records.MUTANTS,
     "loads over time and counters": loads.MUTANTS,
     "command lists": lists.MUTANTS,
+    "repeated launches": launches.MUTANTS,
 }
 """The mutants by part of the chip."""
 ALL = tuple(mutant for mutants in PARTS.values() for mutant in mutants)

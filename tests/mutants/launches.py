@@ -1,0 +1,170 @@
+"""Mutants of repeated launches: what is not compared, not moved, or not left behind.
+
+A run in which launches are repeated must be one without, so tests compare both.
+"""
+
+from tests.mutants.mutant import Mutant
+
+ENGINES = "sip_node/chip/launches/idle_engines.py"
+LEARNED = "sip_node/chip/launches/learned_launch.py"
+PASSENGERS = "sip_node/chip/launches/passengers.py"
+RELOCATION = "sip_node/chip/launches/relocation.py"
+SLICE = "sip_node/chip/launches/learned_slice.py"
+SLOTS = "sip_node/chip/launches/tile_slots.py"
+TEMPLATE = "sip_node/chip/launches/launch_template.py"
+TEMPLATES = "sip_node/chip/launches/launch_templates.py"
+VALUES = "sip_node/chip/launches/launch_values.py"
+WRITTEN = "sip_node/chip/launches/written_bytes.py"
+
+LAUNCHES = "tests/integration/test_launch_templates.py"
+
+MUTANTS: tuple[Mutant, ...] = (
+    # The state at the begin.
+    Mutant(
+        name="launch-repeated-whatever-is-to-come",
+        file=PASSENGERS,
+        old="            or host.is_awaited(transfer.tag)\n",
+        new="",
+        breaks="A program that waits for an answer goes on when it comes.",
+        noticed_by=LAUNCHES,
+    ),
+    Mutant(
+        name="launch-repeated-wherever-answers-are",
+        file=PASSENGERS,
+        old="return self.time_ps - begin_ps, self.step, self.tail_ps - begin_ps",
+        new="return 0, 0, 0",
+        breaks="Answers arrive at the times that follow from where they are.",
+        noticed_by=LAUNCHES,
+    ),
+    Mutant(
+        name="launch-of-other-commands-repeated",
+        file=TEMPLATES,
+        old="state = key.commands, tuple(",
+        new="state = key.launch, tuple(",
+        breaks="Launches with other kernels or numbers are others.",
+        noticed_by=LAUNCHES,
+    ),
+    Mutant(
+        name="launch-learned-beside-something-else",
+        file=LEARNED,
+        old="if pending is None or self._of_others() != self._foreign:",
+        new="if pending is None:",
+        breaks="What a copy of the host has done is no part of a launch.",
+        noticed_by=LAUNCHES,
+    ),
+    # What differs.
+    Mutant(
+        name="repeated-launch-with-tensors-that-overlap",
+        file=RELOCATION,
+        old="return tuple(distances) if self._are_apart(shifts) else None",
+        new="return tuple(distances)",
+        breaks="Tensors that were apart are apart, or the launch is another one.",
+        noticed_by=LAUNCHES,
+    ),
+    Mutant(
+        name="repeated-launch-with-blocks-where-they-were",
+        file=TEMPLATE,
+        old="                    targets[number] = block.address + distance\n",
+        new="                    targets[number] = block.address\n",
+        breaks="The record of a store has the address of the tensor of its launch.",
+        noticed_by=LAUNCHES,
+    ),
+    Mutant(
+        name="repeated-launch-with-values-of-other-tensors",
+        file=TEMPLATE,
+        old="                self._values.move(part.uses, distance - before)\n",
+        new="                self._values.move(part.uses, 0)\n",
+        breaks="Values are read and written where the tensors of the launch are.",
+        noticed_by=LAUNCHES,
+    ),
+    Mutant(
+        name="slice-whose-answers-leave-at-other-times",
+        file=SLICE,
+        old="            or served.answers != reference.answers\n",
+        new="",
+        breaks="Blocks at other places on the channels may be served at other times.",
+        noticed_by=LAUNCHES,
+    ),
+    Mutant(
+        name="repeated-products-with-the-slots-of-the-first",
+        file=SLOTS,
+        old="slot.address(turns[slot.of][slot.place]) - slot.address(slot.before)",
+        new="0 * slot.address(turns[slot.of][slot.place])",
+        breaks="Products take the slots whose turn it is.",
+        noticed_by=LAUNCHES,
+    ),
+    Mutant(
+        name="repeated-products-that-take-no-turn",
+        file=SLOTS,
+        old="each.slots.turn = tuple(turn[place] for place in places)",
+        new="each.slots.turn = turn",
+        breaks="After a repeated launch it is the turn of other slots.",
+        noticed_by=LAUNCHES,
+    ),
+    # What is left behind.
+    Mutant(
+        name="repeated-launch-that-counts-no-work-of-dma",
+        file=ENGINES,
+        old='    "dma": ("busy_ps", "nbytes"),\n',
+        new='    "dma": ("nbytes",),\n',
+        breaks="The counters of a repeated launch are those of a simulated one.",
+        noticed_by=LAUNCHES,
+    ),
+    Mutant(
+        name="repeated-launch-that-counts-no-packets",
+        file=TEMPLATES,
+        old="        chip.fabric.sent += changes.sent\n",
+        new="        chip.fabric.sent += changes.delivered\n",
+        breaks="As many packets are sent as in a simulated launch.",
+        noticed_by=LAUNCHES,
+    ),
+    Mutant(
+        name="repeated-launch-with-another-number-of-events",
+        file=TEMPLATES,
+        old="changes.events - 2 * len(changes.arrivals) - 1",
+        new="changes.events - len(changes.arrivals) - 1",
+        breaks="The number of events is that of a simulated launch.",
+        noticed_by=LAUNCHES,
+    ),
+    Mutant(
+        name="repeated-launch-whose-records-come-before-answers",
+        file=TEMPLATES,
+        old="engine.at(begin_ps + after_ps, template.enter, entered, records, begin_ps)",
+        new="engine.at(begin_ps + after_ps, template.enter, entered, entered, begin_ps)",
+        breaks="The records of a launch and those of answers are in the order of their ends.",
+        noticed_by=LAUNCHES,
+    ),
+    Mutant(
+        name="repeated-launch-without-rows-of-its-kernels",
+        file=TEMPLATES,
+        old="rows.programs, rows.kernels, moved_ps, rows.program, number, launch.line",
+        new="(), rows.kernels, moved_ps, rows.program, number, launch.line",
+        breaks="A run with records has a row for each kernel.",
+        noticed_by=LAUNCHES,
+    ),
+    # Values.
+    Mutant(
+        name="repeated-launch-that-leaves-nothing-in-tcm",
+        file=VALUES,
+        old="self._kept = [number for number in in_tcm if number in left]",
+        new="self._kept = list[int]()",
+        breaks="The bytes in TCM are those of a simulated launch.",
+        noticed_by=LAUNCHES,
+    ),
+    Mutant(
+        name="repeated-sum-along-another-axis",
+        file=VALUES,
+        old="compute(name, operands, dtype, axis=axis, shape=shape)",
+        new="compute(name, operands, dtype, axis=axis and 0, shape=shape)",
+        breaks="A reduction is along the axis of its record.",
+        noticed_by=LAUNCHES,
+    ),
+    Mutant(
+        name="repeated-operand-of-the-first-writer",
+        file=WRITTEN,
+        old="        kept = [written]\n",
+        new="        kept = [self._ranges[first]] if first < behind else [written]\n",
+        breaks="An operand is what the last operation has written there.",
+        noticed_by=LAUNCHES,
+    ),
+)
