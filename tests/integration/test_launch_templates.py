@@ -106,6 +106,39 @@ def test_a_launch_is_repeated_while_the_answer_of_the_one_before_is_on_its_way(
     assert compared(monkeypatch, program, record=record).done.repeated_kernels >= 4 * PES
 
 
+def test_answers_arrive_at_their_times_wherever_they_are_when_a_launch_begins(
+    monkeypatch: pytest.MonkeyPatch, *, record: bool
+) -> None:
+    def program() -> Sequence[torch.Tensor]:
+        x, y = tensor(count=PES * SIZE * 30), tensor(count=PES * SIZE * 30)
+        # Behind a short launch, more answers are on their way than behind a long one.
+        for number in range(30):
+            torch.launch("doubled", doubled, x, y, SIZE * (30 if number % 7 in (2, 5) else 1))
+        return x, y
+
+    compared(monkeypatch, program, record=record)
+
+
+def test_a_program_that_goes_on_beside_a_launch_finds_it_running(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def program() -> Sequence[torch.Tensor]:
+        tensors = [tensor(first=each) for each in range(3)]
+        other, values = torch.ahbm.Stream(), np.ones(PES * SIZE, np.float32)
+        for turn in range(6):
+            torch.ahbm.synchronize()
+            event = torch.ahbm.Event()
+            event.record()
+            torch.launch("doubled", doubled, *tensors[:2], SIZE)
+            # The answer comes while the launch runs; then the copy is on its way beside it.
+            event.synchronize()
+            with torch.ahbm.stream(other):
+                tensors[2][:] = values * turn
+        return tensors
+
+    compared(monkeypatch, program, record=True)
+
+
 def test_a_launch_on_other_tensors_is_repeated_with_their_values(
     monkeypatch: pytest.MonkeyPatch, *, record: bool
 ) -> None:

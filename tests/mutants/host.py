@@ -187,8 +187,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="answer-with-its-head",
         file=HOST,
-        old="            self._engine.at(tail_ps, self._answered, packet.transfer)",
-        new="            self._engine.at(self._engine.now_ps, self._answered, packet.transfer)",
+        old="            self._engine.at(tail_ps, self.answered, packet.transfer)",
+        new="            self._engine.at(self._engine.now_ps, self.answered, packet.transfer)",
         breaks="A command is answered when the last byte of the answer is at the host.",
         noticed_by="a.0.",
     ),

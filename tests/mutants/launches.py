@@ -27,6 +27,7 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         breaks="A program that waits for an answer goes on when it comes.",
         noticed_by=LAUNCHES,
+        with_core=True,
     ),
     Mutant(
         name="launch-repeated-wherever-answers-are",
@@ -35,6 +36,7 @@ MUTANTS: tuple[Mutant, ...] = (
         new="return 0, 0, 0",
         breaks="Answers arrive at the times that follow from where they are.",
         noticed_by=LAUNCHES,
+        with_core=True,
     ),
     Mutant(
         name="launch-of-other-commands-repeated",
@@ -43,6 +45,7 @@ MUTANTS: tuple[Mutant, ...] = (
         new="state = key.launch, tuple(",
         breaks="Launches with other kernels or numbers are others.",
         noticed_by=LAUNCHES,
+        with_core=True,
     ),
     Mutant(
         name="launch-learned-beside-something-else",
@@ -51,6 +54,7 @@ MUTANTS: tuple[Mutant, ...] = (
         new="if pending is None:",
         breaks="What a copy of the host has done is no part of a launch.",
         noticed_by=LAUNCHES,
+        with_core=True,
     ),
     # What differs.
     Mutant(
@@ -60,6 +64,7 @@ MUTANTS: tuple[Mutant, ...] = (
         new="return tuple(distances)",
         breaks="Tensors that were apart are apart, or the launch is another one.",
         noticed_by=LAUNCHES,
+        with_core=True,
     ),
     Mutant(
         name="repeated-launch-with-blocks-where-they-were",
@@ -68,6 +73,7 @@ MUTANTS: tuple[Mutant, ...] = (
         new="                    targets[number] = block.address\n",
         breaks="The record of a store has the address of the tensor of its launch.",
         noticed_by=LAUNCHES,
+        with_core=True,
     ),
     Mutant(
         name="repeated-launch-with-values-of-other-tensors",
@@ -76,6 +82,7 @@ MUTANTS: tuple[Mutant, ...] = (
         new="                self._values.move(part.uses, 0)\n",
         breaks="Values are read and written where the tensors of the launch are.",
         noticed_by=LAUNCHES,
+        with_core=True,
     ),
     Mutant(
         name="slice-whose-answers-leave-at-other-times",
@@ -84,6 +91,7 @@ MUTANTS: tuple[Mutant, ...] = (
         new="",
         breaks="Blocks at other places on the channels may be served at other times.",
         noticed_by=LAUNCHES,
+        with_core=True,
     ),
     Mutant(
         name="repeated-products-with-the-slots-of-the-first",
@@ -92,6 +100,7 @@ MUTANTS: tuple[Mutant, ...] = (
         new="0 * slot.address(turns[slot.of][slot.place])",
         breaks="Products take the slots whose turn it is.",
         noticed_by=LAUNCHES,
+        with_core=True,
     ),
     Mutant(
         name="repeated-products-that-take-no-turn",
@@ -100,6 +109,7 @@ MUTANTS: tuple[Mutant, ...] = (
         new="each.slots.turn = turn",
         breaks="After a repeated launch it is the turn of other slots.",
         noticed_by=LAUNCHES,
+        with_core=True,
     ),
     # What is left behind.
     Mutant(
@@ -109,6 +119,7 @@ MUTANTS: tuple[Mutant, ...] = (
         new='    "dma": ("nbytes",),\n',
         breaks="The counters of a repeated launch are those of a simulated one.",
         noticed_by=LAUNCHES,
+        with_core=True,
     ),
     Mutant(
         name="repeated-launch-that-counts-no-packets",
@@ -117,6 +128,7 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        chip.fabric.sent += changes.delivered\n",
         breaks="As many packets are sent as in a simulated launch.",
         noticed_by=LAUNCHES,
+        with_core=True,
     ),
     Mutant(
         name="repeated-launch-with-another-number-of-events",
@@ -125,6 +137,7 @@ MUTANTS: tuple[Mutant, ...] = (
         new="changes.events - len(changes.arrivals) - 1",
         breaks="The number of events is that of a simulated launch.",
         noticed_by=LAUNCHES,
+        with_core=True,
     ),
     Mutant(
         name="repeated-launch-whose-records-come-before-answers",
@@ -133,6 +146,7 @@ MUTANTS: tuple[Mutant, ...] = (
         new="engine.at(begin_ps + after_ps, template.enter, entered, entered, begin_ps)",
         breaks="The records of a launch and those of answers are in the order of their ends.",
         noticed_by=LAUNCHES,
+        with_core=True,
     ),
     Mutant(
         name="repeated-launch-without-rows-of-its-kernels",
@@ -141,6 +155,7 @@ MUTANTS: tuple[Mutant, ...] = (
         new="(), rows.kernels, moved_ps, rows.program, number, launch.line",
         breaks="A run with records has a row for each kernel.",
         noticed_by=LAUNCHES,
+        with_core=True,
     ),
     # Values.
     Mutant(
@@ -150,6 +165,7 @@ MUTANTS: tuple[Mutant, ...] = (
         new="self._kept = list[int]()",
         breaks="The bytes in TCM are those of a simulated launch.",
         noticed_by=LAUNCHES,
+        with_core=True,
     ),
     Mutant(
         name="repeated-sum-along-another-axis",
@@ -158,6 +174,7 @@ MUTANTS: tuple[Mutant, ...] = (
         new="compute(name, operands, dtype, axis=axis and 0, shape=shape)",
         breaks="A reduction is along the axis of its record.",
         noticed_by=LAUNCHES,
+        with_core=True,
     ),
     Mutant(
         name="repeated-operand-of-the-first-writer",
@@ -166,5 +183,6 @@ MUTANTS: tuple[Mutant, ...] = (
         new="        kept = [self._ranges[first]] if first < behind else [written]\n",
         breaks="An operand is what the last operation has written there.",
         noticed_by=LAUNCHES,
+        with_core=True,
     ),
 )

@@ -21,7 +21,8 @@ class Mutant:
     prefix of the ids of the checks that are expected to notice it; they run first. Checks read no
     tables of records: an edit of what only they report is noticed by a test, and `noticed_by` is
     the file of that test, or the test as pytest names it. `survives` is the reason why nothing
-    notices it, for a mutant that is known to survive: it counts as one.
+    notices it, for a mutant that is known to survive: it counts as one. `with_core` is for files
+    that are not compiled, and of no use without the core in C.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Mutant:
     breaks: str
     noticed_by: str
     survives: str | None = None
+    with_core: bool = False
 
     @property
     def is_noticed_by_test(self) -> bool:

@@ -74,7 +74,7 @@ def outcome_of(mutant: Mutant, whole_s: float, *, expected_only: bool) -> Outcom
         mutant.apply(root)
         timeout_s = SLACK * whole_s + SLACK_S
         if mutant.is_noticed_by_test:
-            outcome = _pytest(root, [mutant.noticed_by], timeout_s)
+            outcome = _pytest(root, [mutant.noticed_by], timeout_s, with_core=mutant.with_core)
         else:
             outcome = _checks(root, mutant.noticed_by, timeout_s)
         if outcome.is_notice or expected_only:
@@ -97,10 +97,12 @@ def _checks(root: Path, prefix: str, timeout_s: float) -> Outcome:
     return Outcome("noticed" if ids else "crashed", ids, last_line)
 
 
-def _pytest(root: Path, tests: Sequence[str], timeout_s: float) -> Outcome:
+def _pytest(
+    root: Path, tests: Sequence[str], timeout_s: float, *, with_core: bool = False
+) -> Outcome:
     """One run of tests in the copy `root`, to the first failure."""
     options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly"]
-    run = _run(root, ["pytest", *options, *tests], timeout_s)
+    run = _run(root, ["pytest", *options, *tests], timeout_s, with_core=with_core)
     if run is None:
         return Outcome("hung")
     if run.returncode == 0:
@@ -113,7 +115,7 @@ def _pytest(root: Path, tests: Sequence[str], timeout_s: float) -> Outcome:
 
 
 def _run(
-    root: Path, arguments: Sequence[str], timeout_s: float
+    root: Path, arguments: Sequence[str], timeout_s: float, *, with_core: bool = False
 ) -> "subprocess.CompletedProcess[str] | None":
     """A module of Python in the copy `root`; None if it does not end in time."""
     # The copy before the installed packages, which are those of the checkout.
@@ -122,7 +124,7 @@ def _run(
         "PYTHONPATH": str(root),
         "PYTHONDONTWRITEBYTECODE": "1",
         # The mutants are edits of Python: twins in C would run without them.
-        "KERNBENCH_CORE": "python",
+        "KERNBENCH_CORE": "" if with_core else "python",
     }
     try:
         return subprocess.run(
