@@ -85,7 +85,7 @@ class KernelCommands(KernelMessages):
 
     def close(self) -> None:
         """The kernel has ended: release what it holds of the PE."""
-        if self._has_parts:
+        if self._has_messages:
             self._receives.close()
 
     @property
@@ -308,7 +308,7 @@ class PeKernelContext(KernelCommands):
         current_pe.set(self)
         if launch.call:
             # Also of a kernel that uses none of its queues: see `KernelQueues`.
-            self._make_parts()
+            self._make_messages()
         if launch.programs is None:
             call_once(launch, self._pe.coordinates, None)
             if self._has_parts:

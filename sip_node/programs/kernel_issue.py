@@ -114,7 +114,7 @@ class CommandIssuer:
     def _begin(
         self, cost_ps: int, start: Callable[..., Completion[Any]], args: tuple[object, ...]
     ) -> None:
-        self.engine.at(self.engine.now_ps + cost_ps, self._program.call, start, args)
+        self._program.call_at(self.engine, self.engine.now_ps + cost_ps, (start, args))
 
     def _waiting(self, blocked: Blocked, issue_ps: int, call: Call | None) -> Steps[Any]:
         if self._steps is None:

@@ -7,6 +7,7 @@ store to the same bytes (`StoredRanges`).
 """
 
 from collections.abc import Iterable
+from math import prod
 
 from runtime.core.dtypes import DType
 from runtime.core.errors import PageFaultError
@@ -117,8 +118,10 @@ class KernelMemory(KernelScratch):
         `PageFaultError` for a byte that is not mapped.
         """
         # The op log writes row-major strides as (), so that equal blocks have equal records.
-        gaps = () if strides == row_major(shape) else strides
-        nbytes, rows = layout_of(Operand(pointer.address, shape, pointer.dtype.name, gaps))
+        gaps, nbytes, rows = (), prod(shape) * pointer.dtype.itemsize, None
+        if strides != row_major(shape):
+            gaps = strides
+            nbytes, rows = layout_of(Operand(pointer.address, shape, pointer.dtype.name, gaps))
         if rows is None:
             pieces = self._mapped(pointer.address, nbytes)
             if len(pieces) == 1:
@@ -182,15 +185,15 @@ class KernelMemory(KernelScratch):
         blocks, run = list[Operand](), 0
         for index in range(count):
             pieces = self._mapped(pointer.address + rows.row_offset(index), rows.row_bytes)
-            address = pieces[0][0]
+            address, last = pieces[0][0], len(blocks) - 1
             if len(pieces) > 1:
                 blocks += [_elements(start, nbytes, dtype) for start, nbytes in pieces]
                 run = 0
-            elif run and blocks[-1].address + run * rows.pitch == address:
+            elif run and blocks[last].address + run * rows.pitch == address:
                 run += 1
                 shape = (run, rows.row_bytes // item)
                 strides = (rows.pitch // item, 1)
-                blocks[-1] = Operand(blocks[-1].address, shape, dtype.name, strides)
+                blocks[last] = Operand(blocks[last].address, shape, dtype.name, strides)
             else:
                 blocks.append(_elements(address, rows.row_bytes, dtype))
                 run = 1

@@ -37,7 +37,7 @@ class KernelMessages(KernelTransfers):
     def send_async(self, direction: str, value: Value) -> Operation:
         """The same in the background, behind earlier messages in the direction."""
         self._operations.await_writers((value,))
-        peer = self._wait.on_peer("send", direction, kernel_line())
+        peer = self._queues.on_peer("send", direction, kernel_line())
         message = self._sends.start(direction, value, peer.line)
         sending = Operation(self._operations, message.paused, None, reads=(value,), peer=peer)
         sending.message = message
@@ -118,7 +118,7 @@ class KernelMessages(KernelTransfers):
         return operation
 
     def _peer(self, direction: str | None) -> PeerWait:
-        peer = self._wait.on_peer("recv", direction, kernel_line())
+        peer = self._queues.on_peer("recv", direction, kernel_line())
         self._queues.check_incoming(direction)
         return peer
 

@@ -5,6 +5,8 @@ from sip_node.chip.pe.queue_table cimport QueueState, QueueTable
 from sip_node.kernel.calendar cimport Calendar
 from sip_node.kernel cimport events
 from sip_node.programs cimport kept_slots
+from sip_node.programs.kernel_issue cimport CommandIssuer
+from sip_node.programs.kernel_wait cimport KernelQueues, KernelWait
 
 
 cdef class SentMessage(Continuation):
@@ -22,7 +24,10 @@ cdef class SentMessage(Continuation):
 
 
 cdef class Sends:
-    cdef object _issuer, _wait, _dma, _queues, _faults, _trace
+    cdef CommandIssuer _issuer
+    cdef KernelWait _wait
+    cdef KernelQueues _queues
+    cdef object _dma, _faults, _trace
     cdef dict _background
     cdef Calendar _engine
     cdef long long _issue_ps

@@ -96,7 +96,7 @@ class Sends:
         """Send slot by slot: reserve each at the peer, sleep while there is no credit, write it."""
         message = self._message(direction, value)
         if before := self._background.get(direction):
-            self._wait.begin(self._wait.on_peer("send", direction))
+            self._wait.begin(self._queues.on_peer("send", direction))
             last = before[len(before) - 1]
             self._issuer.wait(last, lambda: last.paused)
             self._wait.end()

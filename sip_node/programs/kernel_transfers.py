@@ -27,7 +27,7 @@ from sip_node.chip.completion import Completion, all_of, completed
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.mapping.strided_block import nbytes_of
 from sip_node.chip.pe.pe import Pe
-from sip_node.chip.pe.queue_table import SlotTrace
+from sip_node.chip.pe.queue_table import QueueTable, SlotTrace
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_memory import KernelMemory, Transfer
@@ -42,8 +42,12 @@ _Request = TypeVar("_Request")
 _Result = TypeVar("_Result")
 
 
+_OF_MESSAGES = frozenset({"_queues", "_receives", "_sends"})
+
+
 class KernelParts:
-    """The parts of one kernel on one PE, made when it uses one of them; `program` runs the kernel.
+    """The parts of one kernel on one PE, made when it uses one of them, and those of messages when
+    it sends or receives; `program` runs the kernel.
 
     Of many launches on all PEs of a SIP each kernel has little to do, and these objects are half of
     what it costs.
@@ -53,6 +57,7 @@ class KernelParts:
     _faults: KernelFaults
     _memory: KernelMemory
     _issuer: CommandIssuer
+    _table: QueueTable
     _queues: KernelQueues
     _sends: Sends
     _receives: Receives
@@ -61,7 +66,7 @@ class KernelParts:
 
     def __init__(self, pe: Pe, launch: PeLaunch, program: AnyProgram) -> None:
         self._pe, self._launch, self.program = pe, launch, program
-        self._has_parts = False
+        self._has_parts = self._has_messages = False
         # Of a kernel that runs in a run with records.
         self._steps: ProgramSteps | None = None
 
@@ -70,7 +75,10 @@ class KernelParts:
             return self._made_ids()
         if name not in KernelParts.__annotations__:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}", name=name)
-        self._make_parts()
+        if name in _OF_MESSAGES:
+            self._make_messages()
+        else:
+            self._make_parts()
         return self.__dict__[name]
 
     def _made_ids(self) -> ProgramIds:
@@ -85,27 +93,35 @@ class KernelParts:
         self._memory = KernelMemory(
             chip.topology, launch.thread, pe.tcm.base, pe.mmu, self._faults, launch.stored
         )
+        self._issuer = CommandIssuer(chip.engine, chip.topology, program, self._steps)
+        if self._steps is not None:
+            self._steps.scratch_bytes = self._memory.used_bytes
+        # Taken now: a table may be installed while the kernel runs.
+        self._table = pe.ipcq.table(launch.queues)
+        self._wait = KernelWait(pe, launch, program, self._table)
+        self._operations = Operations(self._issuer, self._wait)
+        self._has_parts = True
+
+    def _make_messages(self) -> None:
+        pe, launch, chip = self._pe, self._launch, self._pe.chip
+        issuer, wait, faults, table = self._issuer, self._wait, self._faults, self._table
         sink = chip.log.transferred
         trace = None if sink is None else SlotTrace(chip.addresses, pe.context, launch.name, sink)
-        self._issuer = CommandIssuer(chip.engine, chip.topology, program, self._steps)
-        self._queues = KernelQueues(pe.ipcq.table(launch.queues), launch, self._faults)
         if self._steps is not None:
-            self._steps.pair_of = self._queues.table.pair
-            self._steps.scratch_bytes = self._memory.used_bytes
-        self._receives = Receives(
+            self._steps.pair_of = table.pair
+        self._queues = KernelQueues(table, launch, faults, chip.engine)
+        self._receives = wait.receives = Receives(
             engine=chip.engine,
             dma=pe.dma,
-            queues=self._queues.table,
-            issue_ps=self._issuer.issue_ps,
-            faults=self._faults,
+            queues=table,
+            issue_ps=issuer.issue_ps,
+            faults=faults,
             trace=trace,
             tcm=pe.tcm,
             transfer=launch.transfer,
         )
-        self._wait = KernelWait(pe, launch, program, self._queues, self._receives)
-        self._operations = Operations(self._issuer, self._wait)
-        self._sends = Sends(self._issuer, self._wait, pe.dma, self._queues, self._faults, trace)
-        self._has_parts = True
+        self._sends = Sends(issuer, wait, pe.dma, self._queues, faults, trace)
+        self._has_messages = True
 
 
 class _Gather(NamedTuple):

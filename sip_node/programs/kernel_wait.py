@@ -23,6 +23,7 @@ from sip_node.chip.bounds.command_bounds import Until
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.pe.pe import Pe
 from sip_node.chip.pe.queue_table import QueueState, QueueTable
+from sip_node.pdes.engine import Engine
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_receive import Receives
 from sip_node.programs.program import AnyProgram
@@ -31,8 +32,10 @@ from sip_node.programs.program import AnyProgram
 class KernelQueues:
     """The queues of `table` by direction; `KernelError` for what the kernel may not use."""
 
-    def __init__(self, table: QueueTable, launch: PeLaunch, faults: KernelFaults) -> None:
-        self.table, self._faults = table, faults
+    def __init__(
+        self, table: QueueTable, launch: PeLaunch, faults: KernelFaults, engine: Engine
+    ) -> None:
+        self.table, self._faults, self._engine = table, faults, engine
         self.excluded = launch.thread == "kernels"
         """Whether the queues of a collective are refused to the kernel while it runs."""
         self._in_grid = launch.programs is not None
@@ -74,6 +77,11 @@ class KernelQueues:
                 f"are in use by {self.table.user}, which was called with async_op=True: "
                 "wait() for it first"
             )
+
+    def on_peer(self, operation: str, direction: str | None, line: str = "") -> "PeerWait":
+        """A wait that begins now; `KernelError` if the queues do not allow the operation."""
+        self.check_peer(operation, direction)
+        return PeerWait(operation, direction, self._engine.now_ps, line)
 
     def _queue(self, direction: str) -> QueueState:
         queue = self.table.queue(direction)
@@ -123,30 +131,19 @@ class WaitForPeer(Protocol):
 class KernelWait:
     """The wait of one kernel: `current` is the wait for a peer, if there is one.
 
-    A message that waits for its credits stands for its wait.
+    A message that waits for its credits stands for its wait. `receives` are those of a kernel that
+    sends or receives, through the queues of `table`.
     """
 
-    def __init__(
-        self,
-        pe: Pe,
-        launch: PeLaunch,
-        program: AnyProgram,
-        queues: KernelQueues,
-        receives: Receives,
-    ) -> None:
+    def __init__(self, pe: Pe, launch: PeLaunch, program: AnyProgram, table: QueueTable) -> None:
         self._chip, self._coordinates = pe.chip, pe.coordinates
-        self._launch, self._program = launch, program
-        self._queues, self._receives = queues, receives
+        self._launch, self._program, self._table = launch, program, table
+        self.receives: Receives | None = None
         self.current: WaitForPeer | None = None
         self._missing: Callable[[], tuple[str, PeCoordinates | None]] | None = None
         # Counted here, since a reference to the sends would be a cycle for each kernel.
         self.leaving = 0
         """Messages in the background that have slots left to send."""
-
-    def on_peer(self, operation: str, direction: str | None, line: str = "") -> PeerWait:
-        """A wait that begins now; `KernelError` if the queues do not allow the operation."""
-        self._queues.check_peer(operation, direction)
-        return PeerWait(operation, direction, self._chip.engine.now_ps, line)
 
     def begin_barrier(
         self, missing: Callable[[], tuple[str, PeCoordinates | None]], line: str = ""
@@ -170,7 +167,8 @@ class KernelWait:
         """The kernel does not go on before `until()`: promise the other SIPs no message before."""
         # A receive under way returns credits, perhaps to another SIP, while the kernel sleeps.
         # A message in the background leaves meanwhile.
-        sends, pe = self._receives.outstanding > 0 or self.leaving > 0, self._coordinates
+        receives, pe = self.receives, self._coordinates
+        sends = receives is not None and (receives.outstanding > 0 or self.leaving > 0)
         if self._launch.transfer is None:
             self._chip.send_bounds.waiting(
                 (pe.cube, pe.pe), self._launch.thread, until, sends=sends
@@ -195,7 +193,7 @@ class KernelWait:
         if self._missing is not None:
             direction, peer = self._missing()
         elif wait.direction is not None:
-            peer = self._queues.table.pair(wait.direction).peer
+            peer = self._table.pair(wait.direction).peer
         return BlockedPe(
             sip=own.sip,
             cube=own.cube,

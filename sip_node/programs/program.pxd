@@ -1,14 +1,18 @@
 cimport cython
 
 from sip_node.chip.completion cimport AnyCompletion, Continuation
+from sip_node.kernel.calendar cimport Calendar
+from sip_node.kernel cimport events
 
 
 cdef class AnyProgram(Continuation):
     cdef readonly AnyCompletion finished
     cdef object _clock
+    cdef tuple _issued
 
-    @cython.locals(completion=AnyCompletion)
-    cpdef call(self, object start, tuple args)
+    cpdef call_at(self, Calendar engine, long long time_ps, tuple call)
+    @cython.locals(completion=AnyCompletion, call=tuple)
+    cdef _make_call(self)
     @cython.locals(completion=AnyCompletion, call=tuple)
     cdef _enter(self, object value, object error)
     cdef object _send(self, object value)

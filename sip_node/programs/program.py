@@ -10,7 +10,7 @@ loop is one thread. So every program is a greenlet (a stack of its own, switched
     completion -------> returns the value, user code goes on
 
 A command that begins later is the same in two parts: the program sleeps at once, with `sleep`, and
-an event makes the call for it, with `call`.
+an event makes the call for it, with `call_at`.
 
 A command of a kernel is a generator, its `Steps`: it yields a call to wait for, or None to sleep.
 The greenlet of a kernel carries them out, blocked at each. A program that consists of nothing but
@@ -31,6 +31,8 @@ from greenlet import GreenletExit, getcurrent
 from runtime.core.program_clock import ProgramClock
 from sip_node.chip.completion import AnyCompletion, Completion, Continuation
 from sip_node.chip.kernel import ProgramDropped
+from sip_node.kernel import events
+from sip_node.pdes.engine import Engine
 from sip_node.programs.program_stacks import ProgramStacks
 
 _T = TypeVar("_T")
@@ -49,6 +51,8 @@ class AnyProgram(Continuation):
 
     def __init__(self, clock: ProgramClock | None = None) -> None:
         self._clock = clock
+        # The call that an event is to make.
+        self._issued: Call | None = None
         self.finished: Completion[object] = Completion()
 
     @property
@@ -60,20 +64,30 @@ class AnyProgram(Continuation):
         """Run until the program first waits. For the event loop only."""
         raise NotImplementedError(type(self).__name__)
 
-    def call(self, start: Callable[..., Completion[Any]], args: tuple[object, ...]) -> None:
-        """Call `start(*args)` for the program, which sleeps, and let it go on with the result.
-
-        For the event loop only.
-        """
-        completion = _called(start, args)
-        if completion.done:
-            self.resume(completion)
-        else:
-            completion.then(self)
+    def call_at(self, engine: Engine, time_ps: int, call: Call) -> None:
+        """Make a call at a time for the program, which sleeps until it goes on with the result."""
+        self._issued = call
+        events.resume_at(engine, time_ps, self)
 
     def resume(self, done: Any) -> None:
-        """Let the program, which waits, go on with the result of its call."""
-        self._enter(done.result, done.error)
+        """Let the program, which waits, go on with the result of its call; make the call first at
+        the event that is to make it.
+        """
+        if done is None:
+            self._make_call()
+        else:
+            self._enter(done.result, done.error)
+
+    def _make_call(self) -> None:
+        """The event for a call has come: make it, and go on once it has completed."""
+        call, self._issued = self._issued, None
+        assert call is not None, "an event makes a call that the program has given"
+        start, args = call
+        completion = _called(start, args)
+        if completion.done:
+            self._enter(completion.result, completion.error)
+        else:
+            completion.then(self)
 
     def _enter(self, value: Any, error: BaseException | None) -> None:
         """Run the program with a value, or an error, and make its calls, until one does not

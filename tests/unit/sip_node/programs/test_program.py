@@ -9,6 +9,7 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 from sip_node.chip.completion import Completion, completed
 from sip_node.chip.kernel import ProgramDropped
+from sip_node.pdes.engine import Engine
 from sip_node.programs.program import Program
 from sip_node.programs.program_stacks import ProgramStacks
 
@@ -73,6 +74,42 @@ def test_a_call_that_raises_raises_in_the_program_and_not_in_the_loop() -> None:
         return "went on"
 
     assert Story(main).start().program.finished.value == "went on"
+
+
+def asleep(call: Callable[[Story], Completion[Any]]) -> tuple[Story, Engine]:
+    """A program that sleeps while an event at 5 ps makes a call, and returns its value."""
+    engine = Engine()
+
+    def main(story: Story) -> tuple[Any, int]:
+        story.program.call_at(engine, 5, (call, (story,)))
+        return story.program.sleep(), engine.now_ps
+
+    return Story(main).start(), engine
+
+
+def test_a_program_sleeps_until_an_event_has_made_its_call() -> None:
+    story, engine = asleep(lambda _: completed("there"))
+    engine.run_before(5)
+    assert not story.program.finished.done
+    engine.run_before(6)
+    assert story.program.finished.value == ("there", 5)
+
+
+def test_a_program_sleeps_until_the_call_of_an_event_completes() -> None:
+    story, engine = asleep(lambda story: story.waits[0])
+    engine.run_before(6)
+    assert not story.program.finished.done
+    story.waits[0].complete("late")
+    assert story.program.finished.value == ("late", 5)
+
+
+def test_a_call_of_an_event_that_raises_raises_in_the_program_that_sleeps() -> None:
+    def broken(_: Story) -> Completion[None]:
+        raise ValueError("cannot start")
+
+    story, engine = asleep(broken)
+    engine.run_before(6)
+    assert isinstance(story.program.finished.error, ValueError)
 
 
 def test_what_a_program_raises_is_its_result() -> None:
