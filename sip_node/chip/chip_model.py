@@ -66,9 +66,9 @@ class ChipModel:
         """The time of the earliest event."""
         return self.engine.next_ps()
 
-    def run_before(self, bound_ps: int) -> int:
-        """Execute every event before `bound_ps`."""
-        return self.engine.run_before(bound_ps)
+    def run_before(self, bound_ps: int, at_most: int) -> int:
+        """Execute the events before `bound_ps`, about `at_most` of them."""
+        return self.engine.run_before(bound_ps, at_most)
 
     def _post(self) -> None:
         """Post the packets that have left the LP, or are certain to."""
