@@ -21,8 +21,10 @@ WAIT_S = 0.2
 WATCH_S = 0.02
 """Shortest time between two calls of `watch`."""
 BATCH_EVENTS = 1000
-"""Events between two looks at the clock: a step ends when `watch` is due, so an LP that is far
-ahead of its peers, or alone, still calls it.
+"""Events of a step between two looks at the clock."""
+STEP_S = 0.1
+"""The longest step, but for a batch: an LP that is far ahead of its peers, or alone, still calls
+`watch`. In a shorter one, the promises of many SIPs would cost more than the events.
 
 No limit of simulated time does as well: a copy of megabytes has few events, and the collective
 behind it has millions in the same time. No result depends on the length of a step.
@@ -196,8 +198,9 @@ class LogicalProcess:
         # Misra 1979). Optimistic LPs (Jefferson 1985) would have to save the state of whole
         # memories.
         horizon_ps = self._sync.horizon_ps(self._model.next_ps())
+        end_s = self._clock() + STEP_S
         events = batch = self._model.run_before(horizon_ps, BATCH_EVENTS)
-        while batch >= BATCH_EVENTS and self._clock() < self._watch_due_s:
+        while batch >= BATCH_EVENTS and self._clock() < end_s:
             batch = self._model.run_before(horizon_ps, BATCH_EVENTS)
             events += batch
         self._events += events

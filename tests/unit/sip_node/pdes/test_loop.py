@@ -6,7 +6,7 @@ import pytest
 from runtime.core.errors import ProtocolError
 from runtime.core.simtime import NEVER_PS
 from runtime.wire.frames import Frame, Grant, Message, SilenceReport
-from sip_node.pdes.loop import BATCH_EVENTS, WATCH_S, LogicalProcess
+from sip_node.pdes.loop import BATCH_EVENTS, STEP_S, LogicalProcess
 from sip_node.pdes.promises import SendBound
 from sip_node.pdes.sync import Sync
 from tests.support.pdes_network import prompt
@@ -64,8 +64,8 @@ def test_a_long_run_comes_back_to_watch_after_a_step_if_that_is_due():
         Sync(0, 1, {}, {}),
         model,
         watch=lambda: calls.append(sum(map(len, model.steps))),
-        # The watch is due again after three looks at the clock.
-        clock=lambda: WATCH_S / 3 * next(clock),
+        # The watch is due in each round, and a step ends after three looks at the clock.
+        clock=lambda: 0.4 * STEP_S * next(clock),
     )
     loop.run()
     assert calls == [0, 3 * BATCH_EVENTS]
@@ -80,7 +80,7 @@ def test_a_step_that_ends_early_promises_no_more_than_it_has_executed():
         Sync(0, 2, {1: 10_000}, {1: 10_000}),
         model,
         network.transport(0),
-        clock=lambda: WATCH_S * next(clock),
+        clock=lambda: 2 * STEP_S * next(clock),
     )
     lp.round()
     assert lp.now_ps == lp.next_ps == BATCH_EVENTS
