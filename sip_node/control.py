@@ -43,7 +43,7 @@ PATIENCE_S = 600.0
 The coordinator's own time limits are shorter, and their errors have a better reason.
 """
 STATUS_PERIOD_S = 0.25
-STATUS_SHARE = 0.05
+STATUS_SHARE = 0.02
 """The most processor time for reports of the status, as a share of the wall time."""
 _EVENT = Struct("=Hi")
 """The first frame of a message of a monitor (zmq_socket_monitor): its event, and a value."""

@@ -42,7 +42,9 @@ def run_description(plan: Plan) -> str:
     """The machine of a run: SIPs, processes, topology, configuration; the core if it is slow."""
     processes = _count(plan.procs, "process", "processes")
     if plan.by_cores:
-        processes += f" by cores ({usable_cores()})"
+        cores = usable_cores()
+        is_short = plan.procs < min(plan.sips, cores)
+        processes += ": more do not pay in a short run" if is_short else f" by cores ({cores})"
     core = ", Python core" if IS_FALLBACK else ""
     return f"# {_count(plan.sips, 'sip')} in {processes}, {_topology(plan)}{core}"
 

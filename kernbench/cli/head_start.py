@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 _SIMULATIONS = ("run", "perf")
 """The commands that start the processes of one run."""
 _OTHERS = ("node", "list", "probe", "validate", "sweep", "runs")
+_PROCS = "--procs"
 _SIPS = ("--sips", "--nproc-per-node", "--nproc_per_node")
 _MODULE = ("-m", "--module")
+_PROGRAM = "a program"
+"""Stands for an option where the program is no bench: a script, a module or a collective."""
+_OF_EVERY_BENCH = frozenset((_PROCS, "--bench", "--out", "--timeout", *_SIPS))
 _NO_RUN = ("-h", "--help", "--list")
 
 
@@ -52,14 +56,20 @@ def guessed_procs(arguments: Sequence[str]) -> int | None:
     if given.get("--on", LOCAL) != LOCAL:
         return None
     sips = next((given[name] for name in _SIPS if name in given), None)
-    procs = given.get("--procs")
-    if procs == "auto":
-        counts = [sips, str(usable_cores())]
-    else:
-        counts = [sips] if procs is None else [sips, procs] if sips else [procs]
+    procs = given.get(_PROCS)
+    is_auto = procs == "auto"
+    counts = [sips] if procs is None or is_auto else [sips, procs] if sips else [procs]
     if not all(count is not None and count.isdecimal() and int(count) > 0 for count in counts):
         return None
-    return min(int(str(count)) for count in counts)
+    count = min(int(str(count)) for count in counts)
+    if not is_auto:
+        return count
+    # Not before: it chooses the core, and a wrong KERNBENCH_CORE is an error of `head_start`.
+    from kernbench.benches.short_runs import procs_by_cores
+
+    # Any other option may be a flag of the bench, or change the machine.
+    is_default = given.keys() <= _OF_EVERY_BENCH
+    return procs_by_cores(count, given.get("--bench", BENCHES[0]) if is_default else None)
 
 
 def _options(arguments: Sequence[str]) -> dict[str, str] | None:
@@ -79,8 +89,10 @@ def _options(arguments: Sequence[str]) -> dict[str, str] | None:
         elif name:
             options[name], name = argument, ""
         elif argument in _SIMULATIONS:
-            is_perf |= argument == "perf"
+            if argument == "perf":
+                is_perf, options[_PROGRAM] = True, argument
         elif not is_perf:
             # A script: what follows it are its own arguments. `perf` has no script.
+            options[_PROGRAM] = argument
             break
     return options

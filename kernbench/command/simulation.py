@@ -21,10 +21,12 @@ from coordinator.report.tables import bench_table, heading, nccl_table, pass_lin
 from coordinator.session import RunResult, Session
 from coordinator.verify.verdict import Verdict
 from coordinator.watch.failure import Interrupted, RankFailed
+from kernbench.benches.short_runs import procs_by_cores
 from kernbench.command.exit_codes import ExitCode, print_error, print_note, print_warning
 from kernbench.command.native_part import build_native_part
 from kernbench.command.options import AUTO, SimulationOptions
 from kernbench.command.run_request import RunRequest
+from runtime.core.bench_registry import Bench, registered
 from runtime.core.code.package_check import check_packages
 from runtime.core.cores import usable_cores
 from runtime.core.errors import KernbenchError, UsageError
@@ -86,11 +88,10 @@ def make_plan(options: SimulationOptions, program: ProgramSpec) -> Plan:
 
 def plan_of_config(options: SimulationOptions, program: ProgramSpec, config: RunConfig) -> Plan:
     """The plan of a run of `program` on the machine of `config`, not on that of `options`."""
-    sips = config.topology.system.sips.count
     return Plan(
         config=config,
         program=program,
-        procs=_procs(options.procs, sips, program),
+        procs=_procs(options, config.topology.system.sips.count, program),
         by_cores=options.procs == AUTO,
         data=options.data,
         timeout_s=options.timeout,
@@ -109,8 +110,9 @@ def import_folders(program: ProgramSpec) -> tuple[str, ...]:
     return (str(Path(program.path).parent),) if program.kind == "script" else ()
 
 
-def _procs(requested: int | str | None, sips: int, program: ProgramSpec) -> int:
+def _procs(options: SimulationOptions, sips: int, program: ProgramSpec) -> int:
     """The number of processes for a value of `--procs`."""
+    requested = options.procs
     if program.is_script:
         if requested not in (None, AUTO, sips):
             raise UsageError(
@@ -121,13 +123,24 @@ def _procs(requested: int | str | None, sips: int, program: ProgramSpec) -> int:
             )
         return sips
     if requested == AUTO:
-        return min(sips, usable_cores())
+        return procs_by_cores(sips, _default_bench(options, program))
     if requested is None:
         return sips
     if int(requested) > sips:
         count = "1 SIP" if sips == 1 else f"{sips} SIPs"
         raise UsageError(f"--procs {requested} for {count}: at most one process for each SIP")
     return int(requested)
+
+
+def _default_bench(options: SimulationOptions, program: ProgramSpec) -> str | None:
+    """The name of the bench that runs with default flags and configuration, None without one."""
+    if options.topology is not None or options.ccl is not None:
+        return None
+    for entry in registered():
+        if isinstance(entry, Bench) and entry.program == program.path:
+            defaults = {flag.name: flag.default for flag in entry.flags}
+            return entry.name if defaults == program.arguments else None
+    return None
 
 
 def _note_on_cores(plan: Plan) -> str:
@@ -137,7 +150,7 @@ def _note_on_cores(plan: Plan) -> str:
         return ""
     return (
         f"{plan.procs} processes take turns on {cores} core{'s' if cores > 1 else ''}, and each "
-        f"has its own start and about 50 MB; --procs {AUTO} runs {cores}"
+        f"has its own start and about 50 MB; --procs {AUTO} runs {cores} at most"
     )
 
 

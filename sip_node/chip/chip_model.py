@@ -71,12 +71,12 @@ class ChipModel:
         """The time of the earliest event; of a launch that waits to be repeated, its end."""
         return self._held_ps or self.engine.next_ps()
 
-    def run_before(self, bound_ps: int) -> int:
-        """Execute every event before `bound_ps`."""
+    def run_before(self, bound_ps: int, at_most: int) -> int:
+        """Execute the events before `bound_ps`, about `at_most` of them."""
         if self._held_ps >= self._sync.safe_ps:
             return 0
         self._held_ps = 0
-        return self.engine.run_before(bound_ps)
+        return self.engine.run_before(bound_ps, at_most)
 
     def _hold_until(self, safe_ps: int) -> None:
         """Execute no event until that time is safe, or a message has arrived.

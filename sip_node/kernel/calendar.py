@@ -6,6 +6,7 @@ C, calls are in a heap of their own: see calendar.pyx.
 
 from collections.abc import Callable
 from heapq import heappop, heappush
+from sys import maxsize
 from typing import Any, cast
 
 import simpy
@@ -83,12 +84,15 @@ class Calendar(simpy.Environment):
         """The time of the next event, `NEVER_PS` if there is none."""
         return self._entries[0][0] if self._entries else NEVER_PS
 
-    def run_before(self, bound_ps: int) -> int:
-        """Execute every event with time < `bound_ps`; returns their number."""
+    def run_before(self, bound_ps: int, at_most: int = maxsize) -> int:
+        """Execute the events with time < `bound_ps`, `at_most` of them; returns their number.
+
+        Steps that a product skips count as well, and may exceed the limit.
+        """
         # Local names, since this loop runs once for every event of the simulation.
         entries, step = self._entries, self.step
         count = 0
-        while entries and entries[0][0] < bound_ps:
+        while entries and entries[0][0] < bound_ps and count < at_most:
             step()
             count += 1
         self.events += count

@@ -20,6 +20,7 @@ SimPy insert their events.
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.mem cimport PyMem_Free
 from heapq import heappush
+from sys import maxsize
 
 from simpy import Environment
 from simpy.core import EmptySchedule, Infinity
@@ -133,7 +134,7 @@ cdef class Calendar:
         else:
             raise EmptySchedule
 
-    def run_before(self, long long bound_ps):
+    def run_before(self, long long bound_ps, long long at_most=maxsize):
         cdef Key end, bound
         cdef bint simpy_follows
         cdef long long count = 0
@@ -150,13 +151,13 @@ cdef class Calendar:
                 if not simpy_follows:
                     end = bound
             self.is_rescheduled = False
-            while self.size and precedes(self.heap[0], end):
+            while self.size and precedes(self.heap[0], end) and count < at_most:
                 self.execute_first()
                 count += 1
                 if self.is_rescheduled:
                     break
             else:
-                if not simpy_follows:
+                if not simpy_follows or count >= at_most:
                     break
                 environment_step(self)
                 count += 1

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from runtime.core.wallclock import cpu_s, now_s
+from runtime.core.wallclock import now_s
 from runtime.wire.frames import Frame, Grant, Message, PeerContent, Silence
-from sip_node.kernel.exact import later_ps
 from sip_node.pdes.promises import SendBound
 from sip_node.pdes.silence import SilenceTree
 from sip_node.pdes.sync import Sync
@@ -21,16 +20,15 @@ WAIT_S = 0.2
 """Longest wait of a blocked LP."""
 WATCH_S = 0.02
 """Shortest time between two calls of `watch`."""
-FIRST_STEP_PS = 1_000_000
+BATCH_EVENTS = 1000
+"""Events of a step between two looks at the clock."""
 STEP_S = 0.1
-"""Aim for the processor time of the longest step: an LP that is far ahead of its peers, or alone,
-still calls `watch`. The length of a step in simulated time is adapted to it, and no result depends
-on it.
+"""The longest step, but for a batch: an LP that is far ahead of its peers, or alone, still calls
+`watch`. In a shorter one, the promises of many SIPs would cost more than the events.
+
+No limit of simulated time does as well: a copy of megabytes has few events, and the collective
+behind it has millions in the same time. No result depends on the length of a step.
 """
-
-
-GROWTH = 16
-"""Growth of a step that is far too short: few of the first rounds are short."""
 
 
 class Model(Protocol):
@@ -43,8 +41,11 @@ class Model(Protocol):
         """The time of the earliest event, delivered messages included; `NEVER_PS` without one."""
         ...
 
-    def run_before(self, bound_ps: int) -> int:
-        """Execute every event before `bound_ps`, new ones included; returns their number."""
+    def run_before(self, bound_ps: int, at_most: int) -> int:
+        """Execute the events before `bound_ps`, new ones included; returns their number.
+
+        If there are more than `at_most`, it may leave the later ones.
+        """
         ...
 
     def deliver(self, message: Message) -> None:
@@ -80,7 +81,7 @@ class LogicalProcess:
 
     `watch` is called every `WATCH_S`, at least every `WAIT_S` while blocked; an error that it
     raises ends the run. The model posts its messages through `sync.post`. `clock` is in seconds of
-    wall time, `cpu_clock` in seconds of processor time.
+    wall time.
     """
 
     def __init__(
@@ -90,10 +91,9 @@ class LogicalProcess:
         transport: Transport | None = None,
         watch: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = now_s,
-        cpu_clock: Callable[[], float] = cpu_s,
     ) -> None:
         self._sync = sync
-        self._clock, self._cpu_clock = clock, cpu_clock
+        self._clock = clock
         self._model = model
         self._transport = transport or _NoPeers()
         self._watch = watch
@@ -101,7 +101,6 @@ class LogicalProcess:
         self._rounds = self._events = self._messages = self._null_messages = 0
         self._blocked_s = 0.0
         self._now_ps = 0
-        self._step_ps = FIRST_STEP_PS
         # Nothing has come since a round after which the next event was not safe.
         self._is_blocked = False
         self._watch_due_s = float("-inf")
@@ -195,29 +194,19 @@ class LogicalProcess:
             self._model.deliver(message)
 
     def _step(self) -> None:
-        next_ps = self._model.next_ps()
-        horizon_ps, longest_ps = self._sync.horizon_ps(next_ps), later_ps(next_ps, self._step_ps)
         # Never beyond what is safe: an executed event is never undone (conservative, as Chandy and
         # Misra 1979). Optimistic LPs (Jefferson 1985) would have to save the state of whole
         # memories.
-        bound_ps = min(horizon_ps, longest_ps)
-        # The peers bound this step, so its length is not ours to adapt.
-        if horizon_ps < longest_ps:
-            events = self._model.run_before(bound_ps)
-        else:
-            begin_s = self._cpu_clock()
-            events = self._model.run_before(bound_ps)
-            used_s = self._cpu_clock() - begin_s
-            # Longer or half as long next time, and never so short that it makes no progress.
-            growth = GROWTH if used_s * GROWTH < STEP_S else 2
-            quick = used_s < STEP_S
-            self._step_ps = (
-                later_ps(0, growth * self._step_ps) if quick else max(self._step_ps // 2, 1)
-            )
+        horizon_ps = self._sync.horizon_ps(self._model.next_ps())
+        end_s = self._clock() + STEP_S
+        events = batch = self._model.run_before(horizon_ps, BATCH_EVENTS)
+        while batch >= BATCH_EVENTS and self._clock() < end_s:
+            batch = self._model.run_before(horizon_ps, BATCH_EVENTS)
+            events += batch
         self._events += events
         self._sync.executed(events)
-        # Not the time of the last event: the model has executed everything before the bound.
-        self._now_ps = bound_ps
+        # Not the time of the last event: the model has executed everything before the next one.
+        self._now_ps = min(horizon_ps, self._model.next_ps())
 
     def _promise(self) -> None:
         # A message from a peer may still cause an event at the safe time, before the next local

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
+from sys import maxsize
 
 from runtime.core.rng import seeded
 from runtime.core.simtime import NEVER_PS
@@ -106,9 +107,9 @@ class WorldModel:
     def next_ps(self) -> int:
         return self._events[0][0] if self._events else NEVER_PS
 
-    def run_before(self, bound_ps: int) -> int:
+    def run_before(self, bound_ps: int, at_most: int = maxsize) -> int:
         executed = 0
-        while self.next_ps() < bound_ps:
+        while self.next_ps() < bound_ps and executed < at_most:
             time_ps, kind, source, seq, number, action = heappop(self._events)
             executed += 1
             entity = self.entities[number]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from heapq import heappop, heappush
 from struct import Struct
+from sys import maxsize
 
 from runtime.core.rng import seeded
 from runtime.core.simtime import NEVER_PS
@@ -65,10 +66,10 @@ class Phold:
         """The earliest arrival."""
         return self._events[0][0] if self._events else NEVER_PS
 
-    def run_before(self, bound_ps: int) -> int:
-        """Execute the arrivals before `bound_ps`."""
+    def run_before(self, bound_ps: int, at_most: int = maxsize) -> int:
+        """Execute the arrivals before `bound_ps`, `at_most` of them."""
         executed = 0
-        while self.next_ps() < bound_ps:
+        while self.next_ps() < bound_ps and executed < at_most:
             self.arrive(*heappop(self._events))
             executed += 1
         return executed

@@ -29,10 +29,7 @@ class FifoServer:
 
     def __init__(self, name: str, bw_gbs: float) -> None:
         self.name, self._bw_gbs = name, bw_gbs
-        self.byte_ps = _byte_ps(bw_gbs)
-        is_short = exact.fits(self.byte_ps)
-        self._numerator = self.byte_ps.numerator if is_short else 0
-        self._denominator = self.byte_ps.denominator if is_short else 0
+        self.byte_ps, self._numerator, self._denominator = _time_of_a_byte(bw_gbs)
         self._served_nbytes = self._served_ps = 0
         self.bins: TimeBins | None = None
         self.free_ps = self.busy_ps = self.queued_ps = self.nbytes = self.tail_ps = 0
@@ -109,10 +106,16 @@ class FifoServer:
 
 
 @cache
-def _byte_ps(bw_gbs: float) -> Fraction:
-    """Time of one byte, exactly. A SIP has thousands of servers and a dozen bandwidths."""
+def _time_of_a_byte(bw_gbs: float) -> tuple[Fraction, int, int]:
+    """Time of one byte, exactly, and both of its parts; 0 where one of them is longer than 64 bits.
+
+    A SIP has thousands of servers and a dozen bandwidths.
+    """
     # The decimal that the user wrote, not the nearest binary number.
-    return PS_PER_NS / decimal(bw_gbs)
+    byte_ps = PS_PER_NS / decimal(bw_gbs)
+    if not exact.fits(byte_ps):
+        return byte_ps, 0, 0
+    return byte_ps, byte_ps.numerator, byte_ps.denominator
 
 
 class Server(FifoServer):

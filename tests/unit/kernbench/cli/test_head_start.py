@@ -2,6 +2,7 @@
 
 import pytest
 
+from kernbench.benches.short_runs import procs_by_cores
 from kernbench.cli.head_start import guessed_procs
 from runtime.core.cores import usable_cores
 
@@ -30,6 +31,24 @@ def test_the_processes_of_a_run_are_seen_in_its_arguments(arguments: str, procs:
 def test_automatic_processes_are_one_for_each_core_at_most() -> None:
     assert guessed_procs(["--sips", "500", "--procs", "auto"]) == usable_cores()
     assert guessed_procs(["--sips", "1", "--procs", "auto"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "bench"),
+    [
+        ("--sips 3", "ccl-allreduce"),
+        ("--bench tp-mlp --out d --sips 3", "tp-mlp"),
+        ("--bench tp-mlp --tokens 9 --sips 3", None),
+        ("--topology t.yaml --sips 3", None),
+        ("perf all_reduce --sips 3", None),
+        ("--sips 3 -m package.train", None),
+        ("--sips 3 train.py", None),
+    ],
+)
+def test_automatic_processes_of_a_short_bench_follow_from_its_name(
+    arguments: str, bench: str | None
+) -> None:
+    assert guessed_procs(["--procs=auto", *arguments.split()]) == procs_by_cores(3, bench)
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,16 @@ def test_the_bound_itself_is_not_executed(engine: Engine) -> None:
     assert (order, engine.next_ps()) == ([9], 10)
 
 
+def test_events_beyond_a_number_are_left_in_their_order(engine: Engine) -> None:
+    order: list[str] = []
+    for time_ps in (7, 7, 8):
+        engine.at(time_ps, order.append, f"call at {time_ps}")
+        engine.timeout(time_ps).callbacks.append(lambda _: order.append("of SimPy"))
+    executed = [engine.run_before(9, 2) for _ in range(4)]
+    assert (executed, engine.events, engine.next_ps()) == ([2, 2, 2, 0], 6, NEVER_PS)
+    assert order == ["call at 7", "of SimPy", "call at 7", "of SimPy", "call at 8", "of SimPy"]
+
+
 def test_new_events_before_the_bound_are_executed_too(engine: Engine) -> None:
     times: list[int] = []
 

@@ -6,7 +6,7 @@ import pytest
 from runtime.core.errors import ProtocolError
 from runtime.core.simtime import NEVER_PS
 from runtime.wire.frames import Frame, Grant, Message, SilenceReport
-from sip_node.pdes.loop import FIRST_STEP_PS, WATCH_S, LogicalProcess
+from sip_node.pdes.loop import BATCH_EVENTS, STEP_S, LogicalProcess
 from sip_node.pdes.promises import SendBound
 from sip_node.pdes.sync import Sync
 from tests.support.pdes_network import prompt
@@ -26,8 +26,8 @@ class Ticks:
     def next_ps(self) -> int:
         return self.times_ps[0] if self.times_ps else NEVER_PS
 
-    def run_before(self, bound_ps: int) -> int:
-        step = [t for t in self.times_ps if t < bound_ps]
+    def run_before(self, bound_ps: int, at_most: int) -> int:
+        step = [t for t in self.times_ps if t < bound_ps][:at_most]
         self.times_ps = self.times_ps[len(step) :]
         self.steps.append(step)
         return len(step)
@@ -57,20 +57,36 @@ def test_an_lp_with_nothing_to_do_ends():
 
 
 def test_a_long_run_comes_back_to_watch_after_a_step_if_that_is_due():
-    calls: list[None] = []
-    model, clock = Ticks(0, FIRST_STEP_PS - 1, FIRST_STEP_PS, 20 * FIRST_STEP_PS), count()
-    LogicalProcess(
+    calls: list[int] = []
+    # The events are dense behind a long time without any.
+    model, clock = Ticks(0, *range(10**9, 10**9 + 5 * BATCH_EVENTS)), count()
+    loop = LogicalProcess(
         Sync(0, 1, {}, {}),
         model,
-        watch=lambda: calls.append(None),
-        clock=lambda: WATCH_S * next(clock),
-    ).run()
-    assert [step for step in model.steps if step] == [
-        [0, FIRST_STEP_PS - 1],
-        [FIRST_STEP_PS],
-        [20 * FIRST_STEP_PS],
-    ]
-    assert len(calls) == len(model.steps)
+        watch=lambda: calls.append(sum(map(len, model.steps))),
+        # The watch is due in each round, and a step ends after three looks at the clock.
+        clock=lambda: 0.4 * STEP_S * next(clock),
+    )
+    loop.run()
+    assert calls == [0, 3 * BATCH_EVENTS]
+    assert {len(step) for step in model.steps[:-1]} == {BATCH_EVENTS}
+    assert loop.statistics.events == 5 * BATCH_EVENTS + 1
+
+
+def test_a_step_that_ends_early_promises_no_more_than_it_has_executed():
+    model = Ticks(*range(2 * BATCH_EVENTS), peers=(1,))
+    network, clock = MemoryNetwork(2), count()
+    lp = LogicalProcess(
+        Sync(0, 2, {1: 10_000}, {1: 10_000}),
+        model,
+        network.transport(0),
+        clock=lambda: 2 * STEP_S * next(clock),
+    )
+    lp.round()
+    assert lp.now_ps == lp.next_ps == BATCH_EVENTS
+    ((_, frame),) = network.transport(1).poll()
+    assert isinstance(frame, Frame)
+    assert frame.promise_ps == 10_000 + BATCH_EVENTS
 
 
 def test_short_rounds_do_not_watch_every_time():
@@ -81,12 +97,6 @@ def test_short_rounds_do_not_watch_every_time():
     for _ in range(3):
         loop.round()
     assert len(calls) == 1
-
-
-def test_steps_that_take_long_are_made_shorter():
-    model, clock = Ticks(*range(0, 4 * FIRST_STEP_PS, 1000)), count()
-    LogicalProcess(Sync(0, 1, {}, {}), model, cpu_clock=lambda: next(clock)).run()
-    assert [len(step) for step in model.steps[:4]] == [1000, 500, 250, 125]
 
 
 def test_what_watch_raises_ends_the_run():
