@@ -9,6 +9,7 @@ import pytest
 
 from runtime import DPPolicy, tl, torch
 from runtime.core.compiled.choice import IS_COMPILED
+from runtime.device.rank.rank_state import running_rank
 from runtime.language.functions import COMPARISONS, ELEMENTWISE, REDUCTIONS, SCANS
 from runtime.torch import distributed as dist
 from runtime.wire.environment import FOLD
@@ -117,6 +118,22 @@ def test_answers_arrive_at_their_times_wherever_they_are_when_a_launch_begins(
         return x, y
 
     compared(monkeypatch, program, record=record)
+
+
+def test_a_launch_depends_on_where_answers_are_when_it_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def program() -> Sequence[torch.Tensor]:
+        x, y = tensor(), tensor()
+        for turn in range(12):
+            torch.ahbm.synchronize()
+            # The answer of the event passes the links while the host computes.
+            torch.ahbm.Event().record()
+            running_rank().device.compute("host", (20_000, 90_000, 20_001)[turn % 3])
+            torch.launch("doubled", doubled, x, y, SIZE)
+        return x, y
+
+    assert compared(monkeypatch, program, record=True).done.repeated_kernels > 0
 
 
 def test_a_program_that_goes_on_beside_a_launch_finds_it_running(

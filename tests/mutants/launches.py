@@ -53,6 +53,7 @@ MUTANTS: tuple[Mutant, ...] = (
         old="if pending is None or self._of_others() != self._foreign:",
         new="if pending is None:",
         breaks="What a copy of the host has done is no part of a launch.",
+        survives="in one process nothing begins that is not an event before; messages of others do",
         noticed_by=LAUNCHES,
         with_core=True,
     ),
