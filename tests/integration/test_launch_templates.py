@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from itertools import product as product_of
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,12 @@ def own_start(x: tl.Pointer, size: int) -> tl.Pointer:
 
 def doubled(x: tl.Pointer, y: tl.Pointer, size: int) -> None:
     tl.store(own_start(y, size), tl.load(own_start(x, size), size) * 2)
+
+
+def added(x: tl.Pointer, y: tl.Pointer, z: tl.Pointer, size: int) -> None:
+    """Kernel: both loads are at the memory at one time."""
+    loads = tl.load_async(x, size), tl.load_async(y, size)
+    tl.store(z, loads[0].wait() + loads[1].wait())
 
 
 def product(x: tl.Pointer, y: tl.Pointer, z: tl.Pointer, rows: int) -> None:
@@ -169,6 +176,21 @@ def test_a_launch_on_other_tensors_is_repeated_with_their_values(
 
     done = compared(monkeypatch, program, record=record).done
     assert done.repeated_kernels > done.kernels / 2
+
+
+def test_a_launch_whose_loads_meet_at_other_channels_is_served_at_other_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def program() -> Sequence[torch.Tensor]:
+        # Two channels have the elements of a load, and eight those of all tensors.
+        tensors = [tensor(ONE, 128 + 64 * (each * each % 7), each) for each in range(16)]
+        for x, y in product_of(tensors, tensors):
+            torch.launch("added", added, x, y, tensors[0], 128)
+            torch.ahbm.synchronize()
+        return tensors
+
+    done = compared(monkeypatch, program, record=True).done
+    assert 0 < done.repeated_kernels < done.kernels - 8
 
 
 def test_a_launch_on_one_tensor_in_place_of_two_is_another_one(

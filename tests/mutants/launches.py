@@ -134,8 +134,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="repeated-launch-with-another-number-of-events",
         file=TEMPLATES,
-        old="changes.events - 2 * len(changes.arrivals) - 1",
-        new="changes.events - len(changes.arrivals) - 1",
+        old="repetition.events - 2 * len(changes.arrivals) - 1",
+        new="repetition.events - len(changes.arrivals) - 1",
         breaks="The number of events is that of a simulated launch.",
         noticed_by=LAUNCHES,
         with_core=True,

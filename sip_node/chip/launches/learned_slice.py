@@ -16,12 +16,13 @@ MOST_TURNS = 256
 
 class SliceChanges(NamedTuple):
     """What a launch changes of the channels of a slice, and their services in one that began at
-    `begin_ps`.
+    `begin_ps`; it has so many `events` more than the one that was recorded.
     """
 
     channels: "ServerChanges"
     services: Sequence[Any]
     begin_ps: int
+    events: int = 0
 
 
 class LearnedSlice:
@@ -73,4 +74,5 @@ class LearnedSlice:
         ):
             return None
         services = [each.onto(bins) for each, bins in zip(served.services, self._bins, strict=True)]
-        return SliceChanges(served.changes.onto(self._states), services, 0)
+        more = served.events - reference.events
+        return SliceChanges(served.changes.onto(self._states), services, 0, more)

@@ -55,13 +55,15 @@ class _Departures:
 
 class ServedSlice(NamedTuple):
     """What a slice has done with the packets: its answers, how long packets of each transfer have
-    queued behind others, the changes of its channels and their services.
+    queued behind others, the changes of its channels and their services, and the number of its
+    events.
     """
 
     answers: list[Answer]
     queued_ps: list[int]
     changes: "ServerChanges"
     services: list[Any]
+    events: int
 
 
 class SliceTraffic:
@@ -101,7 +103,7 @@ class SliceTraffic:
         """What the slice does with the packets if blocks from each address on have moved; None
         where it depends on the order of events at one time.
         """
-        engine = Engine()
+        engine: Any = Engine()
         departures = _Departures(engine)
         context: Any = replace(
             self._context,
@@ -135,7 +137,11 @@ class SliceTraffic:
         changes = states.changes(before, states.read(), 0, 0)
         services = [channel.bins.template(0) for channel in channels] if has_loads else []
         return ServedSlice(
-            departures.answers, [each.memory_ps for each in times], changes, services
+            departures.answers,
+            [each.memory_ps for each in times],
+            changes,
+            services,
+            engine.scheduled,
         )
 
     def _moved(
