@@ -56,6 +56,8 @@ cdef class Calendar:
     # events that it has executed ahead. None: marks have no effect.
     cdef public object at_mark
     cdef bint is_marked, is_held
+    # Takes (time of the insertion, time, step) of each event of the core; None: no one needs it.
+    cdef public list inserted
     cdef list actors
     cdef list simpy_queue
     cdef bint is_rescheduled

@@ -220,6 +220,8 @@ cdef class Calendar:
         cdef Key key
         if time_ps >= NEVER_PS:
             raise OverflowError(f"an event at {time_ps} ps: a run ends before {NEVER_PS} ps")
+        if self.inserted is not None:
+            self.inserted.append((self.now_ps, time_ps, event.step))
         if not self.free_count:
             self.grow()
         self.free_count -= 1

@@ -86,9 +86,9 @@ MUTANTS: tuple[Mutant, ...] = (
         with_core=True,
     ),
     Mutant(
-        name="slice-whose-answers-leave-at-other-times",
+        name="slice-with-other-events",
         file=SLICE,
-        old="            or served.answers != reference.answers\n",
+        old="            or served.events != reference.events\n",
         new="",
         breaks="Blocks at other places on the channels may be served at other times.",
         noticed_by=LAUNCHES,
@@ -134,8 +134,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="repeated-launch-with-another-number-of-events",
         file=TEMPLATES,
-        old="repetition.events - 2 * len(changes.arrivals) - 1",
-        new="repetition.events - len(changes.arrivals) - 1",
+        old="changes.events - 2 * len(changes.arrivals) - 1",
+        new="changes.events - len(changes.arrivals) - 1",
         breaks="The number of events is that of a simulated launch.",
         noticed_by=LAUNCHES,
         with_core=True,

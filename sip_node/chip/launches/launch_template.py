@@ -63,11 +63,6 @@ class Repetition(NamedTuple):
     distances: tuple[int, ...]
     slices: Sequence[SliceChanges]
 
-    @property
-    def events(self) -> int:
-        """The events that it has more than the launch that was recorded."""
-        return sum(each.events for each in self.slices)
-
 
 class RecordedRows(NamedTuple):
     """The rows of a run with records: those of steps and of programs, and how many of each, and of

@@ -205,7 +205,7 @@ class LaunchTemplates:
                 begin_ps + each.after_ps,
                 begin_ps + each.tail_after_ps,
             )
-        engine.ahead += changes.events + repetition.events - 2 * len(changes.arrivals) - 1
+        engine.ahead += changes.events - 2 * len(changes.arrivals) - 1
         chip.context.launch_keys.repeat(len(launch.pes))
 
     def _repeat_rows(

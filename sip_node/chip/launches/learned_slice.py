@@ -16,13 +16,12 @@ MOST_TURNS = 256
 
 class SliceChanges(NamedTuple):
     """What a launch changes of the channels of a slice, and their services in one that began at
-    `begin_ps`; it has so many `events` more than the one that was recorded.
+    `begin_ps`.
     """
 
     channels: "ServerChanges"
     services: Sequence[Any]
     begin_ps: int
-    events: int = 0
 
 
 class LearnedSlice:
@@ -67,12 +66,13 @@ class LearnedSlice:
         if reference is None or not reference.changes.equals(self._learned.channels):
             return None
         served = self._traffic.served(turned)
+        # The order of events at one time follows from when they were inserted.
         if (
             served is None
+            or served.events != reference.events
             or served.answers != reference.answers
             or served.queued_ps != reference.queued_ps
         ):
             return None
         services = [each.onto(bins) for each, bins in zip(served.services, self._bins, strict=True)]
-        more = served.events - reference.events
-        return SliceChanges(served.changes.onto(self._states), services, 0, more)
+        return SliceChanges(served.changes.onto(self._states), services, 0)

@@ -3,8 +3,8 @@
 A slice serves a packet by the channels that its bytes lie on. So blocks that have moved by part of
 a round over the channels may be served at other times. Whether they are is found out by the model
 itself: a slice of its own, with a clock of its own, gets the packets of the launch at their times,
-with the other addresses. If its answers leave as those of the launch have left, the rest of the
-chip has not noticed the difference.
+with the other addresses. If its events are those of the launch, and its answers leave as they have
+left, the rest of the chip has not noticed the difference.
 """
 
 from bisect import bisect_right
@@ -55,15 +55,15 @@ class _Departures:
 
 class ServedSlice(NamedTuple):
     """What a slice has done with the packets: its answers, how long packets of each transfer have
-    queued behind others, the changes of its channels and their services, and the number of its
-    events.
+    queued behind others, the changes of its channels and their services, and its events: when each
+    was inserted, its time and its step.
     """
 
     answers: list[Answer]
     queued_ps: list[int]
     changes: "ServerChanges"
     services: list[Any]
-    events: int
+    events: list[tuple[int, int, int]]
 
 
 class SliceTraffic:
@@ -104,6 +104,7 @@ class SliceTraffic:
         where it depends on the order of events at one time.
         """
         engine: Any = Engine()
+        engine.inserted = []
         departures = _Departures(engine)
         context: Any = replace(
             self._context,
@@ -141,7 +142,7 @@ class SliceTraffic:
             [each.memory_ps for each in times],
             changes,
             services,
-            engine.scheduled,
+            engine.inserted,
         )
 
     def _moved(
