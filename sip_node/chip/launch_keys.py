@@ -1,7 +1,7 @@
 """The identity of a launch: two launches with one key issue the same commands on the same PEs.
 
-By it the layer of programs tells a chip which launches are alike, and the parts of a chip tell its
-`Launches` what happens to them.
+The layer of programs states by keys which launches are alike. A chip reports to its `Launches` what
+happens to them.
 """
 
 from collections.abc import Callable, Hashable
@@ -12,7 +12,7 @@ from sip_node.chip.fabric.packet import FabricTransfer
 
 
 class NotRepeated(Exception):  # noqa: N818 - no error, but an answer
-    """What a launch does is not known well enough to be repeated. Fields: the reason."""
+    """The effects of a launch are not known well enough to repeat it. Fields: the reason."""
 
 
 class LaunchKey(NamedTuple):
@@ -33,7 +33,7 @@ class LaunchKey(NamedTuple):
 
 
 class LaunchKeys(Protocol):
-    """The layer of programs, as it knows launches."""
+    """The launches of an LP, as the layer of programs compares them."""
 
     def key(self, sip: int, number: int, launch: KernelLaunchMsg) -> LaunchKey | None:
         """The key of a launch of command `number` on a SIP; None for one that has none."""
@@ -44,9 +44,7 @@ class LaunchKeys(Protocol):
         ...
 
     def repeat(self, pes: int) -> None:
-        """The kernels of a launch on so many PEs were not run, since they are those of a launch
-        before.
-        """
+        """A launch on `pes` PEs was repeated: its kernels were not run."""
         ...
 
 

@@ -102,7 +102,7 @@ def test_a_launch_is_repeated_from_its_third_time_on(
     assert (done.kernels, done.repeated_kernels) == (6 * PES, 4 * PES)
 
 
-def test_a_launch_is_repeated_while_the_answer_of_the_one_before_is_on_its_way(
+def test_a_launch_is_repeated_while_an_earlier_answer_is_on_its_way(
     monkeypatch: pytest.MonkeyPatch, *, record: bool
 ) -> None:
     def program() -> Sequence[torch.Tensor]:

@@ -19,11 +19,11 @@ if TYPE_CHECKING or IS_COMPILED:
 
 
 class IdleChip(Protocol):
-    """A chip, as far as its launches need to know it."""
+    """The parts of a chip that its launches need."""
 
     @property
     def host(self) -> Host:
-        """Its host."""
+        """The host of the chip."""
         ...
 
     @property
@@ -52,7 +52,7 @@ class SliceOfHbm(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """When all servers are free, and what they have served; by slice of HBM for its channels."""
+    """The states of all servers; those of the channels of HBM by slice."""
 
     servers: Any
     channels: dict[int, Any]
@@ -108,7 +108,7 @@ class ChipState:
         return place is not None and not place.is_local
 
     def _add_components(self) -> None:
-        """Know the servers of components that were made since."""
+        """Add the servers of components that were made since."""
         components = self.chip.components
         for node, component in components[self._components :]:
             match component:

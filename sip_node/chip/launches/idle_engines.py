@@ -65,7 +65,7 @@ class IdleEngines:
 
 
 class EngineChanges:
-    """What a launch from `begin_ps` on has changed of `engines`, between two states."""
+    """The changes of `engines` by a launch from `begin_ps` on, between two states."""
 
     def __init__(
         self,

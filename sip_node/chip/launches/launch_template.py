@@ -55,9 +55,9 @@ class PassengerStage(NamedTuple):
     tail_after_ps: int
 
 
-class Repetition(NamedTuple):
-    """What differs in a repetition: how far each part of the tensors has moved, and what becomes of
-    the slices of HBM.
+class LaunchRepetition(NamedTuple):
+    """The differences of a repetition: how far each part of the tensors has moved, and what becomes
+    of the slices of HBM.
     """
 
     distances: tuple[int, ...]
@@ -79,7 +79,7 @@ class RecordedRows(NamedTuple):
 
 
 class LaunchChanges(NamedTuple):
-    """What a launch that began at `begin_ps` has changed; all other times count from its begin.
+    """The changes by a launch that began at `begin_ps`; all other times count from its begin.
 
     `services` are those of the servers outside of HBM. `sent` and `delivered` are packets, `events`
     those of the engine. `arrivals` and `stages` are answers to earlier commands. The kernels began
@@ -128,9 +128,9 @@ class LaunchTemplate:
         """The number of its records."""
         return len(self._originals)
 
-    def fits(self, addresses: Sequence[Sequence[int]], now_ps: int) -> "Repetition | None":
-        """What differs in a launch that begins now, with pointers to `addresses`; None where that
-        launch would not be the same.
+    def fits(self, addresses: Sequence[Sequence[int]], now_ps: int) -> "LaunchRepetition | None":
+        """The differences of a launch that begins now, with pointers to `addresses`; None where it
+        would not be the same.
         """
         changes = self.changes
         if not (changes.servers.is_alike(now_ps) and changes.engines.is_alike(now_ps)):
@@ -146,9 +146,9 @@ class LaunchTemplate:
                 if of_slice is None or not of_slice.channels.is_alike(now_ps):
                     return None
                 served.append(of_slice)
-        return Repetition((*distances, *self._slots.distances()), served)
+        return LaunchRepetition((*distances, *self._slots.distances()), served)
 
-    def repeat(self, repetition: "Repetition", begin_ps: int) -> None:
+    def repeat(self, repetition: "LaunchRepetition", begin_ps: int) -> None:
         """Leave behind what the launch does that begins at `begin_ps`, but for records."""
         changes = self.changes
         self._relocate(repetition.distances)

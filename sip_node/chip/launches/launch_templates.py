@@ -24,7 +24,7 @@ from sip_node.chip.fabric.packet import FabricTransfer
 from sip_node.chip.host.commands import CommandDone
 from sip_node.chip.launch_keys import LaunchKey, NotRepeated
 from sip_node.chip.launches.chip_state import ChipState, IdleChip
-from sip_node.chip.launches.launch_template import LaunchTemplate, Repetition
+from sip_node.chip.launches.launch_template import LaunchRepetition, LaunchTemplate
 from sip_node.chip.launches.learned_launch import LearnedLaunch
 from sip_node.chip.launches.passengers import Passenger, passengers
 from sip_node.kernel.calendar import ARRIVALS_FIRST
@@ -37,7 +37,7 @@ MOST_KEYS = 1 << 14
 """The keys of launches that are known; those used last are."""
 
 
-class _Known:
+class _RecordedLaunch:
     """A launch that was recorded: its template once it has come again, None if it cannot be
     repeated.
     """
@@ -49,7 +49,7 @@ class _Known:
 
     @property
     def template(self) -> LaunchTemplate | None:
-        """Its template."""
+        """The template that it becomes."""
         learned, self._learned = self._learned, None
         if learned is not None:
             try:
@@ -64,7 +64,7 @@ class LaunchTemplates:
 
     def __init__(self) -> None:
         self._state: ChipState
-        self._known: OrderedDict[Hashable, list[_Known]] = OrderedDict()
+        self._known: OrderedDict[Hashable, list[_RecordedLaunch]] = OrderedDict()
         self._size = 0
         # By the commands of launches: how many more of them are recorded.
         self._attempts: OrderedDict[Hashable, int] = OrderedDict()
@@ -151,7 +151,7 @@ class LaunchTemplates:
             learned.stop()
 
     def _keep(self, learned: LearnedLaunch) -> None:
-        known = _Known(learned)
+        known = _RecordedLaunch(learned)
         self._known.setdefault(learned.state, []).append(known)
         self._known.move_to_end(learned.state)
         self._size += known.size
@@ -162,7 +162,7 @@ class LaunchTemplates:
     def _repeat(
         self,
         template: LaunchTemplate,
-        repetition: Repetition,
+        repetition: LaunchRepetition,
         on_way: Sequence[Passenger],
         number: int,
         launch: KernelLaunchMsg,

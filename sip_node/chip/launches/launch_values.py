@@ -41,7 +41,7 @@ class MemoryPlace(NamedTuple):
     is_local: bool
 
 
-class MemoryBlock:
+class BytesInMemory:
     """A block of a memory, as packed bytes."""
 
     __slots__ = ("_nbytes", "_rows", "memory", "offset")
@@ -64,7 +64,7 @@ class MemoryBlock:
             self.memory.write_rows(self.offset, self._rows, 0, content)
 
 
-class _Operation(NamedTuple):
+class ComputedOperation(NamedTuple):
     """An operation that is computed: `number` is that of its record. It copies the whole result of
     operation `source`, or evaluates its own; its result goes to `target` in memory, if any.
     """
@@ -72,7 +72,7 @@ class _Operation(NamedTuple):
     number: int
     source: int
     evaluate: Evaluate
-    target: MemoryBlock | None
+    target: BytesInMemory | None
 
 
 class LaunchValues:
@@ -85,9 +85,9 @@ class LaunchValues:
         self, records: Sequence[OpRecord], place_of: Callable[[int], MemoryPlace | None]
     ) -> None:
         self._records, self._place_of = records, place_of
-        self._operations: list[_Operation] = []
+        self._operations: list[ComputedOperation] = []
         # The blocks of memory by record, and the place among its inputs, or -1 for its result.
-        self._blocks: dict[tuple[int, int], MemoryBlock] = {}
+        self._blocks: dict[tuple[int, int], BytesInMemory] = {}
         self._results = [
             Operand(each.address, each.shape, each.dtype, each.strides) for each in records
         ]
@@ -106,7 +106,7 @@ class LaunchValues:
         # What is left of their results in TCM.
         self._kept = [number for number in in_tcm if number in left]
         for number in self._kept:
-            self._blocks[number, -1] = MemoryBlock(self._results[number], in_tcm[number])
+            self._blocks[number, -1] = BytesInMemory(self._results[number], in_tcm[number])
 
     def compute(self) -> Array:
         """Compute all values, and write those of memories; returns the CRC-32 of each record."""
@@ -130,7 +130,7 @@ class LaunchValues:
         return crcs
 
     def move(self, uses: Iterable[BlockUse], nbytes: int) -> None:
-        """Read and write blocks so many bytes further."""
+        """Read and write blocks `nbytes` further on."""
         for number, index, _ in uses:
             block = self._blocks.get((number, index))
             if block is not None:
@@ -144,8 +144,8 @@ class LaunchValues:
         else:
             self._check_order(number, result, self._written, self._read)
             self._written.write(result, number)
-            target = self._blocks[number, -1] = MemoryBlock(result, place)
-        self._operations.append(_Operation(number, source, evaluate, target))
+            target = self._blocks[number, -1] = BytesInMemory(result, place)
+        self._operations.append(ComputedOperation(number, source, evaluate, target))
 
     def _evaluated(self, number: int, record: OpRecord) -> tuple[int, Evaluate]:
         """The operation whose result a record copies, or -1; and what it evaluates."""
@@ -180,14 +180,14 @@ class LaunchValues:
     def _loaded(self, number: int, record: OpRecord) -> Evaluate | None:
         """The rows that a record loads from memory; None where it loads from TCM."""
         shape, dtype = record.shape, DTYPES[record.dtype].numpy
-        blocks = list[MemoryBlock]()
+        blocks = list[BytesInMemory]()
         for index, row in enumerate(record.inputs):
             place = self._place_of(row.address) if isinstance(row, Operand) else None
             if place is None or place.is_local or not isinstance(row, Operand):
                 continue
             self._check_order(number, row, self._written)
             self._read.write(row, number)
-            blocks.append(MemoryBlock(row, place))
+            blocks.append(BytesInMemory(row, place))
             self._blocks[number, index] = blocks[-1]
         if not blocks and record.name == "load":
             return None

@@ -34,7 +34,7 @@ MOST_OF_A_LAUNCH = 1 << 15
 
 
 class _Left(NamedTuple):
-    """What a launch has left behind at its end."""
+    """All that a launch has left behind at its end."""
 
     records: list[OpRecord]
     waits: list[Any]
@@ -170,7 +170,7 @@ class LearnedLaunch:
         )
 
     def _of_others(self) -> tuple[int, ...]:
-        """What does not change while nothing but a launch is at work: commands of the host,
+        """Counts that do not change while nothing but a launch is at work: commands of the host,
         messages of other SIPs, products that may be fast-forwarded.
         """
         chip, forward = self._chip.chip, self._chip.context.forward

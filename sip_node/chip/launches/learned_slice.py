@@ -15,7 +15,7 @@ MOST_TURNS = 256
 
 
 class SliceChanges(NamedTuple):
-    """What a launch changes of the channels of a slice, and their services in one that began at
+    """The changes of the channels of a slice by a launch, and their services in one that began at
     `begin_ps`.
     """
 
@@ -45,8 +45,8 @@ class LearnedSlice:
         self._reference: ServedSlice | None = None
 
     def moved(self, distances: Mapping[int, int]) -> SliceChanges | None:
-        """What a launch changes of the slice if the blocks in the extent at each address have moved
-        by a distance; None if its answers leave at other times.
+        """The changes by a launch if the blocks in the extent at each address have moved by a
+        distance; None if its answers leave at other times.
         """
         turned = {begin: each % self._round_bytes for begin, each in distances.items()}
         if not any(turned.values()):

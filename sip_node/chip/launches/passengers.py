@@ -7,7 +7,7 @@ from sip_node.chip.host.commands import RequestDone
 from sip_node.chip.launches.chip_state import ChipState
 
 Stage = tuple[int, int, int]
-"""Where an answer is: when its head is at a stage of its route, the stage, and when its tail is
+"""The place of an answer: when its head is at a stage of its route, the stage, and when its tail is
 there; times count from the begin of a launch.
 """
 
@@ -21,7 +21,7 @@ class Passenger(NamedTuple):
     packet: Packet
 
     def stage(self, begin_ps: int) -> Stage:
-        """Where it is at the begin of a launch."""
+        """The place of the answer at the begin of a launch."""
         return self.time_ps - begin_ps, self.step, self.tail_ps - begin_ps
 
 

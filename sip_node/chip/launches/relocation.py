@@ -27,7 +27,7 @@ class BlockUse(NamedTuple):
     block: Operand
 
 
-class _Part:
+class TensorPart:
     """The blocks of a PE in one extent of a tensor: virtual bytes from `begin` to before `end`.
 
     `tensor` is the number of the tensor, `bases` are the pointers of the PE that point into it,
@@ -50,6 +50,7 @@ class _Part:
         self.uses: list[BlockUse] = []
 
     def add(self, use: BlockUse) -> None:
+        """Add a block."""
         moved = self.extent.virtual - self.extent.physical
         self.begin = min(self.begin, use.block.address + moved)
         self.end = max(self.end, end_of(use.block) + moved)
@@ -72,7 +73,7 @@ class Relocation:
     ) -> None:
         self._addresses, self._locate = addresses, locate
         self._tensors: dict[str, int] = {}
-        self.parts: list[_Part] = []
+        self.parts: list[TensorPart] = []
         for pe, (mmu, of_pe) in enumerate(zip(mmus, uses, strict=True)):
             if of_pe:
                 self._add(pe, mmu, of_pe)
@@ -80,7 +81,7 @@ class Relocation:
         self._begins = [min(p.begin for p in self._of(n)) for n in range(len(self._tensors))]
         self._ends = [max(p.end for p in self._of(n)) for n in range(len(self._tensors))]
 
-    def _of(self, tensor: int) -> list[_Part]:
+    def _of(self, tensor: int) -> list[TensorPart]:
         return [part for part in self.parts if part.tensor == tensor]
 
     def _add(self, pe: int, mmu: PeMmu, uses: Sequence[BlockUse]) -> None:
@@ -97,7 +98,7 @@ class Relocation:
                     (each.physical, each) for each in run.extents if each.tensor == pointed.tensor
                 )
             of_tensor.append(number)
-        starts, known = sorted(extents), dict[int, _Part]()
+        starts, known = sorted(extents), dict[int, TensorPart]()
         for use in uses:
             place = bisect_right(starts, use.block.address) - 1
             extent = extents[starts[place]] if place >= 0 else None
@@ -107,15 +108,15 @@ class Relocation:
             if part is None:
                 tensor = self._tensors.setdefault(extent.tensor, len(self._tensors))
                 node = self._locate(extent.physical)[1]
-                part = known[extent.physical] = _Part(
+                part = known[extent.physical] = TensorPart(
                     mmu, pe, tensor, bases[extent.tensor], extent, node
                 )
                 self.parts.append(part)
             part.add(use)
 
     def moved(self, addresses: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
-        """How far each part has moved in its memory, with pointers to `addresses`; None where a
-        block is in another memory, or tensors overlap.
+        """The distances by which the parts have moved in their memories, with pointers to
+        `addresses`; None where a block is in another memory, or tensors overlap.
         """
         shifts: list[int | None] = [None] * len(self._tensors)
         distances = list[int]()
@@ -147,7 +148,7 @@ class Relocation:
         return all(one[1] <= other[0] for one, other in pairwise(ranges))
 
     def by_memory(self, distances: Sequence[int]) -> dict[int, dict[int, int]]:
-        """By memory: how far the blocks have moved that are in the extent at an address."""
+        """The distances by memory, and by the address of the extent that the blocks are in."""
         moved = dict[int, dict[int, int]]()
         for part, distance in zip(self.parts, distances, strict=True):
             moved.setdefault(part.node, {})[part.extent.physical] = distance

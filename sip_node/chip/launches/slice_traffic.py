@@ -29,7 +29,7 @@ Answer = tuple[int, int, int, int, int]
 """Time, tail, number of the transfer, first byte and size of a packet that leaves a slice."""
 
 
-class _Arrival(NamedTuple):
+class _ArrivedPacket(NamedTuple):
     """A packet that arrives, of transfer number `transfer`; times count from the begin."""
 
     time_ps: int
@@ -40,7 +40,7 @@ class _Arrival(NamedTuple):
     last: bool
 
 
-class _Departures:
+class _AnswerSink:
     """The fabric of a slice of its own: it takes the packets that leave."""
 
     def __init__(self, engine: Engine) -> None:
@@ -54,7 +54,7 @@ class _Departures:
 
 
 class ServedSlice(NamedTuple):
-    """What a slice has done with the packets: its answers, how long packets of each transfer have
+    """The effects of packets on a slice: its answers, how long packets of each transfer have
     queued behind others, the changes of its channels and their services, and its events: when each
     was inserted, its time and its step.
     """
@@ -79,7 +79,7 @@ class SliceTraffic:
         self._context, self._node = context, node
         numbers = dict[int, int]()
         self._transfers = list[FabricTransfer]()
-        self._arrivals = list[_Arrival]()
+        self._arrivals = list[_ArrivedPacket]()
         for time_ps, packet, tail_ps in arrivals:
             number = numbers.get(id(packet.transfer))
             if number is None:
@@ -89,7 +89,7 @@ class SliceTraffic:
                 transfer.payload = b""
                 self._transfers.append(transfer)
             self._arrivals.append(
-                _Arrival(
+                _ArrivedPacket(
                     time_ps - begin_ps,
                     tail_ps - begin_ps,
                     number,
@@ -100,16 +100,17 @@ class SliceTraffic:
             )
 
     def served(self, distances: Mapping[int, int]) -> ServedSlice | None:
-        """What the slice does with the packets if blocks from each address on have moved; None
-        where it depends on the order of events at one time.
+        """The effects of the packets if blocks from each address on have moved; None where they
+        depend on the order of events at one time.
         """
         engine: Any = Engine()
-        engine.inserted = []
-        departures = _Departures(engine)
+        events = list[tuple[int, int, int]]()
+        engine.inserted = events
+        sink = _AnswerSink(engine)
         context: Any = replace(
             self._context,
             engine=engine,
-            fabric=departures,  # type: ignore[arg-type] - of the fabric, it sends
+            fabric=sink,  # type: ignore[arg-type] - of the fabric, it sends
             memory_ports={},
             data=False,
             loads=None,
@@ -138,11 +139,11 @@ class SliceTraffic:
         changes = states.changes(before, states.read(), 0, 0)
         services = [channel.bins.template(0) for channel in channels] if has_loads else []
         return ServedSlice(
-            departures.answers,
+            sink.answers,
             [each.memory_ps for each in times],
             changes,
             services,
-            engine.inserted,
+            events,
         )
 
     def _moved(

@@ -23,7 +23,7 @@ class _SlotList(NamedTuple):
     addresses: tuple[Callable[[int], int], ...]
 
 
-class _Slot:
+class UsedSlot:
     """A slot that a launch uses at one of its addresses: number `place` in the turn of its list."""
 
     def __init__(self, of: int, place: int, address: Callable[[int], int], before: int) -> None:
@@ -64,8 +64,8 @@ class TileSlots:
         self._lists = list[_SlotList]()
         # At the end, the places that the slots had in the turn at the begin.
         self._ends = list[list[int]]()
-        self.parts = list[_Slot]()
-        known = dict[int, _Slot]()
+        self.parts = list[UsedSlot]()
+        known = dict[int, UsedSlot]()
         regions = list[tuple[int, int]]()
         for pe, old, new in zip(pes, before, after, strict=True):
             if (pe.coordinates.cube, pe.coordinates.pe) not in used:
@@ -76,7 +76,7 @@ class TileSlots:
             for each, turn, later in zip(slot_lists(pe), old, new, strict=True):
                 for address in each.addresses:
                     for place, slot in enumerate(turn):
-                        known[address(slot)] = _Slot(len(self._lists), place, address, slot)
+                        known[address(slot)] = UsedSlot(len(self._lists), place, address, slot)
                 self._lists.append(each)
                 self._ends.append([turn.index(slot) for slot in later])
         starts = sorted(known)
@@ -91,7 +91,7 @@ class TileSlots:
         self.parts = [slot for slot in known.values() if slot.uses]
 
     def distances(self) -> tuple[int, ...]:
-        """How far the blocks in each of `parts` lie from those of the launch, now."""
+        """The distances of the blocks in each of `parts` from those of the launch, now."""
         turns = [each.slots.turn for each in self._lists]
         return tuple(
             slot.address(turns[slot.of][slot.place]) - slot.address(slot.before)

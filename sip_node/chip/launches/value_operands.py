@@ -16,7 +16,7 @@ DTYPES = {each.name: each for each in dtypes.ALL}
 """The element types by their names in the op log."""
 
 
-class _View(NamedTuple):
+class ByteView(NamedTuple):
     """Elements of type `dtype` among bytes: (shape, bytes of an element), the byte of the first
     one, and strides in bytes.
     """
@@ -27,6 +27,7 @@ class _View(NamedTuple):
     strides: tuple[int, ...]
 
     def of(self, content: Array) -> Array:
+        """The elements."""
         # A view of bytes: types such as bf16 are no buffers.
         view = np.ndarray(self.shape, np.uint8, content, self.offset, self.strides)
         return view.view(self.dtype)[..., 0]
@@ -47,7 +48,7 @@ class PartOfResult(NamedTuple):
     """A view of the result of operation `number`."""
 
     number: int
-    view: _View
+    view: ByteView
 
     def of(self, results: Sequence[Any]) -> Array:
         """The elements."""
@@ -59,7 +60,7 @@ class JoinedResults(NamedTuple):
 
     nbytes: int
     pieces: tuple[tuple[int, WrittenBytes], ...]
-    view: _View
+    view: ByteView
 
     def of(self, results: Sequence[Any]) -> Array:
         """The elements."""
@@ -83,7 +84,7 @@ def local_operand(block: Operand, written: WrittenMemory, whole: Sequence[Operan
         raise NotRepeated("an operand that is read backwards")
     pieces, item = written.read(block), item_bytes(block.dtype)
     strides = block.strides or row_major(block.shape)
-    view = _View(
+    view = ByteView(
         shape=(*block.shape, item),
         dtype=DTYPES[block.dtype].numpy,
         offset=0,

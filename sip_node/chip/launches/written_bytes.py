@@ -1,4 +1,4 @@
-"""Which operation of a launch has written, or read, which bytes of a memory last."""
+"""The operation of a launch that has written, or read, each byte of a memory last."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ class WrittenBytes(NamedTuple):
     offset: int
 
     def part(self, begin: int, end: int) -> "WrittenBytes":
-        """Those of them from `begin` to before `end`."""
+        """The part of them from `begin` to before `end`."""
         begin, end = max(begin, self.begin), min(end, self.end)
         return WrittenBytes(begin, end, self.number, self.offset + begin - self.begin)
 
