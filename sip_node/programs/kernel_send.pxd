@@ -5,8 +5,6 @@ from sip_node.chip.pe.queue_table cimport QueueState, QueueTable
 from sip_node.kernel.calendar cimport Calendar
 from sip_node.kernel cimport events
 from sip_node.programs cimport kept_slots
-from sip_node.programs.kernel_issue cimport CommandIssuer
-from sip_node.programs.kernel_wait cimport KernelQueues, KernelWait
 
 
 cdef class SentMessage(Continuation):
@@ -24,10 +22,7 @@ cdef class SentMessage(Continuation):
 
 
 cdef class Sends:
-    cdef CommandIssuer _issuer
-    cdef KernelWait _wait
-    cdef KernelQueues _queues
-    cdef object _dma, _faults, _trace
+    cdef object _issuer, _wait, _dma, _queues, _faults, _trace
     cdef dict _background
     cdef Calendar _engine
     cdef long long _issue_ps

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import PhysAddrError
 from runtime.core.trace import Operand
@@ -14,8 +13,8 @@ from sip_node.chip.launches.launch_values import MemoryPlace
 from sip_node.chip.memory.storage import HbmController, Sram
 from sip_node.chip.pe.pe import Pe
 
-if TYPE_CHECKING or IS_COMPILED:
-    from sip_node.compiled.server_states import ServerStates
+if TYPE_CHECKING:
+    from sip_node.chip.launches.server_states import ServerStates
 
 
 class IdleChip(Protocol):
@@ -65,6 +64,10 @@ class ChipState:
     """
 
     def __init__(self, context: ChipContext, chip: IdleChip) -> None:
+        # In C only, where launches are repeated.
+        from sip_node.chip.launches.server_states import ServerStates
+
+        self._new_states = ServerStates
         self.context, self.chip = context, chip
         self.engine: Any = context.engine
         self.fabric: Any = context.fabric
@@ -117,7 +120,7 @@ class ChipState:
                     for server in (component.tcm.server, ports.fetch.server, ports.store.server):
                         self.servers.add(server)
                 case HbmController():
-                    states, bins = ServerStates(), list[Any]()
+                    states, bins = self._new_states(), list[Any]()
                     states.add_channels(component.channels)
                     if self.context.loads is not None:
                         channels: Any = component.channels

@@ -9,7 +9,6 @@ values of those.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.trace import Operand, OpRecord
 from runtime.language.value import Array
 from sip_node.chip.host.commands import CommandDone
@@ -19,9 +18,9 @@ from sip_node.chip.launches.learned_slice import LearnedSlice, SliceChanges
 from sip_node.chip.launches.relocation import BlockUse, Relocation
 from sip_node.chip.launches.tile_slots import TileSlots
 
-if TYPE_CHECKING or IS_COMPILED:
-    from sip_node.compiled.repeated_records import RepeatedRecords
-    from sip_node.compiled.server_states import ServerChanges
+if TYPE_CHECKING:
+    from sip_node.chip.launches.repeated_records import RepeatedRecords
+    from sip_node.chip.launches.server_states import ServerChanges
 
 
 class MovedPart(Protocol):

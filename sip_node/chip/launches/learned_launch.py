@@ -3,7 +3,6 @@
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.requests import KernelLaunchMsg
 from runtime.core.trace import Operand, OpRecord
@@ -26,8 +25,8 @@ from sip_node.chip.launches.relocation import BlockUse, Relocation
 from sip_node.chip.launches.slice_traffic import SliceTraffic
 from sip_node.chip.launches.tile_slots import TileSlots, Turn, turns_of
 
-if TYPE_CHECKING or IS_COMPILED:
-    from sip_node.compiled.repeated_records import RepeatedRecords
+if TYPE_CHECKING:
+    pass
 
 MOST_OF_A_LAUNCH = 1 << 15
 """The records of a launch that is repeated."""
@@ -156,6 +155,8 @@ class LearnedLaunch:
 
         Made when the launch comes again, since many do not.
         """
+        from sip_node.chip.launches.repeated_records import RepeatedRecords
+
         assert self._left is not None, "a launch is repeated after its end"
         records, waits, changes, turns, rows = self._left
         chip = self._chip

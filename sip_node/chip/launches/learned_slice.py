@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runtime.core.compiled.choice import IS_COMPILED
 from sip_node.chip.launches.slice_traffic import ServedSlice, SliceTraffic
 
-if TYPE_CHECKING or IS_COMPILED:
-    from sip_node.compiled.server_states import ServerChanges, ServerStates
+if TYPE_CHECKING:
+    from sip_node.chip.launches.server_states import ServerChanges, ServerStates
 
 
 MOST_TURNS = 256

@@ -13,7 +13,6 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.simtime import NEVER_PS
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer, Packet
@@ -22,8 +21,8 @@ from sip_node.chip.records.packet_train import PacketTrain, QueueTimes
 from sip_node.chip.records.time_bins import TimeBins
 from sip_node.pdes.engine import Engine
 
-if TYPE_CHECKING or IS_COMPILED:
-    from sip_node.compiled.server_states import ServerChanges, ServerStates
+if TYPE_CHECKING:
+    from sip_node.chip.launches.server_states import ServerChanges
 
 Answer = tuple[int, int, int, int, int]
 """Time, tail, number of the transfer, first byte and size of a packet that leaves a slice."""
@@ -103,6 +102,8 @@ class SliceTraffic:
         """The effects of the packets if blocks from each address on have moved; None where they
         depend on the order of events at one time.
         """
+        from sip_node.chip.launches.server_states import ServerStates
+
         engine: Any = Engine()
         events = list[tuple[int, int, int]]()
         engine.inserted = events

@@ -78,7 +78,7 @@ def test_what_exists_in_one_mode_only_reads_no_key_of_the_hardware() -> None:
     assert [str(path) for path in of_one_mode if "topology" in path.read_text("utf-8")] == []
 
 
-def test_only_fast_forward_depends_on_which_core_runs() -> None:
+def test_only_what_is_not_simulated_depends_on_which_core_runs() -> None:
     packages = ("coordinator", "kernbench", "runtime", "sip_node")
     choosing = {
         str(path.relative_to(ROOT))
@@ -89,4 +89,7 @@ def test_only_fast_forward_depends_on_which_core_runs() -> None:
     assert choosing == {
         "runtime/core/compiled/choice.py",
         "sip_node/chip/fast_forward.py",
+        "sip_node/chip/launches/launch_templates.py",
+        # The number of processes, by which no result depends.
+        "kernbench/benches/short_runs.py",
     }
