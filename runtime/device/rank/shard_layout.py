@@ -1,8 +1,8 @@
 """The shards of tensors that lie alike, and what follows from them.
 
-Programs allocate many tensors of few sizes. Tensors of a rank with equal shards share
-one layout, so which windows their shards have, and which elements of an operator each PE computes,
-is derived once for all of them. Addresses are no part of it.
+Programs allocate many tensors of few sizes. Tensors of a rank with equal shards share one layout,
+so the parts of their shards in a window, and the elements of an operator that each PE computes, are
+derived once for all of them. Addresses are no part of it.
 """
 
 from collections.abc import Callable, Hashable
