@@ -2,7 +2,8 @@
 that it adds to a call.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import cache
 from importlib import import_module
 from inspect import signature
 from types import ModuleType
@@ -58,11 +59,24 @@ def complete(
         problem = f"{config.module}.arguments returned {extra!r}; it has to be a tuple"
         raise ConfigError(source, key_path, problem)
     passed = *operands, *cast("tuple[object, ...]", extra)
-    try:
-        signature(kernel).bind(*passed)
-    except TypeError as error:
+    # All calls of a collective have one number of arguments, and a signature takes long to read.
+    # A user's kernel may be an object without a hash.
+    known = cast("object", kernel)
+    refusal = _refusal if isinstance(known, Hashable) else _refusal.__wrapped__
+    refused = refusal(kernel, len(passed))
+    if refused:
         takes = f"{config.module}.{getattr(kernel, '__name__', kernel)}{signature(kernel)}"
         counts = f"{len(operands)} operands and the {len(passed) - len(operands)}"
-        problem = f"{takes} is called with {counts} that arguments() returned: {error}"
-        raise ConfigError(source, key_path, problem) from None
+        problem = f"{takes} is called with {counts} that arguments() returned: {refused}"
+        raise ConfigError(source, key_path, problem)
     return passed
+
+
+@cache
+def _refusal(kernel: Kernel, count: int) -> str:
+    """The reason why a kernel does not accept `count` arguments; empty if it does."""
+    try:
+        signature(kernel).bind(*[None] * count)
+    except TypeError as error:
+        return str(error)
+    return ""

@@ -7,7 +7,7 @@ the selection rows, and every module and function that an algorithm refers to. A
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -178,6 +178,10 @@ class CclConfig:
 
     source: str
     file: CclFile
+    # The parameters of an algorithm, which each call of a collective looks up.
+    _resolved: dict[str, AlgorithmConfig] = field(
+        default_factory=dict[str, AlgorithmConfig], init=False, repr=False, compare=False
+    )
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -197,7 +201,9 @@ class CclConfig:
         algorithm = self.file.algorithms.get(name)
         if algorithm is None:
             raise ConfigError(self.source, "algorithms", _unknown(name, self.file))
-        return _with_overrides(name, defaults, algorithm.values())
+        if name not in self._resolved:
+            self._resolved[name] = _with_overrides(name, defaults, algorithm.values())
+        return self._resolved[name]
 
     def resolve_queues(self, name: str) -> AlgorithmConfig:
         """The parameters of the queue table `name`: that of an algorithm, or one of `queues`.

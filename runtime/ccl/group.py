@@ -4,6 +4,7 @@ algorithm.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import isqrt
 
 from runtime.ccl.config import AlgorithmConfig
@@ -42,7 +43,7 @@ class Group:
         """The number of ranks in the group."""
         return len(self.sips)
 
-    @property
+    @cached_property
     def order(self) -> tuple[int, ...]:
         """The ranks of the process group, which rise with the SIPs, by number."""
         ranks = {sip: rank for rank, sip in enumerate(sorted(self.sips))}

@@ -12,7 +12,8 @@ Validator = Callable[[Sequence[ShardSpec], Sequence[CubePe]], None]
 
 def any_placement(shards: Sequence[ShardSpec], participants: Sequence[CubePe]) -> None:
     """Every shard is on a PE that takes part."""
-    outside = [shard for shard in shards if (shard.cube, shard.pe) not in set(participants)]
+    taking_part = set(participants)
+    outside = [shard for shard in shards if (shard.cube, shard.pe) not in taking_part]
     if outside:
         raise ValueError(
             f"the shard on {outside[0].coordinates} is not on a PE that takes part in this "

@@ -112,6 +112,12 @@ class Device(Protocol):
         """The later commands of `stream` wait for these commands. Sends nothing."""
         ...
 
+    def order_after_stream(self, stream: int, other: int) -> None:
+        """The later commands of `stream` wait for what a new command of `other` would wait for as
+        the next in that stream. Sends nothing.
+        """
+        ...
+
     def latest(self, stream: int | None = None) -> tuple[Handle, ...]:
         """The commands that a new command of `stream` would wait for as the next in the stream;
         without a stream, the last command of every stream that is not complete.

@@ -75,6 +75,10 @@ class RankDevice:
         """The later commands of `stream` wait for these commands."""
         self._host.streams.order_after(stream, handles)
 
+    def order_after_stream(self, stream: int, other: int) -> None:
+        """The later commands of `stream` wait for what the next one of `other` would wait for."""
+        self._host.streams.order_after_stream(stream, other)
+
     def latest(self, stream: int | None = None) -> tuple[Handle, ...]:
         """The commands that a new command of `stream` would wait for as the next in the stream;
         without a stream, the last command of every stream that is not complete.

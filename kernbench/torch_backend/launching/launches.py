@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
 
 import torch
 
@@ -15,10 +14,10 @@ from runtime.device.kernels import pointwise as kernels
 from runtime.device.kernels.bounds import IndexBounds
 from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.launches.launch import launch_on
-from runtime.device.launches.partition import partition
+from runtime.device.launches.partition import own_parts
 from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.regions.blocks import BlockLimits
-from runtime.device.regions.regions import Pe, Region, from_own_start
+from runtime.device.regions.regions import Pe, Region
 from runtime.language.value import Pointer
 
 _ALIGNMENT_BYTES = 2048
@@ -62,16 +61,12 @@ def launch_pointwise(
 def _own_parts(
     target: StridedWindow, read: Sequence[StridedWindow]
 ) -> dict[Pe, tuple[tuple[Region, ...], tuple[Pointer, ...]]]:
-    """The regions of each PE, and the pointers of all tensors from which their starts count.
-
-    PEs with equal work have one tuple of regions, so that they are seen to have it.
-    """
-    pointers, known = [*map(pointer_of, (target, *read))], dict[tuple[Region, ...], Any]()
-    own: dict[Pe, tuple[tuple[Region, ...], tuple[Pointer, ...]]] = {}
-    for pe, regions in partition(target, read).items():
-        parts, moved = from_own_start(regions, pointers)
-        own[pe] = known.setdefault(parts, parts), moved
-    return own
+    """The regions of each PE, and the pointers of all tensors from which their starts count."""
+    pointers = [*map(pointer_of, (target, *read))]
+    return {
+        pe: (parts, tuple([each + start for each, start in zip(pointers, starts, strict=True)]))
+        for pe, (parts, starts) in own_parts(target, read).items()
+    }
 
 
 def launch_pointwise_each(

@@ -80,12 +80,21 @@ attention_of_products: Callable[..., Sequence[Tensor]] = (
 """Attention as products and a softmax; the first result is that of attention."""
 
 # Public functions whose stubs have no types.
-broadcast_shapes = cast(Callable[..., torch.Size], torch.broadcast_shapes)
+_broadcast_shapes = cast(Callable[..., torch.Size], torch.broadcast_shapes)
 broadcast_tensors = cast(Callable[..., Sequence[Tensor]], torch.broadcast_tensors)
 from_numpy = cast(Callable[[NDArray[np.generic]], Tensor], torch.from_numpy)
 manual_seed = cast(Callable[[int], object], torch.manual_seed)
 restored_at = cast(Callable[[Any, Any], Any], torch.serialization.default_restore_location)
 register_device_module = cast(Callable[[str, ModuleType], None], torch._register_device_module)
+
+
+def broadcast_shapes(*shapes: torch.Size) -> torch.Size:
+    """`torch.broadcast_shapes`."""
+    # PyTorch's function imports sympy, for symbolic shapes: half a second of the first operator.
+    try:
+        return torch.Size(np.broadcast_shapes(*shapes))
+    except ValueError:
+        return _broadcast_shapes(*shapes)
 
 
 class SchemaParameter(NamedTuple):

@@ -20,6 +20,7 @@ from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.memory.storage import Storage, Window
 from runtime.device.rank.rank_state import RankState, running_rank
+from runtime.device.rank.shard_layout import ShardLayout
 from runtime.language.value import Array
 from runtime.model.placement import DPPolicy, ShardSpec
 
@@ -45,6 +46,7 @@ class Storages:
 
     state: RankState = field(default_factory=running_rank)
     integers: KnownIntegers | None = None
+    _layouts: dict[int, ShardLayout] = field(default_factory=dict[int, ShardLayout])
     _memory: dict[int, DeviceTensor] = field(default_factory=dict[int, DeviceTensor])
     _windows: dict[int, dict[_View, DeviceTensor]] = field(
         default_factory=dict[int, dict[_View, DeviceTensor]]
@@ -68,10 +70,13 @@ class Storages:
     def allocate(self, nbytes: int) -> int:
         """The data pointer of a new storage; `OutOfMemoryError` of PyTorch if a memory is full."""
         state = self.rank_state()
-        specs = shares(nbytes, state)
+        layout = self._layouts.get(nbytes)
+        if layout is None:
+            layout = state.memory.layout(shares(nbytes, state), nbytes)
+            self._layouts[nbytes] = layout
         state.tensors += 1
         try:
-            allocation = state.memory.allocate(specs, nbytes)
+            allocation = state.memory.allocate_as(layout)
         except AllocationError as error:
             raise torch.OutOfMemoryError(
                 f"ahbm out of memory: a storage of {nbytes:,} bytes has no room on SIP "
@@ -126,8 +131,7 @@ class Storages:
         key = (int(tensor.storage_offset()) * size, (last + 1) * size, dtype.name)
         if key not in known:
             start, nbytes, _ = key
-            window = self._memory[pointer].view(uint8, start, nbytes)
-            known[key] = window.view(dtype, 0, nbytes // dtype.itemsize)
+            known[key] = self._memory[pointer].view(dtype, start, nbytes // dtype.itemsize)
         return known[key]
 
     def bounded(self, bounds: IndexBounds, index: torch.Tensor, reader: str) -> IndexBounds:

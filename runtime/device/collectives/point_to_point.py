@@ -202,7 +202,8 @@ class _PeerTransfer:
         """Enqueue the launch in a stream of its own, which waits for the current stream."""
         state, tensor = running_rank(), self.tensor
         device, stream = state.device, state.device.new_stream()
-        device.order_after(stream, (*device.latest(device.stream), state.installs[table.name]))
+        device.order_after_stream(stream, device.stream)
+        device.order_after(stream, (state.installs[table.name],))
         mapping = tensor.map_requests(request.pes)
         if mapping:
             # Without the tensor's name: its elements do not matter here, and an open transfer of

@@ -35,5 +35,5 @@ class Work:
 def communication_stream() -> int:
     """The stream of collectives; its later commands wait for the current stream."""
     device = running_rank().device
-    device.order_after(COMMUNICATION_STREAM, device.latest(device.stream))
+    device.order_after_stream(COMMUNICATION_STREAM, device.stream)
     return COMMUNICATION_STREAM

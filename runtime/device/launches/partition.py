@@ -5,7 +5,7 @@ their virtual addresses. A result with gaps in memory, such as a slice of column
 numbers of elements instead, over as many PEs as a storage of its bytes would have.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import log, prod, sqrt
 
 from runtime.ccl.exchange import chunk_bounds
@@ -13,8 +13,18 @@ from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.movers.movers import spread
 from runtime.device.rank.tensor_memory import Shard
-from runtime.device.regions.regions import Axis, Pe, Region, box_regions, merged_axes
+from runtime.device.regions.regions import (
+    Axis,
+    Pe,
+    Region,
+    box_regions,
+    from_own_start,
+    merged_axes,
+)
 from runtime.language.value import row_major
+
+OwnPart = tuple[tuple[Region, ...], tuple[int, ...]]
+"""The regions of a PE, and the elements of each tensor from which their starts count."""
 
 
 def partition(
@@ -32,6 +42,34 @@ def partition(
         if start < stop:
             regions.setdefault(pe, []).extend(box_regions(start, stop, axes, tensors))
     return {pe: tuple(each) for pe, each in sorted(regions.items())}
+
+
+def own_parts(out: StridedWindow, operands: Sequence[StridedWindow]) -> Mapping[Pe, OwnPart]:
+    """`partition` with the regions of each PE from its own start.
+
+    PEs with equal work have one tuple of regions, so that they are seen to have it. Tensors that
+    differ in their addresses alone have one partition, which is computed once.
+    """
+    memory = out.window
+    layout = memory.storage.layout
+    key = (
+        "own parts",
+        memory.address - memory.storage.address,
+        memory.nbytes,
+        memory.itemsize,
+        tuple([(each.shape, each.strides) for each in (out, *operands)]),
+    )
+    assert memory.is_flat, "the shards of a flat window follow from its offset and its size"
+    return layout.derived(key, lambda: _own_parts(partition(out, operands)))
+
+
+def _own_parts(partition: Mapping[Pe, tuple[Region, ...]]) -> Mapping[Pe, OwnPart]:
+    known: dict[tuple[Region, ...], tuple[Region, ...]] = {}
+    parts: dict[Pe, OwnPart] = {}
+    for pe, regions in partition.items():
+        moved, starts = from_own_start(regions)
+        parts[pe] = known.setdefault(moved, moved), starts
+    return parts
 
 
 def placed_partition(

@@ -5,13 +5,14 @@ A tensor is a window of a storage: an element type, a byte offset and a shape. A
 storage share its memory and its name, by which commands are ordered, and keep it alive.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import NamedTuple
 
 from runtime.core.requests import Extent, MmuMapMsg
 from runtime.device.rank.tensor_memory import Allocation, Shard
-from runtime.model.placement import Span
+from runtime.model.placement import ShardSpec, Span
 
 _Holder = tuple[int | None, int | None]
 """The cube and the PE that hold a shard; None stands for any."""
@@ -20,7 +21,7 @@ _Holder = tuple[int | None, int | None]
 class Storage:
     """The memory of one allocation. `name` stands in error messages and in the order of commands:
     that of the first tensor in this memory. `address` is virtual, the shards are in (cube, pe)
-    order.
+    order; `layout` has them without addresses.
     """
 
     def __init__(self, name: str, allocation: Allocation) -> None:
@@ -30,8 +31,27 @@ class Storage:
         block = allocation.block
         block.name = block.name or name
         self.name, self.address, self.shards = block.name, block.address, block.shards
-        self._mapped = block.mapped
+        self._mapped, self.layout = block.mapped, block.layout
         self._mappings: _Mappings | None = None
+
+    def window_shards(
+        self, offset_bytes: int, shape: tuple[int, ...], itemsize: int
+    ) -> tuple[Shard, ...]:
+        """The parts of the shards that a window overlaps, of a storage whose tensor is flat: of
+        unequal sizes, and none where it overlaps nothing.
+
+        Offsets count from the start of the window. `spans` are those of the window's shape if the
+        part is a rectangular block of it, else the one span of the flattened window. An empty
+        window has one empty shard. `RuntimeError` if the end of a shard is inside an element.
+        """
+        key = "window", offset_bytes, shape, itemsize
+        specs = self.layout.specs
+        parts = self.layout.derived(
+            key, lambda: _parts_of_window(specs, offset_bytes, shape, itemsize)
+        )
+        own = self.shards
+        shards = [Shard(spec, own[number].address + skipped) for number, skipped, spec in parts]
+        return tuple(shards) or empty_shards(own, shape)
 
     def map_requests(self, pes: Iterable[tuple[int, int]]) -> list[MmuMapMsg]:
         """The requests that map the whole storage on PEs given as (cube, pe), without those on
@@ -104,20 +124,32 @@ def is_flat(shards: Iterable[Shard], shape: tuple[int, ...], itemsize: int) -> b
     return True
 
 
-def window_shards(
-    shards: tuple[Shard, ...], offset_bytes: int, shape: tuple[int, ...], itemsize: int
-) -> tuple[Shard, ...]:
-    """The parts of the shards of a flat tensor that a window of it overlaps: of unequal sizes, and
-    none where it overlaps nothing.
-
-    Offsets count from the start of the window. `spans` are those of the window's shape if the part
-    is a rectangular block of it, else the one span of the flattened window. An empty window has one
-    empty shard. `RuntimeError` if the end of a shard is inside an element.
+class _ShardPart(NamedTuple):
+    """The part of a shard that a window overlaps: the number of the shard, the bytes of it before
+    the window, and the part itself.
     """
+
+    shard: int
+    skipped_bytes: int
+    spec: ShardSpec
+
+
+def empty_shards(shards: Sequence[Shard], shape: tuple[int, ...]) -> tuple[Shard, ...]:
+    """The shards of a window without elements: one empty shard, if there is a shard."""
+    spans = tuple((0, length) for length in shape)
+    return tuple(
+        Shard(replace(shard.spec, offset_bytes=0, nbytes=0, spans=spans), shard.address)
+        for shard in shards[:1]
+    )
+
+
+def _parts_of_window(
+    specs: Sequence[ShardSpec], offset_bytes: int, shape: tuple[int, ...], itemsize: int
+) -> tuple[_ShardPart, ...]:
+    """The parts of shards that a window overlaps, without those of which it overlaps nothing."""
     end = offset_bytes + prod(shape) * itemsize
-    parts: list[Shard] = []
-    for shard in shards:
-        spec = shard.spec
+    parts: list[_ShardPart] = []
+    for number, spec in enumerate(specs):
         low = max(offset_bytes, spec.offset_bytes)
         high = min(end, spec.offset_bytes + spec.nbytes)
         if low >= high:
@@ -130,13 +162,8 @@ def window_shards(
             )
         spans = _spans_of(start // itemsize, stop // itemsize, shape)
         part = replace(spec, offset_bytes=start, nbytes=stop - start, spans=spans)
-        parts.append(Shard(part, shard.address + low - spec.offset_bytes))
-    return tuple(parts) or tuple(_empty(shard, shape) for shard in shards[:1])
-
-
-def _empty(shard: Shard, shape: tuple[int, ...]) -> Shard:
-    spans = tuple((0, length) for length in shape)
-    return Shard(replace(shard.spec, offset_bytes=0, nbytes=0, spans=spans), shard.address)
+        parts.append(_ShardPart(number, low - spec.offset_bytes, part))
+    return tuple(parts)
 
 
 def _elements_of(spans: tuple[Span, ...], shape: tuple[int, ...]) -> Span | None:

@@ -22,7 +22,7 @@ from runtime.device.memory.indexing import (
     positions_of,
     select,
 )
-from runtime.device.memory.storage import Storage, Window, is_flat, window_shards
+from runtime.device.memory.storage import Storage, Window, empty_shards, is_flat
 from runtime.device.rank.rank_state import RankState
 from runtime.device.rank.tensor_memory import Shard
 from runtime.language.value import Array
@@ -113,7 +113,7 @@ class StoredTensor:
         shards = storage.shards
         if elements > 1 or shape != self.shape:
             # Computes the spans of the shards in the new shape.
-            shards = window_shards(shards, 0, shape, dtype.itemsize)
+            shards = storage.window_shards(0, shape, dtype.itemsize)
         window = Window(storage, storage.address, shards, self.is_flat)
         return type(self)(
             state, window, shape=shape, dtype=dtype, policy=self.policy, layout=self.layout
@@ -238,8 +238,13 @@ class StoredTensor:
 
     def _window(self, dtype: DType, offset_bytes: int, shape: tuple[int, ...]) -> Self:
         """A window of this tensor, which is flat."""
-        shards = window_shards(self.shards, offset_bytes, shape, dtype.itemsize)
-        window = Window(self.storage, self.address + offset_bytes, shards, is_flat=True)
+        storage, address = self.storage, self.address + offset_bytes
+        shards = (
+            storage.window_shards(address - storage.address, shape, dtype.itemsize)
+            if prod(shape)
+            else empty_shards(self.shards, shape)
+        )
+        window = Window(storage, address, shards, is_flat=True)
         return type(self)(
             self._state, window, shape=shape, dtype=dtype, policy=self.policy, layout=None
         )

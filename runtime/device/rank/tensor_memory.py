@@ -24,6 +24,7 @@ from typing import TypeVar
 
 from runtime.core.errors import AllocationError
 from runtime.core.garbage_collection import finalise_cycles, is_collecting, watch_collections
+from runtime.device.rank.shard_layout import ShardLayout
 from runtime.model.addresses import AddressMap
 from runtime.model.allocation import (
     BufferKind,
@@ -69,22 +70,19 @@ class MemoryBlock:
     ranges: tuple[_AllocatedRange, ...]
     address: int
     shards: tuple[Shard, ...]
-    key: "_Key"
+    layout: ShardLayout
     name: str = ""
     mapped: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
     @property
     def nbytes(self) -> int:
         """Bytes in all slices; every replica counts."""
-        return sum(shard.spec.nbytes for shard in self.shards)
+        return self.layout.stored_bytes
 
     def free(self) -> None:
         """Free the ranges."""
         for each in self.ranges:
             each.free()
-
-
-_Key = tuple[tuple[ShardSpec, ...], int]
 
 
 class Allocation:
@@ -125,8 +123,9 @@ class TensorMemory:
         # The blocks of dead tensors: those to cache, those in the cache, and those never to use
         # again.
         self._dropped: list[MemoryBlock] = []
-        self._cached: dict[_Key, list[MemoryBlock]] = {}
+        self._cached: dict[ShardLayout, list[MemoryBlock]] = {}
         self._kept: list[MemoryBlock] = []
+        self._layouts: dict[tuple[tuple[ShardSpec, ...], int], ShardLayout] = {}
         self._allocated = self.peak_bytes = 0
         self._reserved = self.reserved_peak_bytes = 0
         watch_collections()
@@ -147,19 +146,30 @@ class TensorMemory:
         self.peak_bytes = self.allocated_bytes
         self.reserved_peak_bytes = self.reserved_bytes
 
+    def layout(self, specs: Sequence[ShardSpec], nbytes: int) -> ShardLayout:
+        """The layout of tensors with these shards and `nbytes` bytes."""
+        key = (tuple(specs), nbytes)
+        layout = self._layouts.get(key)
+        if layout is None:
+            layout = self._layouts[key] = ShardLayout(*key)
+        return layout
+
     def allocate(self, specs: Sequence[ShardSpec], nbytes: int) -> Allocation:
         """Allocate a virtual range of `nbytes` and every shard, or take over cached memory;
         `AllocationError` if a memory is full.
         """
+        return self.allocate_as(self.layout(specs, nbytes))
+
+    def allocate_as(self, layout: ShardLayout) -> Allocation:
+        """`allocate` with the shards and the bytes of a layout of this memory."""
         self._cache_dropped()
-        key = (tuple(specs), nbytes)
-        cached = self._cached.get(key)
+        cached = self._cached.get(layout)
         if cached:
             # The lowest one: then the order in which tensors have died has no effect.
             block = min(cached, key=lambda each: each.address)
             cached.remove(block)
         else:
-            block = self._retried(lambda: self._new(key))
+            block = self._retried(lambda: self._new(layout))
             self._reserved += block.nbytes
             self.reserved_peak_bytes = max(self.reserved_peak_bytes, self._reserved)
         self._allocated += block.nbytes
@@ -193,12 +203,12 @@ class TensorMemory:
         is_of_the_program = get_ident() == self._thread and not is_collecting()
         (self._dropped if is_of_the_program else self._kept).append(block)
 
-    def _new(self, key: _Key) -> MemoryBlock:
-        specs, nbytes = key
+    def _new(self, layout: ShardLayout) -> MemoryBlock:
+        specs = layout.specs
         ranges: list[_AllocatedRange] = []
         try:
             # Every rank allocates virtual addresses by itself: a pointer is valid on one SIP only.
-            ranges.append(_allocated(self._virtual, nbytes))
+            ranges.append(_allocated(self._virtual, layout.nbytes))
             # Extended by a generator: if a shard does not fit, the list has those before it.
             ranges.extend(
                 _allocated(self._memories.hbm(spec.cube, spec.pe), spec.nbytes) for spec in specs
@@ -212,7 +222,7 @@ class TensorMemory:
             Shard(spec, self._addresses.pe_hbm_addr(*spec.coordinates, each.address))
             for spec, each in zip(specs, physical, strict=True)
         )
-        return MemoryBlock(tuple(ranges), virtual.address, shards, key)
+        return MemoryBlock(tuple(ranges), virtual.address, shards, layout)
 
     def _retried(self, reserve: Callable[[], _Reserved]) -> _Reserved:
         """Reserve memory; if there is none, again without cached memory."""
@@ -229,7 +239,7 @@ class TensorMemory:
         while self._dropped:
             block = self._dropped.pop()
             self._allocated -= block.nbytes
-            self._cached.setdefault(block.key, []).append(block)
+            self._cached.setdefault(block.layout, []).append(block)
 
     def _explained(self, error: AllocationError) -> AllocationError:
         """The error with the memory that tensors in reference cycles keep, if they do."""

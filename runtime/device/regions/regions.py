@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from runtime.language.value import Pointer
 from runtime.model.placement import Span
 
 Pe = tuple[int, int]
@@ -79,10 +78,10 @@ def _cut(box: tuple[Span, ...], axes: Sequence[Axis], starts: Sequence[int]) -> 
 
 
 def from_own_start(
-    regions: Sequence[Region], pointers: Sequence[Pointer]
-) -> tuple[tuple[Region, ...], tuple[Pointer, ...]]:
-    """The regions of a PE with starts that count from those of its first region, and the pointers
-    there: what differs between PEs with equal work is then in the pointers alone.
+    regions: Sequence[Region],
+) -> tuple[tuple[Region, ...], tuple[int, ...]]:
+    """The regions of a PE with starts that count from those of its first region, and these: what
+    differs between PEs with equal work is then in the starts alone.
     """
     first = regions[0].starts
     moved = tuple(
@@ -91,4 +90,4 @@ def from_own_start(
         )
         for each in regions
     )
-    return moved, tuple([each + start for each, start in zip(pointers, first, strict=True)])
+    return moved, first

@@ -65,6 +65,32 @@ _Users = dict[int, Command]
 """The latest command of each stream."""
 
 
+class _Ordered:
+    """The open commands that the next command of a stream was ordered to wait for.
+
+    `commands` are all of them by number, in the order of the calls, `latest` the latest one of each
+    stream. Only these count: a program may order its stream to wait for thousands of collectives
+    before it submits the command that waits.
+    """
+
+    __slots__ = ("commands", "latest")
+
+    def __init__(self) -> None:
+        self.commands: dict[int, Command] = {}
+        self.latest: _Users = {}
+
+    def add(self, command: Command) -> None:
+        self.commands[command.number] = command
+        known = self.latest.get(command.stream)
+        if known is None or known.number < command.number:
+            self.latest[command.stream] = command
+
+    def remove(self, command: Command) -> None:
+        self.commands.pop(command.number, None)
+        if self.latest.get(command.stream) is command:
+            del self.latest[command.stream]
+
+
 class Streams:
     """The commands of a rank that are not answered, by stream, in the order of submission."""
 
@@ -74,8 +100,7 @@ class Streams:
         # Of every resource in use, the latest command of each stream.
         self._users: dict[str, _Users] = {}
         self._threads: dict[ThreadGroup, _Users] = {}
-        # What the next command of a stream was ordered to wait for, by number.
-        self._ordered: dict[int, dict[int, Command]] = {}
+        self._ordered: dict[int, _Ordered] = {}
         self._numbers = 0
         self._streams = COMMUNICATION_STREAM
 
@@ -139,27 +164,44 @@ class Streams:
                 if not users:
                     self._forget(resource)
         for ordered in self._ordered.values():
-            ordered.pop(command.number, None)
+            ordered.remove(command)
 
     def order_after(self, stream: int, handles: Sequence[Handle]) -> None:
         """The next command of `stream`, and with it all later ones, waits for `handles`."""
-        ordered = self._ordered.setdefault(stream, {})
+        ordered = self._ordered.setdefault(stream, _Ordered())
         for each in handles:
             assert isinstance(each, Command), "the handles of a rank are the commands of its host"
             if not each.done:
-                ordered[each.number] = each
+                ordered.add(each)
+
+    def order_after_stream(self, stream: int, other: int) -> None:
+        """The next command of `stream`, and with it all later ones, waits for what the next command
+        of the stream `other` would wait for.
+        """
+        self.order_after(stream, self._preceding(other))
 
     def latest(self, stream: int) -> tuple[Command, ...]:
         """The open commands that the next command of `stream` waits for by rules 1 and 2."""
-        own = self._latest.get(stream)
-        return (*(() if own is None else (own,)), *self._ordered.get(stream, {}).values())
+        own, ordered = self._latest.get(stream), self._ordered.get(stream)
+        return (
+            *(() if own is None else (own,)),
+            *(() if ordered is None else ordered.commands.values()),
+        )
 
     def all_latest(self) -> tuple[Command, ...]:
         """The last open command of every stream."""
         return tuple(self._latest.values())
 
+    def _preceding(self, stream: int) -> list[Command]:
+        """The commands of `latest` without those that complete before another one of them."""
+        own, ordered = self._latest.get(stream), self._ordered.get(stream)
+        preceding = [] if own is None else [own]
+        if ordered is not None:
+            preceding += ordered.latest.values()
+        return preceding
+
     def _conflicts(self, command: Command) -> list[Command]:
-        earlier = [*self.latest(command.stream)]
+        earlier = self._preceding(command.stream)
         # The commands after this one wait for it, and so for those too.
         self._ordered.pop(command.stream, None)
         # A stream is serial, so its latest user of a resource completes after all earlier ones.

@@ -56,6 +56,18 @@ def test_dropped_memory_is_taken_over_by_the_next_allocation_of_equal_shards() -
     assert addresses(allocate(memory, 100)) == taken
 
 
+def test_tensors_with_equal_shards_share_a_layout() -> None:
+    memory = memory_of_sip_0()
+    first, second, other = (allocate(memory, nbytes) for nbytes in (100, 100, 50))
+    assert first.block.layout is second.block.layout
+    assert first.block.layout is not other.block.layout
+    assert memory.layout([copy_on(0, 50)], 50) is other.block.layout
+    taken = addresses(first)
+    layout = first.block.layout
+    del first
+    assert addresses(memory.allocate_as(layout)) == taken
+
+
 def test_memory_is_in_use_as_long_as_something_refers_to_it() -> None:
     memory = memory_of_sip_0()
     first = allocate(memory, 100)

@@ -60,6 +60,44 @@ def test_later_commands_of_a_stream_wait_for_what_it_was_ordered_to_wait_for() -
     assert (second.waits_for, third.waits_for) == ((1,), (2,))
 
 
+def test_of_the_commands_of_one_stream_a_later_one_of_another_waits_for_the_latest() -> None:
+    streams = Streams()
+    collectives = [command(uses(COMMUNICATION_STREAM)) for _ in range(3)]
+    for each in collectives:
+        streams.submit(each)
+    # In another order than that of submission.
+    streams.order_after(DEFAULT_STREAM, collectives[1:])
+    streams.order_after(DEFAULT_STREAM, collectives[:1])
+    assert streams.latest(DEFAULT_STREAM) == (*collectives[1:], collectives[0])
+    streams.order_after_stream(2, DEFAULT_STREAM)
+    assert streams.latest(2) == (collectives[2],)
+    later = [command(uses(stream)) for stream in (2, DEFAULT_STREAM)]
+    for each in later:
+        streams.submit(each)
+    assert [each.waits_for for each in later] == [(3,), (3,)]
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.tuples(KINDS, st.integers(0, 2), st.integers(0, 2)), max_size=9), st.data())
+def test_a_stream_waits_for_another_one_as_for_its_latest_commands(
+    steps: list[tuple[Kind, int, int]], data: st.DataObject
+) -> None:
+    by_stream, by_handles = Streams(), Streams()
+    pairs = list[tuple[Command, Command]]()
+    for kind, stream, other in steps:
+        by_stream.order_after_stream(stream, other)
+        by_handles.order_after(stream, by_handles.latest(other))
+        pairs.append((command(kind), command(kind)))
+        by_stream.submit(pairs[-1][0])
+        by_handles.submit(pairs[-1][1])
+        assert pairs[-1][0].waits_for == pairs[-1][1].waits_for
+        # The first ones to complete are the earliest: no command waits for a later one.
+        for _ in range(data.draw(st.integers(0, len(pairs)))):
+            for streams, done in zip((by_stream, by_handles), pairs.pop(0), strict=True):
+                done.done = True
+                streams.complete(done)
+
+
 def test_what_is_answered_is_waited_for_by_no_later_command() -> None:
     streams = Streams()
     first, second = (command(uses(stream, "a")) for stream in (0, 2))
