@@ -8,7 +8,7 @@ import torch
 from kernbench.torch_backend.runtime.pytorch_api import broadcast_shapes
 
 PYTORCH: Any = torch
-"""Its function has no types."""
+"""A function of PyTorch without types."""
 Shapes = tuple[tuple[int, ...], ...]
 
 

@@ -1,4 +1,4 @@
-"""What a layout keeps of what follows from it."""
+"""The results that a layout of shards keeps."""
 
 from runtime.device.rank.shard_layout import ShardLayout
 
