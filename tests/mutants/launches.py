@@ -17,6 +17,7 @@ VALUES = "sip_node/chip/launches/launch_values.py"
 WRITTEN = "sip_node/chip/launches/written_bytes.py"
 
 LAUNCHES = "tests/integration/test_launch_templates.py"
+PROCESSES = "tests/multiproc/test_repeated_launches.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     # The state at the begin.
@@ -55,6 +56,15 @@ MUTANTS: tuple[Mutant, ...] = (
         breaks="What a copy of the host has done is no part of a launch.",
         survives="in one process nothing begins that is not an event before; messages of others do",
         noticed_by=LAUNCHES,
+        with_core=True,
+    ),
+    Mutant(
+        name="launch-repeated-before-its-end-is-safe",
+        file=TEMPLATES,
+        old="if end_ps < self.safe_ps():",
+        new="if end_ps < 1 << 61:",
+        breaks="A message of another process may come before the end of a launch.",
+        noticed_by=PROCESSES,
         with_core=True,
     ),
     # What differs.
