@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from runtime.core.dtypes import float16, float32
-from runtime.device.kernels.rowwise import RowOperand
+from runtime.device.kernels.rowwise import RowOperand, RowTensor
 from runtime.device.regions.regions import Region
 from runtime.language.value import Pointer
 from sip_node.programs.lists.arguments import Argument, based
@@ -17,6 +17,8 @@ from sip_node.programs.lists.not_listed import NotListed
 from sip_node.programs.lists.open_ids import OpenId
 from sip_node.programs.lists.places import PointerPlace
 from sip_node.programs.lists.recorder import BasedPointer
+
+ROW, COLUMN = RowTensor("x", "row", float32), RowTensor("x", "column", float32)
 
 
 def key(each: object, *, is_own: bool = False) -> object:
@@ -54,7 +56,7 @@ class OfAUser:
         (scaled_by(scaled_by(1)), scaled_by(scaled_by(2))),
         (partial(with_default, factor=1.0), partial(with_default, factor=2.0)),
         (partial(with_default, 1), partial(with_default, True)),
-        (RowOperand(Pointer(0, float32), "row"), RowOperand(Pointer(0, float32), "column")),
+        (RowOperand(ROW, Pointer(0, float32)), RowOperand(COLUMN, Pointer(0, float32))),
         (Region((0, 0), ((3, (1, 1)),)), Region((0, 0), ((3, (1, 2)),))),
         (np.add, np.subtract),
         (min, max),
@@ -102,7 +104,7 @@ def test_a_function_that_calls_itself_has_a_key() -> None:
 
 def test_pointers_differ_by_their_addresses_alone_which_are_in_the_order_of_the_key() -> None:
     def arguments(first: int, second: int, third: int) -> tuple[Any, ...]:
-        row = RowOperand(Pointer(second, float32), "row")
+        row = RowOperand(ROW, Pointer(second, float32))
         return Pointer(first, float16), (row, 7, (Pointer(third, float32),))
 
     one = Argument(arguments(16, 32, 48), is_own=False)
@@ -111,7 +113,7 @@ def test_pointers_differ_by_their_addresses_alone_which_are_in_the_order_of_the_
     assert (one.addresses, other.addresses) == ([16, 32, 48], [1600, 32, 16])
     first, (row, number, (third,)) = based(arguments(16, 32, 48))
     assert [each.base for each in (first, row.pointer, third)] == [0, 1, 2]
-    assert (type(row), row.form, number) == (RowOperand, "row", 7)
+    assert (type(row), row.tensor, number) == (RowOperand, ROW, 7)
 
 
 @pytest.mark.parametrize(
