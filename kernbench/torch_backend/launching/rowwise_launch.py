@@ -24,7 +24,7 @@ from runtime.core.requests import PerPe
 from runtime.device.kernels import row_sums
 from runtime.device.kernels import rowwise as kernels
 from runtime.device.kernels.shared_rows import SharedRow
-from runtime.device.kernels.streamed import IN_TURN, SIDE_BY_SIDE, Pace
+from runtime.device.kernels.streamed import IN_TURN, SIDE_BY_SIDE, StagePace
 from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.movers.movers import spread
@@ -142,7 +142,7 @@ def _blocks(
     wanted = max(
         1, min(rows, max(-(-rows // _BLOCKS), _LEAST_ELEMENTS // columns), most_block_rows())
     )
-    for pace in (SIDE_BY_SIDE, Pace(1, 1), IN_TURN):
+    for pace in (SIDE_BY_SIDE, StagePace(1, 1), IN_TURN):
         plan = kernels.RowPlan(chains, inputs, outs, wide, pace)
         row_bytes = plan.row_bytes(columns) + expands * len(vectors) * wide.itemsize * columns
         height = min(wanted, most_elements(row_bytes, beside=beside))
@@ -170,7 +170,7 @@ class _RowCopies(NamedTuple):
 
 
 def _shared(row: torch.Tensor, parts: Mapping[Pe, object]) -> _RowCopies | None:
-    """How the PEs share a row; None if each of them loads all of it."""
+    """The parts of a row that the PEs share; None if each of them loads all of it."""
     device, columns = get_device_properties(), row.numel()
     if len(parts) <= device.pes_per_cube or columns * row.itemsize < _SHARED_BYTES:
         return None

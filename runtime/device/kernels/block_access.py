@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from runtime.device.kernels.streamed import Ring
+from runtime.device.kernels.streamed import BlockRing
 from runtime.device.regions.blocks import MatrixBlock
 from runtime.language import tl
 from runtime.language.value import Pointer, Shape, Value
@@ -41,7 +41,7 @@ class BlockOperand:
         if any(shape != each.block.shape for shape, each in zip(shapes, items, strict=True)):
             parts = len({self._part(each) for each in items})
             slots = min(parts, max(slots, REPEATED_BYTES // (most * dtype.itemsize)))
-        self._ring, self._slots = Ring(slots, most, dtype), slots
+        self._ring, self._slots = BlockRing(slots, most, dtype), slots
         # The parts in the scratch, in the order of their last use.
         self._kept: dict[tuple[int, int, Shape], tuple[int, tl.PendingValue]] = {}
         self._pending: dict[int, tl.PendingValue] = {}

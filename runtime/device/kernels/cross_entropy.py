@@ -14,7 +14,7 @@ import numpy as np
 from runtime.core.dtypes import DType
 from runtime.device.kernels.bounds import IndexBounds
 from runtime.device.kernels.conversions import in_type
-from runtime.device.kernels.streamed import SIDE_BY_SIDE, Ring, streamed
+from runtime.device.kernels.streamed import SIDE_BY_SIDE, BlockRing, streamed
 from runtime.language import tl
 from runtime.language.value import Pointer
 
@@ -113,7 +113,7 @@ def gradient(
             _GradientSection(given, section, levels, grad, out, place).run()
 
 
-class _Section:
+class _ClassSection:
     """A section of rows, of which the loads of classes and of the first panels start at once."""
 
     def __init__(self, given: ClassRows, section: tuple[int, int]) -> None:
@@ -131,7 +131,7 @@ class _Section:
             for column in range(0, given.columns, given.width)
         ]
         slots = SIDE_BY_SIDE.slots(0, SIDE_BY_SIDE.behind(0))
-        self._ring = Ring(slots, given.height * given.width, given.logits.dtype)
+        self._ring = BlockRing(slots, given.height * given.width, given.logits.dtype)
         self._loads: dict[int, tl.PendingValue] = {}
 
     def _load(self, index: int) -> None:
@@ -152,7 +152,7 @@ class _Section:
         return targets, has_loss
 
 
-class _LossSection(_Section):
+class _LossSection(_ClassSection):
     """Stores the levels of a section, and its losses or adds them to a total."""
 
     def __init__(
@@ -223,7 +223,7 @@ class _LossSection(_Section):
         self._picked = tl.gather_async(given.logits, numbers, (1,), (1, 1))
 
 
-class _GradientSection(_Section):
+class _GradientSection(_ClassSection):
     """Stores the gradients of a section; `place` numbers the elements of a panel."""
 
     def __init__(
@@ -243,7 +243,7 @@ class _GradientSection(_Section):
             grad.pointer + (self._start if is_of_rows else 0), (self._count if is_of_rows else 1, 1)
         )
         self._counted = None if grad.counted is None else tl.load_async(grad.counted, (1, 1))
-        self._results = Ring(2, given.height * given.width, out.dtype)
+        self._results = BlockRing(2, given.height * given.width, out.dtype)
         self._stores: list[tl.PendingResult] = []
 
     def run(self) -> None:

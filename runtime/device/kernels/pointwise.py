@@ -17,7 +17,7 @@ from runtime.device.kernels.block_access import (
 )
 from runtime.device.kernels.bounds import IndexBounds
 from runtime.device.kernels.conversions import in_type
-from runtime.device.kernels.streamed import SIDE_BY_SIDE, Ring, streamed
+from runtime.device.kernels.streamed import SIDE_BY_SIDE, BlockRing, streamed
 from runtime.device.regions.blocks import BlockLimits, MatrixBlock, blocks
 from runtime.device.regions.regions import Region
 from runtime.language import tl
@@ -107,7 +107,7 @@ def stream(
     # Blocks of which the operands together have not all elements.
     small = {index for index, each in enumerate(items) if _is_small(each.block)}
     mask = tl.full(most, 1, tl.int1) if small else None
-    ring = Ring(2, most, jobs[0].out.dtype) if chain is not None or small else None
+    ring = BlockRing(2, most, jobs[0].out.dtype) if chain is not None or small else None
     results: dict[int, Value] = {}
     stores = BlockStores(items)
 
@@ -152,8 +152,8 @@ class UpdateJob(NamedTuple):
 
 
 class Factors(NamedTuple):
-    """As many `results` of a function in place of the tensor with a number, which has one element:
-    the vector engine computes them once for a job, in any type.
+    """Numbers in place of the tensor with a number, which has one element: as many `results` of a
+    function, which the vector engine computes once for a job, in any type.
     """
 
     number: int
@@ -191,7 +191,7 @@ def updated(
         BlockOperand(pointers, number, items, update_slots(number, written))
         for number, pointers in columns
     ]
-    rings = [Ring(3, 1, dtype) for _ in range(factors.results)] if factors is not None else []
+    rings = [BlockRing(3, 1, dtype) for _ in range(factors.results)] if factors is not None else []
     loaded: dict[int, list[Value]] = {}
     stores = BlockStores(items)
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from runtime.device.kernels.bounds import IndexBounds
 from runtime.device.kernels.conversions import in_type
-from runtime.device.kernels.streamed import SIDE_BY_SIDE, Ring, streamed
+from runtime.device.kernels.streamed import SIDE_BY_SIDE, BlockRing, streamed
 from runtime.language import tl
 from runtime.language.value import Pointer
 
@@ -63,7 +63,7 @@ def _copy_selected(chosen: tl.Value, columns: int, most: int, table: Pointer, ou
         for row in range(0, count, high)
         for column in range(0, columns, wide)
     ]
-    ring = Ring(slots, high * wide, table.dtype)
+    ring = BlockRing(slots, high * wide, table.dtype)
     gathers, stores = dict[int, tl.PendingValue](), list[tl.PendingResult]()
 
     def gather(index: int) -> None:
@@ -128,9 +128,9 @@ class _SumStream:
         ]
         pace, elements = SIDE_BY_SIDE, at_once * self._wide
         slots = pace.slots(0, pace.behind(0))
-        self._rows = Ring(slots, elements, source.dtype)
-        self._before = Ring(slots, elements, out.dtype) if adds else None
-        self._results = Ring(2, elements, out.dtype)
+        self._rows = BlockRing(slots, elements, source.dtype)
+        self._before = BlockRing(slots, elements, out.dtype) if adds else None
+        self._results = BlockRing(2, elements, out.dtype)
         self._loads: dict[int, list[tl.PendingValue]] = {}
         self._stores: list[tl.PendingResult] = []
 

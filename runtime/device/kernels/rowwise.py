@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from runtime.core.dtypes import DType
 from runtime.device.kernels.conversions import in_type
 from runtime.device.kernels.shared_rows import SharedRow
-from runtime.device.kernels.streamed import Pace, Ring, streamed
+from runtime.device.kernels.streamed import BlockRing, StagePace, streamed
 from runtime.language import tl
 from runtime.language.value import Pointer, Shape, Value
 
@@ -79,7 +79,7 @@ class RowPlan:
         inputs: Sequence[RowTensor],
         outs: Sequence[RowTensor],
         dtype: DType,
-        pace: Pace,
+        pace: StagePace,
     ) -> None:
         self._pace = pace
         self.inputs = {
@@ -132,7 +132,7 @@ class RowBlocks:
 
     height: int
     columns: int
-    pace: Pace
+    pace: StagePace
     expands: bool
 
 
@@ -171,12 +171,14 @@ class _RowStream:
             dtype,
             blocks.pace,
         )
-        self._rows = _Rows([each for each in inputs if each.tensor.form == "row"], dtype, blocks)
+        self._rows = _RepeatedRows(
+            [each for each in inputs if each.tensor.form == "row"], dtype, blocks
+        )
         self._inputs = [each for each in inputs if each.tensor.form != "row"]
         self._outs = outs
         rows = min(blocks.height, count)
         self._rings = {
-            each: Ring(
+            each: BlockRing(
                 self._plan.slots(each),
                 rows * each.shape(1, blocks.columns)[1],
                 each.dtype,
@@ -248,7 +250,7 @@ class _RowStream:
         return min(self._blocks.height, self._count - block * self._blocks.height)
 
 
-class _Rows:
+class _RepeatedRows:
     """The rows for all rows of a matrix, in the type of the computation: each is there when a chain
     uses the first of them. A row of many columns is a block in which all rows are equal to it.
     """

@@ -27,7 +27,7 @@ Work = Callable[[int], None]
 """A stage: it issues the commands for the block with a number."""
 
 
-class Pace(NamedTuple):
+class StagePace(NamedTuple):
     """The distances of the stages of a loop: the loads of `ahead` blocks are started before the
     chains of a block; successive chains work on blocks that are `apart`, 1 or 0.
     """
@@ -48,13 +48,13 @@ class Pace(NamedTuple):
         return last - first + 1 if self.apart else 1
 
 
-SIDE_BY_SIDE = Pace(ahead=2, apart=1)
+SIDE_BY_SIDE = StagePace(ahead=2, apart=1)
 """All stages work at the same time."""
-IN_TURN = Pace(ahead=1, apart=0)
+IN_TURN = StagePace(ahead=1, apart=0)
 """The stages of a block follow one another: the scratch holds one block."""
 
 
-def streamed(count: int, pace: Pace, load: Work, chains: Sequence[Work], store: Work) -> None:
+def streamed(count: int, pace: StagePace, load: Work, chains: Sequence[Work], store: Work) -> None:
     """Issue the loads, the chains and the stores of `count` blocks."""
     stages = [(stage, pace.behind(number)) for number, stage in enumerate((*chains, store))]
     stages.append((load, 0))
@@ -64,7 +64,7 @@ def streamed(count: int, pace: Pace, load: Work, chains: Sequence[Work], store: 
                 stage(step - behind)
 
 
-class Ring:
+class BlockRing:
     """Memory for the values of successive blocks, each of at most `elements`."""
 
     def __init__(self, slots: int, elements: int, dtype: DType) -> None:

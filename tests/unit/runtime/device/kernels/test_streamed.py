@@ -2,10 +2,10 @@
 
 import pytest
 
-from runtime.device.kernels.streamed import IN_TURN, SIDE_BY_SIDE, Pace, streamed
+from runtime.device.kernels.streamed import IN_TURN, SIDE_BY_SIDE, StagePace, streamed
 
 
-def issued(count: int, pace: Pace, chains: int) -> list[tuple[str, int]]:
+def issued(count: int, pace: StagePace, chains: int) -> list[tuple[str, int]]:
     calls = list[tuple[str, int]]()
     streamed(
         count,
@@ -17,11 +17,11 @@ def issued(count: int, pace: Pace, chains: int) -> list[tuple[str, int]]:
     return calls
 
 
-@pytest.mark.parametrize("pace", [SIDE_BY_SIDE, Pace(1, 1), Pace(2, 2), IN_TURN])
+@pytest.mark.parametrize("pace", [SIDE_BY_SIDE, StagePace(1, 1), StagePace(2, 2), IN_TURN])
 @pytest.mark.parametrize("chains", [1, 2, 3])
 @pytest.mark.parametrize("count", [0, 1, 2, 7])
 def test_each_block_passes_through_the_stages_in_their_order(
-    pace: Pace, chains: int, count: int
+    pace: StagePace, chains: int, count: int
 ) -> None:
     calls = issued(count, pace, chains)
     stages = ["load", *map(str, range(chains)), "store"]
@@ -61,9 +61,11 @@ def test_blocks_in_turn_are_stored_before_the_next_one_is_loaded() -> None:
     ]
 
 
-@pytest.mark.parametrize("pace", [SIDE_BY_SIDE, Pace(1, 1), Pace(2, 2), IN_TURN])
+@pytest.mark.parametrize("pace", [SIDE_BY_SIDE, StagePace(1, 1), StagePace(2, 2), IN_TURN])
 @pytest.mark.parametrize("chains", [1, 2, 3])
-def test_no_block_is_written_over_before_its_last_use_is_issued(pace: Pace, chains: int) -> None:
+def test_no_block_is_written_over_before_its_last_use_is_issued(
+    pace: StagePace, chains: int
+) -> None:
     calls = issued(9, pace, chains)
     stages = ["load", *map(str, range(chains)), "store"]
     steps = [0, *(pace.behind(number) for number in range(chains + 1))]
