@@ -132,23 +132,42 @@ def _independent(
     """The rows in groups, in which none has memory that an earlier one writes at the numbers
     `written`: the blocks of a group are one stream.
     """
-    group = list[list[StridedWindow]]()
-    spans: dict[int, list[tuple[int, int]]] = {}
+    group, written_spans = list[list[StridedWindow]](), _Spans()
     for row in rows:
-        used = [each.window for each in row]
-        if any(
-            start < each.address + each.nbytes and each.address < end
-            for each in used
-            for start, end in spans.get(each.storage.address, ())
-        ):
+        if any(written_spans.meets(each.window) for each in row):
             yield group
-            group, spans = [], {}
+            group, written_spans = [], _Spans()
         group.append(row)
-        for each in (used[number] for number in written):
-            span = each.address, each.address + each.nbytes
-            spans.setdefault(each.storage.address, []).append(span)
+        for number in written:
+            written_spans.add(row[number].window)
     if group:
         yield group
+
+
+class _Spans:
+    """Spans of addresses in storages."""
+
+    def __init__(self) -> None:
+        self._of_storages: dict[int, list[tuple[int, int]]] = {}
+
+    def add(self, window: DeviceTensor) -> None:
+        """Add the span of a window."""
+        span = window.address, window.address + window.nbytes
+        spans = self._of_storages.setdefault(window.storage.address, [span])
+        # In front, the span of them all.
+        spans[0] = min(spans[0][0], span[0]), max(spans[0][1], span[1])
+        spans.append(span)
+
+    def meets(self, window: DeviceTensor) -> bool:
+        """Whether a window shares addresses with one of them."""
+        start, end = window.address, window.address + window.nbytes
+        whole, *spans = self._of_storages.get(window.storage.address, [(0, 0)])
+        # Parts of a storage mostly follow one another, so few are compared with all others.
+        return (
+            start < whole[1]
+            and whole[0] < end
+            and any(start < last and first < end for first, last in spans)
+        )
 
 
 def _stage_bytes(target: StridedWindow, read: Sequence[StridedWindow]) -> int:

@@ -39,6 +39,8 @@ _LEAST_COLUMNS = 128
 """Columns of partial sums that a PE adds: fewer are loaded in bursts of a few bytes."""
 _COLUMN_REGISTERS = 8
 """The registers for numbers of the rows of a block."""
+_COLUMN_BYTES = 1 << 16
+"""Scratch for the numbers of all rows of a PE, which are loaded or stored at once."""
 _SHARED_BYTES = 1024
 """The bytes of a row from which the PEs of a cube share it."""
 _PE_BYTES = 4096
@@ -135,9 +137,14 @@ def _blocks(
     rows, columns = shape
     vectors = [each for each in inputs if each.form == "row"]
     expands = len(vectors) * columns > _most_kept()
+    column_bytes = sum(each.dtype.itemsize for each in (*inputs, *outs) if each.form == "column")
+    at_once = rows * column_bytes <= _COLUMN_BYTES
     # A row as it is loaded, and in the type of the computation.
-    beside = _ALIGNMENT_BYTES + columns * sum(
-        each.dtype.itemsize + (each.dtype != wide) * wide.itemsize for each in vectors
+    beside = (
+        _ALIGNMENT_BYTES
+        + at_once * rows * column_bytes
+        + columns
+        * sum(each.dtype.itemsize + (each.dtype != wide) * wide.itemsize for each in vectors)
     )
     wanted = max(
         1, min(rows, max(-(-rows // _BLOCKS), _LEAST_ELEMENTS // columns), most_block_rows())
@@ -147,7 +154,7 @@ def _blocks(
         row_bytes = plan.row_bytes(columns) + expands * len(vectors) * wide.itemsize * columns
         height = min(wanted, most_elements(row_bytes, beside=beside))
         if height * row_bytes + beside <= most_elements(1, beside=0):
-            return kernels.RowBlocks(height, columns, pace, expands)
+            return kernels.RowBlocks(height, columns, pace, expands, at_once)
     return None
 
 

@@ -127,13 +127,16 @@ class RowPlan:
 class RowBlocks:
     """`height` rows of `columns` are a block; the stages work on blocks at a `pace`.
 
-    If a row has more vectors than registers, it `expands` to a matrix.
+    If a row has more vectors than registers, it `expands` to a matrix. Operands and results with a
+    number for each row pass by blocks, or all `columns_at_once`: a few numbers take as long to
+    memory as a block.
     """
 
     height: int
     columns: int
     pace: StagePace
     expands: bool
+    columns_at_once: bool
 
 
 def rowwise(
@@ -174,8 +177,17 @@ class _RowStream:
         self._rows = _RepeatedRows(
             [each for each in inputs if each.tensor.form == "row"], dtype, blocks
         )
-        self._inputs = [each for each in inputs if each.tensor.form != "row"]
-        self._outs = outs
+        self._inputs = self._in_stream([each for each in inputs if each.tensor.form != "row"])
+        self._outs = self._in_stream(outs)
+        self._columns_in, self._columns_out = (
+            [each for each in operands if each.tensor.form == "column" and blocks.columns_at_once]
+            for operands in (inputs, outs)
+        )
+        named = self._plan.inputs | self._plan.outs
+        self._whole = {
+            named[each.tensor.name]: tl.empty((count, 1), each.tensor.dtype)
+            for each in (*self._columns_in, *self._columns_out)
+        }
         rows = min(blocks.height, count)
         self._rings = {
             each: BlockRing(
@@ -184,25 +196,40 @@ class _RowStream:
                 each.dtype,
             )
             for each in self._plan.values
+            if each not in self._whole
         }
         self._loads: dict[int, list[tl.PendingValue]] = {}
         self._stores: list[tl.PendingResult] = []
 
+    def _in_stream(self, operands: Sequence[RowOperand]) -> list[RowOperand]:
+        at_once = self._blocks.columns_at_once
+        return [each for each in operands if not (at_once and each.tensor.form == "column")]
+
     def run(self) -> None:
         self._rows.start()
+        columns = [
+            tl.load_async(
+                each.pointer, (self._count, 1), out=self._whole[self._plan.inputs[each.tensor.name]]
+            )
+            for each in self._columns_in
+        ]
+        self._loads[0] = columns
         stages = [self._stage(number) for number in range(len(self._chains))]
         count = tl.cdiv(self._count, self._blocks.height)
         streamed(count, self._blocks.pace, self._load, stages, self._store)
+        for each in self._columns_out:
+            tl.store_async(each.pointer, self._whole[self._plan.outs[each.tensor.name]])
 
     def _load(self, block: int) -> None:
-        self._loads[block] = [
+        self._loads.setdefault(block, []).extend(
             tl.load_async(
                 each.from_row(block * self._blocks.height, self._blocks.columns).pointer,
                 value.shape(self._height(block), self._blocks.columns),
                 out=self._value(value, block),
             )
-            for each, value in zip(self._inputs, self._plan.inputs.values(), strict=True)
-        ]
+            for each in self._inputs
+            for value in [self._plan.inputs[each.tensor.name]]
+        )
 
     def _stage(self, number: int) -> Callable[[int], None]:
         chain, results = self._chains[number], self._plan.results[number]
@@ -243,6 +270,9 @@ class _RowStream:
         ]
 
     def _value(self, value: RowValue, block: int) -> Value:
+        if value in self._whole:
+            start = block * self._blocks.height
+            return self._whole[value][start : start + self._height(block)]
         shape = value.shape(self._height(block), self._blocks.columns)
         return self._rings[value].of(block, shape)
 
