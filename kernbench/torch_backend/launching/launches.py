@@ -154,7 +154,7 @@ class _Spans:
         """Add the span of a window."""
         span = window.address, window.address + window.nbytes
         spans = self._of_storages.setdefault(window.storage.address, [span])
-        # In front, the span of them all.
+        # In front, the span of all.
         spans[0] = min(spans[0][0], span[0]), max(spans[0][1], span[1])
         spans.append(span)
 
