@@ -11,7 +11,7 @@ from runtime.model.addresses import AddressMap, PhysAddr
 from runtime.model.topology import parse_topology
 from tests.support.runs import called
 from tests.torch.conftest import EXAMPLES, PROGRAMS, ROOT, Runs
-from tests.torch.test_distributed import values
+from tests.torch.test_distributed import digest, values
 from tests.torch.test_no_data import check_times
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc, pytest.mark.timeout(600)]
@@ -35,6 +35,10 @@ REFUSALS = {
     "no types": (
         "TypeError: kernel 'own::x': parameter 'x' has the annotation None; the type of a "
         "parameter is tl.Pointer, tl.Pointer | None, bool, int, float or str"
+    ),
+    "a type without a meaning": (
+        "TypeError: kernel 'own::x': an annotation of the kernel is a string, and its name "
+        "'pointer' is not defined"
     ),
     "a parameter by keyword": (
         "TypeError: kernel 'own::x': parameter 'count': arguments of a kernel are by position"
@@ -133,18 +137,38 @@ def test_kernels_take_the_times_of_a_run_with_data(run: Runs, tmp_path: Path):
     assert len(check_times(run, tmp_path, PROGRAM, "times")) == 6
 
 
-def test_each_program_runs_on_the_pe_that_holds_its_row(run: Runs, tmp_path: Path):
-    run(PROGRAM, program_arguments=["rows"], out=tmp_path)
+def test_integers_that_a_kernel_writes_are_not_known_without_data(run: Runs):
+    assert "= [0, 1, 2, 3]" in run(PROGRAM, program_arguments=["integers"])
+    printed = run(PROGRAM, "--no-data", program_arguments=["integers"], code=1)
+    assert "rank 0 raised NoDataError" in printed
+    assert "an element of a tensor of torch.int64" in printed
+
+
+@pytest.mark.parametrize(("how", "pes"), [("rows", range(128)), ("view", range(64, 128))])
+def test_each_program_runs_on_the_pe_that_holds_its_row(
+    how: str, pes: range, run: Runs, tmp_path: Path
+):
+    run(PROGRAM, program_arguments=[how], out=tmp_path)
     topology = (tmp_path / "topology.yaml").read_text("utf-8")
     addresses = AddressMap(parse_topology(topology, "topology.yaml", 1))
     lines = map(json.loads, (tmp_path / "oplog.jsonl").read_text("utf-8").splitlines())
     loads = [each for each in lines if (each["engine"], each["name"]) == ("pe_dma", "load")]
-    # 256 rows on 128 PEs, in the first launch of a kernel with loads.
+    # A load for each of 256 rows; the second half of a tensor lies on the second half of the PEs.
     assert len(loads) == 256
     for each in loads:
         row = PhysAddr.decode(each["inputs"][0]["address"], addresses)
         assert (row.cube, row.pe) == (each["cube"], each["pe"])
-    assert len({(each["cube"], each["pe"]) for each in loads}) == 128
+    assert {8 * each["cube"] + each["pe"] for each in loads} == set(pes)
+
+
+def test_folded_launches_and_hash_seeds_have_one_digest(run: Runs):
+    environments: tuple[dict[str, str], ...] = (
+        {},
+        {"KERNBENCH_FOLD": "0"},
+        {"PYTHONHASHSEED": "7"},
+    )
+    digests = {digest(run(PROGRAM, program_arguments=["times"], **each)) for each in environments}
+    assert len(digests) == 1
 
 
 @pytest.mark.parametrize("sips", [1, 2])

@@ -22,6 +22,7 @@ from kernbench.torch_backend.own_kernels.kernel_signature import (
 from kernbench.torch_backend.runtime.pytorch_api import (
     DEVICE,
     CustomOpDef,
+    custom_operator,
     register_gradient,
     register_shapes,
 )
@@ -118,11 +119,8 @@ class OwnKernel:
         self._plan, self._reference = plan, reference
         self._shapes: dict[tuple[object, ...], list[Tensor]] = {}
         roles = plan.signature.roles
-        self.operator: CustomOpDef = torch.library.custom_op(
-            plan.name,
-            self.computed,
-            mutates_args=roles.written,
-            schema=plan.signature.schema(),
+        self.operator: CustomOpDef = custom_operator(
+            plan.name, self.computed, roles.written, plan.signature.schema()
         )
         if roles.outputs:
             register_shapes(self.operator, self.shaped)

@@ -83,7 +83,10 @@ def kernel_signature(kernel: Callable[..., object], roles: KernelRoles) -> Kerne
     """
     of_kernel = signature(kernel).parameters
     _check_names(roles, of_kernel)
-    hints = get_type_hints(kernel)
+    try:
+        hints = get_type_hints(kernel)
+    except NameError as error:
+        raise TypeError(f"an annotation of the kernel is a string, and its {error}") from None
     kinds = {name: _kind(each, hints.get(name)) for name, each in of_kernel.items()}
     for name in roles.outputs:
         if kinds[name] is not _TENSOR:

@@ -127,6 +127,16 @@ def parameters_of(operator: OpOverload) -> list[SchemaParameter]:
     ]
 
 
+def custom_operator(
+    name: str, function: Callable[..., object], written: Sequence[str], schema: str
+) -> CustomOpDef:
+    """`torch.library.custom_op` of a function for all devices."""
+    # PyTorch imports it in the first call of such an operator. Errors in that import keep the
+    # frames of the call, and with them the memory of its tensors.
+    import_module("torch._dynamo")
+    return torch.library.custom_op(name, function, mutates_args=written, schema=schema)
+
+
 def inferred_schema(prototype: Callable[..., object], written: Sequence[str]) -> str:
     """The schema of an operator with the signature of a function, without its name."""
     return torch.library.infer_schema(prototype, mutates_args=written)

@@ -20,6 +20,10 @@ def without_types(x, y, count):
     copied(x, y, count)
 
 
+def of_text(x: "pointer", y: tl.Pointer, count: int) -> None:  # noqa: F821
+    copied(x, y, count)
+
+
 def by_keyword(x: tl.Pointer, y: tl.Pointer, *, count: int) -> None:
     copied(x, y, count)
 
@@ -69,6 +73,7 @@ CASES: dict[str, Callable[[], object]] = {
     "no output": made(copied, **SIZES),
     "a changed tensor that is a result": made(copied, outputs="y", mutates_args="y", **SIZES),
     "no types": made(without_types, outputs="y", **SIZES),
+    "a type without a meaning": made(of_text, outputs="y", **SIZES),
     "a parameter by keyword": made(by_keyword, outputs="y", **SIZES),
     "no tensor": made(of_numbers, outputs="y"),
     "a size of a result": made(copied, outputs="y", sizes={"count": lambda y: y.numel()}),

@@ -1,6 +1,6 @@
 """Kernels of the user as operators of PyTorch; prints a line for each case: its name and outcome.
-With `times` as its argument, the simulated time behind each of some calls; with `rows`, one call
-that no other command follows.
+With `times` as its argument, the simulated time behind each of some calls; with `rows` or `view`,
+one call that no other command follows; with `integers`, a read of what a kernel has written.
 """
 
 import os
@@ -75,6 +75,17 @@ def extremes(x: tl.Pointer, least: tl.Pointer, greatest: tl.Pointer, columns: in
 @extremes.register_fake
 def _(x: torch.Tensor) -> Tensors:
     return x.new_empty(x.shape[:-1]), x.new_empty(x.shape[:-1])
+
+
+@kernbench.kernel("own::greatest", outputs="y", **ROWS_OF_X)
+def greatest(x: tl.Pointer, y: tl.Pointer, columns: int) -> None:
+    row = tl.program_id(0)
+    tl.store(y + row, tl.argmax(tl.load(x + row * columns, (1, columns)), axis=1).to(tl.int64))
+
+
+@greatest.register_fake
+def _(x: torch.Tensor) -> torch.Tensor:
+    return x.new_empty(x.shape[:-1], dtype=torch.int64)
 
 
 @kernbench.kernel("own::add_rows", mutates_args="table", **ROWS_OF_X)
@@ -342,6 +353,12 @@ if __name__ == "__main__":
             sys.exit()
         case ["rows"]:
             silu(torch.zeros(256, 1024, device="ahbm"))
+            sys.exit()
+        case ["view"]:
+            extremes(torch.zeros(512, 1024, device="ahbm")[256:])
+            sys.exit()
+        case ["integers"]:
+            print("=", greatest(torch.eye(4, device="ahbm")).tolist())
             sys.exit()
         case _:
             pass
