@@ -104,7 +104,7 @@ def test_a_kernel_is_an_operator_of_pytorch(name: str, outcomes: Mapping[str, st
 
 
 def test_the_program_reports_every_case(outcomes: Mapping[str, str]):
-    assert len(NAMES) == 17
+    assert len(NAMES) == 18
     assert list(outcomes) == NAMES
 
 
@@ -159,6 +159,11 @@ def test_each_program_runs_on_the_pe_that_holds_its_row(
         row = PhysAddr.decode(each["inputs"][0]["address"], addresses)
         assert (row.cube, row.pe) == (each["cube"], each["pe"])
     assert {8 * each["cube"] + each["pe"] for each in loads} == set(pes)
+
+
+def test_distributed_tensors_take_the_rules_of_sharding_that_pytorch_registers(run: Runs):
+    printed = run(PROGRAM, program_arguments=["sharded"], sips=2)
+    assert sorted(re.findall(r"^= .*$", printed, re.MULTILINE)) == ["= rank 0 ok", "= rank 1 ok"]
 
 
 def test_folded_launches_and_hash_seeds_have_one_digest(run: Runs):

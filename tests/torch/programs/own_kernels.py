@@ -1,6 +1,7 @@
 """Kernels of the user as operators of PyTorch; prints a line for each case: its name and outcome.
 With `times` as its argument, the simulated time behind each of some calls; with `rows` or `view`,
-one call that no other command follows; with `integers`, a read of what a kernel has written.
+one call that no other command follows; with `integers`, a read of what a kernel has written; with
+`sharded`, a call with distributed tensors.
 """
 
 import os
@@ -8,8 +9,13 @@ import sys
 from typing import Any
 
 import torch
+import torch.distributed as dist
 import torch.nn.functional as F  # noqa: N812 - PyTorch's convention
 from torch._subclasses import FakeTensorMode
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+from torch.distributed.tensor.experimental import register_sharding
+from torch.utils.checkpoint import checkpoint
 
 import kernbench
 from kernbench import tl
@@ -310,6 +316,39 @@ def checked_by_pytorch() -> None:
     torch.library.opcheck(add_rows, (own.detach(), own.detach() * 2), test_utils=utils)
 
 
+def modes() -> None:
+    x, model = numbers(8, 64), Normed().to("ahbm")
+    plain, kept = (x.to("ahbm").requires_grad_() for _ in range(2))
+    model(plain).square().sum().backward()
+    checkpoint(model, kept, use_reentrant=False).square().sum().backward()
+    assert kept.grad.cpu().equal(plain.grad.cpu())
+    with torch.inference_mode():
+        assert model(x.to("ahbm")).cpu().equal(model(plain).detach().cpu())
+    each = torch.vmap(lambda row: rms_norm(row, model.weight))(plain[:, None])
+    assert each[:, 0].detach().cpu().equal(model(plain).detach().cpu() / 2)
+
+
+def sharded() -> None:
+    dist.init_process_group("ahbm")
+    mesh = init_device_mesh("ahbm", (dist.get_world_size(),))
+
+    @register_sharding(torch.ops.own.rms_norm.default)
+    def _(x: Any, weight: Any, eps: float = 1e-6) -> list[Any]:
+        return [([Shard(0)], [Shard(0), Replicate(), None])]
+
+    (x, own_x), (weight, own_weight) = of_both(numbers(32, 64)), of_both(numbers(64))
+    rows = distribute_tensor(own_x.detach(), mesh, [Shard(0)]).requires_grad_()
+    scale = distribute_tensor(own_weight.detach(), mesh, [Replicate()]).requires_grad_()
+    expected, result = norm_formula(x, weight), rms_norm(rows, scale)
+    expected.square().sum().backward()
+    result.square().sum().backward()
+    assert result.placements == (Shard(0),)
+    close(result.full_tensor().detach(), expected.detach())
+    close(rows.grad.full_tensor(), x.grad, 1e-5)
+    close(scale.grad.full_tensor(), weight.grad, 1e-5)
+    sys.stdout.write(f"= rank {dist.get_rank()} ok\n")
+
+
 CASES = {
     "forward": forward,
     "the formula on a CPU": the_formula_on_a_cpu,
@@ -328,6 +367,7 @@ CASES = {
     "exported": exported,
     "fake": fake,
     "checked by PyTorch": checked_by_pytorch,
+    "modes": modes,
 }
 
 
@@ -359,6 +399,9 @@ if __name__ == "__main__":
             sys.exit()
         case ["integers"]:
             print("=", greatest(torch.eye(4, device="ahbm")).tolist())
+            sys.exit()
+        case ["sharded"]:
+            sharded()
             sys.exit()
         case _:
             pass
