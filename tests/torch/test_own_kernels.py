@@ -16,7 +16,8 @@ from tests.torch.test_no_data import check_times
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc, pytest.mark.timeout(600)]
 
-PROGRAM, EXAMPLE = "own_kernels.py", str(EXAMPLES / "own_kernels.py")
+PROGRAM, CALLS = "own_kernels.py", "own_kernel_calls.py"
+EXAMPLE = str(EXAMPLES / "own_kernels.py")
 NAMES = re.findall(r'^    "([\w ]+)": \w+,$', (PROGRAMS / PROGRAM).read_text("utf-8"), re.MULTILINE)
 REFUSALS = {
     "a name alone": "ValueError: kernel 'copied': the name of an operator is namespace::name",
@@ -134,12 +135,12 @@ def _line(name: str, begin: str) -> int:
 
 
 def test_kernels_take_the_times_of_a_run_with_data(run: Runs, tmp_path: Path):
-    assert len(check_times(run, tmp_path, PROGRAM, "times")) == 6
+    assert len(check_times(run, tmp_path, CALLS, "times")) == 6
 
 
 def test_integers_that_a_kernel_writes_are_not_known_without_data(run: Runs):
-    assert "= [0, 1, 2, 3]" in run(PROGRAM, program_arguments=["integers"])
-    printed = run(PROGRAM, "--no-data", program_arguments=["integers"], code=1)
+    assert "= [0, 1, 2, 3]" in run(CALLS, program_arguments=["integers"])
+    printed = run(CALLS, "--no-data", program_arguments=["integers"], code=1)
     assert "rank 0 raised NoDataError" in printed
     assert "an element of a tensor of torch.int64" in printed
 
@@ -148,7 +149,7 @@ def test_integers_that_a_kernel_writes_are_not_known_without_data(run: Runs):
 def test_each_program_runs_on_the_pe_that_holds_its_row(
     how: str, pes: range, run: Runs, tmp_path: Path
 ):
-    run(PROGRAM, program_arguments=[how], out=tmp_path)
+    run(CALLS, program_arguments=[how], out=tmp_path)
     topology = (tmp_path / "topology.yaml").read_text("utf-8")
     addresses = AddressMap(parse_topology(topology, "topology.yaml", 1))
     lines = map(json.loads, (tmp_path / "oplog.jsonl").read_text("utf-8").splitlines())
@@ -162,7 +163,7 @@ def test_each_program_runs_on_the_pe_that_holds_its_row(
 
 
 def test_distributed_tensors_take_the_rules_of_sharding_that_pytorch_registers(run: Runs):
-    printed = run(PROGRAM, program_arguments=["sharded"], sips=2)
+    printed = run(CALLS, program_arguments=["sharded"], sips=2)
     assert sorted(re.findall(r"^= .*$", printed, re.MULTILINE)) == ["= rank 0 ok", "= rank 1 ok"]
 
 
@@ -172,7 +173,7 @@ def test_folded_launches_and_hash_seeds_have_one_digest(run: Runs):
         {"KERNBENCH_FOLD": "0"},
         {"PYTHONHASHSEED": "7"},
     )
-    digests = {digest(run(PROGRAM, program_arguments=["times"], **each)) for each in environments}
+    digests = {digest(run(CALLS, program_arguments=["times"], **each)) for each in environments}
     assert len(digests) == 1
 
 

@@ -1,20 +1,11 @@
-"""Kernels of the user as operators of PyTorch; prints a line for each case: its name and outcome.
-With `times` as its argument, the simulated time behind each of some calls; with `rows` or `view`,
-one call that no other command follows; with `integers`, a read of what a kernel has written; with
-`sharded`, a call with distributed tensors.
-"""
+"""Kernels of the user as operators of PyTorch; prints a line for each case: name and outcome."""
 
 import os
-import sys
 from typing import Any
 
 import torch
-import torch.distributed as dist
 import torch.nn.functional as F  # noqa: N812 - PyTorch's convention
 from torch._subclasses import FakeTensorMode
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor import Replicate, Shard, distribute_tensor
-from torch.distributed.tensor.experimental import register_sharding
 from torch.utils.checkpoint import checkpoint
 
 import kernbench
@@ -328,27 +319,6 @@ def modes() -> None:
     assert each[:, 0].detach().cpu().equal(model(plain).detach().cpu() / 2)
 
 
-def sharded() -> None:
-    dist.init_process_group("ahbm")
-    mesh = init_device_mesh("ahbm", (dist.get_world_size(),))
-
-    @register_sharding(torch.ops.own.rms_norm.default)
-    def _(x: Any, weight: Any, eps: float = 1e-6) -> list[Any]:
-        return [([Shard(0)], [Shard(0), Replicate(), None])]
-
-    (x, own_x), (weight, own_weight) = of_both(numbers(32, 64)), of_both(numbers(64))
-    rows = distribute_tensor(own_x.detach(), mesh, [Shard(0)]).requires_grad_()
-    scale = distribute_tensor(own_weight.detach(), mesh, [Replicate()]).requires_grad_()
-    expected, result = norm_formula(x, weight), rms_norm(rows, scale)
-    expected.square().sum().backward()
-    result.square().sum().backward()
-    assert result.placements == (Shard(0),)
-    close(result.full_tensor().detach(), expected.detach())
-    close(rows.grad.full_tensor(), x.grad, 1e-5)
-    close(scale.grad.full_tensor(), weight.grad, 1e-5)
-    sys.stdout.write(f"= rank {dist.get_rank()} ok\n")
-
-
 CASES = {
     "forward": forward,
     "the formula on a CPU": the_formula_on_a_cpu,
@@ -371,40 +341,7 @@ CASES = {
 }
 
 
-def times() -> None:
-    x, weight = (numbers(*shape).to("ahbm").requires_grad_() for shape in ((300, 128), (128,)))
-    for name, call in {
-        "gradient of the formula": lambda: rms_norm(x, weight).sum().backward(),
-        "gradient of a kernel": lambda: silu(x).sum().backward(),
-        "two results": lambda: extremes(x),
-        "a changed tensor": lambda: add_rows(x.detach(), x.detach()),
-        "no grid": lambda: scaled(x, None),
-        "other strides": lambda: copied(x.detach()[:40].t()) + rms_norm(x[:128].t(), weight).sum(),
-    }.items():
-        call()
-        torch.ahbm.synchronize()
-        print("=", name, torch.ahbm.now_ns(), flush=True)
-
-
 if __name__ == "__main__":
-    match sys.argv[1:]:
-        case ["times"]:
-            times()
-            sys.exit()
-        case ["rows"]:
-            silu(torch.zeros(256, 1024, device="ahbm"))
-            sys.exit()
-        case ["view"]:
-            extremes(torch.zeros(512, 1024, device="ahbm")[256:])
-            sys.exit()
-        case ["integers"]:
-            print("=", greatest(torch.eye(4, device="ahbm")).tolist())
-            sys.exit()
-        case ["sharded"]:
-            sharded()
-            sys.exit()
-        case _:
-            pass
     given = os.environ.get("CASES", "")
     for case in given.split(";") if given else CASES:
         CALLS.clear()
