@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch._C._distributed_c10d import Store
+from torch._library.custom_ops import CustomOpDef
 from torch._ops import OpOverload
 from torch.distributed import distributed_c10d
 
@@ -54,7 +55,14 @@ else:
     DeviceGuard = torch._C._acc.DeviceGuard
     PrivateUse1Hooks = torch._C._acc.PrivateUse1Hooks
 
-__all__ = ["DeviceGuard", "OpOverload", "PrivateUse1Hooks", "ProcessGroupBase", "Store"]
+__all__ = [
+    "CustomOpDef",
+    "DeviceGuard",
+    "OpOverload",
+    "PrivateUse1Hooks",
+    "ProcessGroupBase",
+    "Store",
+]
 
 DEVICE = "ahbm"
 """The name of the device in PyTorch."""
@@ -117,6 +125,33 @@ def parameters_of(operator: OpOverload) -> list[SchemaParameter]:
         )
         for each in operator._schema.arguments
     ]
+
+
+def custom_operator(
+    name: str, function: Callable[..., object], written: Sequence[str], schema: str
+) -> CustomOpDef:
+    """`torch.library.custom_op` of a function for all devices."""
+    # PyTorch imports it in the first call of such an operator. Errors in that import keep the
+    # frames of the call, and with them the memory of its tensors.
+    import_module("torch._dynamo")
+    return torch.library.custom_op(name, function, mutates_args=written, schema=schema)
+
+
+def inferred_schema(prototype: Callable[..., object], written: Sequence[str]) -> str:
+    """The schema of an operator with the signature of a function, without its name."""
+    return torch.library.infer_schema(prototype, mutates_args=written)
+
+
+def register_shapes(operator: CustomOpDef, shaped: Callable[..., object]) -> None:
+    """Let a function compute the shapes and types of an operator's results."""
+    operator.register_fake(shaped)
+
+
+def register_gradient(
+    operator: CustomOpDef, computed: Callable[..., object], kept: Callable[..., object]
+) -> None:
+    """Let functions compute the gradient of an operator, and keep what it needs for it."""
+    operator.register_autograd(computed, setup_context=kept)
 
 
 def is_random(operator: OpOverload) -> bool:

@@ -95,9 +95,8 @@ class CommandLists:
                 self._next_number += 1
             numbers.append(number)
             addresses.append(tuple([each for part in parts for each in part.addresses]))
-        lengths = None if launch.grid is None else launch.grid.lengths
-        size = len(launch.arguments)
-        return LaunchKey(tuple(numbers), (launch.name, launch.pes, lengths, size), tuple(addresses))
+        others = (launch.name, launch.pes, launch.grid, len(launch.arguments))
+        return LaunchKey(tuple(numbers), others, tuple(addresses))
 
     def holds(self, key: LaunchKey, launch: KernelLaunchMsg) -> bool:
         """Whether every kernel of a launch has a list."""
