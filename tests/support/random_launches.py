@@ -162,6 +162,7 @@ def by_program(recipe: Recipe, x: tl.Pointer, y: tl.Pointer) -> None:
 
 def replicated(recipe: Recipe, x: tl.Pointer, y: tl.Pointer) -> None:
     """Kernel: a recipe on elements of which each PE has a replica."""
+    tl.barrier("cube")
     follow(recipe, x, y, 0)
     tl.barrier()
 

@@ -19,10 +19,12 @@ _LEAST_MACS_OF_CUBE = 1 << 23
 """The multiply-adds of a cube from which copies of panels are faster than loads by each PE."""
 _PART = 32
 """The rows and columns of the part of a PE are multiples of it."""
-_FEW_ROWS = 64
-"""The other operand stays where it is for at most as many rows of `a`."""
 _CHUNKS = (128, 64)
 """The depth of a chunk: a longer one is multiplied faster, a shorter one is sooner there."""
+_LEAST_STEP_NS, _STEPS_BEHIND, _SLOTS_ON_A_LINK = 900.0, 4, 1.3
+"""The time of a step of the copies without its bytes, the steps behind the last chunk, and the
+slots of a step that pass a link, measured on the default machine.
+"""
 _ALIGNMENT_BYTES = 16384
 """Scratch that the alignment of the values may take."""
 
@@ -35,23 +37,27 @@ def cube_grid(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> CubeGrid |
         return None
     if not (_has_rows(a) and _has_rows(b) and out.stride(1) == 1):
         return None
-    pes = mesh.pes
-    if m > _FEW_ROWS:
-        grid = CubeGrid(mesh.height, mesh.width, 2, pes // 2, ())
-        return _with_chunks(grid, a, b, mesh) if _divides(grid, (m, n), _PART) else None
-    grid = CubeGrid(1, cubes, 1, pes, ())
-    # Then every PE has its part of `b` in its own slice.
-    is_local = b.stride(0) == a.stride(1) == 1 and k == b.stride(1)
-    return _with_chunks(grid, a, b, mesh) if is_local and _divides(grid, (m, n), 1) else None
+    grid = CubeGrid(mesh.height, mesh.width, 2, mesh.pes // 2, ())
+    return _with_chunks(grid, a, b, mesh) if _divides(grid, (m, n)) else None
 
 
-def _divides(grid: CubeGrid, shape: tuple[int, int], part: int) -> bool:
-    """Whether parts have whole multiples of `part`, and slots have no remainder."""
+def cube_time_ns(grid: CubeGrid, a: torch.Tensor, b: torch.Tensor) -> float:
+    """The estimated time: steps of the copies, each with a barrier of all cubes or the bytes of the
+    slots of both panels on a link.
+    """
+    link_gbs = storages().state.topology.ucie.bw_gbs
+    panels = a.shape[0] // grid.rows + b.shape[1] // grid.columns
+    step_ns = _SLOTS_ON_A_LINK * panels * grid.chunks[0] * a.itemsize / link_gbs
+    return (len(grid.chunks) + _STEPS_BEHIND) * max(_LEAST_STEP_NS, step_ns)
+
+
+def _divides(grid: CubeGrid, shape: tuple[int, int]) -> bool:
+    """Whether parts have whole multiples of `_PART`, and slots have no remainder."""
     pes = grid.part_rows * grid.part_columns
     panels = shape[0] // grid.rows, shape[1] // grid.columns
     return (
-        shape[0] % (grid.rows * grid.part_rows * part) == 0
-        and shape[1] % (grid.columns * grid.part_columns * part) == 0
+        shape[0] % (grid.rows * grid.part_rows * _PART) == 0
+        and shape[1] % (grid.columns * grid.part_columns * _PART) == 0
         and all(each % pes == 0 for each in panels)
     )
 
@@ -62,8 +68,7 @@ def _with_chunks(
     """The grid with chunks of the depth that fit the scratch."""
     panels = a.shape[0] // grid.rows, b.shape[1] // grid.columns
     parts, k = (panels[0] // grid.part_rows, panels[1] // grid.part_columns), a.shape[1]
-    chunks = _CHUNKS if grid.rows > 1 else (k, k // 2, k // 4)
-    for chunk in chunks:
+    for chunk in _CHUNKS:
         # The sums, two panels of each operand, and two slots of two steps.
         loaded = min(2, k // chunk) * sum(parts) + 4 * sum(panels) // mesh.pes
         taken = 4 * parts[0] * parts[1] + loaded * chunk * a.itemsize

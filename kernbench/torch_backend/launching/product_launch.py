@@ -14,12 +14,18 @@ from kernbench.torch_backend.launching.launches import launched, pointer_of, win
 from runtime.core.requests import PerPe
 from runtime.device.kernels.products import ProductOperand, ProductTask, ResultMatrix, multiply
 from runtime.device.launches.strided_window import StridedWindow
+from runtime.device.products.gather_plan import GatherMachine
 from runtime.device.products.product_blocks import block_plans, pe_rates
 from runtime.device.products.product_operands import MatrixOrder, first_matrix
 from runtime.device.products.product_plan import PeRates, ProductSize, divided, grid, grid_cost
 from runtime.device.rank.properties import get_device_properties
 from runtime.device.regions.regions import Pe
 from runtime.model.placement import Span
+
+_LATENCY_NS, _LINKS = 300.0, 2.5
+"""The latency of a product in blocks, and the links between cubes whose bandwidth the loads of all
+PEs have together, measured on the default machine.
+"""
 
 
 class BatchGrid(NamedTuple):
@@ -71,6 +77,20 @@ def product_grid(a: torch.Tensor, b: torch.Tensor) -> BatchGrid:
     size = ProductSize(m, k, b.shape[2], a.itemsize)
     per_matrix = [max(1, len(window_of(each).window.shards) // count) for each in (a, b)]
     return batch_grid(count, size, pe_rates(), (per_matrix[0], per_matrix[1]))
+
+
+def blocks_time_ns(a: torch.Tensor, b: torch.Tensor, machine: GatherMachine) -> float:
+    """The estimated time of the product of two matrices in blocks: the latency of its loads, the
+    bytes that all PEs load from other cubes, the stores of a block, and its bounds.
+    """
+    blocks = product_grid(a.unsqueeze(0), b.unsqueeze(0))
+    (m, k), n, tile = a.shape, b.shape[1], machine.rates.tile
+    rows, columns = -(-m // blocks.rows), -(-n // blocks.columns)
+    loaded = blocks.rows * blocks.columns * (rows + columns) * k * a.itemsize
+    # Tiles of the result are stored one by one.
+    stored_ns = machine.stored_ns(rows, n * a.itemsize, m * n * a.itemsize) * -(-columns // tile.n)
+    loads_ns = _LATENCY_NS + loaded / (_LINKS * machine.link_gbs)
+    return blocks.time_ns + loads_ns + stored_ns
 
 
 def _dealt_blocks(a: torch.Tensor, b: torch.Tensor) -> list[tuple[Pe, int, Span, Span]]:

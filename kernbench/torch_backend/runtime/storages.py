@@ -24,8 +24,8 @@ from runtime.device.rank.shard_layout import ShardLayout
 from runtime.language.value import Array
 from runtime.model.placement import DPPolicy, ShardSpec
 
-_PAGE_BYTES = 4096
-_SHARE_BYTES = 256
+PAGE_BYTES = 4096
+SHARE_BYTES = 256
 """A share is a multiple of it: a burst of HBM, and of every element."""
 _POINTER = 1 << 46
 """Added to virtual addresses in data pointers: no page of a process lies there."""
@@ -154,7 +154,7 @@ class Storages:
     def no_element(self) -> DeviceTensor:
         """The memory of tensors without elements: no byte."""
         if _POINTER not in self._memory:
-            self._memory[_POINTER] = self._memory.pop(self.allocate(_SHARE_BYTES))
+            self._memory[_POINTER] = self._memory.pop(self.allocate(SHARE_BYTES))
         return self._memory[_POINTER].view(uint8, 0, 0)
 
 
@@ -184,9 +184,9 @@ def storages() -> Storages:
 def shares(nbytes: int, state: RankState) -> tuple[ShardSpec, ...]:
     """The shards of a storage by the rule of this module."""
     pes = state.topology.pes_per_cube
-    count = min(state.topology.cubes * pes, max(1, nbytes // _PAGE_BYTES))
+    count = min(state.topology.cubes * pes, max(1, nbytes // PAGE_BYTES))
     share = -(-nbytes // count)
-    share = -(-share // _SHARE_BYTES) * _SHARE_BYTES
+    share = -(-share // SHARE_BYTES) * SHARE_BYTES
     return tuple(
         ShardSpec(
             sip=state.rank,

@@ -12,6 +12,7 @@ from msgspec import Struct
 from runtime.core.dtypes import DType
 from runtime.language.chain import Chain, ChainCall, ChainPlan, ChainStep
 from runtime.language.chains.chain_recorder import step_elements
+from runtime.language.context import BarrierScope
 from runtime.language.gemm import Gemm
 from runtime.language.inference import MathCall
 from runtime.language.rows import RowList
@@ -253,11 +254,13 @@ class ListedWait(ListedCommand, frozen=True, kw_only=True):
 
 
 class ListedBarrier(ListedCommand, frozen=True, kw_only=True):
-    """The barrier of the launch."""
+    """The barrier of the launch, or of its PEs in a cube."""
+
+    scope: BarrierScope
 
     def steps(self, run: ListRun) -> Steps[None]:
         """See `ListedCommand`."""
-        return run.kernel.entering_barrier()
+        return run.kernel.entering_barrier(self.scope)
 
 
 class ListedScratchBegin(ListedCommand, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from msgspec import structs
 from runtime.core.dtypes import DType
 from runtime.language.caller import kernel_line
 from runtime.language.chain import Chain, ChainCall, VectorRegisters
+from runtime.language.context import BarrierScope
 from runtime.language.gemm import Gemm
 from runtime.language.inference import MathCall, check_over, infer
 from runtime.language.program_ids import ProgramIds
@@ -308,9 +309,9 @@ class CommandRecorder:
             result = self._made(gemm.shape, gemm.dtype)
         return _Pending(self, number, result)
 
-    def barrier(self) -> None:
+    def barrier(self, scope: BarrierScope) -> None:
         """See `KernelContext`."""
-        self.add(ListedBarrier)
+        self.add(ListedBarrier, scope=scope)
 
     def empty(self, shape: Shape, dtype: DType) -> Value:
         """See `KernelContext`."""

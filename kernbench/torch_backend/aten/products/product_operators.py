@@ -4,6 +4,8 @@ An operand may have any pitch and may be transposed, without a copy. A product w
 tiles and whose sums are long is divided along the sums, and the parts are added by another launch.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,8 +13,13 @@ from torch import Tensor
 
 from kernbench.torch_backend.aten.elements.pointwise_operators import compute
 from kernbench.torch_backend.aten.operators import operator
-from kernbench.torch_backend.launching.cube_launch import cube_grid, launch_in_cubes
-from kernbench.torch_backend.launching.product_launch import launch_products, product_grid
+from kernbench.torch_backend.launching.cube_launch import cube_grid, cube_time_ns, launch_in_cubes
+from kernbench.torch_backend.launching.gather_launch import GatherProduct, gather_machine
+from kernbench.torch_backend.launching.product_launch import (
+    blocks_time_ns,
+    launch_products,
+    product_grid,
+)
 from kernbench.torch_backend.launching.rowwise_launch import sum_of_parts
 from kernbench.torch_backend.runtime.pytorch_api import cut
 from runtime.device.rank.properties import get_device_properties
@@ -100,23 +107,43 @@ def _products(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> Tensor:
     _, pitch, across = out.stride()
     in_rows = (across == 1 or shape[2] == 1) and (pitch >= shape[2] or shape[1] == 1)
     target = out if in_rows else torch.empty(shape, dtype=out.dtype, device=out.device)
-    grid = cube_grid(a[0], b[0], target[0]) if shape[0] == 1 else None
-    parts = 1 if grid or bias is not None else _parts_of_sums(a, b)
-    if grid:
-        launch_in_cubes((a[0], b[0]), bias, target[0], grid)
-    elif parts > 1:
-        sums = torch.empty((parts, *shape[1:]), dtype=torch.float32, device=out.device)
-        launch_products(_unfolded(a, 2, parts), _unfolded(b, 1, parts), None, sums)
-        sum_of_parts(target, sums)
+    if shape[0] == 1:
+        _multiply(a[0], b[0], bias, target[0])
     else:
         launch_products(a, b, bias, target)
     return out if target is out else out.copy_(target)
 
 
+def _multiply(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> None:
+    """One product by the plan with the least estimated time."""
+    blocks_ns = blocks_time_ns(a, b, gather_machine())
+    plans: list[tuple[float, Callable[[], None]]] = [
+        (blocks_ns, partial(_multiply_blocks, a, b, bias, out))
+    ]
+    for own_is_b in (True, False):
+        product = GatherProduct(a, b, own_is_b=own_is_b)
+        plans.append((product.time_ns, partial(product.launch, bias, out)))
+    grid = cube_grid(a, b, out)
+    if grid is not None:
+        launch = partial(launch_in_cubes, (a, b), bias, out, grid)
+        plans.append((cube_time_ns(grid, a, b), launch))
+    _, launch = min(plans, key=lambda plan: plan[0])
+    launch()
+
+
+def _multiply_blocks(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> None:
+    left, right = a.unsqueeze(0), b.unsqueeze(0)
+    parts = 1 if bias is not None else _parts_of_sums(left, right)
+    if parts == 1:
+        launch_products(left, right, bias, out.unsqueeze(0))
+        return
+    sums = torch.empty((parts, *out.shape), dtype=torch.float32, device=out.device)
+    launch_products(_unfolded(left, 2, parts), _unfolded(right, 1, parts), None, sums)
+    sum_of_parts(out.unsqueeze(0), sums)
+
+
 def _parts_of_sums(a: Tensor, b: Tensor) -> int:
     """The number of parts of the sums with the least estimated time."""
-    if a.shape[0] > 1:
-        return 1
     properties, (_, m, k), n = get_device_properties(), a.shape, b.shape[2]
     deepest = properties.gemm_tile.k
     best = (product_grid(a, b).time_ns, 1)
