@@ -21,10 +21,6 @@ _PART = 32
 """The rows and columns of the part of a PE are multiples of it."""
 _CHUNKS = (128, 64)
 """The depth of a chunk: a longer one is multiplied faster, a shorter one is sooner there."""
-_LEAST_STEP_NS, _STEPS_BEHIND, _SLOTS_ON_A_LINK = 900.0, 4, 1.3
-"""The time of a step of the copies without its bytes, the steps behind the last chunk, and the
-slots of a step that pass a link, measured on the default machine.
-"""
 _ALIGNMENT_BYTES = 16384
 """Scratch that the alignment of the values may take."""
 
@@ -39,16 +35,6 @@ def cube_grid(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> CubeGrid |
         return None
     grid = CubeGrid(mesh.height, mesh.width, 2, mesh.pes // 2, ())
     return _with_chunks(grid, a, b, mesh) if _divides(grid, (m, n)) else None
-
-
-def cube_time_ns(grid: CubeGrid, a: torch.Tensor, b: torch.Tensor) -> float:
-    """The estimated time: steps of the copies, each with a barrier of all cubes or the bytes of the
-    slots of both panels on a link.
-    """
-    link_gbs = storages().state.topology.ucie.bw_gbs
-    panels = a.shape[0] // grid.rows + b.shape[1] // grid.columns
-    step_ns = _SLOTS_ON_A_LINK * panels * grid.chunks[0] * a.itemsize / link_gbs
-    return (len(grid.chunks) + _STEPS_BEHIND) * max(_LEAST_STEP_NS, step_ns)
 
 
 def _divides(grid: CubeGrid, shape: tuple[int, int]) -> bool:

@@ -1,5 +1,7 @@
 """Launches of products of which one operand is copied to every cube (`gather_plan`)."""
 
+from typing import NamedTuple
+
 import torch
 
 from kernbench.torch_backend.launching.cube_launch import cube_mesh
@@ -22,93 +24,86 @@ from runtime.device.products.product_blocks import pe_rates
 from runtime.language.value import Pointer
 
 
-class GatherProduct:
-    """The product of two matrices with a copy of one operand in every cube; the other one is `b` if
-    `own_is_b` is set. `plan` is None where no plan fits.
+def launch_gathered(
+    factors: tuple[torch.Tensor, torch.Tensor],
+    bias: torch.Tensor | None,
+    out: torch.Tensor,
+    *,
+    own_is_b: bool,
+) -> None:
+    """Write the product of both factors, plus `bias`, to `out`, which is row-major, with a copy of
+    the left factor in every cube, or of the right one if `own_is_b` is not set.
+    """
+    gathered, own = factors if own_is_b else factors[::-1]
+    axis = 0 if own_is_b else 1
+    shapes = matrix_in_memory(own, 1 - axis), matrix_in_memory(gathered, axis)
+    assert shapes[0] is not None, "the choice has both operands"
+    assert shapes[1] is not None, "the choice has both operands"
+    itemsize = own.itemsize
+    depth = factors[0].shape[1], itemsize
+    plan = gather_plan(gather_machine(), *shapes, depth, own_is_b=own_is_b)
+    assert plan is not None, "a product without a plan is not chosen"
+    layout = CopyLayout.of(plan, PAGE_BYTES // itemsize, SHARE_BYTES // itemsize)
+    total = len(plan.own) * layout.share
+    copies = window_of(torch.empty(total, dtype=own.dtype, device=own.device))
+    used = [window_of(each) for each in (gathered, own, out)]
+    pointers = [pointer_of(each) for each in used]
+    row = None
+    if bias is not None:
+        window = window_of(bias.contiguous())
+        used.append(window)
+        row = pointer_of(window)
+    shape = GatheredShape(
+        own_is_b=own_is_b,
+        gathered_by_depth=not shapes[1].in_rows,
+        own_by_depth=not shapes[0].in_rows,
+        own_pitch=shapes[0].pitch,
+        result_pitch=max(out.stride(0), out.shape[1]),
+        ring=plan.ring,
+    )
+    chunks = gathered_chunks(plan, layout, shapes[1].pitch, depth_in_rows=shape.gathered_by_depth)
+    pes, start = cube_mesh().pes, pointer_of(copies)
+    # A cube without a range of the own operand needs no copies.
+    cubes = [cube for cube in range(len(plan.own) // pes) if any(plan.own[cube * pes :][:pes])]
+    tasks = [(cube, pe) for cube in cubes for pe in range(pes)]
+    parts = _OwnParts(plan, shape, pointers[1], pointers[2], row)
+    arguments = (
+        shape,
+        PerPe({each: chunks[each[1]] for each in tasks}),
+        pointers[0],
+        PerPe({each: start + each[0] * pes * layout.share for each in tasks}),
+        PerPe({each: parts.of(each[0] * pes + each[1]) for each in tasks}),
+    )
+    launched("matmul", multiply_gathered, arguments, [*used, copies], tasks)
+
+
+class _OwnParts(NamedTuple):
+    """The ranges of the own operand of all PEs, with pointers to the operand, the result and the
+    bias.
     """
 
-    def __init__(self, a: torch.Tensor, b: torch.Tensor, *, own_is_b: bool) -> None:
-        self._own_is_b = own_is_b
-        self._gathered, self._own = (a, b) if own_is_b else (b, a)
-        self._axis = 0 if own_is_b else 1
-        gathered, own = _operand(self._gathered, self._axis), _operand(self._own, 1 - self._axis)
-        self.plan: GatherPlan | None = None
-        if gathered is not None and own is not None:
-            depth = a.shape[1], a.itemsize
-            self.plan = gather_plan(gather_machine(), own, gathered, depth, own_is_b=own_is_b)
+    plan: GatherPlan
+    shape: GatheredShape
+    own: Pointer
+    result: Pointer
+    bias: Pointer | None
 
-    @property
-    def time_ns(self) -> float:
-        """The estimated time; infinite without a plan."""
-        return float("inf") if self.plan is None else self.plan.time_ns
-
-    def launch(self, bias: torch.Tensor | None, out: torch.Tensor) -> None:
-        """Write the product, plus `bias`, to `out`, which is row-major."""
-        plan, itemsize = self.plan, self._gathered.itemsize
-        assert plan is not None, "a product without a plan is not launched"
-        layout = CopyLayout.of(plan, PAGE_BYTES // itemsize, SHARE_BYTES // itemsize)
-        copies = window_of(
-            torch.empty(
-                len(plan.own) * layout.share,
-                dtype=self._gathered.dtype,
-                device=self._gathered.device,
-            )
-        )
-        used = [window_of(each) for each in (self._gathered, self._own, out)]
-        bias_row = None
-        if bias is not None:
-            row = window_of(bias.contiguous())
-            used.append(row)
-            bias_row = pointer_of(row)
-        gathered, own, result = map(pointer_of, used[:3])
-        by_depth = self._gathered.stride(1 - self._axis) != 1
-        shape = GatheredShape(
-            own_is_b=self._own_is_b,
-            gathered_by_depth=by_depth,
-            own_by_depth=self._own.stride(self._axis) != 1,
-            own_pitch=_pitch(self._own),
-            result_pitch=max(out.stride(0), out.shape[1]),
-            ring=plan.ring,
-        )
-        chunks = gathered_chunks(plan, layout, _pitch(self._gathered), depth_in_rows=by_depth)
-        pes = cube_mesh().pes
-        # A cube without a range of the own operand needs no copies.
-        cubes = [cube for cube in range(len(plan.own) // pes) if any(plan.own[cube * pes :][:pes])]
-        places = [(cube, pe) for cube in cubes for pe in range(pes)]
-        start = pointer_of(copies)
-        arguments = (
-            shape,
-            PerPe({(cube, pe): chunks[pe] for cube, pe in places}),
-            gathered,
-            PerPe({each: start + each[0] * pes * layout.share for each in places}),
-            PerPe(
-                {
-                    (cube, pe): self._parts(cube * pes + pe, shape, (own, result, bias_row))
-                    for cube, pe in places
-                }
-            ),
-        )
-        launched("matmul", multiply_gathered, arguments, [*used, copies], places)
-
-    def _parts(
-        self, number: int, shape: GatheredShape, pointers: tuple[Pointer, Pointer, Pointer | None]
-    ) -> tuple[OwnPart, ...]:
-        """The ranges of a PE."""
-        plan, (own, result, bias) = self.plan, pointers
-        assert plan is not None
+    def of(self, number: int) -> tuple[OwnPart, ...]:
+        """The ranges of a PE, numbered through all cubes."""
+        plan, shape = self.plan, self.shape
         first, last = plan.parts[number % len(plan.parts)]
         if first == last:
             return ()
-        own_pitch = 1 if shape.own_by_depth else shape.own_pitch
+        pitch = 1 if shape.own_by_depth else shape.own_pitch
         return tuple(
             OwnPart(
-                pointer=own + start * own_pitch,
+                pointer=self.own + start * pitch,
                 length=stop - start,
-                result=result + row * shape.result_pitch + column,
-                bias=None if bias is None else bias + column,
+                result=self.result + row * shape.result_pitch + column,
+                bias=None if self.bias is None else self.bias + column,
             )
             for start, stop in plan.own[number]
-            for row, column in [(first, start) if self._own_is_b else (start, first)]
+            for row, column in [(first, start) if shape.own_is_b else (start, first)]
         )
 
 
@@ -135,7 +130,7 @@ def _pitch(x: torch.Tensor) -> int:
     return max(down, columns) if _is_plain(x) else max(across, rows)
 
 
-def _operand(x: torch.Tensor, free: int) -> GatherOperand | None:
+def matrix_in_memory(x: torch.Tensor, free: int) -> GatherOperand | None:
     """The operand with the free axis `free`; None if neither its rows nor its columns have their
     elements side by side.
     """

@@ -5,35 +5,18 @@ PEs in the order of memory. The number of blocks of a matrix is that with the le
 the largest number of blocks of a PE times the time of a block (`product_plan.grid_cost`).
 """
 
-from functools import lru_cache
-from typing import NamedTuple
-
 import torch
 
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
 from runtime.core.requests import PerPe
 from runtime.device.kernels.products import ProductOperand, ProductTask, ResultMatrix, multiply
 from runtime.device.launches.strided_window import StridedWindow
-from runtime.device.products.gather_plan import GatherMachine
 from runtime.device.products.product_blocks import block_plans, pe_rates
 from runtime.device.products.product_operands import MatrixOrder, first_matrix
-from runtime.device.products.product_plan import PeRates, ProductSize, divided, grid, grid_cost
+from runtime.device.products.product_plan import BatchGrid, ProductSize, batch_grid, divided
 from runtime.device.rank.properties import get_device_properties
 from runtime.device.regions.regions import Pe
 from runtime.model.placement import Span
-
-_LATENCY_NS, _LINKS = 300.0, 2.5
-"""The latency of a product in blocks, and the links between cubes whose bandwidth the loads of all
-PEs have together, measured on the default machine.
-"""
-
-
-class BatchGrid(NamedTuple):
-    """The blocks of each result, rows times columns, and the estimated time of the launch."""
-
-    rows: int
-    columns: int
-    time_ns: float
 
 
 def launch_products(
@@ -56,41 +39,12 @@ def launch_products(
     launched("matmul", multiply, (PerPe(tasks), left, right, row), used, list(tasks))
 
 
-@lru_cache(maxsize=1024)
-def batch_grid(count: int, size: ProductSize, rates: PeRates, slices: tuple[int, int]) -> BatchGrid:
-    """The blocks of each of `count` equal products, of which the operands lie on `slices`."""
-    candidates: list[tuple[float, int, BatchGrid]] = []
-    for pes in {max(1, rates.pes // count), *(1 << power for power in range(11))}:
-        if pes <= rates.pes:
-            own = rates._replace(pes=pes)
-            rows, columns = grid(size, own, slices)
-            block_ns = grid_cost(size, own, slices, (rows, columns))[0]
-            turns = -(-count * rows * columns // rates.pes)
-            time_ns = turns * block_ns
-            candidates.append((time_ns, rows * columns, BatchGrid(rows, columns, time_ns)))
-    return min(candidates)[2]
-
-
 def product_grid(a: torch.Tensor, b: torch.Tensor) -> BatchGrid:
     """The grid of the products of two batches (batch, m, k) and (batch, k, n)."""
     count, m, k = a.shape
     size = ProductSize(m, k, b.shape[2], a.itemsize)
     per_matrix = [max(1, len(window_of(each).window.shards) // count) for each in (a, b)]
     return batch_grid(count, size, pe_rates(), (per_matrix[0], per_matrix[1]))
-
-
-def blocks_time_ns(a: torch.Tensor, b: torch.Tensor, machine: GatherMachine) -> float:
-    """The estimated time of the product of two matrices in blocks: the latency of its loads, the
-    bytes that all PEs load from other cubes, the stores of a block, and its bounds.
-    """
-    blocks = product_grid(a.unsqueeze(0), b.unsqueeze(0))
-    (m, k), n, tile = a.shape, b.shape[1], machine.rates.tile
-    rows, columns = -(-m // blocks.rows), -(-n // blocks.columns)
-    loaded = blocks.rows * blocks.columns * (rows + columns) * k * a.itemsize
-    # Tiles of the result are stored one by one.
-    stored_ns = machine.stored_ns(rows, n * a.itemsize, m * n * a.itemsize) * -(-columns // tile.n)
-    loads_ns = _LATENCY_NS + loaded / (_LINKS * machine.link_gbs)
-    return blocks.time_ns + loads_ns + stored_ns
 
 
 def _dealt_blocks(a: torch.Tensor, b: torch.Tensor) -> list[tuple[Pe, int, Span, Span]]:

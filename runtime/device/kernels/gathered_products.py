@@ -22,7 +22,7 @@ COPIED_AHEAD = 2
 """The chunks of which the slots are loaded before that which is stored."""
 
 
-class MatrixBlock(NamedTuple):
+class PanelBlock(NamedTuple):
     """A block of a matrix in memory: its first element behind a pointer, its rows and columns, and
     the distance of its rows in elements.
     """
@@ -37,7 +37,7 @@ class SlotCopying(NamedTuple):
     the copies of the cube, where its rows have no gaps.
     """
 
-    source: MatrixBlock
+    source: PanelBlock
     target: int
 
 
@@ -46,7 +46,7 @@ class GatheredPanel(NamedTuple):
     rows, and the lengths of the steps into which the depth is cut.
     """
 
-    blocks: tuple[MatrixBlock, ...]
+    blocks: tuple[PanelBlock, ...]
     steps: tuple[int, ...]
 
 
@@ -226,8 +226,7 @@ class _OwnProduct:
     def _queue_result(self, a: Value, b: Value) -> None:
         """The products of the last step, by rows of tiles: some are stored beside the others.
 
-        Rows of the result are stored as they are, since those of a tile would be requests of their
-        own.
+        A row of the result is stored at once: rows of a tile would be requests of their own.
         """
         part, (rows, columns), height = self._part, (a.shape[0], b.shape[1]), tl.gemm_tile().m
         row = None if part.bias is None else tl.load(part.bias, columns)
@@ -249,9 +248,9 @@ class _OwnProduct:
             return
         (begin, end), pitch, length = self._bounds[step], self._shape.own_pitch, self._part.length
         if self._shape.own_by_depth:
-            block = MatrixBlock(begin * pitch, (end - begin, length), pitch)
+            block = PanelBlock(begin * pitch, (end - begin, length), pitch)
         else:
-            block = MatrixBlock(begin, (length, end - begin), pitch)
+            block = PanelBlock(begin, (length, end - begin), pitch)
         buffer = self._ring[step % len(self._ring)][: prod(block.shape)]
         self._own[step] = _load(self._part.pointer, block, buffer)
 
@@ -260,6 +259,6 @@ def _elements(panel: GatheredPanel) -> int:
     return sum(prod(each.shape) for each in panel.blocks)
 
 
-def _load(start: Pointer, block: MatrixBlock, buffer: Value) -> tl.PendingValue:
+def _load(start: Pointer, block: PanelBlock, buffer: Value) -> tl.PendingValue:
     out = buffer.reshape(block.shape)
     return tl.load_async(start + block.offset, block.shape, strides=(block.pitch, 1), out=out)

@@ -123,7 +123,7 @@ def gather_plan(
     return planner.best()
 
 
-class _Choice(NamedTuple):
+class _GatherChoice(NamedTuple):
     """The parts of the gathered operand, the lengths of a chunk and of a step, the number of ranges
     of the own operand, and the ring of own panels.
     """
@@ -207,23 +207,23 @@ class _Planner(NamedTuple):
             if pes % parts == 0 and self.gathered.length > (parts - 1) * unit
         ]
 
-    def _choices(self, longest: dict[int, int]) -> list[_Choice]:
+    def _choices(self, longest: dict[int, int]) -> list[_GatherChoice]:
         """The choices that fit the scratch. `longest` is the longest range of a PE by parts."""
         unit = self.machine.rates.tile.k
         whole = -(-self.depth // unit) * unit
         chunks = sorted({min(each, whole) for each in _CHUNKS})
-        choices = list[_Choice]()
+        choices = list[_GatherChoice]()
         for parts, chunk, step in product(longest, chunks, _STEPS):
             if step > max(chunk, _STEPS[-1]):
                 continue
             for ranges in range(1, _MOST_RANGES + 1):
-                ring = self._ring(_Choice(parts, chunk, step, ranges, 0), longest[parts])
+                ring = self._ring(_GatherChoice(parts, chunk, step, ranges, 0), longest[parts])
                 if ring >= _SHORTEST_RING:
-                    choices.append(_Choice(parts, chunk, step, ranges, ring))
+                    choices.append(_GatherChoice(parts, chunk, step, ranges, ring))
                     break
         return choices
 
-    def _ring(self, choice: _Choice, longest: int) -> int:
+    def _ring(self, choice: _GatherChoice, longest: int) -> int:
         """The own panels for which the scratch has room."""
         mesh, chunk = self.machine.mesh, min(choice.chunk, self.depth)
         part = min(self.gathered.length, self._part(choice.parts) + self._unit())
@@ -254,7 +254,7 @@ class _Planner(NamedTuple):
             slots.append(GatherSlot(rows, chunk))
         return tuple(slots)
 
-    def _time_ns(self, choice: _Choice, longest: int) -> tuple[float, int]:
+    def _time_ns(self, choice: _GatherChoice, longest: int) -> tuple[float, int]:
         """The estimated time, and the number of chunks, of which fewer are better."""
         (mesh, rates, *_), part = self.machine, self._part(choice.parts)
         rows, columns = (part, longest) if self.own_is_b else (longest, part)

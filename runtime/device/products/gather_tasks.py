@@ -12,7 +12,7 @@ from runtime.device.kernels.gathered_products import (
     COPIED_AHEAD,
     GatheredChunk,
     GatheredPanel,
-    MatrixBlock,
+    PanelBlock,
     SlotCopying,
 )
 from runtime.device.products.gather_plan import GatherPlan, GatherSlot
@@ -84,20 +84,20 @@ class _Chunks(NamedTuple):
             panels = []
         return GatheredChunk(copied, tuple(panels))
 
-    def _operand_block(self, slot: GatherSlot) -> MatrixBlock:
+    def _operand_block(self, slot: GatherSlot) -> PanelBlock:
         """The block of the operand."""
         rows, columns = self._in_memory(slot.free, slot.depth)
         start = rows[0] * self.pitch + columns[0]
-        return MatrixBlock(start, (rows[1] - rows[0], columns[1] - columns[0]), self.pitch)
+        return PanelBlock(start, (rows[1] - rows[0], columns[1] - columns[0]), self.pitch)
 
-    def _loaded(self, start: int, slot: GatherSlot, part: Span) -> MatrixBlock:
+    def _loaded(self, start: int, slot: GatherSlot, part: Span) -> PanelBlock:
         """The part of a copied slot that a PE loads."""
         free = max(part[0], slot.free[0]) - slot.free[0], min(part[1], slot.free[1]) - slot.free[0]
         length = slot.free[1] - slot.free[0], slot.depth[1] - slot.depth[0]
         rows, columns = self._in_memory(free, (0, length[1]))
         pitch = length[0] if self.depth_in_rows else length[1]
         shape = rows[1] - rows[0], columns[1] - columns[0]
-        return MatrixBlock(start + rows[0] * pitch + columns[0], shape, pitch)
+        return PanelBlock(start + rows[0] * pitch + columns[0], shape, pitch)
 
     def _in_memory(self, free: Span, depth: Span) -> tuple[Span, Span]:
         return (depth, free) if self.depth_in_rows else (free, depth)
