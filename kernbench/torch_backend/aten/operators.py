@@ -1,10 +1,11 @@
-"""The table of operators that run on the device, and what happens to all others.
+"""The table of operators that run on the device, and operators that run on the host.
 
-An operator is a function with PyTorch's signature that launches kernels. An operator without one,
-or with an element type with which the engines do not compute, runs on the host. The host waits for
-the current stream, reads the operands, computes for `host.fallback_ns_per_element` times the
-elements of operands and results, and writes the results, all in simulated time; the call is
-counted. `KERNBENCH_FALLBACK=error` makes such a call an error.
+An operator is a function with PyTorch's signature that launches kernels. One without a kernel
+passes through `fallback_chain`, whose last stage is the host, where operators also run that have an
+element type with which the engines do not compute. The host waits for the current stream, reads the
+operands, computes for `host.fallback_ns_per_element` times the elements of operands and results,
+and writes the results, all in simulated time; the call is counted. `KERNBENCH_FALLBACK=error` makes
+such a call an error.
 """
 
 import os
@@ -18,6 +19,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_map
 
+from kernbench.torch_backend.aten.attempts import refuse_host
 from kernbench.torch_backend.aten.known_results import COPIES, following
 from kernbench.torch_backend.runtime.element_types import COMPUTED
 from kernbench.torch_backend.runtime.pytorch_api import DEVICE, OpOverload, parameters_of
@@ -42,6 +44,10 @@ COMPLEX: dict[str, Operator] = {}
 """The operators for tensors of which one has complex numbers."""
 CALLS: Counter[str] = Counter()
 """The calls of operators on the device."""
+DECOMPOSED: Counter[str] = Counter()
+"""The calls of operators that PyTorch's decomposition computes by others of the device."""
+LAUNCHES: Counter[str] = Counter()
+"""The launches of kernels of decomposed operators."""
 FALLBACKS: Counter[str] = Counter()
 """The calls of operators on the host."""
 
@@ -127,16 +133,25 @@ def complex_operator(name: str) -> Callable[[Operator], Operator]:
     return add
 
 
-def kernels() -> Iterable[tuple[str, Operator]]:
-    """The names of the table with the functions that PyTorch calls."""
+def kernels(without_kernel: Operator) -> Iterable[tuple[str, Operator]]:
+    """The names of the table with the functions that PyTorch calls. Calls that a function of the
+    table declines go to `without_kernel`, with the operator before the arguments.
+    """
     for name, entry in OPERATORS.items():
-        yield name, _counted(name, entry)
+        yield name, _counted(name, entry, without_kernel)
+
+
+def name_of(operator: OpOverload) -> str:
+    """The name of an operator without its namespace, as in the table."""
+    return str(operator.name()).removeprefix("aten::")
 
 
 def on_host(operator: OpOverload, *given: Any, **options: Any) -> Any:
-    """Run an operator on the host: the backend's fallback."""
-    _check_known(str(operator.name()).removeprefix("aten::"), (given, options))
-    FALLBACKS[str(operator.name()).removeprefix("aten::")] += 1
+    """Run an operator on the host, the last stage."""
+    name = name_of(operator)
+    refuse_host(name)
+    _check_known(name, (given, options))
+    FALLBACKS[name] += 1
     if os.environ.get("KERNBENCH_FALLBACK") == "error":
         raise NotImplementedError(
             f"{operator.name()} has no kernel on {DEVICE!r}, and KERNBENCH_FALLBACK is 'error'; "
@@ -146,10 +161,10 @@ def on_host(operator: OpOverload, *given: Any, **options: Any) -> Any:
         arguments, keywords = tree_map(_read, (_tensors_of_numbers(operator, given), options))
         if "device" in keywords:
             keywords["device"] = torch.device("cpu")
-        results = operator(*arguments, **keywords)
+        results = _of_wider_types(operator, arguments, keywords)
         tensors = _distinct((arguments, keywords, results))
         compute_on_host(str(operator.name()), sum(each.numel() for each in tensors))
-        _note_portability(str(operator.name()).removeprefix("aten::"), tensors)
+        _note_portability(name, tensors)
         written = _write_back(operator, (given, options), (arguments, keywords))
         return tree_map(partial(_moved, written), results)
 
@@ -222,6 +237,12 @@ def report() -> str:
             line += f", {share:.1f} % {title} ({_listed(names)})"
     if not FALLBACKS:
         line += ", host fallbacks: none"
+    if DECOMPOSED:
+        listed = (
+            f"{name} {calls} (launches: {LAUNCHES[name]:,})"
+            for name, calls in DECOMPOSED.most_common()
+        )
+        line += f"; decomposed: {', '.join(listed)}"
     if UNPORTABLE:
         line += f"; may differ between processors: {', '.join(sorted(UNPORTABLE))}"
     return line
@@ -231,7 +252,7 @@ def _listed(names: Counter[str]) -> str:
     return ", ".join(f"{name} {calls}" for name, calls in names.most_common())
 
 
-def _counted(name: str, entry: _Entry) -> Operator:
+def _counted(name: str, entry: _Entry, without_kernel: Operator) -> Operator:
     packet, _, overload = name.partition(".")
     default = getattr(getattr(torch.ops.aten, packet), overload or "default")
 
@@ -250,7 +271,7 @@ def _counted(name: str, entry: _Entry) -> Operator:
             return on_host(default, *given, **options)
         result = function(*given, **options)
         if result is NotImplemented:
-            return on_host(default, *given, **options)
+            return without_kernel(default, *given, **options)
         CALLS[name] += 1
         return result
 
@@ -270,6 +291,36 @@ def _read(value: Any) -> Any:
     if isinstance(value, Tensor) and value.device.type == DEVICE:
         return value.cpu()
     return torch.device("cpu") if isinstance(value, torch.device) else value
+
+
+def _of_wider_types(operator: OpOverload, given: Sequence[Any], options: dict[str, Any]) -> Any:
+    """The results of an operator on the host, in float32 where a CPU has no code for a type of 16
+    bits, and in float64 where it has none for integers whose results are integers.
+    """
+    try:
+        return operator(*given, **options)
+    except (NotImplementedError, RuntimeError) as error:
+        if "not implemented for '" not in str(error) or any(
+            each.is_written for each in parameters_of(operator)
+        ):
+            raise
+        types = {each.dtype for each in _tensors((*given, *options.values()))}
+        narrow = types & {torch.float16, torch.bfloat16}
+        wide = torch.float32
+        if not narrow and operator.overloadpacket is torch.ops.aten.histc:
+            narrow, wide = types, torch.float64
+        if len(narrow) != 1:
+            raise
+        (dtype,) = narrow
+        widened = tree_map(partial(_in_type, source=dtype, target=wide), (given, options))
+        return tree_map(
+            partial(_in_type, source=wide, target=dtype), operator(*widened[0], **widened[1])
+        )
+
+
+def _in_type(value: Any, source: torch.dtype, target: torch.dtype) -> Any:
+    is_of_source = isinstance(value, Tensor) and value.dtype == source
+    return value.to(target) if is_of_source else value
 
 
 def _tensors_of_numbers(operator: OpOverload, given: Sequence[Any]) -> list[Any]:

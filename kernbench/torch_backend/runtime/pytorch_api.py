@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch._C._distributed_c10d import Store
-from torch._ops import OpOverload
+from torch._ops import OpOverload, OpOverloadPacket
 from torch.distributed import distributed_c10d
 
 if TYPE_CHECKING:
@@ -54,7 +54,14 @@ else:
     DeviceGuard = torch._C._acc.DeviceGuard
     PrivateUse1Hooks = torch._C._acc.PrivateUse1Hooks
 
-__all__ = ["DeviceGuard", "OpOverload", "PrivateUse1Hooks", "ProcessGroupBase", "Store"]
+__all__ = [
+    "DeviceGuard",
+    "OpOverload",
+    "OpOverloadPacket",
+    "PrivateUse1Hooks",
+    "ProcessGroupBase",
+    "Store",
+]
 
 DEVICE = "ahbm"
 """The name of the device in PyTorch."""
@@ -74,6 +81,9 @@ group is made before.
 """
 IS_SAVED_EMPTY = "_torch_load_uninitialized"
 """An attribute of storages whose elements come later."""
+_decompositions = cast(
+    dict[OpOverload, Callable[..., Any]], import_module("torch._decomp").decomposition_table
+)
 attention_of_products: Callable[..., Sequence[Tensor]] = (
     torch.ops.aten._scaled_dot_product_attention_math
 )
@@ -101,9 +111,14 @@ class SchemaParameter(NamedTuple):
     """A parameter in the schema of an operator; one `is_out` if its elements are written only."""
 
     name: str
-    is_tensor: bool
+    type: str
     is_written: bool
     is_out: bool
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it takes a tensor, and no list of them."""
+        return self.type == "Tensor"
 
 
 def parameters_of(operator: OpOverload) -> list[SchemaParameter]:
@@ -111,7 +126,7 @@ def parameters_of(operator: OpOverload) -> list[SchemaParameter]:
     return [
         SchemaParameter(
             each.name,
-            str(each.type) == "Tensor",
+            str(each.type),
             each.alias_info is not None and each.alias_info.is_write,
             each.kwarg_only and each.alias_info is not None and each.alias_info.is_write,
         )
@@ -122,6 +137,31 @@ def parameters_of(operator: OpOverload) -> list[SchemaParameter]:
 def is_random(operator: OpOverload) -> bool:
     """Whether an operator draws random numbers."""
     return torch.Tag.nondeterministic_seeded in operator.tags
+
+
+def returns_view(operator: OpOverload) -> bool:
+    """Whether a result is a view of an operand, which is not written."""
+    return any(
+        each.alias_info is not None and not each.alias_info.is_write
+        for each in operator._schema.returns
+    )
+
+
+def overloads_of(packet: OpOverloadPacket) -> list[OpOverload]:
+    """The overloads of an operator."""
+    return [getattr(packet, each) for each in packet.overloads()]
+
+
+def functional_packet(packet: OpOverloadPacket) -> OpOverloadPacket:
+    """The operator without an effect, of one that changes its operand: `mul` of `mul_`; itself if
+    there is none.
+    """
+    return getattr(torch.ops.aten, packet.__name__.removesuffix("_"), packet)
+
+
+def decomposition_of(operator: OpOverload) -> Callable[..., Any] | None:
+    """The function by which PyTorch computes an operator by others."""
+    return _decompositions.get(operator)
 
 
 def implement(
@@ -140,6 +180,11 @@ def without_autocast() -> AbstractContextManager[Any]:
     """A `with` block in which autocast for the device is off."""
     keys = torch._C.DispatchKeySet(_UNTYPED.DispatchKey.AutocastPrivateUse1)
     return cast(AbstractContextManager[Any], torch._C._ExcludeDispatchKeyGuard(keys))
+
+
+def below_autograd() -> AbstractContextManager[Any]:
+    """A `with` block in which operators record no gradients, as in a kernel that autograd calls."""
+    return cast(AbstractContextManager[Any], torch._C._AutoDispatchBelowAutograd())
 
 
 def register_in_python(hooks: PrivateUse1Hooks, guard: DeviceGuard) -> None:
@@ -188,9 +233,9 @@ def cut(x: Tensor, axis: int, parts: int) -> Tensor:
     return cast(Tensor, x.unflatten(axis, (parts, -1)))
 
 
-def vector_norm(x: Tensor, axes: list[int], *, keepdim: bool) -> Tensor:
+def vector_norm(x: Tensor, axes: list[int], *, order: float = 2, keepdim: bool = False) -> Tensor:
     """`torch.linalg.vector_norm`."""
-    return cast(Any, torch.linalg).vector_norm(x, dim=axes, keepdim=keepdim)
+    return cast(Any, torch.linalg).vector_norm(x, order, dim=axes, keepdim=keepdim)
 
 
 def negative_view(x: Tensor) -> Tensor:
