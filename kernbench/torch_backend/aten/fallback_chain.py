@@ -49,6 +49,8 @@ NotImplemented for operands that it does not compute."""
 EXCLUDED = frozenset[str]()
 """Operators whose decomposition has other results than PyTorch on a CPU."""
 _NARROW = (torch.float16, torch.bfloat16)
+_OF_NARROW_TYPES: set[str] = set()
+"""Formulas that round as PyTorch does in the types of their operands."""
 _GIVEN_UP: dict[str, set[tuple[object, ...]]] = {}
 """Decompositions that ended without a result, with the types, shapes and numbers of their operands:
 the next call of the same kind loses no time in them."""
@@ -65,12 +67,16 @@ class _Form(NamedTuple):
     changes_operand: bool = False
 
 
-def formula(*names: str) -> Callable[[Operator], Operator]:
-    """Add a function of tensors that computes operators."""
+def formula(*names: str, is_of_narrow_types: bool = False) -> Callable[[Operator], Operator]:
+    """Add a function of tensors that computes operators; of operands of 16 bits itself, if it
+    `is_of_narrow_types`.
+    """
 
     def add(function: Operator) -> Operator:
         for name in names:
             FORMULAS[name] = function
+            if is_of_narrow_types:
+                _OF_NARROW_TYPES.add(name)
         return function
 
     return add
@@ -118,7 +124,8 @@ def _computed(form: _Form, given: tuple[Any, ...], options: dict[str, Any]) -> A
 def _attempted(
     function: Operator, attempt: Attempt, given: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
-    narrow = _narrow_type((given, options))
+    is_own_type = not attempt.is_decomposition and attempt.operator in _OF_NARROW_TYPES
+    narrow = None if is_own_type else _narrow_type((given, options))
     if narrow is not None:
         given, options = tree_map(_widened, (given, options))
     try:
@@ -147,7 +154,7 @@ def _form_of(operator: OpOverload) -> _Form | None:
     # One that changes its operand has a functional packet without the underscore.
     packet = operator.overloadpacket
     if not outs:
-        packet = functional_packet(packet)
+        packet = functional_packet(operator)
         kept = [each._replace(is_written=False) for each in kept]
     if len(written) != max(1, len(outs)):
         return None

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_map
 
+from kernbench.torch_backend.aten import wider_types
 from kernbench.torch_backend.aten.attempts import refuse_host
 from kernbench.torch_backend.aten.known_results import COPIES, following
 from kernbench.torch_backend.runtime.element_types import COMPUTED
@@ -161,7 +162,7 @@ def on_host(operator: OpOverload, *given: Any, **options: Any) -> Any:
         arguments, keywords = tree_map(_read, (_tensors_of_numbers(operator, given), options))
         if "device" in keywords:
             keywords["device"] = torch.device("cpu")
-        results = _of_wider_types(operator, arguments, keywords)
+        results = wider_types.computed(operator, arguments, keywords)
         tensors = _distinct((arguments, keywords, results))
         compute_on_host(str(operator.name()), sum(each.numel() for each in tensors))
         _note_portability(name, tensors)
@@ -291,36 +292,6 @@ def _read(value: Any) -> Any:
     if isinstance(value, Tensor) and value.device.type == DEVICE:
         return value.cpu()
     return torch.device("cpu") if isinstance(value, torch.device) else value
-
-
-def _of_wider_types(operator: OpOverload, given: Sequence[Any], options: dict[str, Any]) -> Any:
-    """The results of an operator on the host, in float32 where a CPU has no code for a type of 16
-    bits, and in float64 where it has none for integers whose results are integers.
-    """
-    try:
-        return operator(*given, **options)
-    except (NotImplementedError, RuntimeError) as error:
-        if "not implemented for '" not in str(error) or any(
-            each.is_written for each in parameters_of(operator)
-        ):
-            raise
-        types = {each.dtype for each in _tensors((*given, *options.values()))}
-        narrow = types & {torch.float16, torch.bfloat16}
-        wide = torch.float32
-        if not narrow and operator.overloadpacket is torch.ops.aten.histc:
-            narrow, wide = types, torch.float64
-        if len(narrow) != 1:
-            raise
-        (dtype,) = narrow
-        widened = tree_map(partial(_in_type, source=dtype, target=wide), (given, options))
-        return tree_map(
-            partial(_in_type, source=wide, target=dtype), operator(*widened[0], **widened[1])
-        )
-
-
-def _in_type(value: Any, source: torch.dtype, target: torch.dtype) -> Any:
-    is_of_source = isinstance(value, Tensor) and value.dtype == source
-    return value.to(target) if is_of_source else value
 
 
 def _tensors_of_numbers(operator: OpOverload, given: Sequence[Any]) -> list[Any]:

@@ -152,11 +152,12 @@ def overloads_of(packet: OpOverloadPacket) -> list[OpOverload]:
     return [getattr(packet, each) for each in packet.overloads()]
 
 
-def functional_packet(packet: OpOverloadPacket) -> OpOverloadPacket:
-    """The operator without an effect, of one that changes its operand: `mul` of `mul_`; itself if
-    there is none.
+def functional_packet(operator: OpOverload) -> OpOverloadPacket:
+    """The operator without an effect, of one that changes its operand: `mul` of `mul_`; its own one
+    if there is none.
     """
-    return getattr(torch.ops.aten, packet.__name__.removesuffix("_"), packet)
+    own = operator.overloadpacket
+    return getattr(getattr(torch.ops, operator.namespace), own.__name__.removesuffix("_"), own)
 
 
 def decomposition_of(operator: OpOverload) -> Callable[..., Any] | None:

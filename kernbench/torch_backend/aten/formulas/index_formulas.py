@@ -51,7 +51,7 @@ def _bucketize(
     return _searchsorted(boundaries, values, out_int32=out_int32, right=right)
 
 
-@formula("histc")
+@formula("histc", is_of_narrow_types=True)
 def _histc(x: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Any:  # noqa: A002
     if x.numel() * bins > _MOST_PAIRS or bins < 1 or min > max:
         return NotImplemented
