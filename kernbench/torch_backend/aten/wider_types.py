@@ -1,4 +1,4 @@
-"""Operators on the host for types for which a CPU has no code, where a GPU has: those of 16 bits are
+"""Operators on the host for types for which a CPU has no code and a GPU has: those of 16 bits are
 computed in float32 and rounded once, integers of some operators in float64.
 """
 
@@ -70,9 +70,11 @@ def _computed_in(
             for tensor, result in zip(_tensors(target), _tensors(source), strict=True):
                 if tensor is not result:
                     written[id(result)] = tensor.resize_(result.shape).copy_(result)
-    return tree_map(
-        lambda value: written.get(id(value), _in_type(value, source=wide, target=narrow)), results
-    )
+
+    def narrowed(value: object) -> object:
+        return written.get(id(value), _in_type(value, source=wide, target=narrow))
+
+    return tree_map(narrowed, results)
 
 
 def _in_type(value: Any, source: torch.dtype, target: torch.dtype) -> Any:

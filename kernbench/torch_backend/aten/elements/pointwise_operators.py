@@ -59,7 +59,13 @@ def compute(
 
 
 def _number(value: float, dtype: torch.dtype) -> float:
-    return float(value) if dtype.is_floating_point else int(value)
+    """A number in the type in which it is computed: integers wrap round, as in PyTorch."""
+    if dtype.is_floating_point:
+        return float(value)
+    if dtype == torch.bool:
+        return bool(value)
+    limits = torch.iinfo(dtype)
+    return (int(value) - limits.min) % (limits.max - limits.min + 1) + limits.min
 
 
 def bound_to(numbers: Sequence[float | None], function: OperandFunction) -> Function:
