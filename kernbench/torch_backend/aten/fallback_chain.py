@@ -46,8 +46,14 @@ from runtime.device.rank.rank_state import running_rank
 FORMULAS: dict[str, Operator] = {}
 """Functions of tensors by the names of functional overloads, such as `prod.dim_int`. One returns
 NotImplemented for operands that it does not compute."""
-EXCLUDED = frozenset[str]()
-"""Operators whose decomposition has other results than PyTorch on a CPU."""
+_OF_FLOATING_POINT = frozenset(
+    {
+        *("upsample_bilinear2d", "upsample_bilinear2d.vec", "upsample_bicubic2d"),
+        *("upsample_bicubic2d.vec", "_upsample_bilinear2d_aa.vec", "_upsample_bicubic2d_aa.vec"),
+    }
+)
+"""Operators whose decomposition has the results of a CPU for floating point alone: of bytes, a CPU
+has weights of fixed point."""
 _NARROW = (torch.float16, torch.bfloat16)
 _OF_NARROW_TYPES: set[str] = set()
 """Formulas that round as PyTorch does in the types of their operands."""
@@ -108,7 +114,11 @@ def _computed(form: _Form, given: tuple[Any, ...], options: dict[str, Any]) -> A
         if results is not NotImplemented:
             CALLS[form.name] += 1
             return results
-    decomposition = None if form.name in EXCLUDED else decomposition_of(form.functional)
+    decomposition = decomposition_of(form.functional)
+    if form.name in _OF_FLOATING_POINT and not all(
+        each.is_floating_point() for each in _tensors((given, options))
+    ):
+        return NotImplemented
     if decomposition is None or _signature(given, options) in _GIVEN_UP.get(form.name, ()):
         return NotImplemented
     is_inner, before = is_attempted(), running_rank().launches

@@ -135,6 +135,11 @@ def _silu_backward(grad: Value, x: Value) -> Value:
     return grad * gate * (x * (1.0 - gate) + 1.0)
 
 
+def _negative(x: Value) -> Value:
+    # Modulo 256, the factor of unsigned bytes is the same.
+    return x * (-1 if x.dtype.holds(-1) else 255)
+
+
 def reciprocal(x: Value) -> Value:
     """1 / x."""
     return 1.0 / x
@@ -168,7 +173,7 @@ _UNARY: dict[str, Function] = {
             *("exp2", "log2", "silu"),
         )
     },
-    "neg.out": lambda x: x * -1,
+    "neg.out": _negative,
     "reciprocal.out": reciprocal,
 }
 _COMPARISONS: dict[str, Function] = {
