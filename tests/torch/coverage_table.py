@@ -4,7 +4,7 @@
 
 runs every feature on CPUs with gloo and on the device, compares the results, does the same with the
 operators of OpInfo (`operator_table`), writes the page and prints it. An argument names a part of
-the page, and the other one stays as it is.
+the page, and the other part does not change.
 """
 
 import os

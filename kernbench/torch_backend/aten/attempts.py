@@ -18,7 +18,7 @@ class Attempt(NamedTuple):
     is_decomposition: bool
 
 
-class GivenUpError(Exception):
+class AttemptEndedError(Exception):
     """The end of an attempt: the operator that is computed, and the reason."""
 
     def __init__(self, operator: str, reason: str) -> None:
@@ -40,12 +40,14 @@ def is_attempted() -> bool:
 
 @contextmanager
 def attempting(attempt: Attempt) -> Generator[None]:
-    """A `with` block that computes an operator by others; `GivenUpError` if one of the blocks
+    """A `with` block that computes an operator by others; `AttemptEndedError` if one of the blocks
     around it does so already.
     """
     outer = _ATTEMPTS.get()
     if any(each.operator == attempt.operator for each in outer):
-        raise GivenUpError(outer[-1].operator, f"it calls {attempt.operator}, which is circular")
+        raise AttemptEndedError(
+            outer[-1].operator, f"it calls {attempt.operator}, which is circular"
+        )
     token = _ATTEMPTS.set((*outer, attempt))
     try:
         yield
@@ -54,14 +56,14 @@ def attempting(attempt: Attempt) -> Generator[None]:
 
 
 def refuse_host(operator: str) -> None:
-    """`GivenUpError` for an operator that an attempt would run on the host."""
+    """`AttemptEndedError` for an operator that an attempt would run on the host."""
     attempts = _ATTEMPTS.get()
     if attempts:
-        raise GivenUpError(attempts[-1].operator, f"{operator} would run on the host")
+        raise AttemptEndedError(attempts[-1].operator, f"{operator} would run on the host")
 
 
 def refuse_read() -> None:
-    """`GivenUpError` for a decomposition that reads elements: its operators depend on them."""
+    """`AttemptEndedError` for a decomposition that reads elements: its operators depend on them."""
     attempts = _ATTEMPTS.get()
     if any(each.is_decomposition for each in attempts):
-        raise GivenUpError(attempts[-1].operator, "it reads elements")
+        raise AttemptEndedError(attempts[-1].operator, "it reads elements")

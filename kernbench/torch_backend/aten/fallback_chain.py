@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 from kernbench.torch_backend.aten.attempts import (
     Attempt,
-    GivenUpError,
+    AttemptEndedError,
     attempting,
     is_attempted,
 )
@@ -62,7 +62,7 @@ _GIVEN_UP: dict[str, set[tuple[object, ...]]] = {}
 the next call of the same kind loses no time in them."""
 
 
-class _Form(NamedTuple):
+class _FunctionalForm(NamedTuple):
     """An overload by its functional one, and the parameters whose tensors it writes: results, or
     an operand that it changes.
     """
@@ -106,7 +106,7 @@ def without_kernel(operator: OpOverload, *given: Any, **options: Any) -> Any:
     return _copied(form, fresh, given, options) if form.written else fresh
 
 
-def _computed(form: _Form, given: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _computed(form: _FunctionalForm, given: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """The results of the formula or the decomposition; NotImplemented if neither has any."""
     of_formula = FORMULAS.get(form.name)
     if of_formula is not None:
@@ -146,19 +146,19 @@ def _attempted(
             return tree_map(partial(_narrowed, dtype=narrow), results)
     # What PyTorch raises for operands that its decomposition does not take, a CPU may compute; and
     # where it does not, it raises the error that the program expects.
-    except (GivenUpError, RuntimeError, ValueError, TypeError, IndexError, AssertionError):
+    except (AttemptEndedError, RuntimeError, ValueError, TypeError, IndexError, AssertionError):
         return NotImplemented
 
 
 @cache
-def _form_of(operator: OpOverload) -> _Form | None:
+def _form_of(operator: OpOverload) -> _FunctionalForm | None:
     """The form of an overload; None if it is left to the host."""
     if is_random(operator) or returns_view(operator):
         return None
     parameters = parameters_of(operator)
     written = [(index, each.name) for index, each in enumerate(parameters) if each.is_written]
     if not written:
-        return _Form(name_of(operator), operator, ())
+        return _FunctionalForm(name_of(operator), operator, ())
     outs = [each for each in parameters if each.is_out]
     kept = [each for each in parameters if not each.is_out]
     # One that changes its operand has a functional packet without the underscore.
@@ -170,7 +170,7 @@ def _form_of(operator: OpOverload) -> _Form | None:
         return None
     for each in overloads_of(packet):
         if parameters_of(each) == kept:
-            return _Form(name_of(each), each, tuple(written), changes_operand=not outs)
+            return _FunctionalForm(name_of(each), each, tuple(written), changes_operand=not outs)
     return None
 
 
@@ -216,7 +216,9 @@ def _apart(value: Any, operands: Sequence[Tensor]) -> Any:
     return value.clone() if is_shared and value.numel() else value
 
 
-def _copied(form: _Form, results: Any, given: Sequence[Any], options: dict[str, Any]) -> Any:
+def _copied(
+    form: _FunctionalForm, results: Any, given: Sequence[Any], options: dict[str, Any]
+) -> Any:
     """Copy results to the tensors that the overload writes, which it returns."""
     targets = [
         given[index] if index < len(given) else options[name] for index, name in form.written

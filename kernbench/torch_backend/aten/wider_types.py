@@ -38,7 +38,7 @@ def computed(operator: OpOverload, given: Sequence[Any], options: dict[str, Any]
 def _wider(
     operator: OpOverload, operands: Sequence[Tensor]
 ) -> tuple[torch.dtype, torch.dtype] | None:
-    """The type that a CPU lacks, and the one in its place."""
+    """The type that a CPU lacks, and a wider one."""
     types = {each.dtype for each in operands}
     if str(operator.name()) in _OF_INTEGERS and len(types) == 1:
         (dtype,) = types

@@ -89,7 +89,7 @@ def _erfinv(y: Tensor, *, out: Tensor) -> Tensor:
 
 
 def _register_rounding(name: str, function: Callable[[Value], Value]) -> None:
-    """An operator that leaves integers as they are."""
+    """An operator that copies integers."""
 
     @operator(f"{name}.out")
     def of_out(x: Tensor, *, out: Tensor) -> Tensor:
