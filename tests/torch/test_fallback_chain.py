@@ -43,7 +43,7 @@ def outcomes(output: str) -> Mapping[str, Outcome]:
 
 @pytest.mark.parametrize(
     "case",
-    ["precision", "integers", "shifts", "rests of fractions"],
+    ["precision", "integers", "shifts", "parts of numbers", "rests of fractions"],
 )
 def test_elementary_functions_and_integers_are_right_without_the_host(
     case: str, outcomes: Mapping[str, Outcome]

@@ -300,6 +300,19 @@ def shifts() -> list[str]:
 
 
 @case
+def parts_of_numbers() -> list[str]:
+    x = torch.tensor([0.0, -0.0, 1e-45, -1.5, 8.0, 7.9999995, 3e38, float("inf"), 0.5])
+    a = torch.tensor([0, 0, 12, -18, 35, 2**40, 1, 97, -1])
+    b = torch.tensor([0, 5, 18, 12, 64, 6**14, 10**12, 89, -1])
+    parts = [*zip(torch.frexp(x.to(DEVICE)), torch.frexp(x), strict=True)]
+    parts += [
+        (function(a.to(DEVICE), b.to(DEVICE)), function(a, b))
+        for function in (torch.gcd, torch.lcm)
+    ]
+    return [str(own) for own, expected in parts if not torch.equal(own.cpu(), expected)]
+
+
+@case
 def rests_of_fractions() -> list[str]:
     """Rests of numbers near a multiple of the divisor: a rounded quotient is one too great."""
     a, b = torch.tensor([1.0, 5.3, 1e9, -1e9, 6.0]), torch.tensor([0.1, 0.1, 7.3, 7.3, -0.2])

@@ -1,6 +1,6 @@
-"""Distances of rows and their gradients, angles of complex numbers, and sums of products."""
+"""Distances of rows and their gradients, and sums of products."""
 
-from math import inf, pi
+from math import inf
 from typing import Any
 
 import torch
@@ -70,16 +70,6 @@ def _pairs(x: Tensor) -> tuple[Tensor, Tensor]:
     rows = x.shape[0]
     first, second = torch.triu_indices(rows, rows, 1, device=x.device)
     return first, second
-
-
-@formula("angle")
-def _angle(x: Tensor) -> Tensor:
-    if x.is_complex():
-        parts = torch.view_as_real(x.resolve_conj())
-        return torch.atan2(parts[..., 1], parts[..., 0])
-    wide = x if x.is_floating_point() else x.to(torch.get_default_dtype())
-    # NaN remains.
-    return torch.where(wide < 0, pi, torch.where(wide >= 0, 0.0, wide))
 
 
 @formula("addbmm")
