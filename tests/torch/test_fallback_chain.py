@@ -62,6 +62,12 @@ def test_a_decomposition_computes_on_the_device_and_is_portable(outcomes: Mappin
     assert outcomes["gradient"] == ("equal", "hardswish hardswish_backward mish", "", "")
 
 
+def test_a_gradient_without_a_decomposition_is_that_of_the_decomposed_operator(
+    outcomes: Mapping[str, Outcome],
+):
+    assert outcomes["gradient of a decomposition"] == ("equal", "grid_sampler_2d", "", "")
+
+
 @pytest.mark.parametrize(
     ("case", "operator"),
     [

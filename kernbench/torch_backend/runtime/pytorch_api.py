@@ -7,8 +7,8 @@ functions. Both are here with their types: a new version of PyTorch is compared 
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false
 # ruff: noqa: SLF001
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
@@ -186,6 +186,17 @@ def without_autocast() -> AbstractContextManager[Any]:
 def below_autograd() -> AbstractContextManager[Any]:
     """A `with` block in which operators record no gradients, as in a kernel that autograd calls."""
     return cast(AbstractContextManager[Any], torch._C._AutoDispatchBelowAutograd())
+
+
+@contextmanager
+def above_autograd() -> Generator[None]:
+    """A `with` block in a kernel in which operators record gradients."""
+    keys, excluded = _UNTYPED.DispatchKey, _UNTYPED._dispatch_tls_local_exclude_set()
+    for key in (keys.AutogradOther, keys.AutogradPrivateUse1, keys.ADInplaceOrView):
+        excluded = excluded.remove(key)
+    included = _UNTYPED._dispatch_tls_local_include_set()
+    with _UNTYPED._ForceDispatchKeyGuard(included, excluded), torch.enable_grad():
+        yield
 
 
 def register_in_python(hooks: PrivateUse1Hooks, guard: DeviceGuard) -> None:

@@ -230,6 +230,18 @@ def gradient() -> str:
 
 
 @case
+def gradient_of_a_decomposition() -> str:
+    def slopes(image: Tensor, grid: Tensor) -> Tensor:
+        operands = [each.clone().requires_grad_() for each in (image, grid)]
+        result = F.grid_sample(*operands, align_corners=False)
+        parts = torch.autograd.grad(result.square().sum(), operands)
+        return torch.cat([each.reshape(-1) for each in parts])
+
+    places = torch.rand(1, 3, 3, 2, generator=GENERATOR) * 2.4 - 1.2
+    return differs(slopes, numbers(1, 2, 4, 5), places)
+
+
+@case
 def wider_type() -> str:
     x = numbers(9, dtype=torch.bfloat16)
     own = torch.special.airy_ai(x.to(DEVICE)).cpu()
