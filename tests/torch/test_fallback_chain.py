@@ -51,6 +51,10 @@ def test_elementary_functions_and_integers_are_right_without_the_host(
     assert outcomes[case] == ("[]", "", "", "")
 
 
+def test_complex_numbers_have_the_results_of_a_cpu(outcomes: Mapping[str, Outcome]):
+    assert outcomes["complex numbers"] == ("[]", "", "exp.out log.out", "exp.out log.out")
+
+
 def test_a_formula_computes_on_the_device_and_is_no_decomposition(outcomes: Mapping[str, Outcome]):
     assert outcomes["formula"] == ("equal", "", "", "")
     # Bins of 7 / 8: 7 and the numbers beyond 6.125 are in the last one, 9 in none.

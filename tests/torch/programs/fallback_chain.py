@@ -297,6 +297,25 @@ def integers() -> list[str]:
 
 
 @case
+def complex_numbers() -> list[str]:
+    x = torch.complex(numbers(3, 4), numbers(3, 4))
+    functions = {
+        "sum of a number": (torch.sum, (x[0, 0],)),
+        "logarithm of a sum": (lambda x: torch.logsumexp(x, 0), (x,)),
+        "large": (torch.abs, (x * 1e30,)),
+        "product": (lambda x: torch.prod(x, 0), (x,)),
+        "angle": (torch.angle, (x,)),
+    }
+    return [
+        name
+        for name, (function, given) in functions.items()
+        if not torch.allclose(
+            function(*(each.to(DEVICE) for each in given)).cpu(), function(*given)
+        )
+    ]
+
+
+@case
 def shifts() -> list[str]:
     wrong = []
     for dtype in (torch.int64, torch.int32):
