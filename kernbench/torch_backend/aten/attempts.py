@@ -29,6 +29,10 @@ class AttemptEndedError(Exception):
         return f"the attempt to compute {operator} on the device ends: {reason}"
 
 
+class CircularAttemptError(AttemptEndedError):
+    """The end of a decomposition that calls the operator which it computes."""
+
+
 # A rank program is a greenlet with its own context.
 _ATTEMPTS: ContextVar[tuple[Attempt, ...]] = ContextVar("attempts", default=())
 
@@ -40,14 +44,14 @@ def is_attempted() -> bool:
 
 @contextmanager
 def attempting(attempt: Attempt) -> Generator[None]:
-    """A `with` block that computes an operator by others; `AttemptEndedError` if one of the blocks
-    around it does so already.
+    """A `with` block that computes an operator by others; an error if one of the blocks around it
+    does so already, `CircularAttemptError` if by a decomposition.
     """
     outer = _ATTEMPTS.get()
-    if any(each.operator == attempt.operator for each in outer):
-        raise AttemptEndedError(
-            outer[-1].operator, f"it calls {attempt.operator}, which is circular"
-        )
+    for each in outer:
+        if each.operator == attempt.operator:
+            kind = CircularAttemptError if each.is_decomposition else AttemptEndedError
+            raise kind(outer[-1].operator, f"it calls {attempt.operator} again")
     token = _ATTEMPTS.set((*outer, attempt))
     try:
         yield

@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 from kernbench.torch_backend.aten.attempts import (
     Attempt,
     AttemptEndedError,
+    CircularAttemptError,
     attempting,
     is_attempted,
 )
@@ -58,8 +59,11 @@ _NARROW = (torch.float16, torch.bfloat16)
 _OF_NARROW_TYPES: set[str] = set()
 """Formulas that round as PyTorch does in the types of their operands."""
 _GIVEN_UP: dict[str, set[tuple[object, ...]]] = {}
-"""Decompositions that ended without a result, with the types, shapes and numbers of their operands:
-the next call of the same kind loses no time in them."""
+"""Decompositions that ended without a result, with the types, shapes and numbers of their operands,
+or the types alone where they are circular: the next such call loses no time in them."""
+_ENDS = (AttemptEndedError, RuntimeError, ValueError, TypeError, IndexError, AssertionError)
+"""The ends of an attempt. What PyTorch raises for operands that its decomposition does not take, a
+CPU may compute; and where it does not, it raises the error that the program expects."""
 
 
 class _FunctionalForm(NamedTuple):
@@ -93,7 +97,7 @@ def without_kernel(operator: OpOverload, *given: Any, **options: Any) -> Any:
     form = _form_of(operator)
     if form is None:
         return on_host(operator, *given, **options)
-    outs = {name for _, name in form.written}
+    outs = set[str]() if form.changes_operand else {name for _, name in form.written}
     count = len(parameters_of(form.functional))
     arguments, keywords = (
         given[:count],
@@ -110,24 +114,38 @@ def _computed(form: _FunctionalForm, given: tuple[Any, ...], options: dict[str, 
     """The results of the formula or the decomposition; NotImplemented if neither has any."""
     of_formula = FORMULAS.get(form.name)
     if of_formula is not None:
-        results = _attempted(of_formula, Attempt(form.name, False), given, options)
+        try:
+            results = _attempted(of_formula, Attempt(form.name, False), given, options)
+        except _ENDS:
+            results = NotImplemented
         if results is not NotImplemented:
             CALLS[form.name] += 1
             return results
     decomposition = decomposition_of(form.functional)
-    if form.name in _OF_FLOATING_POINT and not all(
-        each.is_floating_point() for each in _tensors((given, options))
-    ):
+    if decomposition is None:
         return NotImplemented
-    if decomposition is None or _signature(given, options) in _GIVEN_UP.get(form.name, ()):
+    return _decomposed(form.name, decomposition, given, options)
+
+
+def _decomposed(
+    name: str, decomposition: Operator, given: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    tensors = _tensors((given, options))
+    if name in _OF_FLOATING_POINT and not all(each.is_floating_point() for each in tensors):
+        return NotImplemented
+    types, signature = tuple(each.dtype for each in tensors), _signature(given, options)
+    given_up = _GIVEN_UP.setdefault(name, set())
+    if types in given_up or signature in given_up:
         return NotImplemented
     is_inner, before = is_attempted(), running_rank().launches
-    results = _attempted(decomposition, Attempt(form.name, True), given, options)
-    if results is NotImplemented:
-        _GIVEN_UP.setdefault(form.name, set()).add(_signature(given, options))
-    elif not is_inner:
-        DECOMPOSED[form.name] += 1
-        LAUNCHES[form.name] += running_rank().launches - before
+    try:
+        results = _attempted(decomposition, Attempt(name, True), given, options)
+    except _ENDS as end:
+        given_up.add(types if isinstance(end, CircularAttemptError) else signature)
+        return NotImplemented
+    if not is_inner:
+        DECOMPOSED[name] += 1
+        LAUNCHES[name] += running_rank().launches - before
     return results
 
 
@@ -138,16 +156,11 @@ def _attempted(
     narrow = None if is_own_type else _narrow_type((given, options))
     if narrow is not None:
         given, options = tree_map(_widened, (given, options))
-    try:
-        with attempting(attempt), without_autocast(), below_autograd():
-            results = function(*given, **options)
-            if narrow is None or options.get("dtype") is not None or results is NotImplemented:
-                return results
-            return tree_map(partial(_narrowed, dtype=narrow), results)
-    # What PyTorch raises for operands that its decomposition does not take, a CPU may compute; and
-    # where it does not, it raises the error that the program expects.
-    except (AttemptEndedError, RuntimeError, ValueError, TypeError, IndexError, AssertionError):
-        return NotImplemented
+    with attempting(attempt), without_autocast(), below_autograd():
+        results = function(*given, **options)
+        if narrow is None or options.get("dtype") is not None or results is NotImplemented:
+            return results
+        return tree_map(partial(_narrowed, dtype=narrow), results)
 
 
 @cache

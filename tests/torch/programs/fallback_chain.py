@@ -119,11 +119,16 @@ def circular_by_another() -> str:
 
 @case
 def given_up_once() -> list[int]:
-    """The launches of each of two calls."""
-    x, counts = torch.ones(7, device=DEVICE), []
-    for _ in range(2):
+    """The launches of three calls of a circular operator, the last one of another shape."""
+    operator(
+        "round(Tensor x) -> Tensor",
+        lambda x: x + 1,
+        round=lambda x: torch.ops.chain.round(x * 1),
+    )
+    counts = []
+    for x in (torch.ones(length, device=DEVICE) for length in (7, 7, 9)):
         before = running_rank().launches
-        torch.ops.chain.circle(x)
+        torch.ops.chain.round(x)
         counts.append(running_rank().launches - before)
     return counts
 
