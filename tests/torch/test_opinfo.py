@@ -8,7 +8,7 @@ from tests.torch import coverage_table, operator_table
 from tests.torch.conftest import Runs
 from tests.torch.operator_table import LINE, REFUSALS, SAMPLES, SHARES
 
-pytestmark = [pytest.mark.nightly, pytest.mark.multiproc, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.nightly, pytest.mark.multiproc, pytest.mark.timeout(1800)]
 
 SPARSE = "sparse tensors, which the device lacks: the error names the operator"
 REFUSED = {
