@@ -34,8 +34,8 @@ _DEFAULT_SHARE = 1000 * 2**-24
 _HEAD = """# What works of PyTorch?
 
 Pieces of scripts as they are published, each run on a CPU (those of several ranks with gloo) and on
-the device, with the same seeds. *works*: every operator ran on the device, by a kernel, a formula or
-PyTorch's decomposition, and the results are equal, in float32 to 6e-5 of the largest element.
+the device, with the same seeds. *works*: every operator ran on the device, by a kernel, a formula
+or PyTorch's decomposition, and the results are equal, in float32 to 6e-5 of the largest element.
 *falls back*: the results are equal, and the named operators ran on the host, which took the given
 share of the simulated time. The pieces are in
 [tests/torch/programs/coverage](../tests/torch/programs/coverage). They are small: in larger models
