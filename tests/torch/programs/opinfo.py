@@ -27,6 +27,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.utils._pytree import tree_flatten, tree_map
 
+from kernbench.torch_backend.aten.known_results import COPIES
 from kernbench.torch_backend.aten.operators import CALLS, DECOMPOSED, FALLBACKS
 
 # PyTorch warns of its own operators here, and of samples that it resizes.
@@ -49,10 +50,6 @@ _RELATIVE, _OF_LARGEST = 1e-4, 6e-5
 """Sums have another order than those of a CPU: up to 1,000 roundings of 2^-24 each. Differences of
 nearly equal numbers have the errors of these.
 """
-
-
-COPIES = {"_copy_from", "_copy_from_and_resize", "_local_scalar_dense"}
-"""Operators that copy operands to the host and results to the device."""
 
 
 @dataclass
