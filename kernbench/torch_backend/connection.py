@@ -16,7 +16,8 @@ from torch.utils.backend_registration import (
 
 from kernbench.torch_backend import aten, device_module
 from kernbench.torch_backend.aten.draws.host_draws import register_host_draws
-from kernbench.torch_backend.aten.operators import DEVICE, kernels, on_host, report
+from kernbench.torch_backend.aten.fallback_chain import without_kernel
+from kernbench.torch_backend.aten.operators import DEVICE, kernels, report
 from kernbench.torch_backend.aten.products.attention_operators import register_attention
 from kernbench.torch_backend.aten.rows.loss_operators import register_cross_entropy
 from kernbench.torch_backend.distributed.groups import register_backend
@@ -116,9 +117,9 @@ def _registered_operators() -> tuple[torch.library.Library, ...]:
     for module in walk_packages(aten.__path__, f"{aten.__name__}."):
         importlib.import_module(module.name)
     library, everything = torch.library.Library("aten", "IMPL"), torch.library.Library("_", "IMPL")
-    for name, kernel in kernels():
+    for name, kernel in kernels(without_kernel):
         implement(library, name, kernel, "PrivateUse1")
-    fall_back(everything, on_host, "PrivateUse1")
+    fall_back(everything, without_kernel, "PrivateUse1")
     register_attention(library)
     register_cross_entropy(library)
     register_host_draws(library)

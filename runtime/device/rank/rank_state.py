@@ -102,10 +102,10 @@ class RankState:
 
     `world_size` is the number of ranks of the run, by default one per SIP. `groups` counts the
     process groups besides the default one, which all ranks make in the same order; `tensors` counts
-    the tensors, which gives each a name. `installs` are the installations of queue tables, by the
-    name of the table, and `mappings` the latest mapping of a tensor for a send or receive, by the
-    name of the tensor. `generator` is the stream of random numbers, from its first use on.
-    `has_streams` is whether the program has made a stream.
+    the tensors, which gives each a name, and `launches` those of kernels. `installs` are the
+    installations of queue tables, by the name of the table, and `mappings` the latest mapping of a
+    tensor for a send or receive, by the name of the tensor. `generator` is the stream of random
+    numbers, from its first use on. `has_streams` is whether the program has made a stream.
     `at_begin`, if it is set, is called when a kernel begins that is launched meanwhile.
     `limited_groups` are the groups with a time limit. `clock` runs while the program does. `at_end`
     is called in order when the program has returned.
@@ -124,6 +124,7 @@ class RankState:
     process_group: ProcessGroup | None = None
     groups: int = 0
     tensors: int = 0
+    launches: int = 0
     installs: dict[str, Handle] = field(default_factory=dict[str, Handle])
     has_streams: bool = False
     at_begin: Callable[[], object] | None = None
