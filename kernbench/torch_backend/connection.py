@@ -22,6 +22,7 @@ from kernbench.torch_backend.aten.rows.loss_operators import register_cross_entr
 from kernbench.torch_backend.distributed.groups import register_backend
 from kernbench.torch_backend.runtime import device_calls
 from kernbench.torch_backend.runtime.autocast import register_autocast
+from kernbench.torch_backend.runtime.frame_hook import untraced, untraced_methods
 from kernbench.torch_backend.runtime.native_build import NoNativePartError, native_module
 from kernbench.torch_backend.runtime.no_device import REMEDY, note
 from kernbench.torch_backend.runtime.patches import (
@@ -86,16 +87,23 @@ def _have_one_value_on_every_host() -> None:
 
 
 def _connected_device(native: ModuleType, memory: Storages) -> tuple[torch.library.Library, ...]:
-    native.install(
+    calls = (
         memory.allocate,
         memory.release,
         memory.resized,
         lambda: running_rank().topology.sips,
         lambda: memory.state.rank,
-        device_calls,
     )
+    # Reads of clocks go through this class in the process of a rank.
+    untraced_methods(type(sys.modules["time"]))
+    # Waits of these run the event loop, in its own greenlet of this thread.
+    untraced_methods(type(memory.state.device))
+    for each in (*calls, *(getattr(device_calls, name) for name in device_calls.__all__)):
+        untraced(each)
+    native.install(*calls, device_calls)
     libraries = _registered_operators()
     register_device_module(DEVICE, device_module)
+    device_module.register_for_compilation()
     generate_methods_for_privateuse1_backend()
     keep_parameters()
     register_loading()

@@ -21,6 +21,8 @@ from torch._C._distributed_c10d import Store
 from torch._ops import OpOverload
 from torch.distributed import distributed_c10d
 
+from kernbench.torch_backend.runtime.frame_hook import untraced
+
 if TYPE_CHECKING:
 
     class ProcessGroupBase:
@@ -128,11 +130,13 @@ def implement(
     library: torch.library.Library, name: str, function: Callable[..., Any], key: str
 ) -> None:
     """Make a function the kernel of an operator for a dispatch key."""
+    untraced(function)
     library.impl(name, function, key)
 
 
 def fall_back(library: torch.library.Library, function: Callable[..., Any], key: str) -> None:
     """Make a function the kernel of all operators which have none for a dispatch key."""
+    untraced(function)
     library.fallback(function, key)
 
 
@@ -174,8 +178,12 @@ def has_group(tag: str, ranks: Sequence[int]) -> bool:
 
 
 def replace(owner: Any, name: str, wrap: Callable[[Any], Callable[..., Any]]) -> None:
-    """Put a wrapper in the place of a function of PyTorch, which it calls."""
-    setattr(owner, name, wrap(getattr(owner, name)))
+    """Put a wrapper in the place of a function of PyTorch, which it calls. `torch.compile` traces
+    neither of them.
+    """
+    wrapper = wrap(getattr(owner, name))
+    untraced(wrapper)
+    setattr(owner, name, wrapper)
 
 
 def integers(x: Tensor) -> list[int]:

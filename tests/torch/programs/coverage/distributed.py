@@ -163,6 +163,18 @@ def functional_collectives(device):
     ]
 
 
+@feature(THEME, 'torch.compile(backend="aot_eager") of DDP, of FSDP2, of collectives')
+def compiled(device):
+    replica, shards = DistributedDataParallel(perceptron(device)), perceptron(device)
+    fully_shard(shards)
+    for model in (replica, shards):
+        torch.compile(model, backend="aot_eager")(own(8, 16).to(device)).square().mean().backward()
+    total = torch.compile(
+        lambda x: functional.all_reduce(x * 2, "sum", dist.group.WORLD) + 1, backend="aot_eager"
+    )
+    return [total(own(8).to(device)), *gradients(replica), *whole(gradients(shards))]
+
+
 @feature(THEME, "ZeroRedundancyOptimizer")
 def zero(device):
     model = DistributedDataParallel(perceptron(device))
