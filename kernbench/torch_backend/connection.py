@@ -22,9 +22,10 @@ from kernbench.torch_backend.aten.rows.loss_operators import register_cross_entr
 from kernbench.torch_backend.distributed.groups import register_backend
 from kernbench.torch_backend.runtime import device_calls
 from kernbench.torch_backend.runtime.autocast import register_autocast
+from kernbench.torch_backend.runtime.child_processes import run_in_ranks
 from kernbench.torch_backend.runtime.frame_hook import untraced, untraced_methods
 from kernbench.torch_backend.runtime.native_build import NoNativePartError, native_module
-from kernbench.torch_backend.runtime.no_device import REMEDY, note
+from kernbench.torch_backend.runtime.no_device import REMEDY, NoDevice, note
 from kernbench.torch_backend.runtime.patches import (
     keep_parameters,
     record_ranges,
@@ -73,6 +74,7 @@ def connect() -> None:
     # A rank is a greenlet of this thread: a thread of the engine would run operators outside it.
     torch.autograd.set_multithreading_enabled(False)
     record_ranges()
+    run_in_ranks()
 
 
 def _have_one_value_on_every_host() -> None:
@@ -145,7 +147,8 @@ def _connected_without_device(lacking: str, rank: int) -> tuple[torch.library.Li
             f"--as-cuda puts the device 'ahbm' in place of CUDA, and there is none, because "
             f"{lacking}. {REMEDY}"
         )
-    libraries = connect_host(lacking)
+    NoDevice.in_run(lacking)
+    libraries = connect_host()
     register_backend("cpu")
     library = torch.library.Library("aten", "IMPL")
     register_host_draws(library)
