@@ -19,17 +19,20 @@ from kernbench.torch_backend.aten.draws.host_draws import register_host_draws
 from kernbench.torch_backend.aten.operators import DEVICE, kernels, on_host, report
 from kernbench.torch_backend.aten.products.attention_operators import register_attention
 from kernbench.torch_backend.aten.rows.loss_operators import register_cross_entropy
+from kernbench.torch_backend.distributed.checkpoint_saves import register_saves
 from kernbench.torch_backend.distributed.groups import register_backend
 from kernbench.torch_backend.runtime import device_calls
 from kernbench.torch_backend.runtime.autocast import register_autocast
 from kernbench.torch_backend.runtime.child_processes import run_in_ranks
 from kernbench.torch_backend.runtime.frame_hook import untraced, untraced_methods
+from kernbench.torch_backend.runtime.late_patches import register_late_patches
 from kernbench.torch_backend.runtime.native_build import NoNativePartError, native_module
 from kernbench.torch_backend.runtime.no_device import REMEDY, NoDevice, note
 from kernbench.torch_backend.runtime.patches import (
     keep_parameters,
     record_ranges,
     refuse_inductor,
+    refuse_sparse,
     register_loading,
 )
 from kernbench.torch_backend.runtime.pytorch_api import (
@@ -74,6 +77,7 @@ def connect() -> None:
     # A rank is a greenlet of this thread: a thread of the engine would run operators outside it.
     torch.autograd.set_multithreading_enabled(False)
     record_ranges()
+    register_saves()
     run_in_ranks()
 
 
@@ -107,9 +111,10 @@ def _connected_device(native: ModuleType, memory: Storages) -> tuple[torch.libra
     register_device_module(DEVICE, device_module)
     device_module.register_for_compilation()
     generate_methods_for_privateuse1_backend()
-    keep_parameters()
+    keep_parameters(native.become)
     register_loading()
     refuse_inductor()
+    register_late_patches()
     register_backend(DEVICE, "cpu")
     memory.state.at_end.append(_report)
     if os.environ.get(AS_CUDA) == "1":
@@ -129,6 +134,8 @@ def _registered_operators() -> tuple[torch.library.Library, ...]:
     for name, kernel in kernels():
         implement(library, name, kernel, "PrivateUse1")
     fall_back(everything, on_host, "PrivateUse1")
+    for key in ("SparsePrivateUse1", "SparseCsrPrivateUse1"):
+        fall_back(everything, refuse_sparse, key)
     register_attention(library)
     register_cross_entropy(library)
     register_host_draws(library)

@@ -1,6 +1,7 @@
-"""Scripts with processes and threads of their own."""
+"""Scripts with processes and threads of their own, and features that PyTorch has for GPUs."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -48,3 +49,23 @@ def test_a_thread_without_a_rank_is_named_with_what_to_do(run: Runs):
     (line,) = lines(run("spawned.py", program_arguments=["thread"]))
     assert line.startswith("RuntimeError: thread 'T' is not that of a rank")
     assert "copy them to the device in the main thread" in line
+
+
+def numbers(output: str) -> dict[str, list[float]]:
+    """The numbers of the lines, by what precedes them."""
+    values: dict[str, list[float]] = {}
+    for line in lines(output):
+        name, _, listed = line.partition(": ")
+        values.setdefault(name, []).extend(float(each) for each in listed.split())
+    return values
+
+
+def test_features_of_gpus_give_the_numbers_of_equal_computations_with_gloo(
+    run: Runs, on_gloo: Runs, tmp_path: Path
+):
+    expected = numbers(on_gloo("rank_features.py", str(tmp_path / "gloo"), ranks=2))
+    found = numbers(run("rank_features.py", program_arguments=[str(tmp_path / "own")], sips=2))
+    assert len(expected) == 12
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        assert found[name] == pytest.approx(values, rel=1e-4, abs=2e-5), name

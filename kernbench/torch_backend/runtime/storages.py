@@ -131,6 +131,12 @@ class Storages:
         key = (int(tensor.storage_offset()) * size, (last + 1) * size, dtype.name)
         if key not in known:
             start, nbytes, _ = key
+            if not pointer:
+                raise RuntimeError(
+                    f"a tensor of shape {tuple(shape)} on {tensor.device} has a storage of 0 "
+                    "bytes, which was freed (storage.resize_(0)): resize it before its elements "
+                    "are used"
+                )
             known[key] = self._memory[pointer].view(dtype, start, nbytes // dtype.itemsize)
         return known[key]
 
