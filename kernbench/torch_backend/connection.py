@@ -24,6 +24,7 @@ from kernbench.torch_backend.distributed.groups import register_backend
 from kernbench.torch_backend.runtime import device_calls
 from kernbench.torch_backend.runtime.autocast import register_autocast
 from kernbench.torch_backend.runtime.child_processes import run_in_ranks
+from kernbench.torch_backend.runtime.device_profile import register_device_profile
 from kernbench.torch_backend.runtime.frame_hook import untraced, untraced_methods
 from kernbench.torch_backend.runtime.late_patches import register_late_patches
 from kernbench.torch_backend.runtime.native_build import NoNativePartError, native_module
@@ -115,6 +116,7 @@ def _connected_device(native: ModuleType, memory: Storages) -> tuple[torch.libra
     register_loading()
     refuse_inductor()
     register_late_patches()
+    register_device_profile()
     register_backend(DEVICE, "cpu")
     memory.state.at_end.append(_report)
     if os.environ.get(AS_CUDA) == "1":
