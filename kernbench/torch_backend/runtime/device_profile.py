@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch.autograd import DeviceType, profiler_util
+from torch._C._autograd import DeviceType
+from torch.autograd import profiler_util
 
 from kernbench.torch_backend.runtime.pytorch_api import DEVICE, replace
 from runtime.core.trace import OpRecord

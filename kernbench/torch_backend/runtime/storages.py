@@ -21,6 +21,7 @@ from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.memory.storage import Storage, Window
 from runtime.device.rank.rank_state import RankState, running_rank
 from runtime.device.rank.shard_layout import ShardLayout
+from runtime.language.caller import program_line
 from runtime.language.value import Array
 from runtime.model.placement import DPPolicy, ShardSpec
 
@@ -144,6 +145,7 @@ class Storages:
         """The bounds of indices by which a kernel reads memory, with the indices themselves in a
         run without data; `NoDataError` if they are not known.
         """
+        bounds = self.reported(bounds)
         if self.integers is None:
             return bounds
         what, elements = "an index, and with it an address,", self.integers.elements(index)
@@ -152,6 +154,13 @@ class Storages:
             raise unknown
         known = elements.clone() if isinstance(elements, torch.Tensor) else elements
         return bounds._replace(known=HostIndices(partial(_flattened, known, unknown)))
+
+    def reported(self, bounds: IndexBounds) -> IndexBounds:
+        """The bounds of indices of a kernel that is launched now, whose errors the program raises
+        when it next waits for the device.
+        """
+        note = f"in a kernel launched at {program_line()}"
+        return bounds._replace(report=partial(_report, self.state.device.faults, note))
 
     def memory(self, pointer: int) -> DeviceTensor:
         """The bytes of a storage."""
@@ -162,6 +171,11 @@ class Storages:
         if _POINTER not in self._memory:
             self._memory[_POINTER] = self._memory.pop(self.allocate(_SHARE_BYTES))
         return self._memory[_POINTER].view(uint8, 0, 0)
+
+
+def _report(faults: list[Exception], note: str, error: IndexError) -> None:
+    error.add_note(note)
+    faults.append(error)
 
 
 def _flattened(elements: torch.Tensor | Later, unknown: NoDataError) -> Array:
