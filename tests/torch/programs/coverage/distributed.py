@@ -217,6 +217,17 @@ def distributed_checkpoint(device):
     return whole(loaded.values())
 
 
+@feature(THEME, "Distributed checkpoint (DCP): async_save")
+def saved_meanwhile(device):
+    folders = [tempfile.mkdtemp()]
+    dist.broadcast_object_list(folders, src=0)
+    state = {"x": random(8, 6).to(device)}
+    dcp.async_save(state, checkpoint_id=folders[0]).result()
+    state["x"].zero_()
+    dcp.load(state, checkpoint_id=folders[0])
+    return [state["x"]]
+
+
 @feature(THEME, "State of a sharded model (get_model_state_dict)")
 def sharded_state(device):
     model = perceptron(device)
