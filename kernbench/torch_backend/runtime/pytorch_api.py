@@ -22,6 +22,8 @@ from torch._library.custom_ops import CustomOpDef
 from torch._ops import OpOverload, OpOverloadPacket
 from torch.distributed import distributed_c10d
 
+from kernbench.torch_backend.runtime.frame_hook import untraced
+
 if TYPE_CHECKING:
 
     class ProcessGroupBase:
@@ -198,11 +200,13 @@ def implement(
     library: torch.library.Library, name: str, function: Callable[..., Any], key: str
 ) -> None:
     """Make a function the kernel of an operator for a dispatch key."""
+    untraced(function)
     library.impl(name, function, key)
 
 
 def fall_back(library: torch.library.Library, function: Callable[..., Any], key: str) -> None:
     """Make a function the kernel of all operators which have none for a dispatch key."""
+    untraced(function)
     library.fallback(function, key)
 
 
@@ -260,8 +264,12 @@ def has_group(tag: str, ranks: Sequence[int]) -> bool:
 
 
 def replace(owner: Any, name: str, wrap: Callable[[Any], Callable[..., Any]]) -> None:
-    """Put a wrapper in the place of a function of PyTorch, which it calls."""
-    setattr(owner, name, wrap(getattr(owner, name)))
+    """Put a wrapper in the place of a function of PyTorch, which it calls. `torch.compile` traces
+    neither of them.
+    """
+    wrapper = wrap(getattr(owner, name))
+    untraced(wrapper)
+    setattr(owner, name, wrapper)
 
 
 def integers(x: Tensor) -> list[int]:

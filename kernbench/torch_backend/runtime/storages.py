@@ -21,6 +21,7 @@ from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.memory.storage import Storage, Window
 from runtime.device.rank.rank_state import RankState, running_rank
 from runtime.device.rank.shard_layout import ShardLayout
+from runtime.language.caller import program_line
 from runtime.language.value import Array
 from runtime.model.placement import DPPolicy, ShardSpec
 
@@ -131,6 +132,12 @@ class Storages:
         key = (int(tensor.storage_offset()) * size, (last + 1) * size, dtype.name)
         if key not in known:
             start, nbytes, _ = key
+            if not pointer:
+                raise RuntimeError(
+                    f"a tensor of shape {tuple(shape)} on {tensor.device} has a storage of 0 "
+                    "bytes, which was freed (storage.resize_(0)): resize it before its elements "
+                    "are used"
+                )
             known[key] = self._memory[pointer].view(dtype, start, nbytes // dtype.itemsize)
         return known[key]
 
@@ -138,6 +145,7 @@ class Storages:
         """The bounds of indices by which a kernel reads memory, with the indices themselves in a
         run without data; `NoDataError` if they are not known.
         """
+        bounds = self.reported(bounds)
         if self.integers is None:
             return bounds
         what, elements = "an index, and with it an address,", self.integers.elements(index)
@@ -146,6 +154,13 @@ class Storages:
             raise unknown
         known = elements.clone() if isinstance(elements, torch.Tensor) else elements
         return bounds._replace(known=HostIndices(partial(_flattened, known, unknown)))
+
+    def reported(self, bounds: IndexBounds) -> IndexBounds:
+        """The bounds of indices of a kernel that is launched now, whose errors the program raises
+        when it next waits for the device.
+        """
+        note = f"in a kernel launched at {program_line()}"
+        return bounds._replace(report=partial(_report, self.state.device.faults, note))
 
     def memory(self, pointer: int) -> DeviceTensor:
         """The bytes of a storage."""
@@ -156,6 +171,11 @@ class Storages:
         if _POINTER not in self._memory:
             self._memory[_POINTER] = self._memory.pop(self.allocate(SHARE_BYTES))
         return self._memory[_POINTER].view(uint8, 0, 0)
+
+
+def _report(faults: list[Exception], note: str, error: IndexError) -> None:
+    error.add_note(note)
+    faults.append(error)
 
 
 def _flattened(elements: torch.Tensor | Later, unknown: NoDataError) -> Array:

@@ -58,13 +58,14 @@ def placed(  # noqa: PLR0917 - the arguments of a launch are positional
     count: int,
     combine: Callable[[Value, Value], Value],
     number: float | None,
+    bounds: IndexBounds,
     start: Pointer,
     indices: Pointer,
     *others: Pointer,
 ) -> None:
     """Kernel: a row of the result is that of `start`, in which each of the `count` elements of the
-    row of a source, or a number, is combined with the element at its index; `others` are the
-    source, if there is no number, and the result.
+    row of a source, or a number, is combined with the element at its index, which is within
+    `bounds`; `others` are the source, if there is no number, and the result.
     """
     columns, out = shape.columns, others[-1]
     for row, rows in row_blocks(part, shape.height):
@@ -74,7 +75,7 @@ def placed(  # noqa: PLR0917 - the arguments of a launch are positional
             for place in range(count):
                 with tl.scratch():
                     places = tl.load(indices + row * count + place, (rows, 1), (count, 1))
-                    IndexBounds(columns, f"rows of {columns:,} elements").check(places)
+                    bounds.check(places)
                     chosen = numbers == places.to(tl.int32)
                     if number is None:
                         value = tl.load(others[0] + row * count + place, (rows, 1), (count, 1))

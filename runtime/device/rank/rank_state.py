@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from threading import current_thread, main_thread
 
 from runtime.ccl.call_signature import ranks_text
 from runtime.ccl.config import CclConfig
@@ -172,7 +173,18 @@ def running_rank() -> RankState:
     try:
         return current_rank.get()
     except LookupError:
-        raise RuntimeError(
-            "no rank is running here: start the script with `kernbench --sips N script.py`, or "
-            "use torch.multiprocessing.spawn"
-        ) from None
+        raise RuntimeError(_absence()) from None
+
+
+def _absence() -> str:
+    """Why no rank is running, and what to do."""
+    thread = current_thread()
+    if thread is not main_thread():
+        return (
+            f"thread {thread.name!r} is not that of a rank, which alone uses the device: let other "
+            "threads work on tensors of the CPU, and copy them to the device in the main thread"
+        )
+    return (
+        "no rank is running here: start the script with `kernbench --sips N script.py`, or use "
+        "torch.multiprocessing.spawn"
+    )

@@ -21,8 +21,10 @@ from kernbench.torch_backend.launching.launches import (
 )
 from kernbench.torch_backend.launching.rowwise_launch import dealt_rows
 from kernbench.torch_backend.runtime.element_types import hardware_type
+from kernbench.torch_backend.runtime.storages import storages
 from runtime.core.requests import PerPe
 from runtime.device.kernels import selection as kernels
+from runtime.device.kernels.bounds import IndexBounds
 from runtime.device.kernels.scans import running_products, running_sums
 from runtime.language import tl
 from runtime.language.value import Value
@@ -160,7 +162,8 @@ def _placed(
         source = given[tuple(slice(length) for length in index.shape)]
         used.insert(2, source.movedim(dim, -1).contiguous())
         value = None
-    arguments = (index.shape[dim], combine, value)
+    bounds = IndexBounds(rows.shape[-1], f"rows of {rows.shape[-1]:,} elements")
+    arguments = (index.shape[dim], combine, value, storages().reported(bounds))
     if not launch_rows(name, kernels.placed, rows, arguments, used, 3, 9):
         return NotImplemented
     if rows.shape != x.shape and out.data_ptr() != x.data_ptr():
