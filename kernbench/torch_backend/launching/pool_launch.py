@@ -1,4 +1,4 @@
-"""Launches of pools: equal numbers of planes for each PE, or strips of planes where they are few."""
+"""Launches of pools: equal numbers of planes for each PE, or strips where planes are few."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property

@@ -136,8 +136,12 @@ def _index_put(
 def _index_add(
     x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1, out: Tensor
 ) -> Tensor:
-    if not x.dim() or x.dtype not in SUMMED:
+    if not x.dim():
         return NotImplemented
+    if x.dtype not in SUMMED:
+        shape = [index.numel() if axis == dim % x.dim() else 1 for axis in range(x.dim())]
+        columns = index.to(torch.int64).view(shape).expand(source.shape)
+        return torch.scatter_add(x, dim, columns, source * alpha, out=out)
     if out.data_ptr() != x.data_ptr():
         out.resize_(x.shape).copy_(x)
     table = out.movedim(dim, 0).contiguous()

@@ -20,8 +20,6 @@ from runtime.device.regions.regions import Pe
 _Sorted = tuple[Tensor, Tensor]
 MOST_COMPARED = 1 << 26
 """Comparisons of a launch."""
-LONGEST = 1024
-"""Elements of a row."""
 _LEAST, _HIGHEST = 32, 128
 """Places that a PE finds at once: for a few ones the load of the row takes the time."""
 
@@ -62,7 +60,7 @@ def sorted_along(
     if not x.dim() or not x.numel():
         return x, torch.zeros_like(x, dtype=torch.int64)
     columns = x.shape[dim]
-    if columns > LONGEST or x.numel() * columns > MOST_COMPARED:
+    if x.numel() * columns > MOST_COMPARED:
         return None
     if x.dtype == torch.bool:
         values, numbers = sorted_along(x.to(torch.uint8), dim, descending=descending) or (x, x)
@@ -74,13 +72,13 @@ def sorted_along(
     least = -torch.inf if is_float else torch.iinfo(x.dtype).min
     order = SortOrder(columns, descending, is_float, least)
     windows = [window_of(each) for each in (rows, places, values, numbers)]
-    pieces = _dealt_pieces(x.numel() // columns, columns)
+    pieces = dealt_pieces(x.numel() // columns, columns)
     arguments = (PerPe(pieces), order, SortTensors(*map(pointer_of, windows)))
     launched("sort", kernels.sorted_rows, arguments, windows, list(pieces))
     return values.movedim(-1, dim), numbers.movedim(-1, dim)
 
 
-def _dealt_pieces(rows: int, columns: int) -> dict[Pe, tuple[SortPiece, ...]]:
+def dealt_pieces(rows: int, columns: int) -> dict[Pe, tuple[SortPiece, ...]]:
     """Equal pieces for each PE: several short rows, or a part of a long one."""
     properties = get_device_properties()
     own = -(-rows * columns // properties.pe_count)

@@ -1,4 +1,4 @@
-"""Pools by maxima and by means over the last axes, and their gradients: each is one launch, in which
+"""Pools by maxima and by means over the last axes, and their gradients: one launch each, in which
 a PE combines the elements of windows of the planes in its scratch.
 """
 

@@ -16,7 +16,7 @@ from kernbench.torch_backend.runtime.pytorch_api import integers
 _CUBIC = -0.75
 """The parameter of the cubic convolution (R. Keys, 1981) with which PyTorch computes."""
 MapOf = Callable[[int, int, float | None, torch.dtype], AxisMap]
-"""The map of an axis: its length, that of the result, the given scale, the type of the positions."""
+"""The map of an axis: its length, that of the result, the given scale, the type of positions."""
 
 
 def _step(
