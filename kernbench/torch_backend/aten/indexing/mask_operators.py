@@ -118,11 +118,19 @@ def _masked_select_out(x: Tensor, mask: Tensor, *, out: Tensor) -> Tensor:
 def _masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Any:
     if x.dtype == torch.bool or source.dtype != x.dtype:
         return NotImplemented
-    counted = _CountedMask(mask.expand(x.shape))
-    if counted.count > source.numel():
+    return place_under(x, mask.expand(x.shape), source, takes_all=False)
+
+
+def place_under(x: Tensor, mask: Tensor, source: Tensor, *, takes_all: bool) -> Tensor:
+    """Write the elements of `source`, in their order, over those of `x` under a mask: the first
+    ones, or, if the mask `takes_all`, as many as it has.
+    """
+    counted, given = _CountedMask(mask), source.numel()
+    if counted.count > given or (takes_all and counted.count != given):
+        least = "" if takes_all else "at least "
         raise RuntimeError(
-            f"masked_scatter_: the mask has {counted.count:,} true elements, the source "
-            f"{source.numel():,} elements; it must have as many at least"
+            f"the mask has {counted.count:,} true elements, the tensor whose elements go there has "
+            f"{given:,}; it must have {least}as many"
         )
     target = x if x.is_contiguous() else x.contiguous()
     elements = source.reshape(-1)

@@ -3,6 +3,7 @@ a PE combines the elements of windows of the planes in its scratch.
 """
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from kernbench.torch_backend.launching.pool_launch import (
     launch_pool,
     lengths_of,
 )
+from kernbench.torch_backend.launching.resample_launch import AxisMap, Entry, resampled
 from kernbench.torch_backend.runtime.element_types import hardware_type
 from runtime.device.kernels import pools as kernels
 
@@ -25,7 +27,6 @@ _MOST_NUMBERED = 1 << 30
 def _max_pool(axes: int) -> None:
     name = f"max_pool{axes}d_with_indices"
 
-    @operator(f"{name}.out")
     def pooled(
         x: Tensor,
         kernel: Given,
@@ -37,14 +38,13 @@ def _max_pool(axes: int) -> None:
         out: Tensor,
         indices: Tensor,
     ) -> Any:
-        shape = pooled_shape(x, axes, (kernel, stride, padding, dilation), ceil_mode=ceil_mode)
+        steps = kernel, stride, padding, dilation
+        shape = pooled_shape(x, axes, steps, ceil_mode=ceil_mode)
         for each in (out, indices):
             if each.shape != shape:
                 each.resize_(shape)
-        geometry = _geometry(x, out, axes, (kernel, stride, padding, dilation))
-        return largest_of(name, x, geometry, (out, indices))
+        return largest_of(name, x, _geometry(x, out, axes, steps), (out, indices))
 
-    @operator(f"{name}_backward.grad_input")
     def gradient(
         grad: Tensor,
         x: Tensor,
@@ -61,7 +61,19 @@ def _max_pool(axes: int) -> None:
         geometry = _geometry(x, grad, axes, (kernel, stride, padding, dilation))
         return gradient_of_largest(f"{name}_backward", geometry, (grad, indices), x, grad_input)
 
-    del pooled, gradient
+    def new_pooled(x: Tensor, *steps: Any, **options: Any) -> Any:
+        outs = x.new_empty(0), x.new_empty(0, dtype=torch.int64)
+        return pooled(x, *steps, **options, out=outs[0], indices=outs[1])
+
+    def new_gradient(grad: Tensor, x: Tensor, *given: Any) -> Any:
+        return gradient(grad, x, *given, grad_input=x.new_empty(0))
+
+    operator(f"{name}.out")(pooled)
+    operator(f"{name}_backward.grad_input")(gradient)
+    if axes == 3:
+        # PyTorch makes the results of the other ones itself.
+        operator(name)(new_pooled)
+        operator(f"{name}_backward")(new_gradient)
 
 
 def largest_of(name: str, x: Tensor, geometry: PoolGeometry, outs: tuple[Tensor, Tensor]) -> Any:
@@ -170,6 +182,79 @@ def _average_pool(axes: int) -> None:
     del pooled, gradient
 
 
+def _adaptive_max_pool(axes: int) -> None:
+    name = f"adaptive_max_pool{axes}d"
+
+    @operator(f"{name}.out")
+    def pooled(x: Tensor, counts: Sequence[int], *, out: Tensor, indices: Tensor) -> Any:
+        shape = (*x.shape[:-axes], *counts)
+        for each in (out, indices):
+            if each.shape != shape:
+                each.resize_(shape)
+        geometry = _divided(x, counts)
+        if geometry is not None:
+            return largest_of(name, x, geometry, (out, indices))
+        return _largest_of_uneven(name, x, counts, (out, indices))
+
+    @operator(f"{name}_backward.grad_input")
+    def gradient(grad: Tensor, x: Tensor, indices: Tensor, *, grad_input: Tensor) -> Any:
+        geometry = _divided(x, grad.shape[-axes:])
+        if geometry is not None:
+            return gradient_of_largest(f"{name}_backward", geometry, (grad, indices), x, grad_input)
+        planes = prod(x.shape[:-axes])
+        summed = grad.new_zeros((planes, prod(x.shape[-axes:])))
+        summed.scatter_add_(1, indices.reshape(planes, -1), grad.reshape(planes, -1))
+        return grad_input.resize_(x.shape).copy_(summed.view(x.shape))
+
+    del pooled, gradient
+
+
+def _divided(x: Tensor, counts: Sequence[int]) -> PoolGeometry | None:
+    """Windows that divide the last axes; None if some do not."""
+    lengths = x.shape[-len(counts) :]
+    pairs = list(zip(lengths, counts, strict=True))
+    if any(not count or length % count for length, count in pairs):
+        return None
+    sizes = [length // count for length, count in pairs]
+    zeros, ones = [0] * len(sizes), [1] * len(sizes)
+    return PoolGeometry(lengths, counts, sizes, sizes, zeros, ones)
+
+
+def _largest_of_uneven(
+    name: str, x: Tensor, counts: Sequence[int], outs: tuple[Tensor, Tensor]
+) -> Any:
+    """Of windows with different lengths, each has the elements of the longest one: the last one is
+    repeated.
+    """
+    lengths = x.shape[-len(counts) :]
+    chosen = [_repeated_windows(*each) for each in zip(lengths, counts, strict=True)]
+    maps = [
+        AxisMap(length, len(own), [Entry(*each) for each in enumerate(own)])
+        for length, own in zip(lengths, chosen, strict=True)
+    ]
+    wide = resampled(name, x, maps)
+    geometry = None if wide is None else _divided(wide, counts)
+    if wide is None or geometry is None or not x.numel():
+        return NotImplemented
+    if largest_of(name, wide, geometry, outs) is NotImplemented:
+        return NotImplemented
+    numbers = torch.zeros(1, dtype=torch.int64)
+    for length, own in zip(lengths, chosen, strict=True):
+        numbers = (numbers.unsqueeze(-1) * length + torch.tensor(own)).view(-1)
+    indices = outs[1]
+    indices.copy_(numbers.to(x.device).index_select(0, indices.reshape(-1)).view(indices.shape))
+    return outs
+
+
+def _repeated_windows(length: int, count: int) -> list[int]:
+    """The elements of nearly equal windows, of which each has as many as the longest one."""
+    windows = [
+        (number * length // count, -(-(number + 1) * length // count)) for number in range(count)
+    ]
+    size = max((last - first for first, last in windows), default=0)
+    return [min(first + place, last - 1) for first, last in windows for place in range(size)]
+
+
 def _geometry(
     x: Tensor, out: Tensor, axes: int, steps: Sequence[Given], *, with_margins: bool = True
 ) -> PoolGeometry:
@@ -217,3 +302,4 @@ def _wide(x: Tensor) -> Any:
 for _axes in (2, 3):
     _max_pool(_axes)
     _average_pool(_axes)
+    _adaptive_max_pool(_axes)
