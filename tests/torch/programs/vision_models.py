@@ -158,9 +158,7 @@ def trained(name: str, device: str) -> tuple[list[float], dict[str, Tensor]]:
         optimizer.step()
         losses.append(loss.item())
         if not gradients:
-            gradients = {
-                each: parameter.grad.cpu() for each, parameter in model.named_parameters()
-            }
+            gradients = {each: parameter.grad.cpu() for each, parameter in model.named_parameters()}
     return losses, gradients
 
 
