@@ -49,7 +49,7 @@ class Residual(nn.Module):
         return F.relu(self.bn2(self.conv2(y)) + self.short(x))
 
 
-def resnet18(width: int = 8) -> nn.Module:
+def resnet18(width: int = 4) -> nn.Module:
     """ResNet-18 (K. He et al., 2016), with `width` channels in its first blocks instead of 64."""
     stages = [
         layer
@@ -72,7 +72,7 @@ class UNet(nn.Module):
     upsampling on the way up.
     """
 
-    def __init__(self, width: int = 8) -> None:
+    def __init__(self, width: int = 4) -> None:
         super().__init__()
         self.down = nn.ModuleList([self._pair(3, width), self._pair(width, 2 * width)])
         self.bottom = self._pair(2 * width, 2 * width)
@@ -138,7 +138,7 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "digits": (DigitsNet, (8, 1, 28, 28)),
     "resnet18": (resnet18, (8, 3, 32, 32)),
     "unet": (UNet, (8, 3, 16, 16)),
-    "mobilenet": (mobile_net, (8, 3, 32, 32)),
+    "mobilenet": (mobile_net, (8, 3, 16, 16)),
 }
 
 

@@ -129,12 +129,15 @@ def _index_put(
             return place_under(x, whole, values, takes_all=True)
         return x.add_(place_under(torch.zeros_like(x), whole, values, takes_all=True))
     indexed = _IndexedRows.of(x, indices)
-    if indexed is None or (accumulate and x.dtype not in SUMMED):
+    if indexed is None or (accumulate and x.dtype == torch.bool):
         return NotImplemented
     shape = (*indexed.shape, *indexed.table.shape[1:])
     source = indexed.in_front(values.to(x.device), shape).contiguous()
     table = indexed.table if indexed.table.is_contiguous() else indexed.table.contiguous()
-    _put_rows(table, source, indexed.rows, accumulate=accumulate)
+    if accumulate and x.dtype not in SUMMED:
+        table.index_add_(0, indexed.rows, source.view(-1, *table.shape[1:]))
+    else:
+        _put_rows(table, source, indexed.rows, accumulate=accumulate)
     if table.data_ptr() != x.data_ptr():
         x.copy_(indexed.whole(table))
     return x
