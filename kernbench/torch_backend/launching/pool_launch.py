@@ -43,7 +43,7 @@ class PoolGeometry:
     ) -> None:
         given = zip(lengths, counts, sizes, steps, margins, apart, strict=True)
         axes = [WindowAxis(*each) for each in given]
-        single = WindowAxis(length=1, count=1, size=1, step=1, margin=0, apart=1)
+        single = WindowAxis(length=1, total=1, size=1, step=1, margin=0, apart=1)
         self.depth, *last = [single] * (3 - len(axes)) + axes
         self.shape = PoolShape(*last)
         self.with_margins = with_margins
@@ -51,7 +51,7 @@ class PoolGeometry:
     @cached_property
     def is_flat(self) -> bool:
         """Whether a plane of the result has one source, with its own number."""
-        return (self.depth.length, self.depth.count, self.depth.size) == (1, 1, 1)
+        return (self.depth.length, self.depth.total, self.depth.size) == (1, 1, 1)
 
     @property
     def plane(self) -> int:
@@ -66,7 +66,7 @@ class PoolGeometry:
 
     def sources(self, plane: int) -> tuple[tuple[int, int], ...]:
         """The planes under a plane of windows, each with the number of its first element."""
-        image, window = divmod(plane, self.depth.count)
+        image, window = divmod(plane, self.depth.total)
         elements = (
             window * self.depth.step + self.depth.offset(place) for place in range(self.depth.size)
         )
@@ -84,11 +84,11 @@ class PoolGeometry:
         windows = list[int]()
         for place in range(self.depth.size):
             window, rest = divmod(element - self.depth.offset(place), self.depth.step)
-            if not rest and 0 <= window < self.depth.count:
+            if not rest and 0 <= window < self.depth.total:
                 windows.append(window)
         return tuple(
             (
-                image * self.depth.count + each,
+                image * self.depth.total + each,
                 self.depth_of(each) if counts_elements else element * self.plane,
             )
             for each in sorted(windows)
@@ -108,7 +108,7 @@ def launch_pool(
     all others but the index of a gradient are written; False if a row does not fit the scratch.
     """
     axes = geometry.shape
-    if axes.columns.count > _WIDEST and (axes.rows.length, axes.rows.count) != (1, 1):
+    if axes.columns.total > _WIDEST and (axes.rows.length, axes.rows.total) != (1, 1):
         return False
     out = tensors[-1] if of_gradient else tensors[1]
     pieces = _dealt(geometry, out, tensors[0].itemsize, arguments, of_gradient=of_gradient)
@@ -129,7 +129,7 @@ def _dealt(
     of_gradient: bool,
 ) -> dict[Pe, tuple[PoolPiece, ...]] | None:
     rows, columns = geometry.shape
-    height, width = (rows.length, columns.length) if of_gradient else (rows.count, columns.count)
+    height, width = (rows.length, columns.length) if of_gradient else (rows.total, columns.total)
     planes = out.numel() // (height * width)
     high, at_once = _limits(geometry, itemsize, of_gradient=of_gradient)
     if not high:
@@ -150,7 +150,7 @@ def _dealt(
                 depth = 1
             else:
                 sources = geometry.sources(plane)
-                depth = geometry.depth_of(plane % geometry.depth.count)
+                depth = geometry.depth_of(plane % geometry.depth.total)
             count = max(1, (end - start) // strips)
             own.append(PoolPiece(plane, count, spans[strip], sources, depth))
         pieces[spec.cube, spec.pe] = tuple(own)
@@ -168,8 +168,8 @@ def _limits(geometry: PoolGeometry, itemsize: int, *, of_gradient: bool) -> Span
     not fit.
     """
     room, rows = most_elements(1), geometry.shape.rows
-    height = rows.length if of_gradient else rows.count
-    if geometry.shape.columns.count > _WIDEST:
+    height = rows.length if of_gradient else rows.total
+    if geometry.shape.columns.total > _WIDEST:
         return (
             1 if _scratch(geometry, itemsize, height, of_gradient=of_gradient) <= room else 0
         ), 1
@@ -185,10 +185,10 @@ def _scratch(geometry: PoolGeometry, itemsize: int, height: int, *, of_gradient:
     reach = (rows.size - 1) * rows.apart
     width = columns.length + columns.step
     if of_gradient:
-        windows = min(rows.count, (height + reach) // rows.step + 2)
-        return (height + rows.step) * width * 16 + windows * columns.count * _BYTES_OF_WINDOW
+        windows = min(rows.total, (height + reach) // rows.step + 2)
+        return (height + rows.step) * width * 16 + windows * columns.total * _BYTES_OF_WINDOW
     read = min(rows.length, height * rows.step + reach) + rows.step
-    return read * width * itemsize + height * columns.count * _BYTES_OF_WINDOW
+    return read * width * itemsize + height * columns.total * _BYTES_OF_WINDOW
 
 
 def lengths_of(given: Given, axes: int) -> tuple[int, ...]:

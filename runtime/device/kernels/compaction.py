@@ -15,11 +15,11 @@ from runtime.language.value import Pointer, Value
 
 
 class MaskBlock(NamedTuple):
-    """Elements [first, last) of a mask, of which `count` are true; `start` are true before."""
+    """Elements [first, last) of a mask, of which `true` are true; `start` are true before."""
 
     first: int
     last: int
-    count: int
+    true: int
     start: int
 
 
@@ -64,14 +64,14 @@ def placed_under_mask(
         with tl.scratch():
             width = block.last - block.first
             before = tl.load(out + block.first, (width, 1))
-            given = tl.load(source + block.start, (1, block.count))
+            given = tl.load(source + block.start, (1, block.true))
 
             def elements(before: Value, ranks: Value, wanted: Value, given: Value) -> Value:
                 placed = tl.max(tl.where(ranks == wanted, given, least), 1, keep_dims=True)
                 return tl.where(ranks > 0, placed, before)
 
             ranks = _ranks(block, mask).reshape(width, 1)
-            wanted = _wanted(block).reshape(1, block.count)
+            wanted = _wanted(block).reshape(1, block.true)
             result = tl.fused(elements, before, ranks, wanted, given)
             tl.store(out + block.first, result, (1, 1))
 
@@ -83,4 +83,4 @@ def _ranks(block: MaskBlock, mask: Pointer) -> Value:
 
 
 def _wanted(block: MaskBlock) -> Value:
-    return tl.arange(1, block.count + 1)[:, None]
+    return tl.arange(1, block.true + 1)[:, None]

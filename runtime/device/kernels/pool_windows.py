@@ -14,12 +14,12 @@ Span = tuple[int, int]
 
 
 class WindowAxis(NamedTuple):
-    """An axis of `length` elements, and the `count` windows along it. Window w has `size` elements,
+    """An axis of `length` elements, and the `total` windows along it. Window w has `size` elements,
     the first one is w * `step` - `margin`, the next ones are `apart`.
     """
 
     length: int
-    count: int
+    total: int
     size: int
     step: int
     margin: int
@@ -46,7 +46,7 @@ class WindowAxis(NamedTuple):
         """The windows that may have some of the elements."""
         (start, end), reach = elements, self.offset(self.size - 1)
         first = max(-((reach - start) // self.step), 0)
-        return first, max(first, min((end - 1 + self.margin) // self.step + 1, self.count))
+        return first, max(first, min((end - 1 + self.margin) // self.step + 1, self.total))
 
 
 class PoolPiece(NamedTuple):

@@ -37,28 +37,24 @@ def largest_of_windows(
     for piece in pieces:
         with tl.scratch():
             elements = rows.elements(piece.span)
-            shape = (piece.planes, piece.span[1] - piece.span[0], columns.count)
+            shape = (piece.planes, piece.span[1] - piece.span[0], columns.total)
             # Numbers count from the first element of a window, until they are stored.
             best, number = tl.zeros(shape, source.dtype), tl.full(shape, _NONE, tl.int32)
             for plane, base in piece.sources:
                 with tl.scratch():
                     block = _loaded_block(source, piece, plane, elements, pool)
                     for place in pool.places():
-                        spans = (piece.span, elements), (0, columns.count)
+                        spans = (piece.span, elements), (0, columns.total)
                         view = windowed(block, pool, place, *spans)
                         if view is not None:
                             own = _part(view.rows, piece.span[0]), _part(view.columns, 0)
                             kept = best[:, own[0], own[1]], number[:, own[0], own[1]]
                             chain = partial(_larger, place=base + _first(pool, place))
                             tl.fused(chain, *kept, view.view, out=kept)
-            start = _start(piece, rows.count, columns.count)
+            start = _start(piece, rows.total, columns.total)
             tl.store(out + start, best)
-            counted = tl.fused(
-                lambda number, row, column: (number + row + column).to(indices.dtype),
-                number,
-                *_origins(pool, piece.span),
-            )
-            tl.store(indices + start, counted)
+            counted = tl.fused(_in_all, number, *_origins(pool, piece.span))
+            tl.store(indices + start, in_type(counted, indices.dtype))
 
 
 def _larger(best: Value, number: Value, value: Value, place: int) -> tuple[Value, Value]:
@@ -85,13 +81,10 @@ def gradient_of_largest(
             for plane, base in piece.sources if windows[0] < windows[1] else ():
                 with tl.scratch():
                     given = in_type(_of_windows(gradient, piece, plane, windows, pool), wide)
-                    chosen = tl.fused(
-                        lambda index, row, column: index.to(tl.int32) - row - column,
-                        _of_windows(indices, piece, plane, windows, pool),
-                        *_origins(pool, windows),
-                    )
+                    numbers = _of_windows(indices, piece, plane, windows, pool)
+                    chosen = tl.fused(_in_windows, numbers, *_origins(pool, windows))
                     for place in pool.places():
-                        spans = (windows, piece.span), (0, pool.columns.count)
+                        spans = (windows, piece.span), (0, pool.columns.total)
                         view = windowed(sums, pool, place, *spans)
                         if view is not None:
                             own = _part(view.rows, windows[0]), _part(view.columns, 0)
@@ -99,6 +92,16 @@ def gradient_of_largest(
                             chain = partial(_with_chosen, place=base + _first(pool, place))
                             tl.fused(chain, view.view, *operands, out=view.view)
             _store_planes(piece, pool, sums, out)
+
+
+def _in_all(number: Value, row: Value, column: Value) -> Value:
+    """Numbers of elements that count from those of all axes."""
+    return number + row + column
+
+
+def _in_windows(index: Value, row: Value, column: Value) -> Value:
+    """Numbers of elements that count from the first ones of windows."""
+    return in_type(index, tl.int32) - row - column
 
 
 def _with_chosen(total: Value, gradient: Value, chosen: Value, place: int) -> Value:
@@ -120,12 +123,12 @@ def means_of_windows(
     for piece in pieces:
         with tl.scratch():
             elements, height = rows.elements(piece.span), piece.span[1] - piece.span[0]
-            total = tl.zeros((piece.planes, height, columns.count), wide)
+            total = tl.zeros((piece.planes, height, columns.total), wide)
             for plane, _ in piece.sources:
                 with tl.scratch():
                     block = _loaded_block(source, piece, plane, elements, pool)
                     for place in pool.places():
-                        spans = (piece.span, elements), (0, columns.count)
+                        spans = (piece.span, elements), (0, columns.total)
                         view = windowed(block, pool, place, *spans)
                         if view is None:
                             continue
@@ -133,7 +136,7 @@ def means_of_windows(
                         kept = total[:, own[0], own[1]]
                         tl.fused(_added, kept, view.view, out=kept)
             mean = _divided(total, pool, piece.span, piece.depth, counted)
-            tl.store(out + _start(piece, rows.count, columns.count), in_type(mean, out.dtype))
+            tl.store(out + _start(piece, rows.total, columns.total), in_type(mean, out.dtype))
 
 
 def gradient_of_means(
@@ -158,7 +161,7 @@ def gradient_of_means(
                     given = in_type(_of_windows(gradient, piece, plane, windows, pool), wide)
                     shares = _divided(given, pool, windows, depth, counted)
                     for place in pool.places():
-                        spans = (windows, piece.span), (0, columns.count)
+                        spans = (windows, piece.span), (0, columns.total)
                         view = windowed(sums, pool, place, *spans)
                         if view is not None:
                             own = _part(view.rows, windows[0]), _part(view.columns, 0)
@@ -177,9 +180,9 @@ def _divided(
     """Sums of windows, of the rows `span` of them, divided by their elements."""
     with_margins, divisor = counted
     if divisor is not None:
-        return tl.fused(lambda x: x / divisor, total)
+        return total / divisor
     high = _lengths(pool.rows, span, with_margins=with_margins)
-    wide = _lengths(pool.columns, (0, pool.columns.count), with_margins=with_margins)
+    wide = _lengths(pool.columns, (0, pool.columns.total), with_margins=with_margins)
 
     def mean(total: Value, high: Value, wide: Value) -> Value:
         return total / (in_type(high, total.dtype) * in_type(wide, total.dtype) * float(depth))
@@ -218,9 +221,9 @@ def _of_windows(
     source: Pointer, piece: PoolPiece, plane: int, windows: Span, pool: PoolShape
 ) -> Value:
     """Load what each of the windows has."""
-    (first, last), width = windows, pool.columns.count
-    start = source + (plane * pool.rows.count + first) * width
-    strides = (pool.rows.count * width, width, 1)
+    (first, last), width = windows, pool.columns.total
+    start = source + (plane * pool.rows.total + first) * width
+    strides = (pool.rows.total * width, width, 1)
     return tl.load(start, (piece.planes, last - first, width), strides)
 
 
@@ -238,7 +241,7 @@ def _start(piece: PoolPiece, height: int, width: int) -> int:
 def _origins(pool: PoolShape, windows: Span) -> tuple[Value, Value]:
     """The number of the first element of windows, as a column and a row of summands."""
     rows = tl.arange(*windows) * (pool.rows.step * pool.columns.length)
-    return rows[:, None], (tl.arange(0, pool.columns.count) * pool.columns.step)[None, :]
+    return rows[:, None], (tl.arange(0, pool.columns.total) * pool.columns.step)[None, :]
 
 
 def _first(pool: PoolShape, place: Span) -> int:

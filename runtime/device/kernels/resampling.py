@@ -35,7 +35,7 @@ class ResampledAxis(NamedTuple):
     rows: tuple[tuple[int, ...], ...]
 
     @property
-    def count(self) -> int:
+    def results(self) -> int:
         """The rows of the result."""
         return len(self.rows[0])
 
@@ -69,7 +69,7 @@ def weighted_rows(
                 numbers = range(start, min(start + _AT_ONCE, len(axis.rows)))
                 with tl.scratch():
                     factors = [
-                        tl.load_async(weights + number * axis.count + first, (last - first, 1))
+                        tl.load_async(weights + number * axis.results + first, (last - first, 1))
                         for number in numbers
                     ]
                     pending = [_loading(piece, axis, number, source) for number in numbers]
@@ -100,6 +100,6 @@ def _store_transposed(
     piece: ResampledPiece, axis: ResampledAxis, matrix: Value, out: Pointer
 ) -> None:
     first, last = piece.span
-    start = out + piece.plane * axis.width * axis.count + first
+    start = out + piece.plane * axis.width * axis.results + first
     turned = tl.trans(matrix).reshape(axis.width, piece.planes, last - first)
-    tl.store(start, turned, (axis.count, axis.width * axis.count, 1))
+    tl.store(start, turned, (axis.results, axis.width * axis.results, 1))

@@ -19,8 +19,10 @@ from kernbench.torch_backend.runtime.element_types import computed_in, hardware_
 from runtime.core.requests import PerPe
 from runtime.device.kernels import placing as kernels
 from runtime.device.kernels.placing import PlacedRows, Placing
+from runtime.language.value import Pointer
 
 How = Literal["last", "sum", "max", "min"]
+_REDUCTIONS: dict[str, How] = {"sum": "sum", "mean": "sum", "amax": "max", "amin": "min"}
 
 
 def _scatter(name: str, how: How) -> None:
@@ -84,12 +86,15 @@ def _launch(
         least=least,
         greatest=greatest,
     )
-    used = [each for each in (rows, columns, elements, result) if isinstance(each, Tensor)]
-    windows = [window_of(each) for each in used]
-    pointers = iter([pointer_of(each) for each in windows])
-    tensors = PlacedRows(
-        *(next(pointers) if isinstance(each, Tensor) else each for each in (*given, result))
-    )
+    windows = [window_of(each) for each in (rows, columns, result)]
+    start, numbers, out = map(pointer_of, windows)
+    placed: Pointer | float
+    if isinstance(elements, Tensor):
+        windows.append(window_of(elements))
+        placed = pointer_of(windows[-1])
+    else:
+        placed = elements
+    tensors = PlacedRows(start, numbers, placed, out)
     pieces = dealt_pieces(rows.numel() // rows.shape[-1], rows.shape[-1])
     launched(name, kernels.placed_rows, (PerPe(pieces), placing, tensors), windows, list(pieces))
 
@@ -130,7 +135,7 @@ def _reduced(
     include_self: bool = True,
     out: Tensor,
 ) -> Any:
-    how: How | None = {"sum": "sum", "mean": "sum", "amax": "max", "amin": "min"}.get(reduce)
+    how = _REDUCTIONS.get(reduce)
     is_mean = reduce == "mean"
     if how is None or x.dtype == torch.bool or (is_mean and not x.is_floating_point()):
         return NotImplemented

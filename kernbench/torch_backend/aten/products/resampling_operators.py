@@ -53,10 +53,10 @@ def _linear(
     first = positions.to(torch.int64).clamp(max=length - 1)
     weight = (positions - first).clamp(0, 1)
     entries = list[Entry]()
-    rows = zip(integers(first), (1 - weight).tolist(), weight.tolist(), strict=True)
-    for target, (start, near, far) in enumerate(rows):
-        entries.append(Entry(target, start, near))
-        entries.append(Entry(target, min(start + 1, length - 1), far))
+    near = 1 - weight
+    for target, start in enumerate(integers(first)):
+        entries.append(Entry(target, start, near[target].item()))
+        entries.append(Entry(target, min(start + 1, length - 1), weight[target].item()))
     return AxisMap(length, count, entries)
 
 
