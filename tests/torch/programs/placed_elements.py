@@ -71,6 +71,12 @@ CASES: dict[str, tuple[Case, tuple[Tensor, ...]]] = {
         lambda x, i, s: x.scatter_add(0, (i[0, :, None] % 20).expand(150, 20), s.t()),
         (ROWS[:, :20], AT, GIVEN),
     ),
+    "scatter_add of many rows": (
+        lambda x, i: x.new_zeros(3600, 20).scatter_add(
+            0, i.view(-1)[:1000, None].expand(1000, 20) * 17, x.view(-1)[:1000, None] + x[0, :20]
+        ),
+        (ROWS, AT),
+    ),
     "scatter_add of large integers": (
         lambda x, i: x.scatter_add(1, i, x[:, :150]),
         (LARGE, AT),

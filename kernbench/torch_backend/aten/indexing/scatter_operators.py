@@ -1,8 +1,8 @@
 """Operators that place elements in rows at given columns: one launch, in which each column of the
 result is compared with those that are given for its row.
 
-Where all rows have the same columns, as an expanded vector has them, whole rows are added by
-`index_add`. Calls with too many comparisons are left to the host.
+With too many comparisons, sums are those of `index_add` where all rows have the same columns, as an
+expanded vector has them; other calls are left to the host.
 """
 
 from math import prod
@@ -48,10 +48,11 @@ def _placed(
     lengths = index.shape
     if isinstance(source, Tensor):
         source = source[tuple(slice(length) for length in lengths)]
-        if how == "sum" and _is_of_rows(index, dim) and x.dtype in SUMMED:
-            return _added_rows(x, dim, index, source, out)
     if prod(lengths) * x.shape[dim] > MOST_COMPARED:
-        return NotImplemented
+        if not (how == "sum" and x.dtype in SUMMED and _is_of_rows(index, dim)):
+            return NotImplemented
+        assert isinstance(source, Tensor), "sums are those of tensors"
+        return _added_rows(x, dim, index, source, out)
     if x.dtype == torch.bool:
         numbers = source.to(torch.uint8) if isinstance(source, Tensor) else int(bool(source))
         whole = torch.empty_like(x, dtype=torch.uint8)
