@@ -238,12 +238,28 @@ def _largest_of_uneven(
         return NotImplemented
     if largest_of(name, wide, geometry, outs) is NotImplemented:
         return NotImplemented
-    numbers = torch.zeros(1, dtype=torch.int64)
-    for length, own in zip(lengths, chosen, strict=True):
-        numbers = (numbers.unsqueeze(-1) * length + torch.tensor(own)).view(-1)
-    indices = outs[1]
-    indices.copy_(numbers.to(x.device).index_select(0, indices.reshape(-1)).view(indices.shape))
+    outs[1].copy_(_numbers_in(lengths, chosen, outs[1]))
     return outs
+
+
+def _numbers_in(lengths: Sequence[int], chosen: Sequence[Sequence[int]], numbers: Tensor) -> Tensor:
+    """The numbers of elements on axes of `lengths`, of which axes of `chosen` elements have the
+    given numbers: an index would be an address, which a run without data does not have.
+    """
+    total, by = torch.zeros_like(numbers), 1
+    for axis in reversed(range(len(lengths))):
+        own, count = chosen[axis], numbers.shape[axis - len(lengths)]
+        size = len(own) // count
+        shape = [count if each == axis else 1 for each in range(len(lengths))]
+        shifts = torch.tensor([own[each * size] - each * size for each in range(count)])
+        lasts = torch.tensor([own[each * size + size - 1] for each in range(count)])
+        shifts, lasts = (each.view(shape).to(numbers.device) for each in (shifts, lasts))
+        quotient = torch.div(numbers, len(own), rounding_mode="floor")
+        # Repeated elements are behind the others of a window.
+        place = torch.minimum(numbers - quotient * len(own) + shifts, lasts)
+        total = total + place * by
+        numbers, by = quotient, by * lengths[axis]
+    return total
 
 
 def _repeated_windows(length: int, count: int) -> list[int]:
