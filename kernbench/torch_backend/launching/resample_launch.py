@@ -23,7 +23,7 @@ from runtime.device.movers.movers import spread
 from runtime.device.regions.regions import Pe
 
 
-class Entry(NamedTuple):
+class MapEntry(NamedTuple):
     """A row of the result, a row of the source, and the weight with which this is added."""
 
     target: int
@@ -32,16 +32,16 @@ class Entry(NamedTuple):
 
 
 class AxisMap:
-    """How an axis of `length` elements becomes one of `count`: the entries of a sparse matrix, in
-    the order in which they are added.
+    """Map of an axis of `length` elements to one of `count`: the entries of a sparse matrix, in the
+    order in which they are added.
     """
 
-    def __init__(self, length: int, count: int, entries: Sequence[Entry]) -> None:
+    def __init__(self, length: int, count: int, entries: Sequence[MapEntry]) -> None:
         self.length, self.count, self.entries = length, count, entries
 
     def transposed(self) -> "AxisMap":
         """The map of gradients."""
-        turned = [Entry(each.source, each.target, each.weight) for each in self.entries]
+        turned = [MapEntry(each.source, each.target, each.weight) for each in self.entries]
         return AxisMap(self.count, self.length, sorted(turned))
 
     @cached_property

@@ -30,7 +30,7 @@ class WindowAxis(NamedTuple):
         return place * self.apart - self.margin
 
     def with_element(self, place: int, windows: Span, elements: Span) -> Span:
-        """Those of some windows whose element at `place` is one of `elements`."""
+        """The windows, of those given, whose element at `place` is one of `elements`."""
         (first, last), (start, end), offset = windows, elements, self.offset(place)
         return max(first, -((offset - start) // self.step)), min(
             last, (end - 1 - offset) // self.step + 1
@@ -50,10 +50,10 @@ class WindowAxis(NamedTuple):
 
 
 class PoolPiece(NamedTuple):
-    """What a PE computes at once: rows `span` of `planes` planes of the result from `plane` on. Of
-    each of `sources` it reads as many planes from a number on; the elements of such a plane count
-    from `base` among those of all axes. `depth` is the length of a window along the axis of the
-    planes.
+    """Part of a pool that a PE computes at once: rows `span` of `planes` planes of the result, from
+    `plane` on. Each of `sources` is the first of as many planes that it reads, and the number of
+    the first element of that plane among those of all axes. `depth` is the length of a window along
+    the axis of the planes.
     """
 
     plane: int

@@ -191,7 +191,7 @@ def _divided(
 
 
 def _lengths(axis: WindowAxis, windows: Span, *, with_margins: bool) -> Value:
-    """How many elements each window has along an axis."""
+    """Elements of each window along an axis."""
 
     def length(number: Value) -> Value:
         start = number * axis.step - axis.margin

@@ -18,7 +18,9 @@ _AT_ONCE = 4
 
 
 class ResampledPiece(NamedTuple):
-    """What a PE computes at once: rows `span` of `planes` planes of the result from `plane` on."""
+    """Part of the result that a PE computes at once: rows `span` of `planes` planes, from `plane`
+    on.
+    """
 
     plane: int
     planes: int
@@ -58,7 +60,7 @@ def weighted_rows(
     out: Pointer,
 ) -> None:
     """Kernel: sums of rows, each times its weight, in the type `wide`. `weights` has a row for each
-    summand; one whose weight is 0 is left out, whatever its elements are.
+    summand; one whose weight is 0 is left out, also if its elements are infinite.
     """
     for piece in pieces:
         with tl.scratch():

@@ -28,7 +28,7 @@ class _CountedMask:
     """A mask as bytes of 0 and 1, and its blocks with true elements."""
 
     def __init__(self, mask: Tensor) -> None:
-        self.bytes = (mask != 0).reshape(-1).to(torch.uint8)
+        self.bytes = (mask != 0).reshape(-1).to(torch.uint8).contiguous()
         length = self.bytes.numel()
         whole = length // _BLOCK * _BLOCK
         parts = [self.bytes[:whole].view(-1, _BLOCK).sum(1, dtype=torch.int32)]
@@ -65,6 +65,8 @@ class _CountedMask:
         """Launch a kernel that moves elements of `source` to `out`."""
         if not self.blocks:
             return
+        # A repeated element may be a view of all.
+        source = source.contiguous()
         dtype, pieces = source.dtype, self.dealt()
         least = -torch.inf if dtype.is_floating_point else torch.iinfo(dtype).min
         windows = [window_of(each) for each in (self.bytes, source, out)]
@@ -122,8 +124,8 @@ def _masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Any:
 
 
 def place_under(x: Tensor, mask: Tensor, source: Tensor, *, takes_all: bool) -> Tensor:
-    """Write the elements of `source`, in their order, over those of `x` under a mask: the first
-    ones, or, if the mask `takes_all`, as many as it has.
+    """Write the first elements of `source`, in their order, over those of `x` under a mask. A mask
+    that `takes_all` has as many true elements as `source` has elements.
     """
     counted, given = _CountedMask(mask), source.numel()
     if counted.count > given or (takes_all and counted.count != given):
@@ -139,5 +141,7 @@ def place_under(x: Tensor, mask: Tensor, source: Tensor, *, takes_all: bool) -> 
 
 
 @operator("equal")
-def _equal(a: Tensor, b: Tensor) -> bool:
+def _equal(a: Tensor, b: Tensor) -> Any:
+    if a.dtype != b.dtype or a.device != b.device:
+        return NotImplemented
     return a.shape == b.shape and (not a.numel() or bool((a == b).all().item()))

@@ -26,7 +26,7 @@ from runtime.device.kernels import selection as kernels
 from runtime.device.kernels.scans import running_products, running_sums
 
 _MOST_FOUND = 64
-"""With more greatest elements the whole row is sorted."""
+"""Greatest elements that are selected one by one; for more, the whole row is sorted."""
 
 
 @operator("topk.values")

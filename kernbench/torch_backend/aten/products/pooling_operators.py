@@ -16,7 +16,7 @@ from kernbench.torch_backend.launching.pool_launch import (
     launch_pool,
     lengths_of,
 )
-from kernbench.torch_backend.launching.resample_launch import AxisMap, Entry, resampled
+from kernbench.torch_backend.launching.resample_launch import AxisMap, MapEntry, resampled
 from kernbench.torch_backend.runtime.element_types import hardware_type
 from runtime.device.kernels import pools as kernels
 
@@ -223,13 +223,13 @@ def _divided(x: Tensor, counts: Sequence[int]) -> PoolGeometry | None:
 def _largest_of_uneven(
     name: str, x: Tensor, counts: Sequence[int], outs: tuple[Tensor, Tensor]
 ) -> Any:
-    """Of windows with different lengths, each has the elements of the longest one: the last one is
-    repeated.
+    """Maxima of windows with different lengths, of which each has as many elements as the longest
+    one: its last element is repeated.
     """
     lengths = x.shape[-len(counts) :]
     chosen = [_repeated_windows(*each) for each in zip(lengths, counts, strict=True)]
     maps = [
-        AxisMap(length, len(own), [Entry(*each) for each in enumerate(own)])
+        AxisMap(length, len(own), [MapEntry(*each) for each in enumerate(own)])
         for length, own in zip(lengths, chosen, strict=True)
     ]
     wide = resampled(name, x, maps)

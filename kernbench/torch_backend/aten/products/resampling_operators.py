@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import operator
-from kernbench.torch_backend.launching.resample_launch import AxisMap, Entry, resampled
+from kernbench.torch_backend.launching.resample_launch import AxisMap, MapEntry, resampled
 from kernbench.torch_backend.runtime.pytorch_api import integers
 
 _CUBIC = -0.75
@@ -43,7 +43,7 @@ def _nearest(
     numbers = torch.arange(count, dtype=dtype) + middle
     positions = (numbers * _step(length, count, scale, dtype)).floor().to(torch.int64)
     chosen = integers(positions.clamp(max=length - 1))
-    return AxisMap(length, count, [Entry(*each) for each in enumerate(chosen)])
+    return AxisMap(length, count, [MapEntry(*each) for each in enumerate(chosen)])
 
 
 def _linear(
@@ -52,11 +52,11 @@ def _linear(
     positions = _positions(length, count, scale, dtype, corners=corners).clamp(min=0)
     first = positions.to(torch.int64).clamp(max=length - 1)
     weight = (positions - first).clamp(0, 1)
-    entries = list[Entry]()
+    entries = list[MapEntry]()
     near = 1 - weight
     for target, start in enumerate(integers(first)):
-        entries.append(Entry(target, start, near[target].item()))
-        entries.append(Entry(target, min(start + 1, length - 1), weight[target].item()))
+        entries.append(MapEntry(target, start, near[target].item()))
+        entries.append(MapEntry(target, min(start + 1, length - 1), weight[target].item()))
     return AxisMap(length, count, entries)
 
 
@@ -73,7 +73,7 @@ def _cubic(
         _outer(2 - part),
     ]
     entries = [
-        Entry(target, min(max(start + place - 1, 0), length - 1), each[target].item())
+        MapEntry(target, min(max(start + place - 1, 0), length - 1), each[target].item())
         for target, start in enumerate(integers(first.to(torch.int64)))
         for place, each in enumerate(weights)
     ]
@@ -96,7 +96,7 @@ def _mean(length: int, count: int) -> AxisMap:
         (number * length // count, -(-(number + 1) * length // count)) for number in range(count)
     ]
     entries = [
-        Entry(target, source, 1 / (last - first))
+        MapEntry(target, source, 1 / (last - first))
         for target, (first, last) in enumerate(windows)
         for source in range(first, last)
     ]
@@ -109,13 +109,13 @@ def _reflected(length: int, before: int, after: int) -> AxisMap:
         -each if each < 0 else 2 * (length - 1) - each if each >= length else each
         for each in numbers
     )
-    return AxisMap(length, len(numbers), [Entry(*each) for each in enumerate(chosen)])
+    return AxisMap(length, len(numbers), [MapEntry(*each) for each in enumerate(chosen)])
 
 
 def _repeated(length: int, before: int, after: int) -> AxisMap:
     numbers = range(-before, length + after)
     chosen = (min(max(each, 0), length - 1) for each in numbers)
-    return AxisMap(length, len(numbers), [Entry(*each) for each in enumerate(chosen)])
+    return AxisMap(length, len(numbers), [MapEntry(*each) for each in enumerate(chosen)])
 
 
 def _written(name: str, x: Tensor, maps: Sequence[AxisMap], out: Tensor) -> Any:
