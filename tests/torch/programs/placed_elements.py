@@ -73,7 +73,7 @@ CASES: dict[str, tuple[Case, tuple[Tensor, ...]]] = {
     ),
     "scatter_add of many rows": (
         lambda x, i: x.new_zeros(3600, 20).scatter_add(
-            0, i.view(-1)[:1000, None].expand(1000, 20) * 17, x.view(-1)[:1000, None] + x[0, :20]
+            0, (i.view(-1)[:1000, None] * 17).expand(1000, 20), x.view(-1)[:1000, None] + x[0, :20]
         ),
         (ROWS, AT),
     ),
@@ -125,7 +125,7 @@ CASES: dict[str, tuple[Case, tuple[Tensor, ...]]] = {
     "masked_select of large integers": (lambda x, m: x.masked_select(m), (LARGE, MASK)),
     "masked_select of bools": (lambda m: m.masked_select(m.roll(1)), (MASK,)),
     "masked_select by a column": (lambda x, m: x.masked_select(m[:, :1]), (ROWS, MASK)),
-    "masked_select of one number": (lambda x, m: x[0, 0].masked_select(m), (ROWS, MASK)),
+    "masked_select of one number": (lambda x, m: x.detach()[0, 0].masked_select(m), (ROWS, MASK)),
     "elements by mask": (lambda x, m: x[m], (ROWS, MASK)),
     "rows by mask": (lambda x, m: x[m[:, 0]], (ROWS, MASK)),
     "elements written by mask": (written, (ROWS, MASK)),
