@@ -115,9 +115,31 @@ def launch_pool(
     if pieces is None:
         return False
     windows = [window_of(each) for each in tensors]
-    given = (PerPe(pieces), axes, *arguments, *map(pointer_of, windows))
-    launched(name, kernel, given, windows, list(pieces))
+    firsts = {pe: own[0].plane if geometry.is_flat else 0 for pe, own in pieces.items()}
+    of_windows = axes.rows.total * axes.columns.total
+    pointers = list[PerPe]()
+    for number, each in enumerate(windows):
+        has_elements = number == (len(windows) - 1 if of_gradient else 0)
+        pitch, start = geometry.plane if has_elements else of_windows, pointer_of(each)
+        pointers.append(PerPe({pe: start + first * pitch for pe, first in firsts.items()}))
+    moved = PerPe({pe: _from_plane(own, firsts[pe]) for pe, own in pieces.items()})
+    launched(name, kernel, (moved, axes, *arguments, *pointers), windows, list(pieces))
     return True
+
+
+def _from_plane(pieces: Sequence[PoolPiece], first: int) -> tuple[PoolPiece, ...]:
+    """The pieces of a PE with planes that count from its own first one, so that PEs with equal work
+    are seen to have it.
+    """
+    if not first:
+        return tuple(pieces)
+    return tuple(
+        each._replace(
+            plane=each.plane - first,
+            sources=tuple((plane - first, number) for plane, number in each.sources),
+        )
+        for each in pieces
+    )
 
 
 def _dealt(

@@ -19,6 +19,7 @@ from runtime.ccl.exchange import chunk_bounds
 from runtime.core.requests import PerPe
 from runtime.device.kernels import resampling as kernels
 from runtime.device.kernels.resampling import ResampledAxis, ResampledPiece
+from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.movers.movers import spread
 from runtime.device.regions.regions import Pe
 
@@ -99,15 +100,29 @@ def _along(name: str, x: Tensor, axis: AxisMap) -> Tensor | None:
         return None
     out = torch.empty((planes, width, axis.count), dtype=x.dtype, device=x.device)
     pieces = _dealt(out, (planes, axis.count), high)
+    # Planes count from the first one of a PE, so that PEs with equal work are seen to have it.
+    firsts = {pe: own[0].plane for pe, own in pieces.items()}
+    moved = {
+        pe: tuple([each._replace(plane=each.plane - firsts[pe]) for each in own])
+        for pe, own in pieces.items()
+    }
+
+    def pointers(window: StridedWindow, pitch: int) -> PerPe:
+        start = pointer_of(window)
+        return PerPe({pe: start + first * pitch for pe, first in firsts.items()})
+
+    source, target = (
+        window_of(each, moved_as(each.dtype) if is_move else None) for each in (x, out)
+    )
+    ends = pointers(source, axis.length * width), pointers(target, axis.count * width)
     if is_move:
-        windows = [window_of(each, moved_as(each.dtype)) for each in (x, out)]
-        arguments = (PerPe(pieces), shape, *map(pointer_of, windows))
-        launched(name, kernels.moved_rows, arguments, windows, list(pieces))
+        arguments = (PerPe(moved), shape, *ends)
+        launched(name, kernels.moved_rows, arguments, [source, target], list(pieces))
         return out
-    factors = torch.tensor(weights, dtype=x.dtype).to(x.device)
-    windows = [window_of(each) for each in (x, factors, out)]
-    arguments = (PerPe(pieces), shape, hardware_type(x.dtype), *map(pointer_of, windows))
-    launched(name, kernels.weighted_rows, arguments, windows, list(pieces))
+    factors = window_of(torch.tensor(weights, dtype=x.dtype).to(x.device))
+    arguments = (PerPe(moved), shape, hardware_type(x.dtype), ends[0], pointer_of(factors), ends[1])
+    used = [source, factors, target]
+    launched(name, kernels.weighted_rows, arguments, used, list(pieces))
     return out
 
 
