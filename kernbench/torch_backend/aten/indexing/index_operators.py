@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from kernbench.torch_backend.aten.elements.pointwise_operators import compare_indices, compute
-from kernbench.torch_backend.aten.indexing.mask_operators import place_under
+from kernbench.torch_backend.aten.indexing.mask_operators import MOST_MASKED, place_under
 from kernbench.torch_backend.aten.known_results import note_result
 from kernbench.torch_backend.aten.operators import DEVICE, operator
 from kernbench.torch_backend.launching.launches import (
@@ -147,6 +147,8 @@ def _whole_mask(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor | None:
     """The mask, if the only index is one of all elements."""
     mask = indices[0] if len(indices) == 1 and x.dtype in COMPUTED else None
     if mask is None or mask.dtype != torch.bool or mask.shape != x.shape:
+        return None
+    if mask.numel() > MOST_MASKED:
         return None
     return mask.to(x.device)
 

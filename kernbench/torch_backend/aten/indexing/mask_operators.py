@@ -22,6 +22,8 @@ from runtime.device.regions.regions import Pe
 
 _BLOCK = 128
 """Elements of a mask that are compared with each other."""
+MOST_MASKED = 1 << 22
+"""Elements of a mask; one of more is left to the host."""
 
 
 class _CountedMask:
@@ -75,7 +77,9 @@ class _CountedMask:
 
 
 @operator("nonzero")
-def _nonzero(x: Tensor) -> Tensor:
+def _nonzero(x: Tensor) -> Any:
+    if x.numel() > MOST_MASKED:
+        return NotImplemented
     positions = _CountedMask(x).positions()
     if x.dim() == 1:
         return positions.unsqueeze(1)
@@ -88,14 +92,18 @@ def _nonzero(x: Tensor) -> Tensor:
 
 
 @operator("nonzero.out")
-def _nonzero_out(x: Tensor, *, out: Tensor) -> Tensor:
+def _nonzero_out(x: Tensor, *, out: Tensor) -> Any:
     result = _nonzero(x)
+    if result is NotImplemented:
+        return NotImplemented
     return (out if out.shape == result.shape else out.resize_(result.shape)).copy_(result)
 
 
 @operator("masked_select")
-def _masked_select(x: Tensor, mask: Tensor) -> Tensor:
+def _masked_select(x: Tensor, mask: Tensor) -> Any:
     given, mask = broadcast_tensors(x, mask)
+    if mask.numel() > MOST_MASKED:
+        return NotImplemented
     counted = _CountedMask(mask)
     out = torch.empty(counted.count, dtype=x.dtype, device=x.device)
     if x.dtype == torch.bool:
@@ -111,14 +119,16 @@ def _masked_select(x: Tensor, mask: Tensor) -> Tensor:
 
 
 @operator("masked_select.out")
-def _masked_select_out(x: Tensor, mask: Tensor, *, out: Tensor) -> Tensor:
+def _masked_select_out(x: Tensor, mask: Tensor, *, out: Tensor) -> Any:
     result = _masked_select(x, mask)
+    if result is NotImplemented:
+        return NotImplemented
     return (out if out.shape == result.shape else out.resize_(result.shape)).copy_(result)
 
 
 @operator("masked_scatter_")
 def _masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Any:
-    if x.dtype == torch.bool or source.dtype != x.dtype:
+    if x.dtype == torch.bool or source.dtype != x.dtype or x.numel() > MOST_MASKED:
         return NotImplemented
     return place_under(x, mask.expand(x.shape), source, takes_all=False)
 
