@@ -53,6 +53,7 @@ def runs(x: Tensor) -> tuple[Tensor, ...]:
 
 CASES: dict[str, tuple[Case, tuple[Tensor, ...]]] = {
     "scatter": (lambda x, i, s: x.scatter(1, i, s), (ROWS, ONCE, GIVEN)),
+    "scatter to repeated columns": (lambda x, i, s: x.scatter(1, i, s), (ROWS, AT, GIVEN)),
     "scatter along rows": (
         lambda x, i, s: x.scatter(0, i.t(), s.t()),
         (ROWS.t().contiguous(), ONCE, GIVEN),
