@@ -48,7 +48,7 @@ def test_the_elements_of_windows_hold_all_that_lie_on_the_axis(axis: WindowAxis)
                 if 0 <= each < axis.length
             }
             start, end = axis.elements((first, last))
-            assert 0 <= start
+            assert start >= 0
             assert end <= axis.length
             assert inside <= set(range(start, end))
 
