@@ -3,14 +3,12 @@
 A comparison of all pairs has an element for each; with more than `_MOST_PAIRS` the host computes.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from kernbench.torch_backend.aten.fallback_chain import formula
-from kernbench.torch_backend.aten.indexing.index_operators import SUMMED
 
 _MOST_PAIRS = 1 << 26
 
@@ -149,19 +147,3 @@ def _index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
     if x.dim():
         return NotImplemented
     return x.view(1).index_copy(dim, index.reshape(-1), source.reshape(-1)).view(())
-
-
-@formula("replication_pad1d_backward", "replication_pad2d_backward", "replication_pad3d_backward")
-def _replication_backward(grad: Tensor, x: Tensor, padding: Sequence[int]) -> Any:
-    if grad.dtype not in SUMMED:
-        return NotImplemented
-    # The padding is listed from the last axis on, before and behind each.
-    for number in range(len(padding) // 2):
-        axis, before = x.dim() - 1 - number, padding[2 * number]
-        length, padded = x.shape[axis], grad.shape[axis]
-        places = (torch.arange(padded) - before).clamp(0, length - 1).to(grad.device)
-        shape = [*grad.shape]
-        shape[axis] = length
-        total = torch.zeros(shape, dtype=grad.dtype, device=grad.device)
-        grad = total.index_add(axis, places, grad)
-    return grad
