@@ -88,6 +88,8 @@ class LaunchValues:
         self._operations: list[ComputedOperation] = []
         # The blocks of memory by record, and the place among its inputs, or -1 for its result.
         self._blocks: dict[tuple[int, int], BytesInMemory] = {}
+        # The operands of operations with numbers, by record.
+        self._inputs: dict[int, list[LocalOperand | float]] = {}
         self._results = [
             Operand(each.address, each.shape, each.dtype, each.strides) for each in records
         ]
@@ -135,6 +137,10 @@ class LaunchValues:
             block = self._blocks.get((number, index))
             if block is not None:
                 block.offset += nbytes
+
+    def set_number(self, number: int, index: int, value: float) -> None:
+        """Let an input of a record be another number."""
+        self._inputs[number][index] = value
 
     def _add(self, number: int, record: OpRecord, place: MemoryPlace | None) -> None:
         source, evaluate = self._evaluated(number, record)
@@ -231,9 +237,10 @@ class LaunchValues:
 
     def _computed(self, number: int, record: OpRecord) -> Evaluate:
         name, axis, shape, dtype = record.name, record.axis, record.shape, DTYPES[record.dtype]
-        inputs = [
+        inputs: list[LocalOperand | float] = [
             self._operand(each) if isinstance(each, Operand) else each for each in record.inputs
         ]
+        self._inputs[number] = inputs
         first = inputs[0]
         is_epilogue = isinstance(first, WholeResult) and first.number in self._sums
         if is_epilogue:

@@ -28,8 +28,14 @@ _BUILTINS = frozenset(
         *("max", "min", "range", "reversed", "round", "sorted", "sum", "tuple", "zip"),
     }
 )
-_HIDDEN = frozenset({"address", "data", "elements_of", "extent", "operand", "scope", "tobytes"})
-"""Attributes of operands that a kernel of a user has no use for, and a list does not have."""
+_HIDDEN = frozenset(
+    {
+        *("address", "data", "elements_of", "extent", "operand", "scope", "tobytes"),
+        # Of floats, its products and sums are not those of the operators.
+        "sumprod",
+    }
+)
+"""Attributes that a kernel of a user has no use for, and a list does not have."""
 _CHANGES = frozenset(
     {
         "STORE_ATTR",
@@ -55,8 +61,13 @@ def is_plain_builtin(function: object) -> bool:
     if not isinstance(function, BuiltinFunctionType | type):
         return False
     if function.__module__ in (math.__name__, "typing", "collections.abc"):
-        return True
+        return function.__name__ not in _HIDDEN
     return function.__module__ == builtins.__name__ and function.__name__ in _BUILTINS
+
+
+def adds_up(function: FunctionType) -> bool:
+    """Whether a function of a user may call `sum`: it adds floats as no sums of two do."""
+    return not is_own(function.__module__) and sum.__name__ in _examined(function.__code__).globals
 
 
 def captured(function: FunctionType) -> Iterator[tuple[str, object]]:
