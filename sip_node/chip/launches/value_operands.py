@@ -38,6 +38,11 @@ class WholeResult(NamedTuple):
 
     number: int
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The operations of which it has elements."""
+        return (self.number,)
+
     def of(self, results: Sequence[Any]) -> Array:
         """The elements."""
         result: Array = results[self.number]
@@ -50,6 +55,11 @@ class PartOfResult(NamedTuple):
     number: int
     view: ByteView
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The operations of which it has elements."""
+        return (self.number,)
+
     def of(self, results: Sequence[Any]) -> Array:
         """The elements."""
         return self.view.of(bytes_of(results[self.number]))
@@ -61,6 +71,11 @@ class JoinedResults(NamedTuple):
     nbytes: int
     pieces: tuple[tuple[int, WrittenBytes], ...]
     view: ByteView
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The operations of which it has elements."""
+        return tuple(piece.number for _, piece in self.pieces)
 
     def of(self, results: Sequence[Any]) -> Array:
         """The elements."""

@@ -77,7 +77,7 @@ class _Kernel:
         self.shape: Key = key if grid is None else (grid.lengths, *key)
         self.addresses = [address for each in parts for address in each.addresses]
         self.numbers = [number for each in parts for number in each.numbers]
-        self.adds_up = any([each.adds_up for each in parts])
+        self.adds_up = any(each.adds_up for each in parts)
         # Of one function with one kind of numbers, what is read does not depend on regions.
         self.reader = (parts[0].key, *[each.key for each in parts[1:] if each.numbers])
 
