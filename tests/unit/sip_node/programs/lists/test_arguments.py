@@ -141,6 +141,21 @@ def test_floats_differ_by_their_values_alone_which_are_in_the_order_of_the_key()
     assert packed(one.numbers) == packed([0.5, -0.0, math.nan, 1e300])
 
 
+def adds(x: float, y: float) -> float:
+    return sum((x, y))
+
+
+@pytest.mark.parametrize(
+    ("argument", "adds_up"),
+    [(adds, True), (scaled_by(adds), True), (sum, True), (with_default, False), (max, False)],
+    ids=range(5),
+)
+def test_a_function_of_a_user_that_may_call_sum_reads_all_numbers(
+    argument: object, *, adds_up: bool
+) -> None:
+    assert Argument(argument, is_own=False).adds_up == adds_up
+
+
 @pytest.mark.parametrize(
     "argument",
     [
