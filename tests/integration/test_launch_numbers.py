@@ -41,6 +41,10 @@ def signed(x: tl.Pointer, y: tl.Pointer, size: int, factor: float) -> None:
     tl.store(own_start(y, size), value * factor if factor > 0 else value + factor)
 
 
+def shifted(x: tl.Pointer, y: tl.Pointer, size: int, distance: float) -> None:
+    tl.store(own_start(y, size), tl.load(own_start(x, size), size) - distance)
+
+
 NUMBERS = 0.5, 0.25, 0.0, -0.0, 0.1, np.inf, np.nan, 5e-324
 
 
@@ -65,14 +69,15 @@ def test_a_launch_in_which_a_pe_has_run_its_function_is_not_recorded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # The list of one kernel is dropped for that of the other, in turn.
-    monkeypatch.setattr(command_lists, "MOST_COMMANDS", 8)
+    monkeypatch.setattr(command_lists, "MOST_COMMANDS", 10)
 
     def program() -> Sequence[torch.Tensor]:
         x, y = tensor(), tensor()
         for number in NUMBERS:
-            for kernel in (weighted, signed):
+            for kernel in (weighted, shifted):
                 torch.launch("kernel", kernel, x, y, SIZE, number)
                 torch.ahbm.synchronize()
         return x, y
 
-    assert compared(monkeypatch, program).done.repeated_kernels == 0
+    done = compared(monkeypatch, program).done
+    assert (done.listed_kernels, done.repeated_kernels) == (2 * len(NUMBERS) * (PES - 1), 0)
