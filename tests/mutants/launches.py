@@ -19,6 +19,7 @@ WRITTEN = "sip_node/chip/launches/written_bytes.py"
 
 LAUNCHES = "tests/integration/test_launch_templates.py"
 LAUNCH_NUMBERS = "tests/integration/test_launch_numbers.py"
+TEST_VALUES = "tests/unit/sip_node/chip/launches/test_launch_values.py"
 PROCESSES = "tests/multiproc/test_repeated_launches.py"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -199,10 +200,26 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     # Values.
     Mutant(
+        name="repeated-loads-that-are-one-wherever-their-blocks-are",
+        file=VALUES,
+        old="operations = self._operations if is_shared else self._apart",
+        new="operations = self._operations if is_shared else self._operations",
+        breaks="Blocks that were the same may be several in another launch.",
+        noticed_by=TEST_VALUES,
+    ),
+    Mutant(
+        name="repeated-load-of-what-was-there-before-a-store",
+        file=VALUES,
+        old="written = max([written, *self._written.touched(row)])",
+        new="written = min([written, *self._written.touched(row)])",
+        breaks="A load behind a store reads what was stored.",
+        noticed_by=TEST_VALUES,
+    ),
+    Mutant(
         name="repeated-launch-that-drops-a-result-too-early",
         file=VALUES,
-        old="last.update((used, number) for number, used in self._used)",
-        new="last.update((used, min(number, used + 1)) for number, used in self._used)",
+        old="last[used] = max(last[used], number)",
+        new="last[used] = min(used + 1, number)",
         breaks="A result is kept until its last use.",
         noticed_by=LAUNCHES,
         with_core=True,

@@ -17,12 +17,11 @@ from runtime.language.gemm import accumulate, finish
 from runtime.language.operations import evaluator
 from runtime.language.value import Array
 from sip_node.chip.launch_keys import NotRepeated
+from sip_node.chip.launches.equal_values import EqualValues
 from sip_node.chip.launches.relocation import BlockUse
 from sip_node.chip.launches.value_operands import (
     DTYPES,
-    JoinedResults,
     LocalOperand,
-    PartOfResult,
     WholeResult,
     bytes_of,
     local_operand,
@@ -34,7 +33,6 @@ from sip_node.kernel import checksums
 
 Evaluate = Callable[[Sequence[Any]], Any]
 """Computes a result from those of the operations before."""
-_LOCAL_OPERANDS = WholeResult, PartOfResult, JoinedResults
 _WITHOUT_VALUES = frozenset({"host", "io_cpu", "pe_cpu"})
 
 
@@ -97,6 +95,12 @@ class LaunchValues:
         self._blocks: dict[tuple[int, int], BytesInMemory] = {}
         # The operations of which an operation uses the results, as (operation, of which one).
         self._used: list[tuple[int, int]] = []
+        # The operations whose values are those of an earlier one.
+        self._equal = EqualValues()
+        self._same_as: dict[int, int] = {}
+        # The blocks of each load, and pairs of blocks that are the same for two of them.
+        self._loads: dict[int, Sequence[BytesInMemory]] = {}
+        self._same_blocks: list[tuple[BytesInMemory, BytesInMemory]] = []
         # The operands of operations with numbers, by record.
         self._inputs: dict[int, list[LocalOperand | float | Array]] = {}
         self._results = [
@@ -118,7 +122,13 @@ class LaunchValues:
         for number, place in in_tcm.items():
             if number in left:
                 self._blocks[number, -1] = BytesInMemory(self._results[number], place)
-        self._operations = [*self._bounded(self._operations)]
+        # All of them, for launches in which blocks that were the same are several.
+        self._apart = [*self._bounded(self._operations, self._used)]
+        shared = [
+            each._replace(source=self._same_as.get(each.number, each.source))
+            for each in self._operations
+        ]
+        self._operations = [*self._bounded(shared, [*self._used, *self._same_as.items()])]
 
     def compute(self) -> Array:
         """Compute all values, and write those of memories; returns the CRC-32 of each record."""
@@ -131,7 +141,9 @@ class LaunchValues:
         contents: list[bytes] = [b""] * count
         crcs = np.zeros(count, np.uint32)
         checksum_of = checksums.checksum_of
-        for number, source, evaluate, target, dead in self._operations:
+        is_shared = all(each.offset == other.offset for each, other in self._same_blocks)
+        operations = self._operations if is_shared else self._apart
+        for number, source, evaluate, target, dead in operations:
             if source >= 0:
                 results[number], crcs[number] = results[source], crcs[source]
                 content = contents[number] = contents[source]
@@ -159,6 +171,8 @@ class LaunchValues:
 
     def _add(self, number: int, record: OpRecord, place: MemoryPlace | None) -> None:
         source, evaluate = self._evaluated(number, record)
+        if source >= 0:
+            self._equal.copy(number, source)
         result = self._results[number]
         if place is None or place.is_local:
             self._local.write(result, number)
@@ -168,10 +182,15 @@ class LaunchValues:
             self._blocks[number, -1] = BytesInMemory(result, place)
         self._operations.append(ComputedOperation(number, source, evaluate, None))
 
-    def _bounded(self, operations: Sequence[ComputedOperation]) -> Iterator[ComputedOperation]:
-        """The operations with their targets in memory, and the results that end with each."""
+    def _bounded(
+        self, operations: Sequence[ComputedOperation], used_by: Iterable[tuple[int, int]]
+    ) -> Iterator[ComputedOperation]:
+        """The operations with their targets in memory, and the results that end with each, of
+        which the first of `used_by` uses the second.
+        """
         last = {each.number: each.number for each in operations}
-        last.update((used, number) for number, used in self._used)
+        for number, used in used_by:
+            last[used] = max(last[used], number)
         dead = dict[int, list[int]]()
         for used, number in last.items():
             dead.setdefault(number, []).append(used)
@@ -215,17 +234,23 @@ class LaunchValues:
     def _loaded(self, number: int, record: OpRecord) -> Evaluate | None:
         """The rows that a record loads from memory; None where it loads from TCM."""
         shape, dtype = record.shape, DTYPES[record.dtype].numpy
-        blocks = list[BytesInMemory]()
+        blocks, written = list[BytesInMemory](), -1
         for index, row in enumerate(record.inputs):
             place = self._place_of(row.address) if isinstance(row, Operand) else None
             if place is None or place.is_local or not isinstance(row, Operand):
                 continue
             self._check_order(number, row, self._written)
             self._read.write(row, number)
+            written = max([written, *self._written.touched(row)])
             blocks.append(BytesInMemory(row, place))
             self._blocks[number, index] = blocks[-1]
         if not blocks and record.name == "load":
             return None
+        first = self._equal.loaded(number, record, written)
+        self._loads[number] = blocks
+        if first >= 0:
+            self._same_as[number] = first
+            self._same_blocks += zip(blocks, self._loads[first], strict=True)
         # The last input of a gather may be the list of its rows.
         if len(blocks) < len(record.inputs) - (record.name == "gather"):
             raise NotRepeated("rows that are gathered from TCM")
@@ -278,11 +303,13 @@ class LaunchValues:
         is_epilogue = isinstance(first, WholeResult) and first.number in self._sums
         if is_epilogue:
             self._sums.add(number)
+        else:
+            same_as = self._equal.computed(number, record, inputs)
+            if same_as >= 0:
+                self._same_as[number] = same_as
 
         def evaluate(results: Sequence[Any]) -> Any:
-            operands = [
-                each.of(results) if isinstance(each, _LOCAL_OPERANDS) else each for each in inputs
-            ]
+            operands = [each.of(results) if isinstance(each, tuple) else each for each in inputs]
             if is_epilogue:
                 operands = [np.asarray(each).astype(dtype.numpy, copy=False) for each in operands]
             return operation(operands).reshape(shape)

@@ -1,6 +1,6 @@
 """The operands of an operation whose values are computed again: results of operations before it."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +43,11 @@ class WholeResult(NamedTuple):
         """The operations of which it has elements."""
         return (self.number,)
 
+    @property
+    def layout(self) -> Hashable:
+        """Equal for operands which have the same elements of these."""
+        return None
+
     def of(self, results: Sequence[Any]) -> Array:
         """The elements."""
         result: Array = results[self.number]
@@ -60,6 +65,11 @@ class PartOfResult(NamedTuple):
         """The operations of which it has elements."""
         return (self.number,)
 
+    @property
+    def layout(self) -> Hashable:
+        """Equal for operands which have the same elements of these."""
+        return self.view.shape, str(self.view.dtype), self.view.offset, self.view.strides
+
     def of(self, results: Sequence[Any]) -> Array:
         """The elements."""
         return self.view.of(bytes_of(results[self.number]))
@@ -76,6 +86,12 @@ class JoinedResults(NamedTuple):
     def numbers(self) -> tuple[int, ...]:
         """The operations of which it has elements."""
         return tuple(piece.number for _, piece in self.pieces)
+
+    @property
+    def layout(self) -> Hashable:
+        """Equal for operands which have the same elements of these."""
+        pieces = tuple((begin, each.end - each.begin, each.offset) for begin, each in self.pieces)
+        return pieces, self.nbytes, self.view.shape, str(self.view.dtype), self.view.strides
 
     def of(self, results: Sequence[Any]) -> Array:
         """The elements."""
