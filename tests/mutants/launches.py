@@ -148,7 +148,7 @@ MUTANTS: tuple[Mutant, ...] = (
         file=LEARNED,
         old="functions(chip.context.sip) != self._functions:",
         new="functions(chip.context.sip) < 0:",
-        breaks="Records of a function do not say which numbers are those of the launch.",
+        breaks="Records of a function have numbers without formulas.",
         noticed_by=LAUNCH_NUMBERS,
         with_core=True,
     ),

@@ -206,7 +206,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="list-of-a-sum-of-open-numbers",
         file=ARGUMENTS,
-        old="        self.adds_up |= adds_up(function)\n",
+        old="        self.reads_all |= adds_up(function)\n",
         new="",
         breaks="`sum` adds floats in another way than the sums of two, from Python 3.12 on.",
         noticed_by=TEST_ARGUMENTS,

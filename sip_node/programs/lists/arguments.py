@@ -44,7 +44,8 @@ class _Same:
 
 class Argument:
     """An argument of a launch, or its kernel: its `key`, the `addresses` of the pointers in it, and
-    the `numbers`, its open floats, in the order of the key. One that `adds_up` reads all numbers.
+    the `numbers`, its open floats, in the order of the key. `reads_all` is whether none of them
+    can be open.
 
     Of a kernel that `is_own`, of the code which is taken as plain, lists are as good as tuples: it
     does not change them.
@@ -53,7 +54,7 @@ class Argument:
     def __init__(self, each: object, *, is_own: bool) -> None:
         self.addresses: list[int] = []
         self.numbers: list[float] = []
-        self.adds_up = False
+        self.reads_all = False
         self._is_own = is_own
         # The functions that the key is inside of, by identity: one may call itself.
         self._inside: list[int] = []
@@ -108,7 +109,7 @@ class Argument:
         if kind is list and self._is_own:
             return self._items(cast("list[object]", each))
         if is_plain_builtin(each) or isinstance(each, np.ufunc):
-            self.adds_up |= each is sum
+            self.reads_all |= each is sum
             return _Same(each)
         # Methods of a class of a user are code that has not been examined.
         if is_own(kind.__module__):
@@ -124,9 +125,11 @@ class Argument:
         code = function.__code__
         # Not by the code: a function may capture another one of the same code.
         if id(function) in self._inside:
+            # By the name of a global variable it calls itself, and not its copy with open numbers.
+            self.reads_all |= self._closed > 0
             return _Same(code)
         self._inside.append(id(function))
-        self.adds_up |= adds_up(function)
+        self.reads_all |= adds_up(function)
         given = tuple((function.__kwdefaults__ or {}).items())
         variables, cells = tuple(captured(function)), len(code.co_freevars)
         key = self._bound(FunctionType, function.__defaults__, given, variables[:cells])

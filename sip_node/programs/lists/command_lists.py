@@ -77,8 +77,8 @@ class _Kernel:
         self.shape: Key = key if grid is None else (grid.lengths, *key)
         self.addresses = [address for each in parts for address in each.addresses]
         self.numbers = [number for each in parts for number in each.numbers]
-        self.adds_up = any(each.adds_up for each in parts)
-        # Of one function with one kind of numbers, what is read does not depend on regions.
+        self.reads_all = any(each.reads_all for each in parts)
+        # The function and the parts with numbers: what is read hardly depends on other parts.
         self.reader = (parts[0].key, *[each.key for each in parts[1:] if each.numbers])
 
     def key(self, reads: Places) -> Key:
@@ -241,7 +241,7 @@ class CommandLists:
         """The places of the numbers that a kernel reads."""
         if not kernel.numbers:
             return ()
-        if kernel.adds_up:
+        if kernel.reads_all:
             return tuple(range(len(kernel.numbers)))
         return self._reads.get(kernel.reader, ())
 

@@ -145,15 +145,22 @@ def adds(x: float, y: float) -> float:
     return sum((x, y))
 
 
+def calls_itself(x: float, count: int, factor: float = 0.5) -> float:
+    return calls_itself(x * factor, count - 1) if count else x
+
+
 @pytest.mark.parametrize(
-    ("argument", "adds_up"),
-    [(adds, True), (scaled_by(adds), True), (sum, True), (with_default, False), (max, False)],
-    ids=range(5),
+    ("argument", "reads_all"),
+    [
+        *((adds, True), (scaled_by(adds), True), (sum, True), (calls_itself, True)),
+        *((with_default, False), (max, False)),
+    ],
+    ids=range(6),
 )
-def test_a_function_of_a_user_that_may_call_sum_reads_all_numbers(
-    argument: object, *, adds_up: bool
+def test_all_numbers_of_a_function_that_may_call_sum_or_itself_by_its_name_are_read(
+    argument: object, *, reads_all: bool
 ) -> None:
-    assert Argument(argument, is_own=False).adds_up == adds_up
+    assert Argument(argument, is_own=False).reads_all == reads_all
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Open numbers and pointers in arguments: each where the key has it, and the rest as it is."""
+"""Open numbers and pointers in arguments: each where the key has it, and nothing else."""
 
 import math
 from collections.abc import Callable
