@@ -18,7 +18,14 @@ from runtime.language.inference import MathCall
 from runtime.language.rows import RowList
 from runtime.language.value import Shape, Strides, Value, part_of
 from sip_node.programs.kernel_operation import Operation
-from sip_node.programs.lists.places import ListRun, PointerPlace, RefPlace, StepPlace, ValuePlace
+from sip_node.programs.lists.places import (
+    ListedOperand,
+    ListRun,
+    PointerPlace,
+    RefPlace,
+    StepPlace,
+    ValuePlace,
+)
 from sip_node.programs.program import Steps
 
 
@@ -120,14 +127,12 @@ class ListedMath(ListedCommand, frozen=True, kw_only=True):
     """An operation of the vector engine; the values of `call` are in `operands` and `out`."""
 
     call: MathCall
-    operands: tuple[ValuePlace | float, ...]
+    operands: tuple[ListedOperand, ...]
     out: ValuePlace | None
 
     def steps(self, run: ListRun) -> Steps[None]:
         """See `ListedCommand`."""
-        operands = [
-            run.value(each) if isinstance(each, ValuePlace) else each for each in self.operands
-        ]
+        operands = [run.vector_operand(each) for each in self.operands]
         call = self.call._replace(operands=operands, out=run.out(self.out))
         run.made((yield from run.kernel.computing(call)), self.out)
 
@@ -136,7 +141,7 @@ class ListedStep(NamedTuple):
     """A step of a chain, whose result is `nbytes` behind the first register."""
 
     step: ChainStep
-    operands: tuple[ValuePlace | StepPlace | float, ...]
+    operands: tuple[ListedOperand | StepPlace, ...]
     nbytes: int
 
 
@@ -188,14 +193,12 @@ class ListedChain(ListedStart, frozen=True, kw_only=True):
 
 
 def _operand(
-    run: ListRun, results: Sequence[Value], place: ValuePlace | StepPlace | float
+    run: ListRun, results: Sequence[Value], place: ListedOperand | StepPlace
 ) -> Value | float:
-    if isinstance(place, ValuePlace):
-        return run.value(place)
-    if isinstance(place, StepPlace):
-        result = results[place.number]
-        return result if place.view is None else part_of(result, place.view)
-    return place
+    if not isinstance(place, StepPlace):
+        return run.vector_operand(place)
+    result = results[place.number]
+    return result if place.view is None else part_of(result, place.view)
 
 
 class ListedProduct(ListedStart, frozen=True, kw_only=True):
