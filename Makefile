@@ -21,7 +21,7 @@ export PYTHONDONTWRITEBYTECODE :=
 IMPORTED := click, greenlet, msgspec, numpy.typing, pyarrow.parquet, simpy, yaml, zmq
 INSTALL := KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
-.PHONY: run test test-fast test-nightly test-torch test-opinfo test-clusters cluster cluster-faults mutants chaos sanitize lint bench figures transcripts keys site wheel setup core setup-torch clean
+.PHONY: run test test-fast test-nightly test-torch test-opinfo torch-coverage test-clusters cluster cluster-faults mutants chaos sanitize lint bench figures transcripts keys site wheel setup core setup-torch clean
 
 # The first run is answered by the reference in Python, whose results are those of the compiled core;
 # then the core is built in the background.
@@ -63,6 +63,11 @@ test-torch: setup-torch
 # Every operator of PyTorch's own database, and its gradient, against those of the CPU.
 test-opinfo: setup-torch
 	$(BIN)/python -m pytest tests/torch/test_opinfo.py -m nightly --numprocesses auto
+
+# Features of scripts and every operator of PyTorch's database, by where they run: prints the tables
+# and writes them to docs/pytorch-coverage.md; takes about 10 minutes.
+torch-coverage: setup-torch
+	$(BIN)/python -m tests.torch.coverage_table $(PARTS)
 
 # Points on clusters of Dask and Ray, which the tests start here; `make test` leaves them out. Ray has
 # half a gibibyte of packages, and listens on all addresses: where the system permits, the tests have

@@ -12,6 +12,7 @@ from kernbench.own_runtime import hidden_runtime
 if TYPE_CHECKING:
     from kernbench.oracle.theory.engines.pe_roofline import PeRoofline
     from kernbench.simulation import Simulation, simulate
+    from kernbench.torch_backend.own_kernels.kernel_operator import kernel
     from runtime import torch, tp
     from runtime.core.bench_registry import (
         BenchOutcome,
@@ -35,6 +36,7 @@ __all__ = [
     "Table",
     "TableRow",
     "bench",
+    "kernel",
     "mock",
     "simulate",
     "study",
@@ -53,6 +55,7 @@ _OBJECTS = {
     "DPPolicy": "runtime.model.placement",
     "PeRoofline": "kernbench.oracle.theory.engines.pe_roofline",
     "Simulation": "kernbench.simulation",
+    "kernel": "kernbench.torch_backend.own_kernels.kernel_operator",
     "simulate": "kernbench.simulation",
 }
 _REGISTRY = "runtime.core.bench_registry"
@@ -65,4 +68,11 @@ def __getattr__(name: str) -> Any:
         raise ImportError(problem)
     if name in _MODULES:
         return import_module(_MODULES[name])
-    return getattr(import_module(_OBJECTS.get(name, _REGISTRY)), name)
+    try:
+        return getattr(import_module(_OBJECTS.get(name, _REGISTRY)), name)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ImportError(
+            f"kernbench.{name} makes operators of PyTorch, which is not installed: make setup-torch"
+        ) from None

@@ -11,18 +11,24 @@ import sys
 from typing import NoReturn
 
 from runtime.device.rank.rank_state import current_rank
-from runtime.wire.environment import TORCHRUN_RUN
+from runtime.wire.environment import RUN_DIRECTORY, TORCHRUN_RUN
 
 
 def autoload() -> None:
     """Called at the end of `import torch`: connects the device in the program of a rank. A worker
-    of torchrun joins the run which its environment names. Elsewhere it does nothing.
+    of torchrun joins the run which its environment names, and a process that a rank has started
+    refuses the device. Elsewhere it does nothing.
     """
     if current_rank.get(None) is None:
         if os.environ.get(TORCHRUN_RUN) and "TORCHELASTIC_RUN_ID" in os.environ:
             from kernbench.torch_backend.runtime.torchrun_worker import join
 
             join()
+        if os.environ.get(RUN_DIRECTORY):
+            from kernbench.torch_backend.runtime.child_processes import refuse_device
+
+            refuse_device()
+            return
         _name_the_command()
         return
     try:

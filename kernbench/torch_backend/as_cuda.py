@@ -82,7 +82,9 @@ def map_cuda() -> None:
     torch.cuda.init = lambda: None
     torch.cuda.amp.common.amp_definitely_not_available = lambda: False
     # What is no function of tensors reaches no mode.
-    for owner in (torch.autocast, torch.amp.GradScaler, device_mesh.DeviceMesh, DeviceContext):
+    profile = torch.autograd.profiler.profile
+    named = (torch.autocast, torch.amp.GradScaler, device_mesh.DeviceMesh, DeviceContext, profile)
+    for owner in named:
         replace(owner, "__init__", _renaming)
     torch.GradScaler = torch.amp.GradScaler
     for owner in (device_mesh, dist):

@@ -16,18 +16,25 @@ from torch.utils.backend_registration import (
 
 from kernbench.torch_backend import aten, device_module
 from kernbench.torch_backend.aten.draws.host_draws import register_host_draws
-from kernbench.torch_backend.aten.operators import DEVICE, kernels, on_host, report
+from kernbench.torch_backend.aten.fallback_chain import without_kernel
+from kernbench.torch_backend.aten.operators import DEVICE, kernels, report
 from kernbench.torch_backend.aten.products.attention_operators import register_attention
 from kernbench.torch_backend.aten.rows.loss_operators import register_cross_entropy
+from kernbench.torch_backend.distributed.checkpoint_saves import register_saves
 from kernbench.torch_backend.distributed.groups import register_backend
 from kernbench.torch_backend.runtime import device_calls
 from kernbench.torch_backend.runtime.autocast import register_autocast
+from kernbench.torch_backend.runtime.child_processes import run_in_ranks
+from kernbench.torch_backend.runtime.device_profile import register_device_profile
+from kernbench.torch_backend.runtime.frame_hook import untraced, untraced_methods
+from kernbench.torch_backend.runtime.late_patches import register_late_patches
 from kernbench.torch_backend.runtime.native_build import NoNativePartError, native_module
-from kernbench.torch_backend.runtime.no_device import REMEDY, note
+from kernbench.torch_backend.runtime.no_device import REMEDY, NoDevice, note
 from kernbench.torch_backend.runtime.patches import (
     keep_parameters,
     record_ranges,
     refuse_inductor,
+    refuse_sparse,
     register_loading,
 )
 from kernbench.torch_backend.runtime.pytorch_api import (
@@ -72,6 +79,8 @@ def connect() -> None:
     # A rank is a greenlet of this thread: a thread of the engine would run operators outside it.
     torch.autograd.set_multithreading_enabled(False)
     record_ranges()
+    register_saves()
+    run_in_ranks()
 
 
 def _have_one_value_on_every_host() -> None:
@@ -86,20 +95,29 @@ def _have_one_value_on_every_host() -> None:
 
 
 def _connected_device(native: ModuleType, memory: Storages) -> tuple[torch.library.Library, ...]:
-    native.install(
+    calls = (
         memory.allocate,
         memory.release,
         memory.resized,
         lambda: running_rank().topology.sips,
         lambda: memory.state.rank,
-        device_calls,
     )
+    # Reads of clocks go through this class in the process of a rank.
+    untraced_methods(type(sys.modules["time"]))
+    # Waits of these run the event loop, in its own greenlet of this thread.
+    untraced_methods(type(memory.state.device))
+    for each in (*calls, *(getattr(device_calls, name) for name in device_calls.__all__)):
+        untraced(each)
+    native.install(*calls, device_calls)
     libraries = _registered_operators()
     register_device_module(DEVICE, device_module)
+    device_module.register_for_compilation()
     generate_methods_for_privateuse1_backend()
-    keep_parameters()
+    keep_parameters(native.become)
     register_loading()
     refuse_inductor()
+    register_late_patches()
+    register_device_profile()
     register_backend(DEVICE, "cpu")
     memory.state.at_end.append(_report)
     if os.environ.get(AS_CUDA) == "1":
@@ -116,9 +134,11 @@ def _registered_operators() -> tuple[torch.library.Library, ...]:
     for module in walk_packages(aten.__path__, f"{aten.__name__}."):
         importlib.import_module(module.name)
     library, everything = torch.library.Library("aten", "IMPL"), torch.library.Library("_", "IMPL")
-    for name, kernel in kernels():
+    for name, kernel in kernels(without_kernel):
         implement(library, name, kernel, "PrivateUse1")
-    fall_back(everything, on_host, "PrivateUse1")
+    fall_back(everything, without_kernel, "PrivateUse1")
+    for key in ("SparsePrivateUse1", "SparseCsrPrivateUse1"):
+        fall_back(everything, refuse_sparse, key)
     register_attention(library)
     register_cross_entropy(library)
     register_host_draws(library)
@@ -137,7 +157,8 @@ def _connected_without_device(lacking: str, rank: int) -> tuple[torch.library.Li
             f"--as-cuda puts the device 'ahbm' in place of CUDA, and there is none, because "
             f"{lacking}. {REMEDY}"
         )
-    libraries = connect_host(lacking)
+    NoDevice.in_run(lacking)
+    libraries = connect_host()
     register_backend("cpu")
     library = torch.library.Library("aten", "IMPL")
     register_host_draws(library)

@@ -29,6 +29,11 @@ from kernbench.torch_backend.runtime.device_streams import (
     set_stream,
     stream,
 )
+from kernbench.torch_backend.runtime.frame_hook import (
+    constant_in_graphs,
+    refused_in_graphs,
+    untraced_methods,
+)
 from kernbench.torch_backend.runtime.pytorch_api import is_in_bad_fork
 from runtime.core.errors import absent_attribute
 from runtime.device import ahbm as low_level
@@ -72,6 +77,11 @@ __all__ = [
     "stream",
     "synchronize",
 ]
+
+_CONSTANTS = (
+    *("current_device", "device_count", "get_device_name", "has_data", "is_available"),
+    *("is_bf16_supported", "is_initialized"),
+)
 
 current_device = low_level.current_device
 device_count = low_level.device_count
@@ -187,6 +197,18 @@ def set_rng_state_all(states: list[Tensor]) -> None:
     """Set the states of the generators of a rank: it has one."""
     for state in states:
         set_rng_state(state)
+
+
+def register_for_compilation() -> None:
+    """Let `torch.compile` handle calls of this module as those of `torch.cuda`."""
+    for name in __all__:
+        value = globals()[name]
+        if isinstance(value, type):
+            untraced_methods(value)
+        elif name in _CONSTANTS:
+            constant_in_graphs(value)
+        else:
+            refused_in_graphs(value)
 
 
 def __getattr__(name: str) -> NoReturn:

@@ -82,11 +82,13 @@ class Device(Protocol):
     """The accelerator as the host program of one rank sees it.
 
     `stream` is the number of the current stream, which takes the commands that name no stream.
-    `ranges` are the named ranges of the program.
+    `ranges` are the named ranges of the program. `faults` are errors that kernels have reported;
+    `wait` and `synchronize` raise the first of them, and drop the others, which may follow from it.
     """
 
     stream: int
     ranges: ProgramRanges
+    faults: list[Exception]
 
     def submit(
         self,

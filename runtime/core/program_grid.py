@@ -1,11 +1,14 @@
 """The programs of a launch with `grid=`: a kernel runs once for each point of a grid.
 
-Programs are numbered with axis 0 fastest, and dealt to the PEs of the launch round robin, in the
-order of (cube, PE). A PE runs its programs one after the other:
+Programs are numbered with axis 0 fastest, and dealt to the PEs of the launch in the order of
+(cube, PE): round robin, or in blocks of neighbours, which lie where neighbouring elements lie. A PE
+runs its programs one after the other:
 
     grid (3, 2) on 4 PEs      PE 0       PE 1       PE 2       PE 3
-                              (0, 0)     (1, 0)     (2, 0)     (0, 1)
+    round robin               (0, 0)     (1, 0)     (2, 0)     (0, 1)
                               (1, 1)     (2, 1)
+    first (0, 2, 3, 5)        (0, 0)     (2, 0)     (0, 1)     (2, 1)
+                              (1, 0)                (1, 1)
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,9 +30,14 @@ GridPoint = tuple[int, ...]
 
 
 class ProgramGrid(Struct, frozen=True):
-    """The number of programs along each axis, one to three."""
+    """The number of programs along each axis, one to three.
+
+    In blocks, `first` has the number of the first program of each PE of the launch, in rising
+    order from 0 on.
+    """
 
     lengths: tuple[int, ...]
+    first: tuple[int, ...] = ()
 
     @property
     def count(self) -> int:
@@ -46,7 +54,9 @@ class ProgramGrid(Struct, frozen=True):
 
     def dealt(self, pe: int, pes: int) -> "DealtPrograms":
         """The programs of a PE, which is number `pe` of the `pes` PEs of the launch."""
-        return DealtPrograms(self, range(pe, self.count, pes))
+        if not self.first:
+            return DealtPrograms(self, range(pe, self.count, pes))
+        return DealtPrograms(self, range(self.first[pe], [*self.first, self.count][pe + 1]))
 
 
 class DealtPrograms(Struct, frozen=True):

@@ -27,6 +27,7 @@ from math import prod
 from typing import NamedTuple
 
 from runtime.core.dtypes import DType
+from runtime.core.launch_numbers import number_of_record
 from runtime.core.trace import Operand
 from runtime.language.value import Shape, Value
 
@@ -275,7 +276,9 @@ class Chain:
         """The operands of a step, where the engine reads them: a kept source in its registers."""
         numbers = iter(step.inputs)
         return tuple(
-            self._location(each, next(numbers)) if isinstance(each, Value) else float(each)
+            self._location(each, next(numbers))
+            if isinstance(each, Value)
+            else number_of_record(each)
             for each in step.operands
         )
 

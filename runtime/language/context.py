@@ -4,7 +4,7 @@ implement it.
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NoReturn, Protocol, cast
+from typing import Any, Literal, NoReturn, Protocol, cast
 
 from runtime.core.dtypes import DType
 from runtime.language.chain import ChainCall, VectorRegisters
@@ -13,6 +13,9 @@ from runtime.language.rows import RowList
 from runtime.language.running import running_engine
 from runtime.language.value import Array, Pointer, Shape, Value
 from runtime.model.tiles import TileSize
+
+BarrierScope = Literal["launch", "cube"]
+"""The PEs that wait for each other: those of the launch, or those of it in one cube."""
 
 
 class PendingResult(Protocol):
@@ -192,8 +195,10 @@ class KernelContext(Protocol):
         """
         ...
 
-    def barrier(self) -> None:
-        """Block until all PEs of the launch have called it as often as this one."""
+    def barrier(self, scope: BarrierScope) -> None:
+        """Block until all PEs of the launch, or those in this cube, have called the barrier of this
+        scope as often as this one.
+        """
         ...
 
     def device_print(self, text: str) -> None:

@@ -1,9 +1,9 @@
 """The functions of `tl` that exchange values with neighbours, through the queues of a launch."""
 
-from typing import Literal, overload
+from typing import Literal, get_args, overload
 
 from runtime.core.dtypes import DType
-from runtime.language.context import PendingResult, running_kernel
+from runtime.language.context import BarrierScope, PendingResult, running_kernel
 from runtime.language.shapes import checked_dtype, checked_shape, checked_value
 from runtime.language.value import Pointer, Shape, Value, check_exists
 
@@ -115,15 +115,20 @@ def release(value: Value) -> None:
     running_kernel().release(checked_value(value, "tl.release"))
 
 
-def barrier() -> None:
-    """Wait until all PEs of the launch have called `barrier`, in all its cubes.
+def barrier(scope: BarrierScope = "launch") -> None:
+    """Wait until all PEs of the launch have called `barrier`, in all its cubes; with the scope
+    `"cube"`, those in the cube of this PE.
 
     What they have stored before is in memory behind it: their loads and stores of the same elements
-    are ordered. An operation in flight that writes to memory is a `KernelError`: `wait` for it. A
-    launch with `grid` has no barrier. If a PE ends without the call, the others wait forever, and
-    the run ends with the PEs that are missing.
+    are ordered. Two PEs may store to the same element with a barrier of the launch between them; a
+    barrier of a cube orders stores and loads alone. An operation in flight that writes to memory is
+    a `KernelError`: `wait` for it. A launch with `grid` has no barrier. If a PE ends without the
+    call, the others wait forever, and the run ends with the PEs that are missing. `ValueError` for
+    another scope.
     """
-    running_kernel().barrier()
+    if scope not in get_args(BarrierScope):
+        raise ValueError(f"tl.barrier: the scope is 'launch' or 'cube', not {scope!r}")
+    running_kernel().barrier(scope)
 
 
 def _direction(direction: object, operation: str) -> str:

@@ -23,9 +23,12 @@ _POSITIONS = frozenset({"argmax", "argmin"})
 """Reductions whose result is an index, and not one of the elements or their sum."""
 
 
+Operands = Sequence[Array | float]
+
+
 def compute(
     name: str,
-    operands: Sequence[Array | float],
+    operands: Operands,
     dtype: DType,
     *,
     axis: int | None = None,
@@ -38,23 +41,30 @@ def compute(
     `dtype` is the type that `infer` returned, `shape` the shape of `full`.
     """
     with np.errstate(all="ignore"):
-        if name in ELEMENTWISE:
-            result = _evaluated(ELEMENTWISE[name].function, operands, dtype)
-        elif name in COMPARISONS:
-            result = _compared(COMPARISONS[name].function, operands)
-        elif name in REDUCTIONS:
-            function = partial(REDUCTIONS[name], axis=axis, keepdims=keep_dims)
-            result = _combined(name, function, np.asarray(operands[0]), dtype)
-        elif name in SCANS:
-            function = partial(SCANS[name], axis=axis)
-            result = _combined(name, function, np.asarray(operands[0]), dtype)
-        elif name == "softmax":
-            function = partial(_softmax, axis=-1 if axis is None else axis)
-            result = _evaluated(function, operands, dtype)
-        else:
-            result = _moved(name, operands, dtype, shape)
-    # The result of a transposed view has the order of its operand in numpy's memory.
-    return np.asarray(result, order="C")
+        return evaluator(name, dtype, axis=axis, keep_dims=keep_dims, shape=shape)(operands)
+
+
+def evaluator(
+    name: str,
+    dtype: DType,
+    *,
+    axis: int | None = None,
+    keep_dims: bool = False,
+    shape: Sequence[int] | None = None,
+) -> Callable[[Operands], Array]:
+    """The arithmetic of `compute` for operations of one kind, where numpy ignores errors."""
+    if name in ELEMENTWISE:
+        return _elementwise(ELEMENTWISE[name].function, dtype)
+    if name in COMPARISONS:
+        return partial(_compared, COMPARISONS[name].function)
+    if name in REDUCTIONS:
+        function = partial(REDUCTIONS[name], axis=axis, keepdims=keep_dims)
+        return partial(_combined, name, function, dtype)
+    if name in SCANS:
+        return partial(_combined, name, partial(SCANS[name], axis=axis), dtype)
+    if name == "softmax":
+        return _elementwise(partial(_softmax, axis=-1 if axis is None else axis), dtype)
+    return partial(_moved, name, dtype, shape)
 
 
 def _softmax(x: Array, axis: int) -> Array:
@@ -64,13 +74,11 @@ def _softmax(x: Array, axis: int) -> Array:
     return e / np.sum(e, axis=axis, keepdims=True)
 
 
-def _moved(
-    name: str, operands: Sequence[Array | float], dtype: DType, shape: Sequence[int] | None
-) -> Array:
+def _moved(name: str, dtype: DType, shape: Sequence[int] | None, operands: Operands) -> Array:
     arrays = [np.asarray(operand) for operand in operands]
     match name:
         case "where":
-            return np.where(arrays[0], *_elements(operands[1:], dtype))
+            return _row_major(np.where(arrays[0], *_elements(operands[1:], dtype)))
         case "full":
             assert shape is not None
             return np.full(shape, element(arrays[0], dtype))
@@ -86,47 +94,67 @@ def _moved(
             return np.concatenate([array.reshape(-1) for array in arrays])
 
 
-def _evaluated(
-    function: Callable[..., Array], operands: Sequence[Array | float], dtype: DType
-) -> Array:
-    arrays = _elements(operands, dtype)
+def _elementwise(function: Callable[..., Array], dtype: DType) -> Callable[[Operands], Array]:
+    """Evaluates a function of corresponding elements, or of rows of them."""
     if not dtype.is_floating_point:
-        return np.asarray(function(*arrays), dtype.numpy)
+        return partial(_of_integers, function, dtype)
     # By name: two types are compared in Python, field by field.
     if function in _ROUNDED_ONCE and dtype.name != float64.name:
         # The sum or product of float32 numbers is correctly rounded to float32: it has the bits of
         # the detour through float64, NaN included, in a seventh of the time.
-        if dtype.name == float32.name:
-            return np.asarray(function(*arrays))
-        singles = (array.astype(float32.numpy, copy=False) for array in arrays)
-        return rounded(np.asarray(function(*singles)), dtype)
+        of = _of_singles if dtype.name == float32.name else _through_singles
+        return partial(of, function, dtype)
     # float64 has more than twice the digits of float32, so for + - * / and sqrt the second rounding
     # gives the correctly rounded float32 (S. A. Figueroa, When is double rounding innocuous?,
     # 1995).
-    exact = np.asarray(function(*(array.astype(np.float64) for array in arrays)))
-    if dtype == float64:
-        return exact
-    return rounded(exact.astype(float32.numpy), dtype)
+    return partial(_through_doubles, function, dtype)
 
 
-def _elements(operands: Sequence[Array | float], dtype: DType) -> list[Array]:
+def _of_integers(function: Callable[..., Array], dtype: DType, operands: Operands) -> Array:
+    return _row_major(np.asarray(function(*_elements(operands, dtype)), dtype.numpy))
+
+
+def _of_singles(function: Callable[..., Array], dtype: DType, operands: Operands) -> Array:
+    return _row_major(function(*_elements(operands, dtype)))
+
+
+def _through_singles(function: Callable[..., Array], dtype: DType, operands: Operands) -> Array:
+    singles = (each.astype(float32.numpy, copy=False) for each in _elements(operands, dtype))
+    return _row_major(rounded(np.asarray(function(*singles)), dtype))
+
+
+def _through_doubles(function: Callable[..., Array], dtype: DType, operands: Operands) -> Array:
+    doubles = [each.astype(np.float64) for each in _elements(operands, dtype)]
+    exact = np.asarray(function(*doubles))
+    if dtype.name == float64.name:
+        return _row_major(exact)
+    return _row_major(rounded(exact.astype(float32.numpy), dtype))
+
+
+def _row_major(result: Array) -> Array:
+    # The result of a transposed view has the order of its operand in numpy's memory.
+    return np.asarray(result, order="C")
+
+
+def _elements(operands: Operands, dtype: DType) -> list[Array]:
     """The operands as arrays; a number takes the type of the elements beside it."""
     return [each if isinstance(each, np.ndarray) else element(each, dtype) for each in operands]
 
 
-def _compared(function: Callable[..., Array], operands: Sequence[Array | float]) -> Array:
+def _compared(function: Callable[..., Array], operands: Operands) -> Array:
     dtype = from_numpy(next(each.dtype for each in operands if isinstance(each, np.ndarray)))
     # NaN is unequal to everything.
     wide = np.dtype(np.float64) if dtype.is_floating_point else dtype.numpy
-    return np.asarray(function(*(each.astype(wide) for each in _elements(operands, dtype))))
+    return _row_major(function(*(each.astype(wide) for each in _elements(operands, dtype))))
 
 
-def _combined(name: str, function: Callable[..., Array], array: Array, dtype: DType) -> Array:
+def _combined(name: str, function: Callable[..., Array], dtype: DType, operands: Operands) -> Array:
+    array = np.asarray(operands[0])
     if name in _POSITIONS:
         # float64 holds every element exactly, also of types that numpy cannot compare.
         plain = array if array.dtype.kind in "iub" else array.astype(np.float64)
-        return np.asarray(function(plain)).astype(dtype.numpy)
+        return _row_major(np.asarray(function(plain)).astype(dtype.numpy))
     # The engine's adder is wide: a sum is rounded once, when it is converted to its type.
     if dtype.is_floating_point:
-        return rounded(np.asarray(function(array.astype(np.float64))), dtype)
-    return np.asarray(function(array.astype(dtype.numpy))).astype(dtype.numpy)
+        return _row_major(rounded(np.asarray(function(array.astype(np.float64))), dtype))
+    return _row_major(np.asarray(function(array.astype(dtype.numpy))).astype(dtype.numpy))

@@ -10,7 +10,7 @@ of the first cube of the launch the cubes:
     PE --arrived--> M_CPU --arrived--> M_CPU of the first cube      the last PE of a cube, each cube
     PE <-released-- M_CPU <-released-- M_CPU of the first cube      the last cube: all PEs have come
 
-A launch in one cube has no signals between M_CPUs.
+A launch in one cube has no signals between M_CPUs, and neither has the barrier of a cube.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -59,6 +59,16 @@ class LaunchBarrier:
         self.waiting: dict[tuple[int, int], None] = {}
         self._arrived: dict[int, int] = {}
         self._complete_cubes = 0
+        self._of_cubes: dict[int, LaunchBarrier] = {}
+
+    def of_cube(self, cube: int) -> "LaunchBarrier":
+        """The barrier of the launch's PEs in one cube.
+
+        Stores of the launch are not ordered by it: PEs of other cubes may store to the same bytes.
+        """
+        if cube not in self._of_cubes:
+            self._of_cubes[cube] = LaunchBarrier({cube: self.cubes[cube]})
+        return self._of_cubes[cube]
 
     @property
     def first_cube(self) -> int:

@@ -17,7 +17,7 @@ class NotRepeated(Exception):  # noqa: N818 - no error, but an answer
 
 class LaunchKey(NamedTuple):
     """The commands of a launch, and the `addresses` of the pointers among the arguments of each PE,
-    in the order of its PEs.
+    in the order of its PEs; the bits of its `numbers`, which are those of `packed`.
     """
 
     kernels: tuple[int, ...]
@@ -25,6 +25,7 @@ class LaunchKey(NamedTuple):
     launch: Hashable
     """All else that the commands depend on."""
     addresses: tuple[tuple[int, ...], ...]
+    numbers: tuple[bytes, ...]
 
     @property
     def commands(self) -> Hashable:
@@ -43,6 +44,12 @@ class LaunchKeys(Protocol):
         """Whether every kernel of a launch has a list: it depends on nothing else than its key."""
         ...
 
+    def functions(self, sip: int) -> int:
+        """The number of kernels on a SIP that have run their functions, and no list. Records of
+        functions have numbers without formulas.
+        """
+        ...
+
     def repeat(self, pes: int) -> None:
         """A launch on `pes` PEs was repeated: its kernels were not run."""
         ...
@@ -58,6 +65,10 @@ class NoLaunchKeys:
     def is_listed(self, key: LaunchKey, launch: KernelLaunchMsg) -> bool:  # noqa: ARG002
         """No."""
         return False
+
+    def functions(self, sip: int) -> int:  # noqa: ARG002
+        """None that is counted."""
+        return 0
 
     def repeat(self, pes: int) -> None:
         """No launch is repeated."""

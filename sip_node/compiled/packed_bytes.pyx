@@ -3,7 +3,7 @@
 import msgspec
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
 from cpython.long cimport PyLong_CheckExact
 from libc.string cimport memcpy
 
@@ -45,7 +45,8 @@ cdef class PackedBytes(ByteBuffer):
         if PyLong_CheckExact(value):
             number = PyLong_AsLongLongAndOverflow(value, &overflow)
             return self.add_other(value) if overflow else self.add_number(number)
-        if PyFloat_CheckExact(value):
+        # Numbers of a launch are floats with a formula.
+        if PyFloat_Check(value):
             self.reserve(MOST_BYTES)
             self.size = (
                 kb_double(self.start + self.size, PyFloat_AS_DOUBLE(value)) - self.start

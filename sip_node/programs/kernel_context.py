@@ -21,6 +21,7 @@ from typing import NoReturn
 import numpy as np
 
 from runtime.core.dtypes import DType
+from runtime.core.launch_numbers import number_of_record
 from runtime.core.program_grid import DealtPrograms, GridPoint, program_text
 from runtime.core.simtime import format_ps, ps_from_ns
 from runtime.core.trace import Operand
@@ -148,7 +149,7 @@ class KernelCommands(KernelMessages):
                 result.fill(data)
         if result.nbytes:
             inputs = tuple(
-                operand.operand if isinstance(operand, Value) else float(operand)
+                operand.operand if isinstance(operand, Value) else number_of_record(operand)
                 for operand in operands
             )
             yield from self._issuer.issuing(

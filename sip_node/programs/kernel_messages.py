@@ -10,6 +10,7 @@ from runtime.core.coordinates import PeCoordinates
 from runtime.core.dtypes import DType
 from runtime.core.program_grid import ALONE
 from runtime.language.caller import kernel_line
+from runtime.language.context import BarrierScope
 from runtime.language.memory_in_flight import BARRIER, UsedBlock
 from runtime.language.value import Pointer, Shape, Value, row_major
 from sip_node.chip.completion import Completion, completed
@@ -85,11 +86,11 @@ class KernelMessages(KernelTransfers):
         if value.nbytes:
             self._issuer.issue("release", self._released, value)
 
-    def barrier(self) -> None:
-        """Block until all PEs of the launch have called the barrier."""
-        self._issuer.block(self.entering_barrier())
+    def barrier(self, scope: BarrierScope) -> None:
+        """Block until all PEs of the launch, or those in this cube, have called the barrier."""
+        self._issuer.block(self.entering_barrier(scope))
 
-    def entering_barrier(self) -> Steps[None]:
+    def entering_barrier(self, scope: BarrierScope) -> Steps[None]:
         """The steps of `barrier`."""
         if self._launch.programs is not None:
             raise self._faults.error(f"{BARRIER}: {ALONE}")
@@ -98,6 +99,8 @@ class KernelMessages(KernelTransfers):
             raise self._faults.error(problem)
         pe, barrier = self._pe, self._launch.barrier
         assert barrier is not None, "a launch of the IO_CPU has a barrier"
+        if scope == "cube":
+            barrier = barrier.of_cube(pe.coordinates.cube)
         self._wait.begin_barrier(lambda: _missing(pe, barrier), self._faults.line)
         yield from self._issuer.issuing("barrier", pe.cpu.enter_barrier, barrier)
         self._wait.end()

@@ -1,5 +1,7 @@
 """Starts kernels: from a command list where there is one, else with the function of the kernel."""
 
+from collections import Counter
+
 from runtime.core.requests import KernelLaunchMsg
 from sip_node.chip.kernel import PeLaunch, RunningKernel
 from sip_node.chip.launch_keys import LaunchKey
@@ -20,6 +22,7 @@ class KernelStart:
     def __init__(self, lists: CommandLists | None) -> None:
         self._stacks, self._lists = ProgramStacks(), lists
         self.started = self.listed = self.repeated = 0
+        self._functions = Counter[int]()
 
     def key(self, sip: int, number: int, launch: KernelLaunchMsg) -> LaunchKey | None:
         """See `LaunchKeys`."""
@@ -28,6 +31,10 @@ class KernelStart:
     def is_listed(self, key: LaunchKey, launch: KernelLaunchMsg) -> bool:
         """See `LaunchKeys`."""
         return self._lists is not None and self._lists.holds(key, launch)
+
+    def functions(self, sip: int) -> int:
+        """See `LaunchKeys`."""
+        return self._functions[sip]
 
     def repeat(self, pes: int) -> None:
         """See `LaunchKeys`."""
@@ -39,6 +46,7 @@ class KernelStart:
         self.started += 1
         commands = None if self._lists is None else self._lists.find(pe, launch)
         if commands is None:
+            self._functions[pe.coordinates.sip] += 1
             kernel = PeKernelContext(pe, launch, self._stacks)
             kernel.program.start()
             return kernel

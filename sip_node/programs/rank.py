@@ -38,6 +38,7 @@ class RankDevice:
         self._engine, self._host = engine, host
         self.program: Program | None = None
         self.ranges = ProgramRanges()
+        self.faults = list[Exception]()
         self.stream = DEFAULT_STREAM
         self.steps: ProgramSteps | None = None
         # What was polled in vain since the last command or answer.
@@ -91,6 +92,7 @@ class RankDevice:
         assert isinstance(handle, Command)
         self._host.program_waits(handle)
         self._step(Cause.COMMAND, 0, lambda: handle.finished)
+        self._raise_fault()
         return handle
 
     def synchronize(self, stream: int | None = None) -> None:
@@ -98,6 +100,7 @@ class RankDevice:
         # The last command of each stream is the last to be answered.
         for command in self.latest(stream):
             self.wait(command)
+        self._raise_fault()
 
     def compute(self, name: str, duration_ps: int) -> None:
         """Sleep while the host computes."""
@@ -124,6 +127,12 @@ class RankDevice:
     def end_recording(self, records: list[OpRecord]) -> None:
         """Add nothing more to a list of `begin_recording`."""
         self._host.log.end_recording(records)
+
+    def _raise_fault(self) -> None:
+        if self.faults:
+            first = self.faults[0]
+            self.faults.clear()
+            raise first
 
     def _step(self, cause: Cause, issue_ps: int, start: Callable[[], Completion[None]]) -> None:
         """Sleep until a completion, in a step that begins with `issue_ps` of work of the host."""

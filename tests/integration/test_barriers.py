@@ -75,6 +75,60 @@ def test_no_pe_leaves_a_barrier_before_the_last_one_has_come() -> None:
     assert [line.text for line in lines] == ["comes"] * PES + ["goes"] * PES
 
 
+def test_a_barrier_of_a_cube_waits_for_no_pe_of_another_cube() -> None:
+    def kernel(x: Pointer) -> None:
+        cube, pe = tl.program_id(1), own_pe()
+        late(20 * cube + 7 * pe % 5)
+        tl.device_print("comes", cube)
+        tl.barrier("cube")
+        tl.device_print("goes", cube)
+
+    lines = [line.text for line in launched(kernel).prints]
+    expected = [
+        f"{word}: {cube}" for cube in range(4) for word in ("comes", "comes", "goes", "goes")
+    ]
+    assert lines == expected
+
+
+def test_what_was_stored_before_a_barrier_of_a_cube_is_loaded_behind_it() -> None:
+    def swapped(x: Pointer) -> None:
+        pe = own_pe()
+        late(5 * pe % 7)
+        tl.store(x + pe, tl.full(1, pe, tl.int32))
+        for _ in range(3):
+            tl.barrier("cube")
+            found = tl.load(x + (pe ^ 1), 1)
+            tl.barrier("cube")
+            tl.store(x + pe, found + 1)
+
+    expected = np.arange(PES, dtype=np.int32)
+    for _ in range(3):
+        expected = expected.reshape(-1, 2)[:, ::-1].reshape(-1) + 1
+    np.testing.assert_array_equal(launched(swapped).returned[0], expected)
+    mocked = np.zeros(PES, np.int32)
+    mock.launch(swapped, mocked, cubes=4, pes=2)
+    np.testing.assert_array_equal(mocked, expected)
+
+
+def test_a_barrier_of_a_cube_orders_no_stores_of_two_pes_to_one_element() -> None:
+    def twice(x: Pointer) -> None:
+        for pe in range(2):
+            if tl.program_id(0) == pe:
+                tl.store(x + tl.program_id(1), tl.full(1, pe, tl.int32))
+            tl.barrier("cube")
+
+    with pytest.raises(KernelError, match="and so does sip 0 cube 0 pe 0 in the same launch"):
+        launched(twice)
+
+
+def test_another_scope_of_a_barrier_is_refused() -> None:
+    def kernel(x: Pointer) -> None:
+        tl.barrier("sip")  # pyright: ignore[reportArgumentType] - what is refused
+
+    with pytest.raises(KernelError, match="the scope is 'launch' or 'cube', not 'sip'"):
+        launched(kernel)
+
+
 def test_two_launches_side_by_side_have_barriers_of_their_own() -> None:
     def kernel(x: Pointer, rounds: int) -> None:
         for _ in range(3):

@@ -8,23 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runtime import DPPolicy, tl, torch
+from runtime import tl, torch
 from runtime.core.compiled.choice import IS_COMPILED
 from runtime.device.rank.rank_state import running_rank
 from runtime.language.functions import COMPARISONS, ELEMENTWISE, REDUCTIONS, SCANS
-from runtime.wire.environment import FOLD
-from tests.support.runs_left import left
+from tests.support.repeated_launches import (
+    MESH,
+    ONE,
+    PES,
+    SIZE,
+    Program,
+    compared,
+    own_start,
+    tensor,
+)
 from tests.support.topologies import variant_text
-from tests.support.world import Simulation, simulate
-
-MESH: dict[str, Any] = {
-    "sip__cube_mesh": {"w": 2, "h": 1},
-    "cube__pe_layout__pe_per_corner": 1,
-    "cube__pe_layout__corners": ["NW", "NE"],
-}
-PES, SIZE = 4, 24
-ROWS, ONE = DPPolicy(cube="row_wise", pe="row_wise"), DPPolicy(num_cubes=1, num_pes=1)
-Program = Callable[[], Sequence[torch.Tensor]]
 
 pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="launches are repeated by the core in C")
 
@@ -32,10 +30,6 @@ pytestmark = pytest.mark.skipif(not IS_COMPILED, reason="launches are repeated b
 @pytest.fixture(params=["records", "no-records"])
 def record(request: pytest.FixtureRequest) -> bool:
     return request.param == "records"
-
-
-def own_start(x: tl.Pointer, size: int) -> tl.Pointer:
-    return x + (tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)) * size
 
 
 def doubled(x: tl.Pointer, y: tl.Pointer, size: int) -> None:
@@ -61,29 +55,6 @@ def passed_on(x: tl.Pointer, y: tl.Pointer, size: int) -> None:
     count = tl.num_programs(0) * tl.num_programs(1)
     follower = tl.load(y + (own + 1) % count * size, size)
     tl.store(own_start(x, size), follower)
-
-
-def tensor(placed: DPPolicy = ROWS, count: int = PES * SIZE, first: float = 0) -> torch.Tensor:
-    return torch.from_numpy(np.arange(count, dtype=np.float32) + np.float32(first), dp=placed)
-
-
-def compared(
-    monkeypatch: pytest.MonkeyPatch, program: Program, *, sips: int = 1, **options: Any
-) -> Simulation:
-    """The run of a program, which leaves the same as one in which every launch is simulated."""
-
-    def returning(_: int) -> list[np.ndarray]:
-        results = program()
-        return [each.numpy() for each in results] if torch.ahbm.has_data() else []
-
-    options.setdefault("topology", variant_text(**MESH))
-    monkeypatch.setenv(FOLD, "0")
-    simulated = simulate(returning, sips, **options)
-    monkeypatch.setenv(FOLD, "1")
-    repeated = simulate(returning, sips, **options)
-    assert simulated.done.repeated_kernels == 0
-    assert left(repeated) == left(simulated)
-    return repeated
 
 
 def one_by_one(kernel: Callable[..., None], launches: int) -> Program:

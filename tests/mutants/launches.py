@@ -7,6 +7,7 @@ from tests.mutants.mutant import Mutant
 
 ENGINES = "sip_node/chip/launches/idle_engines.py"
 LEARNED = "sip_node/chip/launches/learned_launch.py"
+NUMBERS = "sip_node/chip/launches/recorded_numbers.py"
 PASSENGERS = "sip_node/chip/launches/passengers.py"
 RELOCATION = "sip_node/chip/launches/relocation.py"
 SLICE = "sip_node/chip/launches/learned_slice.py"
@@ -17,6 +18,8 @@ VALUES = "sip_node/chip/launches/launch_values.py"
 WRITTEN = "sip_node/chip/launches/written_bytes.py"
 
 LAUNCHES = "tests/integration/test_launch_templates.py"
+LAUNCH_NUMBERS = "tests/integration/test_launch_numbers.py"
+TEST_VALUES = "tests/unit/sip_node/chip/launches/test_launch_values.py"
 PROCESSES = "tests/multiproc/test_repeated_launches.py"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -122,6 +125,33 @@ MUTANTS: tuple[Mutant, ...] = (
         noticed_by=LAUNCHES,
         with_core=True,
     ),
+    Mutant(
+        name="repeated-launch-with-numbers-of-the-first",
+        file=NUMBERS,
+        old="            if numbers[pe] != before[pe]:\n",
+        new="            if pe < 0:\n",
+        breaks="The records have the numbers of their launch.",
+        noticed_by=LAUNCH_NUMBERS,
+        with_core=True,
+    ),
+    Mutant(
+        name="repeated-launch-with-values-of-other-numbers",
+        file=TEMPLATE,
+        old="                self._values.set_number(number, index, value)\n",
+        new="                self._values.move((), 0)\n",
+        breaks="Values are computed with the numbers of their launch.",
+        noticed_by=LAUNCH_NUMBERS,
+        with_core=True,
+    ),
+    Mutant(
+        name="launch-learned-from-a-function",
+        file=LEARNED,
+        old="functions(chip.context.sip) != self._functions:",
+        new="functions(chip.context.sip) < 0:",
+        breaks="Records of a function have numbers without formulas.",
+        noticed_by=LAUNCH_NUMBERS,
+        with_core=True,
+    ),
     # What is left behind.
     Mutant(
         name="repeated-launch-that-counts-no-work-of-dma",
@@ -170,10 +200,35 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     # Values.
     Mutant(
+        name="repeated-loads-that-are-one-wherever-their-blocks-are",
+        file=VALUES,
+        old="operations = self._operations if is_shared else self._apart",
+        new="operations = self._operations if is_shared else self._operations",
+        breaks="Blocks that were the same may be several in another launch.",
+        noticed_by=TEST_VALUES,
+    ),
+    Mutant(
+        name="repeated-load-of-what-was-there-before-a-store",
+        file=VALUES,
+        old="written = max([written, *self._written.touched(row)])",
+        new="written = min([written, *self._written.touched(row)])",
+        breaks="A load behind a store reads what was stored.",
+        noticed_by=TEST_VALUES,
+    ),
+    Mutant(
+        name="repeated-launch-that-drops-a-result-too-early",
+        file=VALUES,
+        old="last[used] = max(last[used], number)",
+        new="last[used] = min(used + 1, number)",
+        breaks="A result is kept until its last use.",
+        noticed_by=LAUNCHES,
+        with_core=True,
+    ),
+    Mutant(
         name="repeated-launch-that-leaves-nothing-in-tcm",
         file=VALUES,
-        old="self._kept = [number for number in in_tcm if number in left]",
-        new="self._kept = list[int]()",
+        old="            if number in left:\n",
+        new="            if number in ():\n",
         breaks="The bytes in TCM are those of a simulated launch.",
         noticed_by=LAUNCHES,
         with_core=True,
@@ -181,8 +236,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="repeated-sum-along-another-axis",
         file=VALUES,
-        old="compute(name, operands, dtype, axis=axis, shape=shape)",
-        new="compute(name, operands, dtype, axis=axis and 0, shape=shape)",
+        old="axis=record.axis, shape=shape)",
+        new="axis=record.axis and 0, shape=shape)",
         breaks="A reduction is along the axis of its record.",
         noticed_by=LAUNCHES,
         with_core=True,

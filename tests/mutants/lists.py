@@ -9,6 +9,7 @@ ARGUMENTS = "sip_node/programs/lists/arguments.py"
 CODE = "sip_node/programs/lists/plain_code.py"
 COMMANDS = "sip_node/programs/lists/commands.py"
 IDS = "sip_node/programs/lists/open_ids.py"
+NUMBERS = "sip_node/programs/lists/open_numbers.py"
 KERNEL = "sip_node/programs/lists/listed_kernel.py"
 LISTS = "sip_node/programs/lists/command_lists.py"
 PLACES = "sip_node/programs/lists/places.py"
@@ -18,6 +19,7 @@ RANDOM = "tests/property/test_command_lists.py"
 KERNELS = "tests/integration/test_command_lists.py"
 TEST_ARGUMENTS = "tests/unit/sip_node/programs/lists/test_arguments.py"
 TEST_IDS = "tests/unit/sip_node/programs/lists/test_open_ids.py"
+TEST_NUMBERS = "tests/unit/sip_node/programs/lists/test_open_numbers.py"
 TEST_CODE = "tests/unit/sip_node/programs/lists/test_plain_code.py"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -33,7 +35,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="list-key-with-the-value-of-a-float",
         file=ARGUMENTS,
-        old="return float, number.hex()",
+        old="return float, packed((number,))",
         new="return float, number",
         breaks="0.0 and -0.0 are different arguments.",
         noticed_by=TEST_ARGUMENTS,
@@ -49,8 +51,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="list-key-without-captured-variables",
         file=ARGUMENTS,
-        old="function.__defaults__, given, tuple(captured(function))",
-        new="function.__defaults__, given",
+        old="function.__defaults__, given, variables[:cells])",
+        new="function.__defaults__, given)",
         breaks="A kernel depends on the variables that it captures.",
         noticed_by=TEST_ARGUMENTS,
     ),
@@ -73,8 +75,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="list-key-without-the-pes",
         file=LISTS,
-        old="key = _kernel_key((launch.pes, launch.cubes), grid, parts)",
-        new="key = _kernel_key((0, 0), grid, parts)",
+        old="kernel = _Kernel((launch.pes, launch.cubes), grid, parts)",
+        new="kernel = _Kernel((0, 0), grid, parts)",
         breaks="A kernel depends on the number of programs.",
         noticed_by=KERNELS,
     ),
@@ -167,6 +169,47 @@ MUTANTS: tuple[Mutant, ...] = (
         new="return OpenId(factors, self.number)",
         breaks="A product with an id has all parts of the sum.",
         noticed_by=TEST_IDS,
+    ),
+    # Numbers.
+    Mutant(
+        name="list-number-of-operands-in-another-order",
+        file=NUMBERS,
+        old="return self._computed(operator.sub, other, self)",
+        new="return self._computed(operator.sub, self, other)",
+        breaks="A formula has the operands of the kernel.",
+        noticed_by=TEST_NUMBERS,
+    ),
+    Mutant(
+        name="list-number-with-a-divisor-that-may-be-0",
+        file=NUMBERS,
+        old="            other._read()\n",
+        new="            pass\n",
+        breaks="A quotient by 0 is an error of the kernel.",
+        noticed_by=TEST_NUMBERS,
+    ),
+    Mutant(
+        name="list-key-without-the-numbers-that-are-read",
+        file=LISTS,
+        old="packed([self.numbers[place] for place in reads])",
+        new='b""',
+        breaks="The commands of a kernel depend on the numbers that it reads.",
+        noticed_by=RANDOM,
+    ),
+    Mutant(
+        name="list-with-numbers-of-its-recording",
+        file=PLACES,
+        old="return LaunchNumber.computed(place, self._numbers)",
+        new="return LaunchNumber.computed(place, [1.0] * 99)",
+        breaks="A list takes the numbers of its launch.",
+        noticed_by=RANDOM,
+    ),
+    Mutant(
+        name="list-of-a-sum-of-open-numbers",
+        file=ARGUMENTS,
+        old="        self.reads_all |= adds_up(function)\n",
+        new="",
+        breaks="`sum` adds floats in another way than the sums of two, from Python 3.12 on.",
+        noticed_by=TEST_ARGUMENTS,
     ),
     Mutant(
         name="list-value-without-its-view",

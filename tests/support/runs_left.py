@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from tests.support.world import Simulation
 
 
@@ -12,7 +14,8 @@ def left(world: Simulation | Exception) -> list[Any]:
     returned = [[each.tobytes() for each in of_rank] for of_rank in world.returned.values()]
     return [
         world.done.events,
-        world.records,
+        # Bits of numbers: NaN is not equal to itself, and 0.0 is equal to -0.0.
+        msgspec.msgpack.encode(world.records),
         world.done.sips,
         world.rows,
         world.texts,

@@ -1,8 +1,10 @@
 """The page docs/pytorch-coverage.md: what scripts of PyTorch use, and whether it works.
 
-    python -m tests.torch.coverage_table
+    python -m tests.torch.coverage_table [features | operators]
 
-runs every feature on CPUs with gloo and on the device, compares the results, and writes the page.
+runs every feature on CPUs with gloo and on the device, compares the results, does the same with the
+operators of OpInfo (`operator_table`), writes the page and prints it. An argument names a part of
+the page, and the other part does not change.
 """
 
 import os
@@ -15,6 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
+
+from tests.torch import operator_table
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "pytorch-coverage.md"
@@ -30,14 +34,17 @@ _DEFAULT_SHARE = 1000 * 2**-24
 _HEAD = """# What works of PyTorch?
 
 Pieces of scripts as they are published, each run on a CPU (those of several ranks with gloo) and on
-the device, with the same seeds. *works*: every operator has a kernel, and the results are equal, in
-float32 to 6e-5 of the largest element. *falls back*: the results are equal, and the named operators
-ran on the host, which took the given share of the simulated time. The pieces are in
+the device, with the same seeds. *works*: every operator ran on the device, by a kernel, a formula
+or PyTorch's decomposition, and the results are equal, in float32 to 6e-5 of the largest element.
+*falls back*: the results are equal, and the named operators ran on the host, which took the given
+share of the simulated time. The pieces are in
 [tests/torch/programs/coverage](../tests/torch/programs/coverage). They are small: in larger models
 the share of the host is less where it computes few elements.
 
-The page is written by `python -m tests.torch.coverage_table`, and tested to be true.
+The page is written by `make torch-coverage`, and tested to be true.
 """
+_OPERATORS = "\n## Operators (OpInfo)\n"
+"""The heading between the parts of the page."""
 
 
 @dataclass(frozen=True)
@@ -161,5 +168,18 @@ def _run(command: Sequence[str], environment: dict[str, str]) -> None:
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
 
 
+def main() -> None:
+    """Write the parts of the page that the arguments name, by default both, and print it."""
+    parts = sys.argv[1:] or ["features", "operators"]
+    features, _, operators = PAGE.read_text("utf-8").partition(_OPERATORS)
+    operators = _OPERATORS + operators
+    if "features" in parts:
+        features = page({theme: measured(theme) for theme in THEMES})
+    if "operators" in parts:
+        operators = "\n" + operator_table.section(operator_table.measured())
+    PAGE.write_text(features + operators, "utf-8")
+    sys.stdout.write(features + operators)
+
+
 if __name__ == "__main__":
-    PAGE.write_text(page({theme: measured(theme) for theme in THEMES}), "utf-8")
+    main()

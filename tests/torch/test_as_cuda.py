@@ -10,7 +10,12 @@ from tests.torch.conftest import PROGRAMS, Runs
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc, pytest.mark.timeout(300)]
 
 PROGRAM = (PROGRAMS / "as_cuda.py").read_text("utf-8")
-NAMES = {"torch.cuda.amp.GradScaler(": "torch.GradScaler('ahbm', ", "nccl": "ahbm", "cuda": "ahbm"}
+NAMES = {
+    "torch.cuda.amp.GradScaler(": "torch.GradScaler('ahbm', ",
+    "ProfilerActivity.CUDA": "ProfilerActivity.PrivateUse1",
+    "nccl": "ahbm",
+    "cuda": "ahbm",
+}
 
 
 def lines(output: str) -> list[str]:

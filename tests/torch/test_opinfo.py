@@ -2,18 +2,14 @@
 device are those of the CPU, and no call ends the run.
 """
 
-import re
-
 import pytest
 
+from tests.torch import coverage_table, operator_table
 from tests.torch.conftest import Runs
+from tests.torch.operator_table import LINE, REFUSALS, SAMPLES, SHARES
 
-pytestmark = [pytest.mark.nightly, pytest.mark.multiproc, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.nightly, pytest.mark.multiproc, pytest.mark.timeout(1800)]
 
-SAMPLES = 2
-"""Samples of each operator: the first one and another one."""
-SHARES = 2
-"""The operators are divided, so that two processes test them."""
 SPARSE = "sparse tensors, which the device lacks: the error names the operator"
 REFUSED = {
     "sparse.sampled_addmm": SPARSE,
@@ -41,16 +37,29 @@ REFUSED = {
     "as_strided (partial_views)": "a sample of views that its copies have not: no result on a CPU",
 }
 """Operators without a comparison, with the reason."""
-REFUSALS = ("no result on a CPU: ", "no sample", "NotImplementedError: Could not run 'aten::")
 
 
-@pytest.mark.parametrize("share", range(SHARES))
-def test_every_operator_of_pytorch_has_the_results_of_a_cpu_and_ends_no_run(share: int, run: Runs):
-    options = ("--procs", "1", "--no-trace", "--timeout", "300")
-    output = run("opinfo.py", *options, program_arguments=[str(SAMPLES), f"{share}/{SHARES}"])
-    outcomes = dict(re.findall(r"^= (.*?) \| (.*) \| .*$", output, re.MULTILINE))
-    assert len(outcomes) > 600 // SHARES
+@pytest.fixture(scope="module")
+def outputs(run: Runs) -> list[str]:
+    return [
+        run(
+            "opinfo.py",
+            *operator_table.OPTIONS,
+            program_arguments=[str(SAMPLES), f"{share}/{SHARES}"],
+        )
+        for share in range(SHARES)
+    ]
+
+
+def test_every_operator_of_pytorch_has_the_results_of_a_cpu_and_ends_no_run(outputs: list[str]):
+    outcomes = {name: text for each in outputs for name, text, *_ in LINE.findall(each)}
+    assert len(outcomes) > 600
     others = {name: text for name, text in outcomes.items() if text != "ok"}
     wrong = {name: text for name, text in others.items() if name not in REFUSED}
     assert wrong == {}
     assert all(text.startswith(REFUSALS) for text in others.values()), others
+
+
+def test_the_page_of_coverage_has_the_table_of_operators(outputs: list[str]):
+    rows = sorted(operator_table.rows_of("".join(outputs)), key=lambda row: row.name)
+    assert operator_table.section(rows) in coverage_table.PAGE.read_text("utf-8")

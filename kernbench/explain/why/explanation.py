@@ -7,6 +7,7 @@ from kernbench.explain.records import RecordedRun
 from kernbench.explain.why.bound import RunBound, run_bound
 from kernbench.explain.why.breakdown import PeTime, RankTime, pe_times, rank_time
 from kernbench.explain.why.cursor import RunIndex
+from kernbench.explain.why.kernel_times import KernelTime, kernel_times
 from kernbench.explain.why.load import Load, loads
 from kernbench.explain.why.parts import TimePart
 from kernbench.explain.why.path import CriticalPath, critical_path
@@ -15,12 +16,15 @@ from runtime.core.errors import UsageError
 
 @dataclass(frozen=True)
 class Explanation:
-    """The parts of the time of a run, by rank, by PE, along the critical path and by resource."""
+    """The parts of the time of a run, by rank, by PE, along the critical path, by kernel and by
+    resource.
+    """
 
     records: RecordedRun
     ranks: Sequence[RankTime]
     pes: Sequence[PeTime]
     path: CriticalPath
+    kernels: Sequence[KernelTime]
     loads: Mapping[str, Sequence[Load]]
     bound: RunBound
 
@@ -47,6 +51,7 @@ def explain(records: RecordedRun) -> Explanation:
         ranks=[rank_time(records, sip) for sip in records.sips],
         pes=[pe for sip in records.sips for pe in pe_times(records, sip)],
         path=critical_path(records, index),
+        kernels=kernel_times(records),
         loads=loads(records),
         bound=run_bound(records, index),
     )

@@ -53,6 +53,11 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
             "by_component": [_share(each) for each in shares(path.pieces, by_component)],
             "pieces": [_piece(each) for each in path.pieces],
         },
+        "kernels": [
+            {"name": each.name, "launches": each.launches, "pes": each.pes}
+            | {"time_ps": each.time_ps, "longest_ps": each.longest_ps}
+            for each in explanation.kernels
+        ],
         "loads": {kind: [_load(each) for each in of] for kind, of in explanation.loads.items()},
         "bound": {
             "bound_ps": bound.bound_ps,

@@ -6,6 +6,7 @@ from coordinator.report.text_table import TextColumn, TextStyle, TextTable, text
 from kernbench.explain.why.bound import bound_line
 from kernbench.explain.why.breakdown import PeTime, worst
 from kernbench.explain.why.explanation import Explanation
+from kernbench.explain.why.kernel_times import KernelTime
 from kernbench.explain.why.load import ENGINE, TRANSFER_ENGINE, Load
 from kernbench.explain.why.parts import TimePart
 from kernbench.explain.why.path import CriticalPath
@@ -16,6 +17,8 @@ from runtime.core.simtime import PS_PER_NS, format_ps
 
 STYLE = TextStyle(gap=2, heading_marks=("# ", "  "), row_mark="  ")
 SHOWN = 10
+LEAST_SHARE = 1000
+"""Kernels with a smaller part of the time of all kernels are not shown."""
 _KIND_TITLES = {
     "link": "links",
     "memory": "memory channels",
@@ -36,6 +39,7 @@ def explanation_lines(explanation: Explanation) -> Iterator[str]:
     yield from rank_lines(explanation)
     yield from pe_lines(explanation.pes)
     yield from path_lines(explanation.path)
+    yield from kernel_lines(explanation.kernels)
     yield from load_lines(explanation.loads, explanation.total_ps)
     yield bound_line(explanation.bound)
 
@@ -108,6 +112,28 @@ def piece_lines(pieces: Sequence[PathPiece]) -> Iterator[str]:
         what = f"{piece.what} ({piece.cause})" if piece.cause else piece.what
         component = by_component(piece)
         table.row(ns(piece.begin_ps), ns(piece.length_ps), piece.kind, component, what, piece.line)
+    yield from table.lines()
+    yield ""
+
+
+def kernel_lines(kernels: Sequence[KernelTime]) -> Iterator[str]:
+    """The kernels with the sums of their launches, the longest first."""
+    if not kernels:
+        return
+    total_ps = sum(each.time_ps for each in kernels)
+    yield "launches of each kernel, from the first begin to the last end of its PEs (ns)"
+    table = TextTable(text_columns("<name", "time", "launches", "mean", "longest", "PEs"), STYLE)
+    for each in kernels:
+        if each.time_ps * LEAST_SHARE < total_ps:
+            break
+        table.row(
+            each.name,
+            ns(each.time_ps),
+            f"{each.launches:,}",
+            ns(each.time_ps // each.launches),
+            ns(each.longest_ps),
+            f"{each.pes:,}",
+        )
     yield from table.lines()
     yield ""
 

@@ -1,10 +1,11 @@
-"""The table of operators that run on the device, and what happens to all others.
+"""The table of operators that run on the device, and operators that run on the host.
 
-An operator is a function with PyTorch's signature that launches kernels. An operator without one,
-or with an element type with which the engines do not compute, runs on the host. The host waits for
-the current stream, reads the operands, computes for `host.fallback_ns_per_element` times the
-elements of operands and results, and writes the results, all in simulated time; the call is
-counted. `KERNBENCH_FALLBACK=error` makes such a call an error.
+An operator is a function with PyTorch's signature that launches kernels. One without a kernel
+passes through `fallback_chain`, whose last stage is the host, where operators also run that have an
+element type with which the engines do not compute. The host waits for the current stream, reads the
+operands, computes for `host.fallback_ns_per_element` times the elements of operands and results,
+and writes the results, all in simulated time; the call is counted. `KERNBENCH_FALLBACK=error` makes
+such a call an error.
 """
 
 import os
@@ -18,6 +19,8 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_map
 
+from kernbench.torch_backend.aten import wider_types
+from kernbench.torch_backend.aten.attempts import refuse_host
 from kernbench.torch_backend.aten.known_results import COPIES, following
 from kernbench.torch_backend.runtime.element_types import COMPUTED
 from kernbench.torch_backend.runtime.pytorch_api import DEVICE, OpOverload, parameters_of
@@ -42,6 +45,10 @@ COMPLEX: dict[str, Operator] = {}
 """The operators for tensors of which one has complex numbers."""
 CALLS: Counter[str] = Counter()
 """The calls of operators on the device."""
+DECOMPOSED: Counter[str] = Counter()
+"""The calls of operators that PyTorch's decomposition computes by others of the device."""
+LAUNCHES: Counter[str] = Counter()
+"""The launches of kernels of decomposed operators."""
 FALLBACKS: Counter[str] = Counter()
 """The calls of operators on the host."""
 
@@ -127,16 +134,25 @@ def complex_operator(name: str) -> Callable[[Operator], Operator]:
     return add
 
 
-def kernels() -> Iterable[tuple[str, Operator]]:
-    """The names of the table with the functions that PyTorch calls."""
+def kernels(without_kernel: Operator) -> Iterable[tuple[str, Operator]]:
+    """The names of the table with the functions that PyTorch calls. Calls that a function of the
+    table declines go to `without_kernel`, with the operator before the arguments.
+    """
     for name, entry in OPERATORS.items():
-        yield name, _counted(name, entry)
+        yield name, _counted(name, entry, without_kernel)
+
+
+def name_of(operator: OpOverload) -> str:
+    """The name of an operator without its namespace, as in the table."""
+    return str(operator.name()).removeprefix("aten::")
 
 
 def on_host(operator: OpOverload, *given: Any, **options: Any) -> Any:
-    """Run an operator on the host: the backend's fallback."""
-    _check_known(str(operator.name()).removeprefix("aten::"), (given, options))
-    FALLBACKS[str(operator.name()).removeprefix("aten::")] += 1
+    """Run an operator on the host, the last stage."""
+    name = name_of(operator)
+    refuse_host(name)
+    _check_known(name, (given, options))
+    FALLBACKS[name] += 1
     if os.environ.get("KERNBENCH_FALLBACK") == "error":
         raise NotImplementedError(
             f"{operator.name()} has no kernel on {DEVICE!r}, and KERNBENCH_FALLBACK is 'error'; "
@@ -146,10 +162,10 @@ def on_host(operator: OpOverload, *given: Any, **options: Any) -> Any:
         arguments, keywords = tree_map(_read, (_tensors_of_numbers(operator, given), options))
         if "device" in keywords:
             keywords["device"] = torch.device("cpu")
-        results = operator(*arguments, **keywords)
+        results = wider_types.computed(operator, arguments, keywords)
         tensors = _distinct((arguments, keywords, results))
         compute_on_host(str(operator.name()), sum(each.numel() for each in tensors))
-        _note_portability(str(operator.name()).removeprefix("aten::"), tensors)
+        _note_portability(name, tensors)
         written = _write_back(operator, (given, options), (arguments, keywords))
         return tree_map(partial(_moved, written), results)
 
@@ -222,6 +238,12 @@ def report() -> str:
             line += f", {share:.1f} % {title} ({_listed(names)})"
     if not FALLBACKS:
         line += ", host fallbacks: none"
+    if DECOMPOSED:
+        listed = (
+            f"{name} {calls} (launches: {LAUNCHES[name]:,})"
+            for name, calls in DECOMPOSED.most_common()
+        )
+        line += f"; decomposed: {', '.join(listed)}"
     if UNPORTABLE:
         line += f"; may differ between processors: {', '.join(sorted(UNPORTABLE))}"
     return line
@@ -231,7 +253,7 @@ def _listed(names: Counter[str]) -> str:
     return ", ".join(f"{name} {calls}" for name, calls in names.most_common())
 
 
-def _counted(name: str, entry: _Entry) -> Operator:
+def _counted(name: str, entry: _Entry, without_kernel: Operator) -> Operator:
     packet, _, overload = name.partition(".")
     default = getattr(getattr(torch.ops.aten, packet), overload or "default")
 
@@ -250,7 +272,7 @@ def _counted(name: str, entry: _Entry) -> Operator:
             return on_host(default, *given, **options)
         result = function(*given, **options)
         if result is NotImplemented:
-            return on_host(default, *given, **options)
+            return without_kernel(default, *given, **options)
         CALLS[name] += 1
         return result
 

@@ -12,11 +12,13 @@ from torch import Tensor
 
 from kernbench.torch_backend.distributed.integer_exchange import ReceivedIntegers
 from kernbench.torch_backend.distributed.staging import CollectiveStaging
+from kernbench.torch_backend.runtime.frame_hook import untraced_methods
 from runtime.core.device import Handle
 from runtime.device.collectives import Work
 from runtime.device.rank.rank_state import running_rank
 
 
+@untraced_methods
 class DeviceWork(dist.Work):
     """Queued operations. `wait` makes the current stream wait, and the host goes on, unless it
     `blocks` or a tensor of the host is written. `get_future` has the tensors.

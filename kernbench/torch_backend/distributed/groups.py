@@ -18,6 +18,7 @@ from kernbench.torch_backend.aten.operators import DEVICE
 from kernbench.torch_backend.distributed.process_group import DeviceProcessGroup
 from kernbench.torch_backend.distributed.rank_store import RankStore
 from kernbench.torch_backend.runtime import pytorch_api
+from kernbench.torch_backend.runtime.frame_hook import untraced_methods
 from runtime.device import collectives as low_level
 from runtime.device.rank.rank_state import ProcessGroup
 
@@ -34,6 +35,7 @@ def register_backend(*devices: str) -> None:
     """Make the backend known to `torch.distributed`, with ranks that have met already. Its tensors
     may be on `devices`; objects that it carries are on the first of these.
     """
+    untraced_methods(DeviceProcessGroup)
     make = functools.partial(_made_group, torch.device(devices[0]))
     pytorch_api.register_backend(DEVICE, make, devices)
     pytorch_api.register_meeting("env", _meeting)

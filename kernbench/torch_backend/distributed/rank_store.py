@@ -10,9 +10,11 @@ from typing import Self
 
 import torch.distributed as dist
 
+from kernbench.torch_backend.runtime.frame_hook import untraced_methods
 from kernbench.torch_backend.runtime.pytorch_api import Store
 
 
+@untraced_methods
 class RankStore(Store):
     """Keys and values which this rank has set. `DistStoreError` where PyTorch's stores wait."""
 

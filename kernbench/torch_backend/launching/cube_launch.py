@@ -19,8 +19,6 @@ _LEAST_MACS_OF_CUBE = 1 << 23
 """The multiply-adds of a cube from which copies of panels are faster than loads by each PE."""
 _PART = 32
 """The rows and columns of the part of a PE are multiples of it."""
-_FEW_ROWS = 64
-"""The other operand stays where it is for at most as many rows of `a`."""
 _CHUNKS = (128, 64)
 """The depth of a chunk: a longer one is multiplied faster, a shorter one is sooner there."""
 _ALIGNMENT_BYTES = 16384
@@ -35,23 +33,17 @@ def cube_grid(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> CubeGrid |
         return None
     if not (_has_rows(a) and _has_rows(b) and out.stride(1) == 1):
         return None
-    pes = mesh.pes
-    if m > _FEW_ROWS:
-        grid = CubeGrid(mesh.height, mesh.width, 2, pes // 2, ())
-        return _with_chunks(grid, a, b, mesh) if _divides(grid, (m, n), _PART) else None
-    grid = CubeGrid(1, cubes, 1, pes, ())
-    # Then every PE has its part of `b` in its own slice.
-    is_local = b.stride(0) == a.stride(1) == 1 and k == b.stride(1)
-    return _with_chunks(grid, a, b, mesh) if is_local and _divides(grid, (m, n), 1) else None
+    grid = CubeGrid(mesh.height, mesh.width, 2, mesh.pes // 2, ())
+    return _with_chunks(grid, a, b, mesh) if _divides(grid, (m, n)) else None
 
 
-def _divides(grid: CubeGrid, shape: tuple[int, int], part: int) -> bool:
-    """Whether parts have whole multiples of `part`, and slots have no remainder."""
+def _divides(grid: CubeGrid, shape: tuple[int, int]) -> bool:
+    """Whether parts have whole multiples of `_PART`, and slots have no remainder."""
     pes = grid.part_rows * grid.part_columns
     panels = shape[0] // grid.rows, shape[1] // grid.columns
     return (
-        shape[0] % (grid.rows * grid.part_rows * part) == 0
-        and shape[1] % (grid.columns * grid.part_columns * part) == 0
+        shape[0] % (grid.rows * grid.part_rows * _PART) == 0
+        and shape[1] % (grid.columns * grid.part_columns * _PART) == 0
         and all(each % pes == 0 for each in panels)
     )
 
@@ -62,8 +54,7 @@ def _with_chunks(
     """The grid with chunks of the depth that fit the scratch."""
     panels = a.shape[0] // grid.rows, b.shape[1] // grid.columns
     parts, k = (panels[0] // grid.part_rows, panels[1] // grid.part_columns), a.shape[1]
-    chunks = _CHUNKS if grid.rows > 1 else (k, k // 2, k // 4)
-    for chunk in chunks:
+    for chunk in _CHUNKS:
         # The sums, two panels of each operand, and two slots of two steps.
         loaded = min(2, k // chunk) * sum(parts) + 4 * sum(panels) // mesh.pes
         taken = 4 * parts[0] * parts[1] + loaded * chunk * a.itemsize

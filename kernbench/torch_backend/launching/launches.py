@@ -58,7 +58,7 @@ def launch_pointwise(
         *(function, inner, PerPe({pe: parts for pe, (parts, _) in own.items()}), limits),
         PerPe({pe: pointer for pe, (_, (pointer, *_)) in own.items()}),
         PerPe({pe: pointers[1:] for pe, (_, pointers) in own.items()}),
-        bounds,
+        None if bounds is None else storages().reported(bounds),
     )
     launched(name, kernels.pointwise, arguments, [target, *read], list(own))
 

@@ -5,9 +5,6 @@ PEs in the order of memory. The number of blocks of a matrix is that with the le
 the largest number of blocks of a PE times the time of a block (`product_plan.grid_cost`).
 """
 
-from functools import lru_cache
-from typing import NamedTuple
-
 import torch
 
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
@@ -16,18 +13,10 @@ from runtime.device.kernels.products import ProductOperand, ProductTask, ResultM
 from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.products.product_blocks import block_plans, pe_rates
 from runtime.device.products.product_operands import MatrixOrder, first_matrix
-from runtime.device.products.product_plan import PeRates, ProductSize, divided, grid, grid_cost
+from runtime.device.products.product_plan import BatchGrid, ProductSize, batch_grid, divided
 from runtime.device.rank.properties import get_device_properties
 from runtime.device.regions.regions import Pe
 from runtime.model.placement import Span
-
-
-class BatchGrid(NamedTuple):
-    """The blocks of each result, rows times columns, and the estimated time of the launch."""
-
-    rows: int
-    columns: int
-    time_ns: float
 
 
 def launch_products(
@@ -48,21 +37,6 @@ def launch_products(
     if sums is not None:
         used.append(window_of(sums))
     launched("matmul", multiply, (PerPe(tasks), left, right, row), used, list(tasks))
-
-
-@lru_cache(maxsize=1024)
-def batch_grid(count: int, size: ProductSize, rates: PeRates, slices: tuple[int, int]) -> BatchGrid:
-    """The blocks of each of `count` equal products, of which the operands lie on `slices`."""
-    candidates: list[tuple[float, int, BatchGrid]] = []
-    for pes in {max(1, rates.pes // count), *(1 << power for power in range(11))}:
-        if pes <= rates.pes:
-            own = rates._replace(pes=pes)
-            rows, columns = grid(size, own, slices)
-            block_ns = grid_cost(size, own, slices, (rows, columns))[0]
-            turns = -(-count * rows * columns // rates.pes)
-            time_ns = turns * block_ns
-            candidates.append((time_ns, rows * columns, BatchGrid(rows, columns, time_ns)))
-    return min(candidates)[2]
 
 
 def product_grid(a: torch.Tensor, b: torch.Tensor) -> BatchGrid:

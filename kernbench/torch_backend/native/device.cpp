@@ -19,9 +19,12 @@
 #include <c10/util/Lazy.h>
 #include <c10/util/Logging.h>
 #include <pybind11/pybind11.h>
+#include <torch/csrc/autograd/variable.h>
+#include <torch/csrc/utils/pybind.h>
 #include <torch/library.h>
 
 #include <memory>
+#include <mutex>
 #include <tuple>
 #include <vector>
 
@@ -348,6 +351,29 @@ at::Tensor& set_whole_storage(at::Tensor& self, at::Storage source) {
   return set_storage(self, std::move(source), 0, {count}, {1});
 }
 
+at::Tensor& set_tensor(at::Tensor& self, const at::Tensor& source) {
+  return set_storage(
+      self, source.storage(), source.sym_storage_offset(), source.sym_sizes(),
+      source.sym_strides());
+}
+
+at::Tensor& set_empty(at::Tensor& self) {
+  return set_storage(self, at::Storage(at::Storage::use_byte_size_t(), 0, &allocator, true), 0,
+                     {0}, {1});
+}
+
+// Gives a tensor the elements and the device of another one. It remains the same tensor, for
+// optimisers, layers that share it and weak references. PyTorch's own `set_data` does the same
+// between the devices that it lists, of which this is none.
+void become(at::Tensor& self, const at::Tensor& source) {
+  if (auto* meta = torch::autograd::impl::get_autograd_meta(self)) {
+    // Its node has the device of the gradients.
+    std::lock_guard<std::mutex> lock(meta->mutex_);
+    meta->grad_accumulator_.reset();
+  }
+  self.unsafeGetTensorImpl()->shallow_copy_from(source.getIntrusivePtr());
+}
+
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
@@ -356,6 +382,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("resize_", &resize_);
   library.impl("set_.source_Storage", &set_whole_storage);
   library.impl("set_.source_Storage_storage_offset", &set_storage);
+  library.impl("set_.source_Tensor", &set_tensor);
+  library.impl("set_", &set_empty);
   library.impl("record_stream", &record_stream);
   library.impl("as_strided", &at::native::as_strided_tensorimpl);
   library.impl("view", &at::native::view);
@@ -378,4 +406,6 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
         });
       },
       "Connect the functions of Python that own the device; once in a process.");
+  module.def(
+      "become", &become, "Give a tensor the elements and the device of another one.");
 }

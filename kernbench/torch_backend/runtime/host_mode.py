@@ -64,10 +64,9 @@ class _Hooks(PrivateUse1Hooks):
         return False
 
 
-def connect_host(lacking: str) -> tuple[torch.library.Library, ...]:
-    """Make the name of the device known, and each of its uses an error with what is `lacking`."""
+def connect_host() -> tuple[torch.library.Library, ...]:
+    """Make the name of the device known, and each of its uses the error of `NoDevice`."""
     omit_error_traces()
-    NoDevice.reason = lacking
     register_device_module(DEVICE, host_module)
     generate_methods_for_privateuse1_backend()
     register_in_python(_Hooks(), _Guard())

@@ -1,4 +1,6 @@
-"""The errors of a program that uses the device `ahbm` in the reduced mode."""
+"""The errors of a process that uses the device `ahbm` and has none: in the reduced mode, and in a
+process that a rank has started.
+"""
 
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -7,6 +9,7 @@ REMEDY = (
     "Install a C++ compiler (Debian and Ubuntu: apt install g++; Fedora: dnf install gcc-c++; "
     "macOS: xcode-select --install), or name it in CXX; then run make setup-torch"
 )
+_OF_HOST = "Without it, process groups with the backend 'ahbm' take tensors of the device 'cpu'."
 
 
 def note(reason: str) -> str:
@@ -18,29 +21,35 @@ def note(reason: str) -> str:
 
 
 class NoDeviceError(NotImplementedError):
-    """A use of the device without the C++ part: the call, and what is lacking."""
+    """A use of the device where there is none: the call, why there is none, and what to do."""
 
-    def __init__(self, call: str, reason: str) -> None:
-        super().__init__(call, reason)
+    def __init__(self, call: str, reason: str, remedy: str) -> None:
+        super().__init__(call, reason, remedy)
 
     def __str__(self) -> str:
-        call, reason = self.args
-        return (
-            f"{call}: there are no tensors of the device 'ahbm' in this run, because {reason}. "
-            "Without it, process groups with the backend 'ahbm' take tensors of the device 'cpu'. "
-            f"{REMEDY}"
-        )
+        call, reason, remedy = self.args
+        return f"{call}: there are no tensors of the device 'ahbm' in this {reason}. {remedy}"
 
 
 class NoDevice:
     """Why the device is not there. Module state, as PyTorch's own table of devices is."""
 
-    reason = ""
+    reason = remedy = ""
+
+    @classmethod
+    def in_run(cls, lacking: str) -> None:
+        """The device is not there in the run."""
+        cls.reason, cls.remedy = f"run, because {lacking}", f"{_OF_HOST} {REMEDY}"
+
+    @classmethod
+    def in_process(cls, reason: str, remedy: str) -> None:
+        """The device is not there in this process."""
+        cls.reason, cls.remedy = f"process, {reason}", remedy
 
     @classmethod
     def error(cls, call: str) -> NoDeviceError:
         """The error for a call."""
-        return NoDeviceError(call, cls.reason)
+        return NoDeviceError(call, cls.reason, cls.remedy)
 
     @classmethod
     def refusing(cls, call: str) -> Callable[..., NoReturn]:

@@ -1,6 +1,7 @@
 """Functions of PyTorch which the backend replaces in the process of a rank.
 
 - `Module.to` and such keep the identity of parameters, as on GPUs.
+- Sparse tensors of the device are refused.
 - The default backend of `torch.compile` refuses graphs on the device, for which it has no code.
 - `torch.load` makes storages of the device whose elements come later.
 - The ranges of `torch.profiler.record_function` appear in the trace of the run, in simulated time.
@@ -10,7 +11,7 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import nn
@@ -21,32 +22,50 @@ from kernbench.torch_backend.runtime.pytorch_api import (
     DEVICE,
     IS_SAVED_EMPTY,
     Inductor,
+    OpOverload,
     replace,
 )
 from runtime.device.rank.rank_state import current_rank
 
+Become = Callable[[torch.Tensor, torch.Tensor], None]
+"""Gives a tensor the elements and the device of another one."""
+_PLAIN = (torch.Tensor, nn.Parameter)
+_utils: Any = torch.utils
+"""Untyped: the stub has no types of `swap_tensors`."""
 
-def keep_parameters() -> None:
-    """Let `Module.to` and such swap the contents of parameters.
+
+def keep_parameters(become: Become) -> None:
+    """Let parameters `become` those of another device in `Module.to` and such.
 
     Else PyTorch makes new ones, since elements of a CPU cannot be set to those of such a device:
     optimisers would not have them, and layers that share a weight would have one each. PyTorch's
-    own switch for it would also hold for `load_state_dict`, which copies on all devices, and refuse
-    parameters there that have weak references.
+    own switch for it would also hold for `load_state_dict`, which copies on all devices. It swaps
+    the contents of two tensors, and refuses one with weak references, such as a compiled function
+    and a profiler have, or of which C++ has another reference.
     """
-    replace(nn.Module, CONVERT, _swapping)
+    replace(nn.Module, CONVERT, functools.partial(_keeping, become))
 
 
-def _swapping(convert: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+def _keeping(become: Become, convert: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+    swap: Become = _utils.swap_tensors
+
+    def exchange(kept: torch.Tensor, converted: torch.Tensor) -> None:
+        if type(kept) in _PLAIN and type(converted) in _PLAIN:
+            become(kept, converted)
+        else:
+            swap(kept, converted)
+
     @functools.wraps(convert)
     def converted(self: nn.Module, *given: Any, **options: Any) -> nn.Module:
         flags = torch.__future__
-        before = flags.get_swap_module_params_on_conversion()
+        before, swap_before = flags.get_swap_module_params_on_conversion(), _utils.swap_tensors
         flags.set_swap_module_params_on_conversion(True)
+        _utils.swap_tensors = exchange
         try:
             return convert(self, *given, **options)
         finally:
             flags.set_swap_module_params_on_conversion(before)
+            _utils.swap_tensors = swap_before
 
     return converted
 
@@ -67,6 +86,14 @@ def _refusing(compiled: Callable[..., Any]) -> Callable[..., Any]:
         return compiled(self, model, inputs)
 
     return call
+
+
+def refuse_sparse(operator: OpOverload, *_: Any, **__: Any) -> NoReturn:
+    """The fallback of operators with sparse tensors of the device: `NotImplementedError`."""
+    raise NotImplementedError(
+        f"{operator.name()}: {DEVICE!r} has no sparse tensors: pass dense ones (x.to_dense()), "
+        "compute with sparse ones on the CPU, or omit sparse=True of an embedding"
+    )
 
 
 _PRIORITY = 19

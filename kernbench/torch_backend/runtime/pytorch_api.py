@@ -7,8 +7,8 @@ functions. Both are here with their types: a new version of PyTorch is compared 
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false
 # ruff: noqa: SLF001
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
@@ -18,8 +18,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch._C._distributed_c10d import Store
-from torch._ops import OpOverload
+from torch._library.custom_ops import CustomOpDef
+from torch._ops import OpOverload, OpOverloadPacket
 from torch.distributed import distributed_c10d
+
+from kernbench.torch_backend.runtime.frame_hook import untraced
 
 if TYPE_CHECKING:
 
@@ -54,7 +57,15 @@ else:
     DeviceGuard = torch._C._acc.DeviceGuard
     PrivateUse1Hooks = torch._C._acc.PrivateUse1Hooks
 
-__all__ = ["DeviceGuard", "OpOverload", "PrivateUse1Hooks", "ProcessGroupBase", "Store"]
+__all__ = [
+    "CustomOpDef",
+    "DeviceGuard",
+    "OpOverload",
+    "OpOverloadPacket",
+    "PrivateUse1Hooks",
+    "ProcessGroupBase",
+    "Store",
+]
 
 DEVICE = "ahbm"
 """The name of the device in PyTorch."""
@@ -74,6 +85,9 @@ group is made before.
 """
 IS_SAVED_EMPTY = "_torch_load_uninitialized"
 """An attribute of storages whose elements come later."""
+_decompositions = cast(
+    dict[OpOverload, Callable[..., Any]], import_module("torch._decomp").decomposition_table
+)
 attention_of_products: Callable[..., Sequence[Tensor]] = (
     torch.ops.aten._scaled_dot_product_attention_math
 )
@@ -101,9 +115,14 @@ class SchemaParameter(NamedTuple):
     """A parameter in the schema of an operator; one `is_out` if its elements are written only."""
 
     name: str
-    is_tensor: bool
+    type: str
     is_written: bool
     is_out: bool
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it takes a tensor, and no list of them."""
+        return self.type == "Tensor"
 
 
 def parameters_of(operator: OpOverload) -> list[SchemaParameter]:
@@ -111,7 +130,7 @@ def parameters_of(operator: OpOverload) -> list[SchemaParameter]:
     return [
         SchemaParameter(
             each.name,
-            str(each.type) == "Tensor",
+            str(each.type),
             each.alias_info is not None and each.alias_info.is_write,
             each.kwarg_only and each.alias_info is not None and each.alias_info.is_write,
         )
@@ -119,20 +138,75 @@ def parameters_of(operator: OpOverload) -> list[SchemaParameter]:
     ]
 
 
+def custom_operator(
+    name: str, function: Callable[..., object], written: Sequence[str], schema: str
+) -> CustomOpDef:
+    """`torch.library.custom_op` of a function for all devices."""
+    # PyTorch imports it in the first call of such an operator. Errors in that import keep the
+    # frames of the call, and with them the memory of its tensors.
+    import_module("torch._dynamo")
+    return torch.library.custom_op(name, function, mutates_args=written, schema=schema)
+
+
+def inferred_schema(prototype: Callable[..., object], written: Sequence[str]) -> str:
+    """The schema of an operator with the signature of a function, without its name."""
+    return torch.library.infer_schema(prototype, mutates_args=written)
+
+
+def register_shapes(operator: CustomOpDef, shaped: Callable[..., object]) -> None:
+    """Let a function compute the shapes and types of an operator's results."""
+    operator.register_fake(shaped)
+
+
+def register_gradient(
+    operator: CustomOpDef, computed: Callable[..., object], kept: Callable[..., object]
+) -> None:
+    """Let functions compute the gradient of an operator, and keep what it needs for it."""
+    operator.register_autograd(computed, setup_context=kept)
+
+
 def is_random(operator: OpOverload) -> bool:
     """Whether an operator draws random numbers."""
     return torch.Tag.nondeterministic_seeded in operator.tags
+
+
+def returns_view(operator: OpOverload) -> bool:
+    """Whether a result is a view of an operand, which is not written."""
+    return any(
+        each.alias_info is not None and not each.alias_info.is_write
+        for each in operator._schema.returns
+    )
+
+
+def overloads_of(packet: OpOverloadPacket) -> list[OpOverload]:
+    """The overloads of an operator."""
+    return [getattr(packet, each) for each in packet.overloads()]
+
+
+def functional_packet(operator: OpOverload) -> OpOverloadPacket:
+    """The operator without an effect, of one that changes its operand: `mul` of `mul_`; its own one
+    if there is none.
+    """
+    own = operator.overloadpacket
+    return getattr(getattr(torch.ops, operator.namespace), own.__name__.removesuffix("_"), own)
+
+
+def decomposition_of(operator: OpOverload) -> Callable[..., Any] | None:
+    """The function by which PyTorch computes an operator by others."""
+    return _decompositions.get(operator)
 
 
 def implement(
     library: torch.library.Library, name: str, function: Callable[..., Any], key: str
 ) -> None:
     """Make a function the kernel of an operator for a dispatch key."""
+    untraced(function)
     library.impl(name, function, key)
 
 
 def fall_back(library: torch.library.Library, function: Callable[..., Any], key: str) -> None:
     """Make a function the kernel of all operators which have none for a dispatch key."""
+    untraced(function)
     library.fallback(function, key)
 
 
@@ -140,6 +214,22 @@ def without_autocast() -> AbstractContextManager[Any]:
     """A `with` block in which autocast for the device is off."""
     keys = torch._C.DispatchKeySet(_UNTYPED.DispatchKey.AutocastPrivateUse1)
     return cast(AbstractContextManager[Any], torch._C._ExcludeDispatchKeyGuard(keys))
+
+
+def below_autograd() -> AbstractContextManager[Any]:
+    """A `with` block in which operators record no gradients, as in a kernel that autograd calls."""
+    return cast(AbstractContextManager[Any], torch._C._AutoDispatchBelowAutograd())
+
+
+@contextmanager
+def above_autograd() -> Generator[None]:
+    """A `with` block in a kernel in which operators record gradients."""
+    keys, excluded = _UNTYPED.DispatchKey, _UNTYPED._dispatch_tls_local_exclude_set()
+    for key in (keys.AutogradOther, keys.AutogradPrivateUse1, keys.ADInplaceOrView):
+        excluded = excluded.remove(key)
+    included = _UNTYPED._dispatch_tls_local_include_set()
+    with _UNTYPED._ForceDispatchKeyGuard(included, excluded), torch.enable_grad():
+        yield
 
 
 def register_in_python(hooks: PrivateUse1Hooks, guard: DeviceGuard) -> None:
@@ -174,8 +264,12 @@ def has_group(tag: str, ranks: Sequence[int]) -> bool:
 
 
 def replace(owner: Any, name: str, wrap: Callable[[Any], Callable[..., Any]]) -> None:
-    """Put a wrapper in the place of a function of PyTorch, which it calls."""
-    setattr(owner, name, wrap(getattr(owner, name)))
+    """Put a wrapper in the place of a function of PyTorch, which it calls. `torch.compile` traces
+    neither of them.
+    """
+    wrapper = wrap(getattr(owner, name))
+    untraced(wrapper)
+    setattr(owner, name, wrapper)
 
 
 def integers(x: Tensor) -> list[int]:
@@ -188,9 +282,9 @@ def cut(x: Tensor, axis: int, parts: int) -> Tensor:
     return cast(Tensor, x.unflatten(axis, (parts, -1)))
 
 
-def vector_norm(x: Tensor, axes: list[int], *, keepdim: bool) -> Tensor:
+def vector_norm(x: Tensor, axes: list[int], *, order: float = 2, keepdim: bool = False) -> Tensor:
     """`torch.linalg.vector_norm`."""
-    return cast(Any, torch.linalg).vector_norm(x, dim=axes, keepdim=keepdim)
+    return cast(Any, torch.linalg).vector_norm(x, order, dim=axes, keepdim=keepdim)
 
 
 def negative_view(x: Tensor) -> Tensor:

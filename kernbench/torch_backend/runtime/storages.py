@@ -21,11 +21,12 @@ from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.memory.storage import Storage, Window
 from runtime.device.rank.rank_state import RankState, running_rank
 from runtime.device.rank.shard_layout import ShardLayout
+from runtime.language.caller import program_line
 from runtime.language.value import Array
 from runtime.model.placement import DPPolicy, ShardSpec
 
-_PAGE_BYTES = 4096
-_SHARE_BYTES = 256
+PAGE_BYTES = 4096
+SHARE_BYTES = 256
 """A share is a multiple of it: a burst of HBM, and of every element."""
 _POINTER = 1 << 46
 """Added to virtual addresses in data pointers: no page of a process lies there."""
@@ -131,6 +132,12 @@ class Storages:
         key = (int(tensor.storage_offset()) * size, (last + 1) * size, dtype.name)
         if key not in known:
             start, nbytes, _ = key
+            if not pointer:
+                raise RuntimeError(
+                    f"a tensor of shape {tuple(shape)} on {tensor.device} has a storage of 0 "
+                    "bytes, which was freed (storage.resize_(0)): resize it before its elements "
+                    "are used"
+                )
             known[key] = self._memory[pointer].view(dtype, start, nbytes // dtype.itemsize)
         return known[key]
 
@@ -138,6 +145,7 @@ class Storages:
         """The bounds of indices by which a kernel reads memory, with the indices themselves in a
         run without data; `NoDataError` if they are not known.
         """
+        bounds = self.reported(bounds)
         if self.integers is None:
             return bounds
         what, elements = "an index, and with it an address,", self.integers.elements(index)
@@ -147,6 +155,13 @@ class Storages:
         known = elements.clone() if isinstance(elements, torch.Tensor) else elements
         return bounds._replace(known=HostIndices(partial(_flattened, known, unknown)))
 
+    def reported(self, bounds: IndexBounds) -> IndexBounds:
+        """The bounds of indices of a kernel that is launched now, whose errors the program raises
+        when it next waits for the device.
+        """
+        note = f"in a kernel launched at {program_line()}"
+        return bounds._replace(report=partial(_report, self.state.device.faults, note))
+
     def memory(self, pointer: int) -> DeviceTensor:
         """The bytes of a storage."""
         return self._memory[pointer]
@@ -154,8 +169,13 @@ class Storages:
     def no_element(self) -> DeviceTensor:
         """The memory of tensors without elements: no byte."""
         if _POINTER not in self._memory:
-            self._memory[_POINTER] = self._memory.pop(self.allocate(_SHARE_BYTES))
+            self._memory[_POINTER] = self._memory.pop(self.allocate(SHARE_BYTES))
         return self._memory[_POINTER].view(uint8, 0, 0)
+
+
+def _report(faults: list[Exception], note: str, error: IndexError) -> None:
+    error.add_note(note)
+    faults.append(error)
 
 
 def _flattened(elements: torch.Tensor | Later, unknown: NoDataError) -> Array:
@@ -184,9 +204,9 @@ def storages() -> Storages:
 def shares(nbytes: int, state: RankState) -> tuple[ShardSpec, ...]:
     """The shards of a storage by the rule of this module."""
     pes = state.topology.pes_per_cube
-    count = min(state.topology.cubes * pes, max(1, nbytes // _PAGE_BYTES))
+    count = min(state.topology.cubes * pes, max(1, nbytes // PAGE_BYTES))
     share = -(-nbytes // count)
-    share = -(-share // _SHARE_BYTES) * _SHARE_BYTES
+    share = -(-share // SHARE_BYTES) * SHARE_BYTES
     return tuple(
         ShardSpec(
             sip=state.rank,

@@ -1,4 +1,8 @@
-"""The bounds of indices, which kernels check where they use them, as a GPU kernel asserts them."""
+"""The bounds of indices, which kernels check where they use them, as a GPU kernel asserts them.
+
+A kernel cannot raise in the program that launched it, which has gone on. It reports the first index
+out of bounds, takes 0 in its place, and the program raises the error when it next waits.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -27,7 +31,8 @@ class HostIndices:
 
 class IndexBounds(NamedTuple):
     """Indices from `first` on and less than `end`, or equal to `other`; `of` names what they are
-    indices of. `known` are all of them, in a run without data.
+    indices of. `known` are all of them, in a run without data. `report` takes the error of one out
+    of bounds; without it the kernel raises it, which ends the run.
     """
 
     end: int
@@ -35,6 +40,7 @@ class IndexBounds(NamedTuple):
     first: int = 0
     other: int | None = None
     known: HostIndices | None = None
+    report: Callable[[IndexError], None] | None = None
 
     @classmethod
     def of_axis(
@@ -46,7 +52,7 @@ class IndexBounds(NamedTuple):
         return cls(length, of, first=-length if counts_from_end else 0)
 
     def check(self, indices: Value, start: int = 0) -> None:
-        """`IndexError` for an index out of bounds. It takes no simulated time. In a run without
+        """Report an index out of bounds, or raise it. It takes no simulated time. In a run without
         data, `indices` has those known from number `start` on; others are not checked.
         """
         elements = running_kernel().elements_of(indices)
@@ -60,4 +66,8 @@ class IndexBounds(NamedTuple):
         if self.other is not None:
             wrong &= given != self.other
         if wrong.any():
-            raise IndexError(f"index {given[np.argmax(wrong)]} is out of bounds for {self.of}")
+            error = IndexError(f"index {given[np.argmax(wrong)]} is out of bounds for {self.of}")
+            if self.report is None or not self.end:
+                raise error
+            self.report(error)
+            indices.data = np.where(wrong, 0, given).astype(given.dtype).reshape(elements.shape)

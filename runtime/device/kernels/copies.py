@@ -40,7 +40,7 @@ def _constant(numel: int, value: float, dtype: DType) -> Value:
     """A block with one value; of an integer beyond 2^53, which the engine does not take as a
     number, from its upper and its lower half.
     """
-    if value == float(value) or value != value:  # noqa: PLR0124 - of the numbers, only nan differs
+    if isinstance(value, float) or value == float(value):
         return tl.full(numel, value, dtype)
     upper, lower = divmod(int(value), 1 << _LOW_BITS)
     return tl.full(numel, upper, dtype) * (1 << _LOW_BITS) + lower

@@ -1,12 +1,10 @@
-"""Kernels on whole rows that select elements: greatest ones, one-hot selection."""
+"""Kernels on whole rows that select elements: greatest ones, their columns."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
-from runtime.device.kernels.bounds import IndexBounds
 from runtime.device.kernels.conversions import write_over
 from runtime.language import tl
-from runtime.language.value import Pointer, Value
+from runtime.language.value import Pointer
 
 
 class RowShape(NamedTuple):
@@ -50,36 +48,3 @@ def greatest(  # noqa: PLR0917 - the arguments of a launch are positional
                     if bounds is not None and number + 1 < count:
                         rest = tl.where(numbers == column, bounds[0], left)
                         write_over(left, rest)
-
-
-def placed(  # noqa: PLR0917 - the arguments of a launch are positional
-    part: tuple[int, int],
-    shape: RowShape,
-    count: int,
-    combine: Callable[[Value, Value], Value],
-    number: float | None,
-    start: Pointer,
-    indices: Pointer,
-    *others: Pointer,
-) -> None:
-    """Kernel: a row of the result is that of `start`, in which each of the `count` elements of the
-    row of a source, or a number, is combined with the element at its index; `others` are the
-    source, if there is no number, and the result.
-    """
-    columns, out = shape.columns, others[-1]
-    for row, rows in row_blocks(part, shape.height):
-        with tl.scratch():
-            result = tl.load(start + row * columns, (rows, columns))
-            numbers = tl.arange(0, columns)[None, :]
-            for place in range(count):
-                with tl.scratch():
-                    places = tl.load(indices + row * count + place, (rows, 1), (count, 1))
-                    IndexBounds(columns, f"rows of {columns:,} elements").check(places)
-                    chosen = numbers == places.to(tl.int32)
-                    if number is None:
-                        value = tl.load(others[0] + row * count + place, (rows, 1), (count, 1))
-                    else:
-                        value = tl.full((rows, 1), number, out.dtype)
-                    changed = tl.where(chosen, combine(result, value), result)
-                    write_over(result, changed)
-            tl.store(out + row * columns, result)

@@ -185,6 +185,7 @@ def launch_on(  # noqa: PLR0913 - the rest is by keyword, and has defaults
         grid=grid,
     )
     handle = device.submit([request], f"kernel {name!r}", tensors=names, stream=stream)
+    state.launches += 1
     state.hold(handle, tensors)
     return handle
 

@@ -51,3 +51,23 @@ def copy_tree(
         else:
             tree[cube] = (parent, tree[parent][1] + 1)
     return tree
+
+
+@lru_cache(maxsize=1024)
+def all_gather_load(mesh: CubeMesh, shares: tuple[tuple[int, float], ...]) -> float:
+    """The part of a tensor that passes the busiest link if every cube reads all of it directly from
+    the cubes that hold the `shares`, (cube, share). Packets go along the row first.
+    """
+    loads: dict[tuple[int, int], float] = {}
+    for home, share in shares:
+        for cube in range(mesh.width * mesh.height):
+            at, (row, column) = home, divmod(cube, mesh.width)
+            while at != cube:
+                here_row, here_column = divmod(at, mesh.width)
+                if here_column != column:
+                    following = at + (1 if column > here_column else -1)
+                else:
+                    following = at + mesh.width * (1 if row > here_row else -1)
+                loads[at, following] = loads.get((at, following), 0.0) + share
+                at = following
+    return max(loads.values(), default=0.0)

@@ -76,6 +76,29 @@ def grid_cost(
     return max(compute_ns, load_ns), shape[0] * shape[1], own
 
 
+class BatchGrid(NamedTuple):
+    """The blocks of each result, rows times columns, and the estimated time of the launch."""
+
+    rows: int
+    columns: int
+    time_ns: float
+
+
+@lru_cache(maxsize=1024)
+def batch_grid(count: int, size: ProductSize, rates: PeRates, slices: tuple[int, int]) -> BatchGrid:
+    """The blocks of each of `count` equal products, of which the operands lie on `slices`."""
+    candidates: list[tuple[float, int, BatchGrid]] = []
+    for pes in {max(1, rates.pes // count), *(1 << power for power in range(11))}:
+        if pes <= rates.pes:
+            own = rates._replace(pes=pes)
+            rows, columns = grid(size, own, slices)
+            block_ns = grid_cost(size, own, slices, (rows, columns))[0]
+            turns = -(-count * rows * columns // rates.pes)
+            time_ns = turns * block_ns
+            candidates.append((time_ns, rows * columns, BatchGrid(rows, columns, time_ns)))
+    return min(candidates)[2]
+
+
 def divided(length: int, parts: int, unit: int) -> list[Span]:
     """`length` in at most `parts` spans of whole units, as equal as possible; the last one has the
     remainder.

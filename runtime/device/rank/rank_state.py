@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from threading import current_thread, main_thread
 
 from runtime.ccl.call_signature import ranks_text
 from runtime.ccl.config import CclConfig
@@ -102,10 +103,10 @@ class RankState:
 
     `world_size` is the number of ranks of the run, by default one per SIP. `groups` counts the
     process groups besides the default one, which all ranks make in the same order; `tensors` counts
-    the tensors, which gives each a name. `installs` are the installations of queue tables, by the
-    name of the table, and `mappings` the latest mapping of a tensor for a send or receive, by the
-    name of the tensor. `generator` is the stream of random numbers, from its first use on.
-    `has_streams` is whether the program has made a stream.
+    the tensors, which gives each a name, and `launches` those of kernels. `installs` are the
+    installations of queue tables, by the name of the table, and `mappings` the latest mapping of a
+    tensor for a send or receive, by the name of the tensor. `generator` is the stream of random
+    numbers, from its first use on. `has_streams` is whether the program has made a stream.
     `at_begin`, if it is set, is called when a kernel begins that is launched meanwhile.
     `limited_groups` are the groups with a time limit. `clock` runs while the program does. `at_end`
     is called in order when the program has returned.
@@ -124,6 +125,7 @@ class RankState:
     process_group: ProcessGroup | None = None
     groups: int = 0
     tensors: int = 0
+    launches: int = 0
     installs: dict[str, Handle] = field(default_factory=dict[str, Handle])
     has_streams: bool = False
     at_begin: Callable[[], object] | None = None
@@ -171,7 +173,18 @@ def running_rank() -> RankState:
     try:
         return current_rank.get()
     except LookupError:
-        raise RuntimeError(
-            "no rank is running here: start the script with `kernbench --sips N script.py`, or "
-            "use torch.multiprocessing.spawn"
-        ) from None
+        raise RuntimeError(_absence()) from None
+
+
+def _absence() -> str:
+    """Why no rank is running, and what to do."""
+    thread = current_thread()
+    if thread is not main_thread():
+        return (
+            f"thread {thread.name!r} is not that of a rank, which alone uses the device: let other "
+            "threads work on tensors of the CPU, and copy them to the device in the main thread"
+        )
+    return (
+        "no rank is running here: start the script with `kernbench --sips N script.py`, or use "
+        "torch.multiprocessing.spawn"
+    )

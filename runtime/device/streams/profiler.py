@@ -15,7 +15,8 @@ from runtime.device.rank.rank_state import running_rank
 _ROWS = 30
 _COMPUTE = "pe_cpu"
 """The engine of the records of kernels that a program launches."""
-_KERNELS = frozenset({_COMPUTE, "pe_cpu.collective", "pe_cpu.transfer"})
+KERNELS = frozenset({_COMPUTE, "pe_cpu.collective", "pe_cpu.transfer"})
+"""The engines of the records of all kernels on PEs: those of collectives and messages as well."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Profile:
         """The simulated time, in ns, in which kernels of collectives, sends or receives run on this
         SIP, and no other kernel.
         """
-        kernels = [each for each in self.records if each.engine in _KERNELS]
+        kernels = [each for each in self.records if each.engine in KERNELS]
         others = [each for each in kernels if each.engine == _COMPUTE]
         return (_covered_ps(kernels) - _covered_ps(others)) / 1000
 

@@ -15,7 +15,7 @@ from runtime.core.errors import PageFaultError
 from runtime.core.program_grid import ALONE, DealtPrograms, GridPoint, program_text
 from runtime.language.caller import kernel_line
 from runtime.language.chain import ChainCall, VectorRegisters
-from runtime.language.context import PendingResult, PendingValue
+from runtime.language.context import BarrierScope, PendingResult, PendingValue
 from runtime.language.gemm import Gemm, evaluate
 from runtime.language.inference import check_over, infer, result_elements
 from runtime.language.memory_in_flight import BARRIER, UsedBlock
@@ -271,14 +271,17 @@ class MockPe:
         receive = self.queues.recv(direction, nbytes, dtype, deliver, in_place=in_place)
         return receive if use is None else ReceiveToMemory(receive, self._accesses.in_flight, use)
 
-    def barrier(self) -> None:
-        """Let other PEs run until all of the launch have called it."""
+    def barrier(self, scope: BarrierScope) -> None:
+        """Let other PEs run until all of the launch, or of this cube, have called it."""
         if self._dealt is not None:
             raise self.queues.error(f"{BARRIER}: {ALONE}")
         problem = self._accesses.in_flight.unordered()
         if problem is not None:
             raise self.queues.error(problem)
-        self._barrier.wait(self.queues)
+        barrier = self._barrier
+        if scope == "cube":
+            barrier = barrier.of_cube(self.coordinates.cube)
+        barrier.wait(self.queues)
 
     def release(self, value: Value) -> None:
         """Free the slots of a value that was received in place."""

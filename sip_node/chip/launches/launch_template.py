@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from runtime.core.trace import Operand, OpRecord
 from runtime.language.value import Array
 from sip_node.chip.host.commands import CommandDone
+from sip_node.chip.launch_keys import LaunchKey
 from sip_node.chip.launches.idle_engines import EngineChanges
 from sip_node.chip.launches.launch_values import LaunchValues
 from sip_node.chip.launches.learned_slice import LearnedSlice, SliceChanges
+from sip_node.chip.launches.recorded_numbers import RecordedNumbers
 from sip_node.chip.launches.relocation import BlockUse, Relocation
 from sip_node.chip.launches.tile_slots import TileSlots
 
@@ -55,11 +57,12 @@ class PassengerStage(NamedTuple):
 
 
 class LaunchRepetition(NamedTuple):
-    """The differences of a repetition: how far each part of the tensors has moved, and what becomes
-    of the slices of HBM.
+    """The differences of a repetition: how far each part of the tensors has moved, the numbers of
+    the PEs, and what becomes of the slices of HBM.
     """
 
     distances: tuple[int, ...]
+    numbers: Sequence[bytes]
     slices: Sequence[SliceChanges]
 
 
@@ -109,6 +112,7 @@ class LaunchTemplate:
         records: "RepeatedRecords",
         originals: Sequence[OpRecord],
         relocation: Relocation,
+        numbers: RecordedNumbers,
         slots: TileSlots,
         values: LaunchValues | None,
         changes: LaunchChanges,
@@ -116,6 +120,7 @@ class LaunchTemplate:
     ) -> None:
         self._records, self._originals = records, originals
         self._relocation, self._slots, self._values = relocation, slots, values
+        self._numbers = numbers
         self.changes, self.rows = changes, rows
         self._parts: Sequence[MovedPart] = (*relocation.parts, *slots.parts)
         self._distances: tuple[int, ...] = (0,) * len(self._parts)
@@ -127,14 +132,14 @@ class LaunchTemplate:
         """The number of its records."""
         return len(self._originals)
 
-    def fits(self, addresses: Sequence[Sequence[int]], now_ps: int) -> "LaunchRepetition | None":
-        """The differences of a launch that begins now, with pointers to `addresses`; None where it
-        would not be the same.
+    def fits(self, key: LaunchKey, now_ps: int) -> "LaunchRepetition | None":
+        """The differences of a launch that begins now, with the addresses and numbers of a key;
+        None where it would not be the same.
         """
         changes = self.changes
         if not (changes.servers.is_alike(now_ps) and changes.engines.is_alike(now_ps)):
             return None
-        distances = self._relocation.moved(addresses)
+        distances = self._relocation.moved(key.addresses)
         if distances is None:
             return None
         served = list[SliceChanges]()
@@ -145,12 +150,12 @@ class LaunchTemplate:
                 if of_slice is None or not of_slice.channels.is_alike(now_ps):
                     return None
                 served.append(of_slice)
-        return LaunchRepetition((*distances, *self._slots.distances()), served)
+        return LaunchRepetition((*distances, *self._slots.distances()), key.numbers, served)
 
     def repeat(self, repetition: "LaunchRepetition", begin_ps: int) -> None:
         """Leave behind what the launch does that begins at `begin_ps`, but for records."""
         changes = self.changes
-        self._relocate(repetition.distances)
+        self._change(repetition)
         changes.servers.repeat(begin_ps)
         changes.engines.repeat(begin_ps)
         self._slots.repeat()
@@ -166,20 +171,16 @@ class LaunchTemplate:
         """Enter records of a repetition."""
         self._records.enter(first, behind, begin_ps, self._checksums)
 
-    def _relocate(self, distances: tuple[int, ...]) -> None:
-        """Move the blocks of records and values."""
+    def _change(self, repetition: "LaunchRepetition") -> None:
+        """Move the blocks of records and values, and give them the numbers of the launch."""
+        distances = repetition.distances
         changed = dict[int, list[Operand | float]]()
         targets = dict[int, int]()
         for part, distance, before in zip(self._parts, distances, self._distances, strict=True):
             if distance == before:
                 continue
             for number, index, block in part.uses:
-                inputs = changed.get(number)
-                if inputs is None:
-                    current = self._inputs.get(number)
-                    inputs = changed[number] = list(
-                        self._originals[number].inputs if current is None else current
-                    )
+                inputs = self._changed_inputs(changed, number)
                 if index < 0:
                     targets[number] = block.address + distance
                 else:
@@ -189,6 +190,22 @@ class LaunchTemplate:
             if self._values is not None:
                 self._values.move(part.uses, distance - before)
         self._distances = distances
+        for number, index, value in self._numbers.changed(repetition.numbers):
+            self._changed_inputs(changed, number)[index] = value
+            if self._values is not None:
+                self._values.set_number(number, index, value)
         for number, inputs in changed.items():
             self._inputs[number] = inputs
             self._records.relocate(number, targets.get(number, -1), tuple(inputs))
+
+    def _changed_inputs(
+        self, changed: dict[int, list[Operand | float]], number: int
+    ) -> list[Operand | float]:
+        """The inputs of a record, of which some are changed."""
+        inputs = changed.get(number)
+        if inputs is None:
+            current = self._inputs.get(number)
+            inputs = changed[number] = list(
+                self._originals[number].inputs if current is None else current
+            )
+        return inputs

@@ -102,7 +102,7 @@ class LaunchTemplates:
         state = key.commands, tuple([each.stage(now_ps) for each in on_way])
         for known in self._known.get(state, ()):
             template = known.template
-            repetition = None if template is None else template.fits(key.addresses, now_ps)
+            repetition = None if template is None else template.fits(key, now_ps)
             if template is None or repetition is None:
                 continue
             end_ps = now_ps + template.changes.duration_ps

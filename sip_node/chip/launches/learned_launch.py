@@ -1,6 +1,6 @@
 """A launch that is simulated, and recorded so that it may be repeated."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runtime.core.coordinates import PeCoordinates
@@ -21,6 +21,7 @@ from sip_node.chip.launches.launch_template import (
 from sip_node.chip.launches.launch_values import LaunchValues
 from sip_node.chip.launches.learned_slice import LearnedSlice, SliceChanges
 from sip_node.chip.launches.passengers import Passenger
+from sip_node.chip.launches.recorded_numbers import RecordedNumbers
 from sip_node.chip.launches.relocation import BlockUse, Relocation
 from sip_node.chip.launches.slice_traffic import SliceTraffic
 from sip_node.chip.launches.tile_slots import TileSlots, Turn, turns_of
@@ -28,7 +29,7 @@ from sip_node.chip.launches.tile_slots import TileSlots, Turn, turns_of
 if TYPE_CHECKING:
     pass
 
-MOST_OF_A_LAUNCH = 1 << 15
+MOST_OF_A_LAUNCH = 1 << 16
 """The records of a launch that is repeated."""
 
 
@@ -64,6 +65,7 @@ class LearnedLaunch:
         self._pes = [chip.chip.pe(PeCoordinates(sip, *each)) for each in launch.pes]
         self._begin_ps, self._scheduled = chip.engine.now_ps, chip.engine.scheduled
         self._before, self._foreign = chip.read(), self._of_others()
+        self._functions = chip.context.launch_keys.functions(sip)
         self._engines = IdleEngines(self._pes)
         self._engines_before, self._turns = self._engines.read(), turns_of(self._pes)
         self._sent, self._delivered = chip.fabric.sent, chip.fabric.delivered
@@ -113,6 +115,8 @@ class LearnedLaunch:
         pending = chip.engine.pending(chip.fabric.actor)
         if pending is None or self._of_others() != self._foreign:
             return False
+        if chip.context.launch_keys.functions(chip.context.sip) != self._functions:
+            return False
         numbers = {id(each.packet): number for number, each in enumerate(self.passengers)}
         if any(id(packet) not in numbers for *_, packet in pending):
             return False
@@ -159,11 +163,12 @@ class LearnedLaunch:
 
         assert self._left is not None, "a launch is repeated after its end"
         records, waits, changes, turns, rows = self._left
-        chip = self._chip
+        chip, places = self._chip, {each: number for number, each in enumerate(self.launch.pes)}
         return LaunchTemplate(
             records=RepeatedRecords(chip.log, records, waits, self._begin_ps),
             originals=records,
-            relocation=self._relocation(records),
+            relocation=self._relocation(records, places),
+            numbers=RecordedNumbers(records, places, self.key.numbers),
             slots=TileSlots(self._pes, self._turns, turns, records),
             values=LaunchValues(records, chip.place_of) if chip.context.data else None,
             changes=changes,
@@ -217,8 +222,9 @@ class LearnedLaunch:
             kernels=log.recorder.programs - self._kernels,
         )
 
-    def _relocation(self, records: Sequence[OpRecord]) -> Relocation:
-        places = {each: number for number, each in enumerate(self.launch.pes)}
+    def _relocation(
+        self, records: Sequence[OpRecord], places: Mapping[tuple[int, int], int]
+    ) -> Relocation:
         uses = [list[BlockUse]() for _ in self.launch.pes]
         for number, record in enumerate(records):
             if record.engine != "pe_dma":

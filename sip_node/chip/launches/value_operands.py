@@ -1,6 +1,6 @@
 """The operands of an operation whose values are computed again: results of operations before it."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +38,16 @@ class WholeResult(NamedTuple):
 
     number: int
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The operations of which it has elements."""
+        return (self.number,)
+
+    @property
+    def layout(self) -> Hashable:
+        """Equal for operands which have the same elements of these."""
+        return None
+
     def of(self, results: Sequence[Any]) -> Array:
         """The elements."""
         result: Array = results[self.number]
@@ -50,6 +60,16 @@ class PartOfResult(NamedTuple):
     number: int
     view: ByteView
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The operations of which it has elements."""
+        return (self.number,)
+
+    @property
+    def layout(self) -> Hashable:
+        """Equal for operands which have the same elements of these."""
+        return self.view.shape, str(self.view.dtype), self.view.offset, self.view.strides
+
     def of(self, results: Sequence[Any]) -> Array:
         """The elements."""
         return self.view.of(bytes_of(results[self.number]))
@@ -61,6 +81,17 @@ class JoinedResults(NamedTuple):
     nbytes: int
     pieces: tuple[tuple[int, WrittenBytes], ...]
     view: ByteView
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The operations of which it has elements."""
+        return tuple(piece.number for _, piece in self.pieces)
+
+    @property
+    def layout(self) -> Hashable:
+        """Equal for operands which have the same elements of these."""
+        pieces = tuple((begin, each.end - each.begin, each.offset) for begin, each in self.pieces)
+        return pieces, self.nbytes, self.view.shape, str(self.view.dtype), self.view.strides
 
     def of(self, results: Sequence[Any]) -> Array:
         """The elements."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from runtime.core.launch_numbers import LaunchNumber
 from runtime.core.run_tables import NONE, Cause
 from runtime.core.trace import OpRecord
 from runtime.wire.reports import DevicePrint, SlotTransfer
@@ -19,7 +20,16 @@ if TYPE_CHECKING:
 
 CHUNK_RECORDS = 1024
 """Records of a chunk: up to 65,535, its array header has at most three bytes."""
-_encoder = msgspec.msgpack.Encoder()
+
+
+def _plain(number: object) -> float:
+    """The number of a launch without its formula."""
+    if type(number) is LaunchNumber:
+        return float(number)
+    raise TypeError(f"{number!r} is no number of a record")
+
+
+_encoder = msgspec.msgpack.Encoder(enc_hook=_plain)
 
 
 class OpLog:

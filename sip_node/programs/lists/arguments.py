@@ -1,12 +1,15 @@
-"""The key by which the arguments of a launch choose a command list, and the pointers among them.
+"""The key by which the arguments of a launch choose a command list, and what is open in them.
 
 Two launches have one key if their kernels are of the same code and their arguments differ in the
-addresses of pointers only. So a key has the type of everything that compares equal to another type
-(1, 1.0 and True), the bits of floats, the code and the captured variables of functions. What it
-cannot compare for certain, such as a list that a kernel may change, raises `NotListed`.
+addresses of pointers and in floats only. So a key has the type of everything that compares equal to
+another type (1, 1.0 and True), the code and the captured variables of functions. What it cannot
+compare for certain, such as a list that a kernel may change, raises `NotListed`.
+
+Floats are open where `OpenedArguments` can put another object in their place: among arguments, in
+their parts, and in the variables that functions capture, but not in global variables.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import partial
@@ -16,11 +19,10 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from runtime.core.dtypes import DType
+from runtime.core.launch_numbers import packed
 from runtime.language.value import Pointer
 from sip_node.programs.lists.not_listed import NotListed
-from sip_node.programs.lists.open_ids import OpenId
-from sip_node.programs.lists.plain_code import captured, is_own, is_plain_builtin
-from sip_node.programs.lists.recorder import BasedPointer
+from sip_node.programs.lists.plain_code import adds_up, captured, is_own, is_plain_builtin
 
 Key = tuple[object, ...]
 
@@ -41,8 +43,9 @@ class _Same:
 
 
 class Argument:
-    """An argument of a launch, or its kernel: its `key`, and the `addresses` of the pointers in it,
-    in the order of the key.
+    """An argument of a launch, or its kernel: its `key`, the `addresses` of the pointers in it, and
+    the `numbers`, its open floats, in the order of the key. `reads_all` is whether none of them
+    can be open.
 
     Of a kernel that `is_own`, of the code which is taken as plain, lists are as good as tuples: it
     does not change them.
@@ -50,11 +53,15 @@ class Argument:
 
     def __init__(self, each: object, *, is_own: bool) -> None:
         self.addresses: list[int] = []
+        self.numbers: list[float] = []
+        self.reads_all = False
         self._is_own = is_own
         # The functions that the key is inside of, by identity: one may call itself.
         self._inside: list[int] = []
         # Functions around the part that is added: the address of a pointer in them stays.
         self._depth = 0
+        # Parts around it that stay what they are.
+        self._closed = 0
         self.key: object = self._of(each)
 
     def _of(self, each: object) -> object:
@@ -65,8 +72,11 @@ class Argument:
         return self._parts(each) if of is None else of(self, each)
 
     def _float(self, number: float) -> object:
-        # Bits: NaN is not equal to itself, and 0.0 is equal to -0.0.
-        return float, number.hex()
+        if self._closed:
+            # Bits: NaN is not equal to itself, and 0.0 is equal to -0.0.
+            return float, packed((number,))
+        self.numbers.append(number)
+        return float, None
 
     def _dtype(self, dtype: DType) -> object:
         return DType, dtype.name
@@ -99,6 +109,7 @@ class Argument:
         if kind is list and self._is_own:
             return self._items(cast("list[object]", each))
         if is_plain_builtin(each) or isinstance(each, np.ufunc):
+            self.reads_all |= each is sum
             return _Same(each)
         # Methods of a class of a user are code that has not been examined.
         if is_own(kind.__module__):
@@ -106,18 +117,25 @@ class Argument:
                 return self._items(cast("tuple[object, ...]", each))
             if isinstance(each, Enum):
                 return _Same(each)
-            if _is_frozen(each):
-                return (kind, *(self._of(getattr(each, name)) for name in _field_names(each)))
+            if is_frozen(each):
+                return (kind, *(self._of(getattr(each, name)) for name in field_names(each)))
         raise NotListed(f"an argument of type {kind.__name__}")
 
     def _function(self, function: FunctionType) -> object:
         code = function.__code__
         # Not by the code: a function may capture another one of the same code.
         if id(function) in self._inside:
+            # By the name of a global variable it calls itself, and not its copy with open numbers.
+            self.reads_all |= self._closed > 0
             return _Same(code)
         self._inside.append(id(function))
+        self.reads_all |= adds_up(function)
         given = tuple((function.__kwdefaults__ or {}).items())
-        key = self._bound(FunctionType, function.__defaults__, given, tuple(captured(function)))
+        variables, cells = tuple(captured(function)), len(code.co_freevars)
+        key = self._bound(FunctionType, function.__defaults__, given, variables[:cells])
+        self._closed += 1
+        key = key, self._bound(FunctionType, variables[cells:])
+        self._closed -= 1
         self._inside.pop()
         return _Same(code), key
 
@@ -136,42 +154,12 @@ _PLAIN = (int, bool, str, bytes, type(None))
 """Types whose objects are equal if they are the same, among those of their own type."""
 
 
-def _is_frozen(each: object) -> bool:
+def is_frozen(each: object) -> bool:
     """Whether an object is one of a frozen dataclass."""
     parameters: Any = getattr(each, "__dataclass_params__", None)
     return is_dataclass(each) and parameters.frozen
 
 
-def _field_names(each: Any) -> list[str]:
+def field_names(each: Any) -> list[str]:
+    """The names of the fields of an object of data."""
     return [field.name for field in fields(each)]
-
-
-def based(arguments: Sequence[object]) -> tuple[object, ...]:
-    """The arguments with pointers whose addresses are open, numbered in the order of the keys."""
-    count = 0
-
-    def of(each: Any) -> Any:
-        nonlocal count
-        if type(each) is Pointer:
-            count += 1
-            return BasedPointer(count - 1, OpenId({}), each.dtype)
-        if isinstance(each, tuple | list):
-            parts = [of(part) for part in cast("Sequence[object]", each)]
-            if type(each) is list:  # pyright: ignore[reportUnknownArgumentType] - of anything
-                return parts
-            return tuple(parts) if type(each) is tuple else cast("Any", each)._make(parts)  # pyright: ignore[reportUnknownArgumentType] - the same
-        if _is_frozen(each) and not isinstance(each, DType):
-            values = {name: of(getattr(each, name)) for name in _field_names(each)}
-            if any(value is not getattr(each, name) for name, value in values.items()):
-                return _with_fields(each, values)
-        return each
-
-    return tuple(map(of, arguments))
-
-
-def _with_fields(each: Any, values: Mapping[str, object]) -> Any:
-    """A copy of an object of data with other fields."""
-    copied: Any = object.__new__(cast("type[Any]", type(each)))
-    for name, value in values.items():
-        object.__setattr__(copied, name, value)
-    return copied

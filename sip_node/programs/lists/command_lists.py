@@ -2,7 +2,8 @@
 
 The first time, the function of a kernel runs, as most kernels of a program may run once. What comes
 again is another PE of the launch with equal arguments, or a later launch. A list is one for all
-programs if the function only moves pointers by its program ids; else it is one for these ids.
+programs if the function only moves pointers by its program ids; else it is one for these ids. It is
+one for all floats among the arguments that the function only passes on, or computes others from.
 """
 
 from collections import Counter, OrderedDict
@@ -11,6 +12,7 @@ from contextvars import copy_context
 
 from msgspec import Struct
 
+from runtime.core.launch_numbers import packed
 from runtime.core.program_grid import GridPoint, ProgramGrid
 from runtime.core.requests import KernelLaunchMsg, PerPe
 from runtime.language.caller import call_kernel
@@ -22,9 +24,10 @@ from sip_node.chip.launch_keys import LaunchKey
 from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_memory import KernelScratch
-from sip_node.programs.lists.arguments import Argument, Key, based
+from sip_node.programs.lists.arguments import Argument, Key
 from sip_node.programs.lists.commands import ListedCommand
-from sip_node.programs.lists.not_listed import NotListed, ReadsId
+from sip_node.programs.lists.not_listed import NotListed, ReadsId, ReadsNumber
+from sip_node.programs.lists.opened_arguments import OpenedArguments
 from sip_node.programs.lists.plain_code import is_own
 from sip_node.programs.lists.recorder import CommandRecorder
 
@@ -41,11 +44,12 @@ Programs = Sequence[tuple[GridPoint | None, tuple[ListedCommand, ...]]]
 
 class CommandList(Struct, frozen=True):
     """The commands of a kernel on a PE, for each of its programs: None without a grid. Its pointers
-    have `addresses`.
+    have `addresses`, and `numbers` are the floats of its arguments.
     """
 
     programs: Programs
-    addresses: list[int]
+    addresses: Sequence[int]
+    numbers: Sequence[float]
 
 
 class _KeyState(Struct, frozen=True):
@@ -57,12 +61,41 @@ class _KeyState(Struct, frozen=True):
 # A kernel that has come once; one with a list for each program; one that no list holds.
 _SEEN, _DIFFERS, _HAS_NONE = _KeyState(), _KeyState(), _KeyState()
 
+Places = tuple[int, ...]
+"""The places of numbers among those of the arguments."""
+
+
+class _Kernel:
+    """A kernel with its arguments: equal to another one, but for addresses and numbers, if both
+    have one `shape`.
+    """
+
+    def __init__(
+        self, counts: tuple[int, int], grid: ProgramGrid | None, parts: Sequence[Argument]
+    ) -> None:
+        key = (*counts, *[each.key for each in parts])
+        self.shape: Key = key if grid is None else (grid.lengths, *key)
+        self.addresses = [address for each in parts for address in each.addresses]
+        self.numbers = [number for each in parts for number in each.numbers]
+        self.reads_all = any(each.reads_all for each in parts)
+        # The function and the parts with numbers: what is read hardly depends on other parts.
+        self.reader = (parts[0].key, *[each.key for each in parts[1:] if each.numbers])
+
+    def key(self, reads: Places) -> Key:
+        """The key of its list, of a kernel that reads the numbers with places in `reads`."""
+        if not reads:
+            return self.shape
+        return self.shape, reads, packed([self.numbers[place] for place in reads])
+
 
 class CommandLists:
     """The lists of the kernels of an LP."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[Key, _KeyState] = OrderedDict()
+        # The numbers that kernels of a reader read, of those that read some: all that any of its
+        # recordings has read, so that a list of a key depends on no other numbers.
+        self._reads: OrderedDict[Key, Places] = OrderedDict()
         # The number of commands of all lists, and one for each key.
         self._kept = 0
         # The parts of keys of the launches of one command, by the identity of the arguments.
@@ -78,7 +111,8 @@ class CommandLists:
         if len(self._numbers) > MOST_KEYS:
             self._numbers.clear()
             self._numbered.clear()
-        numbers, addresses = list[int](), list[tuple[int, ...]]()
+        kernels, addresses = list[int](), list[tuple[int, ...]]()
+        numbers = list[bytes]()
         pes_of = Counter(cube for cube, _ in launch.pes)
         for place in launch.pes:
             arguments = [
@@ -87,24 +121,25 @@ class CommandLists:
             parts = self._arguments((sip, command), launch.kernel, arguments)
             if parts is None:
                 return None
-            key = _kernel_key((pes_of[place[0]], len(pes_of)), launch.grid, parts)
+            kernel = _Kernel((pes_of[place[0]], len(pes_of)), launch.grid, parts)
+            key = kernel.key(self._read_by(kernel))
             number = self._numbers.get(key)
             if number is None:
                 number = self._numbers[key] = self._next_number
                 self._numbered[number] = key
                 self._next_number += 1
-            numbers.append(number)
-            addresses.append(tuple([each for part in parts for each in part.addresses]))
-        lengths = None if launch.grid is None else launch.grid.lengths
-        size = len(launch.arguments)
-        return LaunchKey(tuple(numbers), (launch.name, launch.pes, lengths, size), tuple(addresses))
+            kernels.append(number)
+            addresses.append(tuple(kernel.addresses))
+            numbers.append(packed(kernel.numbers))
+        same = launch.name, launch.pes, launch.grid, len(launch.arguments)
+        return LaunchKey(tuple(kernels), same, tuple(addresses), tuple(numbers))
 
     def holds(self, key: LaunchKey, launch: KernelLaunchMsg) -> bool:
         """Whether every kernel of a launch has a list."""
         for index, (place, number) in enumerate(zip(launch.pes, key.kernels, strict=True)):
             kernel: Key = self._numbered.get(number, ())
             states = [self._known.get(kernel)]
-            if states == [_DIFFERS]:
+            if states[0] is _DIFFERS:
                 programs: Iterable[GridPoint] = (place,)
                 if launch.grid is not None:
                     programs = launch.grid.dealt(index, len(launch.pes))
@@ -123,14 +158,14 @@ class CommandLists:
         if parts is None:
             return None
         grid = None if launch.programs is None else launch.programs.grid
-        key = _kernel_key((launch.pes, launch.cubes), grid, parts)
+        kernel = _Kernel((launch.pes, launch.cubes), grid, parts)
         programs = list[tuple[GridPoint | None, tuple[ListedCommand, ...]]]()
         for program in launch.programs or (None,):
-            commands = self._commands(key, pe, launch, program)
+            commands = self._commands(kernel, pe, launch, program)
             if commands is None:
                 return None
             programs.append((program, commands))
-        return CommandList(programs, [address for each in parts for address in each.addresses])
+        return CommandList(programs, kernel.addresses, kernel.numbers)
 
     def _arguments(
         self,
@@ -156,22 +191,58 @@ class CommandLists:
         return parts
 
     def _commands(
-        self, key: Key, pe: Pe, launch: PeLaunch, program: GridPoint | None
+        self, kernel: _Kernel, pe: Pe, launch: PeLaunch, program: GridPoint | None
     ) -> tuple[ListedCommand, ...] | None:
-        own_key = (*key, program or (pe.coordinates.cube, pe.coordinates.pe))
-        known = self._latest(key)
+        place = program or (pe.coordinates.cube, pe.coordinates.pe)
+        key = kernel.key(self._read_by(kernel))
+        known, differs = self._latest(key), False
         if known is _DIFFERS:
-            key, known = own_key, self._latest(own_key)
+            key, differs = (*key, place), True
+            known = self._latest(key)
         if known is None:
             self._keep(key, _SEEN)
             return None
         if known is _SEEN:
-            known = _recorded(pe, launch, program, reads_ids=key is own_key)
-            self._keep(key, known)
+            known = self._record(kernel, pe, launch, program, reads_ids=differs)
             if known is _DIFFERS:
-                known = _recorded(pe, launch, program, reads_ids=True)
-                self._keep(own_key, known)
+                known, differs = self._record(kernel, pe, launch, program, reads_ids=True), True
+            key = kernel.key(self._read_by(kernel))
+            if differs:
+                self._keep(key, _DIFFERS)
+                key = (*key, place)
+            self._keep(key, known)
         return known.commands
+
+    def _record(
+        self,
+        kernel: _Kernel,
+        pe: Pe,
+        launch: PeLaunch,
+        program: GridPoint | None,
+        *,
+        reads_ids: bool,
+    ) -> _KeyState:
+        """The list that the function of a kernel makes, as often as it reads numbers that were open
+        until then.
+        """
+        while True:
+            reads = self._read_by(kernel)
+            try:
+                return _recorded(
+                    pe, launch, program, reads, len(kernel.numbers), reads_ids=reads_ids
+                )
+            except ReadsNumber as end:
+                self._reads[kernel.reader] = tuple(sorted({*reads, *end.places}))
+                if len(self._reads) > MOST_KEYS:
+                    self._reads.popitem(last=False)
+
+    def _read_by(self, kernel: _Kernel) -> Places:
+        """The places of the numbers that a kernel reads."""
+        if not kernel.numbers:
+            return ()
+        if kernel.reads_all:
+            return tuple(range(len(kernel.numbers)))
+        return self._reads.get(kernel.reader, ())
 
     def _latest(self, key: Key) -> _KeyState | None:
         """The state of a key, which is used now."""
@@ -189,14 +260,6 @@ class CommandLists:
             self._kept -= _size(oldest)
 
 
-def _kernel_key(
-    counts: tuple[int, int], grid: ProgramGrid | None, parts: Sequence[Argument]
-) -> Key:
-    """The key of a kernel: the PEs of its cube in the launch and the cubes, and its arguments."""
-    key = (*counts, *[each.key for each in parts])
-    return key if grid is None else (grid.lengths, *key)
-
-
 def _size(known: _KeyState) -> int:
     return 1 if known.commands is None else 1 + len(known.commands)
 
@@ -208,12 +271,20 @@ def _argument(each: object, *, is_own: bool) -> Argument | None:
         return None
 
 
-def _recorded(pe: Pe, launch: PeLaunch, program: GridPoint | None, *, reads_ids: bool) -> _KeyState:
-    """The list that the function of a kernel makes in a recorder; with `reads_ids`, that for the
-    ids of its program.
+def _recorded(
+    pe: Pe,
+    launch: PeLaunch,
+    program: GridPoint | None,
+    reads: Places,
+    numbers: int,
+    *,
+    reads_ids: bool,
+) -> _KeyState:
+    """The list that the function of a kernel makes in a recorder; of its `numbers`, those with
+    places in `reads` are not open. With `reads_ids`, it is the list for the ids of its program.
 
-    It has none if it fails: then it runs again on each PE, with the error of that PE. Open ids may
-    be why it fails.
+    It has none if it fails: then it runs again on each PE, with the error of that PE. Open numbers
+    and ids may be why it fails.
     """
     chip, (_, cube, number) = pe.chip, pe.coordinates
     topology, math, dealt = chip.topology, chip.topology.pe.math, launch.programs
@@ -230,16 +301,25 @@ def _recorded(pe: Pe, launch: PeLaunch, program: GridPoint | None, *, reads_ids:
         reads_ids=reads_ids,
     )
 
+    opened = OpenedArguments(reads)
+    kernel, *arguments = [opened.of(each) for each in (launch.kernel, *launch.arguments)]
+    assert opened.numbers == numbers, "numbers are opened in the order of the keys"
+
     def run() -> None:
         current_pe.set(recorder)
-        call_kernel(launch.name, pe.coordinates, launch.kernel, based(launch.arguments))
+        call_kernel(launch.name, pe.coordinates, kernel, arguments)
 
     try:
         copy_context().run(run)
+    except ReadsNumber:
+        raise
     except ReadsId:
         return _DIFFERS
     except NotListed:
         return _HAS_NONE
-    except Exception:  # noqa: BLE001 - a kernel may raise anything, and will raise it again
+    except Exception as error:
+        # A kernel may raise anything, and will raise it again.
+        if len(reads) < numbers:
+            raise ReadsNumber(frozenset(range(numbers))) from error
         return _HAS_NONE if reads_ids else _DIFFERS
     return _KeyState(recorder.commands())

@@ -12,12 +12,20 @@ from msgspec import Struct
 from runtime.core.dtypes import DType
 from runtime.language.chain import Chain, ChainCall, ChainPlan, ChainStep
 from runtime.language.chains.chain_recorder import step_elements
+from runtime.language.context import BarrierScope
 from runtime.language.gemm import Gemm
 from runtime.language.inference import MathCall
 from runtime.language.rows import RowList
 from runtime.language.value import Shape, Strides, Value, part_of
 from sip_node.programs.kernel_operation import Operation
-from sip_node.programs.lists.places import ListRun, PointerPlace, RefPlace, StepPlace, ValuePlace
+from sip_node.programs.lists.places import (
+    ListedOperand,
+    ListRun,
+    PointerPlace,
+    RefPlace,
+    StepPlace,
+    ValuePlace,
+)
 from sip_node.programs.program import Steps
 
 
@@ -119,14 +127,12 @@ class ListedMath(ListedCommand, frozen=True, kw_only=True):
     """An operation of the vector engine; the values of `call` are in `operands` and `out`."""
 
     call: MathCall
-    operands: tuple[ValuePlace | float, ...]
+    operands: tuple[ListedOperand, ...]
     out: ValuePlace | None
 
     def steps(self, run: ListRun) -> Steps[None]:
         """See `ListedCommand`."""
-        operands = [
-            run.value(each) if isinstance(each, ValuePlace) else each for each in self.operands
-        ]
+        operands = [run.vector_operand(each) for each in self.operands]
         call = self.call._replace(operands=operands, out=run.out(self.out))
         run.made((yield from run.kernel.computing(call)), self.out)
 
@@ -135,7 +141,7 @@ class ListedStep(NamedTuple):
     """A step of a chain, whose result is `nbytes` behind the first register."""
 
     step: ChainStep
-    operands: tuple[ValuePlace | StepPlace | float, ...]
+    operands: tuple[ListedOperand | StepPlace, ...]
     nbytes: int
 
 
@@ -187,14 +193,12 @@ class ListedChain(ListedStart, frozen=True, kw_only=True):
 
 
 def _operand(
-    run: ListRun, results: Sequence[Value], place: ValuePlace | StepPlace | float
+    run: ListRun, results: Sequence[Value], place: ListedOperand | StepPlace
 ) -> Value | float:
-    if isinstance(place, ValuePlace):
-        return run.value(place)
-    if isinstance(place, StepPlace):
-        result = results[place.number]
-        return result if place.view is None else part_of(result, place.view)
-    return place
+    if not isinstance(place, StepPlace):
+        return run.vector_operand(place)
+    result = results[place.number]
+    return result if place.view is None else part_of(result, place.view)
 
 
 class ListedProduct(ListedStart, frozen=True, kw_only=True):
@@ -253,11 +257,13 @@ class ListedWait(ListedCommand, frozen=True, kw_only=True):
 
 
 class ListedBarrier(ListedCommand, frozen=True, kw_only=True):
-    """The barrier of the launch."""
+    """The barrier of the launch, or of its PEs in a cube."""
+
+    scope: BarrierScope
 
     def steps(self, run: ListRun) -> Steps[None]:
         """See `ListedCommand`."""
-        return run.kernel.entering_barrier()
+        return run.kernel.entering_barrier(self.scope)
 
 
 class ListedScratchBegin(ListedCommand, frozen=True, kw_only=True):

@@ -46,7 +46,8 @@ class ListedKernel(KernelCommands):
         """Carry out the commands of a program."""
         issuer, faults, data = self._issuer, self._faults, self._pe.chip.data
         registers = self.vector_registers.address
-        run = ListRun(self, self._list.addresses, ids, registers, has_data=data)
+        addresses, numbers = self._list.addresses, self._list.numbers
+        run = ListRun(self, addresses, numbers, ids, registers, has_data=data)
         try:
             for each in commands:
                 issuer.line = faults.line = each.line

@@ -8,5 +8,16 @@ class NotListed(BaseException):
     """
 
 
+class ReadsNumber(NotListed):
+    """A kernel whose commands depend on numbers: a list is one for these. The argument is the set
+    of their places among those of the arguments.
+    """
+
+    @property
+    def places(self) -> frozenset[int]:
+        """The places of the numbers among those of the arguments."""
+        return self.args[0]
+
+
 class ReadsId(NotListed):
     """A kernel whose commands depend on the ids of its program: a list is one for these ids."""

@@ -8,6 +8,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runtime.core.dtypes import DType
+from runtime.core.launch_numbers import (
+    ComputedNumber,
+    GivenNumber,
+    LaunchNumber,
+    NumberFormula,
+)
 from runtime.language.value import Pointer, Ref, Value, part_of
 from runtime.language.views import View
 from sip_node.programs.kernel_context import KernelCommands
@@ -32,6 +38,12 @@ class ValuePlace(NamedTuple):
     view: View | None = None
 
 
+ListedOperand = ValuePlace | NumberFormula | float
+"""An operand of the vector engine: a value, a number that follows from those of the launch, or a
+number of the kernel.
+"""
+
+
 class StepPlace(NamedTuple):
     """The result of a step of a chain, or a view of it."""
 
@@ -47,7 +59,8 @@ class RefPlace(NamedTuple):
 
 
 class ListRun:
-    """A list on one PE: the `addresses` of its pointers, and what its commands have made so far.
+    """A list on one PE: the `addresses` of its pointers, the `numbers` of its arguments, and what
+    its commands have made so far.
 
     `ids` are those of the program. The results of chains have addresses from `registers` on.
     """
@@ -56,12 +69,14 @@ class ListRun:
         self,
         kernel: KernelCommands,
         addresses: Sequence[int],
+        numbers: Sequence[float],
         ids: Sequence[int],
         registers: int,
         *,
         has_data: bool,
     ) -> None:
         self.kernel, self.addresses, self.registers = kernel, addresses, registers
+        self._numbers = numbers
         self.ids, self.has_data = ids, has_data
         self.values: list[Value] = []
         self.operations: dict[int, Operation] = {}
@@ -79,6 +94,14 @@ class ListRun:
         """A value in TCM."""
         value = self.values[place.number]
         return value if place.view is None else part_of(value, place.view)
+
+    def vector_operand(self, place: ListedOperand) -> Value | float:
+        """An operand of the vector engine."""
+        if isinstance(place, ValuePlace):
+            return self.value(place)
+        if isinstance(place, GivenNumber | ComputedNumber):
+            return LaunchNumber.computed(place, self._numbers)
+        return place
 
     def out(self, place: ValuePlace | None) -> Value | None:
         """The value that a result is written over, if any."""

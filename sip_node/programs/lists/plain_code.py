@@ -30,6 +30,8 @@ _BUILTINS = frozenset(
 )
 _HIDDEN = frozenset({"address", "data", "elements_of", "extent", "operand", "scope", "tobytes"})
 """Attributes of operands that a kernel of a user has no use for, and a list does not have."""
+_BY_TYPE = frozenset({"sumprod"})
+"""Functions that compute with floats in another way than with other objects, by their type."""
 _CHANGES = frozenset(
     {
         "STORE_ATTR",
@@ -55,8 +57,13 @@ def is_plain_builtin(function: object) -> bool:
     if not isinstance(function, BuiltinFunctionType | type):
         return False
     if function.__module__ in (math.__name__, "typing", "collections.abc"):
-        return True
+        return function.__name__ not in _BY_TYPE
     return function.__module__ == builtins.__name__ and function.__name__ in _BUILTINS
+
+
+def adds_up(function: FunctionType) -> bool:
+    """Whether a function of a user may call `sum`: it adds floats as no sums of two do."""
+    return not is_own(function.__module__) and sum.__name__ in _examined(function.__code__).globals
 
 
 def captured(function: FunctionType) -> Iterator[tuple[str, object]]:
@@ -110,7 +117,9 @@ def _problems(code: CodeType, outer: frozenset[str], names: dict[str, None]) -> 
         elif kind == "LOAD_GLOBAL":
             names[name] = None
         elif kind in ("LOAD_ATTR", "LOAD_METHOD") and (
-            name in _HIDDEN or name.startswith("_") or isinstance(getattr(tl, name, 0), ModuleType)
+            name in _HIDDEN | _BY_TYPE
+            or name.startswith("_")
+            or isinstance(getattr(tl, name, 0), ModuleType)
         ):
             yield f"uses {name}"
     for constant in code.co_consts:

@@ -15,6 +15,7 @@ from msgspec import structs
 from runtime.core.dtypes import DType
 from runtime.language.caller import kernel_line
 from runtime.language.chain import Chain, ChainCall, VectorRegisters
+from runtime.language.context import BarrierScope
 from runtime.language.gemm import Gemm
 from runtime.language.inference import MathCall, check_over, infer
 from runtime.language.program_ids import ProgramIds
@@ -47,7 +48,14 @@ from sip_node.programs.lists.commands import (
 )
 from sip_node.programs.lists.not_listed import NotListed
 from sip_node.programs.lists.open_ids import OpenId
-from sip_node.programs.lists.places import PointerPlace, RefPlace, StepPlace, ValuePlace
+from sip_node.programs.lists.open_numbers import OpenNumber
+from sip_node.programs.lists.places import (
+    ListedOperand,
+    PointerPlace,
+    RefPlace,
+    StepPlace,
+    ValuePlace,
+)
 
 REGISTERS = 1 << 60
 """The address of the first register while a list is recorded: no value in TCM has it."""
@@ -243,7 +251,7 @@ class CommandRecorder:
         whole = infer(name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape)
         if out is not None:
             check_over(name, operands, checked_out(out, *whole, name))
-        places = tuple(self._place(each) if isinstance(each, Value) else each for each in operands)
+        places = tuple(map(self._operand, operands))
         call = MathCall(name, (), *whole, axis, keep_dims, shape)
         self.add(ListedMath, call=call, operands=places, out=self._out(out))
         return self._made(*whole) if out is None else out
@@ -277,11 +285,11 @@ class CommandRecorder:
     def _chain_steps(self, chain: Chain) -> Generator[ListedStep]:
         numbers = {step.result.address: index for index, step in enumerate(chain.steps)}
 
-        def place(operand: Value | float) -> ValuePlace | StepPlace | float:
-            if not isinstance(operand, Value):
-                return operand
-            if not REGISTERS <= operand.address < REGISTERS + VECTOR_BYTES:
-                return self._place(operand)
+        def place(operand: Value | float) -> ListedOperand | StepPlace:
+            if not isinstance(operand, Value) or not (
+                REGISTERS <= operand.address < REGISTERS + VECTOR_BYTES
+            ):
+                return self._operand(operand)
             index = numbers[operand.address]
             return StepPlace(index, _view(chain.steps[index].result, operand))
 
@@ -308,9 +316,9 @@ class CommandRecorder:
             result = self._made(gemm.shape, gemm.dtype)
         return _Pending(self, number, result)
 
-    def barrier(self) -> None:
+    def barrier(self, scope: BarrierScope) -> None:
         """See `KernelContext`."""
-        self.add(ListedBarrier)
+        self.add(ListedBarrier, scope=scope)
 
     def empty(self, shape: Shape, dtype: DType) -> Value:
         """See `KernelContext`."""
@@ -341,6 +349,13 @@ class CommandRecorder:
 
     def _out(self, out: Value | None) -> ValuePlace | None:
         return None if out is None else self._place(out)
+
+    def _operand(self, operand: Value | float) -> ListedOperand:
+        """The place of a value, the formula of an open number, or a number itself."""
+        if isinstance(operand, Value):
+            return self._place(operand)
+        number: Any = operand
+        return number.formula if type(number) is OpenNumber else operand
 
     def _place(self, value: Value) -> ValuePlace:
         """The place of a value that a command has made, or of a view of one."""

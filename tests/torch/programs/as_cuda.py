@@ -82,5 +82,9 @@ except (RuntimeError, AssertionError, AttributeError):
     print(f"= graphs are refused on rank {local_rank}", flush=True)
 compiled = torch.compile(lambda x: (x * torch.ones(4, device="cuda")).sum(), backend="aot_eager")
 compiled = compiled(torch.ones(4).to("cuda")).item()
+activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+with torch.profiler.profile(activities=activities) as profiled:
+    torch.ones(4, device="cuda").exp()
+assert "exp" in {each.name for each in profiled.events()}, "the kernel, beside aten::exp"
 found = f"{losses} {product.item()} {total.tolist()} {compiled} on {total.device}"
 print(f"= rank {local_rank}: {found}", flush=True)

@@ -13,6 +13,7 @@ from functools import partial
 import pytest
 import torch
 from torch import nn
+from torch.nn.attention import flex_attention
 from torch.profiler import profile, record_function
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
@@ -52,8 +53,67 @@ def parameters_with_weak_references():
     model.load_state_dict(state)
     assert model.weight is weight is reference()
     assert torch.equal(weight.cpu(), state["weight"])
-    with pytest.raises(RuntimeError, match=r"Couldn't swap Linear\.weight"):
-        model.cpu()
+    assert model.cpu().weight is weight is reference()
+    assert weight.device.type == "cpu"
+    assert torch.equal(weight, state["weight"])
+
+
+@case
+def parameters_that_move_in_a_profiler_and_after_a_compiled_call():
+    model, x = nn.Linear(4, 4), torch.ones(2, 4)
+    compiled = torch.compile(model, backend="aot_eager")
+    expected = compiled(x).detach()
+    expected.sum()
+    compiled(x).sum().backward()
+    gradient = model.weight.grad.clone()
+    with torch.profiler.profile(record_shapes=True):
+        assert torch.allclose(model.to(D)(x.to(D)).cpu(), expected, rtol=1e-5)
+    assert torch.equal(model.weight.grad.cpu(), gradient)
+    compiled(x.to(D)).sum().backward()
+    assert torch.allclose(model.weight.grad.cpu(), 2 * gradient)
+    torch.compiler.reset()
+
+
+@case
+def storages_that_are_freed():
+    x = torch.arange(6.0, device=D)
+    memory = x.untyped_storage()
+    memory.resize_(0)
+    refused(RuntimeError, "was freed (storage.resize_(0))", lambda: x + 1)
+    memory.resize_(x.nbytes)
+    x.copy_(torch.arange(6.0))
+    assert (x + 1).tolist() == [1, 2, 3, 4, 5, 6]
+    x.set_(torch.ones(2, 3, device=D)[1:])
+    assert x.tolist() == [[1, 1, 1]]
+    assert x.set_().numel() == 0
+
+
+@case
+def flexible_attention():
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, 2, 16, 8) for _ in range(3))
+    own = [each.to(D).requires_grad_() for each in (q, k, v)]
+    q.requires_grad_()
+    mask = flex_attention.create_block_mask(
+        lambda batch, head, row, column: row >= column, None, None, 16, 16, D, BLOCK_SIZE=8
+    )
+    expected = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    found = flex_attention.flex_attention(*own, block_mask=mask)
+    assert torch.allclose(found.cpu(), expected, atol=1e-5)
+    for each in (expected, found):
+        each.square().sum().backward()
+    assert torch.allclose(own[0].grad.cpu(), q.grad, atol=1e-5)
+
+
+@case
+def sparse_tensors():
+    x = torch.eye(3)
+    for make in (
+        lambda: x.to(D).to_sparse(),
+        lambda: x.to_sparse().to(D),
+        lambda: x.to_sparse_csr().to(D).to_dense(),
+    ):
+        refused(NotImplementedError, "x.to_dense()", make)
 
 
 @case

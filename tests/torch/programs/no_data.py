@@ -106,7 +106,9 @@ def of_unknown_integers() -> Tensor:
 def images() -> Tensor:
     x = numbers(2, 3, 12, 12)
     y = F.batch_norm(F.conv2d(x, numbers(4, 3, 3, 3)), None, None, training=True)
-    return F.group_norm(F.max_pool2d(y, 2), 2)
+    pooled = F.group_norm(F.max_pool2d(y, 2), 2)
+    wide = F.interpolate(F.pad(pooled, (1, 2, 1, 1), mode="reflect"), size=(9, 11), mode="bilinear")
+    return F.avg_pool2d(wide, 3, 2, 1).sum() + F.adaptive_max_pool2d(wide, (3, 4)).sum()
 
 
 def recurrent() -> Tensor:

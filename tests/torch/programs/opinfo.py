@@ -6,6 +6,9 @@ results and the gradients of samples of it; prints a line for each operator.
 The first argument is the number of samples of each operator. The others name operators, or one of
 equal shares of them: the first one is 0.
 
+A line has the name, the outcome, and of the results and of the gradients the number of operators on
+the device, the decomposed operators and those on the host.
+
 Memory that an operator does not write has the numbers of what used it before. So the memory for
 its results is filled with NaN, which equals no result.
 """
@@ -14,7 +17,9 @@ import itertools
 import re
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -22,7 +27,8 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.utils._pytree import tree_flatten, tree_map
 
-from kernbench.torch_backend.aten.operators import FALLBACKS
+from kernbench.torch_backend.aten.known_results import COPIES
+from kernbench.torch_backend.aten.operators import CALLS, DECOMPOSED, FALLBACKS
 
 # PyTorch warns of its own operators here, and of samples that it resizes.
 warnings.filterwarnings("ignore")
@@ -46,6 +52,28 @@ nearly equal numbers have the errors of these.
 """
 
 
+@dataclass
+class Parts:
+    """The operators of a part of a call, its results or its gradients, by where they ran."""
+
+    device: Counter[str] = field(default_factory=Counter)
+    decomposed: Counter[str] = field(default_factory=Counter)
+    host: Counter[str] = field(default_factory=Counter)
+
+    def take(self) -> None:
+        """Add the calls since the last time."""
+        for own, counted in zip(
+            (self.device, self.decomposed, self.host), (CALLS, DECOMPOSED, FALLBACKS), strict=True
+        ):
+            own.update(counted)
+            counted.clear()
+
+    def __str__(self) -> str:
+        device = sum(calls for name, calls in self.device.items() if name not in COPIES)
+        decomposed, host = " ".join(sorted(self.decomposed)), " ".join(sorted(self.host))
+        return f"device {device}; decomposed {decomposed}; host {host}"
+
+
 def name_of(op: OpInfo) -> str:
     """The name of an operator in PyTorch's tests, with that of its variant."""
     return f"{op.name} ({op.variant_test_name})" if op.variant_test_name else op.name
@@ -65,15 +93,15 @@ def samples_of(op: OpInfo, count: int) -> Iterator[SampleInput]:
     yield from (known[number] for number in sorted(numbers) if known)
 
 
-def outcome(op: OpInfo, sample: SampleInput) -> str:
-    """`ok`, or what differs between the device and the CPU."""
+def outcome(op: OpInfo, sample: SampleInput, parts: dict[str, Parts]) -> str:
+    """`ok`, or what differs between the device and the CPU; the operators go to `parts`."""
     try:
-        expected = _tensors_of(op, sample, "cpu")
+        expected = _tensors_of(op, sample, "cpu", {})
     except Exception as error:  # noqa: BLE001 - an operator that has no result on a CPU either
         return f"no result on a CPU: {_line(error)}"
     _fill_memory([each for each in expected if each is not None])
     try:
-        found = _tensors_of(op, sample, DEVICE)
+        found = _tensors_of(op, sample, DEVICE, parts)
         if len(found) != len(expected):
             return f"{len(found)} tensors instead of {len(expected)}"
         for own, other in zip(found, expected, strict=True):
@@ -87,7 +115,9 @@ def _line(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())[:240]}".replace("|", "/")
 
 
-def _tensors_of(op: OpInfo, sample: SampleInput, device: str) -> list[torch.Tensor | None]:
+def _tensors_of(
+    op: OpInfo, sample: SampleInput, device: str, parts: dict[str, Parts]
+) -> list[torch.Tensor | None]:
     """The results of a call, and the gradients of its operands."""
     first, *others = tree_map(
         lambda each: _on_device(each, device), (sample.input, sample.args, sample.kwargs)
@@ -95,20 +125,21 @@ def _tensors_of(op: OpInfo, sample: SampleInput, device: str) -> list[torch.Tens
     if op.name in HOST_ARGUMENTS:
         others = [sample.args, sample.kwargs]
     torch.manual_seed(7)
+    Parts().take()
     result = op.op(first, *others[0], **others[1])
+    parts.setdefault("forward", Parts()).take()
     tensors = [each for each in tree_flatten(result)[0] if isinstance(each, torch.Tensor)]
     if op.name in UNWRITTEN:
         return [torch.zeros_like(each) for each in tensors]
     operands = [each for each in tree_flatten((first, *others))[0] if _has_gradient(each)]
     processed = sample.output_process_fn_grad(result) if operands else ()
     summed = [each for each in tree_flatten(processed)[0] if _has_gradient(each)]
-    gradients = (
-        torch.autograd.grad(
-            summed, operands, [_weights(each) for each in summed], allow_unused=True
-        )
-        if operands and summed
-        else ()
-    )
+    if not (operands and summed):
+        return tensors
+    weights = [_weights(each) for each in summed]
+    Parts().take()
+    gradients = torch.autograd.grad(summed, operands, weights, allow_unused=True)
+    parts.setdefault("gradient", Parts()).take()
     return [*tensors, *gradients]
 
 
@@ -166,11 +197,12 @@ def main() -> None:
         share, shares = map(int, names[0].split("/"))
         chosen = op_db[share::shares]
     for op in chosen:
-        FALLBACKS.clear()
-        outcomes = [outcome(op, sample) for sample in samples_of(op, count)]
+        parts = dict[str, Parts]()
+        outcomes = [outcome(op, sample, parts) for sample in samples_of(op, count)]
         wrong = dict.fromkeys(each for each in outcomes if each != "ok")
         text = "; ".join(wrong) or ("ok" if outcomes else "no sample")
-        sys.stdout.write(f"= {name_of(op)} | {text} | {' '.join(sorted(FALLBACKS))}\n")
+        ran = " | ".join(str(parts.get(each, "")) for each in ("forward", "gradient"))
+        sys.stdout.write(f"= {name_of(op)} | {text} | {ran}\n")
         sys.stdout.flush()
 
 

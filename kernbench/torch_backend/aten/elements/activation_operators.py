@@ -1,7 +1,5 @@
-"""Activations, functions with numbers as arguments and their gradients, and divisions."""
+"""Activations, functions with numbers as arguments and their gradients, and variances."""
 
-from collections.abc import Callable
-from math import log2
 from typing import Any
 
 import torch
@@ -9,7 +7,6 @@ from torch import Tensor
 
 from kernbench.torch_backend.aten.elements.pointwise_operators import compute
 from kernbench.torch_backend.aten.operators import operator
-from kernbench.torch_backend.runtime.pytorch_api import broadcast_shapes
 from runtime.language import tl
 from runtime.language.value import Value
 
@@ -24,6 +21,14 @@ def _leaky_relu_backward(
         return tl.where(x > 0, grad, grad * float(slope))
 
     return compute("leaky_relu_backward", function, (grad, x), grad_input)
+
+
+@operator("softshrink_backward.grad_input", "hardshrink_backward.grad_input")
+def _shrink_backward(grad: Tensor, x: Tensor, width: float, *, grad_input: Tensor) -> Tensor:
+    def function(grad: Value, x: Value) -> Value:
+        return tl.where(tl.abs(x) <= float(width), grad * 0.0, grad)
+
+    return compute("shrink_backward", function, (grad, x), grad_input)
 
 
 @operator("elu.out")
@@ -80,13 +85,6 @@ def _softplus_backward(
     return compute("softplus_backward", function, (grad, x), grad_input)
 
 
-@operator("pow.Scalar_out")
-def _pow_of_number(base: float, exponent: Tensor, *, out: Tensor) -> Any:
-    if base <= 0 or not out.is_floating_point():
-        return NotImplemented
-    return compute("pow", lambda x: tl.exp2(x * log2(base)), (exponent,), out)
-
-
 @operator("xlogy.OutTensor")
 def _xlogy(x: Tensor, y: Tensor, *, out: Tensor) -> Tensor:
     return compute("xlogy", lambda x, y: tl.where(x == 0, x, x * tl.log(y)), (x, y), out)
@@ -134,55 +132,3 @@ def _std_mean(
 ) -> tuple[Tensor, Tensor]:
     variance, mean = _variance(x, dim, correction, keepdim=keepdim)
     return variance.sqrt().to(x.dtype), mean.to(x.dtype)
-
-
-def _floor_quotient(a: Value, b: Value) -> Value:
-    return tl.floor(a / b)
-
-
-def _remainder(a: Value, b: Value) -> Value:
-    return a - b * tl.floor(a / b)
-
-
-def _integers(name: str, function: Callable[[Value, Value], Value]) -> None:
-    """An operator on floating-point numbers or integers; these are exact in float64."""
-
-    def of(a: Any, b: Any, out: Tensor) -> Tensor:
-        dtype = None if out.is_floating_point() else torch.float64
-        return compute(name, function, (a, b), out, dtype=dtype)
-
-    def fresh(a: Any, b: Any) -> Tensor:
-        shapes = [each.shape for each in (a, b) if isinstance(each, Tensor)]
-        dtype, shape = torch.result_type(a, b), broadcast_shapes(*shapes)
-        return of(a, b, torch.empty(shape, dtype=dtype, device="ahbm"))
-
-    def in_place(a: Tensor, b: Any) -> Tensor:
-        return of(a, b, a)
-
-    def to_out(a: Any, b: Any, *, out: Tensor) -> Tensor:
-        return of(a, b, out)
-
-    if name == "floor_divide":
-        operator(name)(fresh)
-        operator(f"{name}_.Tensor")(in_place)
-        operator(f"{name}.out")(to_out)
-    else:
-        operator(f"{name}.Tensor_out")(to_out)
-
-
-_integers("floor_divide", _floor_quotient)
-_integers("remainder", _remainder)
-
-
-@operator("div.out_mode")
-def _div(a: Any, b: Any, *, rounding_mode: str | None, out: Tensor) -> Any:
-    if rounding_mode is None:
-        return compute("div", tl.div, (a, b), out)
-    dtype = None if out.is_floating_point() else torch.float64
-    function = _floor_quotient if rounding_mode == "floor" else _truncated_quotient
-    return compute("div", function, (a, b), out, dtype=dtype)
-
-
-def _truncated_quotient(a: Value, b: Value) -> Value:
-    quotient = a / b
-    return tl.where(quotient < 0, tl.ceil(quotient), tl.floor(quotient))

@@ -9,6 +9,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from kernbench.torch_backend.aten.elements.elementary_functions import hypot
 from kernbench.torch_backend.aten.elements.pointwise_operators import OperandFunction, compute
 from kernbench.torch_backend.aten.operators import DEVICE, complex_operator, operator
 from kernbench.torch_backend.runtime.pytorch_api import broadcast_shapes
@@ -152,7 +153,7 @@ def _conj(x: Tensor, *, out: Tensor) -> Tensor:
 
 @complex_operator("abs.out")
 def _abs(x: Tensor, *, out: Tensor) -> Tensor:
-    return compute("abs", lambda x, y: tl.sqrt(x * x + y * y), _complex_parts(x), out)
+    return compute("abs", hypot, _complex_parts(x), out)
 
 
 @complex_operator("sum.IntList_out")
@@ -166,9 +167,12 @@ def _sum_of_axes(
 ) -> Any:
     if dtype not in {None, x.dtype}:
         return NotImplemented
+    if not x.dim():
+        return out.resize_(()).copy_(x)
     axes = [each % x.dim() for each in dim or range(x.dim())]
-    total = torch.view_as_real(x).sum(axes, keepdim=keepdim)
-    return out.copy_(torch.view_as_complex(total.contiguous()))
+    pairs = torch.view_as_real(x).sum(axes, keepdim=keepdim)
+    total = torch.view_as_complex(pairs.contiguous())
+    return out.resize_(total.shape).copy_(total)
 
 
 def _parts(value: Any) -> tuple[Part, Part | None]:

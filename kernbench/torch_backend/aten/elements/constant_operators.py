@@ -1,5 +1,6 @@
 """Operators without operands: a constant of the host, written to the device."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -16,6 +17,16 @@ def _arange(start: float, end: float, step: float = 1, *, out: Tensor) -> Tensor
 @operator("linspace.out", types=None)
 def _linspace(start: float, end: float, steps: int, *, out: Tensor) -> Tensor:
     return _written("linspace", torch.linspace(start, end, steps, dtype=out.dtype), out)
+
+
+@operator("logspace.out", types=None)
+def _logspace(start: float, end: float, steps: int, base: float = 10, *, out: Tensor) -> Tensor:
+    return _written("logspace", torch.logspace(start, end, steps, base, dtype=out.dtype), out)
+
+
+@operator("_efficientzerotensor", types=None)
+def _zeros(size: Sequence[int], *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
+    return torch.zeros(size, dtype=dtype, device=DEVICE)
 
 
 @operator("eye.m_out", types=None)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from kernbench.torch_backend.aten.attempts import refuse_read
 from kernbench.torch_backend.aten.operators import DEVICE, operator
 from kernbench.torch_backend.launching.launches import launch_copies, launch_copy, launch_fill
 from kernbench.torch_backend.runtime.element_types import COMPUTED
@@ -54,6 +55,7 @@ def _copy_from_and_resize(source: torch.Tensor, target: torch.Tensor) -> torch.T
 @operator("_local_scalar_dense", types=None)
 def _local_scalar_dense(x: torch.Tensor) -> Any:
     # Called by `item`, `tolist` of a number, `float`, `bool` and `if` as well.
+    refuse_read()
     return read(x, "item()").item()
 
 

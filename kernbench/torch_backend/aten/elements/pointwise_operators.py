@@ -59,7 +59,13 @@ def compute(
 
 
 def _number(value: float, dtype: torch.dtype) -> float:
-    return float(value) if dtype.is_floating_point else int(value)
+    """A number in the type in which it is computed: integers wrap round, as in PyTorch."""
+    if dtype.is_floating_point:
+        return float(value)
+    if dtype == torch.bool:
+        return bool(value)
+    limits = torch.iinfo(dtype)
+    return (int(value) - limits.min) % (limits.max - limits.min + 1) + limits.min
 
 
 def bound_to(numbers: Sequence[float | None], function: OperandFunction) -> Function:
@@ -129,7 +135,13 @@ def _silu_backward(grad: Value, x: Value) -> Value:
     return grad * gate * (x * (1.0 - gate) + 1.0)
 
 
-def _reciprocal(x: Value) -> Value:
+def _negative(x: Value) -> Value:
+    # Modulo 256, the factor of unsigned bytes is the same.
+    return x * (-1 if x.dtype.holds(-1) else 255)
+
+
+def reciprocal(x: Value) -> Value:
+    """1 / x."""
     return 1.0 / x
 
 
@@ -145,7 +157,6 @@ _BINARY: dict[str, OperandFunction] = {
     "bitwise_and.Tensor_out": tl.bitwise_and,
     "bitwise_or.Tensor_out": tl.bitwise_or,
     "bitwise_xor.Tensor_out": tl.bitwise_xor,
-    "pow.Tensor_Tensor_out": tl.pow,
     "sigmoid_backward.grad_input": lambda grad, y: grad * y * (1.0 - y),
     "tanh_backward.grad_input": lambda grad, y: grad * (1.0 - y * y),
     "silu_backward.grad_input": _silu_backward,
@@ -158,12 +169,12 @@ _UNARY: dict[str, Function] = {
     **{
         f"{name}.out": getattr(tl, name)
         for name in (
-            *("exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "abs", "floor"),
-            *("ceil", "round", "erf", "exp2", "log2", "silu"),
+            *("exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "abs", "erf"),
+            *("exp2", "log2", "silu"),
         )
     },
-    "neg.out": lambda x: x * -1,
-    "reciprocal.out": _reciprocal,
+    "neg.out": _negative,
+    "reciprocal.out": reciprocal,
 }
 _COMPARISONS: dict[str, Function] = {
     "eq": lambda a, b: a == b,
@@ -197,23 +208,6 @@ def _scaled_sum(name: str, a: Operand, b: Operand, factor: float, out: Tensor) -
     if factor == -1:
         return compute(name, tl.sub, (a, b), out)
     return compute(name, lambda x, y, by: x + y * by, (a, b, factor), out)
-
-
-@operator("pow.Tensor_Scalar_out")
-def _pow(x: Tensor, exponent: float, *, out: Tensor) -> Tensor:
-    if not out.dtype.is_floating_point and exponent != 2:
-        return NotImplemented
-    known: dict[float, Function] = {
-        2: lambda x: x * x,
-        3: lambda x: x * x * x,
-        0.5: tl.sqrt,
-        -0.5: tl.rsqrt,
-        -1: _reciprocal,
-        -2: lambda x: _reciprocal(x * x),
-    }
-    if exponent in known:
-        return compute("pow", known[exponent], (x,), out)
-    return compute("pow", tl.pow, (x, exponent), out)
 
 
 @operator("clamp.out", "clamp.Tensor_out")
@@ -333,18 +327,6 @@ def _logical_or(a: Operand, b: Operand, *, out: Tensor) -> Tensor:
 @operator("bitwise_not.out")
 def _bitwise_not(x: Tensor, *, out: Tensor) -> Tensor:
     return compute("bitwise_not", lambda x: ~x, (x,), out, dtype=x.dtype)
-
-
-def _limit_test(name: str, limit: float) -> None:
-    @operator(f"{name}.out")
-    def is_limit(x: Tensor, *, out: Tensor) -> Tensor:
-        return compute(name, lambda x: x == limit, (x,), out, dtype=computed_in(x.dtype))
-
-    del is_limit
-
-
-_limit_test("isneginf", float("-inf"))
-_limit_test("isposinf", float("inf"))
 
 
 @operator("sign.out", "sgn.out")

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from kernbench.torch_backend.aten.elements.pointwise_operators import compare_indices, compute
+from kernbench.torch_backend.aten.indexing.mask_operators import MOST_MASKED, place_under
 from kernbench.torch_backend.aten.known_results import note_result
 from kernbench.torch_backend.aten.operators import DEVICE, operator
 from kernbench.torch_backend.launching.launches import (
@@ -18,7 +19,7 @@ from kernbench.torch_backend.launching.launches import (
     pointer_of,
     window_of,
 )
-from kernbench.torch_backend.runtime.element_types import moved_as
+from kernbench.torch_backend.runtime.element_types import COMPUTED, moved_as
 from kernbench.torch_backend.runtime.pytorch_api import broadcast_tensors, integers
 from kernbench.torch_backend.runtime.storages import storages
 from runtime.ccl.exchange import chunk_bounds
@@ -71,6 +72,8 @@ def select_rows(out: Tensor, table: Tensor, index: Tensor) -> None:
 
 @operator("index.Tensor", types=None)
 def _index(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    if (mask := _whole_mask(x, indices)) is not None:
+        return x.masked_select(mask)
     indexed = _IndexedRows.of(x, indices)
     if indexed is None:
         return NotImplemented
@@ -123,24 +126,46 @@ def _index_put(
     if mask is not None and mask.dtype == torch.bool and values.numel() == 1 and not accumulate:
         mask = mask.view(*mask.shape, *[1] * (x.dim() - mask.dim()))
         return x.copy_(torch.where(mask, values.to(x.device).view(()), x))
+    whole = _whole_mask(x, indices)
+    if whole is not None and values.dim() == 1 and values.dtype == x.dtype != torch.bool:
+        if not accumulate:
+            return place_under(x, whole, values, takes_all=True)
+        return x.add_(place_under(torch.zeros_like(x), whole, values, takes_all=True))
     indexed = _IndexedRows.of(x, indices)
-    if indexed is None or (accumulate and x.dtype not in SUMMED):
+    if indexed is None or (accumulate and x.dtype == torch.bool):
         return NotImplemented
     shape = (*indexed.shape, *indexed.table.shape[1:])
     source = indexed.in_front(values.to(x.device), shape).contiguous()
     table = indexed.table if indexed.table.is_contiguous() else indexed.table.contiguous()
-    _put_rows(table, source, indexed.rows, accumulate=accumulate)
+    if accumulate and x.dtype not in SUMMED:
+        table.index_add_(0, indexed.rows, source.view(-1, *table.shape[1:]))
+    else:
+        _put_rows(table, source, indexed.rows, accumulate=accumulate)
     if table.data_ptr() != x.data_ptr():
         x.copy_(indexed.whole(table))
     return x
+
+
+def _whole_mask(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor | None:
+    """The mask, if the only index is one of all elements."""
+    mask = indices[0] if len(indices) == 1 and x.dtype in COMPUTED else None
+    if mask is None or mask.dtype != torch.bool or mask.shape != x.shape:
+        return None
+    if mask.numel() > MOST_MASKED:
+        return None
+    return mask.to(x.device)
 
 
 @operator("index_add.out", types=None)
 def _index_add(
     x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1, out: Tensor
 ) -> Tensor:
-    if not x.dim() or x.dtype not in SUMMED:
+    if not x.dim():
         return NotImplemented
+    if x.dtype not in SUMMED:
+        shape = [index.numel() if axis == dim % x.dim() else 1 for axis in range(x.dim())]
+        columns = index.to(torch.int64).view(shape).expand(source.shape)
+        return torch.scatter_add(x, dim, columns, source * alpha, out=out)
     if out.data_ptr() != x.data_ptr():
         out.resize_(x.shape).copy_(x)
     table = out.movedim(dim, 0).contiguous()

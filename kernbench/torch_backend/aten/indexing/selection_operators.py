@@ -24,11 +24,9 @@ from kernbench.torch_backend.runtime.element_types import hardware_type
 from runtime.core.requests import PerPe
 from runtime.device.kernels import selection as kernels
 from runtime.device.kernels.scans import running_products, running_sums
-from runtime.language import tl
-from runtime.language.value import Value
 
-_MOST_FOUND, _MOST_PLACED = 64, 128
-"""Limits: with more greatest elements the whole row is sorted; more are placed on the host."""
+_MOST_FOUND = 64
+"""Greatest elements that are selected one by one; for more, the whole row is sorted."""
 
 
 @operator("topk.values")
@@ -117,61 +115,6 @@ def _limits(dtype: torch.dtype) -> tuple[tuple[float, float], tuple[float, float
     return (limits.min, limits.min + 1), (limits.max, limits.max - 1)
 
 
-def _second(_: Value, value: Value) -> Value:
-    return value
-
-
-def _scatter(name: str, combine: Callable[[Value, Value], Value]) -> None:
-    @operator(name)
-    def placed(x: Tensor, dim: int, index: Tensor, given: Any, *, out: Tensor) -> Any:
-        return _placed((name, combine), (x, dim, index), given, out)
-
-    del placed
-
-
-def _placed(
-    call: tuple[str, Callable[[Value, Value], Value]],
-    rows_of: tuple[Tensor, int, Tensor],
-    given: Any,
-    out: Tensor,
-) -> Any:
-    """Combine elements of `given`, or a number, with those of rows that an index names."""
-    (name, combine), (x, dim, index) = call, rows_of
-    if not index.numel():
-        # Of any number of axes.
-        return out if out.data_ptr() == x.data_ptr() else out.copy_(x)
-    # Each element of a row of the result is compared with each index of the row.
-    if not x.dim() or not index.dim() or index.shape[dim] > _MOST_PLACED:
-        return NotImplemented
-    if x.dtype == torch.bool:
-        whole = torch.empty_like(x, dtype=torch.uint8)
-        source = given.to(torch.uint8) if isinstance(given, Tensor) else int(bool(given))
-        mask = _placed(call, (x.to(torch.uint8), dim, index), source, whole)
-        return mask if mask is NotImplemented else out.copy_(whole != 0)
-    within = tuple(
-        slice(None) if axis == dim % x.dim() else slice(length)
-        for axis, length in enumerate(index.shape)
-    )
-    numbers = index.movedim(dim, -1).contiguous()
-    rows = x[within].movedim(dim, -1).contiguous()
-    result = torch.empty_like(rows)
-    used, value = [rows, numbers, result], given
-    if isinstance(given, Tensor):
-        source = given[tuple(slice(length) for length in index.shape)]
-        used.insert(2, source.movedim(dim, -1).contiguous())
-        value = None
-    arguments = (index.shape[dim], combine, value)
-    if not launch_rows(name, kernels.placed, rows, arguments, used, 3, 9):
-        return NotImplemented
-    if rows.shape != x.shape and out.data_ptr() != x.data_ptr():
-        out.copy_(x)
-    out[within].copy_(result.movedim(-1, dim))
-    return out
-
-
-_scatter("scatter.src_out", _second)
-_scatter("scatter.value_out", _second)
-_scatter("scatter_add.out", tl.add)
 _extreme("max", "dim_max", largest=True)
 _extreme("min", "dim_min", largest=False)
 

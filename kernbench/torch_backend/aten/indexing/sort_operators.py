@@ -3,11 +3,13 @@
 Rows whose comparisons are too many are left to the host, which makes fewer of them.
 """
 
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from kernbench.torch_backend.aten.known_results import note_result
 from kernbench.torch_backend.aten.operators import operator
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
 from runtime.ccl.exchange import chunk_bounds
@@ -20,8 +22,6 @@ from runtime.device.regions.regions import Pe
 _Sorted = tuple[Tensor, Tensor]
 MOST_COMPARED = 1 << 26
 """Comparisons of a launch."""
-LONGEST = 1024
-"""Elements of a row."""
 _LEAST, _HIGHEST = 32, 128
 """Places that a PE finds at once: for a few ones the load of the row takes the time."""
 
@@ -62,7 +62,7 @@ def sorted_along(
     if not x.dim() or not x.numel():
         return x, torch.zeros_like(x, dtype=torch.int64)
     columns = x.shape[dim]
-    if columns > LONGEST or x.numel() * columns > MOST_COMPARED:
+    if x.numel() * columns > MOST_COMPARED:
         return None
     if x.dtype == torch.bool:
         values, numbers = sorted_along(x.to(torch.uint8), dim, descending=descending) or (x, x)
@@ -74,13 +74,19 @@ def sorted_along(
     least = -torch.inf if is_float else torch.iinfo(x.dtype).min
     order = SortOrder(columns, descending, is_float, least)
     windows = [window_of(each) for each in (rows, places, values, numbers)]
-    pieces = _dealt_pieces(x.numel() // columns, columns)
+    pieces = dealt_pieces(x.numel() // columns, columns)
     arguments = (PerPe(pieces), order, SortTensors(*map(pointer_of, windows)))
     launched("sort", kernels.sorted_rows, arguments, windows, list(pieces))
+    for number, each in enumerate((values, numbers)):
+        note_result(each, rows, partial(_sorted_on_host, descending=descending, number=number))
     return values.movedim(-1, dim), numbers.movedim(-1, dim)
 
 
-def _dealt_pieces(rows: int, columns: int) -> dict[Pe, tuple[SortPiece, ...]]:
+def _sorted_on_host(rows: Tensor, *, descending: bool, number: int) -> Tensor:
+    return rows.sort(dim=-1, stable=True, descending=descending)[number]
+
+
+def dealt_pieces(rows: int, columns: int) -> dict[Pe, tuple[SortPiece, ...]]:
     """Equal pieces for each PE: several short rows, or a part of a long one."""
     properties = get_device_properties()
     own = -(-rows * columns // properties.pe_count)

@@ -25,6 +25,7 @@ from kernbench.torch_backend.aten.products.attention_blocks import (
 )
 from kernbench.torch_backend.aten.products.attention_gradient import gradients, has_gradient_kernels
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
+from kernbench.torch_backend.runtime.frame_hook import untraced_methods
 from kernbench.torch_backend.runtime.pytorch_api import applied, attention_of_products, implement
 from runtime.core.requests import PerPe
 from runtime.device.kernels.attention.attend import AttentionLayout, HeadQueries, attend
@@ -78,6 +79,7 @@ def _composed(
     )[0]
 
 
+@untraced_methods
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(

@@ -1,7 +1,8 @@
 """Matrix products: one launch of blocked products on all PEs that help, for a batch as well.
 
-An operand may have any pitch and may be transposed, without a copy. A product whose result has few
-tiles and whose sums are long is divided along the sums, and the parts are added by another launch.
+An operand may have any pitch and may be transposed, without a copy. A product of two matrices takes
+the plan with the least estimated time (`product_choice`): blocks, parts of the depth that another
+launch adds, a copy of one operand in each cube, or a grid of cubes.
 """
 
 from typing import Any
@@ -12,17 +13,22 @@ from torch import Tensor
 from kernbench.torch_backend.aten.elements.pointwise_operators import compute
 from kernbench.torch_backend.aten.operators import operator
 from kernbench.torch_backend.launching.cube_launch import cube_grid, launch_in_cubes
-from kernbench.torch_backend.launching.product_launch import launch_products, product_grid
+from kernbench.torch_backend.launching.gather_launch import (
+    gather_machine,
+    launch_gathered,
+    matrix_in_memory,
+)
+from kernbench.torch_backend.launching.launches import window_of
+from kernbench.torch_backend.launching.product_launch import launch_products
 from kernbench.torch_backend.launching.rowwise_launch import sum_of_parts
 from kernbench.torch_backend.runtime.pytorch_api import cut
-from runtime.device.rank.properties import get_device_properties
+from runtime.device.products.product_choice import ProductMatrices, product_choice
+from runtime.device.products.product_plan import ProductSize
 
 _TYPES = frozenset({torch.float16, torch.bfloat16, torch.float32})
 """The types of PyTorch whose products the GEMM engine computes with PyTorch's rounding."""
 _Scaled = tuple[Tensor, float]
 """A tensor and its factor."""
-_LAUNCH_NS = 1000.0
-"""The estimated time of a launch that adds parts of sums, without its bytes."""
 
 
 @operator("mm.out", types=_TYPES)
@@ -100,37 +106,49 @@ def _products(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> Tensor:
     _, pitch, across = out.stride()
     in_rows = (across == 1 or shape[2] == 1) and (pitch >= shape[2] or shape[1] == 1)
     target = out if in_rows else torch.empty(shape, dtype=out.dtype, device=out.device)
-    grid = cube_grid(a[0], b[0], target[0]) if shape[0] == 1 else None
-    parts = 1 if grid or bias is not None else _parts_of_sums(a, b)
-    if grid:
-        launch_in_cubes((a[0], b[0]), bias, target[0], grid)
-    elif parts > 1:
-        sums = torch.empty((parts, *shape[1:]), dtype=torch.float32, device=out.device)
-        launch_products(_unfolded(a, 2, parts), _unfolded(b, 1, parts), None, sums)
-        sum_of_parts(target, sums)
+    if shape[0] == 1:
+        _multiply(a[0], b[0], bias, target[0])
     else:
         launch_products(a, b, bias, target)
     return out if target is out else out.copy_(target)
 
 
-def _parts_of_sums(a: Tensor, b: Tensor) -> int:
-    """The number of parts of the sums with the least estimated time."""
-    if a.shape[0] > 1:
-        return 1
-    properties, (_, m, k), n = get_device_properties(), a.shape, b.shape[2]
-    deepest = properties.gemm_tile.k
-    best = (product_grid(a, b).time_ns, 1)
-    parts = 2
-    while k % parts == 0 and k // parts >= deepest and parts <= properties.pe_count:
-        grid = product_grid(_unfolded(a, 2, parts), _unfolded(b, 1, parts))
-        # Each part is written once and read once, on as many PEs as the result has tiles.
-        tiles = min(grid.rows * grid.columns * parts, properties.pe_count)
-        added_ns = 8 * parts * m * n / (properties.hbm_gbs_per_pe * tiles)
-        best = min(best, (grid.time_ns + added_ns + _LAUNCH_NS, parts))
-        parts *= 2
-    return best[1]
+def _multiply(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> None:
+    """One product by the plan with the least estimated time."""
+    product = ProductMatrices(
+        machine=gather_machine(),
+        size=ProductSize(a.shape[0], a.shape[1], b.shape[1], a.itemsize),
+        a=matrix_in_memory(a, 0),
+        b=matrix_in_memory(b, 1),
+        shares=(len(window_of(a).window.shards), len(window_of(b).window.shards)),
+        grid=cube_grid(a, b, out),
+        has_bias=bias is not None,
+    )
+    choice = product_choice(product)
+    if choice.kind == "copies":
+        launch_gathered((a, b), bias, out, own_is_b=choice.own_is_b)
+    elif choice.kind == "grid":
+        assert product.grid is not None, "a grid that divides is chosen"
+        launch_in_cubes((a, b), bias, out, product.grid)
+    elif choice.parts == 1:
+        launch_products(a.unsqueeze(0), b.unsqueeze(0), bias, out.unsqueeze(0))
+    else:
+        _multiply_parts((a, b), bias, out, choice.parts)
+
+
+def _multiply_parts(
+    factors: tuple[Tensor, Tensor], bias: Tensor | None, out: Tensor, parts: int
+) -> None:
+    """The product in parts of the depth, which are summed with the bias and rounded once."""
+    a, b = factors
+    count = parts if bias is None else parts + 1
+    sums = torch.empty((count, *out.shape), dtype=torch.float32, device=out.device)
+    launch_products(_unfolded(a, 1, parts), _unfolded(b, 0, parts), None, sums[:parts])
+    if bias is not None:
+        sums[parts].copy_(bias.expand(out.shape))
+    sum_of_parts(out.unsqueeze(0), sums)
 
 
 def _unfolded(x: Tensor, axis: int, parts: int) -> Tensor:
-    """A batch of one matrix, of which `axis` is cut into parts, as a batch of the parts."""
-    return cut(x[0], axis - 1, parts).movedim(axis - 1, 0)
+    """A matrix of which `axis` is cut into parts, as a batch of the parts."""
+    return cut(x, axis, parts).movedim(axis, 0)

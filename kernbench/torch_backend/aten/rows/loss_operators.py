@@ -21,6 +21,7 @@ from kernbench.torch_backend.launching.launches import (
 )
 from kernbench.torch_backend.launching.rowwise_launch import dealt_rows, most_block_rows
 from kernbench.torch_backend.runtime.element_types import hardware_type
+from kernbench.torch_backend.runtime.frame_hook import untraced_methods
 from kernbench.torch_backend.runtime.pytorch_api import applied, implement
 from kernbench.torch_backend.runtime.storages import storages
 from runtime.core.requests import PerPe
@@ -76,6 +77,7 @@ def _is_supported(x: Tensor, target: Tensor) -> bool:
     )
 
 
+@untraced_methods
 class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, target: Tensor, reduction: int, ignore_index: int) -> Tensor:

@@ -163,6 +163,18 @@ def functional_collectives(device):
     ]
 
 
+@feature(THEME, 'torch.compile(backend="aot_eager") of DDP, of FSDP2, of collectives')
+def compiled(device):
+    replica, shards = DistributedDataParallel(perceptron(device)), perceptron(device)
+    fully_shard(shards)
+    for model in (replica, shards):
+        torch.compile(model, backend="aot_eager")(own(8, 16).to(device)).square().mean().backward()
+    total = torch.compile(
+        lambda x: functional.all_reduce(x * 2, "sum", dist.group.WORLD) + 1, backend="aot_eager"
+    )
+    return [total(own(8).to(device)), *gradients(replica), *whole(gradients(shards))]
+
+
 @feature(THEME, "ZeroRedundancyOptimizer")
 def zero(device):
     model = DistributedDataParallel(perceptron(device))
@@ -203,6 +215,17 @@ def distributed_checkpoint(device):
     loaded = {"x": distribute_tensor(torch.zeros(8, 6).to(device), mesh, [Shard(1)])}
     dcp.load(loaded, storage_reader=dcp.FileSystemReader(folders[0]))
     return whole(loaded.values())
+
+
+@feature(THEME, "Distributed checkpoint (DCP): async_save")
+def saved_meanwhile(device):
+    folders = [tempfile.mkdtemp()]
+    dist.broadcast_object_list(folders, src=0)
+    state = {"x": random(8, 6).to(device)}
+    dcp.async_save(state, checkpoint_id=folders[0]).result()
+    state["x"].zero_()
+    dcp.load(state, checkpoint_id=folders[0])
+    return [state["x"]]
 
 
 @feature(THEME, "State of a sharded model (get_model_state_dict)")

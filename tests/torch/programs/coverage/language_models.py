@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - PyTorch's convention
 from features import feature, gradients, numbers, parameters, random
 from torch import nn
+from torch.nn.attention import flex_attention
 
 THEME = "Language models"
 
@@ -136,6 +137,19 @@ def biased_attention(device):
     y = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
     y.square().sum().backward()
     return [y.detach(), *gradients(table)]
+
+
+@feature(THEME, "flex_attention: a mask by blocks, and scores that a function changes")
+def flexible_attention(device):
+    q, k, v = random(3, 2, 2, 16, 8).to(device)
+    mask = flex_attention.create_block_mask(
+        lambda batch, head, row, column: row >= column, None, None, 16, 16, device, BLOCK_SIZE=8
+    )
+
+    def nearer(score, batch, head, row, column):
+        return score - (row - column) * 0.1
+
+    return [flex_attention.flex_attention(q, k, v, score_mod=nearer, block_mask=mask)]
 
 
 @feature(THEME, "Greedy decoding with a cache of keys and values")

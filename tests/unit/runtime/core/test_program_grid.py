@@ -22,6 +22,16 @@ def test_each_program_runs_once_dealt_round_robin_with_axis_0_fastest(
     assert sum(map(len, of_pe)) == grid.count
 
 
+def test_in_blocks_a_pe_runs_the_programs_from_its_first_one_to_that_of_the_next_pe() -> None:
+    grid = ProgramGrid((3, 2), first=(0, 2, 3, 5))
+    assert [list(grid.dealt(pe, 4)) for pe in range(4)] == [
+        [(0, 0), (1, 0)],
+        [(2, 0)],
+        [(0, 1), (1, 1)],
+        [(2, 1)],
+    ]
+
+
 RULE = "it is a tuple of 1 to 3 positive integers, such as (8,) or (4, 2)"
 
 

@@ -40,6 +40,9 @@ def test_the_form_has_the_numbers_of_the_explanation_in_picoseconds(tmp_path: Pa
         "step": 1,
         "command": -1,
     }
+    assert form["kernels"] == [
+        {"name": "k", "launches": 1, "pes": 1, "time_ps": 700, "longest_ps": 700}
+    ]
     assert (form["bound"]["is"], form["bound"]["path_ps"]) == ("path", 848)
 
 

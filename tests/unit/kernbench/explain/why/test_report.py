@@ -4,7 +4,8 @@ from pathlib import Path
 
 from kernbench.explain.records import open_run
 from kernbench.explain.why.explanation import explain
-from kernbench.explain.why.report import explanation_lines, prediction_lines
+from kernbench.explain.why.kernel_times import KernelTime
+from kernbench.explain.why.report import explanation_lines, kernel_lines, prediction_lines
 from kernbench.explain.why.what_if import NumberChange, Prediction
 from tests.support.hand_made_runs import one_kernel
 from tests.support.run_tables import write_run
@@ -23,11 +24,21 @@ def test_tables_show_parts_path_load_and_bound(tmp_path: Path):
     assert "critical path: 16 pieces, 1.000 ns" in found
     assert "k.py:3 0.550 55.0 5" in found
     assert "0.354 0.400 memory sip0.cube2.pe1.pe_dma store k.py:3" in found
+    assert "k 0.700 1 0.700 0.700 1" in found
     assert "sip0.cube2.pe1.pe_dma 0.634 63.4 0.006 2 0 61.9 0.000" in found
     assert (
         found[-1] == "bound at least 0.848 ns, 84.8 % of the run, in any order: "
         "the steps that wait for each other, without queues"
     )
+
+
+def test_kernels_with_a_thousandth_of_the_time_are_shown():
+    kernels = [KernelTime(name, 2, 8, time_ps, 600) for name, time_ps in (("a", 999), ("b", 1))]
+    assert [line.split() for line in kernel_lines(kernels)][2:-1] == [
+        ["a", "0.999", "2", "0.499", "0.600", "8"],
+        ["b", "0.001", "2", "0.000", "0.600", "8"],
+    ]
+    assert len([*kernel_lines([*kernels, KernelTime("c", 1, 8, 0, 0)])]) == 5
 
 
 def test_the_longest_piece_comes_first(tmp_path: Path):

@@ -39,6 +39,21 @@ def test_an_index_out_of_bounds_is_an_error_that_names_both(wrong: int):
         BOUNDS.check(indices(-5, 4, 100, wrong, 7))
 
 
+def test_a_reported_index_out_of_bounds_is_0_for_the_kernel():
+    errors: list[IndexError] = []
+    loaded = indices(-5, 4, 100, 5, 7)
+    BOUNDS._replace(report=errors.append).check(loaded)
+    assert [str(each) for each in errors] == ["index 5 is out of bounds for a table"]
+    assert loaded.data is not None
+    assert loaded.data.tolist() == [-5, 4, 100, 0, 0]
+    assert loaded.data.dtype == np.int64
+
+
+def test_an_index_of_an_empty_table_is_an_error_of_the_kernel():
+    with pytest.raises(IndexError, match="index 0 is out of bounds"):
+        IndexBounds(0, "no rows", report=list[IndexError]().append).check(indices(0))
+
+
 def test_indices_within_bounds_and_those_without_elements_pass():
     BOUNDS.check(indices(-5, 0, 4, 100))
     unknown = indices(7, has_data=False)

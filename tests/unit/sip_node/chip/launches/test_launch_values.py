@@ -9,6 +9,7 @@ import pytest
 from runtime.core.trace import Operand, OpRecord
 from sip_node.chip.launch_keys import NotRepeated
 from sip_node.chip.launches.launch_values import LaunchValues, MemoryPlace
+from sip_node.chip.launches.relocation import BlockUse
 from sip_node.chip.memory.memory import Memory
 
 TCM, REGISTERS, HBM = 0, 1 << 20, 1 << 30
@@ -71,6 +72,65 @@ def test_records_are_computed_from_memory_to_memory() -> None:
         assert hbm.read(64, 16) == result
         assert tcm.read(0, 32) == x.tobytes() + result
         assert checksums.tolist() == [crc32(x.tobytes())] + [crc32(result)] * 3
+
+
+def test_a_number_of_an_operation_is_that_of_the_launch() -> None:
+    tcm, hbm = memories()
+    values = values_of([LOAD, ADD, KEEP, STORE], tcm, hbm)
+    x = np.arange(4, dtype=np.float32)
+    hbm.write(0, x.tobytes())
+    for number in (1.5, -0.0, np.nan):
+        values.set_number(1, 1, number)
+        values.compute()
+        assert hbm.read(64, 16) == (x + np.float32(number)).tobytes()
+
+
+def on_other_pe(
+    at: int, source: int = HBM, number: float = 1.5, start_ps: int = 0
+) -> list[OpRecord]:
+    """The records of a load, a sum and a store, as those above, with results from `at` on."""
+    load = record("pe_dma", "load", (start_ps, start_ps + 10), TCM + at, (block(source),))
+    times = start_ps + 10, start_ps + 20
+    added = record("pe_math", "add", times, REGISTERS + at, (block(TCM + at), number))
+    kept = record("pe_fetch_store", "store", times, TCM + at + 16, (block(REGISTERS + at),))
+    return [load, added, kept]
+
+
+@pytest.mark.parametrize("distance", [0, 128])
+def test_equal_operations_have_their_own_values_where_their_blocks_move_apart(
+    distance: int,
+) -> None:
+    tcm, hbm = memories()
+    records = [LOAD, ADD, KEEP, *on_other_pe(256)]
+    values = values_of(records, tcm, hbm)
+    x = np.arange(64, dtype=np.float32)
+    hbm.write(0, x.tobytes())
+    values.move([BlockUse(3, 0, block(HBM))], distance)
+    values.compute()
+    first = distance // 4
+    assert tcm.read(16, 16) == (x[:4] + np.float32(1.5)).tobytes()
+    assert tcm.read(272, 16) == (x[first : first + 4] + np.float32(1.5)).tobytes()
+
+
+def test_a_block_that_was_written_between_two_loads_has_other_values() -> None:
+    tcm, hbm = memories()
+    over = record("pe_dma", "store", (25, 40), HBM, (block(TCM + 16),))
+    values = values_of([LOAD, ADD, KEEP, over, *on_other_pe(256, start_ps=50)], tcm, hbm)
+    x = np.arange(4, dtype=np.float32)
+    hbm.write(0, x.tobytes())
+    values.compute()
+    assert tcm.read(272, 16) == (x + np.float32(3)).tobytes()
+
+
+def test_operations_with_other_numbers_or_operands_have_other_values() -> None:
+    tcm, hbm = memories()
+    records = [LOAD, ADD, KEEP, *on_other_pe(256, number=2.5), *on_other_pe(512, HBM + 16)]
+    values = values_of(records, tcm, hbm)
+    x = np.arange(8, dtype=np.float32)
+    hbm.write(0, x.tobytes())
+    values.compute()
+    assert tcm.read(272, 16) == (x[:4] + np.float32(2.5)).tobytes()
+    assert tcm.read(528, 16) == (x[4:] + np.float32(1.5)).tobytes()
 
 
 def test_memory_that_is_written_while_it_is_read_is_refused() -> None:

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runtime.core.launch_numbers import GivenNumber, LaunchNumber
 from runtime.core.trace import OpRecord
 from runtime.wire.codec import decode_records
 from sip_node.chip.memory.memory import Memory
@@ -102,6 +103,13 @@ def test_the_log_has_the_latest_end_of_its_operations() -> None:
 def test_a_record_has_the_bytes_that_msgspec_makes_of_it(added: list[OpRecord]) -> None:
     expected = b"".join(msgspec.msgpack.encode(record) for record in added)
     assert digest_of(added) == hashlib.sha256(expected).hexdigest()
+
+
+def test_a_number_with_a_formula_has_the_bytes_of_the_number() -> None:
+    numbers = 0.1, -0.0, float("nan")
+    formulas = tuple(LaunchNumber.computed(GivenNumber(each), numbers) for each in range(3))
+    records = [OpRecord("pe_math", "add", 0, 1, inputs=each) for each in (numbers, formulas)]
+    assert digest_of(records[:1]) == digest_of(records[1:])
 
 
 def test_what_is_no_record_is_refused() -> None:

@@ -1,0 +1,92 @@
+"""Gradients that PyTorch does not decompose: of margin losses by their formulas, of sampled images
+by autograd through the decomposition of the operator.
+"""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from kernbench.torch_backend.aten.fallback_chain import formula
+from kernbench.torch_backend.runtime.pytorch_api import above_autograd, decomposition_of
+
+_MEAN = 1
+"""The number of the reduction in PyTorch; 0 is none, 2 the sum."""
+_ZEROS = 0
+"""The number of a padding with zeros."""
+
+
+@formula("grid_sampler_2d_backward")
+def _grid_sampler_backward(
+    grad: Tensor,
+    x: Tensor,
+    grid: Tensor,
+    interpolation: int,
+    padding: int,
+    is_aligned: bool,
+    output_mask: list[bool],
+) -> Any:
+    sampled = decomposition_of(torch.ops.aten.grid_sampler_2d.default)
+    # At the border of another padding, autograd has another one of the slopes on both sides.
+    if padding != _ZEROS or sampled is None:
+        return NotImplemented
+    with above_autograd():
+        image, places = (each.detach().requires_grad_() for each in (x, grid))
+        result = sampled(image, places, interpolation, padding, is_aligned)
+        computed = torch.autograd.grad(result, (image, places), grad, allow_unused=True)
+    # The nearest element has no slope along the grid. Cast: the stub of `grad` leaves out None.
+    slopes = cast(Sequence[Tensor | None], computed)
+    filled = [
+        torch.zeros_like(of) if slope is None else slope.detach()
+        for slope, of in zip(slopes, (x, grid), strict=True)
+    ]
+    return tuple(slope if used else None for slope, used in zip(filled, output_mask, strict=True))
+
+
+@formula("multi_margin_loss_backward")
+def _multi_margin_backward(
+    grad: Tensor,
+    x: Tensor,
+    target: Tensor,
+    p: float,
+    margin: float,
+    weight: Tensor | None = None,
+    reduction: int = _MEAN,
+) -> Any:
+    if not x.numel():
+        return NotImplemented
+    rows, classes = x.reshape(-1, x.shape[-1] if x.dim() else 1), target.reshape(-1, 1)
+    numbers = torch.arange(rows.shape[1], device=x.device)
+    excess = rows - rows.gather(1, classes) + margin
+    is_active = (excess > 0) & (numbers != classes)
+    slopes = torch.where(is_active, 1.0 if p == 1 else 2 * excess, 0.0) / rows.shape[1]
+    if weight is not None:
+        slopes = slopes * weight[classes]
+    slopes = torch.where(numbers == classes, -slopes.sum(1, keepdim=True), slopes)
+    return _scaled(slopes, grad, reduction).view(x.shape)
+
+
+@formula("multilabel_margin_loss_backward")
+def _multilabel_margin_backward(
+    grad: Tensor, x: Tensor, target: Tensor, reduction: int, is_target: Tensor
+) -> Any:
+    if not x.numel():
+        return NotImplemented
+    rows, labels, marked = (
+        each.reshape(-1, x.shape[-1] if x.dim() else 1) for each in (x, target, is_target)
+    )
+    # The labels of a row end at the first negative one.
+    is_label = (labels < 0).cumsum(1) == 0
+    places = labels.clamp_min(0)
+    excess = 1 - rows.gather(1, places).unsqueeze(2) + rows.unsqueeze(1)
+    is_active = (excess > 0) & is_label.unsqueeze(2) & (marked == 0).unsqueeze(1)
+    active = is_active.to(x.dtype)
+    slopes = active.sum(1).scatter_add(1, places, -active.sum(2)) / rows.shape[1]
+    return _scaled(slopes, grad, reduction).view(x.shape)
+
+
+def _scaled(slopes: Tensor, grad: Tensor, reduction: int) -> Tensor:
+    """Slopes of rows times the gradient of each, or of the mean or sum of all."""
+    factors = grad.reshape(-1, 1)
+    return slopes * (factors / slopes.shape[0] if reduction == _MEAN else factors)

@@ -1,0 +1,337 @@
+"""The plan of a product of which one operand is copied to every cube.
+
+The *own* operand is dealt to PEs along its free axis, by the slices that hold it. Of the *gathered*
+operand every cube has a copy, chunk by chunk. A chunk is cut into slots, one for each PE of a cube:
+along the free axis where it lies in memory rows and is long enough, else along the depth.
+
+A cube cuts its block of the result into parts, one for each PE: parts of the gathered operand times
+ranges of the own one. Neighbours that have one range multiply it with different parts.
+
+The estimated time is the largest of several bounds, as in a roofline, behind the time until the
+first chunk is there: the steps of the GEMM engine, the bytes that pass a slice, the links between
+cubes, or those of a cube, and the requests of a PE.
+"""
+
+from functools import lru_cache
+from itertools import pairwise, product
+from typing import NamedTuple
+
+from runtime.device.products.cube_mesh import CubeMesh, all_gather_load
+from runtime.device.products.product_plan import ACCUMULATOR_BYTES, PeRates, divided
+from runtime.model.placement import Span
+
+_ALIGNMENT_BYTES = 16384
+"""Scratch that the alignment of the values may take."""
+_FIRST_CHUNK_NS, _CHUNK_NS = 900.0, 250.0
+"""The time until a chunk is copied, stored and loaded, and that of each further one, without their
+bytes: measured on the default machine, and no more than a guide to the best of several plans.
+"""
+_FAR_NS, _NEAR_NS, _REQUESTS = 350.0, 130.0, 8
+"""The times of a request to another cube and in the cube, and the requests in flight of a PE."""
+_LEAST_SHARE_BYTES = 4096
+"""The bytes of a tensor that a slice holds at least."""
+_STEP_NS = 5.0
+"""The issue of the commands of a step."""
+_CHUNKS = (128, 256, 512, 1024, 2048, 4096, 8192)
+_STEPS = (1024, 512, 256, 128, 64)
+"""The lengths of chunks and of steps of the depth that are compared."""
+_SHORTEST_RING, _LONGEST_RING = 2, 8
+"""The own panels in TCM: one is loaded while another one is multiplied."""
+_MOST_RANGES = 8
+"""The ranges of the own operand that a PE computes one after the other."""
+
+
+class GatherOperand(NamedTuple):
+    """An operand: its free axis in elements, the pitch of its memory, whether the free axis is that
+    of the rows in memory; the end in memory of each share in elements, and the PE that holds it,
+    numbered through all cubes.
+    """
+
+    length: int
+    pitch: int
+    in_rows: bool
+    ends: tuple[int, ...]
+    holders: tuple[int, ...]
+
+
+class GatherMachine(NamedTuple):
+    """The cubes, the rates of a PE, and the bandwidths of a link between cubes and between the
+    routers of a cube in GB/s.
+    """
+
+    mesh: CubeMesh
+    rates: PeRates
+    link_gbs: float
+    router_gbs: float
+
+    def stored_ns(self, rows: int, row_bytes: int, nbytes: int) -> float:
+        """The time in which a PE stores a part of `rows` rows of a result, whose rows have
+        `row_bytes`: a request for each slice that holds some.
+        """
+        share = max(_LEAST_SHARE_BYTES, nbytes // self.rates.pes)
+        return -(-rows // max(1, share // row_bytes)) * _FAR_NS / _REQUESTS
+
+
+class GatherSlot(NamedTuple):
+    """A slot of a chunk: the ranges of the free axis and of the depth that a PE copies."""
+
+    free: Span
+    depth: Span
+
+    @property
+    def elements(self) -> int:
+        """The number of its elements."""
+        return (self.free[1] - self.free[0]) * (self.depth[1] - self.depth[0])
+
+
+class GatherPlan(NamedTuple):
+    """The plan of a product.
+
+    `own` has the ranges of the own operand's free axis of each PE, by number; a PE multiplies them
+    with part `number % len(parts)` of the gathered operand. `chunks` has the slots of each PE of a
+    cube, which are cut along the depth if `by_depth` is set. `step` is the longest step of the
+    depth, `ring` the number of own panels in TCM, `time_ns` the estimated time.
+    """
+
+    own: tuple[tuple[Span, ...], ...]
+    parts: tuple[Span, ...]
+    chunks: tuple[tuple[GatherSlot, ...], ...]
+    by_depth: bool
+    step: int
+    ring: int
+    time_ns: float
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether copies of all chunks are kept, for the own ranges after the first one."""
+        return any(len(ranges) > 1 for ranges in self.own)
+
+
+@lru_cache(maxsize=1024)
+def gather_plan(
+    machine: GatherMachine,
+    own: GatherOperand,
+    gathered: GatherOperand,
+    depth: tuple[int, int],
+    *,
+    own_is_b: bool,
+) -> GatherPlan | None:
+    """The plan with the least estimated time; None if none fits the scratch. `depth` is that of the
+    product, and the size of an element in bytes.
+    """
+    planner = _Planner(machine, own, gathered, *depth, own_is_b)
+    return planner.best()
+
+
+class _GatherChoice(NamedTuple):
+    """The parts of the gathered operand, the lengths of a chunk and of a step, the number of ranges
+    of the own operand, and the ring of own panels.
+    """
+
+    parts: int
+    chunk: int
+    step: int
+    ranges: int
+    ring: int
+
+
+class _Planner(NamedTuple):
+    """The product whose plan is sought."""
+
+    machine: GatherMachine
+    own: GatherOperand
+    gathered: GatherOperand
+    depth: int
+    itemsize: int
+    own_is_b: bool
+
+    def best(self) -> GatherPlan | None:
+        """The plan with the least estimated time."""
+        spans = self._spans()
+        longest = {
+            parts: max(stop - start for start, stop in _merged(spans, parts))
+            for parts in self._parts()
+        }
+        choices = self._choices(longest)
+        if not choices:
+            return None
+        (time_ns, _), chosen = min(
+            (self._time_ns(choice, longest[choice.parts]), choice) for choice in choices
+        )
+        parts = _padded(divided(self.gathered.length, chosen.parts, self._unit()), chosen.parts)
+        tile, chunks = self.machine.rates.tile, -(-self.depth // chosen.chunk)
+        return GatherPlan(
+            own=tuple(_ranges(span, chosen.ranges) for span in _merged(spans, chosen.parts)),
+            parts=parts,
+            chunks=tuple(
+                self._slots(parts, chunk) for chunk in divided(self.depth, chunks, tile.k)
+            ),
+            by_depth=self._is_by_depth(),
+            step=chosen.step,
+            ring=chosen.ring,
+            time_ns=time_ns,
+        )
+
+    def _is_by_depth(self) -> bool:
+        return not self.gathered.in_rows or self.gathered.length < self.machine.mesh.pes
+
+    def _unit(self) -> int:
+        """The rows or columns of a tile, of which a part has whole ones where there are enough."""
+        tile = self.machine.rates.tile
+        unit = tile.m if self.own_is_b else tile.n
+        return unit if self.gathered.length >= 2 * unit else 1
+
+    def _spans(self) -> list[Span]:
+        """The range of each PE: the rows that it holds, or equal ranges if not all hold some."""
+        pes, length = self.machine.rates.pes, self.own.length
+        if self._is_dealt():
+            ends = [min(length, round(end / self.own.pitch)) for end in self.own.ends]
+            spans = list(pairwise([0, *ends[:-1], length]))
+            if max(stop - start for start, stop in spans) <= -(-2 * length // pes):
+                return spans
+        return [(length * pe // pes, length * (pe + 1) // pes) for pe in range(pes)]
+
+    def _is_dealt(self) -> bool:
+        """Whether every PE holds a range of the own operand."""
+        return self.own.in_rows and self.own.holders == tuple(range(self.machine.rates.pes))
+
+    def _parts(self) -> list[int]:
+        """The numbers of parts of the gathered operand that are compared."""
+        pes, tile = self.machine.mesh.pes, self.machine.rates.tile
+        if self._is_by_depth() and self.gathered.in_rows:
+            return [1]
+        unit = tile.m if self.own_is_b else tile.n
+        return [
+            parts
+            for parts in range(1, pes + 1)
+            if pes % parts == 0 and self.gathered.length > (parts - 1) * unit
+        ]
+
+    def _choices(self, longest: dict[int, int]) -> list[_GatherChoice]:
+        """The choices that fit the scratch. `longest` is the longest range of a PE by parts."""
+        unit = self.machine.rates.tile.k
+        whole = -(-self.depth // unit) * unit
+        chunks = sorted({min(each, whole) for each in _CHUNKS})
+        choices = list[_GatherChoice]()
+        for parts, chunk, step in product(longest, chunks, _STEPS):
+            if step > max(chunk, _STEPS[-1]):
+                continue
+            for ranges in range(1, _MOST_RANGES + 1):
+                ring = self._ring(_GatherChoice(parts, chunk, step, ranges, 0), longest[parts])
+                if ring >= _SHORTEST_RING:
+                    choices.append(_GatherChoice(parts, chunk, step, ranges, ring))
+                    break
+        return choices
+
+    def _ring(self, choice: _GatherChoice, longest: int) -> int:
+        """The own panels for which the scratch has room."""
+        mesh, chunk = self.machine.mesh, min(choice.chunk, self.depth)
+        part = min(self.gathered.length, self._part(choice.parts) + self._unit())
+        slot = -(-self.gathered.length * chunk // mesh.pes) + self.gathered.length
+        own, is_whole = -(-longest // choice.ranges), chunk == self.depth
+        panels = (1 if is_whole else 2) * part * chunk + (1 if is_whole else 3) * slot
+        taken = panels * self.itemsize + own * part * (ACCUMULATOR_BYTES + self.itemsize)
+        room = mesh.scratch_bytes - _ALIGNMENT_BYTES - taken
+        panel = own * min(choice.step, self.depth) * self.itemsize
+        return min(room // panel, _LONGEST_RING) if panel else 0
+
+    def _part(self, parts: int) -> int:
+        return -(-self.gathered.length // parts)
+
+    def _slots(self, parts: tuple[Span, ...], chunk: Span) -> tuple[GatherSlot, ...]:
+        """The slot of each PE of a cube. Those of the PEs of a part are cut from that part."""
+        pes, (begin, end) = self.machine.mesh.pes, chunk
+        if self._is_by_depth():
+            cuts = _padded(divided(end - begin, pes, self.machine.rates.tile.k), pes)
+            whole = (0, self.gathered.length)
+            return tuple(GatherSlot(whole, (begin + first, begin + last)) for first, last in cuts)
+        slots = list[GatherSlot]()
+        for pe in range(pes):
+            turn, part = divmod(pe, len(parts))
+            (start, stop), turns = parts[part], pes // len(parts)
+            length = stop - start
+            rows = start + length * turn // turns, start + length * (turn + 1) // turns
+            slots.append(GatherSlot(rows, chunk))
+        return tuple(slots)
+
+    def _time_ns(self, choice: _GatherChoice, longest: int) -> tuple[float, int]:
+        """The estimated time, and the number of chunks, of which fewer are better."""
+        (mesh, rates, *_), part = self.machine, self._part(choice.parts)
+        rows, columns = (part, longest) if self.own_is_b else (longest, part)
+        tile, row_bytes = rates.tile, self.depth * self.itemsize
+        steps_ns = -(-rows // tile.m) * -(-columns // tile.n) * -(-self.depth // tile.k)
+        steps_ns *= rates.step_ns
+        copied = self.gathered.length * row_bytes / mesh.pes
+        slice_ns = (row_bytes * (longest + part * choice.ranges) + copied) / rates.slice_gbs
+        # Two of eight PEs share a corner of the cube, to which a link of the router mesh leads.
+        corner = mesh.pes / 4 * 0.75 * part * row_bytes * choice.ranges
+        chunks = -(-self.depth // choice.chunk)
+        steps = choice.ranges * max(chunks, -(-self.depth // choice.step))
+        far, near = chunks * self._slot_requests(-(-self.depth // chunks)), steps
+        near += chunks * choice.ranges * mesh.pes // (1 if self._is_by_depth() else choice.parts)
+        requests_ns = (far * _FAR_NS + near * _NEAR_NS) / _REQUESTS
+        links_ns = self._links_ns()
+        busy_ns = max(steps_ns, slice_ns, links_ns, requests_ns, corner / self.machine.router_gbs)
+        first_ns = _FIRST_CHUNK_NS + max(links_ns, requests_ns) / chunks + steps_ns / max(chunks, 4)
+        width = self.own.length if self.own_is_b else self.gathered.length
+        stored_ns = choice.ranges * self.machine.stored_ns(
+            rows, width * self.itemsize, self._result()
+        )
+        extra_ns = stored_ns + _CHUNK_NS * chunks + _STEP_NS * steps
+        return busy_ns + first_ns + extra_ns, chunks
+
+    def _links_ns(self) -> float:
+        """The time of the busiest link between cubes: copies, own panels, results."""
+        mesh = self.machine.mesh
+        copied = self.gathered.length * self.depth * self.itemsize
+        load = all_gather_load(mesh, _shares(self.gathered, mesh.pes)) * copied
+        # Half of what lies elsewhere crosses the middle of the mesh.
+        spread = self._result()
+        if not self._is_dealt():
+            spread += self.own.length * self.depth * self.itemsize
+        return (load + spread / 2 / min(mesh.width, mesh.height)) / self.machine.link_gbs
+
+    def _result(self) -> int:
+        """The bytes of the result."""
+        return self.own.length * self.gathered.length * self.itemsize
+
+    def _slot_requests(self, chunk: int) -> int:
+        """The pieces in memory of the slot of a PE: a request for each slice that holds some."""
+        pes, share = self.machine.mesh.pes, max(1, self.gathered.ends[0])
+        if not self._is_by_depth():
+            rows, columns = -(-self.gathered.length // pes), chunk
+        elif self.gathered.in_rows:
+            rows, columns = self.gathered.length, -(-chunk // pes)
+        else:
+            rows, columns = -(-chunk // pes), self.gathered.length
+        if columns > share:
+            return rows * -(-columns // share)
+        return max(1, -(-rows * self.gathered.pitch // share))
+
+
+def _merged(spans: list[Span], count: int) -> list[Span]:
+    """The range of each PE if `count` neighbours have one range."""
+    merged = list[Span]()
+    for first in range(0, len(spans), count):
+        merged += [(spans[first][0], spans[first + count - 1][1])] * count
+    return merged
+
+
+def _ranges(span: Span, count: int) -> tuple[Span, ...]:
+    start, length = span[0], span[1] - span[0]
+    bounds = [start + length * number // count for number in range(count + 1)]
+    return tuple(each for each in pairwise(bounds) if each[0] < each[1])
+
+
+def _padded(spans: list[Span], count: int) -> tuple[Span, ...]:
+    """`count` ranges, the last ones empty."""
+    end = spans[-1][1]
+    return (*spans, *[(end, end)] * (count - len(spans)))
+
+
+def _shares(operand: GatherOperand, pes: int) -> tuple[tuple[int, float], ...]:
+    """The share of an operand that each cube holds."""
+    shares = dict[int, float]()
+    for (last, end), holder in zip(pairwise([0, *operand.ends]), operand.holders, strict=True):
+        shares[holder // pes] = shares.get(holder // pes, 0.0) + (end - last) / operand.ends[-1]
+    return tuple(sorted(shares.items()))

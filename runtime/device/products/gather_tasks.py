@@ -1,0 +1,113 @@
+"""The chunks of a gathered operand as the PEs of a cube copy and load them, in offsets.
+
+Offsets count from the operand and from the copies of the cube, so PEs with one number in their
+cubes have the same chunks.
+"""
+
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from runtime.device.kernels.gathered_products import (
+    COPIED_AHEAD,
+    GatheredChunk,
+    GatheredPanel,
+    PanelBlock,
+    SlotCopying,
+)
+from runtime.device.products.gather_plan import GatherPlan, GatherSlot
+from runtime.model.placement import Span
+
+
+class CopyLayout(NamedTuple):
+    """The copies of a cube: the elements of a PE and of a slot, and the chunks that are kept."""
+
+    share: int
+    slot: int
+    ring: int
+
+    @classmethod
+    def of(cls, plan: GatherPlan, least: int, unit: int) -> "CopyLayout":
+        """The layout of a plan, with `least` elements of each PE or more, in multiples of `unit`,
+        so that the slice of each PE holds its own.
+        """
+        ring = len(plan.chunks)
+        if not plan.is_kept:
+            ring = min(ring, COPIED_AHEAD + 1)
+        slot = max(slot.elements for chunk in plan.chunks for slot in chunk)
+        return cls(share=-(-max(ring * slot, least) // unit) * unit, slot=slot, ring=ring)
+
+    def offset(self, pe: int, chunk: int) -> int:
+        """The first element of a slot in the copies of the cube."""
+        return pe * self.share + chunk % self.ring * self.slot
+
+
+@lru_cache(maxsize=256)
+def gathered_chunks(
+    plan: GatherPlan, layout: CopyLayout, pitch: int, *, depth_in_rows: bool
+) -> tuple[tuple[GatheredChunk, ...], ...]:
+    """The chunks of each PE of a cube. `pitch` is the distance of the operand's rows in memory,
+    which are those of the depth if `depth_in_rows` is set.
+    """
+    tasks = _Chunks(plan, layout, pitch, depth_in_rows)
+    pes = len(plan.chunks[0])
+    return tuple(
+        tuple(tasks.chunk(pe, number) for number in range(len(plan.chunks))) for pe in range(pes)
+    )
+
+
+class _Chunks(NamedTuple):
+    plan: GatherPlan
+    layout: CopyLayout
+    pitch: int
+    depth_in_rows: bool
+
+    def chunk(self, pe: int, number: int) -> GatheredChunk:
+        """The chunk with a number, for a PE of a cube."""
+        plan, slots = self.plan, self.plan.chunks[number]
+        copied = None
+        if slots[pe].elements:
+            copied = SlotCopying(self._operand_block(slots[pe]), self.layout.offset(pe, number))
+        parts = len(plan.parts)
+        blocks = [
+            self._loaded(self.layout.offset(other, number), slot, plan.parts[pe % parts])
+            for other, slot in enumerate(slots)
+            if slot.elements and (plan.by_depth or other % parts == pe % parts)
+        ]
+        if plan.by_depth and not self.depth_in_rows:
+            # Their columns are parts of the depth.
+            panels = [GatheredPanel((block,), self._steps(block.shape[1])) for block in blocks]
+        elif blocks:
+            depth = max(slot.depth[1] for slot in slots) - slots[0].depth[0]
+            panels = [GatheredPanel(tuple(blocks), self._steps(depth))]
+        else:
+            panels = []
+        return GatheredChunk(copied, tuple(panels))
+
+    def _operand_block(self, slot: GatherSlot) -> PanelBlock:
+        """The block of the operand."""
+        rows, columns = self._in_memory(slot.free, slot.depth)
+        start = rows[0] * self.pitch + columns[0]
+        return PanelBlock(start, (rows[1] - rows[0], columns[1] - columns[0]), self.pitch)
+
+    def _loaded(self, start: int, slot: GatherSlot, part: Span) -> PanelBlock:
+        """The part of a copied slot that a PE loads."""
+        free = max(part[0], slot.free[0]) - slot.free[0], min(part[1], slot.free[1]) - slot.free[0]
+        length = slot.free[1] - slot.free[0], slot.depth[1] - slot.depth[0]
+        rows, columns = self._in_memory(free, (0, length[1]))
+        pitch = length[0] if self.depth_in_rows else length[1]
+        shape = rows[1] - rows[0], columns[1] - columns[0]
+        return PanelBlock(start + rows[0] * pitch + columns[0], shape, pitch)
+
+    def _in_memory(self, free: Span, depth: Span) -> tuple[Span, Span]:
+        return (depth, free) if self.depth_in_rows else (free, depth)
+
+    def _steps(self, depth: int) -> tuple[int, ...]:
+        count, step = -(-depth // self.plan.step), self.plan.step
+        bounds = [min(depth, number * step) for number in range(count + 1)]
+        return tuple(stop - start for start, stop in pairwise(bounds))
+
+
+def depth_of(plan: GatherPlan) -> int:
+    """The depth of the product."""
+    return max(slot.depth[1] for slot in plan.chunks[-1])

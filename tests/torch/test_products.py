@@ -1,0 +1,50 @@
+"""Products of sizes that do not divide have the values of a CPU, and no time far from others."""
+
+import re
+from itertools import pairwise
+
+import pytest
+
+from tests.torch.conftest import Runs
+
+pytestmark = [pytest.mark.slow, pytest.mark.multiproc, pytest.mark.timeout(600)]
+
+
+def times_of(run: Runs, *sizes: str) -> dict[str, tuple[float, float]]:
+    """Simulated time and bound of `x @ w.T` by size, in ns."""
+    output = run("products.py", "--no-trace", "--no-data", program_arguments=("times", *sizes))
+    lines = re.findall(r"^= (\S+) (\d+) (\d+)$", output, re.MULTILINE)
+    assert len(lines) == len(sizes)
+    return {size: (float(time), float(bound)) for size, time, bound in lines}
+
+
+def test_products_of_any_sizes_and_orders_have_the_values_of_a_cpu(run: Runs):
+    lines = re.findall(
+        r"^= (\S+ \S+ \d) (\w+)$",
+        run("products.py", "--no-trace", program_arguments=("values",)),
+        re.MULTILINE,
+    )
+    assert len(lines) == 64
+    assert [each for each, is_near in lines if is_near != "True"] == []
+
+
+def test_one_row_times_a_weight_takes_at_most_three_times_the_bytes_of_the_weight(run: Runs):
+    time_ns, bound_ns = times_of(run, "1x4096x4096")["1x4096x4096"]
+    assert bound_ns == pytest.approx(2 * 4096 * 4096 / (128 * 204.8), rel=2e-3)
+    assert time_ns < 3 * bound_ns
+
+
+@pytest.mark.parametrize("weight", ["768x768", "1000x1000"])
+def test_times_grow_with_the_rows_without_a_step(run: Runs, weight: str):
+    rows = (1, 2, 4, 8, 16, 32, 64, 128)
+    times = [each for each, _ in times_of(run, *(f"{row}x{weight}" for row in rows)).values()]
+    for fewer, more in pairwise(times):
+        # Twice the rows; a plan with more parts may save a few percent.
+        assert 0.9 < more / fewer < 2
+
+
+def test_sizes_that_do_not_divide_take_the_time_of_the_next_ones_that_do(run: Runs):
+    times = times_of(run, "64x1024x1024", "61x1000x1000", "61x1019x1021")
+    (whole_ns, _), *others = times.values()
+    for time_ns, _ in others:
+        assert time_ns < 1.5 * whole_ns

@@ -1,0 +1,118 @@
+"""A product of which one operand is copied to every cube: who computes and who copies what."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from runtime.device.products.cube_mesh import CubeMesh
+from runtime.device.products.gather_plan import (
+    GatherMachine,
+    GatherOperand,
+    GatherPlan,
+    gather_plan,
+)
+from runtime.device.products.product_plan import PeRates
+from runtime.model.tiles import TileSize
+
+MESH = CubeMesh(width=4, height=4, pes=8, scratch_bytes=1 << 20)
+MACHINE = GatherMachine(
+    mesh=MESH,
+    rates=PeRates(pes=128, tile=TileSize(32, 64, 32), step_ns=16.0, slice_gbs=204.8),
+    link_gbs=128.0,
+    router_gbs=256.0,
+)
+SIZES = [(1, 64, 64), (3, 100, 7), (8, 4096, 4096), (129, 1000, 257), (512, 130, 5000)]
+
+
+def operand(length: int, depth: int, *, in_rows: bool = True) -> GatherOperand:
+    """A matrix of 2-byte elements, dealt to PEs in shares of 4096 bytes or more."""
+    elements = length * depth
+    share = -(-max(2048, -(-elements // 128)) // 128) * 128
+    ends = [*range(share, elements, share), elements]
+    return GatherOperand(
+        length=length,
+        pitch=depth if in_rows else length,
+        in_rows=in_rows,
+        ends=tuple(ends),
+        holders=tuple(range(len(ends))),
+    )
+
+
+def plan_of(
+    m: int, k: int, n: int, *, a_in_rows: bool = True, b_in_rows: bool = True
+) -> GatherPlan:
+    own, gathered = operand(n, k, in_rows=b_in_rows), operand(m, k, in_rows=a_in_rows)
+    plan = gather_plan(MACHINE, own, gathered, (k, 2), own_is_b=True)
+    assert plan is not None
+    return plan
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_each_element_of_the_result_is_computed_once(size: tuple[int, int, int]) -> None:
+    m, k, n = size
+    plan, computed = plan_of(*size), np.zeros((m, n), int)
+    for number, ranges in enumerate(plan.own):
+        first, last = plan.parts[number % len(plan.parts)]
+        for start, stop in ranges:
+            computed[first:last, start:stop] += 1
+    assert (computed == 1).all()
+    assert max(slot.depth[1] for slot in plan.chunks[-1]) == k
+
+
+@pytest.mark.parametrize(("size", "in_rows"), [*product(SIZES, (True, False))], ids=str)
+def test_the_pes_of_a_cube_copy_each_element_once(
+    size: tuple[int, int, int], in_rows: bool
+) -> None:
+    m, k, _ = size
+    copied = np.zeros((m, k), int)
+    for chunk in plan_of(*size, a_in_rows=in_rows).chunks:
+        assert len(chunk) == MESH.pes
+        for slot in chunk:
+            copied[slice(*slot.free), slice(*slot.depth)] += 1
+    assert (copied == 1).all()
+
+
+def test_a_pe_owns_the_columns_that_its_slice_holds() -> None:
+    plan = plan_of(8, 4096, 4096)
+    assert plan.own == tuple(((32 * pe, 32 * pe + 32),) for pe in range(128))
+    # Shares of 768 x 1000 elements have 7 or 8 rows.
+    ends = operand(1000, 768).ends
+    for pe, ((start, stop),) in enumerate(plan_of(1, 768, 1000).own):
+        assert abs(stop * 768 - ends[pe]) <= 768 / 2
+        assert stop - start in (7, 8) or pe == 127
+
+
+def test_neighbours_divide_many_rows_and_share_their_columns() -> None:
+    plan = plan_of(512, 1024, 4096)
+    parts = len(plan.parts)
+    assert parts > 1
+    assert plan.own[0] == plan.own[parts - 1] == ((0, 32 * parts),)
+    # A PE copies a part of what it multiplies.
+    for pe, slot in enumerate(plan.chunks[0]):
+        first, last = plan.parts[pe % parts]
+        assert first <= slot.free[0] < slot.free[1] <= last
+
+
+def test_few_rows_are_cut_along_the_depth() -> None:
+    plan = plan_of(2, 4096, 4096)
+    assert plan.by_depth
+    assert {slot.free for chunk in plan.chunks for slot in chunk} == {(0, 2)}
+    assert not plan_of(8, 4096, 4096).by_depth
+
+
+def test_columns_that_do_not_fit_the_scratch_are_ranges_of_their_own() -> None:
+    plan = plan_of(512, 768, 50257)
+    assert plan.is_kept
+    assert {len(ranges) for ranges in plan.own} == {max(map(len, plan.own))}
+
+
+def test_a_scratch_without_room_for_the_sums_has_no_plan() -> None:
+    machine = MACHINE._replace(mesh=MESH._replace(scratch_bytes=20_000))
+    own, gathered = operand(4096, 512), operand(512, 512)
+    assert gather_plan(machine, own, gathered, (512, 2), own_is_b=True) is None
+
+
+def test_rows_take_no_less_time_than_fewer_rows() -> None:
+    times = [plan_of(rows, 4096, 4096).time_ns for rows in (1, 2, 4, 8, 16, 64, 128, 256, 512)]
+    assert times == sorted(times)

@@ -1,0 +1,60 @@
+"""The plan of a product follows from its sizes and from where its operands are."""
+
+import pytest
+
+from runtime.device.products.cube_plan import CubeGrid
+from runtime.device.products.product_choice import ProductChoice, ProductMatrices, product_choice
+from runtime.device.products.product_plan import ProductSize
+from tests.unit.runtime.device.products.test_gather_plan import MACHINE, operand
+
+
+def choice(
+    m: int, k: int, n: int, *, b_in_rows: bool = True, grid: CubeGrid | None = None
+) -> ProductChoice:
+    """The plan of (m, k) times a weight: in memory (n, k) with `b_in_rows`, else (k, n)."""
+    a, b = operand(m, k), operand(n, k, in_rows=b_in_rows)
+    product = ProductMatrices(
+        machine=MACHINE,
+        size=ProductSize(m, k, n, 2),
+        a=a,
+        b=b,
+        shares=(len(a.ends), len(b.ends)),
+        grid=grid,
+        has_bias=False,
+    )
+    return product_choice(product)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 100, 512])
+def test_the_rows_are_copied_to_a_weight_as_linear_has_it(rows: int) -> None:
+    for size in (1000, 4096):
+        chosen = choice(rows, size, size)
+        assert (chosen.kind, chosen.own_is_b) == ("copies", True)
+
+
+def test_a_weight_is_copied_to_many_rows() -> None:
+    chosen = choice(8192, 64, 64)
+    assert (chosen.kind, chosen.own_is_b) == ("copies", False)
+
+
+def test_a_small_product_has_blocks() -> None:
+    assert choice(64, 64, 64)[1:3] == ("blocks", 1)
+
+
+def test_each_cube_sums_the_part_of_the_depth_that_it_holds() -> None:
+    # A weight (k, n) lies row by row: 16 parts of the depth are those of the cubes.
+    for size in (768, 4096):
+        assert choice(1, size, size, b_in_rows=False)[1:3] == ("blocks", 16)
+    # The sums of many rows take longer to pass the links than the weight.
+    assert choice(128, 768, 768, b_in_rows=False)[1:3] != ("blocks", 16)
+
+
+def test_a_grid_of_cubes_is_taken_where_both_sides_are_long() -> None:
+    grid = CubeGrid(rows=4, columns=4, part_rows=2, part_columns=4, chunks=(128,) * 8)
+    assert choice(1024, 1024, 1024, grid=grid).kind == "grid"
+    assert choice(64, 1024, 1024, grid=grid._replace(chunks=(128,) * 8)).kind == "copies"
+
+
+def test_more_rows_are_not_estimated_to_take_less_time() -> None:
+    times = [choice(rows, 4096, 4096).time_ns for rows in (1, 2, 4, 8, 16, 32, 64, 128, 256)]
+    assert times == sorted(times)
