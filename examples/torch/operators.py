@@ -1,11 +1,13 @@
 """The roofline of the operators of PyTorch: their simulated times beside the least times which the
-bytes, the multiply-adds or the vector functions take on all PEs of a SIP.
+bytes, the multiply-adds or the vector functions take on all PEs of a SIP, or the rows that an index
+names on the links between cubes.
 
     python launch.py --sips 1 examples/torch/operators.py [NAME ...]
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +16,7 @@ import torch.nn.functional as F  # noqa: N812 - PyTorch's convention
 
 from kernbench import PeRoofline
 from runtime.device.rank.properties import get_device_properties
+from runtime.device.rank.rank_state import running_rank
 
 ROWS, COLUMNS = 8192, 1024
 TYPE = torch.bfloat16
@@ -23,7 +26,9 @@ ELEMENTS = ROWS * COLUMNS
 @dataclass(frozen=True)
 class Case:
     """An operator with its operands, and the work that it cannot do without: multiply-adds,
-    elements read and written in HBM, and elements of each function of the vector engine.
+    elements read and written in HBM, elements of each function of the vector engine, and elements
+    that the busiest link between cubes carries. The vector engine computes in float32, so elements
+    of 16 bits are converted.
     """
 
     size: str
@@ -32,6 +37,7 @@ class Case:
     macs: int = 0
     elements: int = 0
     vectors: Mapping[str, int] = field(default_factory=dict)
+    carried: Callable[[], int] = lambda: 0
 
 
 def _drawn(*shape: int, dtype: torch.dtype = TYPE) -> torch.Tensor:
@@ -124,40 +130,94 @@ def _cross_entropy(*, gradient: bool) -> Case:
     return _of_matrix(F.cross_entropy, 1, 1, *functions, operands=operands)
 
 
+def _rows_of(run: Callable[..., Any], *, gradient: bool) -> Case:
+    """Rows of a table, or the sums of their gradients, in another order."""
+    chosen = torch.randint(0, ROWS, (ROWS,), generator=torch.Generator().manual_seed(0))
+
+    def carried() -> int:
+        moves = enumerate(chosen.tolist())
+        if not gradient:
+            moves = ((source, target) for target, source in moves)
+        return _busiest_link(moves) * COLUMNS
+
+    return Case(
+        size=f"{ROWS} of {ROWS} x {COLUMNS}",
+        run=run,
+        operands=lambda: (chosen.to("ahbm"), _drawn(ROWS, COLUMNS)),
+        elements=2 * ELEMENTS,
+        carried=carried,
+    )
+
+
+def _busiest_link(moves: Iterable[tuple[int, int]]) -> int:
+    """The most rows that a link between cubes carries, for (source, target) rows of matrices on all
+    cubes. Routes follow columns of cubes first.
+    """
+    mesh = running_rank().topology.sip.cube_mesh
+    share = ROWS // (mesh.w * mesh.h)
+    carried = Counter[tuple[int, int, int, int]]()
+    for source, target in moves:
+        (y, x), (to_y, to_x) = (divmod(row // share, mesh.w) for row in (source, target))
+        while (x, y) != (to_x, to_y):
+            across = (to_x > x) - (to_x < x)
+            down = 0 if across else (to_y > y) - (to_y < y)
+            carried[x, y, across, down] += 1
+            x, y = x + across, y + down
+    return max(carried.values())
+
+
+def _adamw(*, fused: bool) -> Case:
+    def operands() -> tuple[torch.optim.Optimizer]:
+        parameter = torch.nn.Parameter(_drawn(ROWS, COLUMNS))
+        parameter.grad = _drawn(ROWS, COLUMNS)
+        return (torch.optim.AdamW([parameter], fused=fused, foreach=not fused),)
+
+    functions = ["mul", "sub", "fma", "mul", "mul", "fma", "sqrt", "fma", "mul", "div", "sub"]
+    # Parameter, gradient and both moments are read, all but the gradient are written; of the lists,
+    # the operands and the result of eight operators.
+    read, written = (4, 3) if fused else (12, 8)
+    return _of_matrix(
+        lambda optimizer: optimizer.step(),
+        *(0, read + written, *functions, *["cast"] * (read + written)),
+        operands=operands,
+    )
+
+
 def _mm(m: int, k: int, n: int) -> Case:
     return _product(f"({m}, {k}) x ({k}, {n})", torch.mm, (m, k), (k, n), macs=m * k * n)
 
 
 CASES: dict[str, Case] = {
-    "add": _of_matrix(torch.add, 2, 3, "add"),
-    "mul by a number": _of_matrix(lambda x: x * 2, 1, 2, "mul"),
+    "add": _of_matrix(torch.add, 2, 3, "cast", "cast", "add", "cast"),
+    "mul by a number": _of_matrix(lambda x: x * 2, 1, 2, "cast", "mul", "cast"),
     "add a row": _of_matrix(
-        torch.add, 2, 2, "add", operands=lambda: (_drawn(ROWS, COLUMNS), _drawn(COLUMNS))
+        *(torch.add, 2, 2, "cast", "add", "cast"),
+        operands=lambda: (_drawn(ROWS, COLUMNS), _drawn(COLUMNS)),
     ),
-    "gelu": _of_matrix(F.gelu, 1, 2, "erf", "mul"),
-    "silu": _of_matrix(F.silu, 1, 2, "silu"),
+    "gelu": _of_matrix(F.gelu, 1, 2, "cast", "erf", "mul", "cast"),
+    "silu": _of_matrix(F.silu, 1, 2, "cast", "silu", "cast"),
     "to float32": _of_matrix(lambda x: x.float(), 1, 3, "cast"),
     "copy of a transpose": _of_matrix(lambda x: x.t().contiguous(), 1, 2),
     "cat": _of_matrix(lambda x, y: torch.cat([x, y]), 2, 4),
-    "softmax": _of_matrix(lambda x: x.softmax(1), 1, 2, "max", "sub", "exp", "sum", "mul"),
-    "log_softmax": _of_matrix(lambda x: x.log_softmax(1), 1, 2, "max", "sub", "exp", "sum", "sub"),
+    "softmax": _of_matrix(
+        *(lambda x: x.softmax(1), 1, 2),
+        *("cast", "max", "sub", "exp", "sum", "mul", "cast"),
+    ),
+    "log_softmax": _of_matrix(
+        *(lambda x: x.log_softmax(1), 1, 2),
+        *("cast", "max", "sub", "exp", "sum", "sub", "cast"),
+    ),
     "layer_norm": _of_matrix(
-        lambda x, w: F.layer_norm(x, (COLUMNS,), w[0], w[1]),
-        2,
-        2,
-        "sum",
-        "sub",
-        "fma",
-        "sum",
-        "mul",
-        "fma",
+        *(lambda x, w: F.layer_norm(x, (COLUMNS,), w[0], w[1]), 2, 2),
+        *("cast", "sum", "sub", "mul", "sum", "mul", "fma", "cast"),
     ),
     "rms_norm": _of_matrix(
-        lambda x, w: F.rms_norm(x, (COLUMNS,), w[0]), 2, 2, "mul", "sum", "mul", "mul"
+        *(lambda x, w: F.rms_norm(x, (COLUMNS,), w[0]), 2, 2),
+        *("cast", "mul", "sum", "mul", "mul", "cast"),
     ),
-    "sum": _of_matrix(lambda x: x.sum(), 1, 1, "sum"),
-    "sum of rows": _of_matrix(lambda x: x.sum(1), 1, 1, "sum"),
-    "sum of columns": _of_matrix(lambda x: x.sum(0), 1, 1, "sum"),
+    "sum": _of_matrix(lambda x: x.sum(), 1, 1, "cast", "sum"),
+    "sum of rows": _of_matrix(lambda x: x.sum(1), 1, 1, "cast", "sum"),
+    "sum of columns": _of_matrix(lambda x: x.sum(0), 1, 1, "cast", "sum"),
     "mm": _mm(2048, 2048, 2048),
     "linear, few rows": _product(
         "(32, 4096), (4096, 4096)", F.linear, (32, 4096), (4096, 4096), macs=32 * 4096 * 4096
@@ -186,15 +246,15 @@ CASES: dict[str, Case] = {
     "attention gradient, groups": _attention_gradient(causal=True, groups=4),
     "cross_entropy": _cross_entropy(gradient=False),
     "cross_entropy gradient": _cross_entropy(gradient=True),
-    "embedding": Case(
-        size=f"{ROWS} of {ROWS} x {COLUMNS}",
-        run=F.embedding,
-        operands=lambda: (
-            torch.randint(0, ROWS, (ROWS,), generator=torch.Generator().manual_seed(0)).to("ahbm"),
-            _drawn(ROWS, COLUMNS),
+    "embedding": _rows_of(F.embedding, gradient=False),
+    "embedding gradient": _rows_of(
+        lambda index, grad: torch.ops.aten.embedding_dense_backward(
+            grad, index, num_weights=ROWS, padding_idx=-1, scale_grad_by_freq=False
         ),
-        elements=2 * ELEMENTS,
+        gradient=True,
     ),
+    "AdamW, fused": _adamw(fused=True),
+    "AdamW, lists": _adamw(fused=False),
 }
 
 
@@ -229,11 +289,13 @@ def main(names: list[str]) -> None:
     for name in names or CASES:
         case, taken_ns = CASES[name], measured_ns(CASES[name])
         least = bound(case)
+        links_ns = case.carried() * TYPE.itemsize / running_rank().topology.ucie.bw_gbs
         limits = {"GEMM": least.gemm_ns, "HBM": least.hbm_ns, "vector": least.vector_ns}
+        limits["links"] = links_ns
         by = max(limits, key=lambda each: limits[each])
         print(
-            f"{name:27}  {case.size:38} {taken_ns / 1000:9,.2f} {least.bound_ns / 1000:9,.2f}  "
-            f"{by:6} {least.bound_ns / taken_ns:6.1%}",
+            f"{name:27}  {case.size:38} {taken_ns / 1000:9,.2f} {limits[by] / 1000:9,.2f}  "
+            f"{by:6} {limits[by] / taken_ns:6.1%}",
             flush=True,
         )
 

@@ -1,6 +1,7 @@
 """Launches of operators: results and operands as windows, the partition, the kernel."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from math import prod
 
 import torch
@@ -11,7 +12,9 @@ from runtime.core.dtypes import DType
 from runtime.core.requests import PerPe
 from runtime.device.kernels import copies
 from runtime.device.kernels import pointwise as kernels
+from runtime.device.kernels.block_access import REPEATED_BYTES
 from runtime.device.kernels.bounds import IndexBounds
+from runtime.device.kernels.streamed import SIDE_BY_SIDE
 from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.launches.launch import launch_on
 from runtime.device.launches.partition import own_parts
@@ -22,6 +25,8 @@ from runtime.language.value import Pointer
 
 _ALIGNMENT_BYTES = 2048
 """Scratch that the alignment of the values of a block may take."""
+_GAP_BYTES = 1 << 15
+"""Scratch that the alignment of the values of a stream may take."""
 _BLOCKS, _LEAST_ELEMENTS = 8, 4096
 """The blocks of a PE, if they have as many elements."""
 
@@ -47,7 +52,7 @@ def launch_pointwise(
     target = window_of(out)
     read = [window_of(each) for each in operands]
     inner = hardware_type(dtype)
-    limits = _limits_of(target, read)
+    limits = _limits(target, _stage_bytes(target, read), read)
     own = _own_parts(target, read)
     arguments = (
         *(function, inner, PerPe({pe: parts for pe, (parts, _) in own.items()}), limits),
@@ -75,23 +80,22 @@ def launch_pointwise_each(
     results: Sequence[tuple[torch.Tensor, Sequence[torch.Tensor]]],
     dtype: torch.dtype,
 ) -> None:
-    """Compute `function` for each (result, operands) in one launch."""
-    jobs: dict[Pe, list[kernels.PointwiseJob]] = {}
-    used: list[StridedWindow] = []
-    for out, operands in results:
-        if not out.numel():
-            continue
-        target, read = window_of(out), [window_of(each) for each in operands]
-        limits = _limits_of(target, read)
-        for pe, (parts, (pointer, *others)) in _own_parts(target, read).items():
-            jobs.setdefault(pe, []).append(
-                kernels.PointwiseJob(parts, limits, pointer, tuple(others))
-            )
-        used += [target, *read]
-    if jobs:
+    """Compute `function` for each (result, operands), in one launch if no operand is the result of
+    another one.
+    """
+    rows = [
+        [window_of(each) for each in (out, *operands)] for out, operands in results if out.numel()
+    ]
+    for alike in _independent(rows, (0,)):
+        jobs: dict[Pe, list[kernels.PointwiseJob]] = {}
+        for target, *read in alike:
+            limits = _limits(target, _stage_bytes(target, read), read)
+            for pe, (parts, (pointer, *others)) in _own_parts(target, read).items():
+                job = kernels.PointwiseJob(parts, limits, pointer, tuple(others))
+                jobs.setdefault(pe, []).append(job)
         given = PerPe({pe: tuple(each) for pe, each in sorted(jobs.items())})
         arguments = (function, hardware_type(dtype), given)
-        launched(name, kernels.pointwise_each, arguments, used, list(jobs))
+        launched(name, kernels.pointwise_each, arguments, [*chain(*alike)], list(jobs))
 
 
 def launch_updates(
@@ -100,38 +104,89 @@ def launch_updates(
     rows: Sequence[Sequence[torch.Tensor]],
     written: tuple[int, ...],
     dtype: torch.dtype,
+    factors: kernels.Factors | None = None,
 ) -> None:
-    """Compute `function` of the tensors of each row in one launch, and write its results to those
-    with the numbers `written`. All have the elements and strides of the first one, or one element.
+    """Compute `function` of the tensors of each row, and write its results to those with the
+    numbers `written`; in one launch if no row has tensors that another one writes. All tensors of a
+    row have the elements and strides of its first one, or one element.
     """
-    jobs: dict[Pe, list[kernels.UpdateJob]] = {}
-    used: list[StridedWindow] = []
+    given = [[window_of(each) for each in row] for row in rows if row[0].numel()]
+    for alike in _independent(given, written):
+        jobs: dict[Pe, list[kernels.UpdateJob]] = {}
+        for windows in alike:
+            nbytes = sum(
+                kernels.update_slots(number, written) * each.window.itemsize
+                for number, each in enumerate(windows)
+            )
+            limits = _limits(windows[0], nbytes, windows)
+            for pe, (parts, pointers) in _own_parts(windows[0], windows[1:]).items():
+                jobs.setdefault(pe, []).append(kernels.UpdateJob(parts, limits, pointers))
+        shared = PerPe({pe: tuple(each) for pe, each in sorted(jobs.items())})
+        arguments = (function, hardware_type(dtype), shared, written, factors)
+        launched(name, kernels.updated, arguments, [*chain(*alike)], list(jobs))
+
+
+def _independent(
+    rows: Sequence[list[StridedWindow]], written: Sequence[int]
+) -> Iterator[list[list[StridedWindow]]]:
+    """The rows in groups, in which none has memory that an earlier one writes at the numbers
+    `written`: the blocks of a group are one stream.
+    """
+    group, written_spans = list[list[StridedWindow]](), _Spans()
     for row in rows:
-        if not row[0].numel():
-            continue
-        windows = [window_of(each) for each in row]
-        limits = _limits_of(windows[0], [*windows, *(windows[each] for each in written)])
-        for pe, (parts, pointers) in _own_parts(windows[0], windows[1:]).items():
-            jobs.setdefault(pe, []).append(kernels.UpdateJob(parts, limits, pointers))
-        used += windows
-    if jobs:
-        given = PerPe({pe: tuple(each) for pe, each in sorted(jobs.items())})
-        arguments = (function, hardware_type(dtype), given, written)
-        launched(name, kernels.updated, arguments, used, list(jobs))
+        if any(written_spans.meets(each.window) for each in row):
+            yield group
+            group, written_spans = [], _Spans()
+        group.append(row)
+        for number in written:
+            written_spans.add(row[number].window)
+    if group:
+        yield group
 
 
-def _limits_of(target: StridedWindow, read: Sequence[StridedWindow]) -> BlockLimits:
-    # The operands and the result of a block; one more where the result is repeated.
-    sizes = [each.window.itemsize for each in read]
-    most = most_elements(sum(sizes) + 2 * target.window.itemsize + 1)
+class _Spans:
+    """Spans of addresses in storages."""
+
+    def __init__(self) -> None:
+        self._of_storages: dict[int, list[tuple[int, int]]] = {}
+
+    def add(self, window: DeviceTensor) -> None:
+        """Add the span of a window."""
+        span = window.address, window.address + window.nbytes
+        spans = self._of_storages.setdefault(window.storage.address, [span])
+        # In front, the span of all.
+        spans[0] = min(spans[0][0], span[0]), max(spans[0][1], span[1])
+        spans.append(span)
+
+    def meets(self, window: DeviceTensor) -> bool:
+        """Whether a window shares addresses with one of them."""
+        start, end = window.address, window.address + window.nbytes
+        whole, *spans = self._of_storages.get(window.storage.address, [(0, 0)])
+        # Parts of a storage mostly follow one another, so few are compared with all others.
+        return (
+            start < whole[1]
+            and whole[0] < end
+            and any(start < last and first < end for first, last in spans)
+        )
+
+
+def _stage_bytes(target: StridedWindow, read: Sequence[StridedWindow]) -> int:
+    """Scratch for each element of a block: operands that are loaded ahead, two results, a mask."""
+    slots = SIDE_BY_SIDE.slots(0, SIDE_BY_SIDE.behind(0))
+    return slots * sum(each.window.itemsize for each in read) + 2 * target.window.itemsize + 1
+
+
+def _limits(target: StridedWindow, nbytes: int, read: Sequence[StridedWindow]) -> BlockLimits:
+    """The limits of blocks which take as many bytes of scratch for each element."""
     repeated = sum(prod(each.shape) < prod(target.shape) for each in read)
-    return BlockLimits(most, _block_elements(target, most), longest_kept(repeated))
+    most = most_elements(nbytes, beside=repeated * REPEATED_BYTES + _GAP_BYTES)
+    return BlockLimits(_block_elements(target, most), longest_kept(repeated))
 
 
 def _block_elements(target: StridedWindow, most: int) -> int:
     """A part of the elements of a PE, so that loads, the vector engine and stores overlap."""
     share = prod(target.shape) // max(1, len(target.window.shards))
-    return max(min(most, _LEAST_ELEMENTS), min(most, share) // _BLOCKS)
+    return min(most, max(_LEAST_ELEMENTS, share // _BLOCKS))
 
 
 def launch_copy(name: str, out: torch.Tensor, source: torch.Tensor) -> None:
@@ -184,8 +239,9 @@ def _copied_windows(out: torch.Tensor, source: torch.Tensor) -> tuple[StridedWin
 
 
 def _copy_limits(target: StridedWindow, read: StridedWindow) -> BlockLimits:
-    most = most_elements(2 * read.window.itemsize + 3 * target.window.itemsize + 1)
-    return BlockLimits(most, _block_elements(target, most), most)
+    # What is copied is in the scratch until it is stored.
+    slots = SIDE_BY_SIDE.slots(0, SIDE_BY_SIDE.behind(1))
+    return _limits(target, slots * read.window.itemsize + 2 * target.window.itemsize + 1, [read])
 
 
 def launch_fill(out: torch.Tensor, value: float) -> None:
@@ -198,7 +254,7 @@ def launch_fill(out: torch.Tensor, value: float) -> None:
         return
     own = _own_parts(target, [])
     most = most_elements(target.window.itemsize)
-    limits = BlockLimits(most, most, most)
+    limits = BlockLimits(most, most)
     parts = PerPe({pe: each for pe, (each, _) in own.items()})
     pointer = PerPe({pe: each for pe, (_, (each,)) in own.items()})
     launched("fill_", copies.filled, (parts, limits, pointer, value), [target], list(own))
@@ -229,6 +285,6 @@ def longest_kept(count: int) -> int:
     return math.lanes * max(1, math.registers // (4 * max(1, count)))
 
 
-def most_elements(nbytes: int) -> int:
-    """The elements of a block if each takes `nbytes` bytes of scratch."""
-    return max(1, (storages().state.topology.kernel_scratch_bytes - _ALIGNMENT_BYTES) // nbytes)
+def most_elements(nbytes: int, *, beside: int = _ALIGNMENT_BYTES) -> int:
+    """The elements of a block if each takes `nbytes` bytes of scratch, `beside` other values."""
+    return max(1, (storages().state.topology.kernel_scratch_bytes - beside) // nbytes)

@@ -4,7 +4,8 @@ The rows are dealt over as many PEs as hold the matrix, in the order of memory, 
 the rows of its own slice where the shares of the storage are whole rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 
@@ -16,90 +17,187 @@ from kernbench.torch_backend.launching.launches import (
     window_of,
 )
 from kernbench.torch_backend.runtime.element_types import hardware_type
+from kernbench.torch_backend.runtime.storages import storages
 from runtime.ccl.exchange import chunk_bounds
+from runtime.core.dtypes import DType
 from runtime.core.requests import PerPe
+from runtime.device.kernels import row_sums
 from runtime.device.kernels import rowwise as kernels
+from runtime.device.kernels.shared_rows import SharedRow
+from runtime.device.kernels.streamed import IN_TURN, SIDE_BY_SIDE, StagePace
 from runtime.device.launches.device_tensor import DeviceTensor
+from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.movers.movers import spread
 from runtime.device.rank.properties import get_device_properties
 from runtime.device.regions.regions import Pe
 
-_BLOCKS = 6
-"""The blocks of a PE: one is computed while others are loaded and stored."""
+_BLOCKS, _LEAST_ELEMENTS = 8, 4096
+"""The blocks of a PE, if they have as many elements."""
 _ROW_BLOCKS = 4
 """The blocks of a PE that sums rows."""
 _LEAST_COLUMNS = 128
 """Columns of partial sums that a PE adds: fewer are loaded in bursts of a few bytes."""
+_COLUMN_REGISTERS = 8
+"""The registers for numbers of the rows of a block."""
+_COLUMN_BYTES = 1 << 16
+"""Scratch for the numbers of all rows of a PE, which are loaded or stored at once."""
+_SHARED_BYTES = 1024
+"""The bytes of a row from which the PEs of a cube share it."""
+_PE_BYTES = 4096
+"""The least share of a storage that a PE has."""
+_ALIGNMENT_BYTES = 1 << 15
+"""Scratch that the alignment of values may take."""
 Formed = tuple[torch.Tensor, kernels.Form]
 """A contiguous tensor, with its form: matrix, row or column."""
 
 
+def matrix(tensor: torch.Tensor) -> Formed:
+    """A matrix, in memory row by row."""
+    return tensor.contiguous(), "matrix"
+
+
+def row(tensor: torch.Tensor) -> Formed:
+    """One row for all rows."""
+    return tensor.contiguous(), "row"
+
+
+def column(tensor: torch.Tensor) -> Formed:
+    """A number for each row."""
+    return tensor.contiguous(), "column"
+
+
 def launch_rowwise(
     name: str,
-    function: kernels.RowFunction | kernels.Function,
+    chains: Sequence[kernels.RowChain],
     shape: tuple[int, int],
-    inputs: Sequence[Formed],
-    outs: Sequence[Formed],
+    inputs: Mapping[str, Formed],
+    outs: Mapping[str, Formed],
 ) -> bool:
-    """Compute `function` of rows; False if a row does not fit the scratch of a PE."""
+    """Compute chains on rows of tensors by their names, the first of which has the type of the
+    computation, or a shorter one; False if a row does not fit the scratch of a PE.
+    """
     rows, columns = shape
     if not rows or not columns:
         return False
-    chains = (
-        function if isinstance(function, kernels.RowFunction) else kernels.RowFunction((function,))
-    )
     # The chains compute in float32 or float64.
-    wide = torch.float64 if inputs[0][0].dtype == torch.float64 else torch.float32
-    given = [*inputs, *outs]
-    windows = [window_of(each) for each, _ in given]
-    parts = dealt_rows(rows, windows[0].window)
+    first, _ = next(iter(inputs.values()))
+    wide = hardware_type(torch.float64 if first.dtype == torch.float64 else torch.float32)
+    windows = {each: window_of(tensor) for each, (tensor, _) in (*inputs.items(), *outs.items())}
+    parts = dealt_rows(rows, windows[next(iter(inputs))].window)
     most_rows = max(last - first for first, last in parts.values())
-    blocks = _blocks(given, chains, wide, most_rows, columns)
+    tensors = [
+        [
+            kernels.RowTensor(each, form, hardware_type(tensor.dtype))
+            for each, (tensor, form) in given.items()
+        ]
+        for given in (inputs, outs)
+    ]
+    blocks = _blocks(chains, tensors[0], tensors[1], wide, (most_rows, columns))
     if blocks is None:
         return False
-    operands = [
-        kernels.RowOperand(pointer_of(window), form)
-        for window, (_, form) in zip(windows, given, strict=True)
-    ]
-    own = {
-        pe: tuple([each.from_row(first, columns) for each in operands])
-        for pe, (first, _) in parts.items()
+    shared = {
+        each: _shared(tensor, parts) for each, (tensor, form) in inputs.items() if form == "row"
     }
+    used = [*windows.values(), *(each.window for each in shared.values() if each is not None)]
+
+    def operands(pe: Pe, given: Sequence[kernels.RowTensor]) -> tuple[kernels.RowOperand, ...]:
+        first, _ = parts[pe]
+        return tuple(
+            [
+                kernels.RowOperand(
+                    each,
+                    pointer_of(windows[each.name]),
+                    None if (row := shared.get(each.name)) is None else row.of_pes[pe],
+                ).from_row(first, columns)
+                for each in given
+            ]
+        )
+
     arguments = (
-        chains,
-        hardware_type(wide),
+        tuple(chains),
+        wide,
         PerPe({pe: last - first for pe, (first, last) in parts.items()}),
         blocks,
-        PerPe({pe: each[: len(inputs)] for pe, each in own.items()}),
-        PerPe({pe: each[len(inputs) :] for pe, each in own.items()}),
+        *(PerPe({pe: operands(pe, given) for pe in parts}) for given in tensors),
     )
-    launched(name, kernels.rowwise, arguments, windows, list(parts))
+    launched(name, kernels.rowwise, arguments, used, list(parts))
     return True
 
 
 def _blocks(
-    given: Sequence[Formed],
-    function: kernels.RowFunction,
-    wide: torch.dtype,
-    rows: int,
-    columns: int,
+    chains: Sequence[kernels.RowChain],
+    inputs: Sequence[kernels.RowTensor],
+    outs: Sequence[kernels.RowTensor],
+    wide: DType,
+    shape: tuple[int, int],
 ) -> kernels.RowBlocks | None:
-    """The blocks of a PE with a number of rows, of which several fit the scratch; None if a row
-    does not.
+    """The blocks of a PE, at the fastest pace for which they fit the scratch; None if a row does
+    not.
     """
-    vectors = sum(form == "row" for _, form in given)
-    expands = vectors > 0 and columns > longest_kept(vectors)
-    matrices = sum(each.itemsize for each, form in given if form == "matrix") * columns
-    matrices += 8 * sum(form == "column" for _, form in given)
-    # Of each row of a block at a time: what is between chains, and rows that are expanded.
-    between = (function.kept + expands * (vectors + 1)) * wide.itemsize * columns
-    room = most_elements(1) - vectors * 2 * wide.itemsize * columns - _BLOCKS * len(given) * 512
-    height = min(-(-rows // _BLOCKS), room // (matrices + between))
-    if height < 1:
-        height = 1
-        room += (_BLOCKS - 1) * len(given) * 512
-    count = min((room - height * between) // (height * matrices), _BLOCKS)
-    return kernels.RowBlocks(height, columns, count, expands) if count > 0 else None
+    rows, columns = shape
+    vectors = [each for each in inputs if each.form == "row"]
+    expands = len(vectors) * columns > _most_kept()
+    column_bytes = sum(each.dtype.itemsize for each in (*inputs, *outs) if each.form == "column")
+    at_once = rows * column_bytes <= _COLUMN_BYTES
+    # A row as it is loaded, and in the type of the computation.
+    beside = (
+        _ALIGNMENT_BYTES
+        + at_once * rows * column_bytes
+        + columns
+        * sum(each.dtype.itemsize + (each.dtype != wide) * wide.itemsize for each in vectors)
+    )
+    wanted = max(
+        1, min(rows, max(-(-rows // _BLOCKS), _LEAST_ELEMENTS // columns), most_block_rows())
+    )
+    for pace in (SIDE_BY_SIDE, StagePace(1, 1), IN_TURN):
+        plan = kernels.RowPlan(chains, inputs, outs, wide, pace)
+        row_bytes = plan.row_bytes(columns) + expands * len(vectors) * wide.itemsize * columns
+        height = min(wanted, most_elements(row_bytes, beside=beside))
+        if height * row_bytes + beside <= most_elements(1, beside=0):
+            return kernels.RowBlocks(height, columns, pace, expands, at_once)
+    return None
+
+
+def most_block_rows() -> int:
+    """The rows of a block whose sums and factors the registers of the vector engine hold."""
+    return 2 * storages().state.topology.pe.math.lanes
+
+
+def _most_kept() -> int:
+    """The elements of rows that the registers of the vector engine hold beside numbers of rows."""
+    math = storages().state.topology.pe.math
+    return math.lanes * max(0, math.registers - _COLUMN_REGISTERS)
+
+
+class _RowCopies(NamedTuple):
+    """The memory in which the PEs share a row, and what each has of it."""
+
+    window: StridedWindow
+    of_pes: dict[Pe, SharedRow]
+
+
+def _shared(row: torch.Tensor, parts: Mapping[Pe, object]) -> _RowCopies | None:
+    """The parts of a row that the PEs share; None if each of them loads all of it."""
+    device, columns = get_device_properties(), row.numel()
+    if len(parts) <= device.pes_per_cube or columns * row.itemsize < _SHARED_BYTES:
+        return None
+    cubes: dict[int, list[Pe]] = {}
+    for pe in parts:
+        cubes.setdefault(pe[0], []).append(pe)
+    of_pe = max(_PE_BYTES // row.itemsize, *(-(-columns // len(each)) for each in cubes.values()))
+    copies = window_of(torch.empty(device.pe_count * of_pe, dtype=row.dtype, device=row.device))
+    start = pointer_of(copies)
+    own = {
+        (each.spec.cube, each.spec.pe): start + each.spec.offset_bytes // row.itemsize
+        for each in copies.window.shards
+    }
+    shared: dict[Pe, SharedRow] = {}
+    for pes in cubes.values():
+        width = -(-columns // len(pes))
+        for number, pe in enumerate(pes):
+            part = number * width, min((number + 1) * width, columns)
+            shared[pe] = SharedRow(part, own[pe], tuple([own[each] for each in pes]), width)
+    return _RowCopies(copies, shared)
 
 
 def sum_of_rows(
@@ -119,7 +217,7 @@ def sum_of_rows(
     partial = torch.empty(
         (len(parts), 1 if is_number else columns), dtype=wide, device=matrix.device
     )
-    sums = kernels.RowSums(
+    sums = row_sums.RowSums(
         parts=len(parts),
         block=(max(1, min(most, -(-own // _ROW_BLOCKS))), width),
         group=get_device_properties().pes_per_cube,
@@ -138,7 +236,7 @@ def sum_of_rows(
         pointer_of(between),
         pointer_of(target),
     )
-    launched("sum", kernels.sum_of_rows, arguments, [source, between, target], list(parts))
+    launched("sum", row_sums.sum_of_rows, arguments, [source, between, target], list(parts))
 
 
 def sum_of_parts(out: torch.Tensor, parts: torch.Tensor) -> None:
@@ -157,7 +255,7 @@ def _sums_of_columns(out: torch.Tensor, partial: torch.Tensor) -> None:
     parts = {(spec.cube, spec.pe): span for spec, span in zip(movers, bounds, strict=True)}
     at_once = max(1, most_elements(3 * partial.itemsize) // rows)
     arguments = (PerPe(parts), (rows, columns), at_once, pointer_of(source), pointer_of(target))
-    launched("sum", kernels.sum_of_columns, arguments, [source, target], list(parts))
+    launched("sum", row_sums.sum_of_columns, arguments, [source, target], list(parts))
 
 
 def dealt_rows(rows: int, matrix: DeviceTensor) -> dict[Pe, tuple[int, int]]:

@@ -5,12 +5,15 @@ Every PE works on the parts that it gets as an argument, in pieces that fit its 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
 from typing import NamedTuple
 
 from runtime.core.dtypes import DType
-from runtime.device.kernels.block_access import descriptor, loaded_block, storing
+from runtime.device.kernels.block_access import descriptor
 from runtime.device.kernels.conversions import in_type
-from runtime.device.regions.blocks import BlockLimits, rounds
+from runtime.device.kernels.pointwise import PointwiseJob, stream
+from runtime.device.regions.blocks import BlockLimits, blocks
 from runtime.device.regions.regions import Region
 from runtime.language import tl
 from runtime.language.value import Pointer, Value
@@ -126,19 +129,6 @@ def copy_blocks(copies: Sequence[BlockCopy], at_most: int) -> None:
                     tl.store(target, block, strides=(copy.target_pitch, 1))
 
 
-def copied(parts: Sequence[Region], limits: BlockLimits, out: Pointer, source: Pointer) -> None:
-    """Kernel: copy elements, converted to the type of `out`, to the regions of this PE."""
-    for group in rounds(parts, limits):
-        with tl.scratch():
-            pending = [tl.load_async(*loaded_block(block, 1, source)) for block in group]
-            stores = [
-                storing(block, in_type(load.wait(), out.dtype), out)
-                for block, load in zip(group, pending, strict=True)
-            ]
-            for each in stores:
-                each.wait()
-
-
 class CopyJob(NamedTuple):
     """One of the copies of a launch on a PE."""
 
@@ -148,16 +138,22 @@ class CopyJob(NamedTuple):
     source: Pointer
 
 
+def copied(parts: Sequence[Region], limits: BlockLimits, out: Pointer, source: Pointer) -> None:
+    """Kernel: copy elements, converted to the type of `out`, to the regions of this PE."""
+    copied_each([CopyJob(parts, limits, out, source)])
+
+
 def copied_each(jobs: Sequence[CopyJob]) -> None:
-    """Kernel: several copies, one after the other."""
-    for job in jobs:
-        copied(*job)
+    """Kernel: several copies, the blocks of which are one stream for each pair of types."""
+    for (kind, source), alike in groupby(jobs, lambda each: (each.out.dtype, each.source.dtype)):
+        given = [PointwiseJob(each.parts, each.limits, each.out, (each.source,)) for each in alike]
+        stream(None if kind == source else partial(in_type, dtype=kind), given)
 
 
 def filled(parts: Sequence[Region], limits: BlockLimits, out: Pointer, value: float) -> None:
     """Kernel: store a number to all elements of the regions of this PE."""
-    for group in rounds(parts, limits):
-        for block in group:
+    for part in parts:
+        for block in blocks(part, limits):
             with tl.scratch():
                 result = tl.full(block.shape, value, out.dtype)
                 tl.store(out + block.starts[0], result, descriptor(block, 0, block.shape))

@@ -5,8 +5,8 @@ its class, which the DMA gathers. Long rows come in panels of columns; maxima an
 combine as in online softmax.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from runtime.core.dtypes import DType
 from runtime.device.kernels.bounds import IndexBounds
 from runtime.device.kernels.conversions import in_type
+from runtime.device.kernels.streamed import SIDE_BY_SIDE, BlockRing, streamed
 from runtime.language import tl
 from runtime.language.value import Pointer
 
@@ -64,11 +65,14 @@ class LossGradient:
 class _LossPanel(NamedTuple):
     """Rows and columns of a section."""
 
-    number: int
     row: int
     rows: int
     column: int
     columns: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows, self.columns
 
 
 def cross_entropy(part: tuple[int, int, int, int], given: ClassRows, results: LossResults) -> None:
@@ -77,7 +81,8 @@ def cross_entropy(part: tuple[int, int, int, int], given: ClassRows, results: Lo
     total = tl.zeros((1, 2), given.wide)
     for row in range(first, last, _SECTION):
         with tl.scratch():
-            _losses(given, results, (row, min(_SECTION, last - row)), total)
+            section = row, min(_SECTION, last - row)
+            _LossSection(given, section, results, total).run()
     if results.losses is not None:
         return
     tl.store(results.partial + 2 * number, total)
@@ -105,53 +110,93 @@ def gradient(
     for row in range(first, last, _SECTION):
         with tl.scratch():
             section = row, min(_SECTION, last - row)
-            level = tl.load(levels + row, (section[1], 1))
-            _store_gradients(given, section, level, place, grad, out)
+            _GradientSection(given, section, levels, grad, out, place).run()
 
 
-def _store_gradients(
-    given: ClassRows,
-    section: tuple[int, int],
-    levels: tl.Value,
-    place: tl.Value,
-    grad: LossGradient,
-    out: Pointer,
-) -> None:
-    """Store the gradients of a section; `place` numbers the elements of a panel."""
-    classes, has_loss, _ = _classes(given, section)
-    factors = _factors(given, section, has_loss, grad)
-    buffers = [tl.empty((given.height * given.width,), out.dtype) for _ in range(2)]
-    for panel, x in _panels(given, section):
+class _ClassSection:
+    """A section of rows, of which the loads of classes and of the first panels start at once."""
+
+    def __init__(self, given: ClassRows, section: tuple[int, int]) -> None:
+        self._given = given
+        self._start, self._count = section
+        self._targets = tl.load_async(given.targets + self._start, (self._count,))
+        self._panels = [
+            _LossPanel(
+                row,
+                min(given.height, self._count - row),
+                column,
+                min(given.width, given.columns - column),
+            )
+            for row in range(0, self._count, given.height)
+            for column in range(0, given.columns, given.width)
+        ]
+        slots = SIDE_BY_SIDE.slots(0, SIDE_BY_SIDE.behind(0))
+        self._ring = BlockRing(slots, given.height * given.width, given.logits.dtype)
+        self._loads: dict[int, tl.PendingValue] = {}
+
+    def _load(self, index: int) -> None:
+        panel, given = self._panels[index], self._given
+        source = given.logits + ((self._start + panel.row) * given.pitch + panel.column)
+        out = self._ring.of(index, panel.shape)
+        self._loads[index] = tl.load_async(source, panel.shape, (given.pitch, 1), out=out)
+
+    def _loaded(self, index: int) -> tl.Value:
+        return self._loads.pop(index).wait()
+
+    @cached_property
+    def _checked(self) -> tuple[tl.Value, tl.Value]:
+        """The targets, and which of the rows have a loss."""
+        targets = self._targets.wait()
+        has_loss = targets != self._given.ignored
+        self._given.bounds.check(targets, self._start)
+        return targets, has_loss
+
+
+class _LossSection(_ClassSection):
+    """Stores the levels of a section, and its losses or adds them to a total."""
+
+    def __init__(
+        self,
+        given: ClassRows,
+        section: tuple[int, int],
+        results: LossResults,
+        total: tl.Value,
+    ) -> None:
+        super().__init__(given, section)
+        self._results, self._total = results, total
+        self._highest, self._sums = (tl.empty((self._count, 1), given.wide) for _ in range(2))
+        self._picked: tl.PendingValue | None = None
+
+    def run(self) -> None:
+        streamed(len(self._panels), SIDE_BY_SIDE, self._load, [self._compute], lambda _: None)
+        _, has_loss = self._checked
+        assert self._picked is not None, "a section has rows"
+        wide, is_counted = self._given.wide, has_loss[:, None]
+
+        def levels(
+            highest: tl.Value, sums: tl.Value, picked: tl.Value
+        ) -> tuple[tl.Value, tl.Value]:
+            level = highest + tl.log(sums)
+            return level, tl.where(is_counted, level - in_type(picked, wide), 0.0)
+
+        level, losses = tl.fused(levels, self._highest, self._sums, self._picked.wait())
+        stores = [tl.store_async(self._results.levels + self._start, level)]
+        if self._results.losses is not None:
+            rounded = in_type(losses, self._results.losses.dtype)
+            stores.append(tl.store_async(self._results.losses + self._start, rounded))
+        else:
+            counted = tl.sum(is_counted.to(wide), 0, keep_dims=True)
+            for index, added in enumerate((tl.sum(losses, 0, keep_dims=True), counted)):
+                part = self._total[:, index : index + 1]
+                tl.fused(tl.add, part, added, out=part)
+        for each in stores:
+            each.wait()
+
+    def _compute(self, index: int) -> None:
+        panel, given, x = self._panels[index], self._given, self._loaded(index)
         rows = slice(panel.row, panel.row + panel.rows)
-        here = place[: panel.rows, : panel.columns]
-
-        def chain(
-            x: tl.Value, here: tl.Value, panel: _LossPanel = panel, rows: slice = rows
-        ) -> tl.Value:
-            own = classes[rows] - panel.column
-            target = tl.where((own >= 0) & (own < panel.columns), own + here[:, :1], -1)
-            powers = tl.exp(in_type(x, given.wide) - levels[rows])
-            shares = tl.where(here == target, powers - 1.0, powers)
-            return in_type(shares * factors[rows], out.dtype)
-
-        result = buffers[panel.number % 2][: panel.rows * panel.columns]
-        result = result.reshape(panel.rows, panel.columns)
-        tl.fused_async(chain, x, here, out=result)
-        target = out + ((section[0] + panel.row) * given.columns + panel.column)
-        tl.store_async(target, result, (given.columns, 1))
-
-
-def _losses(
-    given: ClassRows, results: LossResults, section: tuple[int, int], total: tl.Value
-) -> None:
-    """Store the levels of a section, and its losses or add them to `total`."""
-    row, count = section
-    _, has_loss, picked = _classes(given, section)
-    highest, sums = (tl.empty((count, 1), given.wide) for _ in range(2))
-    lowest = float(given.wide.limits.min)
-    for panel, x in _panels(given, section):
-        rows = slice(panel.row, panel.row + panel.rows)
-        state = (highest[rows], sums[rows])
+        state = (self._highest[rows], self._sums[rows])
+        lowest = float(given.wide.limits.min)
 
         def chain(x: tl.Value, *before: tl.Value) -> tuple[tl.Value, tl.Value]:
             wide = in_type(x, given.wide)
@@ -162,69 +207,80 @@ def _losses(
             return level, tl.fma(before[1], tl.exp(before[0] - level), added) if before else added
 
         tl.fused_async(chain, x, *(state if panel.column else ()), out=state)
+        if not index:
+            self._pick()
 
-    def levels(highest: tl.Value, sums: tl.Value, picked: tl.Value) -> tuple[tl.Value, tl.Value]:
-        level = highest + tl.log(sums)
-        return level, tl.where(has_loss, level - in_type(picked, given.wide), 0.0)
-
-    level, losses = tl.fused(levels, highest, sums, picked)
-    stores = [tl.store_async(results.levels + row, level)]
-    if results.losses is not None:
-        rounded = in_type(losses, results.losses.dtype)
-        stores.append(tl.store_async(results.losses + row, rounded))
-    else:
-        counted = tl.sum(has_loss.to(given.wide), 0, keep_dims=True)
-        for index, added in enumerate((tl.sum(losses, 0, keep_dims=True), counted)):
-            part = total[:, index : index + 1]
-            tl.fused(tl.add, part, added, out=part)
-    for each in stores:
-        each.wait()
+    def _pick(self) -> None:
+        """Start to gather the element of each row's class, beside the panels."""
+        (targets, has_loss), given = self._checked, self._given
+        end = self._start + self._count
+        chosen = tl.where(has_loss, targets, 0)
+        numbers = tl.arange(self._start, end, tl.int64) * given.pitch + chosen
+        if numbers.data is None and targets.data is not None:
+            # A run without data computes no values, and the rows of a gather are addresses.
+            classes = np.where(targets.data == given.ignored, 0, targets.data)
+            numbers.data = np.arange(self._start, end) * given.pitch + classes
+        self._picked = tl.gather_async(given.logits, numbers, (1,), (1, 1))
 
 
-def _classes(given: ClassRows, section: tuple[int, int]) -> tuple[tl.Value, tl.Value, tl.Value]:
-    """Class of each row, -1 without a loss; whether it has one; the element of its class."""
-    row, count = section
-    targets = tl.load(given.targets + row, (count,))
-    has_loss = targets != given.ignored
-    given.bounds.check(targets, row)
-    chosen = tl.where(has_loss, targets, 0)
-    numbers = tl.arange(row, row + count, tl.int64) * given.pitch + chosen
-    if numbers.data is None and targets.data is not None:
-        # A run without data computes no values, and the rows of a gather are addresses.
-        classes = np.where(targets.data == given.ignored, 0, targets.data)
-        numbers.data = np.arange(row, row + count) * given.pitch + classes
-    picked = tl.gather(given.logits, numbers, (1,), (1, 1))
-    classes = tl.where(has_loss, targets, -1).to(tl.int32)
-    return classes[:, None], has_loss[:, None], picked
+class _GradientSection(_ClassSection):
+    """Stores the gradients of a section; `place` numbers the elements of a panel."""
 
+    def __init__(
+        self,
+        given: ClassRows,
+        section: tuple[int, int],
+        levels: Pointer,
+        grad: LossGradient,
+        out: Pointer,
+        place: tl.Value,
+    ) -> None:
+        super().__init__(given, section)
+        self._out, self._place = out, place
+        self._levels = tl.load_async(levels + self._start, (self._count, 1))
+        is_of_rows = grad.is_of_rows
+        self._grad = tl.load_async(
+            grad.pointer + (self._start if is_of_rows else 0), (self._count if is_of_rows else 1, 1)
+        )
+        self._counted = None if grad.counted is None else tl.load_async(grad.counted, (1, 1))
+        self._results = BlockRing(2, given.height * given.width, out.dtype)
+        self._stores: list[tl.PendingResult] = []
 
-def _factors(
-    given: ClassRows, section: tuple[int, int], has_loss: tl.Value, grad: LossGradient
-) -> tl.Value:
-    """The gradient of the loss of each row."""
-    row, rows = section
-    source, shape = (grad.pointer + row, (rows, 1)) if grad.is_of_rows else (grad.pointer, (1, 1))
-    own = in_type(tl.load(source, shape), given.wide)
-    if grad.counted is not None:
-        own = own / tl.load(grad.counted, (1, 1))
-    return tl.where(has_loss, own, 0.0)
+    def run(self) -> None:
+        streamed(len(self._panels), SIDE_BY_SIDE, self._load, [self._compute], self._store)
+        for each in self._stores:
+            each.wait()
 
+    @cached_property
+    def _rows(self) -> tuple[tl.Value, tl.Value, tl.Value]:
+        """Class of each row, -1 without a loss; its level; the gradient of its loss."""
+        targets, has_loss = self._checked
+        classes = tl.where(has_loss, targets, -1).to(tl.int32)
+        factors = in_type(self._grad.wait(), self._given.wide)
+        if self._counted is not None:
+            factors = factors / self._counted.wait()
+        factors = tl.where(has_loss[:, None], factors, 0.0)
+        return classes[:, None], self._levels.wait(), factors
 
-def _panels(given: ClassRows, section: tuple[int, int]) -> Iterator[tuple[_LossPanel, tl.Value]]:
-    """The panels of a section with their elements; the next ones are loaded in advance."""
-    start, count = section
-    panels = [
-        (row, min(given.height, count - row), column, min(given.width, given.columns - column))
-        for row in range(0, count, given.height)
-        for column in range(0, given.columns, given.width)
-    ]
-    buffers = [tl.empty((given.height * given.width,), given.logits.dtype) for _ in range(3)]
-    ahead: list[tl.PendingValue] = []
-    for number in range(len(panels) + 2):
-        if number < len(panels):
-            row, rows, column, columns = panels[number]
-            out = buffers[number % 3][: rows * columns].reshape(rows, columns)
-            source = given.logits + ((start + row) * given.pitch + column)
-            ahead.append(tl.load_async(source, (rows, columns), (given.pitch, 1), out=out))
-        if number >= 2:
-            yield _LossPanel(number - 2, *panels[number - 2]), ahead[number - 2].wait()
+    def _compute(self, index: int) -> None:
+        panel, given, x = self._panels[index], self._given, self._loaded(index)
+        rows = slice(panel.row, panel.row + panel.rows)
+        classes, levels, factors = (each[rows] for each in self._rows)
+
+        def chain(x: tl.Value, here: tl.Value) -> tl.Value:
+            own = classes - panel.column
+            target = tl.where((own >= 0) & (own < panel.columns), own + here[:, :1], -1)
+            shares = tl.exp(in_type(x, given.wide) - levels)
+            # The share less 1 at the class, times the factor, is rounded once.
+            own_class = tl.where(here == target, factors * -1.0, 0.0)
+            return in_type(tl.fma(shares, factors, own_class), self._out.dtype)
+
+        here = self._place[: panel.rows, : panel.columns]
+        tl.fused_async(chain, x, here, out=self._results.of(index, panel.shape))
+
+    def _store(self, index: int) -> None:
+        for each in self._stores:
+            each.wait()
+        panel, columns = self._panels[index], self._given.columns
+        target = self._out + ((self._start + panel.row) * columns + panel.column)
+        self._stores = [tl.store_async(target, self._results.of(index, panel.shape), (columns, 1))]

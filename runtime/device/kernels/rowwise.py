@@ -1,259 +1,338 @@
 """The kernel of operators that work on whole rows of matrices: softmax, normalisation, reductions.
 
-A block of rows is loaded, computed as chains of the vector engine with reductions along the rows,
-and stored.
+Blocks of rows are a stream: each passes through a row of chains of the vector engine, which reduce
+along the rows. What one chain leaves to another one stays in the scratch.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from runtime.core.dtypes import DType
 from runtime.device.kernels.conversions import in_type
+from runtime.device.kernels.shared_rows import SharedRow
+from runtime.device.kernels.streamed import BlockRing, StagePace, streamed
 from runtime.language import tl
-from runtime.language.value import Pointer, Value
+from runtime.language.value import Pointer, Shape, Value
 
 _EXPANDED = 512
 """The columns of a row that are expanded at once: the registers of the vector engine hold them."""
-_AHEAD = 4
-"""Blocks of rows that are loaded beside the sum of another one."""
 Function = Callable[..., Value | tuple[Value, ...]]
 Form = Literal["matrix", "row", "column"]
 
 
-class RowOperand(NamedTuple):
+class RowChain(NamedTuple):
+    """A chain of the vector engine on a block of rows: a function of operands by their names, in
+    the type of the computation, with the names of its results, first matrices, then columns. From
+    here on, the operand that it `keeps` is in the type of the computation.
+    """
+
+    function: Function
+    operands: tuple[str, ...]
+    matrices: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    keeps: str | None = None
+
+
+class RowTensor(NamedTuple):
     """A tensor of a launch: a matrix, one row for all rows, or one number for each row."""
 
-    pointer: Pointer
+    name: str
     form: Form
+    dtype: DType
+
+
+class RowOperand(NamedTuple):
+    """A tensor of a launch at its pointer; `shared` is a row as the PEs of a cube share it."""
+
+    tensor: RowTensor
+    pointer: Pointer
+    shared: SharedRow | None = None
 
     def from_row(self, row: int, columns: int) -> "RowOperand":
         """The tensor from a row of `columns` elements on."""
-        start = {"matrix": row * columns, "row": 0, "column": row}[self.form]
-        return RowOperand(self.pointer + start, self.form)
+        start = {"matrix": row * columns, "row": 0, "column": row}[self.tensor.form]
+        return self._replace(pointer=self.pointer + start)
 
 
-class RowFunction(NamedTuple):
-    """The chains of the vector engine for a block of rows.
+@dataclass(eq=False)
+class RowValue:
+    """Values of blocks of one name, which the stage `first` writes and others use until `last`."""
 
-    The first one takes matrices and columns of the inputs, in the type of the computation, each
-    other one the results of the chain before it. That with number `with_rows` takes the rows behind
-    them. The last one returns the results. Between two chains are at most `kept` matrices.
-    """
+    form: Form
+    dtype: DType
+    first: int
+    last: int
 
-    chains: tuple[Function, ...]
-    kept: int = 0
-    with_rows: int = 0
+    def shape(self, height: int, columns: int) -> Shape:
+        """The shape of the value of a block with a number of rows."""
+        return height, columns if self.form == "matrix" else 1
+
+
+class RowPlan:
+    """The values of the chains of a kernel, with the stages that use them at a pace."""
+
+    def __init__(
+        self,
+        chains: Sequence[RowChain],
+        inputs: Sequence[RowTensor],
+        outs: Sequence[RowTensor],
+        dtype: DType,
+        pace: StagePace,
+    ) -> None:
+        self._pace = pace
+        self.inputs = {
+            each.name: RowValue(each.form, each.dtype, 0, 0)
+            for each in inputs
+            if each.form != "row"
+        }
+        self.values = [*self.inputs.values()]
+        self.operands = list[list[RowValue | str]]()
+        self.results = list[list[RowValue]]()
+        types = {each.name: each.dtype for each in outs}
+        named = dict(self.inputs)
+        for number, chain in enumerate(chains):
+            stage = pace.behind(number)
+            self.operands.append([named.get(name, name) for name in chain.operands])
+            for each in self.operands[-1]:
+                if isinstance(each, RowValue):
+                    each.last = stage
+            written = dict[str, RowValue]()
+            if chain.keeps is not None and named[chain.keeps].dtype != dtype:
+                written[chain.keeps] = RowValue("matrix", dtype, stage, stage)
+            for name in (*chain.matrices, *chain.columns):
+                form = "matrix" if name in chain.matrices else "column"
+                written[name] = RowValue(form, types.get(name, dtype), stage, stage)
+            self.results.append([*written.values()])
+            self.values += written.values()
+            named |= written
+        self.outs = {each.name: named[each.name] for each in outs}
+        for each in self.outs.values():
+            each.last = pace.behind(len(chains))
+
+    def row_bytes(self, columns: int) -> int:
+        """Scratch for each row of a block."""
+        return sum(
+            self.slots(each) * each.dtype.itemsize * each.shape(1, columns)[1]
+            for each in self.values
+        )
+
+    def slots(self, value: RowValue) -> int:
+        """The blocks of a value that are in the scratch at once."""
+        return self._pace.slots(value.first, value.last)
 
 
 @dataclass(frozen=True)
 class RowBlocks:
-    """`height` rows of `columns` are a block, `count` blocks are in the scratch at once.
+    """`height` rows of `columns` are a block; the stages work on blocks at a `pace`.
 
-    If a row has more vectors than registers, it `expands` to a matrix.
+    If a row has more vectors than registers, it `expands` to a matrix. Operands and results with a
+    number for each row pass by blocks, or all `columns_at_once`: a few numbers take as long to
+    memory as a block.
     """
 
     height: int
     columns: int
-    at_once: int
+    pace: StagePace
     expands: bool
+    columns_at_once: bool
 
 
 def rowwise(
-    function: RowFunction,
+    chains: Sequence[RowChain],
     dtype: DType,
     count: int,
     blocks: RowBlocks,
     inputs: Sequence[RowOperand],
     outs: Sequence[RowOperand],
 ) -> None:
-    """Kernel: `function` of the inputs in `dtype`, on the `count` rows of this PE. The next blocks
-    are loaded and those before are stored while the vector engine computes.
+    """Kernel: the chains on the `count` rows of this PE, in `dtype`. The next blocks are loaded and
+    those before are stored while the vector engine computes.
     """
-    columns = blocks.columns
     with tl.scratch():
-        rows = [_row(each, dtype, blocks) for each in inputs if each.form == "row"]
-        others = [each for each in inputs if each.form != "row"]
-        for first in range(0, count, blocks.height * blocks.at_once):
-            starts = range(first, min(first + blocks.height * blocks.at_once, count), blocks.height)
-            spans = [(start, min(blocks.height, count - start)) for start in starts]
-            with tl.scratch():
-                pending = [[_loading(each, *span, columns) for each in others] for span in spans]
-                stores = list[tl.PendingResult]()
-                for (start, height), loads in zip(spans, pending, strict=True):
-                    results = [
-                        tl.empty(
-                            (height, 1 if out.form == "column" else columns), out.pointer.dtype
-                        )
-                        for out in outs
-                    ]
-                    with tl.scratch():
-                        loaded = tuple(each.wait() for each in loads)
-                        _computed(function, dtype, loaded, [row[:height] for row in rows], results)
-                    for out, result in zip(outs, results, strict=True):
-                        stores.append(tl.store_async(_start(out, start, columns), result))
-                for each in stores:
-                    each.wait()
+        _RowStream(chains, dtype, count, blocks, inputs, outs).run()
 
 
-def _computed(
-    function: RowFunction,
-    dtype: DType,
-    values: tuple[Value, ...],
-    rows: Sequence[Value],
-    results: Sequence[Value],
-) -> None:
-    """Write the results of all chains for a block."""
-    *before, last = function.chains
+class _RowStream:
+    """The stages of a kernel on its blocks."""
 
-    def wide(chain: Function) -> Callable[..., tuple[Value, ...]]:
-        def of_wide(*given: Value) -> tuple[Value, ...]:
-            returned = chain(*(in_type(each, dtype) for each in given))
-            return returned if isinstance(returned, tuple) else (returned,)
-
-        return of_wide
-
-    def rounded(*given: Value) -> tuple[Value, ...]:
-        pairs = zip(wide(last)(*given), results, strict=True)
-        return tuple(in_type(each, result.dtype) for each, result in pairs)
-
-    for number, chain in enumerate(before):
-        values = tl.fused(wide(chain), *values, *(rows if number == function.with_rows else ()))
-    with_rows = rows if function.with_rows == len(before) else ()
-    tl.fused(rounded, *values, *with_rows, out=tuple(results))
-
-
-def _row(operand: RowOperand, dtype: DType, blocks: RowBlocks) -> Value:
-    """A row in the type of the computation, or a block in which all rows are equal to it."""
-    row = in_type(tl.load(operand.pointer, (1, blocks.columns)), dtype)
-    if not blocks.expands:
-        return row
-    block = tl.empty((blocks.height, blocks.columns), dtype)
-    for column in range(0, blocks.columns, _EXPANDED):
-        part = slice(column, min(column + _EXPANDED, blocks.columns))
-        zero = tl.zeros((blocks.height, part.stop - column), dtype)
-        tl.fused(tl.add, zero, row[:, part], out=block[:, part])
-    return block
-
-
-class RowSums(NamedTuple):
-    """A sum of rows: `part` (number, first, last) are the rows of a PE, a `block` is the number of
-    rows and of columns at once, `group` that of the PEs which add their sums first. Of `columns`, a
-    PE adds at least `least`. If all elements are summed, the result is one number; `scale` is its
-    factor.
-    """
-
-    parts: int
-    block: tuple[int, int]
-    group: int
-    columns: int
-    least: int
-    is_number: bool
-    scale: float
-
-
-def sum_of_rows(
-    dtype: DType,
-    part: tuple[int, int, int],
-    sums: RowSums,
-    source: Pointer,
-    partial: Pointer,
-    out: Pointer,
-) -> None:
-    """Kernel: `out` is the sum, in `dtype`, of the rows of `source`. Each PE sums its rows to a row
-    of `partial`, the PEs of a group then columns of their rows to that of the first one, and all
-    PEs columns of these.
-    """
-    number, *span = part
-    columns = 1 if sums.is_number else sums.columns
-    _own_sums(dtype, (span[0], span[1]), sums, source, partial + number * columns)
-    tl.barrier()
-    members = sums.parts
-    if sums.parts > sums.group and not sums.is_number:
-        first = number // sums.group * sums.group
-        members = min(sums.group, sums.parts - first)
-        address = partial + first * columns
-        _add_rows(
-            (members, columns),
-            address,
-            address,
-            _share(columns, number - first, members, sums.least),
+    def __init__(
+        self,
+        chains: Sequence[RowChain],
+        dtype: DType,
+        count: int,
+        blocks: RowBlocks,
+        inputs: Sequence[RowOperand],
+        outs: Sequence[RowOperand],
+    ) -> None:
+        self._chains, self._dtype, self._count, self._blocks = chains, dtype, count, blocks
+        self._plan = RowPlan(
+            chains,
+            [each.tensor for each in inputs],
+            [each.tensor for each in outs],
+            dtype,
+            blocks.pace,
         )
-        tl.barrier()
-        members = tl.cdiv(sums.parts, sums.group)
-    pitch = columns * (sums.group if members < sums.parts else 1)
-    mine = _share(columns, number, sums.parts, sums.least)
-    _add_rows((members, pitch), partial, out, mine, sums.scale)
+        self._rows = _RepeatedRows(
+            [each for each in inputs if each.tensor.form == "row"], dtype, blocks
+        )
+        self._inputs = self._in_stream([each for each in inputs if each.tensor.form != "row"])
+        self._outs = self._in_stream(outs)
+        self._columns_in, self._columns_out = (
+            [each for each in operands if each.tensor.form == "column" and blocks.columns_at_once]
+            for operands in (inputs, outs)
+        )
+        named = self._plan.inputs | self._plan.outs
+        self._whole = {
+            named[each.tensor.name]: tl.empty((count, 1), each.tensor.dtype)
+            for each in (*self._columns_in, *self._columns_out)
+        }
+        rows = min(blocks.height, count)
+        self._rings = {
+            each: BlockRing(
+                self._plan.slots(each),
+                rows * each.shape(1, blocks.columns)[1],
+                each.dtype,
+            )
+            for each in self._plan.values
+            if each not in self._whole
+        }
+        self._loads: dict[int, list[tl.PendingValue]] = {}
+        self._stores: list[tl.PendingResult] = []
+
+    def _in_stream(self, operands: Sequence[RowOperand]) -> list[RowOperand]:
+        at_once = self._blocks.columns_at_once
+        return [each for each in operands if not (at_once and each.tensor.form == "column")]
+
+    def run(self) -> None:
+        self._rows.start()
+        columns = [
+            tl.load_async(
+                each.pointer, (self._count, 1), out=self._whole[self._plan.inputs[each.tensor.name]]
+            )
+            for each in self._columns_in
+        ]
+        self._loads[0] = columns
+        stages = [self._stage(number) for number in range(len(self._chains))]
+        count = tl.cdiv(self._count, self._blocks.height)
+        streamed(count, self._blocks.pace, self._load, stages, self._store)
+        for each in self._columns_out:
+            tl.store_async(each.pointer, self._whole[self._plan.outs[each.tensor.name]])
+
+    def _load(self, block: int) -> None:
+        self._loads.setdefault(block, []).extend(
+            tl.load_async(
+                each.from_row(block * self._blocks.height, self._blocks.columns).pointer,
+                value.shape(self._height(block), self._blocks.columns),
+                out=self._value(value, block),
+            )
+            for each in self._inputs
+            for value in [self._plan.inputs[each.tensor.name]]
+        )
+
+    def _stage(self, number: int) -> Callable[[int], None]:
+        chain, results = self._chains[number], self._plan.results[number]
+        keeps = chain.keeps if len(results) > len(chain.matrices) + len(chain.columns) else None
+
+        def function(*given: Value) -> tuple[Value, ...]:
+            wide = [in_type(each, self._dtype) for each in given]
+            returned = chain.function(*wide)
+            values = returned if isinstance(returned, tuple) else (returned,)
+            if keeps is not None:
+                values = wide[chain.operands.index(keeps)], *values
+            pairs = zip(values, results, strict=True)
+            return tuple(in_type(each, result.dtype) for each, result in pairs)
+
+        def issue(block: int) -> None:
+            for each in self._loads.pop(block, ()):
+                each.wait()
+            operands = [
+                self._value(each, block)
+                if isinstance(each, RowValue)
+                else self._rows.values[each][: self._height(block)]
+                for each in self._plan.operands[number]
+            ]
+            out = tuple(self._value(each, block) for each in results)
+            tl.fused_async(function, *operands, out=out)
+
+        return issue
+
+    def _store(self, block: int) -> None:
+        for each in self._stores:
+            each.wait()
+        self._stores = [
+            tl.store_async(
+                each.from_row(block * self._blocks.height, self._blocks.columns).pointer,
+                self._value(self._plan.outs[each.tensor.name], block),
+            )
+            for each in self._outs
+        ]
+
+    def _value(self, value: RowValue, block: int) -> Value:
+        if value in self._whole:
+            start = block * self._blocks.height
+            return self._whole[value][start : start + self._height(block)]
+        shape = value.shape(self._height(block), self._blocks.columns)
+        return self._rings[value].of(block, shape)
+
+    def _height(self, block: int) -> int:
+        return min(self._blocks.height, self._count - block * self._blocks.height)
 
 
-def _own_sums(
-    dtype: DType, span: tuple[int, int], sums: RowSums, source: Pointer, target: Pointer
-) -> None:
-    (height, width), (first, last) = sums.block, span
-    for column in range(0, sums.columns, width):
-        wide = min(width, sums.columns - column)
-        with tl.scratch():
-            total = tl.zeros((1, wide), dtype)
-            starts, ring = list(range(first, last, height)), list[tl.PendingValue]()
-            for row in [*starts, *[None] * _AHEAD]:
-                if len(ring) == _AHEAD or row is None:
-                    if not ring:
-                        break
-                    tl.fused(_added, total, ring.pop(0).wait(), out=total)
-                if row is not None:
-                    shape = min(height, last - row), wide
-                    start = source + row * sums.columns + column
-                    ring.append(tl.load_async(start, shape, (sums.columns, 1)))
-            if sums.is_number:
-                total = tl.sum(total, 1, keep_dims=True)
-            tl.store(target + column, total)
-
-
-def _add_rows(
-    shape: tuple[int, int],
-    source: Pointer,
-    target: Pointer,
-    columns: tuple[int, int],
-    scale: float = 1,
-) -> None:
-    (rows, pitch), (first, last) = shape, columns
-    if first >= last:
-        return
-    with tl.scratch():
-        values = tl.load(source + first, (rows, last - first), (pitch, 1))
-        total = tl.sum(values, 0, keep_dims=True)
-        tl.store(target + first, in_type(total if scale == 1 else total * scale, target.dtype))
-
-
-def _share(columns: int, number: int, parts: int, least: int) -> tuple[int, int]:
-    """The columns of one of `parts` PEs, each of which has at least `least`, or none."""
-    width = max(least, tl.cdiv(columns, parts))
-    return min(number * width, columns), min((number + 1) * width, columns)
-
-
-def sum_of_columns(
-    part: tuple[int, int], shape: tuple[int, int], at_once: int, source: Pointer, out: Pointer
-) -> None:
-    """Kernel: elements [first, last) of `out` are the sums of these columns of `source`, which has
-    `shape`; `at_once` columns at once.
+class _RepeatedRows:
+    """The rows for all rows of a matrix, in the type of the computation: each is there when a chain
+    uses the first of them. A row of many columns is a block in which all rows are equal to it.
     """
-    first, last = part
-    rows, columns = shape
-    for column in range(first, last, at_once):
-        with tl.scratch():
-            width = min(at_once, last - column)
-            values = tl.load(source + column, (rows, width), (columns, 1))
-            tl.store(out + column, in_type(tl.sum(values, 0, keep_dims=True), out.dtype))
 
+    def __init__(self, operands: Sequence[RowOperand], dtype: DType, blocks: RowBlocks) -> None:
+        self._operands, self._dtype, self._blocks = operands, dtype, blocks
+        self._parts: list[tl.PendingValue] = []
 
-def _added(total: Value, values: Value) -> Value:
-    return total + tl.sum(in_type(values, total.dtype), 0, keep_dims=True)
+    def start(self) -> None:
+        """Start to load the rows, or those parts of them which other PEs get from this one."""
+        for each in self._operands:
+            if each.shared is not None:
+                self._parts.append(each.shared.loading(each.pointer))
+            else:
+                self._parts.append(tl.load_async(each.pointer, (1, self._blocks.columns)))
 
+    @cached_property
+    def values(self) -> Mapping[str, Value]:
+        """The rows by their names."""
+        pairs = list(zip(self._operands, self._parts, strict=True))
+        shared = [(each.shared, part) for each, part in pairs if each.shared is not None]
+        if shared:
+            stores = [each.storing(part.wait()) for each, part in shared]
+            for store in stores:
+                store.wait()
+            tl.barrier()
+        gathered = [
+            None if each.shared is None else each.shared.gathering(self._blocks.columns)
+            for each in self._operands
+        ]
+        rows = dict[str, Value]()
+        for (each, part), loads in zip(pairs, gathered, strict=True):
+            if loads is None:
+                row = part.wait()
+            else:
+                row, pending = loads
+                for load in pending:
+                    load.wait()
+            rows[each.tensor.name] = self._expanded(in_type(row, self._dtype))
+        return rows
 
-def _start(operand: RowOperand, row: int, columns: int) -> Pointer:
-    return operand.pointer + (row if operand.form == "column" else row * columns)
+    def _expanded(self, row: Value) -> Value:
+        if not self._blocks.expands:
+            return row
+        height, columns = self._blocks.height, self._blocks.columns
+        block = tl.empty((height, columns), self._dtype)
+        for column in range(0, columns, _EXPANDED):
+            part = slice(column, min(column + _EXPANDED, columns))
+            zeros = self._zeros[:, : part.stop - column]
+            tl.fused_async(tl.add, zeros, row[:, part], out=block[:, part])
+        return block
 
-
-def _loading(operand: RowOperand, row: int, rows: int, columns: int) -> tl.PendingValue:
-    shape = (rows, 1 if operand.form == "column" else columns)
-    return tl.load_async(_start(operand, row, columns), shape)
+    @cached_property
+    def _zeros(self) -> Value:
+        return tl.zeros((self._blocks.height, min(_EXPANDED, self._blocks.columns)), self._dtype)

@@ -7,9 +7,6 @@ from typing import NamedTuple
 
 from runtime.device.regions.regions import Axis, Region
 
-_GAP_ELEMENTS = 512
-"""More than the alignment of the values of a block takes, in elements."""
-
 
 @dataclass(frozen=True)
 class MatrixBlock:
@@ -21,27 +18,21 @@ class MatrixBlock:
 
 
 class BlockLimits(NamedTuple):
-    """The most elements that the scratch holds at once, the most elements of a block, and the
-    longest side along which an operand is broadcast: the vector engine keeps a row or a column in
-    its registers.
+    """The most elements of a block, and the longest side along which an operand is broadcast: the
+    vector engine keeps a row or a column in its registers.
 
-    Without elements that the scratch holds at once, the blocks are computed in turn: a block is
-    loaded when the result of its predecessor is stored.
+    Blocks that `is_in_turn` are computed one after the other: a block is loaded when the result of
+    its predecessor is stored.
     """
 
-    scratch: int
     elements: int
     broadcast: int
+    is_in_turn: bool = False
 
     @classmethod
     def in_turn(cls, most: int) -> "BlockLimits":
         """The limits of blocks of at most `most` elements, one after the other."""
-        return cls(0, most, most)
-
-    @property
-    def is_in_turn(self) -> bool:
-        """Whether the blocks are computed one after the other."""
-        return not self.scratch
+        return cls(most, most, is_in_turn=True)
 
 
 def blocks(region: Region, limits: BlockLimits) -> Iterator[MatrixBlock]:
@@ -68,10 +59,10 @@ def blocks(region: Region, limits: BlockLimits) -> Iterator[MatrixBlock]:
     turned = any(by_column > 1 for _, by_column in strides)
     most = limits.elements
     width = min(columns, isqrt(most) if turned else most)
-    if any(by_column and not by_row for by_row, by_column in strides):
+    if rows > 1 and any(by_column and not by_row for by_row, by_column in strides):
         width = min(width, limits.broadcast)
     height = max(1, min(rows, most // width))
-    if any(by_row and not by_column for by_row, by_column in strides):
+    if columns > 1 and any(by_row and not by_column for by_row, by_column in strides):
         height = min(height, limits.broadcast)
     height, width = _apart((height, width), strides)
     for outer in _offsets(axes[:-2], region.starts):
@@ -85,21 +76,6 @@ def blocks(region: Region, limits: BlockLimits) -> Iterator[MatrixBlock]:
                     ),
                     strides,
                 )
-
-
-def rounds(parts: Sequence[Region], limits: BlockLimits) -> Iterator[list[MatrixBlock]]:
-    """The blocks of regions, in lists that fit the scratch together."""
-    fitting, elements = list[MatrixBlock](), 0
-    for region in parts:
-        for block in blocks(region, limits):
-            size = prod(block.shape) + _GAP_ELEMENTS
-            elements += size
-            if fitting and elements > limits.scratch:
-                yield fitting
-                fitting, elements = [], size
-            fitting.append(block)
-    if fitting:
-        yield fitting
 
 
 def _apart(shape: tuple[int, int], strides: Sequence[tuple[int, int]]) -> tuple[int, int]:

@@ -6,7 +6,7 @@ are computed from the step, which PyTorch keeps on the device, in float64. The s
 operators divide gradients by the scale, check them, and update the scale.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import log2
 from typing import Any
@@ -16,13 +16,16 @@ from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import DEVICE, operator
 from kernbench.torch_backend.launching.launches import launch_updates
-from kernbench.torch_backend.runtime.element_types import computed_in
+from kernbench.torch_backend.runtime.element_types import computed_in, hardware_type
 from kernbench.torch_backend.runtime.pytorch_api import zero_each
-from runtime.device.kernels.pointwise import Update
+from runtime.core.dtypes import DType
+from runtime.device.kernels.pointwise import Factors, Update
 from runtime.language import tl
 from runtime.language.value import Value
 
 Tensors = Sequence[Tensor]
+_CORRECTIONS = 2
+"""The factors that follow from a step."""
 _GRADIENT = 1
 """The number of the gradient among the tensors of a row."""
 
@@ -41,16 +44,19 @@ def _adam(name: str, *, decoupled: bool) -> None:
         if any(each.device.type != DEVICE for each in steps):
             return NotImplemented
         states = [means, squares, *([max_squares] if max_squares else [])]
+        rate, betas = _number(options["lr"]), (options["beta1"], options["beta2"])
         function = partial(
             _adam_step,
-            rate=_number(options["lr"]),
-            betas=(options["beta1"], options["beta2"]),
+            rate=rate,
+            betas=betas,
             decay=options["weight_decay"],
             eps=options["eps"],
             sign=-1.0 if options["maximize"] else 1.0,
             decoupled=decoupled,
         )
-        return _launched(name, function, [params, grads, *states], steps, options)
+        lists = [params, grads, *states]
+        corrections = partial(_corrections, rate=rate, betas=betas)
+        return _launched(name, function, lists, options, (steps, corrections))
 
     del step
 
@@ -77,7 +83,7 @@ def _sgd(params: Tensors, grads: Tensors, buffers: Tensors, **options: Any) -> A
     if momentum and options["is_first_step"] and options.get("found_inf") is not None:
         # PyTorch has not set them, and they are kept where an infinity is found.
         zero_each(buffers)
-    return _launched("_fused_sgd_", function, [params, grads, *states], None, options)
+    return _launched("_fused_sgd_", function, [params, grads, *states], options)
 
 
 def _number(rate: float | Tensor) -> float:
@@ -88,10 +94,12 @@ def _launched(
     name: str,
     function: Update,
     lists: Sequence[Tensors],
-    steps: Tensors | None,
     options: dict[str, Any],
+    counted: tuple[Tensors, Callable[..., tuple[Value, ...]]] | None = None,
 ) -> Any:
-    """Update the parameters and the states, the lists behind the gradients."""
+    """Update the parameters and the states, the lists behind the gradients. With the steps
+    `counted`, their function gives factors, which are operands behind the states.
+    """
     if not lists[0]:
         return None
     types = {each.dtype for listed in lists for each in listed}
@@ -102,8 +110,12 @@ def _launched(
     ):
         return NotImplemented
     written = [0, *range(_GRADIENT + 1, len(lists))]
-    if steps is not None:
+    inner, factors = computed_in(*types), None
+    if counted is not None:
+        steps, function_of_step = counted
         rows = [[*row, step] for row, step in zip(rows, steps, strict=True)]
+        function_of_step = partial(function_of_step, dtype=hardware_type(inner))
+        factors = Factors(len(lists), function_of_step, _CORRECTIONS)
     scale, inf = options.get("grad_scale"), options.get("found_inf")
     function = _scaled(function, written, has_scale=scale is not None, has_found=inf is not None)
     added = [each for each in (scale, inf) if each is not None]
@@ -112,9 +124,8 @@ def _launched(
     if scale is not None:
         # PyTorch leaves the gradients divided by the scale.
         written.append(_GRADIENT)
-    launch_updates(
-        name, function, [[*row, *added] for row in rows], tuple(written), computed_in(*types)
-    )
+    rows = [[*row, *added] for row in rows]
+    launch_updates(name, function, rows, tuple(written), inner, factors)
     return None
 
 
@@ -133,7 +144,7 @@ def _scaled(
         if has_scale:
             scale = values.pop()
             before = [*(values[each] for each in states), values[_GRADIENT]]
-            values[_GRADIENT] /= scale
+            values[_GRADIENT] = values[_GRADIENT] / scale
             results = [values[_GRADIENT]]
         else:
             before = [values[each] for each in states]
@@ -146,11 +157,16 @@ def _scaled(
     return update
 
 
-def _correction(step: Value, beta: float) -> Value:
-    """1 - beta^step, in float64: near 1 the difference has few digits."""
-    return (
-        1.0 - tl.exp2(step.to(tl.float64) * log2(beta)) if beta else step.to(tl.float64) * 0 + 1.0
-    )
+def _corrections(
+    step: Value, *, rate: float, betas: tuple[float, float], dtype: DType
+) -> tuple[Value, Value]:
+    """The rate over the bias correction of the mean, and the reciprocal root of that of the
+    square. Near 1 the difference has few digits, so it is computed in float64: apart from the
+    chain of a block, which has half as many elements in a vector beside a number of 8 bytes.
+    """
+    wide = step.to(tl.float64)
+    first, second = (1.0 - tl.exp2(wide * log2(beta)) if beta else wide * 0 + 1.0 for beta in betas)
+    return (rate / first).to(dtype), (1.0 / tl.sqrt(second)).to(dtype)
 
 
 def _adam_step(
@@ -167,24 +183,23 @@ def _adam_step(
     decoupled: bool,
 ) -> tuple[Value, ...]:
     """The parameter and the moments after a step (I. Loshchilov, F. Hutter, "Decoupled weight
-    decay regularization", 2019, algorithm 2); `rest` is the step, behind the greatest second moment
-    so far if AMSGrad divides by that.
+    decay regularization", 2019, algorithm 2); `rest` are the corrections, behind the greatest
+    second moment so far if AMSGrad divides by that.
     """
-    *greatest, step = rest
+    *greatest, size, root = rest
     first, second = betas
     if sign != 1:
         grad = grad * sign
+    if decay and not decoupled:
+        grad = tl.fma(param, decay, grad)
+    mean = tl.fma(grad - mean, 1 - first, mean)
+    square = tl.fma(grad * grad, 1 - second, square * second)
+    greatest = [tl.maximum(each, square) for each in greatest]
+    divisor = tl.fma(tl.sqrt(greatest[0] if greatest else square), root, eps)
+    move = mean * size / divisor
     if decay and decoupled:
         param = param * (1 - rate * decay)
-    elif decay:
-        grad = grad + param * decay
-    mean = mean + (grad - mean) * (1 - first)
-    square = square * second + grad * grad * (1 - second)
-    greatest = [tl.maximum(each, square) for each in greatest]
-    size = (rate / _correction(step, first)).to(param.dtype)
-    root = (1.0 / tl.sqrt(_correction(step, second))).to(param.dtype)
-    divisor = tl.sqrt(greatest[0] if greatest else square) * root + eps
-    return param - mean * size / divisor, mean, square, *greatest
+    return param - move, mean, square, *greatest
 
 
 def _sgd_step(

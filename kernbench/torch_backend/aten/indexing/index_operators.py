@@ -1,6 +1,7 @@
 """Operators with a list of indices: rows of a table, sums of rows, whole slices of an axis."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from math import prod
 from typing import Any, NamedTuple, TypeVar
 
@@ -30,6 +31,8 @@ from runtime.device.regions.regions import Pe
 from runtime.language import tl
 
 _T = TypeVar("_T")
+_INDEX_BYTES = 1 << 15
+"""Scratch for indices, and for the alignment of values."""
 SUMMED = frozenset({torch.float32, torch.float16, torch.bfloat16})
 """The types whose rows are summed, in float32."""
 
@@ -57,7 +60,7 @@ def select_rows(out: Tensor, table: Tensor, index: Tensor) -> None:
     parts = _dealt(index.numel(), columns * out.itemsize)
     bounds = IndexBounds(table.shape[0], f"a table of {table.shape[0]:,} rows")
     bounds = storages().bounded(bounds, index, "index_select")
-    arguments = (PerPe(parts), columns, most_elements(out.itemsize + index.itemsize), bounds)
+    arguments = (PerPe(parts), columns, most_elements(out.itemsize, beside=_INDEX_BYTES), bounds)
     launched(
         "index_select",
         kernels.select_rows,
@@ -286,18 +289,30 @@ def _embedding_backward(
 def sum_rows(
     out: Tensor, source: Tensor, sums: Sequence[tuple[int, Sequence[int]]], *, adds: bool = False
 ) -> None:
-    """Write to each row of `out` in `sums` the sum of rows of `source`, or add it; equal numbers of
-    sums for each PE.
+    """Write to each row of `out` in `sums` the sum of rows of `source`, or add it; about equal
+    numbers of rows for each PE.
     """
     if not sums:
         return
     columns = out.shape[-1]
-    parts = _of_pes(sums, columns * source.itemsize)
+    parts = _by_rows(sums, columns * source.itemsize)
     windows = [window_of(each) for each in (source, out)]
     arguments = (PerPe(parts), columns, most_elements(4), longest_kept(1), adds)
     launched(
         "sum_rows", kernels.sum_rows, (*arguments, *map(pointer_of, windows)), windows, list(parts)
     )
+
+
+def _by_rows(
+    sums: Sequence[tuple[int, Sequence[int]]], row_bytes: int
+) -> dict[Pe, tuple[tuple[int, Sequence[int]], ...]]:
+    """The sums of each PE, in their order: of about as many rows that are read and written."""
+    pes = list(_dealt(len(sums), row_bytes))
+    moved = list(accumulate(1 + len(rows) for _, rows in sums))
+    dealt: dict[Pe, list[tuple[int, Sequence[int]]]] = {}
+    for each, end in zip(sums, moved, strict=True):
+        dealt.setdefault(pes[(end - 1) * len(pes) // moved[-1]], []).append(each)
+    return {pe: tuple(each) for pe, each in dealt.items()}
 
 
 def _of_pes(items: Sequence[_T], row_bytes: int) -> dict[Pe, tuple[_T, ...]]:

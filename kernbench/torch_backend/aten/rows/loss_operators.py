@@ -19,7 +19,7 @@ from kernbench.torch_backend.launching.launches import (
     pointer_of,
     window_of,
 )
-from kernbench.torch_backend.launching.rowwise_launch import dealt_rows
+from kernbench.torch_backend.launching.rowwise_launch import dealt_rows, most_block_rows
 from kernbench.torch_backend.runtime.element_types import hardware_type
 from kernbench.torch_backend.runtime.frame_hook import untraced_methods
 from kernbench.torch_backend.runtime.pytorch_api import applied, implement
@@ -172,7 +172,7 @@ def _class_rows(x: Tensor, target: Tensor, ignore_index: int) -> kernels.ClassRo
         targets=pointer_of(window_of(target)),
         columns=columns,
         pitch=x.stride(0) if rows > 1 else columns,
-        height=max(1, min(-(-of_pe // _BLOCKS), most // width)),
+        height=max(1, min(-(-of_pe // _BLOCKS), most // width, most_block_rows())),
         width=width,
         wide=hardware_type(torch.float64 if x.dtype == torch.float64 else torch.float32),
         ignored=ignore_index,

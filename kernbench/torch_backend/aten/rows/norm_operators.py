@@ -10,15 +10,22 @@
 """
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 
 import torch
 from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import operator
-from kernbench.torch_backend.launching.rowwise_launch import Formed, launch_rowwise
+from kernbench.torch_backend.launching.rowwise_launch import (
+    Formed,
+    column,
+    launch_rowwise,
+    matrix,
+    row,
+)
 from kernbench.torch_backend.runtime.pytorch_api import vector_norm
-from runtime.device.kernels.rowwise import RowFunction
+from runtime.device.kernels.rowwise import RowChain
 from runtime.language import tl
 from runtime.language.value import Value
 
@@ -27,19 +34,25 @@ from runtime.language.value import Value
 def _layer_norm(
     x: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    matrix = _matrix_shape(x, shape)
-    statistics = (*x.shape[: x.dim() - len(shape)], *[1] * len(shape))
-    wide = torch.float64 if x.dtype == torch.float64 else torch.float32
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    mean, scale = (torch.empty(statistics, dtype=wide, device=x.device) for _ in range(2))
-    inputs: list[Formed] = [(x.contiguous(), "matrix"), *_rows(weight, bias)]
-    outs: list[Formed] = [(out, "matrix"), (mean, "column"), (scale, "column")]
-    function = _normalised(matrix[1], eps, weighted=weight is not None)
-    return (
-        (out, mean, scale)
-        if launch_rowwise("layer_norm", function, matrix, inputs, outs)
-        else NotImplemented
+    mean, scale = _statistics(x, shape), _statistics(x, shape)
+    rows = _rows(weight=weight, bias=bias)
+    columns = prod(shape)
+    chains = (
+        RowChain(partial(_mean, columns=columns), ("x",), columns=("mean",), keeps="x"),
+        RowChain(
+            partial(_centred, columns=columns, eps=eps), ("x", "mean"), ("centre",), ("scale",)
+        ),
+        RowChain(
+            partial(_with_vectors, weighted=weight is not None),
+            ("centre", "scale", *rows),
+            ("out",),
+        ),
     )
+    outs = {"out": matrix(out), "mean": column(mean), "scale": column(scale)}
+    inputs = {"x": matrix(x), **rows}
+    is_done = launch_rowwise("layer_norm", chains, _matrix_shape(x, shape), inputs, outs)
+    return (out, mean, scale) if is_done else NotImplemented
 
 
 @operator("native_layer_norm_backward")
@@ -54,21 +67,36 @@ def _layer_norm_backward(
     wanted: Sequence[bool],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     del bias
-    matrix = _matrix_shape(x, shape)
+    matrix_shape = _matrix_shape(x, shape)
     of_input = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     # What the gradient of the weight sums over the rows.
     products = torch.empty(x.shape, dtype=mean.dtype, device=x.device)
-    inputs: list[Formed] = [
-        *((each.contiguous(), "matrix") for each in (grad, x)),
-        *((each.contiguous(), "column") for each in (mean, scale)),
-        *_rows(weight),
-    ]
-    outs: list[Formed] = [(of_input, "matrix"), (products, "matrix")]
-    function = _gradient(matrix[1])
-    if not launch_rowwise("layer_norm_backward", function, matrix, inputs, outs):
+    rows, columns = _rows(weight=weight), prod(shape)
+    chains = (
+        RowChain(
+            partial(_along_and_level, columns=columns),
+            ("grad", "x", "mean", "scale", *rows),
+            matrices=("normal", "inner", "products"),
+            columns=("along", "level"),
+        ),
+        RowChain(
+            _of_input_and_level,
+            ("normal", "inner", "along", "scale", "level"),
+            matrices=("of_input",),
+        ),
+    )
+    inputs = {
+        "x": matrix(x),
+        "grad": matrix(grad),
+        "mean": column(mean),
+        "scale": column(scale),
+        **rows,
+    }
+    outs = {"of_input": matrix(of_input), "products": matrix(products)}
+    if not launch_rowwise("layer_norm_backward", chains, matrix_shape, inputs, outs):
         return NotImplemented
-    of_weight = products.view(matrix).sum(0).view(shape) if wanted[1] else None
-    of_bias = grad.reshape(matrix).sum(0).view(shape) if wanted[2] else None
+    of_weight = products.view(matrix_shape).sum(0).view(shape) if wanted[1] else None
+    of_bias = grad.reshape(matrix_shape).sum(0).view(shape) if wanted[2] else None
     return (
         of_input if wanted[0] else None,
         None if of_weight is None else of_weight.to(grad.dtype),
@@ -76,8 +104,79 @@ def _layer_norm_backward(
     )
 
 
-def _rows(*vectors: Tensor | None) -> list[Formed]:
-    return [(each.contiguous(), "row") for each in vectors if each is not None]
+@operator("_fused_rms_norm")
+def _rms_norm(
+    x: Tensor, shape: Sequence[int], weight: Tensor | None, eps: float | None
+) -> tuple[Tensor, Tensor]:
+    out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    scale, rows = _statistics(x, shape), _rows(weight=weight)
+    added = torch.finfo(scale.dtype).eps if eps is None else eps
+    chains = (
+        RowChain(
+            partial(_reciprocal_root, columns=prod(shape), eps=added),
+            ("x",),
+            columns=("scale",),
+            keeps="x",
+        ),
+        RowChain(
+            partial(_with_vectors, weighted=weight is not None), ("x", "scale", *rows), ("out",)
+        ),
+    )
+    inputs, outs = {"x": matrix(x), **rows}, {"out": matrix(out), "scale": column(scale)}
+    if launch_rowwise("rms_norm", chains, _matrix_shape(x, shape), inputs, outs):
+        return out, scale
+    # A row that does not fit the scratch of a PE.
+    axes, wide = list(range(x.dim() - len(shape), x.dim())), x.to(scale.dtype)
+    scale = (wide.square().mean(axes, keepdim=True) + added).rsqrt()
+    normal = wide * scale
+    return (normal if weight is None else normal * weight).to(x.dtype), scale
+
+
+@operator("_fused_rms_norm_backward")
+def _rms_norm_backward(
+    grad: Tensor,
+    x: Tensor,
+    shape: Sequence[int],
+    scale: Tensor,
+    weight: Tensor | None,
+    wanted: Sequence[bool],
+) -> tuple[Tensor | None, Tensor | None]:
+    matrix_shape, columns = _matrix_shape(x, shape), prod(shape)
+    of_input = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    products = torch.empty(x.shape, dtype=scale.dtype, device=x.device)
+    rows = _rows(weight=weight)
+    chains = (
+        RowChain(
+            partial(_along, columns=columns),
+            ("grad", "x", "scale", *rows),
+            matrices=("normal", "inner", "products"),
+            columns=("along",),
+        ),
+        RowChain(
+            _of_input,
+            ("normal", "inner", "along", "scale"),
+            matrices=("of_input",),
+        ),
+    )
+    inputs = {"x": matrix(x), "grad": matrix(grad), "scale": column(scale), **rows}
+    outs = {"of_input": matrix(of_input), "products": matrix(products)}
+    if not launch_rowwise("rms_norm_backward", chains, matrix_shape, inputs, outs):
+        return NotImplemented
+    of_weight = None
+    if weight is not None and wanted[1]:
+        of_weight = products.view(matrix_shape).sum(0).view(shape).to(weight.dtype)
+    return of_input if wanted[0] else None, of_weight
+
+
+def _statistics(x: Tensor, shape: Sequence[int]) -> Tensor:
+    """A number for each row, in which the chains compute."""
+    wide = torch.float64 if x.dtype == torch.float64 else torch.float32
+    lengths = (*x.shape[: x.dim() - len(shape)], *[1] * len(shape))
+    return torch.empty(lengths, dtype=wide, device=x.device)
+
+
+def _rows(**vectors: Tensor | None) -> dict[str, Formed]:
+    return {name: row(each) for name, each in vectors.items() if each is not None}
 
 
 def _matrix_shape(x: Tensor, shape: Sequence[int]) -> tuple[int, int]:
@@ -85,44 +184,53 @@ def _matrix_shape(x: Tensor, shape: Sequence[int]) -> tuple[int, int]:
     return x.numel() // max(columns, 1), columns
 
 
-def _normalised(columns: int, eps: float, *, weighted: bool) -> RowFunction:
-    def widened(x: Value) -> tuple[Value, Value]:
-        return x * 1.0, tl.sum(x, 1, keep_dims=True) * (1 / columns)
-
-    def centred(x: Value, mean: Value) -> tuple[Value, Value, Value]:
-        centre = x - mean
-        variance = tl.sum(centre * centre, 1, keep_dims=True) * (1 / columns)
-        return centre, mean * 1.0, tl.rsqrt(variance + eps)
-
-    def scaled(
-        centre: Value, mean: Value, scale: Value, *vectors: Value
-    ) -> tuple[Value, Value, Value]:
-        result, rest = centre * scale, list(vectors)
-        if weighted:
-            result = result * rest.pop(0)
-        for bias in rest:
-            result = result + bias
-        return result, mean * 1.0, scale * 1.0
-
-    return RowFunction((widened, centred, scaled), kept=2, with_rows=2)
+def _mean(x: Value, *, columns: int) -> Value:
+    return tl.sum(x, 1, keep_dims=True) * (1 / columns)
 
 
-def _gradient(columns: int) -> RowFunction:
-    def inner(
-        grad: Value, x: Value, mean: Value, scale: Value, *weight: Value
-    ) -> tuple[Value, ...]:
-        normal = (x - mean) * scale
-        inner = grad * weight[0] if weight else grad * 1.0
-        along = tl.sum(inner * normal, 1, keep_dims=True) * (1 / columns)
-        level = tl.sum(inner, 1, keep_dims=True) * (1 / columns)
-        return normal, inner, grad * normal, along, level, scale * 1.0
+def _centred(x: Value, mean: Value, *, columns: int, eps: float) -> tuple[Value, Value]:
+    centre = x - mean
+    return centre, _reciprocal_root(centre, columns=columns, eps=eps)
 
-    def outer(
-        normal: Value, inner: Value, products: Value, along: Value, level: Value, scale: Value
-    ) -> tuple[Value, Value]:
-        return (inner - level - normal * along) * scale, products * 1.0
 
-    return RowFunction((inner, outer), kept=3)
+def _reciprocal_root(x: Value, *, columns: int, eps: float) -> Value:
+    """The reciprocal root of the mean of squares."""
+    return tl.rsqrt(tl.sum(x * x, 1, keep_dims=True) * (1 / columns) + eps)
+
+
+def _with_vectors(x: Value, scale: Value, *vectors: Value, weighted: bool) -> Value:
+    result = x * scale
+    if len(vectors) == 2:
+        return tl.fma(result, *vectors)
+    if weighted:
+        return result * vectors[0]
+    return result + vectors[0] if vectors else result
+
+
+def _along_and_level(
+    grad: Value, x: Value, mean: Value, scale: Value, *weight: Value, columns: int
+) -> tuple[Value, ...]:
+    normal = (x - mean) * scale
+    inner = grad * weight[0] if weight else grad * 1.0
+    along = tl.sum(inner * normal, 1, keep_dims=True) * (1 / columns)
+    level = tl.sum(inner, 1, keep_dims=True) * (1 / columns)
+    return normal, inner, grad * normal, along, level
+
+
+def _along(grad: Value, x: Value, scale: Value, *weight: Value, columns: int) -> tuple[Value, ...]:
+    normal = x * scale
+    inner = grad * weight[0] if weight else grad * 1.0
+    return normal, inner, grad * normal, tl.sum(inner * normal, 1, keep_dims=True) * (1 / columns)
+
+
+def _of_input(normal: Value, inner: Value, along: Value, scale: Value) -> Value:
+    return (inner - normal * along) * scale
+
+
+def _of_input_and_level(
+    normal: Value, inner: Value, along: Value, scale: Value, level: Value
+) -> Value:
+    return (inner - level - normal * along) * scale
 
 
 @operator("native_batch_norm")

@@ -11,8 +11,14 @@ import torch
 
 from kernbench.torch_backend.aten.operators import operator
 from kernbench.torch_backend.launching.launches import window_of
-from kernbench.torch_backend.launching.rowwise_launch import launch_rowwise, sum_of_rows
+from kernbench.torch_backend.launching.rowwise_launch import (
+    column,
+    launch_rowwise,
+    matrix,
+    sum_of_rows,
+)
 from kernbench.torch_backend.runtime.element_types import hardware_type
+from runtime.device.kernels.rowwise import RowChain
 from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.operations import reductions
 from runtime.language import tl
@@ -169,9 +175,9 @@ def _reduced_by_rows(
         def of_rows(values: Value) -> Value:
             return compute(values, inner)
 
-        return launch_rowwise(
-            name, of_rows, (rows, inner), [(x.contiguous(), "matrix")], [(out, "column")]
-        )
+        chain = RowChain(of_rows, ("x",), columns=("out",))
+        inputs, outs = {"x": matrix(x)}, {"out": column(out)}
+        return launch_rowwise(name, [chain], (rows, inner), inputs, outs)
     if axes[-1] < kept[0] and function in _SUMS:
         sum_of_rows(out, x.contiguous(), (inner, rows), _scale(function, inner))
         return True

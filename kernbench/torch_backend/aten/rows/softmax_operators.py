@@ -4,14 +4,15 @@ Along another axis than the last one, and for rows that do not fit the scratch o
 function in several kernels.
 """
 
+from collections.abc import Mapping, Sequence
 from math import prod
 
 import torch
 from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import operator
-from kernbench.torch_backend.launching.rowwise_launch import Formed, launch_rowwise
-from runtime.device.kernels.rowwise import Function, RowFunction
+from kernbench.torch_backend.launching.rowwise_launch import launch_rowwise, matrix
+from runtime.device.kernels.rowwise import RowChain
 from runtime.language import tl
 from runtime.language.value import Value
 
@@ -19,7 +20,7 @@ from runtime.language.value import Value
 @operator("_softmax.out")
 def _softmax(x: Tensor, dim: int, half_to_float: bool, *, out: Tensor) -> Tensor:
     del half_to_float
-    if _on_rows("softmax", _softmax_of_rows, dim, [x], out):
+    if _on_rows("softmax", _SOFTMAX, dim, {"x": x}, out):
         return out
     powers = _shifted(x, dim).exp()
     return out.copy_(powers / powers.sum(dim, keepdim=True))
@@ -28,7 +29,7 @@ def _softmax(x: Tensor, dim: int, half_to_float: bool, *, out: Tensor) -> Tensor
 @operator("_log_softmax.out")
 def _log_softmax(x: Tensor, dim: int, half_to_float: bool, *, out: Tensor) -> Tensor:
     del half_to_float
-    if _on_rows("log_softmax", _log_softmax_of_rows, dim, [x], out):
+    if _on_rows("log_softmax", _LOG_SOFTMAX, dim, {"x": x}, out):
         return out
     shifted = _shifted(x, dim)
     return out.copy_(shifted - shifted.exp().sum(dim, keepdim=True).log())
@@ -39,7 +40,8 @@ def _softmax_backward(
     grad: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype, *, grad_input: Tensor
 ) -> Tensor:
     del input_dtype
-    if _on_rows("softmax_backward", _softmax_gradient, dim, [grad, output], grad_input):
+    given = {"grad": grad, "y": output}
+    if _on_rows("softmax_backward", _SOFTMAX_GRADIENT, dim, given, grad_input):
         return grad_input
     product = grad * output
     return grad_input.copy_(product - output * product.sum(dim, keepdim=True))
@@ -50,20 +52,21 @@ def _log_softmax_backward(
     grad: Tensor, output: Tensor, dim: int, input_dtype: torch.dtype, *, out: Tensor
 ) -> Tensor:
     del input_dtype
-    if _on_rows("log_softmax_backward", _log_softmax_gradient, dim, [grad, output], out):
+    given = {"grad": grad, "y": output}
+    if _on_rows("log_softmax_backward", _LOG_SOFTMAX_GRADIENT, dim, given, out):
         return out
     return out.copy_(grad - output.exp() * grad.sum(dim, keepdim=True))
 
 
 def _on_rows(
-    name: str, function: RowFunction | Function, dim: int, inputs: list[Tensor], out: Tensor
+    name: str, chains: Sequence[RowChain], dim: int, inputs: Mapping[str, Tensor], out: Tensor
 ) -> bool:
-    x = inputs[0]
+    x = next(iter(inputs.values()))
     if not x.dim() or dim % x.dim() != x.dim() - 1 or not out.is_contiguous():
         return False
-    formed: list[Formed] = [(each.contiguous(), "matrix") for each in inputs]
     shape = (prod(x.shape[:-1]), x.shape[-1])
-    return launch_rowwise(name, function, shape, formed, [(out, "matrix")])
+    given = {each: matrix(tensor) for each, tensor in inputs.items()}
+    return launch_rowwise(name, chains, shape, given, {"out": matrix(out)})
 
 
 def _powers(x: Value) -> tuple[Value, Value]:
@@ -71,24 +74,30 @@ def _powers(x: Value) -> tuple[Value, Value]:
     return powers, 1.0 / tl.sum(powers, 1, keep_dims=True)
 
 
-_softmax_of_rows = RowFunction((_powers, tl.mul), kept=1)
-"""Two chains: in one, the exponentials would be computed twice."""
-
-
-def _log_softmax_of_rows(x: Value) -> Value:
+def _log_shares(x: Value) -> Value:
     highest = tl.max(x, 1, keep_dims=True)
     # The exponentials are computed before the difference, which costs less to compute again.
     level = highest + tl.log(tl.sum(tl.exp(x - highest), 1, keep_dims=True))
     return x - level
 
 
-def _softmax_gradient(grad: Value, y: Value) -> Value:
+def _gradient(grad: Value, y: Value) -> Value:
     product = grad * y
     return product - y * tl.sum(product, 1, keep_dims=True)
 
 
-def _log_softmax_gradient(grad: Value, y: Value) -> Value:
+def _log_gradient(grad: Value, y: Value) -> Value:
     return grad - tl.exp(y) * tl.sum(grad, 1, keep_dims=True)
+
+
+_SOFTMAX = (
+    # In one chain, the exponentials would be computed twice.
+    RowChain(_powers, ("x",), matrices=("powers",), columns=("factor",)),
+    RowChain(tl.mul, ("powers", "factor"), matrices=("out",)),
+)
+_LOG_SOFTMAX = (RowChain(_log_shares, ("x",), matrices=("out",)),)
+_SOFTMAX_GRADIENT = (RowChain(_gradient, ("grad", "y"), matrices=("out",)),)
+_LOG_SOFTMAX_GRADIENT = (RowChain(_log_gradient, ("grad", "y"), matrices=("out",)),)
 
 
 def _shifted(x: Tensor, dim: int) -> Tensor:

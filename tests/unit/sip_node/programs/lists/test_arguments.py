@@ -12,7 +12,7 @@ import pytest
 
 from runtime.core.dtypes import float16, float32
 from runtime.core.launch_numbers import packed
-from runtime.device.kernels.rowwise import RowOperand
+from runtime.device.kernels.rowwise import RowOperand, RowTensor
 from runtime.device.regions.regions import Region
 from runtime.language.value import Pointer
 from sip_node.programs.lists.arguments import Argument
@@ -21,6 +21,8 @@ from sip_node.programs.lists.open_ids import OpenId
 from sip_node.programs.lists.opened_arguments import OpenedArguments
 from sip_node.programs.lists.places import PointerPlace
 from sip_node.programs.lists.recorder import BasedPointer
+
+ROW, COLUMN = RowTensor("x", "row", float32), RowTensor("x", "column", float32)
 
 
 def key(each: object, *, is_own: bool = False) -> object:
@@ -66,7 +68,7 @@ class OfAUser:
         (partial(with_default, factor=1.0), partial(with_default, factor=2)),
         (of_global(0.0), of_global(-0.0)),
         (partial(with_default, 1), partial(with_default, True)),
-        (RowOperand(Pointer(0, float32), "row"), RowOperand(Pointer(0, float32), "column")),
+        (RowOperand(ROW, Pointer(0, float32)), RowOperand(COLUMN, Pointer(0, float32))),
         (Region((0, 0), ((3, (1, 1)),)), Region((0, 0), ((3, (1, 2)),))),
         (np.add, np.subtract),
         (min, max),
@@ -116,7 +118,7 @@ def test_a_function_that_calls_itself_has_a_key() -> None:
 
 def test_pointers_differ_by_their_addresses_alone_which_are_in_the_order_of_the_key() -> None:
     def arguments(first: int, second: int, third: int) -> tuple[Any, ...]:
-        row = RowOperand(Pointer(second, float32), "row")
+        row = RowOperand(ROW, Pointer(second, float32))
         return Pointer(first, float16), (row, 7, (Pointer(third, float32),))
 
     one = Argument(arguments(16, 32, 48), is_own=False)
@@ -125,14 +127,14 @@ def test_pointers_differ_by_their_addresses_alone_which_are_in_the_order_of_the_
     assert (one.addresses, other.addresses) == ([16, 32, 48], [1600, 32, 16])
     first, (row, number, (third,)) = OpenedArguments(()).of(arguments(16, 32, 48))
     assert [each.base for each in (first, row.pointer, third)] == [0, 1, 2]
-    assert (type(row), row.form, number) == (RowOperand, "row", 7)
+    assert (type(row), row.tensor, number) == (RowOperand, ROW, 7)
 
 
 def test_floats_differ_by_their_values_alone_which_are_in_the_order_of_the_key() -> None:
     def argument(*numbers: float) -> Any:
         first, second, third, fourth = numbers
         function = partial(scaled_by((first, 2)), factor=second)
-        return function, RowOperand(Pointer(0, float32), "row"), (third, True, fourth)
+        return function, RowOperand(ROW, Pointer(0, float32)), (third, True, fourth)
 
     one = Argument(argument(0.5, -0.0, math.nan, 1e300), is_own=False)
     other = Argument(argument(2.5, 0.0, math.inf, 2.0), is_own=False)

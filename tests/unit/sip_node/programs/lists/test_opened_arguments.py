@@ -9,7 +9,7 @@ import pytest
 
 from runtime.core.dtypes import float32
 from runtime.device.kernels.elementwise import Formula, Loaded
-from runtime.device.kernels.rowwise import RowOperand
+from runtime.device.kernels.rowwise import RowOperand, RowTensor
 from runtime.language.value import Pointer
 from sip_node.programs.lists.arguments import Argument
 from sip_node.programs.lists.opened_arguments import OpenedArguments
@@ -83,7 +83,7 @@ def test_a_copy_changes_nothing_of_what_it_is_a_copy_of() -> None:
     made = OpenedArguments(()).of(function)
     assert function("x") == ("x", 1.0)
     assert (made.__name__, made.__module__) == (function.__name__, function.__module__)
-    row = RowOperand(Pointer(8, float32), "row")
+    row = RowOperand(RowTensor("x", "row", float32), Pointer(8, float32))
     assert OpenedArguments(()).of(row) is not row
     assert row.pointer.address == 8
 
