@@ -16,10 +16,6 @@ NAMES = re.findall(r'^    "([\w ]+)": \(', PROGRAM, re.MULTILINE)
 ON_HOST = {
     "short integers on the host": "add.out",
     "sort on the host": "scatter.src_out sort.values_stable",
-    # The gradient adds the windows that overlap.
-    "overlapping windows": "unfold_backward",
-    "transposed windows": "unfold_backward",
-    "windows of a window": "unfold_backward",
 }
 """The operators of a case, and of its gradient, which have no kernel."""
 
