@@ -2,7 +2,7 @@
 
 The *own* operand is dealt to PEs along its free axis, by the slices that hold it. Of the *gathered*
 operand every cube has a copy, chunk by chunk. A chunk is cut into slots, one for each PE of a cube:
-along the free axis where it lies in memory rows and is long enough, else along the depth.
+along the free axis where it lies in memory rows and is not one row alone, else along the depth.
 
 A cube cuts its block of the result into parts, one for each PE: parts of the gathered operand times
 ranges of the own one. Neighbours that have one range multiply it with different parts.
@@ -173,7 +173,7 @@ class _Planner(NamedTuple):
         )
 
     def _is_by_depth(self) -> bool:
-        return not self.gathered.in_rows or self.gathered.length < self.machine.mesh.pes
+        return not self.gathered.in_rows or self.gathered.length == 1
 
     def _unit(self) -> int:
         """The rows or columns of a tile, of which a part has whole ones where there are enough."""
@@ -266,7 +266,9 @@ class _Planner(NamedTuple):
         # Two of eight PEs share a corner of the cube, to which a link of the router mesh leads.
         corner = mesh.pes / 4 * 0.75 * part * row_bytes * choice.ranges
         chunks = -(-self.depth // choice.chunk)
-        steps = choice.ranges * max(chunks, -(-self.depth // choice.step))
+        # Slots along the depth of rows in memory are panels of their own.
+        panels = mesh.pes if self._is_by_depth() and self.gathered.in_rows else 1
+        steps = choice.ranges * max(chunks * panels, -(-self.depth // choice.step))
         far, near = chunks * self._slot_requests(-(-self.depth // chunks)), steps
         near += chunks * choice.ranges * mesh.pes // (1 if self._is_by_depth() else choice.parts)
         requests_ns = (far * _FAR_NS + near * _NEAR_NS) / _REQUESTS

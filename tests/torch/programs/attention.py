@@ -173,8 +173,20 @@ def stored(**options: object) -> Callable[[], str]:
     return check
 
 
+def broadcast_keys() -> str:
+    """Keys and values of one head, which broadcast, and a mask of bools: scores are stored."""
+    q, k, v = (numbers(2, heads, 12, 8) for heads in (4, 1, 1))
+    mask = torch.ones(12, 12, dtype=torch.bool).tril()
+    expected = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    own = [each.to("ahbm") for each in (q, k, v, mask)]
+    result = F.scaled_dot_product_attention(*own[:3], attn_mask=own[3])
+    torch.testing.assert_close(result.cpu(), expected, rtol=1e-4, atol=1e-5)
+    return "ok"
+
+
 OTHERS = {
     "memory": memory,
+    "bools beside keys of one head": broadcast_keys,
     "second gradient": second_gradient,
     "gradient of a mask": stored(attn_mask=numbers(9, 12)),
     "fewer queries, causal": stored(is_causal=True),

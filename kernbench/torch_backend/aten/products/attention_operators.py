@@ -71,7 +71,9 @@ def _composed(
     options: AttentionCall,
     dropout: float = 0.0,
 ) -> Tensor:
-    """Products and a softmax: PyTorch's own form."""
+    """Products and a softmax: PyTorch's own form, which adds the mask to the scores."""
+    if mask is not None and mask.dtype == torch.bool:
+        mask = torch.zeros_like(mask, dtype=q.dtype).masked_fill_(~mask, -torch.inf)
     return attention_of_products(
         *(q, k, v, mask, dropout, options.is_causal),
         scale=options.scale,

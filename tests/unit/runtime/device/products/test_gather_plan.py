@@ -94,11 +94,15 @@ def test_neighbours_divide_many_rows_and_share_their_columns() -> None:
         assert first <= slot.free[0] < slot.free[1] <= last
 
 
-def test_few_rows_are_cut_along_the_depth() -> None:
-    plan = plan_of(2, 4096, 4096)
+def test_one_row_is_cut_along_the_depth() -> None:
+    plan = plan_of(1, 4096, 4096)
     assert plan.by_depth
-    assert {slot.free for chunk in plan.chunks for slot in chunk} == {(0, 2)}
-    assert not plan_of(8, 4096, 4096).by_depth
+    assert {slot.free for chunk in plan.chunks for slot in chunk} == {(0, 1)}
+    # Three PEs copy a row each.
+    plan = plan_of(3, 4096, 4096)
+    assert not plan.by_depth
+    copied = [slot.free for slot in plan.chunks[0] if slot.elements]
+    assert copied == [(0, 1), (1, 2), (2, 3)]
 
 
 def test_columns_that_do_not_fit_the_scratch_are_ranges_of_their_own() -> None:
