@@ -22,7 +22,18 @@ LAUNCH_NUMBERS = "tests/integration/test_launch_numbers.py"
 TEST_VALUES = "tests/unit/sip_node/chip/launches/test_launch_values.py"
 PROCESSES = "tests/multiproc/test_repeated_launches.py"
 
+BOUNDS = "sip_node/chip/bounds/send_bounds.py"
+TEST_BOUNDS = "tests/unit/sip_node/chip/bounds/test_send_bounds.py"
+
 MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        name="repeated-launch-that-ends-a-way-later",
+        file=BOUNDS,
+        old="        self.commands.complete_at(command, end_ps)\n",
+        new="        self._launched(command, launch, start_ps)\n",
+        breaks="A rank goes on at the end of a repeated launch, and may send then.",
+        noticed_by=TEST_BOUNDS,
+    ),
     # The state at the begin.
     Mutant(
         name="launch-repeated-whatever-is-to-come",

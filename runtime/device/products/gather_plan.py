@@ -263,8 +263,11 @@ class _Planner(NamedTuple):
         steps_ns *= rates.step_ns
         copied = self.gathered.length * row_bytes / mesh.pes
         slice_ns = (row_bytes * (longest + part * choice.ranges) + copied) / rates.slice_gbs
-        # Two of eight PEs share a corner of the cube, to which a link of the router mesh leads.
-        corner = mesh.pes / 4 * 0.75 * part * row_bytes * choice.ranges
+        # Two of eight PEs share a corner of the cube, to which a link of the router mesh leads, and
+        # the own ranges of more neighbours lie in several corners.
+        elsewhere = max(0.0, 1 - mesh.pes / 4 / choice.parts)
+        corner = 0.75 * part * choice.ranges + elsewhere * longest
+        corner *= mesh.pes / 4 * row_bytes
         chunks = -(-self.depth // choice.chunk)
         # Slots along the depth of rows in memory are panels of their own.
         panels = mesh.pes if self._is_by_depth() and self.gathered.in_rows else 1
@@ -273,7 +276,9 @@ class _Planner(NamedTuple):
         near += chunks * choice.ranges * mesh.pes // (1 if self._is_by_depth() else choice.parts)
         requests_ns = (far * _FAR_NS + near * _NEAR_NS) / _REQUESTS
         links_ns = self._links_ns()
-        busy_ns = max(steps_ns, slice_ns, links_ns, requests_ns, corner / self.machine.router_gbs)
+        # Copies that pass a cube and what its PEs load share its routers.
+        routers_ns = links_ns + corner / self.machine.router_gbs
+        busy_ns = max(steps_ns, slice_ns, routers_ns, requests_ns)
         first_ns = _FIRST_CHUNK_NS + max(links_ns, requests_ns) / chunks + steps_ns / max(chunks, 4)
         width = self.own.length if self.own_is_b else self.gathered.length
         stored_ns = choice.ranges * self.machine.stored_ns(

@@ -162,6 +162,13 @@ class CommandBounds:
         if until is not None and (command.until is None or end_ps >= command.until()):
             command.until = until
 
+    def complete_at(self, number: int, end_ps: int) -> None:
+        """A launch of a command is complete at the IO_CPU at that time, so the command is not
+        complete before.
+        """
+        command = self._open[number]
+        command.early_ps = max(command.early_ps, end_ps)
+
     def running(self, number: int, answers: AnswerLink) -> None:
         """A kernel of a command has not ended; then its cube answers over a link."""
         self._open[number].running[answers] += 1

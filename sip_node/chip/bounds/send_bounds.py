@@ -109,6 +109,16 @@ class SendBounds:
             sender, launch.transfer.peer, len(launch.pes), set(map(self._approach, launch.pes))
         )
 
+    def repeated(self, command: int, launch: KernelLaunchMsg, start_ps: int, end_ps: int) -> None:
+        """A launch whose kernels send nothing starts at `start_ps` and is complete at the IO_CPU at
+        `end_ps`.
+
+        Its kernels are not counted as running: the links that their answers pass are reserved by
+        these answers already, and no answer comes behind itself.
+        """
+        self.commands.stamped(command, start_ps, launch)
+        self.commands.complete_at(command, end_ps)
+
     def waiting(self, pe: Pe, thread: HardwareThread, until: Until, *, sends: bool) -> None:
         """The kernel on a thread of a PE does not go on before `until()`; other threads may.
 

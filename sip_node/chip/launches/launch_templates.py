@@ -172,9 +172,7 @@ class LaunchTemplates:
         chip, changes = self._state, template.changes
         engine, begin_ps, bounds = chip.engine, chip.engine.now_ps, chip.context.send_bounds
         end_ps = begin_ps + changes.duration_ps
-        bounds.stamped(number, launch, begin_ps + changes.start_after_ps)
-        for pe in launch.pes:
-            bounds.waiting(pe, launch.thread, lambda: end_ps, sends=False)
+        bounds.repeated(number, launch, begin_ps + changes.start_after_ps, end_ps)
         template.repeat(repetition, begin_ps)
         chip.fabric.sent += changes.sent
         chip.fabric.delivered += changes.delivered
@@ -190,8 +188,6 @@ class LaunchTemplates:
         def end() -> None:
             template.enter(entered, template.size, begin_ps)
             self._repeat_rows(template, number, launch, begin_ps, first_record)
-            for pe in launch.pes:
-                bounds.ended(pe, launch.thread)
             done = changes.done
             finish(CommandDone(begin_ps + done.start_ps, begin_ps + done.end_ps))
 

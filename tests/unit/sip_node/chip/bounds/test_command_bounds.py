@@ -84,6 +84,15 @@ def test_of_several_kernels_of_a_launch_the_longest_wait_counts() -> None:
     assert bounds.earliest_message_ps(1000) == answered_ps + LATER_PS
 
 
+def test_a_rank_goes_on_after_the_known_end_of_a_launch_and_not_later() -> None:
+    bounds = submitted([launch()])
+    bounds.rank_waits(1)
+    bounds.stamped(1, 1000, launch())
+    # The end at the IO_CPU: the way from the PEs is behind.
+    bounds.complete_at(1, 9000)
+    assert bounds.earliest_message_ps(1000) == 9000 + TIMES.up_ps + LATER_PS
+
+
 def test_the_answer_to_a_complete_command_is_on_its_way() -> None:
     bounds = submitted([launch()])
     bounds.rank_waits(1)

@@ -1,6 +1,7 @@
 """The bounds of a SIP on its next message, alone and in whole runs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
 
 import pytest
 
@@ -9,8 +10,9 @@ from runtime.ccl.config import CclConfig, parse_ccl
 from runtime.core.config.config_file import default_file, read_text
 from runtime.core.requests import KernelLaunchMsg, Transfer
 from runtime.model.topology import parse_topology
-from sip_node.chip.bounds.command_bounds import CommandBounds, CommandTimes
+from sip_node.chip.bounds.command_bounds import AnswerLink, CommandBounds, CommandTimes
 from sip_node.chip.bounds.send_bounds import Pe, SendBounds
+from sip_node.chip.fabric.server import Server
 from tests.support.bound_check import BoundCheck
 from tests.support.topologies import variant_text
 
@@ -43,6 +45,14 @@ class Bounds(SendBounds):
         self.stamped(self.number, launch, start_ps)
 
 
+class NothingAhead:
+    """A lookout without packets."""
+
+    def bounds(self, base_ps: int) -> Iterable[tuple[int, int]]:
+        del base_ps
+        return ()
+
+
 def test_an_idle_sip_sends_nothing_before_a_launch_has_reached_a_pe() -> None:
     assert Bounds().earliest_send_ps(1000) == (1000 + LAUNCH_PS, {})
 
@@ -57,6 +67,19 @@ def test_a_message_of_a_running_kernel_needs_the_path_to_the_port() -> None:
     seen.starts(2000, [HERE, THERE])
     assert seen.earliest_send_ps(0) == (LAUNCH_PS, {2: 2000 + PORT_PS[THERE]})
     assert seen.earliest_send_ps(2100) == (2100 + LAUNCH_PS, {2: 2100 + PORT_PS[THERE]})
+
+
+def test_a_repeated_launch_sends_nothing_and_its_answers_do_not_wait_for_themselves() -> None:
+    seen, link = Bounds(), Server("link", 1.0)
+    seen.look_out(cast(Any, NothingAhead()), lambda _: None, {0: AnswerLink(link, after_ps=30)})
+    seen.reaches(HERE, "ring", (2,))
+    launch = KernelLaunchMsg("k", int, (), (HERE,), "ring")
+    seen.commands.submitted(1, 1, (), 0, [launch])
+    seen.commands.rank_waits(1)
+    # The answer has reserved the link up to its own end.
+    link.reserve(0, 0, 5)
+    seen.repeated(1, launch, start_ps=2000, end_ps=4000)
+    assert seen.earliest_send_ps(2500) == (4000 + LAUNCH_PS, {})
 
 
 def test_a_kernel_sends_only_where_the_queues_of_its_table_lead() -> None:
