@@ -28,6 +28,8 @@ bytes: measured on the default machine, and no more than a guide to the best of 
 """
 _FAR_NS, _NEAR_NS, _REQUESTS = 350.0, 130.0, 8
 """The times of a request to another cube and in the cube, and the requests in flight of a PE."""
+_BURST_BYTES = 256
+"""The bytes of an access of the memory."""
 _LEAST_SHARE_BYTES = 4096
 """The bytes of a tensor that a slice holds at least."""
 _STEP_NS = 5.0
@@ -37,6 +39,8 @@ _STEPS = (1024, 512, 256, 128, 64)
 """The lengths of chunks and of steps of the depth that are compared."""
 _SHORTEST_RING, _LONGEST_RING = 2, 8
 """The own panels in TCM: one is loaded while another one is multiplied."""
+_LEAST_HOLDERS = 7 / 8
+"""The part of the PEs that hold some of an operand which is multiplied where it lies."""
 _MOST_RANGES = 8
 """The ranges of the own operand that a PE computes one after the other."""
 
@@ -185,15 +189,22 @@ class _Planner(NamedTuple):
         """The range of each PE: the rows that it holds, or equal ranges if not all hold some."""
         pes, length = self.machine.rates.pes, self.own.length
         if self._is_dealt():
-            ends = [min(length, round(end / self.own.pitch)) for end in self.own.ends]
-            spans = list(pairwise([0, *ends[:-1], length]))
+            ends = [min(length, round(end / self.own.pitch)) for end in self.own.ends[:-1]]
+            # The last PEs hold nothing where shares are rounded up to whole bursts.
+            ends += [length] * (pes - len(ends))
+            spans = list(pairwise([0, *ends]))
             if max(stop - start for start, stop in spans) <= -(-2 * length // pes):
                 return spans
         return [(length * pe // pes, length * (pe + 1) // pes) for pe in range(pes)]
 
     def _is_dealt(self) -> bool:
-        """Whether every PE holds a range of the own operand."""
-        return self.own.in_rows and self.own.holders == tuple(range(self.machine.rates.pes))
+        """Whether nearly every PE holds a range of the own operand."""
+        holders = self.own.holders
+        return (
+            self.own.in_rows
+            and holders == tuple(range(len(holders)))
+            and len(holders) >= _LEAST_HOLDERS * self.machine.rates.pes
+        )
 
     def _parts(self) -> list[int]:
         """The numbers of parts of the gathered operand that are compared."""
@@ -262,7 +273,11 @@ class _Planner(NamedTuple):
         steps_ns = -(-rows // tile.m) * -(-columns // tile.n) * -(-self.depth // tile.k)
         steps_ns *= rates.step_ns
         copied = self.gathered.length * row_bytes / mesh.pes
-        slice_ns = (row_bytes * (longest + part * choice.ranges) + copied) / rates.slice_gbs
+        own_bytes = longest * row_bytes
+        if not self.own.in_rows:
+            # Of each row of the depth a few columns: a burst at least.
+            own_bytes = self.depth * max(longest * self.itemsize, _BURST_BYTES)
+        slice_ns = (own_bytes + part * choice.ranges * row_bytes + copied) / rates.slice_gbs
         # Two of eight PEs share a corner of the cube, to which a link of the router mesh leads, and
         # the own ranges of more neighbours lie in several corners.
         elsewhere = max(0.0, 1 - mesh.pes / 4 / choice.parts)

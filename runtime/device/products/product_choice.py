@@ -12,9 +12,9 @@ from runtime.device.products.cube_plan import CubeGrid
 from runtime.device.products.gather_plan import GatherMachine, GatherOperand, gather_plan
 from runtime.device.products.product_plan import BatchGrid, ProductSize, batch_grid
 
-_LATENCY_NS, _LINKS = 300.0, 2.5
-"""The latency of a product in blocks, and the links between cubes whose bandwidth the loads of all
-PEs have together.
+_LATENCY_NS, _FAR_GBS = 300.0, 12.0
+"""The latency of a product in blocks, and the bandwidth of a PE that loads its panels one after
+another from other cubes: a packet of 4 KiB for each round trip.
 """
 _LAUNCH_NS, _FAR_NS, _REQUESTS = 1000.0, 350.0, 8
 """The time of a launch that adds parts of sums, that of a request to another cube, and the requests
@@ -93,8 +93,8 @@ def _blocks(product: ProductMatrices, parts: int) -> BatchGrid:
 
 
 def _blocks_ns(product: ProductMatrices, parts: int) -> float:
-    """The latency of the loads, the bytes that all PEs load from other cubes, the stores of a
-    block, and the bounds of the PEs; for parts of the sums also a launch that adds them.
+    """The latency of the loads, the bytes that a PE loads from other cubes, the stores of a block,
+    and the bounds of the PEs; for parts of the sums also a launch that adds them.
     """
     machine, size, blocks = product.machine, product.size, _blocks(product, parts)
     row, column = -(-size.m // blocks.rows), -(-size.n // blocks.columns)
@@ -103,8 +103,8 @@ def _blocks_ns(product: ProductMatrices, parts: int) -> float:
         for length, operand in ((row, product.a), (column, product.b))
         if not _is_in_cube(product, operand, parts)
     ]
-    loaded = blocks.rows * blocks.columns * sum(far) * size.k * size.itemsize
-    time_ns = blocks.time_ns + _LATENCY_NS + loaded / (_LINKS * machine.link_gbs)
+    loaded = sum(far) * (size.k // parts) * size.itemsize
+    time_ns = blocks.time_ns + _LATENCY_NS + loaded / _FAR_GBS
     if parts > 1:
         # A PE loads a piece of each part, and the parts pass the links between cubes.
         sums = parts * size.m * size.n * _SUM_BYTES
