@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.multiproc, pytest.mark.timeout(600)]
 PROGRAM = (PROGRAMS / "attention.py").read_text("utf-8")
 NAMES = re.findall(r'^    "([\w ,]+)": [(\w]', PROGRAM, re.MULTILINE)
 FORWARD = "scaled_dot_product_attention"
-STORED = {"gradient of a mask", "fewer queries, causal"}
+STORED = {"gradient of a mask", "fewer queries, causal", "bools beside keys of one head"}
 """The cases that need the matrix of scores."""
 
 
