@@ -115,6 +115,8 @@ def gather_machine() -> GatherMachine:
         rates=pe_rates(),
         link_gbs=topology.ucie.bw_gbs,
         router_gbs=topology.cube.noc.link_bw_gbs,
+        requests=topology.pe.dma.channels,
+        burst_bytes=topology.hbm.burst_bytes,
     )
 
 

@@ -26,10 +26,8 @@ _FIRST_CHUNK_NS, _CHUNK_NS = 900.0, 250.0
 """The time until a chunk is copied, stored and loaded, and that of each further one, without their
 bytes: measured on the default machine, and no more than a guide to the best of several plans.
 """
-_FAR_NS, _NEAR_NS, _REQUESTS = 350.0, 130.0, 8
-"""The times of a request to another cube and in the cube, and the requests in flight of a PE."""
-_BURST_BYTES = 256
-"""The bytes of an access of the memory."""
+_FAR_NS, _NEAR_NS = 350.0, 130.0
+"""The times of a request to another cube and in the cube."""
 _LEAST_SHARE_BYTES = 4096
 """The bytes of a tensor that a slice holds at least."""
 _STEP_NS = 5.0
@@ -59,21 +57,27 @@ class GatherOperand(NamedTuple):
 
 
 class GatherMachine(NamedTuple):
-    """The cubes, the rates of a PE, and the bandwidths of a link between cubes and between the
-    routers of a cube in GB/s.
+    """The cubes, the rates of a PE, the bandwidths of a link between cubes and between the routers
+    of a cube in GB/s, the requests in flight of a PE, and the bytes of an access of the memory.
     """
 
     mesh: CubeMesh
     rates: PeRates
     link_gbs: float
     router_gbs: float
+    requests: int
+    burst_bytes: int
+
+    def far_ns(self, count: int) -> float:
+        """The time of a number of requests of a PE to other cubes."""
+        return count * _FAR_NS / self.requests
 
     def stored_ns(self, rows: int, row_bytes: int, nbytes: int) -> float:
         """The time in which a PE stores a part of `rows` rows of a result, whose rows have
         `row_bytes`: a request for each slice that holds some.
         """
         share = max(_LEAST_SHARE_BYTES, nbytes // self.rates.pes)
-        return -(-rows // max(1, share // row_bytes)) * _FAR_NS / _REQUESTS
+        return self.far_ns(-(-rows // max(1, share // row_bytes)))
 
 
 class GatherSlot(NamedTuple):
@@ -276,7 +280,7 @@ class _Planner(NamedTuple):
         own_bytes = longest * row_bytes
         if not self.own.in_rows:
             # Of each row of the depth a few columns: a burst at least.
-            own_bytes = self.depth * max(longest * self.itemsize, _BURST_BYTES)
+            own_bytes = self.depth * max(longest * self.itemsize, self.machine.burst_bytes)
         slice_ns = (own_bytes + part * choice.ranges * row_bytes + copied) / rates.slice_gbs
         # Two of eight PEs share a corner of the cube, to which a link of the router mesh leads, and
         # the own ranges of more neighbours lie in several corners.
@@ -289,7 +293,7 @@ class _Planner(NamedTuple):
         steps = choice.ranges * max(chunks * panels, -(-self.depth // choice.step))
         far, near = chunks * self._slot_requests(-(-self.depth // chunks)), steps
         near += chunks * choice.ranges * mesh.pes // (1 if self._is_by_depth() else choice.parts)
-        requests_ns = (far * _FAR_NS + near * _NEAR_NS) / _REQUESTS
+        requests_ns = self.machine.far_ns(far) + near * _NEAR_NS / self.machine.requests
         links_ns = self._links_ns()
         # Copies that pass a cube and what its PEs load share its routers.
         routers_ns = links_ns + corner / self.machine.router_gbs

@@ -10,17 +10,19 @@ from typing import Literal, NamedTuple
 
 from runtime.device.products.cube_plan import CubeGrid
 from runtime.device.products.gather_plan import GatherMachine, GatherOperand, gather_plan
-from runtime.device.products.product_plan import BatchGrid, ProductSize, batch_grid
+from runtime.device.products.product_plan import (
+    ACCUMULATOR_BYTES,
+    BatchGrid,
+    ProductSize,
+    batch_grid,
+)
 
 _LATENCY_NS, _FAR_GBS = 300.0, 12.0
 """The latency of a product in blocks, and the bandwidth of a PE that loads its panels one after
 another from other cubes: a packet of 4 KiB for each round trip.
 """
-_LAUNCH_NS, _FAR_NS, _REQUESTS = 1000.0, 350.0, 8
-"""The time of a launch that adds parts of sums, that of a request to another cube, and the requests
-in flight of a PE.
-"""
-_SUM_BYTES = 4
+_LAUNCH_NS = 1000.0
+"""The time of a launch that adds parts of sums."""
 _LEAST_DEPTH = 32
 """The least depth of a part of the sums."""
 _LEAST_STEP_NS, _STEPS_BEHIND, _SLOTS_ON_A_LINK = 900.0, 4, 1.3
@@ -107,8 +109,8 @@ def _blocks_ns(product: ProductMatrices, parts: int) -> float:
     time_ns = blocks.time_ns + _LATENCY_NS + loaded / _FAR_GBS
     if parts > 1:
         # A PE loads a piece of each part, and the parts pass the links between cubes.
-        sums = parts * size.m * size.n * _SUM_BYTES
-        time_ns += _LAUNCH_NS + parts * _FAR_NS / _REQUESTS + sums / machine.link_gbs
+        sums = parts * size.m * size.n * ACCUMULATOR_BYTES
+        time_ns += _LAUNCH_NS + machine.far_ns(parts) + sums / machine.link_gbs
         return time_ns + (_LAUNCH_NS if product.has_bias else 0)
     row_bytes = size.n * size.itemsize
     # Tiles of the result are stored one by one.

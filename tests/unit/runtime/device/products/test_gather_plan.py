@@ -21,6 +21,8 @@ MACHINE = GatherMachine(
     rates=PeRates(pes=128, tile=TileSize(32, 64, 32), step_ns=16.0, slice_gbs=204.8),
     link_gbs=128.0,
     router_gbs=256.0,
+    requests=8,
+    burst_bytes=256,
 )
 SIZES = [(1, 64, 64), (3, 100, 7), (8, 4096, 4096), (129, 1000, 257), (512, 130, 5000)]
 
