@@ -2,12 +2,13 @@
 case: its outcome and the kernels.
 """
 
-import os
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - PyTorch's convention
+from outcomes import print_outcomes
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from kernbench.torch_backend.aten.operators import CALLS
@@ -193,13 +194,13 @@ OTHERS = {
 }
 
 
+def _kernels(counted: Counter[str]) -> str:
+    return " ".join(f"{each} {counted[each]}" for each in sorted(counted) if "attention" in each)
+
+
+def _outcome(case: str) -> str:
+    return OTHERS[case]() if case in OTHERS else compare(case)
+
+
 if __name__ == "__main__":
-    given = os.environ.get("CASES", "")
-    for case in given.split(";") if given else [*CASES, *OTHERS]:
-        CALLS.clear()
-        try:
-            outcome = OTHERS[case]() if case in OTHERS else compare(case)
-        except Exception as error:  # noqa: BLE001 - the outcome of the case
-            outcome = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        kernels = (f"{each} {CALLS[each]}" for each in sorted(CALLS) if "attention" in each)
-        print(f"{case} | {outcome} | {' '.join(kernels)}")
+    print_outcomes([*CASES, *OTHERS], _outcome, CALLS, _kernels, separator=";")

@@ -2,11 +2,11 @@
 case: its outcome and the operators on the host.
 """
 
-import os
 from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - PyTorch's convention
+from outcomes import print_outcomes
 from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import FALLBACKS
@@ -159,10 +159,4 @@ def _check(expected: Tensor, actual: Tensor, *, is_exact: bool) -> None:
 
 
 if __name__ == "__main__":
-    for case in os.environ.get("CASES", "").split(",") if os.environ.get("CASES") else CASES:
-        FALLBACKS.clear()
-        try:
-            outcome = compare(case)
-        except Exception as error:  # noqa: BLE001 - the outcome of the case
-            outcome = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        print(f"{case} | {outcome} | {' '.join(sorted(FALLBACKS))}")
+    print_outcomes(CASES, compare, FALLBACKS)

@@ -2,11 +2,12 @@
 case: its outcome and the kernels.
 """
 
-import os
+from collections import Counter
 from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - PyTorch's convention
+from outcomes import print_outcomes
 
 from kernbench.torch_backend.aten.operators import CALLS
 
@@ -117,13 +118,13 @@ OTHERS = {
 }
 
 
+def _kernels(counted: Counter[str]) -> str:
+    return " ".join(f"{each} {counted[each]}" for each in sorted(counted) if "cross" in each)
+
+
+def _outcome(case: str) -> str:
+    return OTHERS[case]() if case in OTHERS else compare(case)
+
+
 if __name__ == "__main__":
-    given = os.environ.get("CASES", "")
-    for case in given.split(";") if given else [*CASES, *OTHERS]:
-        CALLS.clear()
-        try:
-            outcome = OTHERS[case]() if case in OTHERS else compare(case)
-        except Exception as error:  # noqa: BLE001 - the outcome of the case
-            outcome = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        kernels = (f"{each} {CALLS[each]}" for each in sorted(CALLS) if "cross" in each)
-        print(f"{case} | {outcome} | {' '.join(kernels)}", flush=True)
+    print_outcomes([*CASES, *OTHERS], _outcome, CALLS, _kernels, separator=";")

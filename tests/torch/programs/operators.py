@@ -1,11 +1,11 @@
 """Operators of the device against those of the CPU; prints a line for each case."""
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - PyTorch's convention
+from outcomes import print_outcomes
 
 from kernbench.torch_backend.aten.operators import FALLBACKS
 
@@ -385,10 +385,4 @@ def compare(name: str) -> str:
 
 
 if __name__ == "__main__":
-    for case in os.environ.get("CASES", "").split(",") if os.environ.get("CASES") else CASES:
-        FALLBACKS.clear()
-        try:
-            outcome = compare(case)
-        except Exception as error:  # noqa: BLE001 - the outcome of the case
-            outcome = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        print(f"{case} | {outcome} | {' '.join(sorted(FALLBACKS))}")
+    print_outcomes(CASES, compare, FALLBACKS)

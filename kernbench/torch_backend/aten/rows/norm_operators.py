@@ -244,7 +244,7 @@ def _batch_norm(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    wide, axes, count = _wide(x), _axes(x), x.numel() // x.shape[1]
+    wide, axes, count = in_float32(x), axes_of_channel(x), x.numel() // x.shape[1]
     if not training:
         assert running_mean is not None, "PyTorch checks that there are statistics"
         assert running_var is not None, "PyTorch checks that there are statistics"
@@ -252,7 +252,7 @@ def _batch_norm(
         saved = wide.new_empty(0)
         return _scaled(_normal(wide, running_mean, scale), weight, bias, x), saved, saved
     mean = wide.mean(axes)
-    variance = (wide - _by_channel(mean, x)).square().mean(axes)
+    variance = (wide - by_channel(mean, x)).square().mean(axes)
     scale = (variance + eps).rsqrt()
     if running_mean is not None:
         running_mean.lerp_(mean.to(running_mean.dtype), momentum)
@@ -280,12 +280,12 @@ def _batch_norm_backward(
         mean, scale = running_mean, (running_var + eps).rsqrt()
     assert mean is not None, "the forward pass has returned it"
     assert scale is not None, "the forward pass has returned it"
-    wide, axes, count = _wide(grad), _axes(x), x.numel() // x.shape[1]
-    normal = _normal(_wide(x), mean, scale)
+    wide, axes, count = in_float32(grad), axes_of_channel(x), x.numel() // x.shape[1]
+    normal = _normal(in_float32(x), mean, scale)
     of_weight, of_bias = (wide * normal).sum(axes), wide.sum(axes)
     if training:
-        wide = wide - _by_channel(of_bias / count, x) - normal * _by_channel(of_weight / count, x)
-    of_input = _scaled(wide * _by_channel(scale, x), weight, None, x) if wanted[0] else None
+        wide = wide - by_channel(of_bias / count, x) - normal * by_channel(of_weight / count, x)
+    of_input = _scaled(wide * by_channel(scale, x), weight, None, x) if wanted[0] else None
     return (
         of_input,
         of_weight.to(x.dtype if weight is None else weight.dtype) if wanted[1] else None,
@@ -293,25 +293,28 @@ def _batch_norm_backward(
     )
 
 
-def _wide(x: Tensor) -> Tensor:
+def in_float32(x: Tensor) -> Tensor:
+    """`x`, in which statistics are computed: in float32 at least."""
     return x if x.dtype == torch.float64 else x.float()
 
 
-def _axes(x: Tensor) -> list[int]:
+def axes_of_channel(x: Tensor) -> list[int]:
+    """The axes of the elements of a channel: batch and positions."""
     return [0, *range(2, x.dim())]
 
 
-def _by_channel(vector: Tensor, x: Tensor) -> Tensor:
+def by_channel(vector: Tensor, x: Tensor) -> Tensor:
+    """A number for each channel, in a shape that broadcasts over `x`."""
     return vector.view(-1, *[1] * (x.dim() - 2))
 
 
 def _normal(x: Tensor, mean: Tensor, scale: Tensor) -> Tensor:
-    return (x - _by_channel(mean, x)) * _by_channel(scale, x)
+    return (x - by_channel(mean, x)) * by_channel(scale, x)
 
 
 def _scaled(normal: Tensor, weight: Tensor | None, bias: Tensor | None, x: Tensor) -> Tensor:
-    result = normal if weight is None else normal * _by_channel(weight, x)
-    return (result if bias is None else result + _by_channel(bias, x)).to(x.dtype)
+    result = normal if weight is None else normal * by_channel(weight, x)
+    return (result if bias is None else result + by_channel(bias, x)).to(x.dtype)
 
 
 @operator("native_group_norm")
@@ -326,7 +329,7 @@ def _group_norm(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     shape = (batch, groups, channels // groups * positions)
-    wide = _wide(x).reshape(shape)
+    wide = in_float32(x).reshape(shape)
     mean = wide.mean(2, keepdim=True)
     centred = wide - mean
     scale = (centred.square().mean(2, keepdim=True) + eps).rsqrt()
@@ -352,9 +355,9 @@ def _group_norm_backward(
     groups: int,
     wanted: Sequence[bool],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    by_channel = _wide(grad).reshape(batch, channels, positions)
+    by_channel = in_float32(grad).reshape(batch, channels, positions)
     shape = (batch, groups, channels // groups * positions)
-    normal = (_wide(x).reshape(shape) - mean.unsqueeze(2)) * scale.unsqueeze(2)
+    normal = (in_float32(x).reshape(shape) - mean.unsqueeze(2)) * scale.unsqueeze(2)
     inner = by_channel if weight is None else by_channel * weight.view(-1, 1)
     inner = inner.reshape(shape)
     along = (inner * normal).mean(2, keepdim=True)

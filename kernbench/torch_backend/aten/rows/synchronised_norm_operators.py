@@ -4,18 +4,22 @@ Each rank computes the statistics of its rows; the module gathers them, and comb
 by the numbers of rows. PyTorch has these operators for GPUs alone.
 """
 
-import torch
 from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import operator
+from kernbench.torch_backend.aten.rows.norm_operators import (
+    axes_of_channel,
+    by_channel,
+    in_float32,
+)
 
 
 @operator("batch_norm_stats")
 def _statistics(x: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     """The mean of each channel, and 1 / sqrt(variance + eps)."""
-    wide, axes = _wide(x), _axes(x)
+    wide, axes = in_float32(x), axes_of_channel(x)
     mean = wide.mean(axes)
-    variance = (wide - _by_channel(mean, x)).square().mean(axes)
+    variance = (wide - by_channel(mean, x)).square().mean(axes)
     return mean, (variance + eps).rsqrt()
 
 
@@ -32,7 +36,7 @@ def _combined(
 ) -> tuple[Tensor, Tensor]:
     """The statistics of all ranks: rows of `means` and `scales`, each of `counts` elements."""
     del x
-    counts = _wide(counts).view(-1, 1)
+    counts = in_float32(counts).view(-1, 1)
     total = counts.sum()
     mean = (means * counts).sum(0) / total
     # E[(x - mean)^2] of a rank is its variance, and the square of the distance of the means.
@@ -51,11 +55,11 @@ def _normalised(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, scale: Tensor, eps: float
 ) -> Tensor:
     del eps
-    result = (_wide(x) - _by_channel(mean, x)) * _by_channel(scale, x)
+    result = (in_float32(x) - by_channel(mean, x)) * by_channel(scale, x)
     if weight is not None:
-        result = result * _by_channel(weight, x)
+        result = result * by_channel(weight, x)
     if bias is not None:
-        result = result + _by_channel(bias, x)
+        result = result + by_channel(bias, x)
     return result.to(x.dtype)
 
 
@@ -71,9 +75,9 @@ def _gradient_sums(
     of_bias: bool,
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None, Tensor | None]:
     """The sums of the gradient, and of its products with x - mean; gradients of the weights."""
-    wide, axes = _wide(grad), _axes(x)
+    wide, axes = in_float32(grad), axes_of_channel(x)
     total = wide.sum(axes)
-    along = (wide * (_wide(x) - _by_channel(mean, x))).sum(axes)
+    along = (wide * (in_float32(x) - by_channel(mean, x))).sum(axes)
     dtype = x.dtype if weight is None else weight.dtype
     return (
         total if of_input else None,
@@ -95,21 +99,9 @@ def _gradient(
     counts: Tensor,
 ) -> Tensor:
     """The gradient of the input: `total` and `along` are the sums of all ranks."""
-    count = _wide(counts).sum()
+    count = in_float32(counts).sum()
     slope = along / count * scale.square()
-    apart = _wide(x) - _by_channel(mean, x)
-    result = _wide(grad) - _by_channel(total / count, x) - apart * _by_channel(slope, x)
+    apart = in_float32(x) - by_channel(mean, x)
+    result = in_float32(grad) - by_channel(total / count, x) - apart * by_channel(slope, x)
     factor = scale if weight is None else scale * weight
-    return (result * _by_channel(factor, x)).to(x.dtype)
-
-
-def _wide(x: Tensor) -> Tensor:
-    return x if x.dtype == torch.float64 else x.float()
-
-
-def _axes(x: Tensor) -> list[int]:
-    return [0, *range(2, x.dim())]
-
-
-def _by_channel(vector: Tensor, x: Tensor) -> Tensor:
-    return vector.view(-1, *[1] * (x.dim() - 2))
+    return (result * by_channel(factor, x)).to(x.dtype)
