@@ -33,6 +33,7 @@ class Storage:
         self.name, self.address, self.shards = block.name, block.address, block.shards
         self._mapped, self.layout = block.mapped, block.layout
         self._mappings: _Mappings | None = None
+        allocation.named(name)
 
     def window_shards(
         self, offset_bytes: int, shape: tuple[int, ...], itemsize: int
