@@ -244,7 +244,8 @@ class Rank:
         origin = ProgramOrigin(kernel="", thread=RANK_THREAD)
         self._device.steps = ProgramSteps(self._engine, log, origin)
         calls = RankCalls(log.recorder, lambda: self._engine.now_ps)
-        self._device.calls, self.state.memory.made = calls, calls.made
+        self._device.calls = calls
+        self.state.memory.made, self.state.memory.signal = calls.made, calls.signal
         with self._device.steps:
             return _to_the_end(main, self.state)
 

@@ -76,6 +76,14 @@ class RankCalls:
         )
         self._recorder.add(MEMORY, row)
 
+    def signal(self, block: MemoryBlock) -> None:
+        """The tensor in a block of memory carries no values, so that none of them is undefined."""
+        call = self._add("signal", program_line(), NONE)
+        parts = [
+            bytes_at(shard.address, shard.spec.nbytes) for shard in block.shards if shard.spec.nbytes
+        ]
+        self._rows.add_blocks(call, Access.WRITE, parts, in_memory=True)
+
     def _add_shards(self, number: int, block: MemoryBlock) -> None:
         rows = [
             _PACK_SHARD(

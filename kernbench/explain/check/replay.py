@@ -171,6 +171,11 @@ class Replay:
             self._submitted[command] = thread.clock
             self._begin(command)
             return True
+        if row.operation == "signal":
+            # Not an access: it states that the values of a tensor are used by nothing.
+            if self._observer is not None:
+                self._observer.used(thread.accessor, row, self._blocks(sip, row))
+            return True
         ended = self.ended.get(command)
         if ended is None:
             self._waiting[command].append(thread)

@@ -78,6 +78,8 @@ class CommandRow(NamedTuple):
     stream: int
     why: str
     line: str
+    begun_ps: int
+    end_ps: int
 
 
 class SipCalls:
@@ -143,10 +145,10 @@ class SipCalls:
         """The commands by number."""
         table = self._records.table(COMMANDS, self.sip)
         why, lines = table.text("why"), table.text("line")
-        numbers, streams = table["command"].tolist(), table["stream"].tolist()
+        columns = [table[name].tolist() for name in ("command", "stream", "begun_ps", "end_ps")]
         return {
-            number: CommandRow(number, streams[row], why[row], lines[row])
-            for row, number in enumerate(numbers)
+            number: CommandRow(number, stream, why[row], lines[row], begun_ps, end_ps)
+            for row, (number, stream, begun_ps, end_ps) in enumerate(zip(*columns, strict=True))
         }
 
     @cached_property

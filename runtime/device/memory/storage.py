@@ -35,6 +35,10 @@ class Storage:
         self._mappings: _Mappings | None = None
         allocation.named(name)
 
+    def carries_no_values(self) -> None:
+        """State that the elements are a signal: what is computed with them is used by nothing."""
+        self._allocation.carries_no_values()
+
     def window_shards(
         self, offset_bytes: int, shape: tuple[int, ...], itemsize: int
     ) -> tuple[Shard, ...]:
