@@ -35,7 +35,7 @@ def check_command(runs: tuple[Path, ...], *, strict: bool, as_json: bool) -> int
         records = opened(run)
         with consistent(run):
             findings = check_records(records, is_strict=strict)
-        count += findings.count
+        count += findings.reports
         if as_json:
             objects.append({"run": str(run)} | findings_json(findings))
         else:

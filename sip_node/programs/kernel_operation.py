@@ -53,7 +53,7 @@ class Operation:
     in a run with records.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a command waits for, and what it is recorded as
         self,
         operations: "Operations",
         done: Completion[Any],
@@ -183,9 +183,7 @@ class Operations:
         users = [
             each
             for each in self._open
-            if each.used.first < end
-            and start < each.used.behind
-            and each.used.overlaps(start, end)
+            if each.used.first < end and start < each.used.behind and each.used.overlaps(start, end)
         ]
         for each in users:
             if each.done.done:

@@ -196,9 +196,7 @@ class KernelTransfers(KernelParts):
             # With the last byte and not in `wait`: views of `value` have the elements from then on.
             done.then(lambda read: fill(value, b"".join(read.value)))
             end_call_with(call, done, value)
-        return Operation(
-            self._operations, done, value, over=_existing(out), memory=use, call=call
-        )
+        return Operation(self._operations, done, value, over=_existing(out), memory=use, call=call)
 
     def gather(
         self,

@@ -40,10 +40,13 @@ class RankCalls:
         """The program has submitted a command at `line`."""
         assert isinstance(handle, Command), "the handles of a rank are the commands of its host"
         call = self._add("submit", line, handle.number)
-        reads = [each for each in handle.requests if _reads(each)]
-        writes = [each for each in handle.requests if _writes(each)]
-        for access, requests in ((Access.READ, reads), (Access.WRITE, writes)):
-            blocks = [bytes_at(each.address, each.nbytes) for each in requests]
+        for access in (Access.READ, Access.WRITE):
+            blocks = [
+                bytes_at(each.address, each.nbytes)
+                for each in handle.requests
+                if isinstance(each, MemoryReadMsg | MemoryWriteMsg | PeDmaMsg)
+                and _access_of(each) is access
+            ]
             self._rows.add_blocks(call, access, blocks, in_memory=True)
 
     def waited(self, commands: Iterable[int]) -> None:
@@ -80,15 +83,15 @@ class RankCalls:
         """The tensor in a block of memory carries no values, so that none of them is undefined."""
         call = self._add("signal", program_line(), NONE)
         parts = [
-            bytes_at(shard.address, shard.spec.nbytes) for shard in block.shards if shard.spec.nbytes
+            bytes_at(shard.address, shard.spec.nbytes)
+            for shard in block.shards
+            if shard.spec.nbytes
         ]
         self._rows.add_blocks(call, Access.WRITE, parts, in_memory=True)
 
     def _add_shards(self, number: int, block: MemoryBlock) -> None:
         rows = [
-            _PACK_SHARD(
-                number, spec.cube, spec.pe, spec.offset_bytes, shard.address, spec.nbytes
-            )
+            _PACK_SHARD(number, spec.cube, spec.pe, spec.offset_bytes, shard.address, spec.nbytes)
             for shard in block.shards
             for spec in (shard.spec,)
             if spec.nbytes
@@ -98,19 +101,12 @@ class RankCalls:
     def _add(self, operation: str, line: str, command: int) -> int:
         call, now_ps = self._rows.new_call(), self._now_ps()
         text = self._recorder.text(line)
-        self._rows.add(
-            call, RANK_PROGRAM, operation, text, (now_ps, now_ps), command=command
-        )
+        self._rows.add(call, RANK_PROGRAM, operation, text, (now_ps, now_ps), command=command)
         return call
 
 
-def _reads(request: object) -> bool:
-    return isinstance(request, MemoryReadMsg) or (
-        isinstance(request, PeDmaMsg) and request.operation == "read"
-    )
-
-
-def _writes(request: object) -> bool:
-    return isinstance(request, MemoryWriteMsg) or (
-        isinstance(request, PeDmaMsg) and request.operation == "write"
-    )
+def _access_of(request: MemoryReadMsg | MemoryWriteMsg | PeDmaMsg) -> Access:
+    """The use of the memory by a copy."""
+    if isinstance(request, PeDmaMsg):
+        return Access.READ if request.operation == "read" else Access.WRITE
+    return Access.READ if isinstance(request, MemoryReadMsg) else Access.WRITE

@@ -37,7 +37,7 @@ def test_a_race_is_reported_and_its_right_twin_is_not(name: str) -> None:
     wrong = of_kernel(name, 0)
     assert wrong.races, "the race is not reported"
     assert not wrong.undefined
-    assert of_kernel(name, 1).count == 0
+    assert of_kernel(name, 1).reports == 0
 
 
 @pytest.mark.parametrize("name", [*KERNELS, *GRIDS])

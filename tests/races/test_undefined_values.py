@@ -9,7 +9,7 @@ from runtime import tl, torch
 from runtime.language.value import Pointer
 from tests.support.checked import findings
 from tests.support.joined import ccl_text
-from tests.support.undefined_kernels import COUNT, PROGRAMS, ON_ONE, increment, launch, tensor
+from tests.support.undefined_kernels import COUNT, ON_ONE, PROGRAMS, increment, launch, tensor
 
 ONE_PAIR = ccl_text("tests.support.joined.pair_0_0_0_1")
 
@@ -35,13 +35,13 @@ def test_an_undefined_value_is_reported_and_the_right_twin_is_not(name: str) -> 
     wrong = of_program(name, 0)
     assert wrong.undefined, "the use is not reported"
     assert not wrong.races
-    assert of_program(name, 1).count == 0
+    assert of_program(name, 1).reports == 0
 
 
 @pytest.mark.parametrize("name", [each for each in PROGRAMS if each != "the_index_of_a_gather"])
 def test_undefined_values_are_found_without_data(name: str) -> None:
     assert of_program(name, 0, data=False).undefined
-    assert of_program(name, 1, data=False).count == 0
+    assert of_program(name, 1, data=False).reports == 0
 
 
 def test_a_report_names_the_element_the_creation_the_first_read_and_the_use() -> None:
@@ -74,4 +74,4 @@ def test_a_masked_selection_among_undefined_elements_is_a_note() -> None:
         launch(masked, torch.empty(COUNT, dp=ON_ONE), tensor(1))
 
     found = findings(run(program, 0), ccl=ONE_PAIR)
-    assert (found.count, len(found.notes)) == (0, 1)
+    assert (found.reports, len(found.notes)) == (0, 1)

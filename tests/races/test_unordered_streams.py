@@ -32,8 +32,8 @@ def test_a_missing_order_is_reported_strictly_and_the_right_twin_is_not(
     assert reports
     assert all(each.is_strict for each in reports)
     # The order by tensor makes the numbers right, so it is no race here.
-    assert checked(wrong).count == 0
-    assert checked(right, is_strict=True).count == 0
+    assert checked(wrong).reports == 0
+    assert checked(right, is_strict=True).reports == 0
 
 
 def test_a_report_names_what_would_order_the_streams() -> None:

@@ -30,7 +30,7 @@ class FoundPlace(NamedTuple):
 
 
 class FoundRace(NamedTuple):
-    """Two accesses to an element that nothing orders; `count` pairs of accesses are at these lines.
+    """Two accesses to an element that nothing orders; `pairs` of accesses are at these lines.
 
     `is_strict` if only the order by tensor or PE orders them, on which CUDA has no equal.
     """
@@ -43,13 +43,14 @@ class FoundRace(NamedTuple):
     common: str
     remedy: str
     is_strict: bool
-    count: int
+    pairs: int
 
 
 class FoundUndefined(NamedTuple):
     """A use of an element that nothing has written: of a tensor, or of a value of a kernel.
 
-    `read` is the first call that read it, and `use` the one that needs its value.
+    `read` is the first call that read it, and `use` the one that needs its value; `uses` are all
+    that are at its line.
     """
 
     tensor: str
@@ -58,7 +59,7 @@ class FoundUndefined(NamedTuple):
     read: FoundPlace | None
     use: FoundPlace
     is_note: bool
-    count: int
+    uses: int
 
 
 class Findings(NamedTuple):
@@ -70,7 +71,7 @@ class Findings(NamedTuple):
     calls: int
 
     @property
-    def count(self) -> int:
+    def reports(self) -> int:
         """The number of reports."""
         return len(self.races) + len(self.undefined)
 
@@ -122,9 +123,7 @@ class _Reports:
             if key not in first or _order(race) < _order(first[key]):
                 first[key] = race
         found = sorted(first, key=lambda key: _order(first[key]))
-        return [
-            self._race(first[key], counts[key], replay, is_strict=is_strict) for key in found
-        ]
+        return [self._race(first[key], counts[key], replay, is_strict=is_strict) for key in found]
 
     def _race(self, race: Race, count: int, replay: Replay, *, is_strict: bool) -> FoundRace:
         first, second = race.first, race.second
@@ -144,21 +143,17 @@ class _Reports:
             common=common_point(first, second, replay, calls),
             remedy=remedy(first, second, calls, is_strict=is_strict),
             is_strict=is_strict,
-            count=count,
+            pairs=count,
         )
 
-    def undefined(
-        self, uses: Iterable[UndefinedUse], *, is_note: bool
-    ) -> list[FoundUndefined]:
+    def undefined(self, uses: Iterable[UndefinedUse], *, is_note: bool) -> list[FoundUndefined]:
         """One report for the uses at a line of what was made at a line."""
         counts, first = dict[tuple[str, ...], int](), dict[tuple[str, ...], UndefinedUse]()
         for use in uses:
             key = self._made(use.origin)[1], use.row.line, use.row.operation
             counts[key] = counts.get(key, 0) + 1
             first.setdefault(key, use)
-        return [
-            self._undefined(use, counts[key], is_note=is_note) for key, use in first.items()
-        ]
+        return [self._undefined(use, counts[key], is_note=is_note) for key, use in first.items()]
 
     def _undefined(self, use: UndefinedUse, count: int, *, is_note: bool) -> FoundUndefined:
         origin = use.origin
@@ -174,7 +169,7 @@ class _Reports:
             read=read,
             use=self._place(use.accessor, use.row),
             is_note=is_note,
-            count=count,
+            uses=count,
         )
 
     def _made(self, origin: Origin) -> tuple[str, str]:

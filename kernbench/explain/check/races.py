@@ -29,9 +29,7 @@ class Race(NamedTuple):
     second: Access
 
 
-def races(
-    accesses: Iterable[Access], begun: Mapping[tuple[int, int], Clock]
-) -> Iterator[Race]:
+def races(accesses: Iterable[Access], begun: Mapping[tuple[int, int], Clock]) -> Iterator[Race]:
     """The races among accesses, each pair of accesses once; `begun` are the clocks of commands."""
     by_tensor = defaultdict[tuple[int, int], list[Access]](list)
     for each in accesses:
@@ -178,5 +176,6 @@ def _covers(later: Access, earlier: Access) -> bool:
 
 def _edges(access: Access) -> Cells:
     layout, address = access.block.layout, access.block.address
-    begins = layout.offsets + address
-    return np.concatenate([begins, begins + layout.row_bytes])
+    begins: Cells = layout.offsets + address
+    ends: Cells = begins + layout.row_bytes
+    return np.concatenate([begins, ends])

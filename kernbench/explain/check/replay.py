@@ -21,7 +21,8 @@ from kernbench.explain.check.clocks import (
 )
 from kernbench.explain.check.queues import CallId, queues_of
 from kernbench.explain.check.run_calls import Block, CallRow, ProgramRow, SipCalls
-from runtime.core.run_tables import NONE, RANK_PROGRAM, Access as Use, Order
+from runtime.core.run_tables import NONE, RANK_PROGRAM, Order
+from runtime.core.run_tables import Access as Use
 
 _IN_FLIGHT = ("load_async", "store_async", "gather_async", "composite", "chain", "recv")
 _STRICT = frozenset({Order.STREAM, Order.EVENT})
@@ -393,9 +394,7 @@ class Replay:
     ) -> None:
         flight = flight_key(accessor.sip, row.call)
         self.accesses.extend(
-            Access(
-                accessor, row, block, block.access == Use.WRITE, clock, end, flight, barriers
-            )
+            Access(accessor, row, block, block.access == Use.WRITE, clock, end, flight, barriers)
             for block in blocks
             if block.in_memory
         )

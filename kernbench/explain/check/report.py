@@ -35,7 +35,7 @@ def _race_lines(race: FoundRace) -> Iterator[str]:
     yield from _table(race.first, race.second)
     yield f"  in common    {race.common}"
     yield f"  remedy       {race.remedy}"
-    yield from _further(race.count)
+    yield from _further(race.pairs, "pairs of accesses")
 
 
 def _undefined_lines(found: FoundUndefined) -> Iterator[str]:
@@ -46,7 +46,7 @@ def _undefined_lines(found: FoundUndefined) -> Iterator[str]:
     yield f"  used         {_place(found.use)}"
     if found.is_note:
         yield "  why a note   the mask of tl.where is not followed: it may select defined elements"
-    yield from _further(found.count)
+    yield from _further(found.uses, "uses")
 
 
 def _noun(found: FoundUndefined) -> str:
@@ -58,9 +58,9 @@ def _table(first: FoundPlace, second: FoundPlace) -> Iterator[str]:
     yield f"  the other    {_place(second)}"
 
 
-def _further(count: int) -> Iterator[str]:
+def _further(count: int, noun: str) -> Iterator[str]:
     if count > 1:
-        yield f"  count        {count:,} pairs at these lines"
+        yield f"  count        {count:,} {noun} at these lines"
 
 
 def _place(place: FoundPlace) -> str:

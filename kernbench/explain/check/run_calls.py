@@ -90,37 +90,22 @@ class SipCalls:
         self._calls = records.table(CALLS, sip)
         self._blocks = records.table(BLOCKS, sip)
         self._shards = records.table(SHARDS, sip)
-        self._layouts: dict[tuple[int, int, int], Layout] = {}
 
     @cached_property
     def by_program(self) -> dict[int, list[CallRow]]:
         """The calls of each program, in the order of their begins."""
         calls = self._calls
-        lists = [
-            calls[name].tolist()
-            for name in ("program", "call", "begin_ps", "end_ps", "awaits", "command")
-        ]
-        texts = [_texts(calls, name) for name in ("operation", "line", "queue")]
-        slots, depths = calls["slots"].tolist(), calls["depth"].tolist()
+        order = np.argsort(calls["call"], kind="stable")
+        columns: list[list[Any]] = [order.tolist()]
+        for name in CallRow._fields[1:]:
+            if name in calls.numbers:
+                columns.append(calls[name][order].tolist())
+            else:
+                columns.append(_texts(calls, name, order))
         rows = defaultdict[int, list[CallRow]](list)
-        for row in np.argsort(calls["call"], kind="stable").tolist():
-            program, call, begin_ps, end_ps, awaits, command = (each[row] for each in lists)
-            operation, line, queue = (each[row] for each in texts)
-            rows[program].append(
-                CallRow(
-                    row,
-                    call,
-                    operation,
-                    line,
-                    begin_ps,
-                    end_ps,
-                    awaits,
-                    command,
-                    queue,
-                    slots[row],
-                    depths[row],
-                )
-            )
+        programs = calls["program"][order].tolist()
+        for program, row in zip(programs, zip(*columns, strict=True), strict=True):
+            rows[program].append(CallRow(*row))
         return rows
 
     @cached_property
@@ -203,25 +188,24 @@ class SipCalls:
     def blocks(self) -> dict[int, list[Block]]:
         """The blocks of each call, those that it reads first."""
         table = self._blocks
-        keys = [table.text(name).codes.tolist() for name in ("dtype", "shape", "strides")]
-        numbers = [table[name].tolist() for name in ("call", "access", "in_memory", "address")]
-        tensors = self._tensors_of_rows.tolist()
+        layouts, numbers = self._layouts()
+        columns = [table[name].tolist() for name in ("access", "in_memory", "address")]
+        columns += [[layouts[number] for number in numbers], self._tensors_of_rows.tolist()]
         blocks = defaultdict[int, list[Block]](list)
-        for row, (call, access, in_memory, address) in enumerate(zip(*numbers, strict=True)):
-            layout = self._layout(keys[0][row], keys[1][row], keys[2][row])
-            blocks[call].append(Block(access, bool(in_memory), address, layout, tensors[row]))
+        calls = table["call"].tolist()
+        for call, row in zip(calls, zip(*columns, strict=True), strict=True):
+            blocks[call].append(Block(*row))
         return blocks
 
-    def _layout(self, dtype: int, shape: int, strides: int) -> Layout:
-        key = dtype, shape, strides
-        layout = self._layouts.get(key)
-        if layout is None:
-            names = [
-                self._blocks.text(name).values[code]
-                for name, code in zip(("dtype", "shape", "strides"), key, strict=True)
-            ]
-            layout = self._layouts[key] = layout_of(*names)
-        return layout
+    def _layouts(self) -> tuple[list[Layout], list[int]]:
+        """The layouts of all blocks, and the number of that of each."""
+        texts = [self._blocks.text(name) for name in ("dtype", "shape", "strides")]
+        keys: Numbers = np.zeros(len(self._blocks), np.int64)
+        for each in texts:
+            keys = keys * max(len(each.values), 1) + each.codes
+        _, firsts, numbers = np.unique(keys, return_index=True, return_inverse=True)
+        names = ([each[row] for each in texts] for row in firsts.tolist())
+        return [layout_of(*each) for each in names], numbers.tolist()
 
     @cached_property
     def _tensors_of_rows(self) -> Numbers:
@@ -264,9 +248,7 @@ class SipCalls:
         """The call that submitted the command of each call, by call."""
         calls = self._calls
         submits, most = self.submits, int(calls["call"].max(initial=0)) + 1
-        commands: Numbers = np.full(
-            int(calls["program"].max(initial=0)) + 2, NONE, np.int64
-        )
+        commands: Numbers = np.full(int(calls["program"].max(initial=0)) + 2, NONE, np.int64)
         for each in self.programs:
             if each.program < len(commands):
                 commands[each.program] = submits.get(each.command, NONE)
@@ -277,6 +259,6 @@ class SipCalls:
         return result
 
 
-def _texts(table: Columns, name: str) -> list[str]:
+def _texts(table: Columns, name: str, order: Numbers) -> list[str]:
     texts = table.text(name)
-    return [texts.values[code] for code in texts.codes.tolist()]
+    return [texts.values[code] for code in texts.codes[order].tolist()]

@@ -15,7 +15,8 @@ from kernbench.explain.check.moves import moved
 from kernbench.explain.check.queues import CallId
 from kernbench.explain.check.run_calls import Block, CallRow, SipCalls
 from kernbench.explain.check.undefined_ranges import Origin, UndefinedRange, UndefinedRanges
-from runtime.core.run_tables import NONE, Access as Use
+from runtime.core.run_tables import NONE
+from runtime.core.run_tables import Access as Use
 
 _COPIES = ("load", "store")
 _MOVES = frozenset({"math cat", "math trans", "math cast"})
@@ -188,9 +189,7 @@ def tensor_offset(calls: SipCalls, tensor: int, address: int) -> int:
     return 0
 
 
-def _placed(
-    packed: _Packed, before: int, layout: Layout, address: int
-) -> Iterable[UndefinedRange]:
+def _placed(packed: _Packed, before: int, layout: Layout, address: int) -> Iterable[UndefinedRange]:
     """The ranges of packed bytes in a block that has those from `before` on."""
     row_bytes, offsets = layout.row_bytes, layout.offsets
     for each in packed:

@@ -43,12 +43,12 @@ class MovedExtent(NamedTuple):
 
 
 class KeptCalls(NamedTuple):
-    """The rows of a launch, whose first call had the number `first`; `count` calls began."""
+    """The rows of a launch, whose first call had the number `first`; `begun` calls have begun."""
 
     calls: bytes
     blocks: bytes
     first: int
-    count: int
+    begun: int
 
 
 class CallRows:
@@ -148,7 +148,7 @@ class CallRows:
         import numpy as np
 
         later = self.begun - kept.first
-        self.begun += kept.count
+        self.begun += kept.begun
         if not kept.calls:
             return
         calls = np.frombuffer(kept.calls, _dtype(CALLS)).copy()
