@@ -51,7 +51,7 @@ class Cause(StrEnum):
     """A command of a stream."""
 
 
-class Access(IntEnum):
+class BlockAccess(IntEnum):
     """The use of a block by a call."""
 
     READ = 0
@@ -64,13 +64,13 @@ class Order(StrEnum):
     """The reason for which a command waits for an earlier one."""
 
     STREAM = "stream"
-    """It is in the same stream."""
+    """Both are in one stream."""
     EVENT = "event"
     """The program ordered its stream behind it: by an event, a stream or a collective."""
     TENSOR = "tensor"
-    """It uses a tensor that the earlier one uses."""
+    """Both use one tensor."""
     PE = "pe"
-    """It is a launch on a hardware thread of a PE that the earlier one uses."""
+    """Both are launches on one hardware thread of a PE."""
 
 
 class Form(StrEnum):
@@ -261,8 +261,8 @@ BLOCKS = _table(
     strides=Form.TEXT,
 )
 """The blocks of elements that a call reads or writes, at physical addresses: in a memory behind
-pointers (`in_memory`), or values of a kernel in TCM. `access` is an `Access`. Lengths and strides
-of axes are texts such as `32,64`; strides count elements, and are empty without gaps.
+pointers (`in_memory`), or values of a kernel in TCM. `access` is a `BlockAccess`. Lengths and
+strides of axes are texts such as `32,64`; strides count elements, and are empty without gaps.
 """
 
 ORDERS = _table("orders", command=Form.INT32, after=Form.INT32, reason=Form.TEXT, tensor=Form.TEXT)

@@ -10,12 +10,13 @@ kernel went on. A wait for such an operation has a row of its own, of any length
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 from runtime.core.requests import QueuePair
-from runtime.core.run_tables import Access
+from runtime.core.run_tables import BlockAccess
 from runtime.core.trace import Operand
 from runtime.language.value import Value
-from sip_node.chip.completion import AnyCompletion
+from sip_node.chip.completion import AnyCompletion, Completion
 from sip_node.chip.records.call_rows import CallRows
 from sip_node.pdes.engine import Engine
 from sip_node.programs.kernel_issue import CommandIssuer
@@ -45,9 +46,9 @@ class KernelCalls:
         """A call begins that reads blocks of memory, and `values` in TCM."""
         rows = self._rows
         number, now_ps = rows.new_call(), self._engine.now_ps
-        rows.add_blocks(number, Access.READ, reads, in_memory=True)
+        rows.add_blocks(number, BlockAccess.READ, reads, in_memory=True)
         operands = [each.operand for each in values if isinstance(each, Value)]
-        rows.add_blocks(number, Access.READ, operands, in_memory=False)
+        rows.add_blocks(number, BlockAccess.READ, operands, in_memory=False)
         text = self._steps.line_of(line or self._issuer.line)
         return KernelCall(self, number, operation, text, now_ps)
 
@@ -66,12 +67,12 @@ class KernelCalls:
     def made(self, value: Value) -> None:
         """The kernel has made a value whose elements are undefined."""
         call = self.begin("empty")
-        self._rows.add_blocks(call.number, Access.MAKE, (value.operand,), in_memory=False)
+        self._rows.add_blocks(call.number, BlockAccess.MAKE, (value.operand,), in_memory=False)
         call.ended()
 
     def write(self, number: int, blocks: Iterable[Operand], *, in_memory: bool) -> None:
         """A call writes blocks."""
-        self._rows.add_blocks(number, Access.WRITE, blocks, in_memory=in_memory)
+        self._rows.add_blocks(number, BlockAccess.WRITE, blocks, in_memory=in_memory)
 
     def end(self, call: "KernelCall") -> None:
         """A call has ended."""
@@ -98,27 +99,27 @@ class KernelCall:
         self.queue = ("", 0, 0)
 
     def writes(self, blocks: Iterable[Operand]) -> None:
-        """It writes blocks of memory."""
+        """The call writes blocks of memory."""
         self._calls.write(self.number, blocks, in_memory=True)
 
     def makes(self, *values: Value) -> None:
-        """It writes values in TCM."""
+        """The call writes values in TCM."""
         self._calls.write(self.number, [each.operand for each in values], in_memory=False)
 
     def ended(self, done: AnyCompletion | None = None) -> None:
-        """It has ended, or, of an operation in flight, its result is `done`."""
+        """The call has ended; `done` is the result of an operation in flight."""
         if done is None or done.error is None:
             self._calls.end(self)
 
     def sends(self, table: str, pair: QueuePair, nbytes: int, call: str) -> None:
-        """It sends a message of `nbytes` through a queue of `table`."""
+        """The call sends a message of `nbytes` through a queue of `table`."""
         name = _queue(table, pair.peer, pair.peer_direction, call)
         self.queue = name, *_slots(pair, nbytes)
 
     def receives(
         self, table: str, pair: QueuePair, pe: tuple[int, int, int], nbytes: int, call: str
     ) -> None:
-        """It receives a message of `nbytes` on a PE."""
+        """The call receives a message of `nbytes` on a PE."""
         self.queue = _queue(table, pe, pair.direction, call), *_slots(pair, nbytes)
 
 
@@ -131,3 +132,17 @@ def _queue(table: str, pe: tuple[int, int, int], direction: str, call: str) -> s
 def _slots(pair: QueuePair, nbytes: int) -> tuple[int, int]:
     """The slots of a message, and those of the ring."""
     return -(-nbytes // pair.slot_size), pair.n_slots
+
+
+def end_call(call: KernelCall | None, *values: Value) -> None:
+    """A call has ended, which has written values."""
+    if call is not None:
+        call.makes(*values)
+        call.ended()
+
+
+def end_call_with(call: KernelCall | None, done: Completion[Any], *values: Value) -> None:
+    """A call, which writes values, ends with its operation."""
+    if call is not None:
+        call.makes(*values)
+        done.then(call.ended)

@@ -38,10 +38,11 @@ from runtime.wire.reports import BlockedPe, DevicePrint
 from sip_node.chip.completion import Completion, completed
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.pe.pe import Pe
+from sip_node.programs.kernel_calls import end_call, end_call_with
 from sip_node.programs.kernel_faults import call_once
 from sip_node.programs.kernel_messages import KernelMessages
 from sip_node.programs.kernel_operation import Operation
-from sip_node.programs.kernel_transfers import end_call, end_call_with, fill
+from sip_node.programs.kernel_transfers import fill
 from sip_node.programs.program import AnyProgram, Program, Steps
 from sip_node.programs.program_stacks import ProgramStacks
 from sip_node.programs.program_steps import ProgramOrigin, ProgramSteps
@@ -307,7 +308,7 @@ class KernelCommands(KernelMessages):
 
 
 def chain_name(chain: Chain) -> str:
-    """The name of a chain in the records, which says whether it selects elements."""
+    """The name of a chain in the records; of one that selects elements, another."""
     selects = any(step.name == "where" for step in chain.steps)
     return "chain where" if selects else "chain"
 

@@ -17,10 +17,10 @@ from sip_node.chip.completion import Completion, completed
 from sip_node.chip.kernel import LaunchBarrier
 from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kept_slots import NOT_KEPT
-from sip_node.programs.kernel_calls import KernelCall
+from sip_node.programs.kernel_calls import KernelCall, end_call, end_call_with
 from sip_node.programs.kernel_operation import Operation
 from sip_node.programs.kernel_receive import Receive
-from sip_node.programs.kernel_transfers import KernelTransfers, end_call, end_call_with, fill
+from sip_node.programs.kernel_transfers import KernelTransfers, fill
 from sip_node.programs.kernel_wait import PeerWait
 from sip_node.programs.program import Steps
 

@@ -28,7 +28,7 @@ from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.mapping.strided_block import nbytes_of
 from sip_node.chip.pe.pe import Pe
 from sip_node.chip.pe.queue_table import QueueTable, SlotTrace
-from sip_node.programs.kernel_calls import KernelCall, KernelCalls
+from sip_node.programs.kernel_calls import KernelCall, KernelCalls, end_call, end_call_with
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_memory import KernelMemory, Transfer
@@ -385,20 +385,6 @@ class KernelTransfers(KernelParts):
 
     def _write(self, writes: list[tuple[Operand, Operand, bytes]]) -> Completion[list[bytes]]:
         return all_of([self._pe.dma.write(*write) for write in writes])
-
-
-def end_call(call: KernelCall | None, *values: Value) -> None:
-    """A call has ended, which has written values."""
-    if call is not None:
-        call.makes(*values)
-        call.ended()
-
-
-def end_call_with(call: KernelCall | None, done: Completion[Any], *values: Value) -> None:
-    """A call, which writes values, ends with its operation."""
-    if call is not None:
-        call.makes(*values)
-        done.then(call.ended)
 
 
 def _existing(out: Value | None) -> tuple[Value, ...]:

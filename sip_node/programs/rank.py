@@ -21,13 +21,13 @@ from runtime.model.topology import Topology
 from runtime.wire.control import GroupCalls, RankActivity, SlowCall
 from sip_node.chip.completion import Completion, completed
 from sip_node.chip.host.host import Host
+from sip_node.chip.host.rank_calls import RankCalls
 from sip_node.chip.host.streams import Command
 from sip_node.chip.kernel import ProgramRaised
 from sip_node.pdes.engine import Engine
 from sip_node.programs.program import Program
 from sip_node.programs.program_stacks import ProgramStacks
 from sip_node.programs.program_steps import RANK_THREAD, ProgramOrigin, ProgramSteps
-from sip_node.programs.rank_calls import RankCalls
 
 _T = TypeVar("_T")
 

@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from kernbench.explain.check.accesses import Access
+from kernbench.explain.check.accesses import TrackedAccess
 from kernbench.explain.check.races import races
-from kernbench.explain.check.replay import Replay
+from kernbench.explain.check.replay import CallReplay
 from kernbench.explain.check.run_calls import SipCalls
 from kernbench.explain.records.collected import simulated_records
 from runtime import DPPolicy, torch
@@ -50,7 +50,7 @@ def reported(kernels: Sequence[Calls]) -> list[Pairs]:
     ring = ccl_text("pe_ring", n_slots=SLOTS)
     world = simulate(program, 1, topology=MACHINE, ccl=ring, record=True, data=False)
     sip = SipCalls(simulated_records(1, world.time_ps, world.rows, world.texts), 0)
-    replay = Replay([sip], None, is_strict=False)
+    replay = CallReplay([sip], None, is_strict=False)
     replay.run()
     commands = sorted({each.command for each in sip.programs if each.kernel == "random"})
     assert len(commands) == len(kernels)
@@ -62,7 +62,7 @@ def reported(kernels: Sequence[Calls]) -> list[Pairs]:
     return pairs
 
 
-def _names(accesses: Sequence[Access], kernels: dict[int, Calls]) -> dict[int, AccessId]:
+def _names(accesses: Sequence[TrackedAccess], kernels: dict[int, Calls]) -> dict[int, AccessId]:
     """The PE and the number of the call of each access to memory, by its call in the records."""
     by_thread = defaultdict[tuple[int, int], list[int]](list)
     for each in accesses:
@@ -73,9 +73,7 @@ def _names(accesses: Sequence[Access], kernels: dict[int, Calls]) -> dict[int, A
     for (command, pe), rows in by_thread.items():
         numbers = [n for n, each in enumerate(kernels[command][pe]) if each.cell >= 0]
         assert all(one < other for one, other in pairwise(sorted(rows)))
-        names |= {
-            call: (pe, number) for call, number in zip(sorted(rows), numbers, strict=True)
-        }
+        names |= {call: (pe, number) for call, number in zip(sorted(rows), numbers, strict=True)}
     return names
 
 

@@ -73,5 +73,5 @@ def test_a_masked_selection_among_undefined_elements_is_a_note() -> None:
 
         launch(masked, torch.empty(COUNT, dp=ON_ONE), tensor(1))
 
-    found = findings(run(program, 0), ccl=ONE_PAIR)
-    assert (found.reports, len(found.notes)) == (0, 1)
+    result = findings(run(program, 0), ccl=ONE_PAIR)
+    assert (result.reports, len(result.notes)) == (0, 1)

@@ -1,4 +1,4 @@
-"""With `--strict`, the missing order of two streams is reported: on CUDA it would be a race."""
+"""The missing order of two streams is reported with `--strict`: on CUDA it would be a race."""
 
 from collections.abc import Callable
 

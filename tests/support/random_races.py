@@ -48,7 +48,7 @@ def random_calls(random: Random, most: int = 36) -> Calls:
         )
         _draw(random, kind, pe, calls, open_calls, full)
     for (pe, direction), count in full.items():
-        # What nobody has received would stay in the ring.
+        # A message without a receive would stay in the ring.
         calls[pe] += [PeCall("recv", direction=direction)] * count
     return tuple(map(tuple, calls))
 
@@ -61,7 +61,7 @@ def _draw(
     open_calls: list[dict[int, PeCall]],
     full: dict[tuple[int, str], int],
 ) -> None:
-    """Add a call of a kind, if the language allows it and no order of the calls blocks for ever."""
+    """Add a call of a kind, if the language allows it and every order of the calls ends."""
     if kind == "barrier":
         for number, own in enumerate(calls):
             own += [PeCall("wait", of=each) for each in open_calls[number]]
@@ -103,35 +103,28 @@ def kernel_of(calls: Calls) -> object:
         block, token = tl.full(CELL, 1.0, tl.float32), tl.full(1, 1.0, tl.float32)
         for number, (kind, cell, direction, of) in enumerate(own):
             place = x + cell * CELL
-            if kind == "load":
-                tl.load(place, CELL)
-            elif kind == "store":
-                tl.store(place, block)
-            elif kind == "load_async":
-                flights[number] = tl.load_async(place, CELL)
-            elif kind == "store_async":
-                flights[number] = tl.store_async(place, block)
-            elif kind == "send":
-                tl.send(direction, token)
-            elif kind == "recv":
-                tl.recv(direction, 1, tl.float32)
-            elif kind == "recv_async":
-                flights[number] = tl.recv_async(direction, 1, tl.float32)
-            elif kind == "wait":
-                tl.wait(flights[of])
-            else:
-                tl.barrier()
+            made = {
+                "load": lambda p=place: tl.load(p, CELL),
+                "store": lambda p=place: tl.store(p, block),
+                "load_async": lambda p=place: tl.load_async(p, CELL),
+                "store_async": lambda p=place: tl.store_async(p, block),
+                "send": lambda d=direction: tl.send(d, token),
+                "recv": lambda d=direction: tl.recv(d, 1, tl.float32),
+                "recv_async": lambda d=direction: tl.recv_async(d, 1, tl.float32),
+                "wait": lambda f=of: tl.wait(flights[f]),
+                "barrier": tl.barrier,
+            }
+            flights[number] = made[kind]()
 
     return kernel
 
 
 class _State(NamedTuple):
-    """What has happened: the next call of each PE, whether it has begun, the operations in flight
-    that have ended or not, and the messages sent and taken of each ring.
+    """A state of a kernel: the next call of each PE, the accesses and operations that are under way
+    or have ended, and the messages sent and taken of each ring.
     """
 
     places: tuple[int, ...]
-    begun: tuple[bool, ...]
     active: frozenset[AccessId]
     ended: frozenset[AccessId]
     sent: tuple[int, ...]
@@ -140,7 +133,7 @@ class _State(NamedTuple):
 
 def races_in_all_orders(calls: Calls) -> set[frozenset[AccessId]]:
     """The pairs of accesses that are both under way in some order."""
-    start = _State((0,) * PES, (False,) * PES, frozenset(), frozenset(), (0,) * 6, (0,) * 6)
+    start = _State((0,) * PES, frozenset(), frozenset(), (0,) * 6, (0,) * 6)
     seen, waiting, races = {start}, [start], set[frozenset[AccessId]]()
     while waiting:
         state = waiting.pop()
@@ -203,7 +196,9 @@ def _may_take(calls: Calls, state: _State, receive: AccessId) -> bool:
     return not earlier and state.sent[ring] > state.taken[ring]
 
 
-def _stepped(calls: Calls, state: _State, pe: int) -> _State | None:
+def _stepped(  # noqa: PLR0911 - one for each kind of call
+    calls: Calls, state: _State, pe: int
+) -> _State | None:
     """The state after the next step of a PE, None if it waits."""
     place = state.places[pe]
     if place == len(calls[pe]):
@@ -218,16 +213,19 @@ def _stepped(calls: Calls, state: _State, pe: int) -> _State | None:
         return state._replace(active=state.active | {own})
     if call.kind.endswith("async"):
         return passed._replace(active=state.active | {own})
-    if call.kind == "wait":
-        return passed if (pe, call.of) in state.ended else None
     if call.kind == "send":
-        peer = (pe + _NEXT[call.direction]) % PES
-        ring = _ring(peer, "W" if call.direction == "E" else "E")
-        if state.sent[ring] - state.taken[ring] >= SLOTS:
-            return None
-        sent = list(state.sent)
-        sent[ring] += 1
-        return passed._replace(sent=tuple(sent))
+        return _sent(passed, pe, call.direction)
     if call.kind == "recv" and _may_take(calls, state, own):
         return _took(passed, _ring(pe, call.direction))
-    return None
+    return passed if call.kind == "wait" and (pe, call.of) in state.ended else None
+
+
+def _sent(passed: _State, pe: int, direction: str) -> _State | None:
+    """The state after a send, None while the ring is full."""
+    peer = (pe + _NEXT[direction]) % PES
+    ring = _ring(peer, "W" if direction == "E" else "E")
+    if passed.sent[ring] - passed.taken[ring] >= SLOTS:
+        return None
+    sent = list(passed.sent)
+    sent[ring] += 1
+    return passed._replace(sent=tuple(sent))

@@ -14,7 +14,7 @@ ON_ONE = DPPolicy(num_cubes=1, num_pes=1)
 ahbm, dist = torch.ahbm, torch.distributed
 Program = Callable[[int], None]
 PROGRAMS: dict[str, Program] = {}
-"""Programs of one rank, or of two where the name says so."""
+"""Programs of one rank, or of two where the name ends so."""
 
 
 def unordered(program: Program) -> Program:

@@ -1,9 +1,9 @@
-"""Accesses to memory: who reads or writes which bytes, and when."""
+"""Accesses to memory: the bytes that a thread reads or writes, and what is before that."""
 
 from typing import NamedTuple
 
-from kernbench.explain.check.clocks import Clock, is_done
-from kernbench.explain.check.run_calls import Block, CallRow, ProgramRow
+from kernbench.explain.check.clocks import CompletionClock, is_done
+from kernbench.explain.check.run_calls import CallBlock, CallRow, ProgramRow
 
 NEVER = 1 << 62
 """The number of no call: of an operation for which no wait is recorded."""
@@ -22,7 +22,7 @@ class Accessor(NamedTuple):
     grid: str
 
 
-class Access(NamedTuple):
+class TrackedAccess(NamedTuple):
     """A call of `accessor` uses `block` of memory. It begins with all complete that `clock` has.
 
     The thread is complete with it from call `end` on; `flight` is the key of its operation in
@@ -31,14 +31,14 @@ class Access(NamedTuple):
 
     accessor: Accessor
     row: CallRow
-    block: Block
+    block: CallBlock
     writes: bool
-    clock: Clock
+    clock: CompletionClock
     end: int
     flight: int
     barriers: int
 
-    def is_before(self, other: "Access") -> bool:
+    def is_before(self, other: "TrackedAccess") -> bool:
         """Whether it is complete when `other` begins, in every order of the run."""
         own, its = self.accessor, other.accessor
         if own.key == its.key:

@@ -13,22 +13,22 @@ Done = Mapping[int, int]
 Known = Mapping[int, int]
 
 
-class Clock(NamedTuple):
+class CompletionClock(NamedTuple):
     """A point of a run. Its parts are shared, and never changed."""
 
     done: Done
     known: Known
 
 
-START = Clock({}, {})
+START = CompletionClock({}, {})
 
 
-def joined(one: Clock, other: Clock) -> Clock:
+def joined(one: CompletionClock, other: CompletionClock) -> CompletionClock:
     """The clock of what comes after both."""
-    return Clock(_or(one.done, other.done), _latest(one.known, other.known))
+    return CompletionClock(_or(one.done, other.done), _latest(one.known, other.known))
 
 
-def joined_all(clocks: Iterable[Clock]) -> Clock:
+def joined_all(clocks: Iterable[CompletionClock]) -> CompletionClock:
     """The clock of what comes after all."""
     result = START
     for each in clocks:
@@ -36,21 +36,21 @@ def joined_all(clocks: Iterable[Clock]) -> Clock:
     return result
 
 
-def with_done(clock: Clock, sip: int, command: int) -> Clock:
+def with_done(clock: CompletionClock, sip: int, command: int) -> CompletionClock:
     """A clock in which a command is complete, too."""
     done = dict(clock.done)
     done[sip] = done.get(sip, 0) | 1 << command
-    return Clock(done, clock.known)
+    return CompletionClock(done, clock.known)
 
 
-def with_known(clock: Clock, key: int, number: int) -> Clock:
+def with_known(clock: CompletionClock, key: int, number: int) -> CompletionClock:
     """A clock in which a thread is complete up to a call, too."""
     if clock.known.get(key, -1) >= number:
         return clock
-    return Clock(clock.done, {**clock.known, key: number})
+    return CompletionClock(clock.done, {**clock.known, key: number})
 
 
-def is_done(clock: Clock, sip: int, command: int) -> bool:
+def is_done(clock: CompletionClock, sip: int, command: int) -> bool:
     """Whether a command is complete."""
     return bool(clock.done.get(sip, 0) >> command & 1)
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from kernbench.explain.check.accesses import Access, Accessor
+from kernbench.explain.check.accesses import Accessor, TrackedAccess
 from kernbench.explain.check.races import Race, races
 from kernbench.explain.check.remedies import common_point, remedy
-from kernbench.explain.check.replay import Replay
+from kernbench.explain.check.replay import CallReplay
 from kernbench.explain.check.run_calls import CallRow, SipCalls, TensorRow
 from kernbench.explain.check.undefined import UndefinedUse, UndefinedValues, tensor_offset
-from kernbench.explain.check.undefined_ranges import Origin
+from kernbench.explain.check.undefined_ranges import UndefinedOrigin
 from kernbench.explain.records import RunRecords
 from runtime.core.run_tables import NONE
 
@@ -30,7 +30,8 @@ class FoundPlace(NamedTuple):
 
 
 class FoundRace(NamedTuple):
-    """Two accesses to an element that nothing orders; `pairs` of accesses are at these lines.
+    """Two accesses to an element that nothing orders, the first in this run first; `pairs` of
+    accesses are at these lines.
 
     `is_strict` if only the order by tensor or PE orders them, on which CUDA has no equal.
     """
@@ -49,8 +50,8 @@ class FoundRace(NamedTuple):
 class FoundUndefined(NamedTuple):
     """A use of an element that nothing has written: of a tensor, or of a value of a kernel.
 
-    `read` is the first call that read it, and `use` the one that needs its value; `uses` are all
-    that are at its line.
+    `read` is the first call that read it, and `use` the first that needs its value, with all
+    `uses` at that line.
     """
 
     tensor: str
@@ -80,29 +81,29 @@ def check_records(records: RunRecords, *, is_strict: bool = False) -> Findings:
     """The findings of a recorded run; with `is_strict`, commands are ordered as in CUDA."""
     sips = [SipCalls(records, sip) for sip in records.sips]
     values = UndefinedValues(sips)
-    replay = Replay(sips, values, is_strict=False)
+    replay = CallReplay(sips, values, is_strict=False)
     replay.run()
     by_sip = {each.sip: each for each in sips}
     reports = _Reports(by_sip)
-    found = reports.races(races(replay.accesses, replay.begun), replay, is_strict=False)
+    found_races = reports.races(races(replay.accesses, replay.begun), replay, is_strict=False)
     if is_strict:
-        strict = Replay(sips, None, is_strict=True)
+        strict = CallReplay(sips, None, is_strict=True)
         strict.run()
-        pairs = {(each.first, each.second) for each in found}
-        found += [
+        pairs = {(each.first, each.second) for each in found_races}
+        found_races += [
             each
             for each in reports.races(races(strict.accesses, strict.begun), strict, is_strict=True)
             if (each.first, each.second) not in pairs
         ]
     return Findings(
-        tuple(found),
+        tuple(found_races),
         tuple(reports.undefined(values.uses, is_note=False)),
         tuple(reports.undefined(map(_as_use, values.notes), is_note=True)),
         sum(len(rows) for each in sips for rows in each.by_program.values()),
     )
 
 
-def _as_use(note: tuple[Origin, Accessor, CallRow]) -> UndefinedUse:
+def _as_use(note: tuple[UndefinedOrigin, Accessor, CallRow]) -> UndefinedUse:
     return UndefinedUse(*note)
 
 
@@ -113,19 +114,23 @@ class _Reports:
         self._sips = sips
         self._rows: dict[tuple[int, int], tuple[int, CallRow]] = {}
 
-    def races(self, pairs: Iterable[Race], replay: Replay, *, is_strict: bool) -> list[FoundRace]:
+    def races(
+        self, pairs: Iterable[Race], replay: CallReplay, *, is_strict: bool
+    ) -> list[FoundRace]:
         """One report for the races of a pair of lines, the first one in the order of the run."""
         counts, first = dict[tuple[str, ...], int](), dict[tuple[str, ...], Race]()
         for race in pairs:
-            one, other = race.first, race.second
-            key = one.row.line, one.row.operation, other.row.line, other.row.operation
+            one, other = sorted(
+                (each.row.line, each.row.operation) for each in (race.first, race.second)
+            )
+            key = (*one, *other)
             counts[key] = counts.get(key, 0) + 1
             if key not in first or _order(race) < _order(first[key]):
                 first[key] = race
-        found = sorted(first, key=lambda key: _order(first[key]))
-        return [self._race(first[key], counts[key], replay, is_strict=is_strict) for key in found]
+        keys = sorted(first, key=lambda key: _order(first[key]))
+        return [self._race(first[key], counts[key], replay, is_strict=is_strict) for key in keys]
 
-    def _race(self, race: Race, count: int, replay: Replay, *, is_strict: bool) -> FoundRace:
+    def _race(self, race: Race, count: int, replay: CallReplay, *, is_strict: bool) -> FoundRace:
         first, second = race.first, race.second
         sip = first.accessor.sip
         calls, item = self._sips[sip], first.block.layout.item_bytes
@@ -134,12 +139,14 @@ class _Reports:
             tensor = calls.tensors[race.tensor]
             name, made = tensor.name, tensor.line
             offset = tensor_offset(calls, race.tensor, race.address)
+        places = [self._place(each.accessor, each.row) for each in (first, second)]
+        places.sort(key=lambda each: each.begin_ps)
         return FoundRace(
             tensor=name,
             made=made,
             element=offset // item,
-            first=self._place(first.accessor, first.row),
-            second=self._place(second.accessor, second.row),
+            first=places[0],
+            second=places[1],
             common=common_point(first, second, replay, calls),
             remedy=remedy(first, second, calls, is_strict=is_strict),
             is_strict=is_strict,
@@ -172,7 +179,7 @@ class _Reports:
             uses=count,
         )
 
-    def _made(self, origin: Origin) -> tuple[str, str]:
+    def _made(self, origin: UndefinedOrigin) -> tuple[str, str]:
         """The name and the line of what is undefined."""
         if origin.tensor == NONE:
             _, row = self._row(origin.sip, origin.call)
@@ -180,7 +187,7 @@ class _Reports:
         tensor: TensorRow = self._sips[origin.sip].tensors[origin.tensor]
         return tensor.name, tensor.line
 
-    def _item_bytes(self, origin: Origin) -> int:
+    def _item_bytes(self, origin: UndefinedOrigin) -> int:
         blocks = self._sips[origin.sip].blocks.get(origin.read[1], ())
         return blocks[0].layout.item_bytes if blocks else 1
 
@@ -227,5 +234,5 @@ def _order(race: Race) -> tuple[int, ...]:
     return (*_times(other), *_times(one), race.address)
 
 
-def _times(access: Access) -> Sequence[int]:
+def _times(access: TrackedAccess) -> Sequence[int]:
     return access.row.begin_ps, access.accessor.sip, access.row.call

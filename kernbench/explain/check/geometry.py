@@ -11,7 +11,7 @@ Offsets = NDArray[np.int64]
 _ITEM_BYTES = {"u8": 1} | {dtype.name: dtype.itemsize for dtype in dtypes.ALL}
 
 
-class Layout(NamedTuple):
+class RowLayout(NamedTuple):
     """The layout of a block: `offsets` of its rows in the order of its elements, of `row_bytes`
     each, and the bytes from its first byte to behind its last one.
     """
@@ -35,7 +35,7 @@ class Layout(NamedTuple):
         return [(begin, begin + self.row_bytes) for begin in begins]
 
 
-def layout_of(dtype: str, shape: str, strides: str) -> Layout:
+def layout_of(dtype: str, shape: str, strides: str) -> RowLayout:
     """The layout with lengths and strides as the table of blocks has them."""
     lengths, item = _numbers(shape), _ITEM_BYTES[dtype]
     steps = _numbers(strides) or _row_major(lengths)
@@ -49,7 +49,7 @@ def layout_of(dtype: str, shape: str, strides: str) -> Layout:
         offsets = (offsets[:, None] + np.arange(length) * (stride * item)).reshape(-1)
     row_bytes = row * item
     span = int(offsets.max(initial=0)) + row_bytes
-    return Layout(offsets, row_bytes, span, item, lengths)
+    return RowLayout(offsets, row_bytes, span, item, lengths)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernbench.explain.check.geometry import Layout
+from kernbench.explain.check.geometry import RowLayout
 from kernbench.explain.check.undefined_ranges import UndefinedRange
 
 _Mask = NDArray[np.bool_]
 
 
 def moved(
-    operation: str, reads: Sequence[Layout], result: Layout, packed: Sequence[UndefinedRange]
+    operation: str, reads: Sequence[RowLayout], result: RowLayout, packed: Sequence[UndefinedRange]
 ) -> list[UndefinedRange]:
     """The undefined bytes of a result, among those of its block, from those of the operands, one
     behind the other.
@@ -31,7 +31,7 @@ def moved(
     ]
 
 
-def _moved(operation: str, masks: Sequence[_Mask], result: Layout) -> _Mask:
+def _moved(operation: str, masks: Sequence[_Mask], result: RowLayout) -> _Mask:
     first = masks[0]
     if operation == "math trans":
         return first.swapaxes(-1, -2) if first.ndim > 1 else first
@@ -42,7 +42,7 @@ def _moved(operation: str, masks: Sequence[_Mask], result: Layout) -> _Mask:
     return np.concatenate([each.reshape(-1) for each in masks])
 
 
-def _elements(layout: Layout, before: int, packed: Sequence[UndefinedRange]) -> _Mask:
+def _elements(layout: RowLayout, before: int, packed: Sequence[UndefinedRange]) -> _Mask:
     """The elements of a block with an undefined byte; the block has the bytes from `before` on."""
     mask = np.zeros(layout.nbytes // layout.item_bytes, np.bool_)
     for each in packed:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kernbench.explain.check.clocks import START, Clock, joined
+from kernbench.explain.check.clocks import START, CompletionClock, joined
 from kernbench.explain.check.run_calls import CallRow
 
 CallId = tuple[int, int]
@@ -20,11 +20,11 @@ class _Freed(NamedTuple):
     """After `slots` slots are free: the clock of the last one, and that of those before it."""
 
     slots: int
-    last: Clock
-    before: Clock
+    last: CompletionClock
+    before: CompletionClock
 
 
-class MessageQueue:
+class ReplayedQueue:
     """The messages of one queue; those that are sent and those that are received, in order."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class MessageQueue:
         self._receive_of: dict[CallId, CallId] = {}
         self._order: dict[CallId, int] = {}
         # Of receives that are complete, the clocks by which their slots are free.
-        self._clocks: dict[int, tuple[Clock, Clock]] = {}
+        self._clocks: dict[int, tuple[CompletionClock, CompletionClock]] = {}
         self._next = self._free = 0
         self._freed: list[_Freed] = []
         self._before = START
@@ -68,7 +68,7 @@ class MessageQueue:
         """The call that receives what a call sends."""
         return self._receive_of.get(send)
 
-    def free(self, receive: CallId, last: Clock, before: Clock) -> None:
+    def free(self, receive: CallId, last: CompletionClock, before: CompletionClock) -> None:
         """The slots of a message are free: the last one at a clock, those before it at another."""
         self._clocks[self._order[receive]] = last, before
         # Credits return in the order of the ring.
@@ -82,7 +82,7 @@ class MessageQueue:
             )
             self._before = self._freed[-1].last
 
-    def credit(self, send: CallId) -> Clock | None:
+    def credit(self, send: CallId) -> CompletionClock | None:
         """The clock of the credit that the last slot of a message waits for; None while there is
         no such credit.
         """
@@ -96,9 +96,9 @@ class MessageQueue:
         return freed.last if freed.slots == need else freed.before
 
 
-def queues_of(calls: Iterable[tuple[int, CallRow]]) -> dict[str, MessageQueue]:
+def queues_of(calls: Iterable[tuple[int, CallRow]]) -> dict[str, ReplayedQueue]:
     """The queues by name, of calls with their SIPs."""
-    queues = defaultdict[str, MessageQueue](MessageQueue)
+    queues = defaultdict[str, ReplayedQueue](ReplayedQueue)
     for sip, row in calls:
         if row.queue:
             queues[row.queue].add(sip, row)

@@ -2,9 +2,8 @@
 
 Accesses of a tensor come in an order that the run could have had. Its bytes are cut into cells, at
 all ends of rows of the blocks that may be in a race, and each cell keeps the accesses that are
-still to be compared with later ones: a write takes the place of all that is before it, a read that
-of earlier reads of its line. An access that is not before a later one in its place is in a race
-with it: what is before the first of both is before the second as well.
+still to be compared with later ones: a write replaces all that is before it, a read replaces
+earlier reads of its line. An access in a race with a replaced one is in a race with its successor.
 """
 
 from collections import defaultdict
@@ -14,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kernbench.explain.check.accesses import Access
-from kernbench.explain.check.clocks import Clock
+from kernbench.explain.check.accesses import TrackedAccess
+from kernbench.explain.check.clocks import CompletionClock
 
 Cells = NDArray[np.int64]
 
@@ -25,13 +24,15 @@ class Race(NamedTuple):
 
     tensor: int
     address: int
-    first: Access
-    second: Access
+    first: TrackedAccess
+    second: TrackedAccess
 
 
-def races(accesses: Iterable[Access], begun: Mapping[tuple[int, int], Clock]) -> Iterator[Race]:
+def races(
+    accesses: Iterable[TrackedAccess], begun: Mapping[tuple[int, int], CompletionClock]
+) -> Iterator[Race]:
     """The races among accesses, each pair of accesses once; `begun` are the clocks of commands."""
-    by_tensor = defaultdict[tuple[int, int], list[Access]](list)
+    by_tensor = defaultdict[tuple[int, int], list[TrackedAccess]](list)
     for each in accesses:
         by_tensor[each.accessor.sip, each.block.tensor].append(each)
     for (sip, tensor), own in by_tensor.items():
@@ -41,12 +42,12 @@ def races(accesses: Iterable[Access], begun: Mapping[tuple[int, int], Clock]) ->
 
 
 def _unordered(
-    accesses: Sequence[Access], sip: int, begun: Mapping[tuple[int, int], Clock]
-) -> Iterator[list[Access]]:
+    accesses: Sequence[TrackedAccess], sip: int, begun: Mapping[tuple[int, int], CompletionClock]
+) -> Iterator[list[TrackedAccess]]:
     """The accesses of commands that are not ordered with each other, and those of one command by
     several threads, as far as one of them writes.
     """
-    by_command = defaultdict[int, list[Access]](list)
+    by_command = defaultdict[int, list[TrackedAccess]](list)
     for each in accesses:
         by_command[each.accessor.command].append(each)
     # In the order of the replay, each command with those before it that it does not wait for.
@@ -73,7 +74,7 @@ def _unordered(
             yield part
 
 
-def _overlap(accesses: Sequence[Access]) -> bool:
+def _overlap(accesses: Sequence[TrackedAccess]) -> bool:
     """Whether the bytes from first to last of a thread that writes overlap those of another."""
     keys = {each.accessor.key for each in accesses}
     if len(keys) == 1:
@@ -105,7 +106,7 @@ def _overlap(accesses: Sequence[Access]) -> bool:
 class _Cells:
     """The bytes of a tensor in cells, with the accesses that each keeps."""
 
-    def __init__(self, tensor: int, accesses: Sequence[Access]) -> None:
+    def __init__(self, tensor: int, accesses: Sequence[TrackedAccess]) -> None:
         self._tensor, self._accesses = tensor, accesses
         ends = [_edges(each) for each in accesses]
         self._edges: Cells = np.unique(np.concatenate(ends))
@@ -137,7 +138,7 @@ class _Cells:
                 self._accesses[second],
             )
 
-    def _cells(self, access: Access) -> Cells:
+    def _cells(self, access: TrackedAccess) -> Cells:
         layout, address = access.block.layout, access.block.address
         begins = np.searchsorted(self._edges, layout.offsets + address)
         ends = np.searchsorted(self._edges, layout.offsets + (address + layout.row_bytes))
@@ -169,12 +170,12 @@ class _Cells:
         return result
 
 
-def _covers(later: Access, earlier: Access) -> bool:
+def _covers(later: TrackedAccess, earlier: TrackedAccess) -> bool:
     """Whether what is in a race with an access is in one with a later one, which comes behind."""
     return later.writes or (not earlier.writes and earlier.row.line == later.row.line)
 
 
-def _edges(access: Access) -> Cells:
+def _edges(access: TrackedAccess) -> Cells:
     layout, address = access.block.layout, access.block.address
     begins: Cells = layout.offsets + address
     ends: Cells = begins + layout.row_bytes

@@ -1,13 +1,15 @@
 """The last point that two accesses have in common, and what would order them."""
 
-from kernbench.explain.check.accesses import Access
-from kernbench.explain.check.clocks import Clock, is_done
-from kernbench.explain.check.replay import Replay
+from kernbench.explain.check.accesses import TrackedAccess
+from kernbench.explain.check.clocks import CompletionClock, is_done
+from kernbench.explain.check.replay import CallReplay
 from kernbench.explain.check.run_calls import SipCalls
 from runtime.core.device import COMMUNICATION_STREAM
 
 
-def common_point(first: Access, second: Access, replay: Replay, calls: SipCalls) -> str:
+def common_point(
+    first: TrackedAccess, second: TrackedAccess, replay: CallReplay, calls: SipCalls
+) -> str:
     """The last point that is before both accesses in every order."""
     own, its = first.accessor, second.accessor
     if own.command == its.command:
@@ -27,8 +29,8 @@ def common_point(first: Access, second: Access, replay: Replay, calls: SipCalls)
     return f"the end of command {command.command}, {command.why} at {command.line}"
 
 
-def remedy(first: Access, second: Access, calls: SipCalls, *, is_strict: bool) -> str:
-    """What would order two accesses."""
+def remedy(first: TrackedAccess, second: TrackedAccess, calls: SipCalls, *, is_strict: bool) -> str:
+    """The call that would order two accesses, in words."""
     own, its = first.accessor, second.accessor
     known = second.clock.known.get(own.key, -1)
     if first.row.call <= known < first.end and not is_done(second.clock, own.sip, own.command):
@@ -61,5 +63,5 @@ def remedy(first: Access, second: Access, calls: SipCalls, *, is_strict: bool) -
     return order
 
 
-def _begun(replay: Replay, sip: int, command: int) -> Clock:
+def _begun(replay: CallReplay, sip: int, command: int) -> CompletionClock:
     return replay.begun[sip, command]

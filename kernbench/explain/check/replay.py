@@ -7,12 +7,12 @@ flight, messages, credits, barriers, launches, streams, events, and waits of the
 
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from kernbench.explain.check.accesses import NEVER, Access, Accessor, flight_key
+from kernbench.explain.check.accesses import NEVER, Accessor, TrackedAccess, flight_key
 from kernbench.explain.check.clocks import (
     START,
-    Clock,
+    CompletionClock,
     is_done,
     joined,
     joined_all,
@@ -20,56 +20,16 @@ from kernbench.explain.check.clocks import (
     with_known,
 )
 from kernbench.explain.check.queues import CallId, queues_of
-from kernbench.explain.check.run_calls import Block, CallRow, ProgramRow, SipCalls
+from kernbench.explain.check.run_calls import CallBlock, CallRow, ProgramRow, SipCalls
+from kernbench.explain.check.threads import CallInFlight, ReplayedThread, ValueObserver
 from runtime.core.run_tables import NONE, RANK_PROGRAM, Order
-from runtime.core.run_tables import Access as Use
+from runtime.core.run_tables import BlockAccess as Use
 
 _IN_FLIGHT = ("load_async", "store_async", "gather_async", "composite", "chain", "recv")
 _STRICT = frozenset({Order.STREAM, Order.EVENT})
 
 
-class Observer(Protocol):
-    """Follows the elements that the calls of a replay use."""
-
-    def used(self, accessor: Accessor, row: CallRow, blocks: Sequence[Block]) -> None:
-        """A call uses blocks."""
-        ...
-
-    def sent(self, message: CallId, accessor: Accessor, blocks: Sequence[Block]) -> None:
-        """A call sends a value."""
-        ...
-
-    def received(
-        self, message: CallId, accessor: Accessor, row: CallRow, blocks: Sequence[Block]
-    ) -> None:
-        """A call has received a message."""
-        ...
-
-
-class _Operation:
-    """An operation in flight: its clock when it is complete."""
-
-    def __init__(self, thread: "_Thread", row: CallRow, clock: Clock) -> None:
-        self.thread, self.row, self.clock = thread, row, clock
-        self.is_complete = False
-
-
-class _Thread:
-    """A thread of a command, or the rank program, and how far its replay is."""
-
-    def __init__(self, accessor: Accessor, rows: Sequence[CallRow], clock: Clock) -> None:
-        self.accessor, self.rows, self.begun, self.clock = accessor, rows, clock, clock
-        self.index = self.barriers = 0
-        # Whether the call at `index` has begun, and waits.
-        self.has_begun = False
-
-    @property
-    def exported(self) -> Clock:
-        """The clock of what comes after its calls until now."""
-        return with_known(self.clock, self.accessor.key, self.rows[self.index].call)
-
-
-class _Group(NamedTuple):
+class _BarrierGroup(NamedTuple):
     """The threads that meet in a barrier."""
 
     sip: int
@@ -78,7 +38,7 @@ class _Group(NamedTuple):
     number: int
 
 
-class Replay:
+class CallReplay:
     """Replays the programs of all SIPs. `accesses` are those to memory, in an order that the run
     could have had.
 
@@ -86,29 +46,29 @@ class Replay:
     """
 
     def __init__(
-        self, sips: Sequence[SipCalls], observer: Observer | None, *, is_strict: bool
+        self, sips: Sequence[SipCalls], observer: ValueObserver | None, *, is_strict: bool
     ) -> None:
         self._sips = {each.sip: each for each in sips}
         self._observer, self._is_strict = observer, is_strict
         self._queues = queues_of(
             (each.sip, row) for each in sips for rows in each.by_program.values() for row in rows
         )
-        self.accesses: list[Access] = []
+        self.accesses: list[TrackedAccess] = []
         self._keys = 0
         self._commands: dict[int, tuple[int, int]] = {}
-        self._operations: dict[CallId, _Operation] = {}
-        self._messages: dict[CallId, Clock] = {}
-        self._kept: dict[tuple[int, int, int], tuple[CallId, str, Clock]] = {}
-        self._ready = deque[_Thread]()
-        self._waiting = defaultdict[Hashable, list[_Thread]](list)
-        self._barriers = defaultdict[_Group, list[_Thread]](list)
-        self._left: dict[tuple[int, int], list[_Thread]] = {}
+        self._operations: dict[CallId, CallInFlight] = {}
+        self._messages: dict[CallId, CompletionClock] = {}
+        self._kept: dict[tuple[int, int, int], tuple[CallId, str, CompletionClock]] = {}
+        self._ready = deque[ReplayedThread]()
+        self._waiting = defaultdict[Hashable, list[ReplayedThread]](list)
+        self._barriers = defaultdict[_BarrierGroup, list[ReplayedThread]](list)
+        self._left: dict[tuple[int, int], list[ReplayedThread]] = {}
         self._running: dict[tuple[int, int], int] = {}
-        self._submitted: dict[tuple[int, int], Clock] = {}
+        self._submitted: dict[tuple[int, int], CompletionClock] = {}
         self._held = defaultdict[tuple[int, int], list[tuple[int, int]]](list)
-        self.begun: dict[tuple[int, int], Clock] = {}
+        self.begun: dict[tuple[int, int], CompletionClock] = {}
         """The clock with which each command begins, by SIP and number."""
-        self.ended: dict[tuple[int, int], Clock] = {}
+        self.ended: dict[tuple[int, int], CompletionClock] = {}
         """The clock of what comes after each command."""
         self._ends = {each.sip: _ends(each) for each in sips}
         self._programs = {each.sip: _by_command(each) for each in sips}
@@ -117,7 +77,9 @@ class Replay:
         """Replay all that can be."""
         for sip, calls in self._sips.items():
             accessor = self._accessor(sip, NONE, None)
-            self._ready.append(_Thread(accessor, calls.by_program.get(RANK_PROGRAM, ()), START))
+            self._ready.append(
+                ReplayedThread(accessor, calls.by_program.get(RANK_PROGRAM, ()), START)
+            )
         while self._ready:
             self._continue(self._ready.popleft())
 
@@ -126,7 +88,7 @@ class Replay:
         self._commands[self._keys] = sip, command
         return Accessor(sip, command, self._keys, program, "")
 
-    def _continue(self, thread: _Thread) -> None:
+    def _continue(self, thread: ReplayedThread) -> None:
         rows = thread.rows
         while thread.index < len(rows):
             if not self._step(thread, rows[thread.index]):
@@ -136,7 +98,7 @@ class Replay:
             thread.has_begun = False
         self._thread_ended(thread)
 
-    def _step(self, thread: _Thread, row: CallRow) -> bool:
+    def _step(self, thread: ReplayedThread, row: CallRow) -> bool:
         """Replay a call; whether it has ended."""
         operation = row.operation
         if thread.accessor.command == NONE:
@@ -160,12 +122,12 @@ class Replay:
         else:
             self._use(thread, row, thread.clock)
             if operation.startswith(_IN_FLIGHT):
-                done = _Operation(thread, row, thread.clock)
+                done = CallInFlight(thread, row, thread.clock)
                 done.is_complete = True
                 self._operations[thread.accessor.sip, row.call] = done
         return True
 
-    def _rank_step(self, thread: _Thread, row: CallRow) -> bool:
+    def _rank_step(self, thread: ReplayedThread, row: CallRow) -> bool:
         sip = thread.accessor.sip
         command = sip, row.command
         if row.operation == "submit":
@@ -208,11 +170,11 @@ class Replay:
         self._running[command] = len(programs)
         for program in programs:
             rows = calls.by_program.get(program.program, ())
-            self._ready.append(_Thread(self._accessor(sip, number, program), rows, clock))
+            self._ready.append(ReplayedThread(self._accessor(sip, number, program), rows, clock))
         if not programs:
             self._end(command, clock)
 
-    def _thread_ended(self, thread: _Thread) -> None:
+    def _thread_ended(self, thread: ReplayedThread) -> None:
         sip, number = thread.accessor.sip, thread.accessor.command
         if number == NONE:
             return
@@ -224,13 +186,13 @@ class Replay:
             threads = self._left.pop(command)
             self._end(command, joined_all(each.clock for each in threads))
 
-    def _end(self, command: tuple[int, int], clock: Clock) -> None:
+    def _end(self, command: tuple[int, int], clock: CompletionClock) -> None:
         sip, number = command
         done, known = with_done(clock, sip, number)
         if known:
             kept = {key: call for key, call in known.items() if not self._is_done(done, key)}
             known = known if len(kept) == len(known) else kept
-        self.ended[command] = Clock(done, known)
+        self.ended[command] = CompletionClock(done, known)
         self._wake(command)
         for each in self._held.pop(command, ()):
             if each not in self.begun:
@@ -239,12 +201,12 @@ class Replay:
     def _is_done(self, done: object, key: int) -> bool:
         """Whether the command of a thread is complete, by the first part of a clock."""
         sip, command = self._commands[key]
-        return is_done(Clock(done, {}), sip, command)  # type: ignore[arg-type]
+        return is_done(CompletionClock(done, {}), sip, command)  # type: ignore[arg-type]
 
     def _wake(self, event: Hashable) -> None:
         self._ready.extend(self._waiting.pop(event, ()))
 
-    def _wait(self, thread: _Thread, row: CallRow) -> bool:
+    def _wait(self, thread: ReplayedThread, row: CallRow) -> bool:
         operation = self._operations.get((thread.accessor.sip, row.awaits))
         if operation is None:
             return True
@@ -256,7 +218,7 @@ class Replay:
         thread.clock = joined(thread.clock, operation.clock)
         return True
 
-    def _complete(self, operation: _Operation) -> bool:
+    def _complete(self, operation: CallInFlight) -> bool:
         """Complete a message in flight, if it can be; whether it is complete."""
         if operation.row.operation.startswith("send"):
             call = operation.thread.accessor.sip, operation.row.call
@@ -268,14 +230,14 @@ class Replay:
             operation.is_complete = True
         return operation.is_complete
 
-    def _barrier(self, thread: _Thread, row: CallRow) -> bool:
+    def _barrier(self, thread: ReplayedThread, row: CallRow) -> bool:
         if thread.has_begun:
             return True
         accessor = thread.accessor
         program = accessor.program
         assert program is not None, "a kernel calls a barrier"
         cube = program.cube if row.operation.endswith("cube") else NONE
-        group = _Group(accessor.sip, accessor.command, cube, thread.barriers)
+        group = _BarrierGroup(accessor.sip, accessor.command, cube, thread.barriers)
         met = self._barriers[group]
         met.append(thread)
         thread.barriers += 1
@@ -291,7 +253,7 @@ class Replay:
                 self._ready.append(each)
         return True
 
-    def _send(self, thread: _Thread, row: CallRow) -> bool:
+    def _send(self, thread: ReplayedThread, row: CallRow) -> bool:
         sip = thread.accessor.sip
         call, queue = (sip, row.call), self._queues[row.queue]
         if not thread.has_begun:
@@ -302,7 +264,7 @@ class Replay:
             if receive is not None and receive in self._operations:
                 self._arrive(self._operations[receive])
             if row.operation == "send_async":
-                self._operations[call] = _Operation(thread, row, thread.clock)
+                self._operations[call] = CallInFlight(thread, row, thread.clock)
                 return True
         credit = queue.credit(call)
         if credit is None:
@@ -311,13 +273,13 @@ class Replay:
         thread.clock = joined(thread.clock, credit)
         return True
 
-    def _receive(self, thread: _Thread, row: CallRow) -> None:
-        operation = _Operation(thread, row, thread.exported)
+    def _receive(self, thread: ReplayedThread, row: CallRow) -> None:
+        operation = CallInFlight(thread, row, thread.exported)
         call = thread.accessor.sip, row.call
         self._operations[call] = operation
         self._arrive(operation)
 
-    def _arrive(self, operation: _Operation) -> None:
+    def _arrive(self, operation: CallInFlight) -> None:
         """Complete a receive if its message is sent."""
         row, accessor = operation.row, operation.thread.accessor
         call = accessor.sip, row.call
@@ -349,7 +311,7 @@ class Replay:
             self._wake(row.queue)
         self._wake(operation)
 
-    def _release(self, thread: _Thread, row: CallRow) -> None:
+    def _release(self, thread: ReplayedThread, row: CallRow) -> None:
         sip, key = thread.accessor.sip, thread.accessor.key
         for block in self._blocks(sip, row):
             kept = self._kept.pop((sip, key, block.address), None)
@@ -358,7 +320,7 @@ class Replay:
                 self._queues[name].free(call, thread.exported, thread.exported)
                 self._wake(name)
 
-    def _release_all(self, thread: _Thread) -> None:
+    def _release_all(self, thread: ReplayedThread) -> None:
         """A kernel has ended: its slots are free."""
         own = thread.accessor.sip, thread.accessor.key
         for place in [each for each in self._kept if each[:2] == own]:
@@ -367,7 +329,7 @@ class Replay:
             self._queues[name].free(call, clock, clock)
             self._wake(name)
 
-    def _blocks(self, sip: int, row: CallRow) -> Sequence[Block]:
+    def _blocks(self, sip: int, row: CallRow) -> Sequence[CallBlock]:
         return self._sips[sip].blocks.get(row.call, ())
 
     def _end_of(self, sip: int, row: CallRow) -> int:
@@ -376,7 +338,7 @@ class Replay:
             return self._ends[sip].get(row.call, NEVER)
         return row.call
 
-    def _use(self, thread: _Thread, row: CallRow, clock: Clock) -> None:
+    def _use(self, thread: ReplayedThread, row: CallRow, clock: CompletionClock) -> None:
         accessor = thread.accessor
         blocks, end = self._blocks(accessor.sip, row), self._end_of(accessor.sip, row)
         self._use_blocks(accessor, row, blocks, clock, end, thread.barriers)
@@ -385,8 +347,8 @@ class Replay:
         self,
         accessor: Accessor,
         row: CallRow,
-        blocks: Sequence[Block],
-        clock: Clock,
+        blocks: Sequence[CallBlock],
+        clock: CompletionClock,
         end: int,
         barriers: int,
         *,
@@ -394,7 +356,9 @@ class Replay:
     ) -> None:
         flight = flight_key(accessor.sip, row.call)
         self.accesses.extend(
-            Access(accessor, row, block, block.access == Use.WRITE, clock, end, flight, barriers)
+            TrackedAccess(
+                accessor, row, block, block.access == Use.WRITE, clock, end, flight, barriers
+            )
             for block in blocks
             if block.in_memory
         )

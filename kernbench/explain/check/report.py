@@ -38,24 +38,24 @@ def _race_lines(race: FoundRace) -> Iterator[str]:
     yield from _further(race.pairs, "pairs of accesses")
 
 
-def _undefined_lines(found: FoundUndefined) -> Iterator[str]:
-    kind = "note: perhaps undefined" if found.is_note else "undefined"
-    yield f"{kind}: element {found.element} of {_noun(found)}, made at {found.made}"
-    if found.read is not None:
-        yield f"  read first   {_place(found.read)}"
-    yield f"  used         {_place(found.use)}"
-    if found.is_note:
+def _undefined_lines(use: FoundUndefined) -> Iterator[str]:
+    kind = "note: perhaps undefined" if use.is_note else "undefined"
+    yield f"{kind}: element {use.element} of {_noun(use)}, made at {use.made}"
+    if use.read is not None:
+        yield f"  read first   {_place(use.read)}"
+    yield f"  used         {_place(use.use)}"
+    if use.is_note:
         yield "  why a note   the mask of tl.where is not followed: it may select defined elements"
-    yield from _further(found.uses, "uses")
+    yield from _further(use.uses, "uses")
 
 
-def _noun(found: FoundUndefined) -> str:
-    return found.tensor if found.tensor.startswith("a ") else f"tensor {found.tensor}"
+def _noun(use: FoundUndefined) -> str:
+    return use.tensor if use.tensor.startswith("a ") else f"tensor {use.tensor}"
 
 
 def _table(first: FoundPlace, second: FoundPlace) -> Iterator[str]:
-    yield f"  one access   {_place(first)}"
-    yield f"  the other    {_place(second)}"
+    yield f"  first        {_place(first)}"
+    yield f"  second       {_place(second)}"
 
 
 def _further(count: int, noun: str) -> Iterator[str]:
@@ -86,8 +86,8 @@ def findings_json(findings: Findings) -> dict[str, Any]:
     }
 
 
-def _plain(found: FoundRace | FoundUndefined) -> dict[str, Any]:
+def _plain(finding: FoundRace | FoundUndefined) -> dict[str, Any]:
     return {
         name: value._asdict() if isinstance(value, FoundPlace) else value
-        for name, value in found._asdict().items()
+        for name, value in finding._asdict().items()
     }

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kernbench.explain.check.geometry import Layout, layout_of
+from kernbench.explain.check.geometry import RowLayout, layout_of
 from kernbench.explain.records import Columns, RunRecords
 from runtime.core.run_tables import (
     BLOCKS,
@@ -24,13 +24,13 @@ from runtime.core.run_tables import (
 Numbers = NDArray[Any]
 
 
-class Block(NamedTuple):
+class CallBlock(NamedTuple):
     """A block that a call uses: `tensor` is the number of its tensor, -1 for values in TCM."""
 
     access: int
     in_memory: bool
     address: int
-    layout: Layout
+    layout: RowLayout
     tensor: int
 
 
@@ -185,19 +185,19 @@ class SipCalls:
         }
 
     @cached_property
-    def blocks(self) -> dict[int, list[Block]]:
+    def blocks(self) -> dict[int, list[CallBlock]]:
         """The blocks of each call, those that it reads first."""
         table = self._blocks
         layouts, numbers = self._layouts()
         columns = [table[name].tolist() for name in ("access", "in_memory", "address")]
         columns += [[layouts[number] for number in numbers], self._tensors_of_rows.tolist()]
-        blocks = defaultdict[int, list[Block]](list)
+        blocks = defaultdict[int, list[CallBlock]](list)
         calls = table["call"].tolist()
         for call, row in zip(calls, zip(*columns, strict=True), strict=True):
-            blocks[call].append(Block(*row))
+            blocks[call].append(CallBlock(*row))
         return blocks
 
-    def _layouts(self) -> tuple[list[Layout], list[int]]:
+    def _layouts(self) -> tuple[list[RowLayout], list[int]]:
         """The layouts of all blocks, and the number of that of each."""
         texts = [self._blocks.text(name) for name in ("dtype", "shape", "strides")]
         keys: Numbers = np.zeros(len(self._blocks), np.int64)

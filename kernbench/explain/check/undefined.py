@@ -10,13 +10,17 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kernbench.explain.check.accesses import Accessor
-from kernbench.explain.check.geometry import Layout
+from kernbench.explain.check.geometry import RowLayout
 from kernbench.explain.check.moves import moved
 from kernbench.explain.check.queues import CallId
-from kernbench.explain.check.run_calls import Block, CallRow, SipCalls
-from kernbench.explain.check.undefined_ranges import Origin, UndefinedRange, UndefinedRanges
+from kernbench.explain.check.run_calls import CallBlock, CallRow, SipCalls
+from kernbench.explain.check.undefined_ranges import (
+    UndefinedOrigin,
+    UndefinedRange,
+    UndefinedRanges,
+)
 from runtime.core.run_tables import NONE
-from runtime.core.run_tables import Access as Use
+from runtime.core.run_tables import BlockAccess as Use
 
 _COPIES = ("load", "store")
 _MOVES = frozenset({"math cat", "math trans", "math cast"})
@@ -26,7 +30,7 @@ _SELECTS = frozenset({"math where", "chain where"})
 class UndefinedUse(NamedTuple):
     """A call that uses undefined bytes."""
 
-    origin: Origin
+    origin: UndefinedOrigin
     accessor: Accessor
     row: CallRow
 
@@ -34,7 +38,7 @@ class UndefinedUse(NamedTuple):
 class UndefinedNote(NamedTuple):
     """A selection among values of which one is partly undefined, by a mask that is not followed."""
 
-    origin: Origin
+    origin: UndefinedOrigin
     accessor: Accessor
     row: CallRow
 
@@ -54,7 +58,7 @@ class UndefinedValues:
         self.uses: list[UndefinedUse] = []
         self.notes: list[UndefinedNote] = []
 
-    def used(self, accessor: Accessor, row: CallRow, blocks: Sequence[Block]) -> None:
+    def used(self, accessor: Accessor, row: CallRow, blocks: Sequence[CallBlock]) -> None:
         """A call reads its blocks, and writes others."""
         reads = [each for each in blocks if each.access == Use.READ]
         writes = [each for each in blocks if each.access == Use.WRITE]
@@ -66,11 +70,11 @@ class UndefinedValues:
         self._write(accessor, writes, packed)
         for each in blocks:
             if each.access == Use.MAKE:
-                origin = Origin(accessor.sip, NONE, row.call)
+                origin = UndefinedOrigin(accessor.sip, NONE, row.call)
                 whole = UndefinedRange(0, each.layout.nbytes, origin)
                 self._write(accessor, (each,), [whole])
 
-    def sent(self, message: CallId, accessor: Accessor, blocks: Sequence[Block]) -> None:
+    def sent(self, message: CallId, accessor: Accessor, blocks: Sequence[CallBlock]) -> None:
         """A call sends a value."""
         row = CallRow(NONE, message[1], "send", "", 0, 0, NONE, NONE, "", 0, 0)
         packed = self._read(accessor, row, blocks)
@@ -78,7 +82,7 @@ class UndefinedValues:
             self._messages[message] = packed
 
     def received(
-        self, message: CallId, accessor: Accessor, row: CallRow, blocks: Sequence[Block]
+        self, message: CallId, accessor: Accessor, row: CallRow, blocks: Sequence[CallBlock]
     ) -> None:
         """A call has received a message."""
         del row
@@ -88,11 +92,11 @@ class UndefinedValues:
         self,
         accessor: Accessor,
         row: CallRow,
-        reads: Sequence[Block],
-        writes: Sequence[Block],
+        reads: Sequence[CallBlock],
+        writes: Sequence[CallBlock],
         packed: _Packed,
     ) -> _Packed:
-        """What a call makes of undefined elements: undefined ones if it moves them."""
+        """The undefined elements of the result of a call that reads undefined ones."""
         operation = row.operation
         if operation.startswith("gather"):
             memory = sum(each.layout.nbytes for each in reads if each.in_memory)
@@ -112,7 +116,7 @@ class UndefinedValues:
         self.uses.append(UndefinedUse(packed[0].origin, accessor, row))
         return []
 
-    def _read(self, accessor: Accessor, row: CallRow, blocks: Iterable[Block]) -> _Packed:
+    def _read(self, accessor: Accessor, row: CallRow, blocks: Iterable[CallBlock]) -> _Packed:
         packed, before = list[UndefinedRange](), 0
         for block in blocks:
             ranges = self._ranges(accessor, block)
@@ -125,7 +129,7 @@ class UndefinedValues:
         self,
         accessor: Accessor,
         row: CallRow,
-        block: Block,
+        block: CallBlock,
         ranges: UndefinedRanges,
         before: int,
     ) -> _Packed:
@@ -142,7 +146,7 @@ class UndefinedValues:
                 packed.append(UndefinedRange(each.begin + shift, each.end + shift, origin))
         return packed
 
-    def _write(self, accessor: Accessor, blocks: Iterable[Block], packed: _Packed) -> None:
+    def _write(self, accessor: Accessor, blocks: Iterable[CallBlock], packed: _Packed) -> None:
         before = 0
         for block in blocks:
             ranges, layout = self._ranges(accessor, block), block.layout
@@ -154,7 +158,7 @@ class UndefinedValues:
                     ranges.add(each)
             before += layout.nbytes
 
-    def _ranges(self, accessor: Accessor, block: Block) -> UndefinedRanges:
+    def _ranges(self, accessor: Accessor, block: CallBlock) -> UndefinedRanges:
         """The undefined ranges of the memory that a block is in."""
         if not block.in_memory:
             program = accessor.program
@@ -169,12 +173,12 @@ class UndefinedValues:
             if block.tensor != NONE:
                 calls = self._sips[accessor.sip]
                 tensor = calls.tensors[block.tensor]
-                origin = Origin(accessor.sip, block.tensor, tensor.call)
+                origin = UndefinedOrigin(accessor.sip, block.tensor, tensor.call)
                 for address, nbytes, _ in calls.shards[tensor.block]:
                     ranges.add(UndefinedRange(address, address + nbytes, origin))
         return ranges
 
-    def _offset(self, sip: int, block: Block, address: int) -> int:
+    def _offset(self, sip: int, block: CallBlock, address: int) -> int:
         """The bytes of a tensor before an address, or of a value from its begin."""
         if not block.in_memory or block.tensor == NONE:
             return address - block.address
@@ -189,7 +193,9 @@ def tensor_offset(calls: SipCalls, tensor: int, address: int) -> int:
     return 0
 
 
-def _placed(packed: _Packed, before: int, layout: Layout, address: int) -> Iterable[UndefinedRange]:
+def _placed(
+    packed: _Packed, before: int, layout: RowLayout, address: int
+) -> Iterable[UndefinedRange]:
     """The ranges of packed bytes in a block that has those from `before` on."""
     row_bytes, offsets = layout.row_bytes, layout.offsets
     for each in packed:

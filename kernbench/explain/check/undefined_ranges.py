@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
 
-class Origin(NamedTuple):
+class UndefinedOrigin(NamedTuple):
     """The origin of undefined bytes: a tensor of a SIP, or a value of a kernel that was made in a
     call (`tensor` is -1). `offset` is the first of them that was read, in bytes from its begin, and
     `read` the SIP and the number of the call that read it first, (-1, -1) before there is one.
@@ -22,7 +22,7 @@ class UndefinedRange(NamedTuple):
 
     begin: int
     end: int
-    origin: Origin
+    origin: UndefinedOrigin
 
 
 class UndefinedRanges:
@@ -38,7 +38,7 @@ class UndefinedRanges:
         return bool(self._begins)
 
     def add(self, added: UndefinedRange) -> None:
-        """Make bytes undefined, whatever they were."""
+        """Make bytes undefined."""
         self.remove(added.begin, added.end)
         index = bisect_left(self._begins, added.begin)
         self._begins.insert(index, added.begin)

@@ -28,7 +28,7 @@ class OrderSink(Protocol):
 
 
 class _User(NamedTuple):
-    """A command that uses a tensor: the part that decides who need not wait for it."""
+    """A command that uses a tensor, and the transfer that it consists of, if it is one."""
 
     number: int
     transfer: Transfer | None

@@ -8,15 +8,16 @@ from collections.abc import Iterable, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from runtime.core.run_tables import BLOCKS, CALLS, NONE, RANK_PROGRAM, Access, RunTable
+from runtime.core import dtypes
+from runtime.core.run_tables import BLOCKS, CALLS, NONE, RANK_PROGRAM, BlockAccess, RunTable
 from runtime.core.trace import Operand
-from sip_node.chip.mapping.strided_block import item_bytes
 
 if TYPE_CHECKING:
     import numpy as np
 
     Rows = np.ndarray[Any, np.dtype[Any]]
 
+_ITEM_BYTES = {"u8": 1} | {dtype.name: dtype.itemsize for dtype in dtypes.ALL}
 _ROWS = 1024
 """Rows that are packed before they are passed on."""
 _BLOCK_START = Struct("<qBBqq")
@@ -109,7 +110,7 @@ class CallRows:
             self._pass_on(CALLS, self._calls)
 
     def add_blocks(
-        self, call: int, access: Access, blocks: Iterable[Operand], *, in_memory: bool
+        self, call: int, access: BlockAccess, blocks: Iterable[Operand], *, in_memory: bool
     ) -> None:
         """Add the rows of the blocks that a call uses."""
         for block in blocks:
@@ -179,7 +180,7 @@ class CallRows:
     def _layout_of(
         self, shape: tuple[int, ...], dtype: str, strides: tuple[int, ...]
     ) -> tuple[int, bytes]:
-        text, nbytes = self._recorder.text, item_bytes(dtype)
+        text, nbytes = self._recorder.text, _ITEM_BYTES[dtype]
         for length in shape:
             nbytes *= length
         lengths, steps = ",".join(map(str, shape)), ",".join(map(str, strides))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from runtime.core.device import Handle
 from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, PeDmaMsg
-from runtime.core.run_tables import MEMORY, NONE, RANK_PROGRAM, SHARDS, Access
+from runtime.core.run_tables import MEMORY, NONE, RANK_PROGRAM, SHARDS, BlockAccess
 from runtime.device.rank.tensor_memory import MemoryBlock
 from runtime.language.caller import program_line
 from sip_node.chip.host.streams import Command
@@ -40,7 +40,7 @@ class RankCalls:
         """The program has submitted a command at `line`."""
         assert isinstance(handle, Command), "the handles of a rank are the commands of its host"
         call = self._add("submit", line, handle.number)
-        for access in (Access.READ, Access.WRITE):
+        for access in (BlockAccess.READ, BlockAccess.WRITE):
             blocks = [
                 bytes_at(each.address, each.nbytes)
                 for each in handle.requests
@@ -87,7 +87,7 @@ class RankCalls:
             for shard in block.shards
             if shard.spec.nbytes
         ]
-        self._rows.add_blocks(call, Access.WRITE, parts, in_memory=True)
+        self._rows.add_blocks(call, BlockAccess.WRITE, parts, in_memory=True)
 
     def _add_shards(self, number: int, block: MemoryBlock) -> None:
         rows = [
@@ -105,8 +105,8 @@ class RankCalls:
         return call
 
 
-def _access_of(request: MemoryReadMsg | MemoryWriteMsg | PeDmaMsg) -> Access:
+def _access_of(request: MemoryReadMsg | MemoryWriteMsg | PeDmaMsg) -> BlockAccess:
     """The use of the memory by a copy."""
     if isinstance(request, PeDmaMsg):
-        return Access.READ if request.operation == "read" else Access.WRITE
-    return Access.READ if isinstance(request, MemoryReadMsg) else Access.WRITE
+        return BlockAccess.READ if request.operation == "read" else BlockAccess.WRITE
+    return BlockAccess.READ if isinstance(request, MemoryReadMsg) else BlockAccess.WRITE
