@@ -43,7 +43,6 @@ class SimulationOptions:
     jitter_seed: int = 0
     delay_us: float | None = None
     verbose: bool = False
-    check: bool = False
 
 
 @dataclass(frozen=True)
@@ -243,12 +242,6 @@ SIMULATION_GROUPS: Mapping[str, tuple[click.Option, ...]] = {
             is_flag=True,
             help="all lines at the end: also events, messages between processes, the critical "
             "path, the busiest links and engines, the least possible time",
-        ),
-        click.Option(
-            ["--check"],
-            is_flag=True,
-            help="races and undefined values of the run behind its report, as `kernbench check` "
-            "finds them; exit code 1 with any",
         ),
     ),
 }

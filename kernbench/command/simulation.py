@@ -43,9 +43,9 @@ def simulate(request: RunRequest, launcher: Launcher | Launch) -> int:
     plan = checked_plan(request)
     build_native_part(plan.program)
     options = request.options
-    if options.check and not options.trace:
-        raise UsageError("--check reads the records of the run, and --no-trace writes none")
-    return run(plan, launcher, options.out, verbose=options.verbose, checks=options.check)
+    if request.checks and not options.trace:
+        raise UsageError("--check-races reads the records of the run, and --no-trace writes none")
+    return run(plan, launcher, options.out, verbose=options.verbose, checks=request.checks)
 
 
 def checked_plan(request: RunRequest) -> Plan:
