@@ -54,9 +54,7 @@ class Event:
         lets simulated time pass: a repeated call waits for the next answer of the device.
         """
         recorded = self.recorded
-        if recorded is None or recorded.done:
-            return True
-        return running_rank().device.poll("event", lambda: (recorded,))
+        return recorded is None or running_rank().device.poll("event", lambda: (recorded,))
 
     def synchronize(self) -> None:
         """Wait in simulated time until the event is complete; at once if nothing is recorded."""
