@@ -17,9 +17,11 @@ from runtime.model.addresses import (
     REGFILE_BYTES,
 )
 from runtime.model.cube_plan import SIDES
+from runtime.model.graph import ChipGraph
+from runtime.model.overrides import override_problems
 from runtime.model.router_grid import RouterGrid
 from runtime.model.schema.topology_schema import GIB, MIB, Topology
-from runtime.model.sip_fabric import crossing_ps
+from runtime.model.sip_fabric import SipFabric, crossing_ps
 from runtime.model.tile_layout import WIDEST_BYTES, BufferLayout, RegisterLayout
 
 Problem = tuple[str, str]
@@ -39,7 +41,39 @@ def problems(topology: Topology) -> Iterator[Problem]:
         _tiles,
         _sizes,
     )
-    return chain.from_iterable(rule(topology) for rule in rules)
+    found = chain.from_iterable(rule(topology) for rule in rules)
+    # Names of parts exist where the rest of the file is valid.
+    first = next(found, None)
+    return _overrides(topology) if first is None else chain((first,), found)
+
+
+def _overrides(topology: Topology) -> Iterator[Problem]:
+    yield from (problems := override_problems(topology))
+    if not problems and topology.overrides:
+        for sip in range(topology.sips):
+            yield from _part_times(ChipGraph(topology, sip), sip)
+        sips = SipFabric(topology)
+        for link in sips.links:
+            if sips.entry_ps(link.source, link.target) == 0:
+                pair = f"sip{link.source} to sip{link.target}"
+                yield (
+                    "overrides",
+                    (
+                        f"the crossing from {pair} takes 0 ps; conservative synchronisation needs "
+                        "at least 1"
+                    ),
+                )
+
+
+def _part_times(graph: ChipGraph, sip: int) -> Iterator[Problem]:
+    """The rules that relate several keys, for components with values of their own."""
+    checked: list[Topology] = [graph.topology]
+    for node in graph.nodes:
+        own = graph.topology_of(node.index)
+        if not any(own is each for each in checked):
+            checked.append(own)
+            for path, problem in problems(own):
+                yield f"overrides: sip{sip}.{node.name}: {path}", problem
 
 
 def _sip_count(topology: Topology) -> Iterator[Problem]:

@@ -9,7 +9,12 @@ from functools import cached_property
 
 from runtime.core.simtime import exact, ps_from_ns
 from runtime.model.cube_plan import wire_ps
+from runtime.model.overrides import parts_of
 from runtime.model.schema.topology_schema import Topology
+from runtime.model.sip_grid import SipGrid
+
+_UCIE_NS, _UCIE_GBS = "ucie.overhead_ns", "ucie.bw_gbs"
+_NOC_NS = "sip.io_chiplet.noc.overhead_ns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,42 +32,48 @@ class SipLink:
     bw_gbs: float
 
 
-class SipFabric:
-    """The network between SIPs: `columns` and `rows` of a grid, and whether it `wraps` round.
+class SipFabric(SipGrid):
+    """The network between the SIPs of a grid.
 
     Routes take the shorter direction of a ring, the + direction if both are equal. In grids they
-    follow columns (x) first, then rows (y), each like a ring if the grid wraps around. Through a
-    switch (`is_switched`) every SIP is a neighbour of every other, and has one port for all. Every
-    link leads both ways, and has `latency_ps`.
+    follow columns (x) first, then rows (y), each like a ring if the grid wraps around. Every link
+    leads both ways.
     """
 
     def __init__(self, topology: Topology) -> None:
-        self.sips = topology.sips
-        self.columns, self.rows = topology.sip_grid
-        self.wraps = topology.system.sips.topology != "mesh_2d_no_wrap"
-        self.is_switched = topology.system.sips.fabric == "switch"
+        super().__init__(topology)
+        self._topology = topology
+        self._parts = [parts_of(topology, sip) for sip in range(self.sips)]
+        self._is_uniform = all(parts.is_uniform for parts in self._parts)
         self._bw_gbs = topology.ucie.bw_gbs
-        self.latency_ps = crossing_ps(topology)
+        self._crossing_ps = crossing_ps(topology)
+        self._noc_ps = ps_from_ns(topology.sip.io_chiplet.noc.overhead_ns)
         self._next_hops: dict[int, tuple[int, ...]] = {}
-
-    def grid(self, sip: int) -> tuple[int, int]:
-        """Column and row of a SIP; a ring is one row."""
-        return sip % self.columns, sip // self.columns
 
     def neighbours(self, sip: int) -> tuple[int, ...]:
         """The SIPs at one crossing from `sip`, in ascending order."""
-        if self.is_switched:
-            return tuple(other for other in range(self.sips) if other != sip)
-        (column, row) = self.grid(sip)
-        beside = {self._at(column + dx, row + dy) for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1))}
-        # On a ring of two both directions lead to the same neighbour; a set keeps it once.
-        return tuple(sorted(other for other in beside - {None, sip} if other is not None))
+        return self.beside(sip)
 
-    def _at(self, column: int, row: int) -> int | None:
-        if self.wraps:
-            column, row = column % self.columns, row % self.rows
-        inside = 0 <= column < self.columns and 0 <= row < self.rows
-        return row * self.columns + column if inside else None
+    def entry_ps(self, source: int, target: int) -> int:
+        """The time from the departure of a head at the port of a SIP until it has entered the IO
+        NoC of a neighbour.
+        """
+        if self._is_uniform:
+            return self._crossing_ps + self._noc_ps
+        noc_ns = self._parts[target].values.get("io.io_noc", {}).get(_NOC_NS)
+        noc_ps = self._noc_ps if noc_ns is None else ps_from_ns(noc_ns)
+        return self._latency_ps(source, target) + noc_ps
+
+    @cached_property
+    def least_entry_ps(self) -> int:
+        """The least `entry_ps` of all links: the lookahead between SIPs."""
+        if self._is_uniform:
+            return self._crossing_ps + self._noc_ps
+        return min(self.entry_ps(link.source, link.target) for link in self.links)
+
+    def port_gbs(self, sip: int, port: str) -> float:
+        """The bandwidth of a port of a SIP to others, in each direction."""
+        return self._parts[sip].values.get(port, {}).get(_UCIE_GBS, self._bw_gbs)
 
     def next_hop(self, sip: int, target: int) -> int:
         """The neighbour of `sip` on the route to another SIP."""
@@ -175,7 +186,25 @@ class SipFabric:
         assert source != target == self.next_hops(source)[target], (
             f"SIPs {source} and {target} are not neighbours"
         )
-        return SipLink(source, target, f"io.ucie.sip{target}", self.latency_ps, self._bw_gbs)
+        latency_ps = self._latency_ps(source, target)
+        return SipLink(source, target, self.port(target), latency_ps, self._gbs(source, target))
+
+    def _latency_ps(self, source: int, target: int) -> int:
+        """The latency of a crossing with the ports at both ends of the link."""
+        latency_ps = self._crossing_ps
+        port_ps = ps_from_ns(self._topology.ucie.overhead_ns)
+        for sip, other in ((source, target), (target, source)):
+            own_ns = self._parts[sip].values.get(self.port(other), {}).get(_UCIE_NS)
+            latency_ps += 0 if own_ns is None else ps_from_ns(own_ns) - port_ps
+        return latency_ps
+
+    def _gbs(self, source: int, target: int) -> float:
+        """The bandwidth of a link: through a switch, that of the port of the source."""
+        if self.is_switched:
+            return self.port_gbs(source, self.port(target))
+        ends = ((source, self.port(target)), (target, self.port(source)))
+        own = [self._parts[sip].values.get(port, {}).get(_UCIE_GBS) for sip, port in ends]
+        return min((each for each in own if each is not None), default=self._bw_gbs)
 
     @property
     def links(self) -> Iterator[SipLink]:
