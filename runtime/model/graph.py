@@ -73,7 +73,10 @@ class ChipGraph(SipPlan):
         super().__init__(topology)
         self._parts = parts_of(topology, sip)
         self._part_topologies: dict[frozenset[tuple[str, PartValue]], Topology] = {}
-        overheads_ps = {kind: ps_from_ns(ns) for kind, ns in _overheads_ns(topology).items()}
+        overheads_ns = _overheads_ns(topology)
+        overheads_ps: dict[NodeKind, int] = {
+            kind: ps_from_ns(ns) for kind, ns in overheads_ns.items()
+        }
         self.nodes = tuple(
             Node(
                 index,
@@ -112,9 +115,7 @@ class ChipGraph(SipPlan):
             self._part_topologies[key] = with_part_values(self.topology, values)
         return self._part_topologies[key]
 
-    def _own_overhead_ps(
-        self, component: PlannedNode, overheads_ps: Mapping[NodeKind, int]
-    ) -> int:
+    def _own_overhead_ps(self, component: PlannedNode, overheads_ps: Mapping[NodeKind, int]) -> int:
         own = self._parts.values.get(component.name)
         key = _OVERHEADS.get(component.kind, "")
         if own is not None and key in own:

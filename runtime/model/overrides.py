@@ -11,35 +11,30 @@ of them set one key of a part, that of the smaller container counts, and of equa
 fewer `*`.
 """
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
 
-from runtime.core.config.config_file import with_values
+from runtime.core.config.config_file import value_at, with_values
 from runtime.core.config.section_keys import value_keys
 from runtime.core.errors import nearest
 from runtime.model.keys import HardwareKey
+from runtime.model.machine_parts import MachinePart, MachineParts, full_name
 from runtime.model.part_keys import (
     LINK_KEY,
-    UnknownPartKey,
+    UnknownPartKeyError,
     find_part_keys,
     key_of_link,
     keys_of_kind,
 )
-from runtime.model.schema.topology_schema import NodeKind, PartValue, Topology
-from runtime.model.sip_grid import SipGrid
-from runtime.model.sip_plan import SipPlan
+from runtime.model.schema.topology_schema import PartValue, Topology
 
 Problem = tuple[str, str]
 """Key path and problem."""
 DOWN = "down"
-_SIP = re.compile(r"sip[0-9*]+")
-_OF_LINK = 1 << 10
-"""The rank of a link, which is no container."""
 
 
 @dataclass
@@ -58,18 +53,6 @@ class SipParts:
     def is_uniform(self) -> bool:
         """Whether the SIP is as the file has it."""
         return not (self.values or self.links or self.down)
-
-
-class _Part(NamedTuple):
-    """A component, a link or a container: its name in the SIP, and the components it stands for.
-
-    `rank` orders parts that contain each other. `key` is that of the bandwidth of a link.
-    """
-
-    name: str
-    rank: int
-    nodes: tuple[tuple[str, NodeKind], ...]
-    key: str = ""
 
 
 class _Assigned(NamedTuple):
@@ -94,6 +77,32 @@ def with_part_values(topology: Topology, values: Mapping[str, PartValue]) -> Top
     return msgspec.convert(content, Topology)
 
 
+def value_of_part(topology: Topology, name: str, key: str) -> PartValue:
+    """The present value of a key of the first part with a name.
+
+    Raises `UnknownPartKeyError` for a part or a key that does not exist.
+    """
+    resolution = _resolved(topology.encoded())
+    parts = list(resolution.machine.matches(name))
+    if not parts:
+        raise UnknownPartKeyError(f"no part of the machine{resolution.machine.nearest(name)}")
+    sip, part = parts[0]
+    own = resolution.parts[sip]
+    if key == DOWN:
+        return part.name in own.down
+    if part.key:
+        path, ends = part.key, part.name.split("->")
+        if part.name in own.links:
+            return own.links[part.name]
+    else:
+        path = _keys_of(part, key)[0].path
+        ends = [node for node, kind in part.nodes if path in keys_of_kind(kind)]
+    values = [own.values.get(each, {}).get(path) for each in ends]
+    present = next((each for each in values if each is not None), None)
+    default: PartValue = value_at(topology.values(), path)
+    return default if present is None else present
+
+
 def override_problems(topology: Topology) -> list[Problem]:
     """All that is wrong with the overrides of a topology which is valid otherwise."""
     return _resolved(topology.encoded()).problems if topology.overrides else []
@@ -114,25 +123,19 @@ class _Resolution:
 
     def __init__(self, topology: Topology) -> None:
         self.problems: list[Problem] = []
-        self._sips = topology.sips
-        self._grid = SipGrid(topology)
+        self.machine = MachineParts(topology)
         self._annotations = value_keys({}, Topology)
-        self._plan = SipPlan(topology)
-        shared = tuple(_parts(self._plan))
-        self._parts = [
-            {part.name: part for part in (*shared, *_of_ports(self._grid, sip, shared))}
-            for sip in range(topology.sips)
-        ]
-        self._assigned: list[dict[tuple[str, str], list[_Assigned]]] = [{} for _ in self._parts]
+        sips = range(topology.sips)
+        self._assigned: list[dict[tuple[str, str], list[_Assigned]]] = [{} for _ in sips]
         for name, settings in topology.overrides.items():
             self._override(name, settings)
-        self.parts = [self._sip_parts(sip) for sip in range(self._sips)]
+        self.parts = [self._sip_parts(sip) for sip in sips]
 
     def _override(self, name: str, settings: Mapping[str, PartValue]) -> None:
         path = f"overrides.{name}"
-        matches = list(self._matches(name))
+        matches = list(self.machine.matches(name))
         if not matches:
-            self.problems.append((path, f"no part of the machine{self._nearest(name)}"))
+            self.problems.append((path, f"no part of the machine{self.machine.nearest(name)}"))
         for key, value in settings.items():
             # A problem of a key is that of all parts; one report is enough.
             problems = dict.fromkeys(
@@ -142,61 +145,34 @@ class _Resolution:
             )
             self.problems += [(f"{path}.{key}", problem) for problem in problems]
 
-    def _matches(self, name: str) -> Iterator[tuple[int, _Part]]:
-        of_sip, inside = _split(name)
-        for sip in range(self._sips):
-            if of_sip.fullmatch(f"sip{sip}"):
-                if "*" not in inside:
-                    part = self._parts[sip].get(_with_io(inside))
-                    if part is not None:
-                        yield sip, part
-                    continue
-                pattern = _pattern(_with_io(inside))
-                for part in self._parts[sip].values():
-                    # Ends of a link have dots, so that no pattern for components matches it.
-                    if pattern.fullmatch(part.name):
-                        yield sip, part
-
-    def _nearest(self, name: str) -> str:
-        of_sip, _ = _split(name)
-        sips = [sip for sip in range(self._sips) if of_sip.fullmatch(f"sip{sip}")]
-        prefix = name.partition(".")[0] + "." if _SIP.fullmatch(name.partition(".")[0]) else ""
-        if not sips:
-            return nearest(name.partition(".")[0], [f"sip{sip}" for sip in range(self._sips)])
-        return nearest(name, [prefix + part for part in self._parts[sips[0]] if part])
-
     def _set(
-        self, sip: int, part: _Part, named: tuple[str, str], value: PartValue
+        self, sip: int, part: MachinePart, named: tuple[str, str], value: PartValue
     ) -> Iterator[str]:
         """Set a key of a part; yields what is wrong with it."""
         name, given = named
-        rank = part.rank, -_full(name).count("*")
-        if given == DOWN:
+        rank = part.rank, -full_name(name).count("*")
+        if given == DOWN and not part.section:
             if not isinstance(value, bool):
                 yield f"should be true or false, got {value:g}"
             elif value:
                 self._assign(sip, (part.name, DOWN), _Assigned(rank, value, name))
             return
-        if part.key and given not in {LINK_KEY, part.key}:
-            yield f"unknown key of a link{nearest(given, [LINK_KEY, DOWN])}"
-            return
         try:
-            kinds = (kind for _, kind in part.nodes)
-            keys = (key_of_link(part.key),) if part.key else find_part_keys(kinds, given)
-        except UnknownPartKey as error:
+            keys = _keys_of(part, given)
+        except UnknownPartKeyError as error:
             yield str(error)
             return
         for key in keys:
             typed = _typed(key, value)
             problems = self._value_problems(key.path, typed)
             yield from problems
-            if problems:
-                continue
+            targets = [
+                (node, key.path) for node, kind in part.nodes if key.path in keys_of_kind(kind)
+            ]
             if part.key:
-                self._assign(sip, (part.name, LINK_KEY), _Assigned(rank, typed, name))
-            for node, kind in part.nodes:
-                if key.path in keys_of_kind(kind):
-                    self._assign(sip, (node, key.path), _Assigned(rank, typed, name))
+                targets = [(part.name, LINK_KEY)]
+            for target in () if problems else targets:
+                self._assign(sip, target, _Assigned(rank, typed, name))
 
     def _value_problems(self, path: str, value: PartValue) -> list[str]:
         # Imported here: an LP receives checked values.
@@ -227,63 +203,16 @@ class _Resolution:
         return parts
 
 
-def _parts(plan: SipPlan) -> Iterator[_Part]:
-    """The parts of every SIP, but for those which are or contain ports to other SIPs."""
-    nodes = [(node.name, node.kind) for node in plan.components]
-    yield _Part("", 1, tuple(nodes))
-    yield _Part("io", 2, tuple(each for each in nodes if each[0].startswith("io.")))
-    by_container: dict[str, list[tuple[str, NodeKind]]] = {}
-    for node in plan.components:
-        if node.name.startswith("cube"):
-            cube, _, rest = node.name.partition(".")
-            by_container.setdefault(cube, []).append((node.name, node.kind))
-            if node.kind in {"pe", "xbar", "hbm_ctrl"}:
-                pe = f"{cube}.{rest.partition('.')[0]}"
-                by_container.setdefault(pe, []).append((node.name, node.kind))
-    for name, contained in by_container.items():
-        yield _Part(name, 2 + name.count("."), tuple(contained))
-    for node in nodes:
-        if node[0] not in by_container:
-            yield _Part(node[0], 9, (node,))
-    for wire in plan.wires:
-        a, b = plan.components[wire.a].name, plan.components[wire.b].name
-        if wire.key:
-            yield _Part(f"{a}->{b}", _OF_LINK, (), wire.key)
-            yield _Part(f"{b}->{a}", _OF_LINK, (), wire.key)
-
-
-def _of_ports(grid: SipGrid, sip: int, shared: Iterable[_Part]) -> Iterator[_Part]:
-    """The ports of a SIP to other SIPs, and the containers that they add to."""
-    ports: tuple[tuple[str, NodeKind], ...] = tuple((port, "ucie") for port in grid.ports(sip))
-    for port in ports:
-        yield _Part(port[0], 9, (port,))
-    for part in shared:
-        if part.name in {"", "io"}:
-            yield part._replace(nodes=(*part.nodes, *ports))
+def _keys_of(part: MachinePart, given: str) -> tuple[HardwareKey, ...]:
+    if part.key:
+        if given not in {LINK_KEY, part.key}:
+            known = nearest(given, [LINK_KEY, DOWN])
+            raise UnknownPartKeyError(f"unknown key of a link{known}")
+        return (key_of_link(part.key),)
+    return find_part_keys((kind for _, kind in part.nodes), given, part.section)
 
 
 def _typed(key: HardwareKey, value: PartValue) -> PartValue:
     """The value as the key has it: a count is an integer."""
     is_whole = isinstance(value, float) and value.is_integer()
     return int(value) if key.kind == "integer" and is_whole else value
-
-
-def _full(name: str) -> str:
-    """The name with its SIP, `sip*` where it has none."""
-    return name if _SIP.fullmatch(name.partition(".")[0]) else f"sip*.{name}"
-
-
-def _split(name: str) -> tuple[re.Pattern[str], str]:
-    """The pattern of the SIPs, and the name inside of them."""
-    sips, _, inside = _full(name).partition(".")
-    # Links are named by both of their ends, each of which may have the SIP.
-    return _pattern(sips), inside.replace(f"->{sips}.", "->")
-
-
-def _with_io(name: str) -> str:
-    """The name of a port to another SIP with that of the chiplet: reports leave it out."""
-    return f"io.{name}" if name.startswith("ucie.") else name
-
-
-def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile(re.escape(name).replace(r"\*", "[^.>]+"))

@@ -46,18 +46,21 @@ def keys_of_kind(kind: NodeKind) -> Mapping[str, HardwareKey]:
     }
 
 
-class UnknownPartKey(Exception):
+class UnknownPartKeyError(Exception):
     """A key that no or several keys of a part end with; the text states the problem."""
 
 
-def find_part_keys(kinds: Iterable[NodeKind], given: str) -> tuple[HardwareKey, ...]:
-    """The keys of parts of some kinds that are `given` in full or by their end.
+def find_part_keys(
+    kinds: Iterable[NodeKind], given: str, section: str = ""
+) -> tuple[HardwareKey, ...]:
+    """The keys of parts of some kinds, in a section, that are `given` in full or by their end.
 
-    One key, or all clocks. Raises `UnknownPartKey` for an end of no key, with the nearest, and for
-    one of several.
+    One key, or all clocks. Raises `UnknownPartKeyError` for an end of no key, with the nearest,
+    and for one of several.
     """
     kinds = sorted(set(kinds))
-    keys = {path: key for kind in kinds for path, key in keys_of_kind(kind).items()}
+    of_kinds = {path: key for kind in kinds for path, key in keys_of_kind(kind).items()}
+    keys = {path: key for path, key in of_kinds.items() if path.startswith(section)}
     if given in keys:
         return (keys[given],)
     ends = [key for path, key in keys.items() if path.endswith(f".{given}")]
@@ -66,11 +69,13 @@ def find_part_keys(kinds: Iterable[NodeKind], given: str) -> tuple[HardwareKey, 
     if ends:
         shown = ", ".join(key.path for key in ends[:4])
         more = f" and {len(ends) - 4} more" if len(ends) > 4 else ""
-        raise UnknownPartKey(f"the end of {len(ends)} keys: {shown}{more}")
+        raise UnknownPartKeyError(f"the end of {len(ends)} keys: {shown}{more}")
     common = [key.path for key in _keys_of_sections(kinds) if f".{key.path}".endswith(f".{given}")]
     if common:
-        raise UnknownPartKey(f"{common[0]} is that of all parts of the machine")
-    raise UnknownPartKey(f"unknown key{nearest(given, _short_names(keys))}")
+        raise UnknownPartKeyError(f"{common[0]} is that of all parts of the machine")
+    # An engine of a PE cannot be down by itself.
+    known = _short_names(keys) | set(() if section else ("down",))
+    raise UnknownPartKeyError(f"unknown key{nearest(given, known)}")
 
 
 def key_of_link(path: str) -> HardwareKey:
@@ -90,7 +95,7 @@ def _keys_of_sections(kinds: Iterable[NodeKind]) -> list[HardwareKey]:
 
 def _short_names(keys: Mapping[str, HardwareKey]) -> set[str]:
     """The names by which the keys of a part can be written: the ends that only one has."""
-    names = {"down"}
+    names = set[str]()
     for path in keys:
         parts = path.split(".")
         for count in range(1, len(parts) + 1):

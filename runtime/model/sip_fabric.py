@@ -67,9 +67,12 @@ class SipFabric(SipGrid):
     @cached_property
     def least_entry_ps(self) -> int:
         """The least `entry_ps` of all links: the lookahead between SIPs."""
+        uniform_ps = self._crossing_ps + self._noc_ps
         if self._is_uniform:
-            return self._crossing_ps + self._noc_ps
-        return min(self.entry_ps(link.source, link.target) for link in self.links)
+            return uniform_ps
+        own_ps = (self.entry_ps(link.source, link.target) for link in self.links)
+        # One SIP has no link.
+        return min(own_ps, default=uniform_ps)
 
     def port_gbs(self, sip: int, port: str) -> float:
         """The bandwidth of a port of a SIP to others, in each direction."""

@@ -280,7 +280,9 @@ class IoCpu:
         )
         if not graph.is_uniform:
             m_cpus = {cube: graph.m_cpu(cube) for cube in cubes}
-            down_gbs = min(down_gbs, *(self._least_gbs(self._node, each) for each in m_cpus.values()))
+            down_gbs = min(
+                down_gbs, *(self._least_gbs(self._node, each) for each in m_cpus.values())
+            )
             spread_gbs = min(
                 spread_gbs,
                 *(
@@ -304,7 +306,6 @@ class IoCpu:
             )
 
         return all_down_ps + max(cube_ps(cube, pes) for cube, pes in cubes.items())
-
 
     def _least_gbs(self, source: int, target: int) -> float:
         """The least bandwidth of the links between two nodes."""

@@ -81,7 +81,7 @@ class MemoryAccess:
         return self.times.tcm(_name(end), self._file_of(end)) if end.kind == "pe" else None
 
     def _file_of(self, end: RouteEnd) -> TopologyFile:
-        return self.times.parts.file_of(end.sip, end.name)
+        return self.times.parts.file_of((end.sip, end.name))
 
     def _commands_of(self, end: RouteEnd) -> FixedTimes:
         """The fixed times of the component at an end."""

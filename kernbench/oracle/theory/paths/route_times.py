@@ -117,7 +117,7 @@ class RouteTimes:
             number = self.file.number
             # Rounded per wire, since the simulator stores each wire delay as whole picoseconds.
             wire_ps = round(number(hop.mm) * number("ns_per_mm") * PS_PER_NS)
-            own = self.parts.file_of(hop.sip, hop.node)
+            own = self.parts.file_of((hop.sip, hop.node)) if hop.node else self.file
             self._delays_ps[key] = own.ps(hop.overhead_ns), wire_ps
         return self._delays_ps[key]
 
