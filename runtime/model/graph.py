@@ -11,6 +11,7 @@ from functools import cached_property
 from operator import attrgetter
 
 from runtime.core.simtime import ps_from_ns
+from runtime.model.down_parts import DownParts
 from runtime.model.overrides import parts_of, with_part_values
 from runtime.model.schema.topology_schema import NodeKind, PartValue, Topology
 from runtime.model.sip_plan import OPPOSITE, PlannedNode, SipPlan
@@ -88,6 +89,11 @@ class ChipGraph(SipPlan):
         )
         self.links = tuple(self._links())
         self._link_of = {(link.source, link.target): link.index for link in self.links}
+
+    @cached_property
+    def down(self) -> DownParts:
+        """The parts that are not used."""
+        return DownParts(self, self._parts.down)
 
     @property
     def is_uniform(self) -> bool:

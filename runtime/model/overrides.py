@@ -21,6 +21,7 @@ import msgspec
 from runtime.core.config.config_file import value_at, with_values
 from runtime.core.config.section_keys import value_keys
 from runtime.core.errors import nearest
+from runtime.model.down_parts import may_be_down
 from runtime.model.keys import HardwareKey
 from runtime.model.machine_parts import MachinePart, MachineParts, full_name
 from runtime.model.part_keys import (
@@ -154,6 +155,12 @@ class _Resolution:
         if given == DOWN and not part.section:
             if not isinstance(value, bool):
                 yield f"should be true or false, got {value:g}"
+            elif value and not may_be_down(part.name):
+                yield (
+                    f"sip{sip}.{part.name}".removesuffix(".")
+                    + " cannot be down, since nothing leads round it; cubes, PEs, UCIe ports and "
+                    "links between routers or ports can"
+                )
             elif value:
                 self._assign(sip, (part.name, DOWN), _Assigned(rank, value, name))
             return

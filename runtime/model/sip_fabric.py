@@ -51,8 +51,10 @@ class SipFabric(SipGrid):
         self._next_hops: dict[int, tuple[int, ...]] = {}
 
     def neighbours(self, sip: int) -> tuple[int, ...]:
-        """The SIPs at one crossing from `sip`, in ascending order."""
-        return self.beside(sip)
+        """The SIPs at one crossing from `sip`, over links that are not down, in ascending order."""
+        if self._is_uniform:
+            return self.beside(sip)
+        return tuple(other for other in self.beside(sip) if not self._is_down(sip, other))
 
     def entry_ps(self, source: int, target: int) -> int:
         """The time from the departure of a head at the port of a SIP until it has entered the IO
@@ -90,7 +92,62 @@ class SipFabric(SipGrid):
             hops = self._next_hops[sip] = self._routes_from(sip)
         return hops
 
+    @cached_property
+    def has_detours(self) -> bool:
+        """Whether a link between SIPs is down."""
+        pairs = ((sip, other) for sip in range(self.sips) for other in self.beside(sip))
+        return not self._is_uniform and any(self._is_down(*pair) for pair in pairs)
+
+    def _is_down(self, sip: int, other: int) -> bool:
+        """Whether the link between two SIPs is down, at either of its ports."""
+        ends = ((sip, self.port(other)), (other, self.port(sip)))
+        return any(port in self._parts[each].down for each, port in ends)
+
     def _routes_from(self, sip: int) -> tuple[int, ...]:
+        if self.has_detours:
+            return tuple(self._detours[target].get(sip, sip) for target in range(self.sips))
+        return self._uniform_routes(sip)
+
+    @cached_property
+    def _detours(self) -> list[dict[int, int]]:
+        """For each target, the next hop of every SIP with a route to it.
+
+        A route keeps to the rule as long as it is whole from there on. Before, it takes a shortest
+        way to where it is, of several the one to the neighbour of the lowest number.
+        """
+        return [self._routes_to(target) for target in range(self.sips)]
+
+    def _routes_to(self, target: int) -> dict[int, int]:
+        hops = {target: target}
+        distances = {target: 0}
+        for sip in range(self.sips):
+            path = [sip]
+            while path[-1] != target:
+                following = self._uniform_routes(path[-1])[target]
+                if self._is_down(path[-1], following):
+                    break
+                path.append(following)
+            else:
+                distances[sip] = len(path) - 1
+                hops[sip] = path[1] if len(path) > 1 else sip
+        left = set(range(self.sips)) - hops.keys()
+        # The next SIP is always the one with the shortest way, as in Dijkstra's algorithm; so no
+        # route returns to a SIP.
+        while left:
+            ways = [
+                (distances[other] + 1, sip, other)
+                for sip in sorted(left)
+                for other in self.neighbours(sip)
+                if other in hops
+            ]
+            if not ways:
+                break
+            distance, sip, other = min(ways)
+            hops[sip], distances[sip] = other, distance
+            left.remove(sip)
+        return hops
+
+    def _uniform_routes(self, sip: int) -> tuple[int, ...]:
         if self.is_switched:
             return self._straight
         column, row = self.grid(sip)
@@ -165,6 +222,9 @@ class SipFabric(SipGrid):
         """Crossings between the two SIPs that are farthest apart."""
         if self.is_switched:
             return min(1, self.sips - 1)
+        if self.has_detours:
+            sips = range(self.sips)
+            return max(len(self.path(sip, other)) - 1 for sip in sips for other in sips)
         if self.wraps:
             # A route takes the shorter direction of each ring, which is half of it at most.
             return self.columns // 2 + self.rows // 2

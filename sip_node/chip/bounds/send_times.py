@@ -51,6 +51,7 @@ def send_times(paths: SipPaths) -> SendTimes:
     out_ps = {
         (cube, pe): latency_ps(graph.pe(cube, pe), graph.io_noc)
         for cube in range(graph.topology.cubes)
+        if cube not in graph.down.cubes
         for pe in range(graph.topology.pes_per_cube)
     }
     return SendTimes(out_ps, _command_times(paths, out_ps))
