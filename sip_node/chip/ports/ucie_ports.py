@@ -234,6 +234,8 @@ def _answer_links(chip: ChipContext) -> dict[int, AnswerLink]:
     """The last link that answers of a cube share with its packets to other SIPs, by cube."""
     graph, links = chip.graph, dict[int, AnswerLink]()
     for cube in range(chip.topology.cubes):
+        if cube in graph.down.cubes:
+            continue
         stages = chip.routes.route(graph.m_cpu(cube), graph.io_cpu).stages
         *_, to_noc = chip.routes.route(graph.m_cpu(cube), graph.io_noc).stages
         last = to_noc.link
