@@ -40,12 +40,12 @@ def all_pes(topology: Topology, root_cube: int) -> Mapping:  # noqa: ARG001 - th
 
 def _usable(topology: Topology) -> tuple[CubePe, ...]:
     """The PEs that are down in no SIP."""
-    sips = [UsablePes(topology, sip) for sip in range(topology.sips if topology.overrides else 0)]
+    usable = UsablePes(topology, 0)
     return tuple(
         (cube, pe)
         for cube in range(topology.cubes)
         for pe in range(topology.pes_per_cube)
-        if all((cube, pe) in usable for usable in sips)
+        if (cube, pe) in usable
     )
 
 

@@ -24,6 +24,7 @@ from runtime.model.routing import ChipRoutes, NoRouteError
 from runtime.model.schema.topology_schema import GIB, MIB, Topology
 from runtime.model.sip_fabric import SipFabric, crossing_ps
 from runtime.model.tile_layout import WIDEST_BYTES, BufferLayout, RegisterLayout
+from runtime.model.usable_pes import UsablePes
 
 Problem = tuple[str, str]
 
@@ -57,6 +58,8 @@ def _overrides(topology: Topology) -> Iterator[Problem]:
             yield from _reachable(graph, sip)
         sips = SipFabric(topology)
         yield from _sips_reachable(topology, sips)
+        if not UsablePes(topology, 0).cubes:
+            yield "overrides", "every cube is down in some SIP, and tensors have the same on all"
         for link in sips.links:
             if sips.entry_ps(link.source, link.target) == 0:
                 pair = f"sip{link.source} to sip{link.target}"

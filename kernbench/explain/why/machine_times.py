@@ -176,7 +176,9 @@ class MachineTimes:
 
     def _configure_ps(self, work: ConfigureWork) -> int:
         io_cpu = RouteEnd("io_cpu", work.sip)
-        m_cpus = [RouteEnd("m_cpu", work.sip, cube) for cube in range(self._cubes)]
+        is_down = self._times.parts.is_down
+        cubes = [each for each in range(self._cubes) if not is_down(work.sip, f"cube{each}")]
+        m_cpus = [RouteEnd("m_cpu", work.sip, cube) for cube in cubes]
         farthest_ps = max(
             self._latency_ps(io_cpu, m_cpu) + self._latency_ps(m_cpu, io_cpu) for m_cpu in m_cpus
         )

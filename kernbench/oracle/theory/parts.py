@@ -63,6 +63,19 @@ class PartNumbers:
             source = f"io.{source}"
         return self.link_gbs(key, (sip, source), (sip, target))
 
+    def is_down(self, sip: int, name: str) -> bool:
+        """Whether a component, a link or a cube of a SIP is down by its own name."""
+        part = f"sip{sip}.{name}"
+        return any(
+            keys.get("down") is True and _matches(pattern, part)
+            for pattern, keys in self._overrides.items()
+        )
+
+    @cached_property
+    def has_down(self) -> bool:
+        """Whether any part is down."""
+        return any(keys.get("down") is True for keys in self._overrides.values())
+
     def _values(self, part: Component) -> dict[str, Any]:
         """The values of a component by the paths of their keys."""
         if part not in self._known:

@@ -19,8 +19,9 @@ def placed(
         inside = [cube for cube in policy.cubes if 0 <= cube < state.topology.cubes]
         for cube in inside:
             if cube not in pes.cube_numbers:
-                part = f"sip{state.rank}.cube{cube}"
-                raise ValueError(f"DPPolicy(cubes={policy.cubes}) needs {part}, which is down")
+                raise ValueError(
+                    f"DPPolicy(cubes={policy.cubes}) needs cube{cube}, which is down in a SIP"
+                )
         if len(inside) == len(policy.cubes):
             policy = replace(policy, cubes=tuple(map(pes.cube_numbers.index, inside)))
     specs = resolve_dp_policy(

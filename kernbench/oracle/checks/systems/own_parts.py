@@ -1,8 +1,9 @@
 """Group p: parts of the machine with values of their own (`overrides`), by their names.
 
-For each component and link with values of its own, an access whose route passes it, and for a PE a
-step of its matrix engine and a stream of vectors: the closed form with the values of the part, to
-the picosecond. Of SIPs with equal parts, and of the engines of equal PEs of a SIP, one is checked.
+For each component and link with values of its own, an access whose route passes it; beside each
+link that is down, an access that goes round it; and for a PE a step of its matrix engine and a
+stream of vectors. Expected are the closed forms with the values of the parts, to the picosecond. Of
+SIPs with equal parts, and of the engines of equal PEs of a SIP, one is checked.
 """
 
 import re
@@ -31,9 +32,11 @@ from runtime.device.rank.rank_state import running_rank
 from runtime.language import tl
 from runtime.language.value import Value
 from runtime.model.addresses import AddressMap
+from runtime.model.graph import ChipGraph
 from runtime.model.overrides import SipParts, parts_of
 from runtime.model.schema.topology_schema import PartValue
 from runtime.model.topology import Topology, parse_topology
+from runtime.model.usable_pes import UsablePes
 
 _PE = re.compile(r"cube\d+\.pe\d+")
 NBYTES = 4096
@@ -65,7 +68,7 @@ class _OwnParts:
         self._addresses = AddressMap(self._topology)
 
     def checks(self) -> list[Check]:
-        accesses = list(self._accesses())
+        accesses = [*self._accesses(), *self._round_what_is_down()]
         return [*self._transfers(accesses), *self._computations(list(self._pes()))]
 
     def _pes(self) -> Iterator[tuple[int, str]]:
@@ -109,20 +112,52 @@ class _OwnParts:
         return names
 
     def _pairs(self, sip: int) -> Iterator[tuple[RouteEnd, RouteEnd]]:
-        """Readers and memories: near ones first."""
-        cubes, pes = range(self._file.cubes), range(self._file.pes_per_cube)
+        """Readers and memories that are not down: near ones first."""
         beside = (1, self._file["sip.cube_mesh.w"])
-        for cube, pe in product(cubes, pes):
-            yield RouteEnd("pe", sip, cube, pe), RouteEnd("hbm", sip, cube, pe)
-        for cube in cubes:
-            yield RouteEnd("pe", sip, cube, 0), RouteEnd("sram", sip, cube)
-        for cube, pe, other in product(cubes, pes, pes):
-            yield RouteEnd("pe", sip, cube, pe), RouteEnd("hbm", sip, cube, other)
-        for cube, distance in product(cubes, beside):
-            if cube + distance in cubes:
-                yield RouteEnd("pe", sip, cube, 0), RouteEnd("hbm", sip, cube + distance, 0)
-        for neighbour, cube in product(self._access.plan.neighbours(sip), cubes):
-            yield RouteEnd("pe", sip, cube, 0), RouteEnd("hbm", neighbour, cube, 0)
+        pes = self._usable(sip)
+        firsts = {cube: of_cube[0] for cube, of_cube in pes.items()}
+        for cube, of_cube in pes.items():
+            for pe in of_cube:
+                yield RouteEnd("pe", sip, cube, pe), RouteEnd("hbm", sip, cube, pe)
+        for cube, pe in firsts.items():
+            yield RouteEnd("pe", sip, cube, pe), RouteEnd("sram", sip, cube)
+        for cube, of_cube in pes.items():
+            for pe, other in product(of_cube, of_cube):
+                yield RouteEnd("pe", sip, cube, pe), RouteEnd("hbm", sip, cube, other)
+        for cube, distance in product(firsts, beside):
+            if cube + distance in firsts:
+                memory = RouteEnd("hbm", sip, cube + distance, firsts[cube + distance])
+                yield RouteEnd("pe", sip, cube, firsts[cube]), memory
+        for neighbour in self._access.plan.neighbours(sip):
+            there = self._usable(neighbour)
+            for cube in sorted(firsts.keys() & there.keys()):
+                memory = RouteEnd("hbm", neighbour, cube, there[cube][0])
+                yield RouteEnd("pe", sip, cube, firsts[cube]), memory
+
+    def _usable(self, sip: int) -> dict[int, list[int]]:
+        """The PEs of a SIP that are not down, by cube."""
+        usable = UsablePes(self._topology, sip)
+        every = range(self._file.pes_per_cube)
+        return {cube: [pe for pe in every if (cube, pe) in usable] for cube in usable.cube_numbers}
+
+    def _round_what_is_down(self) -> Iterator[_PartAccess]:
+        """An access between the cubes, and between the PEs of a cube, beside each link that is
+        down.
+        """
+        for sip, _ in self._distinct():
+            graph, pes = ChipGraph(self._topology, sip), self._usable(sip)
+            for cube, side in sorted(graph.down.ports):
+                beside = graph.beside(cube, side)
+                if beside in pes and cube in pes:
+                    reader = RouteEnd("pe", sip, cube, pes[cube][0])
+                    memory = RouteEnd("hbm", sip, beside, pes[beside][0])
+                    yield _PartAccess(f"cube{cube}.ucie.{side}.down", reader, memory, reads=True)
+            for cube, of_cube in pes.items():
+                if graph.down.router_links(cube):
+                    reader = RouteEnd("pe", sip, cube, of_cube[0])
+                    for pe in of_cube[1:]:
+                        memory = RouteEnd("hbm", sip, cube, pe)
+                        yield _PartAccess(f"cube{cube}.pe{pe}.round", reader, memory, reads=True)
 
     def _transfers(self, accesses: Sequence[_PartAccess]) -> Iterator[Check]:
         measured = self._measured_ps(accesses) if accesses else []
