@@ -95,6 +95,28 @@ class ChipGraph(SipPlan):
         """The parts that are not used."""
         return DownParts(self, self._parts.down)
 
+    @cached_property
+    def links_down(self) -> frozenset[int]:
+        """The links that are not used, those of components that are not used among them."""
+        down = self.down
+        ports = {self._ports[port] for port in down.ports}
+        unused = {
+            node.index
+            for node in self.nodes
+            if node.cube in down.cubes or (node.cube, node.pe) in down.pes
+        }
+        routers = {
+            (self.cube_base(cube) + a, self.cube_base(cube) + b)
+            for cube in range(self.topology.cubes)
+            for a, b in down.router_links(cube)
+        }
+        return frozenset(
+            link.index
+            for link in self.links
+            if {link.source, link.target} & (unused | ports)
+            or (link.source, link.target) in routers
+        )
+
     @property
     def is_uniform(self) -> bool:
         """Whether no part differs from the file."""
