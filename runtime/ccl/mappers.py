@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from runtime.ccl.cycles import grid_cycle
 from runtime.ccl.topologies import mesh_2d_no_wrap, ring_1d, tree_binary
+from runtime.model.parts.usable_pes import UsablePes
 from runtime.model.topology import Topology
-from runtime.model.usable_pes import UsablePes
 
 CubePe = tuple[int, int]
 

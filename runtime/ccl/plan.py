@@ -21,8 +21,8 @@ from runtime.core.requests import QueuePair
 from runtime.model.addresses import AddressMap
 from runtime.model.allocation import allocatable_bytes, ring_offset
 from runtime.model.directions import OPPOSITE
+from runtime.model.parts.usable_pes import UsablePes
 from runtime.model.topology import Topology, load_topology
-from runtime.model.usable_pes import UsablePes
 
 Plan = Mapping[CubePe, tuple[QueuePair, ...]]
 _T = TypeVar("_T")

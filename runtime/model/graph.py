@@ -11,8 +11,8 @@ from functools import cached_property
 from operator import attrgetter
 
 from runtime.core.simtime import ps_from_ns
-from runtime.model.down_parts import DownParts
-from runtime.model.overrides import parts_of, with_part_values
+from runtime.model.parts.down_parts import DownParts
+from runtime.model.parts.overrides import parts_of, with_part_values
 from runtime.model.schema.topology_schema import NodeKind, PartValue, Topology
 from runtime.model.sip_plan import OPPOSITE, PlannedNode, SipPlan
 

@@ -12,7 +12,7 @@ Every component is attached to the router mesh by its stem (`CubePlan.stems`); n
 stem of another component. A PE reaches its own HBM controller through their common crossbar,
 without entering the mesh.
 
-A route that would pass what is down goes round it: between cubes by `detours`, in the router grid
+A route that would pass what is down avoids it: between cubes by `detours`, in the router grid
 by the rule above without the links that are down.
 """
 
@@ -22,8 +22,8 @@ from itertools import chain, pairwise, repeat
 from typing import NamedTuple
 
 from runtime.core.trace import IO_CHIPLET
-from runtime.model.detours import Detours
 from runtime.model.graph import OPPOSITE, ChipGraph, Link
+from runtime.model.parts.detours import Detours
 from runtime.model.schema.quantities import Side
 
 _DownLinks = frozenset[tuple[int, int]]
@@ -31,7 +31,7 @@ _DownLinks = frozenset[tuple[int, int]]
 
 
 class NoRouteError(Exception):
-    """What is down leaves no route. Fields: the names of the ends."""
+    """Two components without a route, since parts are down. Fields: their names."""
 
     def __init__(self, source: str, target: str) -> None:
         super().__init__(source, target)
@@ -187,7 +187,8 @@ class ChipRoutes:
     def _from_io(self, target: int) -> tuple[int, Sequence[Side]]:
         """The cube by which a route from the IO chiplet enters the mesh, and its sides from it."""
         graph, cube = self._graph, self._at_edge(target)
-        sides = [OPPOSITE[graph.edge]] * graph.edge_distance(target)
+        inwards: Side = OPPOSITE[graph.edge]
+        sides: Sequence[Side] = [*repeat(inwards, graph.edge_distance(target))]
         if self._detours is None:
             return cube, sides
         if (cube, graph.edge) not in graph.down.ports and self._detours.is_whole(cube, sides):
@@ -198,7 +199,7 @@ class ChipRoutes:
     def _to_io(self, source: int) -> Sequence[Side]:
         """The sides of a route to the IO chiplet."""
         graph = self._graph
-        sides = [graph.edge] * (graph.edge_distance(source) + 1)
+        sides: Sequence[Side] = [*repeat(graph.edge, graph.edge_distance(source) + 1)]
         if self._detours is None or self._detours.is_whole(source, sides):
             return sides
         paths = [(each, self._between(source, each)) for each in self._detours.edge_cubes()]

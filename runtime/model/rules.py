@@ -18,13 +18,13 @@ from runtime.model.addresses import (
 )
 from runtime.model.cube_plan import SIDES
 from runtime.model.graph import ChipGraph
-from runtime.model.overrides import override_problems
+from runtime.model.parts.overrides import override_problems
+from runtime.model.parts.usable_pes import UsablePes
 from runtime.model.router_grid import RouterGrid
 from runtime.model.routing import ChipRoutes, NoRouteError
 from runtime.model.schema.topology_schema import GIB, MIB, Topology
 from runtime.model.sip_fabric import SipFabric, crossing_ps
 from runtime.model.tile_layout import WIDEST_BYTES, BufferLayout, RegisterLayout
-from runtime.model.usable_pes import UsablePes
 
 Problem = tuple[str, str]
 

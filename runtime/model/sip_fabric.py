@@ -9,9 +9,9 @@ from functools import cached_property
 
 from runtime.core.simtime import exact, ps_from_ns
 from runtime.model.cube_plan import wire_ps
-from runtime.model.overrides import parts_of
+from runtime.model.grid_of_sips import GridOfSips
+from runtime.model.parts.overrides import parts_of
 from runtime.model.schema.topology_schema import Topology
-from runtime.model.sip_grid import SipGrid
 
 _UCIE_NS, _UCIE_GBS = "ucie.overhead_ns", "ucie.bw_gbs"
 _NOC_NS = "sip.io_chiplet.noc.overhead_ns"
@@ -32,7 +32,7 @@ class SipLink:
     bw_gbs: float
 
 
-class SipFabric(SipGrid):
+class SipFabric(GridOfSips):
     """The network between the SIPs of a grid.
 
     Routes take the shorter direction of a ring, the + direction if both are equal. In grids they
@@ -110,10 +110,10 @@ class SipFabric(SipGrid):
 
     @cached_property
     def _detours(self) -> list[dict[int, int]]:
-        """For each target, the next hop of every SIP with a route to it.
+        """Next hops of all SIPs, for each target.
 
-        A route keeps to the rule as long as it is whole from there on. Before, it takes a shortest
-        way to where it is, of several the one to the neighbour of the lowest number.
+        A route keeps to the rule from the first SIP on from which that is whole. To there, it is a
+        shortest way; of several, the neighbour of the lowest number counts.
         """
         return [self._routes_to(target) for target in range(self.sips)]
 
@@ -131,7 +131,7 @@ class SipFabric(SipGrid):
                 distances[sip] = len(path) - 1
                 hops[sip] = path[1] if len(path) > 1 else sip
         left = set(range(self.sips)) - hops.keys()
-        # The next SIP is always the one with the shortest way, as in Dijkstra's algorithm; so no
+        # SIPs get their next hop in the order of their distance, as in Dijkstra's algorithm; so no
         # route returns to a SIP.
         while left:
             ways = [

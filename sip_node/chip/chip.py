@@ -10,7 +10,7 @@ from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import InvariantError
 from runtime.model.addresses import AddressMap
 from runtime.model.graph import ChipGraph
-from runtime.model.overrides import UNIFORM, SipParts, parts_of
+from runtime.model.parts.overrides import UNIFORM, SipParts, parts_of
 from runtime.model.routing import ChipRoutes
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import Topology
@@ -52,7 +52,7 @@ def chip_spec(
 
     It is that of a SIP without `overrides`; `SpecsOfSips` has those of the others.
     """
-    # All SIPs have the same nodes, whatever their values are.
+    # All SIPs have the same nodes.
     graph, sips = ChipGraph(structs.replace(topology, overrides={})), SipFabric(topology)
     routes, addresses = ChipRoutes(graph), AddressMap(topology)
     classes, credits_given = components(topology), topology.noc.flow_control == "credits"

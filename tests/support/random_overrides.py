@@ -9,8 +9,8 @@ import yaml
 from runtime.core.config.config_file import value_at
 from runtime.core.errors import ConfigError
 from runtime.model.graph import ChipGraph
-from runtime.model.part_keys import keys_of_kind
-from runtime.model.sip_grid import SipGrid
+from runtime.model.grid_of_sips import GridOfSips
+from runtime.model.parts.part_keys import keys_of_kind
 from runtime.model.topology import Topology, parse_topology
 
 MOST = 6
@@ -38,7 +38,7 @@ def with_random_overrides(text: str, seed: int, sips: int) -> str:
 
 def _names(topology: Topology) -> list[tuple[str, tuple[str, ...]]]:
     """The names of components and links of all SIPs, with the paths of their keys."""
-    graph, grid = ChipGraph(topology), SipGrid(topology)
+    graph, grid = ChipGraph(topology), GridOfSips(topology)
     inside = [(node.name, tuple(keys_of_kind(node.kind))) for node in graph.nodes]
     links = zip(graph.link_names, graph.links, strict=True)
     inside += [(name, ("bw_gbs",)) for name, link in links if link.bw_gbs is not None]

@@ -23,8 +23,8 @@ from runtime.core.config.config_file import path_names, value_at, with_values
 from runtime.core.errors import ConfigError, UsageError, nearest
 from runtime.core.simtime import exact
 from runtime.model.keys import keys_of_group
-from runtime.model.overrides import value_of_part
-from runtime.model.part_keys import UnknownPartKeyError
+from runtime.model.parts.overrides import value_of_part
+from runtime.model.parts.part_keys import UnknownPartKeyError
 from runtime.model.schema.meanings import KeyGroup
 from runtime.model.topology import Topology, parse_topology
 

@@ -14,8 +14,8 @@ from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import UsageError
 from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, PeDmaMsg, Request
 from runtime.model.addresses import AddressMap
+from runtime.model.parts.usable_pes import UsablePes
 from runtime.model.schema.topology_schema import Topology
-from runtime.model.usable_pes import UsablePes
 
 Direction = Literal["write", "read"]
 MemoryKind = Literal["HBM", "TCM", "SRAM"]

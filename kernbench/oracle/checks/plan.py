@@ -52,7 +52,7 @@ class Part:
     cost: int = 1
     """Estimated work, in any unit."""
     with_overrides: bool = False
-    """Whether the checks are of the machine as it is: those of others have equal parts."""
+    """Whether the file keeps its overrides; the machines of other checks have equal parts."""
 
     def __str__(self) -> str:
         return f"{self.prefix}*"

@@ -14,8 +14,8 @@ from runtime.core.garbage_collection import refuse_in_collection
 from runtime.core.program_clock import ProgramClock
 from runtime.device.rank.tensor_memory import TensorMemory
 from runtime.model.addresses import AddressMap
+from runtime.model.parts.usable_pes import UsablePes
 from runtime.model.topology import Topology
-from runtime.model.usable_pes import UsablePes
 
 SLOW_CALL_S = 0.5
 """A collective is slow when its rank has computed in Python for as long before the call."""

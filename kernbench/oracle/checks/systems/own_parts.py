@@ -1,7 +1,7 @@
 """Group p: parts of the machine with values of their own (`overrides`), by their names.
 
 For each component and link with values of its own, an access whose route passes it; beside each
-link that is down, an access that goes round it; and for a PE a step of its matrix engine and a
+link that is down, an access on a detour; and for a PE a step of its matrix engine and a
 stream of vectors. Expected are the closed forms with the values of the parts, to the picosecond. Of
 SIPs with equal parts, and of the engines of equal PEs of a SIP, one is checked.
 """
@@ -33,10 +33,10 @@ from runtime.language import tl
 from runtime.language.value import Value
 from runtime.model.addresses import AddressMap
 from runtime.model.graph import ChipGraph
-from runtime.model.overrides import SipParts, parts_of
+from runtime.model.parts.overrides import SipParts, parts_of
+from runtime.model.parts.usable_pes import UsablePes
 from runtime.model.schema.topology_schema import PartValue
 from runtime.model.topology import Topology, parse_topology
-from runtime.model.usable_pes import UsablePes
 
 _PE = re.compile(r"cube\d+\.pe\d+")
 NBYTES = 4096
@@ -57,10 +57,10 @@ def own_parts(file: TopologyFile) -> list[Check]:
     """All checks of the group; none for a machine whose parts are equal."""
     if not file.get("overrides", None):
         return []
-    return _OwnParts(file).checks()
+    return _PartChecks(file).checks()
 
 
-class _OwnParts:
+class _PartChecks:
     def __init__(self, file: TopologyFile) -> None:
         self._file = file
         self._topology: Topology = parse_topology(file.text, "topology")
@@ -148,7 +148,7 @@ class _OwnParts:
             graph, pes = ChipGraph(self._topology, sip), self._usable(sip)
             for cube, side in sorted(graph.down.ports):
                 beside = graph.beside(cube, side)
-                if beside in pes and cube in pes:
+                if beside is not None and beside in pes and cube in pes:
                     reader = RouteEnd("pe", sip, cube, pes[cube][0])
                     memory = RouteEnd("hbm", sip, beside, pes[beside][0])
                     yield _PartAccess(f"cube{cube}.ucie.{side}.down", reader, memory, reads=True)

@@ -21,8 +21,8 @@ OPPOSITE = {"N": "S", "S": "N", "W": "E", "E": "W"}
 def sip_path(grid: SipGrid, parts: PartNumbers, source: int, target: int) -> list[int]:
     """The SIPs of a route round links that are down.
 
-    It keeps to the rule of the grid from the first SIP on from which that is whole; to there, it is
-    a shortest way, of several the one to the lower number.
+    It keeps to the rule of the grid from the first SIP on from which that is whole. To there, it is
+    a shortest way; of several, the neighbour of the lowest number counts.
     """
     paths = {sip: grid.path(sip, target) for sip in range(grid.sips)}
     whole = {

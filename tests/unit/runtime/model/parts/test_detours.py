@@ -58,7 +58,7 @@ def test_the_io_chiplet_uses_another_port_where_its_own_is_down() -> None:
     assert [name for name in up if "mesh" in name] == ["io.ucie.mesh1"]
 
 
-def test_a_route_in_a_cube_goes_round_a_link_of_a_router() -> None:
+def test_a_route_in_a_cube_avoids_a_link_of_a_router() -> None:
     name = "cube3.router.r0c0->cube3.router.r0c1"
     graph = ChipGraph(without(name))
     routes = ChipRoutes(graph)

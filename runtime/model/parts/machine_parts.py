@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from runtime.core.errors import nearest
+from runtime.model.grid_of_sips import GridOfSips
 from runtime.model.schema.topology_schema import NodeKind, Topology
-from runtime.model.sip_grid import SipGrid
 from runtime.model.sip_plan import SipPlan
 
 _SIP = re.compile(r"sip[0-9*]+")
@@ -38,7 +38,7 @@ class MachineParts:
     """The parts of all SIPs of a topology."""
 
     def __init__(self, topology: Topology) -> None:
-        grid = SipGrid(topology)
+        grid = GridOfSips(topology)
         shared = tuple(_parts(SipPlan(topology)))
         self._parts = [
             {part.name: part for part in (*shared, *_of_ports(grid, sip, shared))}
@@ -102,7 +102,7 @@ def _of_components(nodes: Sequence[tuple[str, NodeKind]]) -> Iterator[MachinePar
                 yield MachinePart(f"{node[0]}.pe_{engine}", 9, (node,), section=f"pe.{engine}.")
 
 
-def _of_ports(grid: SipGrid, sip: int, shared: Iterable[MachinePart]) -> Iterator[MachinePart]:
+def _of_ports(grid: GridOfSips, sip: int, shared: Iterable[MachinePart]) -> Iterator[MachinePart]:
     """The ports of a SIP to other SIPs, and the containers that they add to."""
     ports: tuple[tuple[str, NodeKind], ...] = tuple((port, "ucie") for port in grid.ports(sip))
     for port in ports:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runtime.model.usable_pes import UsablePes
+from runtime.model.parts.usable_pes import UsablePes
 from tests.support.topologies import variant
 
 DOWN = {"down": True}

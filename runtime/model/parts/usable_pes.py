@@ -9,7 +9,7 @@ cubes have no tensors by default.
 import re
 from collections.abc import Sequence
 
-from runtime.model.overrides import parts_of
+from runtime.model.parts.overrides import parts_of
 from runtime.model.schema.topology_schema import Topology
 
 CubePe = tuple[int, int]

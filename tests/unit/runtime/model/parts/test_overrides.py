@@ -7,8 +7,8 @@ import pytest
 from runtime.core.config.section import config_hash
 from runtime.core.errors import ConfigError
 from runtime.model.graph import ChipGraph
-from runtime.model.overrides import value_of_part
-from runtime.model.part_keys import UnknownPartKeyError
+from runtime.model.parts.overrides import value_of_part
+from runtime.model.parts.part_keys import UnknownPartKeyError
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import Topology, parse_topology
 from tests.support.topologies import SOURCE, variant, variant_text

@@ -37,7 +37,7 @@ class DownParts:
         self._plan = plan
         self.cubes = frozenset[int]()
         self.pes = frozenset[tuple[int, int]]()
-        self.ports = frozenset[tuple[int, Side]]()
+        self.ports: frozenset[tuple[int, Side]] = frozenset()
         self._router_links: dict[int, set[tuple[int, int]]] = {}
         for name in sorted(names):
             self._add(name)
@@ -58,8 +58,7 @@ class DownParts:
         if match := _CUBE.fullmatch(name):
             cube = int(match[1])
             self.cubes |= {cube}
-            for side in SIDES:
-                self._add_port(cube, side)
+            self._add_ports(cube)
         elif match := _PE.fullmatch(name):
             self.pes |= {(int(match[1]), int(match[2]))}
         elif match := _ROUTERS.fullmatch(name):
@@ -70,11 +69,13 @@ class DownParts:
             # A port, or a link between two.
             self._add_end(name.partition("->")[0])
 
+    def _add_ports(self, cube: int) -> None:
+        for side in SIDES:
+            self._add_port(cube, side)
+
     def _add_end(self, name: str) -> None:
         if match := _PORT.fullmatch(name):
-            # A side is one of four letters, as the pattern has it.
-            [side] = [side for side in SIDES if side == match[2]]
-            self._add_port(int(match[1]), side)
+            self._add_port(int(match[1]), SIDES["NESW".index(match[2])])
         elif match := _IO_PORT.fullmatch(name):
             plan, lane = self._plan, int(match[1])
             for cube in range(plan.topology.cubes):
@@ -86,9 +87,10 @@ class DownParts:
         beside = self._plan.beside(cube, side)
         if beside is None:
             return
-        self.ports |= {(cube, side)}
+        ports: set[tuple[int, Side]] = {(cube, side)}
         if beside >= 0:
-            self.ports |= {(beside, OPPOSITE[side])}
+            ports.add((beside, OPPOSITE[side]))
+        self.ports |= ports
 
     def _router(self, row: int, col: int) -> int:
         routers = self._plan.plan.grid.routers

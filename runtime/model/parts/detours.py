@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from runtime.core.trace import IO_CHIPLET
-from runtime.model.down_parts import DownParts
+from runtime.model.parts.down_parts import DownParts
 from runtime.model.schema.quantities import Side
 from runtime.model.sip_plan import SipPlan
 

@@ -5,7 +5,7 @@ from runtime.model.schema.topology_schema import Topology
 SWITCH = "switch"
 
 
-class SipGrid:
+class GridOfSips:
     """`columns` and `rows` of the SIPs, and whether the grid `wraps` round.
 
     Through a switch (`is_switched`) every SIP is a neighbour of every other, and has one port for

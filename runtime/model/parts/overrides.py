@@ -21,10 +21,10 @@ import msgspec
 from runtime.core.config.config_file import value_at, with_values
 from runtime.core.config.section_keys import value_keys
 from runtime.core.errors import nearest
-from runtime.model.down_parts import may_be_down
 from runtime.model.keys import HardwareKey
-from runtime.model.machine_parts import MachinePart, MachineParts, full_name
-from runtime.model.part_keys import (
+from runtime.model.parts.down_parts import may_be_down
+from runtime.model.parts.machine_parts import MachinePart, MachineParts, full_name
+from runtime.model.parts.part_keys import (
     LINK_KEY,
     UnknownPartKeyError,
     find_part_keys,
