@@ -10,7 +10,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from runtime.model.keys import HardwareKey, hardware_keys, shipped_values, value_text
+from runtime.model.keys import HardwareKey, hardware_keys, value_text
+from runtime.model.topology import shipped_values
 
 ROOT = Path(__file__).parents[1]
 PAGE, FILE = ROOT / "docs" / "keys.md", ROOT / "topology.yaml"

@@ -10,8 +10,9 @@ from coordinator.report.text_table import TextStyle, TextTable, text_columns
 from kernbench.command.options import CONTEXT_SETTINGS
 from runtime.core.errors import UsageError
 from runtime.core.output import print_lines
-from runtime.model.keys import HardwareKey, hardware_keys, shipped_values, value_text
+from runtime.model.keys import HardwareKey, hardware_keys, value_text
 from runtime.model.schema.meanings import KeyGroup
+from runtime.model.topology import shipped_values
 
 _COLUMNS = text_columns("<key", "<unit", "<value", "<allowed", "<what it acts on")
 

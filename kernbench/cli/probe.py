@@ -148,7 +148,10 @@ def _print(
     trace: bool,
 ) -> None:
     sips = cases.topology.system.sips
-    print(f"# probe {source}: {sips.count} SIPs, {sips.topology} {sips.fabric}\n")
+    print(f"# probe {source}: {sips.count} SIPs, {sips.topology} {sips.fabric}")
+    if cases.topology.overrides:
+        print(f"# parts of their own: {', '.join(cases.topology.overrides)}")
+    print()
     (print_sweeps if sweep else print_groups)(rows)
     for row in rows if trace else ():
         print_trace(row)

@@ -15,8 +15,11 @@ from runtime.core.config.section import Section
 from runtime.core.config.section_keys import value_keys
 from runtime.core.config.section_problems import value_problems
 from runtime.core.errors import UsageError, nearest
+from runtime.model.schema.topology_schema import PartValue
 from runtime.model.topology import Topology
 
+OVERRIDE = "overrides["
+"""The begin of a key of a part of the machine: `overrides[sip0.cube6.ucie.W].bw_gbs`."""
 _SHOWN = 4
 """Keys in the error about an end that several keys have."""
 
@@ -47,7 +50,8 @@ class ConfigTexts:
 
     def require_valid(self, file: ConfigFile, key: str, values: Mapping[str, Any]) -> None:
         """Raise `ConfigError` for a value that a key cannot have; `values` are by their origin."""
-        annotation, schema = self.keys(file)[key], type(self._section(file))
+        # An override may be of a part which the file does not have.
+        annotation, schema = self.keys(file).get(key, PartValue), type(self._section(file))
         for source, value in values.items():
             raise_first(source, value_problems(value, annotation, key, schema))
 
@@ -63,6 +67,8 @@ def find_key(texts: ConfigTexts, given: str) -> tuple[ConfigFile, str]:
 
     Raises `UsageError` for an end of several keys, with these, and for none, with the nearest.
     """
+    if given.startswith(OVERRIDE):
+        return ConfigFile.TOPOLOGY, given
     known = [(file, key) for file in ConfigFile for key in texts.keys(file)]
     for each in known:
         if each[1] == given:

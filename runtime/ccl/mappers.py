@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from runtime.ccl.cycles import grid_cycle
 from runtime.ccl.topologies import mesh_2d_no_wrap, ring_1d, tree_binary
+from runtime.model.parts.usable_pes import UsablePes
 from runtime.model.topology import Topology
 
 CubePe = tuple[int, int]
@@ -24,16 +25,28 @@ class Mapping:
 
 
 def leader_only(topology: Topology, root_cube: int) -> Mapping:  # noqa: ARG001 - the signature of a mapper
-    """PE 0 of cube 0 takes part for its SIP."""
-    return Mapping(((0, 0),), {}, frozenset({(0, 0)}))
+    """One PE takes part for its SIP: PE 0 of cube 0, or the first that is down in no SIP."""
+    first = _usable(topology)[:1]
+    return Mapping(first, {}, frozenset(first))
 
 
 def all_pes(topology: Topology, root_cube: int) -> Mapping:  # noqa: ARG001 - the signature of a mapper
-    """Every PE exchanges with the PE that has the same coordinates in other SIPs."""
-    participants = tuple(
-        (cube, pe) for cube in range(topology.cubes) for pe in range(topology.pes_per_cube)
-    )
+    """Every PE that is down in no SIP exchanges with the PE that has the same coordinates in other
+    SIPs.
+    """
+    participants = _usable(topology)
     return Mapping(participants, {}, frozenset(participants))
+
+
+def _usable(topology: Topology) -> tuple[CubePe, ...]:
+    """The PEs that are down in no SIP."""
+    usable = UsablePes(topology, 0)
+    return tuple(
+        (cube, pe)
+        for cube in range(topology.cubes)
+        for pe in range(topology.pes_per_cube)
+        if (cube, pe) in usable
+    )
 
 
 def cube_leaders(topology: Topology, root_cube: int) -> Mapping:  # noqa: ARG001 - the signature of a mapper

@@ -21,6 +21,7 @@ from runtime.core.requests import QueuePair
 from runtime.model.addresses import AddressMap
 from runtime.model.allocation import allocatable_bytes, ring_offset
 from runtime.model.directions import OPPOSITE
+from runtime.model.parts.usable_pes import UsablePes
 from runtime.model.topology import Topology, load_topology
 
 Plan = Mapping[CubePe, tuple[QueuePair, ...]]
@@ -67,11 +68,23 @@ class InstallPlan:
         not fit.
         """
         self._check_capacity()
+        self._check_usable(sip)
         plan = {
             coordinates: self._pairs(PeCoordinates(sip, *coordinates))
             for coordinates in self.mapping.participants
         }
         return {coordinates: pairs for coordinates, pairs in plan.items() if pairs}
+
+    def _check_usable(self, sip: int) -> None:
+        """Refuse an algorithm with a PE that is down: its neighbours would wait for it."""
+        try:
+            use = f"mapper {self._config.mapper!r}"
+            UsablePes(self._group.topology, sip).require(self.mapping.participants, use)
+        except ValueError as error:
+            advice = "leader_only and all_pes take those that are not"
+            raise ConfigError(
+                self._source, f"{self._config.key_path}.mapper", f"{error}; {advice}"
+            ) from error
 
     def _most_rings(self) -> int:
         """The receive rings of the PE that has the most of them."""

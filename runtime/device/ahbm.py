@@ -91,8 +91,8 @@ def now_ns() -> float:
 
 
 def cube_count() -> int:
-    """The number of cubes in a SIP."""
-    return running_rank().topology.cubes
+    """The number of cubes of this SIP that are not down."""
+    return running_rank().pes.cubes
 
 
 def has_data() -> bool:

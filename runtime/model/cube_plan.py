@@ -28,12 +28,12 @@ class PlanNode:
 
 @dataclass(frozen=True)
 class PlanWire:
-    """Two links, one each way, between two nodes of the plan."""
+    """Two links, one each way, between two nodes of the plan; `key` is that of their bandwidth."""
 
     a: int
     b: int
     mm: Fraction
-    bw_gbs: float
+    key: str
 
 
 @dataclass(frozen=True)
@@ -89,18 +89,16 @@ class CubePlan:
                 # Each pair of routers once: a wire stands for the links of both directions.
                 if neighbour > index:
                     mm = self.grid.link_mm(index, neighbour)
-                    self.wires.append(
-                        PlanWire(index, neighbour, mm, self._topology.cube.noc.link_bw_gbs)
-                    )
+                    self.wires.append(PlanWire(index, neighbour, mm, "cube.noc.link_bw_gbs"))
 
     def _add_cube_components(self) -> None:
         cube = self._topology.cube
-        self._attach("m_cpu", cube.m_cpu.pos_mm, cube.m_cpu.to_router_bw_gbs)
-        self._attach("sram", cube.sram.pos_mm, cube.sram_to_router_bw_gbs)
+        self._attach("m_cpu", cube.m_cpu.pos_mm, "cube.m_cpu.to_router_bw_gbs")
+        self._attach("sram", cube.sram.pos_mm, "cube.sram_to_router_bw_gbs")
 
-    def _attach(self, kind: NodeKind, position: Point, bw_gbs: float) -> None:
+    def _attach(self, kind: NodeKind, position: Point, key: str) -> None:
         router, mm = self.grid.nearest(position)
-        self.wires.append(PlanWire(len(self.nodes), router, mm, bw_gbs))
+        self.wires.append(PlanWire(len(self.nodes), router, mm, key))
         self._add(PlanNode(kind, kind, NO_PE, *position), (len(self.nodes), router))
 
     def _add_pe(self, pe: int, position: Point) -> None:
@@ -108,14 +106,13 @@ class CubePlan:
         # A PE and its HBM controller have different ports on the router: traffic of others to the
         # slice does not pass the PE.
         port, xbar, hbm = self.pe(pe), self.xbar(pe), self.hbm(pe)
-        hbm_bw_gbs = self._topology.xbar.to_hbm_bw_gbs
         self._add(PlanNode("pe", f"pe{pe}", pe, *position), (port, router))
         self._add(PlanNode("xbar", f"pe{pe}.xbar", pe, *position), (xbar, router))
         self._add(PlanNode("hbm_ctrl", f"pe{pe}.hbm_ctrl", pe, *position), (hbm, xbar, router))
-        self.wires.append(PlanWire(port, router, mm, self._topology.pe.to_router_bw_gbs))
+        self.wires.append(PlanWire(port, router, mm, "pe.to_router_bw_gbs"))
         # The crossbar is part of the PE's tile: its wires are too short for a delay of 1 ps.
         self.wires.extend(
-            PlanWire(xbar, end, Fraction(0), hbm_bw_gbs) for end in (router, port, hbm)
+            PlanWire(xbar, end, Fraction(0), "xbar.to_hbm_bw_gbs") for end in (router, port, hbm)
         )
 
     def _add(self, node: PlanNode, stem: tuple[int, ...]) -> None:

@@ -12,11 +12,10 @@ from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, g
 
 import msgspec
 
-from runtime.core.config.config_file import value_at
 from runtime.core.config.section import Section
 from runtime.model.schema.draws import Among, Draw
 from runtime.model.schema.meanings import ActsOn, KeyGroup
-from runtime.model.topology import Topology, load_topology
+from runtime.model.schema.topology_schema import Topology
 
 _UNITS = {
     "ns": "ns",
@@ -69,12 +68,6 @@ def keys_of_group(group: KeyGroup) -> list[HardwareKey]:
     return [key for key in hardware_keys() if group in key.groups]
 
 
-def shipped_values() -> dict[str, Any]:
-    """The value of every key in the file that ships with kernbench, by its path."""
-    content = load_topology().values()
-    return {key.path: value_at(content, key.path) for key in hardware_keys()}
-
-
 def value_text(value: Any) -> str:
     """A value as tables show it: `0.5`, `null`, `ring_1d`, `(5, 9)`."""
     if value is None:
@@ -98,7 +91,8 @@ def _of_section(
         path, marks = prefix + name, (*inherited, *marks)
         if isinstance(kind, type) and issubclass(kind, Section):
             yield from _of_section(kind, f"{path}.", marks)
-        else:
+        # A mapping has names of the user, and no key of its own.
+        elif get_origin(kind) is not dict:
             yield _key(path, kind, marks, defaults[name])
 
 

@@ -83,15 +83,20 @@ class RouterGrid:
         """Length of the wire between the neighbouring routers `a` and `b`."""
         return self.pitch_x_mm if self.routers[a].row == self.routers[b].row else self.pitch_y_mm
 
-    def hops_to(self, target: int) -> dict[int, int]:
-        """The length in hops of a shortest path to `target`, from every router that reaches it."""
+    def hops_to(
+        self, target: int, down: frozenset[tuple[int, int]] = frozenset()
+    ) -> dict[int, int]:
+        """The length in hops of a shortest path to `target`, from every router that reaches it.
+
+        `down` are links that no path takes.
+        """
         hops = {target: 0}
         frontier = deque([target])
         while frontier:
             router = frontier.popleft()
             for neighbour in self.neighbours[router]:
                 # Breadth-first search: the first visit of a router is by a shortest path.
-                if neighbour not in hops:
+                if neighbour not in hops and (neighbour, router) not in down:
                     hops[neighbour] = hops[router] + 1
                     frontier.append(neighbour)
         return hops

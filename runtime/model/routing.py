@@ -11,15 +11,31 @@ a hole this is XY routing, the dimension-order routing of Dally & Towles.
 Every component is attached to the router mesh by its stem (`CubePlan.stems`); no route passes the
 stem of another component. A PE reaches its own HBM controller through their common crossbar,
 without entering the mesh.
+
+A route that would pass what is down avoids it: between cubes by `detours`, in the router grid
+by the rule above without the links that are down.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise, repeat
 from typing import NamedTuple
 
 from runtime.core.trace import IO_CHIPLET
 from runtime.model.graph import OPPOSITE, ChipGraph, Link
+from runtime.model.parts.detours import Detours
 from runtime.model.schema.quantities import Side
+
+_DownLinks = frozenset[tuple[int, int]]
+"""Links of a cube that are down, as pairs of its routers."""
+
+
+class NoRouteError(Exception):
+    """Two components without a route, since parts are down. Fields: their names."""
+
+    def __init__(self, source: str, target: str) -> None:
+        super().__init__(source, target)
+        self.source, self.target = source, target
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +96,10 @@ class ChipRoutes:
         self._legs: dict[tuple[int, int], RouteLeg] = {}
         # By the cubes at its ends; `IO_CHIPLET` is one of them.
         self._crossings: dict[tuple[int, int], RouteLeg] = {}
-        self._in_cube: dict[tuple[int, int], tuple[int, ...]] = {}
-        self._hops_to: dict[int, dict[int, int]] = {}
+        # By the links of the cube that are down: almost all cubes are alike.
+        self._in_cube: dict[_DownLinks, dict[tuple[int, int], tuple[int, ...]]] = {}
+        self._hops_to: dict[tuple[int, _DownLinks], dict[int, int]] = {}
+        self._detours = Detours(graph, graph.down) if graph.down.has_detours else None
         self._stages = {(link.source, link.target): self._stage(link) for link in graph.links}
 
     def route(self, source: int, target: int) -> Route:
@@ -147,15 +165,14 @@ class ChipRoutes:
         At the IO chiplet, which has a port for every column or row, that is its NoC.
         """
         graph, nodes, cube = self._graph, list[int](), source
-        sides: list[Side]
+        sides: Sequence[Side]
         if source == IO_CHIPLET:
-            cube = self._at_edge(target)
+            cube, sides = self._from_io(target)
             nodes += (graph.io_noc, graph.mesh_port(cube), graph.port(cube, graph.edge))
-            sides = [OPPOSITE[graph.edge]] * graph.edge_distance(target)
         elif target == IO_CHIPLET:
-            sides = [graph.edge] * (graph.edge_distance(source) + 1)
+            sides = self._to_io(source)
         else:
-            sides = self._sides_between(source, target)
+            sides = self._between(source, target)
         for side in sides:
             port = graph.port(cube, side)
             # A cube that is only passed is crossed from port to port.
@@ -166,6 +183,47 @@ class ChipRoutes:
             cube = beside
             nodes.append(graph.port(cube, OPPOSITE[side]))
         return tuple(nodes)
+
+    def _from_io(self, target: int) -> tuple[int, Sequence[Side]]:
+        """The cube by which a route from the IO chiplet enters the mesh, and its sides from it."""
+        graph, cube = self._graph, self._at_edge(target)
+        inwards: Side = OPPOSITE[graph.edge]
+        sides: Sequence[Side] = [*repeat(inwards, graph.edge_distance(target))]
+        if self._detours is None:
+            return cube, sides
+        if (cube, graph.edge) not in graph.down.ports and self._detours.is_whole(cube, sides):
+            return cube, sides
+        paths = [(each, self._between(each, target)) for each in self._detours.edge_cubes()]
+        return self._shortest(paths, "io.io_noc", f"cube{target}")
+
+    def _to_io(self, source: int) -> Sequence[Side]:
+        """The sides of a route to the IO chiplet."""
+        graph = self._graph
+        sides: Sequence[Side] = [*repeat(graph.edge, graph.edge_distance(source) + 1)]
+        if self._detours is None or self._detours.is_whole(source, sides):
+            return sides
+        paths = [(each, self._between(source, each)) for each in self._detours.edge_cubes()]
+        _, inside = self._shortest(paths, f"cube{source}", "io.io_noc")
+        return [*inside, graph.edge]
+
+    def _shortest(
+        self, paths: Sequence[tuple[int, Sequence[Side]]], source: str, target: str
+    ) -> tuple[int, Sequence[Side]]:
+        """The path over the fewest cubes, the first of several. Raises `NoRouteError`."""
+        if not paths:
+            raise NoRouteError(source, target)
+        # `min` returns the first of equal lengths.
+        return min(paths, key=lambda each: len(each[1]))
+
+    def _between(self, source: int, target: int) -> Sequence[Side]:
+        """The sides of a route between two cubes. Raises `NoRouteError`."""
+        sides = self._sides_between(source, target)
+        if self._detours is None or self._detours.is_whole(source, sides):
+            return sides
+        detour = self._detours.sides(source, target)
+        if detour is None:
+            raise NoRouteError(f"cube{source}", f"cube{target}")
+        return detour
 
     def _sides_between(self, source: int, target: int) -> list[Side]:
         """The sides by which a message leaves the cubes: along the row first, then the column."""
@@ -199,15 +257,17 @@ class ChipRoutes:
         last = graph.behind(target) if far.kind == "ucie" else target
         # The plan is the same for all cubes, so a path is computed once and shifted to a cube.
         ends = first - base, last - base
-        path = self._in_cube.get(ends)
+        down = graph.down.router_links(near.cube)
+        paths = self._in_cube.setdefault(down, {})
+        path = paths.get(ends)
         if path is None:
-            path = self._in_cube[ends] = self._path(*ends)
+            path = paths[ends] = self._path(*ends, down)
         nodes = tuple([base + local for local in path])
         before = (source,) if first != source else ()
         after = (target,) if last != target else ()
         return (*before, *nodes, *after)
 
-    def _path(self, source: int, target: int) -> tuple[int, ...]:
+    def _path(self, source: int, target: int, down: "_DownLinks") -> tuple[int, ...]:
         """The path along both stems, to their common node or through the mesh between routers."""
         # Both stems may share a router or a crossbar: the route turns there and leaves the mesh
         # alone.
@@ -215,7 +275,7 @@ class ChipRoutes:
         for index, local in enumerate(egress):
             if local in ingress:
                 return egress[:index] + ingress[ingress.index(local) :]
-        return egress[:-1] + self.mesh_path(egress[-1], ingress[0]) + ingress[1:]
+        return egress[:-1] + self.mesh_path(egress[-1], ingress[0], down) + ingress[1:]
 
     def _stem(self, local: int, other: int) -> tuple[int, ...]:
         """The stem of a node towards `other`: into the mesh, or for a PE into its own crossbar."""
@@ -224,21 +284,29 @@ class ChipRoutes:
             return (local, *self._plan.stems[self._plan.xbar(node.pe)])
         return self._plan.stems[local]
 
-    def mesh_path(self, source: int, target: int) -> tuple[int, ...]:
-        """The routers of a cube on the way from one of them to another, both included."""
+    def mesh_path(
+        self, source: int, target: int, down: "_DownLinks" = frozenset()
+    ) -> tuple[int, ...]:
+        """The routers of a cube on the way from one of them to another, both included.
+
+        `down` are links between routers that it does not take. Raises `NoRouteError`.
+        """
         # One breadth-first search for each target serves the routes from all routers of the cube.
-        if target not in self._hops_to:
-            self._hops_to[target] = self._plan.grid.hops_to(target)
+        if (target, down) not in self._hops_to:
+            self._hops_to[target, down] = self._plan.grid.hops_to(target, down)
         # Neighbours are ordered W, E, N, S: the first that is nearer to the target obeys the rule
         # "columns before rows".
-        hops, path = self._hops_to[target], [source]
+        hops, path = self._hops_to[target, down], [source]
+        if source not in hops:
+            names = [self._plan.nodes[router].name for router in (source, target)]
+            raise NoRouteError(*names)
         while path[-1] != target:
             nearer = hops[path[-1]] - 1
             path.append(
                 next(
                     router
                     for router in self._plan.grid.neighbours[path[-1]]
-                    if hops[router] == nearer
+                    if hops.get(router) == nearer and (path[-1], router) not in down
                 )
             )
         return tuple(path)

@@ -4,7 +4,7 @@ Each rule yields `(key path, problem)` for every violation. Rules for a single k
 schema.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from runtime.model.addresses import (
@@ -17,9 +17,13 @@ from runtime.model.addresses import (
     REGFILE_BYTES,
 )
 from runtime.model.cube_plan import SIDES
+from runtime.model.graph import ChipGraph
+from runtime.model.parts.overrides import override_problems
+from runtime.model.parts.usable_pes import UsablePes
 from runtime.model.router_grid import RouterGrid
+from runtime.model.routing import ChipRoutes, NoRouteError
 from runtime.model.schema.topology_schema import GIB, MIB, Topology
-from runtime.model.sip_fabric import crossing_ps
+from runtime.model.sip_fabric import SipFabric, crossing_ps
 from runtime.model.tile_layout import WIDEST_BYTES, BufferLayout, RegisterLayout
 
 Problem = tuple[str, str]
@@ -39,7 +43,107 @@ def problems(topology: Topology) -> Iterator[Problem]:
         _tiles,
         _sizes,
     )
-    return chain.from_iterable(rule(topology) for rule in rules)
+    found = chain.from_iterable(rule(topology) for rule in rules)
+    # Names of parts exist where the rest of the file is valid.
+    first = next(found, None)
+    return _overrides(topology) if first is None else chain((first,), found)
+
+
+def _overrides(topology: Topology) -> Iterator[Problem]:
+    yield from (problems := override_problems(topology))
+    if not problems and topology.overrides:
+        for sip in range(topology.sips):
+            graph = ChipGraph(topology, sip)
+            yield from _part_times(graph, sip)
+            yield from _reachable(graph, sip)
+        sips = SipFabric(topology)
+        yield from _sips_reachable(topology, sips)
+        if not UsablePes(topology, 0).cubes:
+            yield "overrides", "every cube is down in some SIP, and tensors have the same on all"
+        for link in sips.links:
+            if sips.entry_ps(link.source, link.target) == 0:
+                pair = f"sip{link.source} to sip{link.target}"
+                yield (
+                    "overrides",
+                    (
+                        f"the crossing from {pair} takes 0 ps; conservative synchronisation needs "
+                        "at least 1"
+                    ),
+                )
+
+
+def _sips_reachable(topology: Topology, sips: SipFabric) -> Iterator[Problem]:
+    if not sips.has_detours:
+        return
+    if topology.noc.flow_control == "credits":
+        yield (
+            "noc.flow_control",
+            (
+                "links between SIPs are down, and credits have no virtual layers for the routes "
+                "round them; unlimited does"
+            ),
+        )
+    for source in range(sips.sips):
+        for target in range(sips.sips):
+            if source != target and sips.next_hops(source)[target] == source:
+                pair = f"sip{source} to sip{target}"
+                yield "overrides", f"what is down leaves no route from {pair}"
+
+
+def _reachable(graph: ChipGraph, sip: int) -> Iterator[Problem]:
+    """Every component that is not down has a route to every other."""
+    down, topology = graph.down, graph.topology
+    if not down:
+        return
+    if topology.noc.flow_control == "credits" and down.has_detours:
+        yield (
+            "noc.flow_control",
+            (
+                f"links of sip{sip} are down, and credits have no virtual layers for the routes "
+                "round them; unlimited does"
+            ),
+        )
+        return
+    cubes = [cube for cube in range(topology.cubes) if cube not in down.cubes]
+    for cube in cubes:
+        if all((cube, pe) in down.pes for pe in range(topology.pes_per_cube)):
+            yield "overrides", f"all PEs of sip{sip}.cube{cube} are down; then the cube is"
+    if not cubes:
+        yield "overrides", f"all cubes of sip{sip} are down"
+    try:
+        _route_all(graph, cubes)
+    except NoRouteError as error:
+        ends = f"sip{sip}.{error.source} to sip{sip}.{error.target}"
+        yield "overrides", f"what is down leaves no route from {ends}"
+
+
+def _route_all(graph: ChipGraph, cubes: Sequence[int]) -> None:
+    """Compute routes that pass all parts of routes. Raises `NoRouteError`."""
+    routes, plan = ChipRoutes(graph), graph.plan
+    for cube in cubes:
+        links, base = graph.down.router_links(cube), graph.cube_base(cube)
+        if links:
+            for router in range(plan.routers):
+                try:
+                    routes.mesh_path(router, 0, links)
+                except NoRouteError as error:
+                    names = [graph.nodes[base + each].name for each in (router, 0)]
+                    raise NoRouteError(*names) from error
+        routes.route(graph.io_cpu, graph.m_cpu(cube))
+        routes.route(graph.m_cpu(cube), graph.io_cpu)
+        for other in cubes:
+            routes.route(graph.m_cpu(cube), graph.m_cpu(other))
+
+
+def _part_times(graph: ChipGraph, sip: int) -> Iterator[Problem]:
+    """The rules that relate several keys, for components with values of their own."""
+    checked: list[Topology] = [graph.topology]
+    for node in graph.nodes:
+        own = graph.topology_of(node.index)
+        if not any(own is each for each in checked):
+            checked.append(own)
+            for path, problem in problems(own):
+                yield f"overrides: sip{sip}.{node.name}: {path}", problem
 
 
 def _sip_count(topology: Topology) -> Iterator[Problem]:

@@ -9,7 +9,12 @@ from functools import cached_property
 
 from runtime.core.simtime import exact, ps_from_ns
 from runtime.model.cube_plan import wire_ps
+from runtime.model.grid_of_sips import GridOfSips
+from runtime.model.parts.overrides import parts_of
 from runtime.model.schema.topology_schema import Topology
+
+_UCIE_NS, _UCIE_GBS = "ucie.overhead_ns", "ucie.bw_gbs"
+_NOC_NS = "sip.io_chiplet.noc.overhead_ns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,42 +32,53 @@ class SipLink:
     bw_gbs: float
 
 
-class SipFabric:
-    """The network between SIPs: `columns` and `rows` of a grid, and whether it `wraps` round.
+class SipFabric(GridOfSips):
+    """The network between the SIPs of a grid.
 
     Routes take the shorter direction of a ring, the + direction if both are equal. In grids they
-    follow columns (x) first, then rows (y), each like a ring if the grid wraps around. Through a
-    switch (`is_switched`) every SIP is a neighbour of every other, and has one port for all. Every
-    link leads both ways, and has `latency_ps`.
+    follow columns (x) first, then rows (y), each like a ring if the grid wraps around. Every link
+    leads both ways.
     """
 
     def __init__(self, topology: Topology) -> None:
-        self.sips = topology.sips
-        self.columns, self.rows = topology.sip_grid
-        self.wraps = topology.system.sips.topology != "mesh_2d_no_wrap"
-        self.is_switched = topology.system.sips.fabric == "switch"
+        super().__init__(topology)
+        self._topology = topology
+        self._parts = [parts_of(topology, sip) for sip in range(self.sips)]
+        self._is_uniform = all(parts.is_uniform for parts in self._parts)
         self._bw_gbs = topology.ucie.bw_gbs
-        self.latency_ps = crossing_ps(topology)
+        self._crossing_ps = crossing_ps(topology)
+        self._noc_ps = ps_from_ns(topology.sip.io_chiplet.noc.overhead_ns)
         self._next_hops: dict[int, tuple[int, ...]] = {}
 
-    def grid(self, sip: int) -> tuple[int, int]:
-        """Column and row of a SIP; a ring is one row."""
-        return sip % self.columns, sip // self.columns
-
     def neighbours(self, sip: int) -> tuple[int, ...]:
-        """The SIPs at one crossing from `sip`, in ascending order."""
-        if self.is_switched:
-            return tuple(other for other in range(self.sips) if other != sip)
-        (column, row) = self.grid(sip)
-        beside = {self._at(column + dx, row + dy) for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1))}
-        # On a ring of two both directions lead to the same neighbour; a set keeps it once.
-        return tuple(sorted(other for other in beside - {None, sip} if other is not None))
+        """The SIPs at one crossing from `sip`, over links that are not down, in ascending order."""
+        if self._is_uniform:
+            return self.beside(sip)
+        return tuple(other for other in self.beside(sip) if not self._is_down(sip, other))
 
-    def _at(self, column: int, row: int) -> int | None:
-        if self.wraps:
-            column, row = column % self.columns, row % self.rows
-        inside = 0 <= column < self.columns and 0 <= row < self.rows
-        return row * self.columns + column if inside else None
+    def entry_ps(self, source: int, target: int) -> int:
+        """The time from the departure of a head at the port of a SIP until it has entered the IO
+        NoC of a neighbour.
+        """
+        if self._is_uniform:
+            return self._crossing_ps + self._noc_ps
+        noc_ns = self._parts[target].values.get("io.io_noc", {}).get(_NOC_NS)
+        noc_ps = self._noc_ps if noc_ns is None else ps_from_ns(noc_ns)
+        return self._latency_ps(source, target) + noc_ps
+
+    @cached_property
+    def least_entry_ps(self) -> int:
+        """The least `entry_ps` of all links: the lookahead between SIPs."""
+        uniform_ps = self._crossing_ps + self._noc_ps
+        if self._is_uniform:
+            return uniform_ps
+        own_ps = (self.entry_ps(link.source, link.target) for link in self.links)
+        # One SIP has no link.
+        return min(own_ps, default=uniform_ps)
+
+    def port_gbs(self, sip: int, port: str) -> float:
+        """The bandwidth of a port of a SIP to others, in each direction."""
+        return self._parts[sip].values.get(port, {}).get(_UCIE_GBS, self._bw_gbs)
 
     def next_hop(self, sip: int, target: int) -> int:
         """The neighbour of `sip` on the route to another SIP."""
@@ -76,7 +92,62 @@ class SipFabric:
             hops = self._next_hops[sip] = self._routes_from(sip)
         return hops
 
+    @cached_property
+    def has_detours(self) -> bool:
+        """Whether a link between SIPs is down."""
+        pairs = ((sip, other) for sip in range(self.sips) for other in self.beside(sip))
+        return not self._is_uniform and any(self._is_down(*pair) for pair in pairs)
+
+    def _is_down(self, sip: int, other: int) -> bool:
+        """Whether the link between two SIPs is down, at either of its ports."""
+        ends = ((sip, self.port(other)), (other, self.port(sip)))
+        return any(port in self._parts[each].down for each, port in ends)
+
     def _routes_from(self, sip: int) -> tuple[int, ...]:
+        if self.has_detours:
+            return tuple(self._detours[target].get(sip, sip) for target in range(self.sips))
+        return self._uniform_routes(sip)
+
+    @cached_property
+    def _detours(self) -> list[dict[int, int]]:
+        """Next hops of all SIPs, for each target.
+
+        A route keeps to the rule from the first SIP on from which that is whole. To there, it is a
+        shortest way; of several, the neighbour of the lowest number counts.
+        """
+        return [self._routes_to(target) for target in range(self.sips)]
+
+    def _routes_to(self, target: int) -> dict[int, int]:
+        hops = {target: target}
+        distances = {target: 0}
+        for sip in range(self.sips):
+            path = [sip]
+            while path[-1] != target:
+                following = self._uniform_routes(path[-1])[target]
+                if self._is_down(path[-1], following):
+                    break
+                path.append(following)
+            else:
+                distances[sip] = len(path) - 1
+                hops[sip] = path[1] if len(path) > 1 else sip
+        left = set(range(self.sips)) - hops.keys()
+        # SIPs get their next hop in the order of their distance, as in Dijkstra's algorithm; so no
+        # route returns to a SIP.
+        while left:
+            ways = [
+                (distances[other] + 1, sip, other)
+                for sip in sorted(left)
+                for other in self.neighbours(sip)
+                if other in hops
+            ]
+            if not ways:
+                break
+            distance, sip, other = min(ways)
+            hops[sip], distances[sip] = other, distance
+            left.remove(sip)
+        return hops
+
+    def _uniform_routes(self, sip: int) -> tuple[int, ...]:
         if self.is_switched:
             return self._straight
         column, row = self.grid(sip)
@@ -151,6 +222,9 @@ class SipFabric:
         """Crossings between the two SIPs that are farthest apart."""
         if self.is_switched:
             return min(1, self.sips - 1)
+        if self.has_detours:
+            sips = range(self.sips)
+            return max(len(self.path(sip, other)) - 1 for sip in sips for other in sips)
         if self.wraps:
             # A route takes the shorter direction of each ring, which is half of it at most.
             return self.columns // 2 + self.rows // 2
@@ -175,7 +249,25 @@ class SipFabric:
         assert source != target == self.next_hops(source)[target], (
             f"SIPs {source} and {target} are not neighbours"
         )
-        return SipLink(source, target, f"io.ucie.sip{target}", self.latency_ps, self._bw_gbs)
+        latency_ps = self._latency_ps(source, target)
+        return SipLink(source, target, self.port(target), latency_ps, self._gbs(source, target))
+
+    def _latency_ps(self, source: int, target: int) -> int:
+        """The latency of a crossing with the ports at both ends of the link."""
+        latency_ps = self._crossing_ps
+        port_ps = ps_from_ns(self._topology.ucie.overhead_ns)
+        for sip, other in ((source, target), (target, source)):
+            own_ns = self._parts[sip].values.get(self.port(other), {}).get(_UCIE_NS)
+            latency_ps += 0 if own_ns is None else ps_from_ns(own_ns) - port_ps
+        return latency_ps
+
+    def _gbs(self, source: int, target: int) -> float:
+        """The bandwidth of a link: through a switch, that of the port of the source."""
+        if self.is_switched:
+            return self.port_gbs(source, self.port(target))
+        ends = ((source, self.port(target)), (target, self.port(source)))
+        own = [self._parts[sip].values.get(port, {}).get(_UCIE_GBS) for sip, port in ends]
+        return min((each for each in own if each is not None), default=self._bw_gbs)
 
     @property
     def links(self) -> Iterator[SipLink]:

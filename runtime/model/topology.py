@@ -6,10 +6,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from runtime.core.config.config_file import default_file, from_values, parse, raise_first, read_text
+from runtime.core.config.config_file import (
+    default_file,
+    from_values,
+    parse,
+    raise_first,
+    read_text,
+    value_at,
+)
+from runtime.model.keys import hardware_keys
 from runtime.model.schema.topology_schema import Topology
 
-__all__ = ["Topology", "load_topology", "parse_topology", "topology_of_values"]
+__all__ = ["Topology", "load_topology", "parse_topology", "shipped_values", "topology_of_values"]
 
 
 def load_topology(path: Path | None = None, sips: int | None = None) -> Topology:
@@ -31,6 +39,12 @@ def topology_of_values(
 ) -> Topology:
     """The topology with these keys and values; a `ConfigError` names their origin, `source`."""
     return _checked(from_values(content, source, Topology), source, sips)
+
+
+def shipped_values() -> dict[str, Any]:
+    """The value of every key in the file that ships with kernbench, by its path."""
+    content = load_topology().values()
+    return {key.path: value_at(content, key.path) for key in hardware_keys()}
 
 
 def _checked(topology: Topology, source: str, sips: int | None) -> Topology:

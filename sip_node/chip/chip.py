@@ -1,12 +1,16 @@
 """A SIP: its components on one fabric, its boundary to other SIPs, its op log."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
+
+from msgspec import structs
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import InvariantError
 from runtime.model.addresses import AddressMap
 from runtime.model.graph import ChipGraph
+from runtime.model.parts.overrides import UNIFORM, SipParts, parts_of
 from runtime.model.routing import ChipRoutes
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import Topology
@@ -44,8 +48,12 @@ def chip_spec(
     start_kernel: StartKernel = no_kernels,
     launch_keys: LaunchKeys | None = None,
 ) -> ChipSpec:
-    """The spec of all SIPs of a process: graph, routes and addresses are computed once."""
-    graph, sips = ChipGraph(topology), SipFabric(topology)
+    """The spec of all SIPs of a process: graph, routes and addresses are computed once.
+
+    It is that of a SIP without `overrides`; `SpecsOfSips` has those of the others.
+    """
+    # All SIPs have the same nodes.
+    graph, sips = ChipGraph(structs.replace(topology, overrides={})), SipFabric(topology)
     routes, addresses = ChipRoutes(graph), AddressMap(topology)
     classes, credits_given = components(topology), topology.noc.flow_control == "credits"
     return ChipSpec(
@@ -63,6 +71,34 @@ def chip_spec(
         start_kernel=start_kernel,
         launch_keys=launch_keys or NoLaunchKeys(),
     )
+
+
+class SpecsOfSips:
+    """The spec of each SIP of a process; SIPs with equal parts share one."""
+
+    def __init__(self, spec: ChipSpec) -> None:
+        self._spec = spec
+        self._own: list[tuple[SipParts, ChipSpec]] = [(UNIFORM, spec)]
+
+    def of(self, sip: int) -> ChipSpec:
+        """The spec of a SIP."""
+        parts = parts_of(self._spec.topology, sip)
+        for each, spec in self._own:
+            if each == parts:
+                return spec
+        self._own.append((parts, self._of_parts(sip)))
+        return self._own[-1][1]
+
+    def _of_parts(self, sip: int) -> ChipSpec:
+        spec, graph = self._spec, ChipGraph(self._spec.topology, sip)
+        routes, clocked = ChipRoutes(graph), spec.layers is not None
+        return replace(
+            spec,
+            graph=graph,
+            routes=routes,
+            layers=VirtualLayers(graph, routes, spec.sips) if clocked else None,
+            send_times=send_times(SipPaths(graph, routes, spec.components.links, clocked)),
+        )
 
 
 class Chip:
@@ -268,7 +304,7 @@ def _endpoint(component: EndpointLike) -> EndpointLike:
 
 
 def _component(chip: ChipContext, node: int) -> EndpointLike:
-    return chip.components.endpoints[chip.graph.nodes[node].kind](chip, node)
+    return chip.components.endpoints[chip.graph.nodes[node].kind](chip.at(node), node)
 
 
 def _fabric(

@@ -7,7 +7,7 @@ from typing import Any
 from runtime.core.simtime import NEVER_PS
 from runtime.model.sip_fabric import SipFabric
 from runtime.wire.frames import Message
-from sip_node.chip.chip import Chip
+from sip_node.chip.chip import Chip, SpecsOfSips
 from sip_node.chip.context import ChipSpec
 from sip_node.chip.fast_forward import fast_forward
 from sip_node.chip.partition import Egress, Partition
@@ -32,8 +32,9 @@ class ChipModel:
         self._sync = sync
         self._egresses = {sip: partition.egresses(sip) for sip in partition.sips_of_lp[lp]}
         self._nearest = {sip: _nearest(of_sip.values()) for sip, of_sip in self._egresses.items()}
+        specs = SpecsOfSips(spec)
         self.chips = {
-            sip: Chip(spec, sip, self.engine, logs[sip], self._forward)
+            sip: Chip(specs.of(sip), sip, self.engine, logs[sip], self._forward)
             for sip in partition.sips_of_lp[lp]
         }
         # The targets whose packets pass the ports to other LPs.

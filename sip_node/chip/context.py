@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from runtime.model.addresses import AddressMap
@@ -70,7 +70,7 @@ class Components:
 
 @dataclass(frozen=True)
 class ChipSpec:
-    """The parts that all SIPs of a run share.
+    """The parts that SIPs of a run share: all of them, or those with equal `overrides`.
 
     `layers` exist with flow control by credits only. `data` is whether memories keep bytes,
     `remote_dma` whether DMA engines may access other SIPs.
@@ -110,6 +110,11 @@ class ChipContext(ChipSpec):
     launches: Launches | None
     reach: Callable[[int], object]
     """Makes the component at a node, if it does not exist yet."""
+
+    def at(self, node: int) -> "ChipContext":
+        """The context of the component at a node, whose topology has its own values."""
+        own = self.graph.topology_of(node)
+        return self if own is self.graph.topology else replace(self, topology=own)
 
     def watch_ring(self, base: int, nbytes: int, pe_node: int) -> None:
         """Make the memory at `base` send arrivals to a PE, for slots in `nbytes` from there."""

@@ -7,7 +7,6 @@ between LPs is part of a channel.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from runtime.core.simtime import ps_from_ns
 from sip_node.chip.context import ChipSpec
 from sip_node.pdes.promises import ForwardingPath
 from sip_node.pdes.silence import tree_neighbours
@@ -34,10 +33,9 @@ class Partition:
         self.lp_of = {sip: lp for lp, sips in enumerate(sips_of_lp) for sip in sips}
         self._fabric = spec.sips
         # The least time from the event in which a packet leaves one IO NoC to the event in which it
-        # enters the next one: this is the lookahead of the protocol. All links are equal.
-        self._hop_ps = spec.sips.latency_ps + ps_from_ns(
-            spec.topology.sip.io_chiplet.noc.overhead_ns
-        )
+        # enters the next one: this is the lookahead of the protocol. A link with a time of its own
+        # may take longer, and a promise by the least of all holds for it.
+        self._hop_ps = spec.sips.least_entry_ps
         self._egresses: dict[int, dict[int, dict[int, Egress]]] = {}
 
     def channels_out(self, lp: int) -> dict[int, int]:

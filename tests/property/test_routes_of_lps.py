@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.core.simtime import ps_from_ns
-from runtime.model.sip_fabric import SipFabric
+from runtime.model.sip_fabric import SipFabric, crossing_ps
 from sip_node.chip.chip import chip_spec
 from sip_node.chip.context import ChipSpec
 from sip_node.chip.partition import Egress, Partition
@@ -40,8 +40,8 @@ def dealt(draw: st.DrawFn) -> tuple[ChipSpec, list[list[int]]]:
 
 
 def hop_ps(spec: ChipSpec) -> int:
-    sips, noc = spec.sips, spec.topology.sip.io_chiplet.noc
-    return sips.latency_ps + ps_from_ns(noc.overhead_ns)
+    noc = spec.topology.sip.io_chiplet.noc
+    return crossing_ps(spec.topology) + ps_from_ns(noc.overhead_ns)
 
 
 def channels(path: Sequence[int], lp_of: dict[int, int]) -> int:

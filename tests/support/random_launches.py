@@ -11,6 +11,7 @@ import numpy as np
 
 from runtime import DPPolicy, tl, torch
 from runtime.torch import distributed as dist
+from tests.support.random_overrides import with_random_overrides
 from tests.support.random_programs import hardware
 from tests.support.topologies import variant_text
 from tests.support.world import Simulation, simulate
@@ -354,10 +355,14 @@ def random_program(draw: Random, sips: int) -> Callable[[int], list[Any]]:
     return program
 
 
-def random_run(seed: int) -> Simulation | Exception:
-    """The run of a seed, recorded, or its error."""
+def random_run(seed: int, *, differ: bool = False) -> Simulation | Exception:
+    """The run of a seed, recorded, or its error; on a machine whose parts `differ`, or which is
+    uniform.
+    """
     draw = Random(seed)
     sips, topology = draw.choice((1, 1, 2)), variant_text(**hardware(draw))
+    if differ:
+        topology = with_random_overrides(topology, seed, sips)
     data, record = draw.random() < 0.85, draw.random() < 0.5
     program = random_program(draw, sips)
     try:

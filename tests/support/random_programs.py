@@ -21,6 +21,7 @@ from kernbench.benches.qkv_gemm_multi_pe import qkv_gemm_multi_pe
 from kernbench.benches.tp_attention_block import tp_attention_block
 from kernbench.benches.va_offset_verify import va_offset_verify
 from runtime import DPPolicy, tl, torch
+from tests.support.random_overrides import with_random_overrides
 from tests.support.topologies import variant_text
 from tests.support.world import Simulation, simulate
 
@@ -208,20 +209,22 @@ def hardware(draw: Random) -> dict[str, Any]:
     return changes
 
 
-def random_run(seed: int) -> Simulation:
-    """The run of a seed, recorded."""
+def random_run(seed: int, *, differ: bool = False) -> Simulation:
+    """The run of a seed, recorded; on a machine whose parts `differ`, or which is uniform."""
     draw = Random(seed)
     sips, topology = draw.choice((1, 2, 2, 3)), variant_text(**hardware(draw))
+    if differ:
+        topology = with_random_overrides(topology, seed, sips)
     # Of consecutive seeds, each has another kind of program.
     program = PROGRAMS[seed % len(PROGRAMS)](draw)
     return simulate(program, sips, topology=topology, data=draw.random() < 0.8, record=True)
 
 
-def report(seed: int) -> str:
+def report(seed: int, *, differ: bool = False) -> str:
     """Everything that the run of a seed reports: digests, times, counters, outcomes, events, and
     checksums of what it records.
     """
-    world = random_run(seed)
+    world = random_run(seed, differ=differ)
     # Sorted: the cores pass on the rows of a table in chunks of other sizes.
     recorded = sorted((sip, table, crc32(rows)) for (sip, table), rows in world.rows.items())
     texts = crc32(repr(world.texts).encode())

@@ -46,7 +46,7 @@ class DrawnBox:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A directed link; without a bandwidth it only delays."""
+    """A directed link; without a bandwidth it only delays, and one that is down is not used."""
 
     name: str
     x0: float
@@ -54,6 +54,7 @@ class Segment:
     x1: float
     y1: float
     bw_gbs: float | None
+    is_down: bool = False
 
 
 class SipDrawing:
@@ -166,6 +167,7 @@ class SipDrawing:
             x1=x1 + dx,
             y1=y1 + dy,
             bw_gbs=link.bw_gbs,
+            is_down=link.index in self._graph.links_down,
         )
 
     def _end(self, node: Node) -> tuple[float, float]:

@@ -230,6 +230,8 @@ def _box(box: DrawnBox) -> tuple[object, ...]:
 
 def _segment(link: Segment) -> tuple[object, ...]:
     ends = (round(each, 4) for each in (link.x0, link.y0, link.x1, link.y1))
+    if link.is_down:
+        return (link.name, *ends, "none: it is down", _DELAY_WIDTH, 0.0, "")
     if link.bw_gbs is None:
         return (link.name, *ends, "none: it only delays", _DELAY_WIDTH, 0.0, "")
     return (link.name, *ends, f"{link.bw_gbs:g} GB/s", _LINK_WIDTH, 0.0, "")

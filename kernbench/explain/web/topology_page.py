@@ -1,5 +1,6 @@
 """The page of a machine without a run: the SIP, the network between SIPs, and their figures."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from kernbench.explain.web.document import page_html
@@ -9,6 +10,7 @@ from kernbench.explain.web.package_figure import fabric_figure, sip_figure
 from kernbench.oracle.theory.bandwidths import peak_macs_per_cycle, slice_gbs
 from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.model.graph import ChipGraph
+from runtime.model.schema.topology_schema import PartValue
 from runtime.model.topology import Topology
 
 LABEL_PITCHES = 14
@@ -39,6 +41,15 @@ def hardware_figures(topology: Topology, drawing: SipDrawing, *, loads: bool) ->
     return figures
 
 
+def override_text(override: Mapping[str, PartValue]) -> str:
+    """The values of a part: `bw_gbs 16`, `down`."""
+    return ", ".join(
+        key if value is True else f"{key} {value:g}"
+        for key, value in override.items()
+        if value is not False
+    )
+
+
 def machine_facts(topology: Topology) -> list[str]:
     """The size of the machine and its peak rates."""
     file = TopologyFile(topology.values())
@@ -51,4 +62,5 @@ def machine_facts(topology: Topology) -> list[str]:
         f"HBM {float(slice_gbs(file)):g} GB/s per PE",
         f"GEMM {float(ops_per_s) / 1000:g} TFLOP/s per PE",
         f"packets of {topology.packet_bytes:,} B",
+        *(f"{name}: {override_text(each)}" for name, each in topology.overrides.items()),
     ]

@@ -25,6 +25,7 @@ from kernbench.explain.why.work import (
     Work,
 )
 from kernbench.oracle.theory.bandwidths import gemm_bound_ps, slice_gbs
+from kernbench.oracle.theory.commands import FixedTimes
 from kernbench.oracle.theory.engines.vector_engine import VectorEngine
 from kernbench.oracle.theory.kernels.launches import LaunchTimes, submission_ps
 from kernbench.oracle.theory.paths.least_latencies import with_least_latencies
@@ -106,27 +107,28 @@ class MachineTimes:
             case HostCopyWork():
                 return self._host_copy(work)
             case QueueWork():
-                return WorkTime(0, self._queue(work.link), is_rate=True)
+                return WorkTime(0, self._queue(work), is_rate=True)
             case SubmissionWork() | LaunchWork() | LaunchReportWork() | ConfigureWork():
                 return WorkTime(self._host_ps(work), Fraction(0))
             case _:
                 return self._in_pe(work)
 
     def _in_pe(self, work: PeWork) -> WorkTime:
-        commands = self._commands
+        own = self._times.parts.file_of((work.pe.sip, work.pe.name)) if work.pe else self._file
+        commands = self._commands if own is self._file else FixedTimes(own)
         match work:
             case LocalWork():
                 starts_ps = {"sent": commands.write_start_ps, "copied": commands.read_start_ps}
                 gbs = FETCH_GBS if work.kind == "fetched" else TCM_GBS
-                moved_ps = bytes_ps(work.nbytes, self._file.number(gbs))
+                moved_ps = bytes_ps(work.nbytes, own.number(gbs))
                 return WorkTime(starts_ps.get(work.kind, 0), moved_ps)
             case VectorsWork():
-                return self._vectors(work.function)
+                return self._vectors(own, work.function)
             case IssueWork():
                 issue_ps = commands.translated_ps if work.translated else commands.issue_ps
                 return WorkTime(issue_ps, Fraction(0))
             case ProductStepWork():
-                return WorkTime(0, gemm_bound_ps(self._file, 1), is_rate=True)
+                return WorkTime(0, gemm_bound_ps(own, 1), is_rate=True)
 
     def _host_ps(self, work: HostWork) -> int:
         match work:
@@ -174,7 +176,9 @@ class MachineTimes:
 
     def _configure_ps(self, work: ConfigureWork) -> int:
         io_cpu = RouteEnd("io_cpu", work.sip)
-        m_cpus = [RouteEnd("m_cpu", work.sip, cube) for cube in range(self._cubes)]
+        is_down = self._times.parts.is_down
+        cubes = [each for each in range(self._cubes) if not is_down(work.sip, f"cube{each}")]
+        m_cpus = [RouteEnd("m_cpu", work.sip, cube) for cube in cubes]
         farthest_ps = max(
             self._latency_ps(io_cpu, m_cpu) + self._latency_ps(m_cpu, io_cpu) for m_cpu in m_cpus
         )
@@ -182,13 +186,14 @@ class MachineTimes:
             return farthest_ps
         return farthest_ps + self._latency_ps(io_cpu, RouteEnd("host", work.sip))
 
-    def _vectors(self, function: str) -> WorkTime:
+    def _vectors(self, own: TopologyFile, function: str) -> WorkTime:
         """A vector at the slowest of fetch port, engine and store port, for each of its lanes.
 
         In each pass: a reduction combines the lanes behind the last vector, a scan in every one.
         The records have no shapes, so that the sums of a softmax count as one vector of rows.
         """
-        engine, cycles = self._vector_engine, self._file["pe.math.cycles"]
+        engine = self._vector_engine if own is self._file else VectorEngine(own)
+        cycles = own["pe.math.cycles"]
         operands = 1 if function in _UNARY else 2
         fixed_ps, vector_ps = Fraction(0), Fraction(0)
         for each in passes(function):
@@ -199,9 +204,12 @@ class MachineTimes:
             vector_ps += engine.vector_ps(of_vector, operands)
         return WorkTime(round(fixed_ps), vector_ps / engine.lanes, is_rate=True)
 
-    def _queue(self, link: str) -> Fraction:
+    def _queue(self, work: QueueWork) -> Fraction:
         """The time of a byte at a link or a memory."""
-        return bytes_ps(1, self._file.number(link_gbs(link)) if link else slice_gbs(self._file))
+        if not work.link:
+            return bytes_ps(1, slice_gbs(self._file))
+        key = link_gbs(work.link)
+        return bytes_ps(1, self._times.parts.named_link_gbs(key, work.sip, work.link))
 
     def _route(self, source: RouteEnd, target: RouteEnd) -> Route:
         return self._access.plan.route(source, target)

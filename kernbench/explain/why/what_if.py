@@ -19,10 +19,12 @@ from kernbench.explain.records import RecordedRun
 from kernbench.explain.why.machine_times import MachineTimes
 from kernbench.explain.why.path import CriticalPath
 from kernbench.explain.why.work import PathWork
-from runtime.core.config.config_file import value_at, with_values
+from runtime.core.config.config_file import path_names, value_at, with_values
 from runtime.core.errors import ConfigError, UsageError, nearest
 from runtime.core.simtime import exact
 from runtime.model.keys import keys_of_group
+from runtime.model.parts.overrides import value_of_part
+from runtime.model.parts.part_keys import UnknownPartKeyError
 from runtime.model.schema.meanings import KeyGroup
 from runtime.model.topology import Topology, parse_topology
 
@@ -68,7 +70,9 @@ def parse_change(records: RecordedRun, text: str) -> NumberChange:
             "with another number it is another run: kernbench --sips"
         )
     try:
-        before = value_at(content, key)
+        before = _present(records.topology, key)
+    except UnknownPartKeyError as error:
+        raise UsageError(f"why: --what-if {key}: {error}") from error
     except (KeyError, TypeError) as error:
         suggestion = nearest(key, list(number_keys(content)))
         raise UsageError(
@@ -81,6 +85,14 @@ def parse_change(records: RecordedRun, text: str) -> NumberChange:
     if isinstance(before, bool) or not isinstance(before, int | float):
         raise UsageError(f"why: --what-if {key}: its value is {before!r}, not a number")
     return NumberChange(key, before, _value(text, value, before))
+
+
+def _present(topology: Topology, key: str) -> Any:
+    """The value of a key; that of a part of the machine, whether or not the file has it."""
+    if not key.startswith("overrides["):
+        return value_at(topology.values(), key)
+    _, name, of_part = path_names(f"{key}.") if key.endswith("]") else path_names(key)
+    return value_of_part(topology, name, of_part)
 
 
 def _value(text: str, value: str, before: float) -> float:

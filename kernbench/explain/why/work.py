@@ -35,6 +35,7 @@ class LocalWork:
 
     kind: Literal["sent", "copied", "fetched"]
     nbytes: int
+    pe: RouteEnd | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +43,14 @@ class VectorsWork:
     """Elements of a function of the vector engine."""
 
     function: str
+    pe: RouteEnd | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ProductStepWork:
     """A step of the GEMM engine."""
+
+    pe: RouteEnd | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,7 @@ class IssueWork:
     """The issue of a command, `translated` if it has an address."""
 
     translated: bool
+    pe: RouteEnd | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +108,10 @@ class ConfigureWork:
 
 @dataclass(frozen=True, slots=True)
 class QueueWork:
-    """The bytes of other transfers at a link, or at a memory if it has no name."""
+    """The bytes of other transfers at a link of a SIP, or at a memory if it has no name."""
 
     link: str
+    sip: int = 0
 
 
 PeWork = LocalWork | VectorsWork | ProductStepWork | IssueWork
@@ -121,21 +127,26 @@ class PathWork:
     def __init__(self, records: RecordedRun) -> None:
         self._records = records
         self._addresses = AddressMap(records.topology)
+        self._differ = bool(records.topology.overrides)
 
     def of(self, piece: PathPiece) -> Work | None:
         """The work of a piece; None for one that no number of the topology determines."""
         if piece.kind is PieceKind.QUEUE:
             if piece.cause == Cause.LINK:
-                return QueueWork(piece.component)
+                return QueueWork(piece.component, piece.sip if self._differ else 0)
             return QueueWork("") if piece.cause == Cause.MEMORY else None
         if piece.op != NONE:
             return self._of_operation(piece)
         if piece.kind is PieceKind.ISSUE:
             translated = piece.what.removeprefix("issue ").startswith((*_READS, *_WRITES))
-            return IssueWork(translated)
+            return IssueWork(translated, self._own(piece))
         if piece.command != NONE:
             return self._of_command(piece)
         return None
+
+    def _own(self, piece: PathPiece) -> RouteEnd | None:
+        """The PE of a piece where PEs differ; where all are equal, equal work is one."""
+        return RouteEnd("pe", piece.sip, piece.cube, piece.pe) if self._differ else None
 
     def _of_operation(self, piece: PathPiece) -> Work | None:
         ops = self._records.table(OPS, piece.sip)
@@ -156,13 +167,14 @@ class PathWork:
         elif engine == "pe_dma" and name in _WRITES:
             work = TransferWork("write", here, self._owner(written), nbytes)
         elif engine == "pe_dma":
-            work = LocalWork("sent" if name == "ipcq_send" else "copied", nbytes)
+            kind = "sent" if name == "ipcq_send" else "copied"
+            work = LocalWork(kind, nbytes, self._own(piece))
         elif engine == "pe_fetch_store":
-            work = LocalWork("fetched", nbytes)
+            work = LocalWork("fetched", nbytes, self._own(piece))
         elif engine == "pe_math":
-            work = VectorsWork(name)
+            work = VectorsWork(name, self._own(piece))
         elif engine == "pe_gemm":
-            work = ProductStepWork()
+            work = ProductStepWork(self._own(piece))
         return work
 
     def _of_command(self, piece: PathPiece) -> Work | None:

@@ -1,6 +1,6 @@
 """The transfers of `probe`: from the host or from PE 0 of cube 0 of SIP 0 to various memories."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,8 +11,10 @@ from kernbench.oracle.theory.paths.routes import EndKind, RouteEnd
 from kernbench.oracle.theory.paths.transfers import TransferForm
 from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.core.coordinates import PeCoordinates
+from runtime.core.errors import UsageError
 from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, PeDmaMsg, Request
 from runtime.model.addresses import AddressMap
+from runtime.model.parts.usable_pes import UsablePes
 from runtime.model.schema.topology_schema import Topology
 
 Direction = Literal["write", "read"]
@@ -84,6 +86,9 @@ class ProbeCases:
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
+        self._usable = UsablePes(topology, ORIGIN.sip)
+        if (ORIGIN.cube, ORIGIN.pe) not in self._usable:
+            raise UsageError("probe: its transfers begin at cube0.pe0, which is down in a SIP")
         file = TopologyFile(topology.values())
         self.access = MemoryAccess(with_least_latencies(file))
         self._plan, self._times = self.access.plan, RouteTimes(file)
@@ -135,9 +140,16 @@ class ProbeCases:
             case "SRAM":
                 return self._addresses.cube_sram_addr(sip, cube, 0)
 
+    @property
+    def _pes(self) -> Iterator[PeCoordinates]:
+        """The PEs of SIP 0 that are not down."""
+        for cube in range(self.topology.cubes):
+            for pe in range(self.topology.pes_per_cube):
+                if (cube, pe) in self._usable:
+                    yield PeCoordinates(ORIGIN.sip, cube, pe)
+
     def _in_own_cube(self, ends: dict[str, tuple[MemoryKind, PeCoordinates]]) -> None:
-        pes = range(self.topology.pes_per_cube)
-        others = [PeCoordinates(0, ORIGIN.cube, pe) for pe in pes if pe != ORIGIN.pe]
+        others = [each for each in self._pes if each.cube == ORIGIN.cube and each != ORIGIN]
         for kind in PE_MEMORIES:
             near_name, far_name = (f"dma-{end}{SUFFIXES[kind]}" for end in ("near", "far"))
             if others:
@@ -147,8 +159,7 @@ class ProbeCases:
                 self._leave_out("a cube has one PE", near_name, far_name)
 
     def _in_other_cubes(self, ends: dict[str, tuple[MemoryKind, PeCoordinates]]) -> None:
-        cubes, pes = range(self.topology.cubes), range(self.topology.pes_per_cube)
-        others = [PeCoordinates(0, cube, pe) for cube in cubes if cube != ORIGIN.cube for pe in pes]
+        others = [each for each in self._pes if each.cube != ORIGIN.cube]
         if not others:
             self._leave_out("a SIP has one cube", "dma-cube-best", "dma-cube-worst")
             return

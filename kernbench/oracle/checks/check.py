@@ -15,6 +15,7 @@ GROUPS = {
     "l": "launches and copies on streams: the closed form, to the picosecond",
     "m": "a send and a receive between two SIPs: the closed form, to the picosecond",
     "n": "equal times of equal parts",
+    "p": "parts with values of their own (overrides): accesses and engines, to the picosecond",
     "r": "links between SIPs in both flow controls",
     "v": "the vector engine: by function, type, size and bound, and chains of operations",
 }

@@ -19,6 +19,7 @@ from kernbench.oracle.checks.launches.launches import launches
 from kernbench.oracle.checks.launches.messages import messages
 from kernbench.oracle.checks.systems.conservation import conservation
 from kernbench.oracle.checks.systems.equal_parts import equal_parts
+from kernbench.oracle.checks.systems.own_parts import own_parts
 from kernbench.oracle.checks.systems.sip_links import credited_links
 from kernbench.oracle.checks.transfers.banks import banks
 from kernbench.oracle.checks.transfers.channels import channels
@@ -50,6 +51,8 @@ class Part:
     args: tuple[float | str, ...] = ()
     cost: int = 1
     """Estimated work, in any unit."""
+    with_overrides: bool = False
+    """Whether the file keeps its overrides; the machines of other checks have equal parts."""
 
     def __str__(self) -> str:
         return f"{self.prefix}*"
@@ -97,6 +100,7 @@ def _kernels(seed: int) -> Iterator[Part]:
     yield Part("l.barrier.", barriers)
     yield Part("m.0.", messages, (seed,))
     yield Part("n.equal.", equal_parts)
+    yield Part("p.", own_parts, with_overrides=True)
     yield Part("r.link.", credited_links)
     yield Part("v.", by_function)
     yield Part("v.size.", by_size)
@@ -162,7 +166,10 @@ def _checks(text: str, part: Part, prefix: str) -> list[Check]:
     # Closed forms need calendars: in model `banks` a time depends on the accesses before, and with
     # credits on the clock of the routers. Both have checks of their own, which set these keys.
     calendars = {"hbm.model": "channels", "noc.flow_control": "unlimited"}
-    file = TopologyFile.of(text).on_a_ring(SIPS).with_values(calendars)
+    file = TopologyFile.of(text).with_values(calendars)
+    if not part.with_overrides:
+        # On a smaller machine, parts would have no names.
+        file = file.uniform.on_a_ring(SIPS)
     checks = part.function(file, *part.args)
     return [check for check in checks if check.id.startswith(prefix)]
 

@@ -62,6 +62,12 @@ class TopologyFile:
         grid = sides | {"topology": topology, "fabric": "direct"}
         return self.with_values({"system.sips": self["system.sips"] | grid})
 
+    @property
+    def uniform(self) -> "TopologyFile":
+        """The file without overrides."""
+        others = {key: value for key, value in self.content.items() if key != "overrides"}
+        return TopologyFile(others) if "overrides" in self.content else self
+
     @cached_property
     def text(self) -> str:
         """The content as YAML."""

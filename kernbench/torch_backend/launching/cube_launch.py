@@ -27,6 +27,9 @@ _ALIGNMENT_BYTES = 16384
 
 def cube_grid(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> CubeGrid | None:
     """The grid of a large product `a @ b`, or None if the product is small or does not divide."""
+    if not storages().state.pes.is_whole:
+        # Its cubes and PEs send to their neighbours in the mesh.
+        return None
     (m, k), n, mesh = a.shape, b.shape[1], cube_mesh()
     cubes = mesh.width * mesh.height
     if m * k * n < _LEAST_MACS_OF_CUBE * cubes or cubes == 1 or cubes % mesh.pes or mesh.pes % 2:

@@ -134,8 +134,10 @@ def _pitch(x: torch.Tensor) -> int:
 
 def matrix_in_memory(x: torch.Tensor, free: int) -> GatherOperand | None:
     """The operand with the free axis `free`; None if neither its rows nor its columns have their
-    elements side by side.
+    elements side by side, and in a SIP with PEs that are down.
     """
+    if not storages().state.pes.is_whole:
+        return None
     (rows, columns), (down, across) = x.shape, x.stride()
     if not (_is_plain(x) or (down == 1 and (across >= rows or columns == 1))):
         return None

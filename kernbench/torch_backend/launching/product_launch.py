@@ -8,13 +8,13 @@ the largest number of blocks of a PE times the time of a block (`product_plan.gr
 import torch
 
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
+from kernbench.torch_backend.runtime.storages import storages
 from runtime.core.requests import PerPe
 from runtime.device.kernels.products import ProductOperand, ProductTask, ResultMatrix, multiply
 from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.products.product_blocks import block_plans, pe_rates
 from runtime.device.products.product_operands import MatrixOrder, first_matrix
 from runtime.device.products.product_plan import BatchGrid, ProductSize, batch_grid, divided
-from runtime.device.rank.properties import get_device_properties
 from runtime.device.regions.regions import Pe
 from runtime.model.placement import Span
 
@@ -49,7 +49,7 @@ def product_grid(a: torch.Tensor, b: torch.Tensor) -> BatchGrid:
 
 def _dealt_blocks(a: torch.Tensor, b: torch.Tensor) -> list[tuple[Pe, int, Span, Span]]:
     """The PE of each block, with the number of its matrix, its rows and its columns."""
-    rates, properties = pe_rates(), get_device_properties()
+    rates, usable = pe_rates(), storages().state.pes
     rows, columns, _ = product_grid(a, b)
     cells = [
         (number, row, column)
@@ -58,10 +58,7 @@ def _dealt_blocks(a: torch.Tensor, b: torch.Tensor) -> list[tuple[Pe, int, Span,
         for column in divided(b.shape[2], columns, rates.tile.n)
     ]
     pes = min(rates.pes, len(cells))
-    return [
-        (divmod(index * pes // len(cells), properties.pes_per_cube), *cell)
-        for index, cell in enumerate(cells)
-    ]
+    return [(usable.at(index * pes // len(cells)), *cell) for index, cell in enumerate(cells)]
 
 
 def _tasks(

@@ -203,15 +203,15 @@ def storages() -> Storages:
 
 def shares(nbytes: int, state: RankState) -> tuple[ShardSpec, ...]:
     """The shards of a storage by the rule of this module."""
-    pes = state.topology.pes_per_cube
-    count = min(state.topology.cubes * pes, max(1, nbytes // PAGE_BYTES))
+    pes = state.pes
+    count = min(pes.cubes * pes.per_cube, max(1, nbytes // PAGE_BYTES))
     share = -(-nbytes // count)
     share = -(-share // SHARE_BYTES) * SHARE_BYTES
     return tuple(
         ShardSpec(
             sip=state.rank,
-            cube=index // pes,
-            pe=index % pes,
+            cube=pes.at(index)[0],
+            pe=pes.at(index)[1],
             offset_bytes=start,
             nbytes=min(share, nbytes - start),
             spans=((start, min(start + share, nbytes)),),

@@ -5,6 +5,7 @@ the section. A violation in any step becomes a `ConfigError` with the key path a
 name, the nearest known one.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from functools import lru_cache
@@ -70,10 +71,22 @@ def raise_first(source: str, problems: Iterable[tuple[str, str]]) -> None:
         raise ConfigError(source, key_path, problem + others)
 
 
+def path_names(key_path: str) -> list[str]:
+    """The names in a key path: `ucie.bw_gbs`, or `overrides[cube3.pe*].gemm.clock_ghz`.
+
+    A name of the user with dots is in brackets, and the key behind it is one name.
+    """
+    match = re.fullmatch(r"([^\[]+)\[([^\]]+)\]\.?(.*)", key_path)
+    if match is None:
+        return key_path.split(".")
+    sections, name, key = match.groups()
+    return [*sections.split("."), name, *([key] if key else [])]
+
+
 def value_at(content: Mapping[str, Any], key_path: str) -> Any:
     """The value at a key path such as `system.sips.count`; `KeyError` for a key that is missing."""
     value: Any = content
-    for key in key_path.split("."):
+    for key in path_names(key_path):
         value = value[key]
     return value
 
@@ -82,7 +95,7 @@ def with_values(content: Mapping[str, Any], values: Mapping[str, Any]) -> dict[s
     """A copy of `content` with `values` at their key paths; missing sections are created."""
     changed = deepcopy(dict(content))
     for key_path, value in values.items():
-        *parents, key = key_path.split(".")
+        *parents, key = path_names(key_path)
         section = changed
         for parent in parents:
             section = section.setdefault(parent, {})

@@ -26,7 +26,9 @@ def _of(content: Any, annotation: Any, path: str) -> Iterator[tuple[str, Any]]:
             yield from _of(inner.get(key), of_key, prefix + key)
     elif origin in (dict, Mapping):
         for key in inner:
-            yield from _of(inner[key], get_args(kind)[1], prefix + key)
+            # As `config_file.path_names` reads it.
+            path_of_key = f"{path}[{key}]" if "." in key and "[" not in path else prefix + key
+            yield from _of(inner[key], get_args(kind)[1], path_of_key)
     elif origin is not tuple:
         yield path, annotation
 

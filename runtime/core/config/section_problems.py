@@ -96,8 +96,12 @@ def _is_section(kind: Any) -> TypeGuard[type[Section]]:
 
 
 def _of_optional(value: Any, kinds: _Kinds, path: str, top: type[Section]) -> Iterator[Problem]:
-    if value is not None:
-        yield from _of(value, next(kind for kind in kinds if kind is not NoneType), path, top)
+    others = [kind for kind in kinds if kind is not NoneType]
+    if value is None and len(others) < len(kinds):
+        return
+    problems = [list(_of(value, kind, path, top)) for kind in others]
+    if all(problems):
+        yield from problems[0]
 
 
 def _of_ranged(value: Any, kinds: _Kinds, path: str, top: type[Section]) -> Iterator[Problem]:
@@ -168,6 +172,8 @@ def _of_scalar(value: Any, kind: type) -> Iterator[str]:
             yield f"should be a valid number, got {shown(value)}"
         elif not _is_finite(value):
             yield f"should be a finite number, got {shown(value)}"
+    elif kind is bool and not isinstance(value, bool):
+        yield f"should be true or false, got {shown(value)}"
     elif kind is str and not isinstance(value, str):
         yield f"should be a valid string, got {shown(value)}"
 

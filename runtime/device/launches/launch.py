@@ -161,6 +161,7 @@ def launch_on(  # noqa: PLR0913 - the rest is by keyword, and has defaults
     might send; so does one with a `grid`. A kernel of a collective has a `call`.
     """
     state = running_rank()
+    state.pes.require(pes, f"launch of {name!r}")
     device, group = state.device, state.process_group
     if queue_table is None:
         queue_table = "" if group is None else group.base.name

@@ -22,12 +22,13 @@ from runtime.device.memory.indexing import (
     positions_of,
     select,
 )
+from runtime.device.memory.placed import placed
 from runtime.device.memory.storage import Storage, Window, empty_shards, is_flat
 from runtime.device.rank.rank_state import RankState
 from runtime.device.rank.tensor_memory import Shard
 from runtime.language.value import Array
 from runtime.model.blocked_layout import BlockedLayout
-from runtime.model.placement import Placement, default_placement, resolve_dp_policy
+from runtime.model.placement import Placement, default_placement
 
 
 class StoredTensor:
@@ -71,15 +72,7 @@ class StoredTensor:
                 f"a layout in tiles is for matrices; a tensor of shape {shape} has "
                 f"{len(shape)} axes"
             )
-        topology = state.topology
-        specs = resolve_dp_policy(
-            policy,
-            shape,
-            dtype.itemsize,
-            cubes=topology.cubes,
-            pes=topology.pes_per_cube,
-            target_sip=state.rank,
-        )
+        specs = placed(policy, shape, dtype.itemsize, state)
         state.tensors += 1
         name = f"t{state.tensors}{list(shape)}"
         storage = Storage(name, state.memory.allocate(specs, prod(shape) * dtype.itemsize))
@@ -89,9 +82,8 @@ class StoredTensor:
 
     def new(self, shape: tuple[int, ...], dtype: DType) -> Self:
         """A tensor of the same rank that is not written, in the default placement of its shape."""
-        topology = self._state.topology
-        cubes, pes = topology.cubes, topology.pes_per_cube
-        policy = default_placement(shape, dtype.itemsize, cubes=cubes, pes=pes)
+        pes = self._state.pes
+        policy = default_placement(shape, dtype.itemsize, cubes=pes.cubes, pes=pes.per_cube)
         return type(self).allocate(shape, dtype, policy, self._state)
 
     def like(self, shape: tuple[int, ...], dtype: DType, elements: int = 1) -> Self:
@@ -148,18 +140,10 @@ class StoredTensor:
         """The placement of a new tensor like this one: the same, except for a window that its
         policy does not describe, which has the default placement of its shape.
         """
-        topology = self._state.topology
-        cubes, pes = topology.cubes, topology.pes_per_cube
-        default = default_placement(self.shape, self.itemsize, cubes=cubes, pes=pes)
+        pes = self._state.pes
+        default = default_placement(self.shape, self.itemsize, cubes=pes.cubes, pes=pes.per_cube)
         try:
-            specs = resolve_dp_policy(
-                self.policy,
-                self.shape,
-                self.itemsize,
-                cubes=cubes,
-                pes=pes,
-                target_sip=self._state.rank,
-            )
+            specs = placed(self.policy, self.shape, self.itemsize, self._state)
         except ValueError:
             return default
         return self.policy if specs == tuple(shard.spec for shard in self.shards) else default

@@ -54,13 +54,13 @@ def spread(numel: int, itemsize: int) -> tuple[ShardSpec, ...]:
     first PEs of the SIP.
     """
     state = running_rank()
-    cubes, pes = state.topology.cubes, state.topology.pes_per_cube
-    count = max(1, min(numel * itemsize // _BYTES_A_PE, cubes * pes))
+    pes = state.pes
+    count = max(1, min(numel * itemsize // _BYTES_A_PE, pes.cubes * pes.per_cube))
     return tuple(
         ShardSpec(
             sip=state.rank,
-            cube=index // pes,
-            pe=index % pes,
+            cube=pes.at(index)[0],
+            pe=pes.at(index)[1],
             offset_bytes=start * itemsize,
             nbytes=(stop - start) * itemsize,
             spans=((start, stop),),

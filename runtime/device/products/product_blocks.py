@@ -74,7 +74,7 @@ def _origin(part: MatrixPart) -> int:
 def _grid_blocks(
     product: MatmulShape, slices: tuple[int, int], itemsize: int
 ) -> list[tuple[Pe, ResultBlock]]:
-    rates, per_cube = pe_rates(), get_device_properties().pes_per_cube
+    rates, pes = pe_rates(), running_rank().pes
     tile, size = rates.tile, ProductSize(product.m, product.k, product.n, itemsize)
     rows, columns = grid(size, rates, slices)
     spans = [
@@ -82,10 +82,7 @@ def _grid_blocks(
         for row in divided(product.m, rows, tile.m)
         for column in divided(product.n, columns, tile.n)
     ]
-    return [
-        (divmod(number, per_cube), ResultBlock(*span, 0, product.n))
-        for number, span in enumerate(spans)
-    ]
+    return [(pes.at(number), ResultBlock(*span, 0, product.n)) for number, span in enumerate(spans)]
 
 
 def pe_rates() -> PeRates:

@@ -13,7 +13,8 @@ from runtime.model.tiles import TileSize
 class DeviceProperties:
     """The properties of a SIP, computed from the topology file.
 
-    `hbm_gbs_per_pe` is the bandwidth between a PE and its own HBM slice for large blocks.
+    `cubes` and `pes_per_cube` count those that are not down; the rates are those of the file, for
+    all PEs. `hbm_gbs_per_pe` is the bandwidth between a PE and its own HBM slice for large blocks.
     `peak_gemm_tflops_per_pe` is the peak rate of its GEMM engine on full tiles, with two operations
     per multiply-add. The vector engine takes a vector of `vector_lanes` elements every
     `vector_cycles[function]` cycles of `vector_clock_ghz`.
@@ -40,10 +41,11 @@ class DeviceProperties:
 
 
 def get_device_properties(device: int | None = None) -> DeviceProperties:
-    """The properties of a SIP, by default of this rank's; all SIPs are equal. `RuntimeError` if it
-    does not exist.
+    """The properties of a SIP; all have those of the SIP of this rank. `RuntimeError` if it does
+    not exist.
     """
-    topology = running_rank().topology
+    state = running_rank()
+    topology, pes = state.topology, state.pes
     if device is not None and not 0 <= device < topology.sips:
         raise RuntimeError(
             f"invalid device ordinal {device}: there are {topology.sips} SIPs, from 0 on"
@@ -51,9 +53,9 @@ def get_device_properties(device: int | None = None) -> DeviceProperties:
     pe = topology.pe
     return DeviceProperties(
         name="ahbm",
-        cubes=topology.cubes,
-        pes_per_cube=topology.pes_per_cube,
-        total_memory_bytes=topology.cubes * topology.pes_per_cube * topology.hbm_slice_bytes,
+        cubes=pes.cubes,
+        pes_per_cube=pes.per_cube,
+        total_memory_bytes=pes.cubes * pes.per_cube * topology.hbm_slice_bytes,
         hbm_bytes_per_pe=topology.hbm_slice_bytes,
         hbm_gbs_per_pe=_hbm_gbs(topology),
         tcm_bytes_per_pe=topology.tcm_bytes,

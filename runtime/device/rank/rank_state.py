@@ -14,6 +14,7 @@ from runtime.core.garbage_collection import refuse_in_collection
 from runtime.core.program_clock import ProgramClock
 from runtime.device.rank.tensor_memory import TensorMemory
 from runtime.model.addresses import AddressMap
+from runtime.model.parts.usable_pes import UsablePes
 from runtime.model.topology import Topology
 
 SLOW_CALL_S = 0.5
@@ -105,7 +106,8 @@ class RankState:
     process groups besides the default one, which all ranks make in the same order; `tensors` counts
     the tensors, which gives each a name, and `launches` those of kernels. `installs` are the
     installations of queue tables, by the name of the table, and `mappings` the latest mapping of a
-    tensor for a send or receive, by the name of the tensor. `generator` is the stream of random
+    tensor for a send or receive, by the name of the tensor. `pes` are those that are not down.
+    `generator` is the stream of random
     numbers, from its first use on. `has_streams` is whether the program has made a stream.
     `at_begin`, if it is set, is called when a kernel begins that is launched meanwhile.
     `limited_groups` are the groups with a time limit. `clock` runs while the program does. `at_end`
@@ -119,6 +121,7 @@ class RankState:
     data: bool
     plans: InstallPlans = field(default_factory=InstallPlans)
     addresses: AddressMap = field(init=False)
+    pes: UsablePes = field(init=False)
     memory: TensorMemory = field(init=False)
     ring_allocator: RingAllocator = field(init=False)
     world_size: int = 0
@@ -138,6 +141,7 @@ class RankState:
     def __post_init__(self) -> None:
         self.world_size = self.world_size or self.topology.sips
         self.addresses = AddressMap(self.topology)
+        self.pes = UsablePes(self.topology, self.rank)
         self.memory = TensorMemory(
             self.topology, self.rank, self.addresses, self.device.synchronize
         )

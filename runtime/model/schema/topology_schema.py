@@ -12,7 +12,7 @@ are `version`, `w`, `h`, `impl`, `launch_overhead_ns`, without which the host is
 and has a default that changes nothing, so that files of users stay valid.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -44,6 +44,10 @@ NodeKind = Literal[
     "sram",
     "pe",
 ]
+
+PartValue = float | bool
+"""A number of a part of the machine, or whether it is down."""
+Overrides = dict[str, dict[str, PartValue]]
 
 Implementation = Annotated[
     str,
@@ -273,6 +277,7 @@ class Topology(Section, frozen=True):
     cube: CubeConfig
     pe: PeConfig
     impl: Implementations = Implementations()
+    overrides: Overrides = {}  # noqa: RUF012 - msgspec copies the default of a field
     version: Annotated[
         int,
         Meta(ge=1),
@@ -280,6 +285,14 @@ class Topology(Section, frozen=True):
         Fixed("describes the file, not the machine"),
         ActsOn("version of the schema for which the file is written"),
     ] = VERSION
+
+    def values(self) -> dict[str, Any]:
+        """The keys and values as in a file; without `overrides` where there are none."""
+        values = super().values()
+        # So a uniform machine has the hash which it has without this key.
+        if not self.overrides:
+            del values["overrides"]
+        return values
 
     @property
     def sips(self) -> int:

@@ -56,14 +56,12 @@ class Options:
         state, element = running_rank(), self.dtype or dtype
         policy = self.policy
         if policy is None:
-            topology = state.topology
+            pes = state.pes
             # The tiles of a layout are those of one shard: only an explicit `dp` divides it.
             policy = (
                 ONE_PE
                 if self.layout
-                else default_placement(
-                    shape, element.itemsize, cubes=topology.cubes, pes=topology.pes_per_cube
-                )
+                else default_placement(shape, element.itemsize, cubes=pes.cubes, pes=pes.per_cube)
             )
         return Tensor.allocate(shape, element, policy, state, self.layout)
 

@@ -51,6 +51,7 @@ def send_times(paths: SipPaths) -> SendTimes:
     out_ps = {
         (cube, pe): latency_ps(graph.pe(cube, pe), graph.io_noc)
         for cube in range(graph.topology.cubes)
+        if cube not in graph.down.cubes
         for pe in range(graph.topology.pes_per_cube)
     }
     return SendTimes(out_ps, _command_times(paths, out_ps))
@@ -58,7 +59,7 @@ def send_times(paths: SipPaths) -> SendTimes:
 
 def _command_times(paths: SipPaths, out_ps: Mapping[tuple[int, int], int]) -> CommandTimes:
     """The least times of commands: paths without contention, to the nearest PE and back."""
-    graph, latency_ps, topology = paths.graph, paths.latencies(), paths.graph.topology
+    graph, latency_ps = paths.graph, paths.latencies()
     down_ps, up_ps, message_ps = list[int](), list[int](), list[int]()
     for (cube, pe), to_port_ps in out_ps.items():
         # A launch reaches a PE through the M_CPU of its cube, and its first packet leaves by the
@@ -69,10 +70,11 @@ def _command_times(paths: SipPaths, out_ps: Mapping[tuple[int, int], int]) -> Co
         message_ps.append(down_ps[-1] + to_port_ps)
     # A kernel starts at its stamp, which is the margin behind the longest route: so the margin is
     # part of every bound of a launch, although no packet waits for it.
-    margin_ps = ps_from_ns(topology.sip.io_chiplet.io_cpu.launch_margin_ns)
+    io_chiplet, host = graph.topology_of(graph.io_cpu).sip.io_chiplet, graph.topology_of(graph.host)
+    margin_ps = ps_from_ns(io_chiplet.io_cpu.launch_margin_ns)
     order_ps = min(map(add, down_ps, up_ps))
     return CommandTimes(
-        submit_ps=ps_from_ns(topology.host.launch_overhead_ns),
+        submit_ps=ps_from_ns(host.host.launch_overhead_ns),
         down_ps=latency_ps(graph.host, graph.io_cpu),
         up_ps=latency_ps(graph.io_cpu, graph.host),
         message_ps=margin_ps + min(message_ps),

@@ -20,6 +20,7 @@ from bisect import bisect_left
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 
 from msgspec import Struct, structs
 
@@ -277,6 +278,19 @@ class IoCpu:
             topology.cube.noc.link_bw_gbs,
             topology.pe.to_router_bw_gbs,
         )
+        if not graph.is_uniform:
+            m_cpus = {cube: graph.m_cpu(cube) for cube in cubes}
+            down_gbs = min(
+                down_gbs, *(self._least_gbs(self._node, each) for each in m_cpus.values())
+            )
+            spread_gbs = min(
+                spread_gbs,
+                *(
+                    self._least_gbs(m_cpus[cube], graph.pe(cube, pe))
+                    for cube, pes in cubes.items()
+                    for pe in pes
+                ),
+            )
         # All copies leave the IO_CPU by one link, one behind the other: the last one waits for the
         # bytes of all others. Latency counts once, since packets follow each other on the way.
         all_down_ps = sum(
@@ -292,6 +306,12 @@ class IoCpu:
             )
 
         return all_down_ps + max(cube_ps(cube, pes) for cube, pes in cubes.items())
+
+    def _least_gbs(self, source: int, target: int) -> float:
+        """The least bandwidth of the links between two nodes."""
+        links = self._chip.graph.links
+        stages = self._chip.routes.route(source, target).stages
+        return min(links[stage.link].bw_gbs or inf for stage in stages)
 
 
 _PesOfLaunch = tuple[dict[int, list[int]], int]

@@ -75,7 +75,7 @@ class SliceTraffic:
         arrivals: Sequence[tuple[int, Packet, int]],
         begin_ps: int,
     ) -> None:
-        self._context, self._node = context, node
+        self._context, self._node = context.at(node), node
         numbers = dict[int, int]()
         self._transfers = list[FabricTransfer]()
         self._arrivals = list[_ArrivedPacket]()

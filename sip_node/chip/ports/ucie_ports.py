@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 
-from runtime.core.simtime import ps_from_ns
 from sip_node.chip.bounds.command_bounds import AnswerLink
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric import approach
@@ -37,12 +36,10 @@ class UciePorts(Component):
         self._send_bounds, self._senders = chip.send_bounds, chip.send_bounds.in_flight
         sips, ports = chip.sips, chip.components.links
         links = {other: sips.link(chip.sip, other) for other in sips.neighbours(chip.sip)}
-        noc_ps = ps_from_ns(chip.topology.sip.io_chiplet.noc.overhead_ns)
-        switched = chip.topology.system.sips.fabric == "switch"
-        bw_gbs = chip.topology.ucie.bw_gbs
-        port = ports["ucie"]
+        switched, port = sips.is_switched, ports["ucie"]
         # To a switch a SIP has one link, so packets for all targets share its bandwidth.
-        up = port("ucie.switch", bw_gbs)
+        switch_gbs = sips.port_gbs(chip.sip, "io.ucie.switch")
+        up = port("ucie.switch", switch_gbs)
         self._egresses = {
             other: LinkEgress(
                 chip.engine,
@@ -50,7 +47,7 @@ class UciePorts(Component):
                 chip.sip,
                 up if switched else port(link.port.removeprefix("io."), link.bw_gbs),
                 # A channel's lookahead is the least of these; see `Partition`.
-                link.latency_ps + noc_ps,
+                sips.entry_ps(chip.sip, other),
             )
             for other, link in links.items()
         }
@@ -60,7 +57,7 @@ class UciePorts(Component):
         ]
         # The port of the switch is modelled at its receiver: all packets that queue there are for
         # this SIP, so no two LPs share its state.
-        self._switch_port = ports["switch"]("switch.out", bw_gbs) if switched else None
+        self._switch_port = ports["switch"]("switch.out", switch_gbs) if switched else None
         # In a run with records: of the transfers with packets to come, those in this SIP.
         self._trains: dict[FabricTransfer, PacketTrain] | None = None
         if chip.loads is not None:
@@ -237,6 +234,8 @@ def _answer_links(chip: ChipContext) -> dict[int, AnswerLink]:
     """The last link that answers of a cube share with its packets to other SIPs, by cube."""
     graph, links = chip.graph, dict[int, AnswerLink]()
     for cube in range(chip.topology.cubes):
+        if cube in graph.down.cubes:
+            continue
         stages = chip.routes.route(graph.m_cpu(cube), graph.io_cpu).stages
         *_, to_noc = chip.routes.route(graph.m_cpu(cube), graph.io_noc).stages
         last = to_noc.link

@@ -57,7 +57,7 @@ def _in_cube(file: TopologyFile, name: str, text: str) -> Check:
         ends = plan.pe(source)[0], plan.pe(target)[0]
         # The data there, the acknowledgement back.
         data = size * _packets(source, target)
-        for path, nbytes in ((plan.path(*ends), data), (plan.path(*ends[::-1]), control)):
+        for path, nbytes in ((plan.path(*ends), data), (plan.path(ends[1], ends[0]), control)):
             for hop in pairwise(path):
                 link = "->".join(f"cube0.router.r{row}c{col}" for row, col in hop)
                 expected[link] += nbytes

@@ -10,6 +10,8 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 
+from kernbench.oracle.theory.parts import PartNumbers
+from kernbench.oracle.theory.paths.detours import OPPOSITE, SipDetours, sip_path
 from kernbench.oracle.theory.paths.routes import (
     HOST_TO_IO,
     IO_TO_HOST,
@@ -39,10 +41,11 @@ from runtime.core.simtime import exact
 
 Cell = tuple[int, int]
 """Row and column of a router."""
+DeadLinks = frozenset[frozenset[Cell]]
+"""Links between routers that are down, each as its two ends."""
 Stem = tuple[Cell, str]
 """The router that a component is attached to, and the length of the wire to it in mm."""
 
-OPPOSITE = {"N": "S", "S": "N", "W": "E", "E": "W"}
 HALF = Fraction(1, 2)
 _IO_CHAIN = ("host", "pcie_ep", "io_cpu", "io_noc")
 _IO_NOC = RouteEnd("io_noc")
@@ -63,7 +66,7 @@ class CubeFloorPlan:
         self._hole_cols = [col for col in range(self._cols) if x0 < self._centre((0, col))[0] < x1]
         # Routes begin and end at few positions: the router of each is searched once.
         self._stems: dict[tuple[float, ...], Stem] = {}
-        self._away: dict[Cell, dict[Cell, int]] = {}
+        self._away: dict[tuple[Cell, DeadLinks], dict[Cell, int]] = {}
 
     def pe(self, pe: int) -> Stem:
         """The router of PE `pe`. PEs are numbered corner by corner."""
@@ -83,32 +86,58 @@ class CubeFloorPlan:
         """The router of the UCIe port on a side: `N`, `E`, `S` or `W`."""
         return self._stem(self._file["cube.ucie_pos_mm"][side])
 
-    def mesh(self, source: Cell, target: Cell, cube: int = 0) -> Route:
+    def mesh(
+        self, source: Cell, target: Cell, cube: int = 0, dead: DeadLinks = frozenset()
+    ) -> Route:
         """The hops between two routers of a cube, from each router of the path to the next one."""
         return tuple(
             KeyedHop(self._hop_mm[here[1] == to[1]], ROUTER_NS, MESH_GBS, router_name(cube, to))
-            for here, to in pairwise(self.path(source, target))
+            for here, to in pairwise(self.path(source, target, dead))
         )
 
-    def path(self, source: Cell, target: Cell) -> list[Cell]:
-        """The routers of a shortest path; where several steps shorten it, one along a row."""
-        away = self._distances(target)
+    def path(self, source: Cell, target: Cell, dead: DeadLinks = frozenset()) -> list[Cell]:
+        """The routers of a shortest path; where several steps shorten it, one along a row.
+
+        It takes none of the links that are `dead`.
+        """
+        away = self._distances(target, dead)
         path = [source]
         while path[-1] != target:
-            nearer = away[path[-1]] - 1
-            path.append(next(cell for cell in self._beside(path[-1]) if away[cell] == nearer))
+            here, nearer = path[-1], away[path[-1]] - 1
+            path.append(
+                next(
+                    cell
+                    for cell in self._beside(here)
+                    if away.get(cell) == nearer and frozenset((here, cell)) not in dead
+                )
+            )
         return path
 
-    def _distances(self, target: Cell) -> dict[Cell, int]:
+    def dead_links(self, cube: int, detours: SipDetours) -> DeadLinks:
+        """The links between routers of a cube that are down."""
+        cells = [(row, col) for row in range(self._rows) for col in range(self._cols)]
+        return frozenset(
+            frozenset((cell, beside))
+            for cell in cells
+            for beside in self._beside(cell)
+            if not self._in_hole(cell) and detours.is_dead_link(cube, (cell, beside))
+        )
+
+    def _distances(self, target: Cell, dead: DeadLinks) -> dict[Cell, int]:
         """The hops from each router to a target."""
-        if target not in self._away:
+        if (target, dead) not in self._away:
             away, ring = {target: 0}, [target]
             while ring:
-                beside = {cell for near in ring for cell in self._beside(near) if cell not in away}
+                beside = {
+                    cell
+                    for near in ring
+                    for cell in self._beside(near)
+                    if cell not in away and frozenset((near, cell)) not in dead
+                }
                 away |= dict.fromkeys(beside, 1 + away[ring[0]])
                 ring = sorted(beside)
-            self._away[target] = away
-        return self._away[target]
+            self._away[target, dead] = away
+        return self._away[target, dead]
 
     def _beside(self, cell: Cell) -> list[Cell]:
         """The routers beside one: W, E, N, S."""
@@ -154,6 +183,9 @@ class FloorPlan:
         self._columns, self._rows = file["sip.cube_mesh.w"], file["sip.cube_mesh.h"]
         self._edge: str = file["sip.io_chiplet.edge"]
         self._routes = dict[tuple[RouteEnd, RouteEnd], Route]()
+        self._parts = PartNumbers(file)
+        self._detours = dict[int, SipDetours]()
+        self._dead = dict[tuple[int, int], DeadLinks]()
         self.is_switched: bool = file["system.sips.fabric"] == "switch"
 
     def route(self, source: RouteEnd, target: RouteEnd) -> Route:
@@ -167,10 +199,16 @@ class FloorPlan:
         """The SIPs of a route, both ends included; through a switch every SIP is a neighbour."""
         if source == target:
             return [source]
-        return [source, target] if self.is_switched else self._sips.path(source, target)
+        if self.is_switched:
+            return [source, target]
+        if self._parts.has_down:
+            return sip_path(self._sips, self._parts, source, target)
+        return self._sips.path(source, target)
 
     def sip_distance(self, source: int, target: int) -> int:
         """The crossings on that route."""
+        if self._parts.has_down:
+            return len(self.sip_path(source, target)) - 1
         return int(source != target) if self.is_switched else self._sips.distance(source, target)
 
     def neighbours(self, sip: int) -> list[int]:
@@ -195,11 +233,11 @@ class FloorPlan:
     def _over(self, source: RouteEnd, target: RouteEnd, sips: Sequence[int]) -> Route:
         """The route over these SIPs."""
         if len(sips) == 1:
-            return in_sip(sips[0], self._inside(source, target))
-        route = in_sip(sips[0], self._inside(source, _IO_NOC))
+            return in_sip(sips[0], self._inside(sips[0], source, target))
+        route = in_sip(sips[0], self._inside(sips[0], source, _IO_NOC))
         for sip, neighbour in pairwise(sips):
             route += self.crossing(sip, neighbour)
-        return route + in_sip(sips[-1], self._inside(_IO_NOC, target))
+        return route + in_sip(sips[-1], self._inside(sips[-1], _IO_NOC, target))
 
     def crossing(self, sip: int, neighbour: int) -> Route:
         """The hops from the IO NoC of a SIP to that of its neighbour."""
@@ -210,16 +248,16 @@ class FloorPlan:
         first, *rest = into(TO_NEXT_SIP, out, enter, "io.io_noc")
         return *in_sip(sip, (first,)), *in_sip(neighbour, tuple(rest))
 
-    def _inside(self, source: RouteEnd, target: RouteEnd) -> Route:
-        """The route between two components of SIP 0."""
+    def _inside(self, sip: int, source: RouteEnd, target: RouteEnd) -> Route:
+        """The route between two components of a SIP, named as those of SIP 0."""
         if source.cube < 0 and target.cube < 0:
             return _io_chain(source.kind, target.kind)
         if source.cube < 0:
             cell, _, stem = self._stem(target)
-            return _io_chain(source.kind, "io_noc") + self._from_noc(target.cube, cell) + stem
+            return _io_chain(source.kind, "io_noc") + self._from_noc(sip, target.cube, cell) + stem
         if target.cube < 0:
             cell, stem, _ = self._stem(source)
-            return stem + self._to_noc(source.cube, cell) + _io_chain("io_noc", target.kind)
+            return stem + self._to_noc(sip, source.cube, cell) + _io_chain("io_noc", target.kind)
         if (source.cube, source.pe) == (target.cube, target.pe):
             pe = f"cube{source.cube}.pe{source.pe}"
             if (source.kind, target.kind) == ("pe", "hbm"):
@@ -227,11 +265,23 @@ class FloorPlan:
             if (source.kind, target.kind) == ("hbm", "pe"):
                 return into(TO_XBAR + XBAR_TO_PE, f"{pe}.xbar", target.name)
         (cell, stem_out, _), (to_cell, _, stem_in) = self._stem(source), self._stem(target)
-        (column, row), (to_column, to_row) = map(self._coordinates, (source.cube, target.cube))
-        # Dimension order between cubes, as between routers: columns before rows.
-        sides = ["E" if to_column > column else "W"] * abs(to_column - column)
-        sides += ["S" if to_row > row else "N"] * abs(to_row - row)
-        return stem_out + self._cross(source.cube, cell, sides, to_cell) + stem_in
+        sides = self._of_sip(sip).between(source.cube, target.cube)
+        return stem_out + self._cross(sip, source.cube, cell, sides, to_cell) + stem_in
+
+    def _of_sip(self, sip: int) -> SipDetours:
+        # Where nothing is down, all SIPs are alike.
+        number = sip if self._parts.has_down else 0
+        if number not in self._detours:
+            self._detours[number] = SipDetours(self._file, self._parts, number)
+        return self._detours[number]
+
+    def _mesh(self, sip: int, cube: int, source: Cell, target: Cell) -> Route:
+        """The hops between two routers of a cube, over links that are not down."""
+        if not self._parts.has_down:
+            return self.cube.mesh(source, target, cube)
+        if (sip, cube) not in self._dead:
+            self._dead[sip, cube] = self.cube.dead_links(cube, self._of_sip(sip))
+        return self.cube.mesh(source, target, cube, self._dead[sip, cube])
 
     def _stem(self, end: RouteEnd) -> tuple[Cell, Route, Route]:
         """The router of a component, the hops from the component to it, and those back."""
@@ -256,66 +306,55 @@ class FloorPlan:
         out = KeyedHop(mm, ROUTER_NS, gbs, router_name(end.cube, cell))
         return cell, (out,), (KeyedHop(mm, overhead_ns, gbs, name),)
 
-    def _from_noc(self, cube: int, cell: Cell) -> Route:
+    def _from_noc(self, sip: int, cube: int, cell: Cell) -> Route:
         """Route from the IO NoC to a router, straight along the column or row of its cube."""
-        (entry, mm), first = self.cube.port(self._edge), self._at_edge(cube)
+        entry, mm = self.cube.port(self._edge)
+        first, inwards = self._of_sip(sip).from_io(cube)
         crossing = into(
             io_to_cube(mm),
-            self._io_port(cube),
+            self._io_port(first),
             f"cube{first}.ucie.{self._edge}",
             router_name(first, entry),
         )
-        inwards = [OPPOSITE[self._edge]] * self._depth(cube)
-        return crossing + self._cross(first, entry, inwards, cell)
+        return crossing + self._cross(sip, first, entry, inwards, cell)
 
-    def _to_noc(self, cube: int, cell: Cell) -> Route:
+    def _to_noc(self, sip: int, cube: int, cell: Cell) -> Route:
         """Route from a router to the IO NoC."""
-        (leave, mm), last = self.cube.port(self._edge), self._at_edge(cube)
+        leave, mm = self.cube.port(self._edge)
+        *inside, _ = self._of_sip(sip).to_io(cube)
+        last = cube + sum(map(self._step, inside))
         port = f"cube{last}.ucie.{self._edge}"
-        crossing = into(cube_to_io(mm), port, self._io_port(cube), "io.io_noc")
-        return self._cross(cube, cell, [self._edge] * self._depth(cube), leave) + crossing
+        crossing = into(cube_to_io(mm), port, self._io_port(last), "io.io_noc")
+        return self._cross(sip, cube, cell, inside, leave) + crossing
 
-    def _cross(self, cube: int, cell: Cell, sides: list[str], target: Cell) -> Route:
+    def _step(self, side: str) -> int:
+        """The distance of the number of the next cube on a side."""
+        return {"E": 1, "W": -1, "S": self._columns, "N": -self._columns}[side]
+
+    def _cross(self, sip: int, cube: int, cell: Cell, sides: Sequence[str], target: Cell) -> Route:
         """Route from a router out of its cube by `sides[0]`, of the next one by `sides[1]`, etc."""
         route: Route = ()
         for side in sides:
             (leave, out_mm), (enter, in_mm) = self.cube.port(side), self.cube.port(OPPOSITE[side])
-            beside = cube + {"E": 1, "W": -1, "S": self._columns, "N": -self._columns}[side]
+            beside = cube + self._step(side)
             # The next cube starts at the router of the port on the opposite side.
-            route += self.cube.mesh(cell, leave, cube) + into(
+            route += self._mesh(sip, cube, cell, leave) + into(
                 to_next_cube(out_mm, in_mm),
                 f"cube{cube}.ucie.{side}",
                 f"cube{beside}.ucie.{OPPOSITE[side]}",
                 router_name(beside, enter),
             )
             cube, cell = beside, enter
-        return route + self.cube.mesh(cell, target, cube)
+        return route + self._mesh(sip, cube, cell, target)
 
     def _coordinates(self, cube: int) -> tuple[int, int]:
         """Column and row of a cube."""
         return cube % self._columns, cube // self._columns
 
-    def _at_edge(self, cube: int) -> int:
-        """The cube beside the IO chiplet in the column or row of a cube."""
-        column, row = self._coordinates(cube)
-        edges = {
-            "N": (column, 0),
-            "S": (column, self._rows - 1),
-            "W": (0, row),
-            "E": (self._columns - 1, row),
-        }
-        column, row = edges[self._edge]
-        return row * self._columns + column
-
     def _io_port(self, cube: int) -> str:
         """The port of the IO chiplet in the column or row of a cube."""
         column, row = self._coordinates(cube)
         return f"io.ucie.mesh{column if self._edge in 'NS' else row}"
-
-    def _depth(self, cube: int) -> int:
-        """Number of cubes between `cube` and the IO chiplet."""
-        (column, row), (to_column, to_row) = map(self._coordinates, (cube, self._at_edge(cube)))
-        return abs(to_column - column) + abs(to_row - row)
 
 
 def router_name(cube: int, cell: Cell) -> str:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from kernbench.oracle.theory.hbm import BANKS
+from kernbench.oracle.theory.parts import without_latencies
 from kernbench.oracle.theory.paths.routes import ROUTER_NS
 from kernbench.oracle.theory.topology_file import TopologyFile
 
@@ -18,6 +19,8 @@ def with_least_latencies(file: TopologyFile, *, router_ns: float = 0.0) -> Topol
         values[BANKS + "t_rcd_ns"] = 0.0
     if is_clocked(file):
         values[ROUTER_NS] = router_ns
+    if values and file.get("overrides", None):
+        values["overrides"] = without_latencies(file["overrides"])
     return file.with_values(values) if values else file
 
 

@@ -7,6 +7,7 @@ in flight, and moves the bytes through the port of its TCM; the host has none of
 
 from dataclasses import replace
 
+from kernbench.oracle.theory.commands import FixedTimes
 from kernbench.oracle.theory.paths.floor_plan import FloorPlan
 from kernbench.oracle.theory.paths.route_times import RouteTimes, in_system
 from kernbench.oracle.theory.paths.routes import RouteEnd
@@ -32,7 +33,8 @@ class MemoryAccess:
         request = self.times.control("request", self.hops(reader, memory))
         answer = self.hops(memory, reader)
         if memory.kind == "hbm":
-            answer = (self.times.first_byte(_name(memory)), *answer)
+            own = self._file_of(memory)
+            answer = (self.times.first_byte(_name(memory), own), *answer)
         window = None
         if reader.kind == "pe":
             # The host requests any number of bytes at once.
@@ -40,15 +42,16 @@ class MemoryAccess:
             window = PacketWindow(self._window, latency_ps)
         ends = self.memory(memory), self.memory(reader)
         data = self.times.data(answer, nbytes, *ends, window)
-        return TransferForm((self._started(request, reader, self.commands.read_start_ps), data))
+        start_ps = self._commands_of(reader).read_start_ps
+        return TransferForm((self._started(request, reader, start_ps), data))
 
     def write(self, writer: RouteEnd, memory: RouteEnd, nbytes: int) -> TransferForm:
         """A write by a PE or by the host, from the channel of the DMA on."""
-        return self._written(writer, memory, nbytes, self.commands.write_start_ps)
+        return self._written(writer, memory, nbytes, self._commands_of(writer).write_start_ps)
 
     def copy(self, owner: RouteEnd, memory: RouteEnd, nbytes: int) -> TransferForm:
         """A copy from the TCM of a PE to a memory, as its DMA makes for what has been received."""
-        return self._written(owner, memory, nbytes, self.commands.read_start_ps)
+        return self._written(owner, memory, nbytes, self._commands_of(owner).read_start_ps)
 
     def load_ps(self, pe: CubePe, owner: CubePe, nbytes: int) -> int:
         """A command that loads from a slice: issue, MMU, then the read."""
@@ -74,8 +77,16 @@ class MemoryAccess:
     def memory(self, end: RouteEnd) -> Serialiser | None:
         """The memory at an end of a transfer, where it limits the bandwidth."""
         if end.kind == "hbm":
-            return self.times.slice(_name(end))
-        return self.times.tcm(_name(end)) if end.kind == "pe" else None
+            return self.times.slice(_name(end), self._file_of(end))
+        return self.times.tcm(_name(end), self._file_of(end)) if end.kind == "pe" else None
+
+    def _file_of(self, end: RouteEnd) -> TopologyFile:
+        return self.times.parts.file_of((end.sip, end.name))
+
+    def _commands_of(self, end: RouteEnd) -> FixedTimes:
+        """The fixed times of the component at an end."""
+        own = self._file_of(end)
+        return self.commands if own is self.times.file else FixedTimes(own)
 
     def _written(
         self, writer: RouteEnd, memory: RouteEnd, nbytes: int, start_ps: int

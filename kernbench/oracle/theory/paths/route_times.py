@@ -9,6 +9,7 @@ from fractions import Fraction
 from kernbench.oracle.theory.bandwidths import slice_gbs
 from kernbench.oracle.theory.commands import FixedTimes
 from kernbench.oracle.theory.hbm import read_latency_ps
+from kernbench.oracle.theory.parts import PartNumbers
 from kernbench.oracle.theory.paths.least_latencies import is_clocked
 from kernbench.oracle.theory.paths.routes import LINK_LABELS, TCM_GBS, KeyedHop, Route, RouteEnd
 from kernbench.oracle.theory.paths.transfers import Leg, LegName, TimedHop
@@ -22,19 +23,20 @@ class RouteTimes:
 
     def __init__(self, file: TopologyFile) -> None:
         self.file, self.commands = file, FixedTimes(file)
+        self.parts = PartNumbers(file)
         self._is_clocked = is_clocked(file)
         # A route has few different hops, and fractions are slow to multiply.
-        self._delays_ps = dict[KeyedHop, tuple[int, int]]()
+        self._delays_ps = dict[tuple[KeyedHop, int, str], tuple[int, int]]()
 
     def hops(self, route: Route, source: RouteEnd | None = None) -> tuple[TimedHop, ...]:
         """The hops with their times; the links have the names of their ends, from `source` on."""
         hops: list[TimedHop] = []
-        here = in_system(source.name, source.sip) if source else ""
+        here = (source.sip, source.name) if source else (0, "")
         for hop in route:
-            there = in_system(hop.node, hop.sip)
+            there = hop.sip, hop.node
             overhead_ps, wire_ps = self.delays_ps(hop)
-            link = self._link(hop.gbs, f"{here}->{there}") if hop.gbs else None
-            hops.append(TimedHop(there, overhead_ps, wire_ps, link))
+            link = self._link(hop.gbs, here, there) if hop.gbs else None
+            hops.append(TimedHop(in_system(hop.node, hop.sip), overhead_ps, wire_ps, link))
             here = there
         return tuple(hops)
 
@@ -86,13 +88,13 @@ class RouteTimes:
         # Inside a PE the announcement is a signal, not a packet: no bytes to serialise.
         return (self.control_ps(route) if route else 0) + self.commands.ipcq_ps
 
-    def first_byte(self, name: str = "") -> TimedHop:
+    def first_byte(self, name: str = "", part: TopologyFile | None = None) -> TimedHop:
         """The wait of a read for its first byte in an HBM slice."""
-        return TimedHop(f"{name}.read", read_latency_ps(self.file), wire_ps=0)
+        return TimedHop(f"{name}.read", read_latency_ps(part or self.file), wire_ps=0)
 
-    def slice(self, name: str = "") -> Serialiser:
-        """An HBM slice: all its pseudo channels."""
-        file = self.file
+    def slice(self, name: str = "", part: TopologyFile | None = None) -> Serialiser:
+        """An HBM slice: all its pseudo channels; `part` is the file with its own values."""
+        file = part or self.file
         return Serialiser(
             bw_gbs=slice_gbs(file),
             channels=file["hbm.num_pcs"],
@@ -102,23 +104,27 @@ class RouteTimes:
             is_lower_bound=file["hbm.model"] == "banks",
         )
 
-    def tcm(self, name: str = "") -> Serialiser:
+    def tcm(self, name: str = "", part: TopologyFile | None = None) -> Serialiser:
         """The port of the TCM of a PE."""
-        return Serialiser(self.file.number(TCM_GBS), name=f"{name}.tcm", label="TCM port")
+        gbs = (part or self.file).number(TCM_GBS)
+        return Serialiser(gbs, name=f"{name}.tcm", label="TCM port")
 
     def delays_ps(self, hop: KeyedHop) -> tuple[int, int]:
         """The overhead and the wire of a hop."""
-        if hop not in self._delays_ps:
+        # Equal hops into different components may differ by the values of these.
+        key = (hop, 0, "") if self.parts.is_uniform else (hop, hop.sip, hop.node)
+        if key not in self._delays_ps:
             number = self.file.number
             # Rounded per wire, since the simulator stores each wire delay as whole picoseconds.
             wire_ps = round(number(hop.mm) * number("ns_per_mm") * PS_PER_NS)
-            self._delays_ps[hop] = self.file.ps(hop.overhead_ns), wire_ps
-        return self._delays_ps[hop]
+            own = self.parts.file_of((hop.sip, hop.node)) if hop.node else self.file
+            self._delays_ps[key] = own.ps(hop.overhead_ns), wire_ps
+        return self._delays_ps[key]
 
-    def _link(self, gbs: str, name: str) -> Serialiser:
+    def _link(self, gbs: str, here: tuple[int, str], there: tuple[int, str]) -> Serialiser:
         return Serialiser(
-            bw_gbs=self.file.number(gbs),
-            name=name,
+            bw_gbs=self.parts.link_gbs(gbs, here, there),
+            name=f"{in_system(here[1], here[0])}->{in_system(there[1], there[0])}",
             label=LINK_LABELS[gbs],
             # Clocked routers take whole cycles.
             is_lower_bound=self._is_clocked,

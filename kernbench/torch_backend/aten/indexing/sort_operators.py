@@ -12,6 +12,7 @@ from torch import Tensor
 from kernbench.torch_backend.aten.known_results import note_result
 from kernbench.torch_backend.aten.operators import operator
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
+from kernbench.torch_backend.runtime.storages import storages
 from runtime.ccl.exchange import chunk_bounds
 from runtime.core.requests import PerPe
 from runtime.device.kernels import sorting as kernels
@@ -99,6 +100,6 @@ def dealt_pieces(rows: int, columns: int) -> dict[Pe, tuple[SortPiece, ...]]:
     ]
     pes = min(properties.pe_count, len(cells))
     return {
-        divmod(number, properties.pes_per_cube): tuple(cells[first:last])
+        storages().state.pes.at(number): tuple(cells[first:last])
         for number, (first, last) in enumerate(chunk_bounds(len(cells), pes))
     }

@@ -72,8 +72,8 @@ def block_shape(
     """The blocks of the scores of `length` rows, beside `others` in the other axis; None where none
     fits the scratch.
     """
-    topology = storages().state.topology
-    pes = topology.cubes * topology.pes_per_cube
+    topology, usable = storages().state.topology, storages().state.pes
+    pes = usable.cubes * usable.per_cube
     most = next(
         (each for each in _ROWS if each <= length and heads * length >= each * pes),
         min(length, _ROWS[-1]),
@@ -102,8 +102,8 @@ class HeadRows(NamedTuple):
 
 def dealt(heads: int, length: int, rows: int, *, is_causal: bool) -> dict[Pe, list[HeadRows]]:
     """The blocks of each PE, of nearly equal work."""
-    topology = storages().state.topology
-    pes = topology.cubes * topology.pes_per_cube
+    usable = storages().state.pes
+    pes = usable.cubes * usable.per_cube
     starts = range(0, length, rows)
     blocks_of: dict[int, list[tuple[int, int]]] = {}
     # Whole heads, as many as PEs, while there are; each of the others over several PEs.
@@ -119,7 +119,7 @@ def dealt(heads: int, length: int, rows: int, *, is_causal: bool) -> dict[Pe, li
             side = shares - 1 - place if turn % 2 and is_causal else place
             blocks_of.setdefault(first + side, []).append((head, start))
     return {
-        divmod(pe, topology.pes_per_cube): [
+        usable.at(pe): [
             HeadRows(head, start, min(rows, length - start), pe % shares, shares)
             for head, start in blocks
         ]

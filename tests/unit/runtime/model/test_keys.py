@@ -12,13 +12,13 @@ from runtime.model.keys import (
     HardwareKey,
     hardware_keys,
     keys_of_group,
-    shipped_values,
     value_text,
 )
 from runtime.model.schema.draws import Among, Fixed, Scaled, among
 from runtime.model.schema.meanings import ActsOn, KeyGroup
 from runtime.model.schema.quantities import Count, Gbs, Mm, Ns, Overhead
 from runtime.model.schema.topology_schema import VERSION, Topology
+from runtime.model.topology import shipped_values
 from tests.support.random_topologies import default_content
 
 KEYS = {key.path: key for key in hardware_keys()}
