@@ -80,7 +80,7 @@ def test_features_of_gpus_give_the_numbers_of_equal_computations_with_gloo(
 ):
     expected = numbers(on_gloo("rank_features.py", str(tmp_path / "gloo"), ranks=2))
     found = numbers(run("rank_features.py", program_arguments=[str(tmp_path / "own")], sips=2))
-    assert len(expected) == 12
+    assert len(expected) == 14
     assert found.keys() == expected.keys()
     for name, values in expected.items():
         assert found[name] == pytest.approx(values, rel=1e-4, abs=2e-5), name
