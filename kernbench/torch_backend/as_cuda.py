@@ -3,7 +3,8 @@
 What a script names is mapped; what it gets are tensors of `ahbm`:
 
 - a device "cuda" or "cuda:1", as text or as `torch.device`, in every function and method of
-  PyTorch, in `with torch.device`, autocast, gradient scaling, `DeviceMesh` and `torch.load`;
+  PyTorch, in `with torch.device`, autocast, gradient scaling, `DeviceMesh`, `torch.load` and
+  `safetensors`;
 - `x.cuda()` and `model.cuda()`, and `x.is_cuda` of a tensor of the device;
 - the functions of `torch.cuda` which `torch.ahbm` has under the same names;
 - the backend "nccl" of process groups.
@@ -26,6 +27,7 @@ from torch.utils._device import DeviceContext
 
 from kernbench.torch_backend import device_module
 from kernbench.torch_backend.aten.operators import DEVICE
+from kernbench.torch_backend.runtime.late_patches import patch_when_imported
 from kernbench.torch_backend.runtime.pytorch_api import RUN_BACKWARD, replace, restored_at
 
 NOTE = (
@@ -93,6 +95,7 @@ def map_cuda() -> None:
         for name in ("init_process_group", "new_group"):
             replace(owner, name, _with_backend)
     dist.is_nccl_available = distributed_c10d.is_nccl_available = lambda: True
+    patch_when_imported("safetensors", lambda module: replace(module, "safe_open", _renaming))
     # Before the entry of CUDA itself, which has the priority 20.
     torch.serialization.register_package(9, lambda _: None, _loaded)
     names = CudaNames()

@@ -16,6 +16,7 @@ both_cores = pytest.mark.skipif(not IS_COMPILED, reason="the compiled core does 
 MACHINES = 4
 WITHOUT_EFFECT = {
     "host.fallback_ns_per_element": "acts on operators of PyTorch only, which no core computes",
+    "host.fallback_overhead_ns": "acts on operators of PyTorch only, which no core computes",
     "cube.sram_mb": "a capacity: it acts on a program that fills SRAM, which ends the program",
     "pe.math.registers": "a capacity: a chain that needs more registers is refused",
 }

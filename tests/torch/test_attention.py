@@ -32,3 +32,20 @@ def test_attention_and_its_gradients_equal_those_of_the_cpu(
 ):
     kernels = "" if name in STORED else f"{FORWARD} 1 {FORWARD}_backward 1"
     assert outcomes[name] == ("ok", kernels)
+
+
+def test_distributed_tensors_attend_on_the_rank_that_has_their_batches_or_heads(run: Runs):
+    output = run("attention_shards.py", sips=2)
+    lines = re.findall(r"^= (.*) \| (.*) \| (.*)$", output, re.MULTILINE)
+    placed = {name: placement for name, placement, _ in lines}
+    assert placed == {
+        "batches": "S(0)",
+        "heads": "S(1)",
+        "copies": "R",
+        # No rank has all that it needs, or ranks have unequal parts.
+        "tokens": "R",
+        "heads of queries alone": "R",
+        "three heads": "R",
+    }
+    assert len(lines) == 2 * 2 * len(placed)
+    assert max(float(difference) for _, _, difference in lines) < 1e-5

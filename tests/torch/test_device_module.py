@@ -30,3 +30,15 @@ def test_a_script_without_a_seed_has_one_digest(run: Runs):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_script_calls_it_as_on_other_devices(name: str, outcomes: Mapping[str, str]):
     assert outcomes[name] == "ok"
+
+
+def test_elements_are_set_across_devices_and_hooks_raise_as_on_a_cpu(run: Runs):
+    outcomes = dict(re.findall(r"^= ([\w ]+) \| (.*)$", run("set_data.py"), re.MULTILINE))
+    wrong = "TypeError: expected Variable, but hook returned 'int'"
+    assert outcomes.pop("no elements").startswith("RuntimeError: Attempted to call `variable.set")
+    assert outcomes == {
+        "data": "[('ahbm', 'ahbm', [-1.0, -1.0, -1.0]), ('cpu', 'cpu', [-3.0, -3.0, -3.0])]",
+        "error": "ValueError: of the hook",
+        "no tensor": wrong,
+        "no tensor after": wrong,
+    }

@@ -4,15 +4,24 @@ each stage has the results of a CPU.
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from tests.support.topologies import variant_text
 from tests.torch.conftest import Runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc, pytest.mark.timeout(600)]
 
 PROGRAM = "fallback_chain.py"
+CALL_OF_THREE = """
+import torch
+
+x = torch.ones(3, device="ahbm")
+torch.special.airy_ai(x)
+print("host ns:", torch.ahbm.host_fallback_ns())
+"""
 LINE = re.compile(r"^= (.*?) \| (.*) \| (.*) \| (.*) \| (.*)$", re.MULTILINE)
 
 
@@ -153,3 +162,24 @@ def test_decompositions_and_formulas_take_their_time_without_data(run: Runs):
     assert own.decomposed == "hardswish"
     output = run(PROGRAM, "--no-data", program_arguments=["host without data"], code=1)
     assert "special_airy_ai.out: an operand, which the host reads, is not known" in output
+
+
+def test_an_operator_on_the_host_takes_time_for_the_call_and_for_each_element(
+    run: Runs, tmp_path: Path
+):
+    script, topology = tmp_path / "script.py", tmp_path / "topology.yaml"
+    script.write_text(CALL_OF_THREE)
+
+    def host_ns(call_ns: float, element_ns: float) -> float:
+        topology.write_text(
+            variant_text(
+                host__fallback_overhead_ns=call_ns, host__fallback_ns_per_element=element_ns
+            )
+        )
+        output = run(str(script), "--topology", str(topology))
+        return float(re.findall(r"host ns: (\S+)", output)[0])
+
+    copies = host_ns(0.0, 0.0)
+    # Three elements of the operand and three of the result.
+    assert host_ns(700.0, 0.0) == pytest.approx(copies + 700)
+    assert host_ns(700.0, 11.0) == pytest.approx(copies + 700 + 6 * 11)

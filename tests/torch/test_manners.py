@@ -45,6 +45,21 @@ def test_workers_that_load_data_are_processes_as_before(run: Runs):
     assert lines(output) == ["fork: [5.0, 50.0]", "spawn: [5.0, 50.0]"]
 
 
+def test_tensors_in_files_of_safetensors_are_read_to_the_device_and_written_from_it(run: Runs):
+    pytest.importorskip("safetensors", reason="safetensors is not installed: pip install it")
+    output = run("safetensors_files.py", sips=2)
+    assert lines(output) == [f"rank {rank}: {list(range(6))}" for rank in range(2)]
+    output = run("safetensors_files.py", "--as-cuda", program_arguments=["cuda"], sips=2)
+    assert lines(output) == [f"rank {rank}: {list(range(6))}" for rank in range(2)]
+
+
+def test_remote_procedure_calls_are_refused_with_what_to_write(run: Runs):
+    (line, other) = lines(run("spawned.py", program_arguments=["remote"], sips=2))
+    assert line == other
+    assert line.startswith("NotImplementedError: torch.distributed.rpc: ")
+    assert line.endswith("exchange tensors by send, recv and collectives")
+
+
 def test_a_thread_without_a_rank_is_named_with_what_to_do(run: Runs):
     (line,) = lines(run("spawned.py", program_arguments=["thread"]))
     assert line.startswith("RuntimeError: thread 'T' is not that of a rank")
@@ -65,7 +80,7 @@ def test_features_of_gpus_give_the_numbers_of_equal_computations_with_gloo(
 ):
     expected = numbers(on_gloo("rank_features.py", str(tmp_path / "gloo"), ranks=2))
     found = numbers(run("rank_features.py", program_arguments=[str(tmp_path / "own")], sips=2))
-    assert len(expected) == 12
+    assert len(expected) == 14
     assert found.keys() == expected.keys()
     for name, values in expected.items():
         assert found[name] == pytest.approx(values, rel=1e-4, abs=2e-5), name

@@ -3,9 +3,9 @@
 An operator is a function with PyTorch's signature that launches kernels. One without a kernel
 passes through `fallback_chain`, whose last stage is the host, where operators also run that have an
 element type with which the engines do not compute. The host waits for the current stream, reads the
-operands, computes for `host.fallback_ns_per_element` times the elements of operands and results,
-and writes the results, all in simulated time; the call is counted. `KERNBENCH_FALLBACK=error` makes
-such a call an error.
+operands, computes for `host.fallback_overhead_ns` and for `host.fallback_ns_per_element` times the
+elements of operands and results, and writes the results, all in simulated time; the call is
+counted. `KERNBENCH_FALLBACK=error` makes such a call an error.
 """
 
 import os
@@ -198,10 +198,13 @@ def host_time(*, draws: bool = False) -> Generator[None]:
 
 
 def compute_on_host(name: str, elements: int) -> None:
-    """Let the simulated time pass in which the host computes with a number of elements."""
+    """Let the simulated time pass in which the host calls an operator and computes with a number of
+    elements.
+    """
     state = running_rank()
-    each_ps = exact(state.topology.host.fallback_ns_per_element) * PS_PER_NS
-    state.device.compute(name, round(each_ps * elements))
+    host = state.topology.host
+    call_ns, each_ns = exact(host.fallback_overhead_ns), exact(host.fallback_ns_per_element)
+    state.device.compute(name, round((call_ns + each_ns * elements) * PS_PER_NS))
 
 
 def _distinct(values: Any) -> list[Tensor]:

@@ -48,6 +48,8 @@ c10::DeviceIndex current_index() {
     return 0;
   }
   py::gil_scoped_acquire gil;
+  // Guards of devices and streams end while an error, such as that of a hook, is on its way.
+  py::error_scope outer;
   return device->current().cast<c10::DeviceIndex>();
 }
 
@@ -223,6 +225,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   }
   c10::Stream exchangeStream(c10::Stream stream) const override {
     py::gil_scoped_acquire gil;
+    py::error_scope outer;
     return numbered(called("exchange_number", stream.id()).cast<int64_t>());
   }
   bool queryStream(const c10::Stream& stream) const override {
@@ -374,9 +377,26 @@ void become(at::Tensor& self, const at::Tensor& source) {
   self.unsafeGetTensorImpl()->shallow_copy_from(source.getIntrusivePtr());
 }
 
+bool is_plain(const at::Tensor& tensor) {
+  return tensor.layout() == at::kStrided && (tensor.is_cpu() || tensor.is_privateuseone());
+}
+
+// Whether `self.data = source` may replace the elements, as between a CPU and GPUs, which PyTorch
+// lists. Of other layouts and devices it is PyTorch's own answer.
+bool may_become(const at::Tensor& self, const at::Tensor& source) {
+  return (is_plain(self) && is_plain(source)) ||
+         self.unsafeGetTensorImpl()->has_compatible_shallow_copy_type(source.key_set());
+}
+
 }  // namespace
 
+// With both keys, since a wrapper such as DTensor has only the second one.
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, library) {
+  library.impl("_has_compatible_shallow_copy_type", &may_become);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  library.impl("_has_compatible_shallow_copy_type", &may_become);
   library.impl("empty.memory_format", &empty);
   library.impl("empty_strided", &empty_strided);
   library.impl("resize_", &resize_);

@@ -1,7 +1,10 @@
-"""Functions of parts of PyTorch that few scripts import, replaced when they are imported.
+"""Functions of safetensors and of parts of PyTorch that few scripts import, replaced when these are
+imported.
 
 - `flex_attention` takes tensors of the device; PyTorch lists the devices that it has tested.
-- `context_parallel` and symmetric memory are refused on the device, with what to write instead.
+- `context_parallel` and symmetric memory are refused on the device, and remote procedure calls in
+  every run, with what to write instead.
+- `safetensors.safe_open` takes the device, whose name its compiled code does not list.
 
 An import of these parts takes up to seconds, so no script without them pays for it.
 """
@@ -12,11 +15,12 @@ from functools import partial, wraps
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
 from kernbench.torch_backend.runtime.pytorch_api import DEVICE, replace
+from runtime.device.rank.rank_state import running_rank
 
 Patch = Callable[[ModuleType], None]
 Wrap = Callable[[Any], Callable[..., Any]]
@@ -29,27 +33,37 @@ _SYMMETRIC = (
     "exchange tensors by collectives, send and recv"
 )
 
+_REMOTE = (
+    "torch.distributed.rpc: a function that another rank calls would run in a thread, which has no "
+    "device, at no simulated time; call it on the rank itself, and exchange tensors by send, recv "
+    "and collectives"
+)
+
 
 def patch_when_imported(name: str, patch: Patch) -> None:
-    """Call `patch` with a module, now or when it is imported; one patch for each module."""
+    """Call `patch` with a module, now or when it is imported, after earlier patches of it."""
     module = sys.modules.get(name)
-    if module is None:
-        sys.meta_path.insert(0, _PatchedImport(name, patch))
-    else:
+    waiting = [each for each in sys.meta_path if isinstance(each, _PatchedImport)]
+    same = next((each for each in waiting if each.name == name), None)
+    if module is not None:
         patch(module)
+    elif same is not None:
+        same.patches.append(patch)
+    else:
+        sys.meta_path.insert(0, _PatchedImport(name, [patch]))
 
 
 class _PatchedImport(MetaPathFinder):
     """The import of one module, which is patched before any other module has its names."""
 
-    def __init__(self, name: str, patch: Patch) -> None:
-        self._name, self._patch = name, patch
+    def __init__(self, name: str, patches: list[Patch]) -> None:
+        self.name, self.patches = name, patches
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The module's own spec, and None for any other module."""
-        if fullname != self._name:
+        if fullname != self.name:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
@@ -59,7 +73,8 @@ class _PatchedImport(MetaPathFinder):
     def _executing(self, execute: Callable[[ModuleType], None]) -> Callable[[ModuleType], None]:
         def executed(module: ModuleType) -> None:
             execute(module)
-            self._patch(module)
+            for patch in self.patches:
+                patch(module)
 
         return executed
 
@@ -95,6 +110,29 @@ def _refusing(text: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _refusing_all(text: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """`NotImplementedError` for every call."""
+
+    @wraps(function)
+    def call(*_: Any, **__: Any) -> NoReturn:
+        raise NotImplementedError(text)
+
+    return call
+
+
+def _opening(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The device by its number, which stands for that of the process; others as they are."""
+
+    @wraps(function, updated=())
+    def opened(filename: Any, framework: Any, device: Any = "cpu", **options: Any) -> Any:
+        if _device_of(device) == DEVICE:
+            index = torch.device(device).index
+            device = running_rank().rank if index is None else index
+        return function(filename, framework, device, **options)
+
+    return opened
+
+
 def _device_of(value: Any) -> str:
     if isinstance(value, str):
         return value.partition(":")[0]
@@ -114,5 +152,7 @@ _FUNCTIONS: dict[str, dict[str, Wrap]] = {
     "torch.distributed._symmetric_memory": {
         name: partial(_refusing, _SYMMETRIC) for name in ("empty", "rendezvous")
     },
+    "torch.distributed.rpc": {"init_rpc": partial(_refusing_all, _REMOTE)},
+    "safetensors": {"safe_open": _opening},
 }
 """The functions by module."""

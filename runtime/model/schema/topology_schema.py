@@ -7,8 +7,9 @@ comments of `topology.yaml` follow from them.
 
 Every key of version 1 is required, so that no parameter of the model is hidden in code; exceptions
 are `version`, `w`, `h`, `impl`, `launch_overhead_ns`, without which the host is ideal,
-`copy_overhead_ns`, without which a copy costs the host what a launch does, and
-`fallback_ns_per_element`. A key that is added later states the version of the schema that adds it
+`copy_overhead_ns`, without which a copy costs the host what a launch does,
+`fallback_ns_per_element`, and `fallback_overhead_ns`, without which calls of operators on the host
+cost nothing. A key that is added later states the version of the schema that adds it
 and has a default that changes nothing, so that files of users stay valid.
 """
 
@@ -114,8 +115,8 @@ class Xbar(Section, frozen=True):
 
 class HostConfig(Section, frozen=True):
     """The host of a SIP: its overhead on the return path, the time that it needs for each command,
-    which may be another one for copies, and for each element of an operator of PyTorch that runs on
-    the host.
+    which may be another one for copies, and for each call and each element of an operator of
+    PyTorch that runs on the host.
     """
 
     overhead_ns: Annotated[DelayNs, ActsOn("an answer on its way back")]
@@ -128,6 +129,9 @@ class HostConfig(Section, frozen=True):
     fallback_ns_per_element: Annotated[
         Ns, ActsOn("operators of PyTorch on the host: operands and results")
     ] = 1.0
+    fallback_overhead_ns: Annotated[
+        Ns, Scaled(zero_to=5000.0), ActsOn("operators of PyTorch on the host: a call of any size")
+    ] = 0.0
 
     @property
     def of_a_copy_ns(self) -> float:

@@ -14,7 +14,12 @@ import torch.distributed.checkpoint as dcp
 from torch import nn
 from torch.distributed import _symmetric_memory as symmetric
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import FullyShardedDataParallel, MixedPrecision
+from torch.distributed.fsdp import (
+    FullStateDictConfig,
+    FullyShardedDataParallel,
+    MixedPrecision,
+    StateDictType,
+)
 from torch.distributed.tensor.experimental import context_parallel
 
 BACKEND = os.environ.get("BACKEND", "ahbm")
@@ -48,6 +53,20 @@ def sharded(name: str, **options) -> None:
         optimizer.step()
         optimizer.zero_grad()
         show(name, loss.item(), norm.item())
+    show_state(name, model)
+
+
+def show_state(name: str, model: nn.Module) -> None:
+    """The whole state, which a rank gathers on its host."""
+    if isinstance(model, FullyShardedDataParallel):
+        whole, config = StateDictType.FULL_STATE_DICT, FullStateDictConfig(True, True)
+        with FullyShardedDataParallel.state_dict_type(model, whole, config):
+            state = model.state_dict()
+    else:
+        state = model.module.state_dict()
+    if not RANK:
+        assert {each.device.type for each in state.values()} == {"cpu"}
+        show(f"{name}, state", *(each.sum().item() for each in state.values()))
 
 
 def normalised() -> None:

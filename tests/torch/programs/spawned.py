@@ -10,6 +10,7 @@ import threading
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+from torch.distributed import rpc
 from torch.utils.data import DataLoader, Dataset
 
 BACKEND = os.environ.get("BACKEND", "ahbm")
@@ -76,6 +77,8 @@ if __name__ == "__main__":
         load("spawn")
     elif form == "thread":
         in_thread()
+    elif form == "remote":
+        mp.spawn(lambda rank: attempt(rpc.init_rpc, f"worker{rank}"), nprocs=count)
     else:
         process = mp.get_context(form).Process(target=child, args=(1, count))
         process.start()

@@ -6,6 +6,7 @@ that needs a gradient, a causal mask of fewer queries than keys, or head sizes b
 attention is its products and its softmax; so it is where a gradient needs a gradient of its own.
 """
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ from kernbench.torch_backend.aten.products.attention_blocks import (
     with_rows,
 )
 from kernbench.torch_backend.aten.products.attention_gradient import gradients, has_gradient_kernels
+from kernbench.torch_backend.aten.products.attention_shards import are_distributed, on_shards
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
 from kernbench.torch_backend.runtime.frame_hook import untraced_methods
 from kernbench.torch_backend.runtime.pytorch_api import applied, attention_of_products, implement
@@ -53,6 +55,9 @@ def _attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
+    if attn_mask is None and are_distributed(given := (q, k, v)):
+        options = {"is_causal": is_causal, "scale": scale, "enable_gqa": enable_gqa}
+        return on_shards(partial(_attention, dropout_p=dropout_p, **options), given)
     factor = (q.shape[-1] or 1) ** -0.5 if scale is None else float(scale)
     options = AttentionCall(is_causal, factor, enable_gqa)
     if dropout_p or not (_is_supported(q, k, v, options) and _takes(q, k, attn_mask, options)):

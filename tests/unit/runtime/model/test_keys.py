@@ -91,6 +91,7 @@ def test_keys_are_in_the_order_of_the_schema():
         ("ucie.bw_gbs", "GB/s"),
         ("pe.gemm.macs_per_cycle", "MACs/cycle"),
         ("host.fallback_ns_per_element", "ns/element"),
+        ("host.fallback_overhead_ns", "ns"),
         # The name of the section has it.
         ("cube.size_mm.w", "mm"),
         ("pe.math.cycles.add", "cycles"),
