@@ -9,7 +9,7 @@ settings.register_profile("kernbench", deadline=None)
 settings.load_profile("kernbench")
 
 
-LEFT_OUT = tuple(Path(__file__).parent / name for name in ("cluster", "clusters", "torch"))
+LEFT_OUT = tuple(Path(__file__).parent / name for name in ("cluster", "clusters", "torch", "triton"))
 
 
 def pytest_configure():

@@ -1,0 +1,311 @@
+"""Issues the commands of a tape on the PE.
+
+Commands are issued in the order of the program, with two exceptions: loads start ahead, as far as
+`stages` iterations and the free TCM allow, and neighbouring operations of the vector engine become
+chains. A command waits for the operations in flight whose values it uses, by the interlocks that
+every value in TCM has.
+
+    program    load a0  load b0  dot  | load a1  load b1  dot  | load a2  load b2  dot
+    PE_CPU     a0 b0 a1 b1 (2 stages)  dot  a2 b2  dot  a3 b3  dot
+"""
+
+from collections import deque
+from collections.abc import Sequence
+
+from kernbench.triton.accumulation import accumulated, without_unused
+from kernbench.triton.chain_steps import StepChain
+from kernbench.triton.tape import (
+    Block,
+    Command,
+    Load,
+    MathStep,
+    Operand,
+    Product,
+    Storage,
+    Store,
+)
+from kernbench.triton.tape_memory import LoadsAhead, MemoryInUse
+from kernbench.triton.tcm import Tcm
+from runtime.language.caller import LANGUAGE_ERRORS
+from runtime.language.chains.fused import fused_async
+from runtime.language.context import KernelContext, PendingResult, PendingValues, running_kernel
+from runtime.language.memory import gather_async, load_async, store_async
+from runtime.language.products import composite
+from runtime.language.value import Array, Value, part_of, row_major
+from runtime.language.views import View
+
+_MOST_OPEN = 32
+"""Operations in flight for which the kernel has not waited."""
+
+
+class TapeRun:
+    """Issues the tapes of one program, with loads up to `stages` - 1 iterations ahead."""
+
+    def __init__(self, context: KernelContext, stages: int) -> None:
+        self._context, self._stages = context, stages
+        self._tcm, self._memory = Tcm(context), MemoryInUse()
+        # In the order of their first commands.
+        self._live: dict[Storage, None] = {}
+        self._loading: dict[Storage, list[PendingResult]] = {}
+        self._open: deque[PendingResult | PendingValues] = deque()
+
+    def run(self, tape: Sequence[Command], *, is_last: bool) -> None:
+        """Issue all commands; values that the program holds stay, unless it has ended."""
+        commands = without_unused(accumulated(tape, is_last=is_last), is_last=is_last)
+        self._number_uses(commands, is_last=is_last)
+        position, line = 0, ""
+        self._chain = StepChain(self._context.vector_registers)
+        ahead = LoadsAhead(commands, self._stages, self._budget(commands))
+        try:
+            for position, command in enumerate(commands):
+                line = command.line
+                for load in ahead.startable(position):
+                    self._load(load)
+                self._issue(command, position)
+                if isinstance(command, Load):
+                    ahead.reach(command)
+            line = self._close_chain(len(commands)) or line
+        except LANGUAGE_ERRORS as error:
+            self._context.locate(line)
+            self._context.fail_assertion(str(error))
+        self._context.locate("")
+
+    def elements(self, block: Block) -> Array | None:
+        """The elements of a block, once they exist."""
+        value = self._value(block)
+        self._settle(block.storage)
+        self._context.settle(value)
+        return self._context.elements_of(value)
+
+    def _number_uses(self, commands: Sequence[Command], *, is_last: bool) -> None:
+        """Set the last use of each storage, and release those without one."""
+        for storage in self._live:
+            storage.last = -1
+        for position, command in enumerate(commands):
+            for storage in (*command.reads(), command.writes()):
+                if storage is not None:
+                    storage.last = position
+                    self._live[storage] = None
+        for storage in list(self._live):
+            if storage.holders and not is_last:
+                storage.last = len(commands)
+            elif storage.last < 0:
+                self._release(storage)
+
+    def _budget(self, commands: Sequence[Command]) -> int:
+        """The bytes that loads may take ahead of their place in the program."""
+        if self._stages == 1:
+            return 0
+        begins, ends = dict[Storage, int](), dict[int, int]()
+        in_use = peak = sum(each.nbytes for each in self._live if each.value is not None)
+        for storage in self._live:
+            ends[storage.last] = ends.get(storage.last, 0) + storage.nbytes
+        for position, command in enumerate(commands):
+            target = command.writes()
+            if target is not None and target.value is None and target not in begins:
+                begins[target] = position
+                in_use += target.nbytes
+                peak = max(peak, in_use)
+            in_use -= ends.get(position, 0)
+        held = sum(each.nbytes for each in self._live if each.value is not None)
+        capacity = self._tcm.free_bytes + held
+        # The rest is for gaps between values, and for chains, which need their results at once.
+        return capacity - peak - capacity // 8
+
+    def _issue(self, command: Command, position: int) -> None:
+        if isinstance(command, MathStep):
+            self._compute(command, position)
+            return
+        if isinstance(command, Load):
+            if not command.is_issued:
+                self._load(command)
+            if self._stages == 1:
+                self._settle(command.storage)
+            self._release_used((command.storage,), position)
+            return
+        self._close_chain(position)
+        self._context.locate(command.line)
+        if isinstance(command, Store):
+            self._store(command)
+        elif isinstance(command, Product):
+            self._multiply(command, position)
+        else:
+            raise NotImplementedError(type(command).__name__)
+        self._release_used(command.reads(), position)
+
+    def _compute(self, step: MathStep, position: int) -> None:
+        if self._chain.joins(step):
+            return
+        self._close_chain(position)
+        if not self._chain.joins(step):
+            self._math(step)
+            self._release_used((*step.reads(), step.writes()), position)
+
+    def _close_chain(self, position: int) -> str:
+        """Issue the chain, whose steps are before a position; its line."""
+        chain, self._chain = self._chain, StepChain(self._context.vector_registers)
+        if not chain:
+            return ""
+        steps = chain.steps
+        self._context.locate(steps[0].line)
+        used = dict[Storage, None]()
+        for step in steps:
+            for storage in step.reads():
+                used[storage] = None
+                self._settle(storage)
+            used[step.target.storage] = None
+        kept = [each for each in steps if _is_needed(each, position)]
+        outs = tuple([self._target(each.target) for each in kept])
+        if kept:
+            self._open.append(
+                fused_async(lambda: self._chained(steps, kept), out=outs)  # pyright: ignore[reportArgumentType] - a tuple
+            )
+            self._wait_for_old()
+        self._release_used(used, position - 1)
+        return steps[0].line
+
+    def _chained(self, steps: Sequence[MathStep], kept: Sequence[MathStep]) -> tuple[Value, ...]:
+        """The results of a chain, computed in its own context."""
+        engine, results = running_kernel(), dict[Storage, Value]()
+
+        def operand(each: Operand) -> Value | float:
+            if not isinstance(each, Block):
+                return each
+            own = results.get(each.storage)
+            if own is None:
+                return self._value(each)
+            return own if own.shape == each.shape else own.reshape(each.shape)
+
+        for step in steps:
+            result = engine.math(
+                step.name,
+                [operand(each) for each in step.operands],
+                axis=step.axis,
+                keep_dims=step.keep_dims,
+                dtype=step.dtype,
+                shape=step.shape,
+            )
+            results[step.target.storage] = result
+        return tuple([results[each.target.storage] for each in kept])
+
+    def _math(self, step: MathStep) -> None:
+        """An operation that no chain has."""
+        self._context.locate(step.line)
+        for storage in step.reads():
+            self._settle(storage)
+        operands = [
+            self._value(each) if isinstance(each, Block) else each for each in step.operands
+        ]
+        self._context.math(
+            step.name,
+            operands,
+            axis=step.axis,
+            keep_dims=step.keep_dims,
+            dtype=step.dtype,
+            shape=step.shape,
+            out=self._target(step.target),
+        )
+
+    def _load(self, load: Load) -> None:
+        self._context.locate(load.line)
+        load.is_issued = True
+        storage = load.storage
+        whole = storage.value or self._tcm.allocate(storage)
+        pending = self._loading.setdefault(storage, [])
+        for view, pointer, strides in load.boxes:
+            self._wait_for(self._memory.written(pointer, view.shape, strides))
+            operation = load_async(pointer, view.shape, strides, out=part_of_view(whole, view))
+            self._memory.read(pointer, view.shape, strides, operation)
+            pending.append(operation)
+        for rows in load.rows:
+            self._wait_for(self._memory.written_rows(rows))
+            operation = gather_async(
+                rows.pointer,
+                rows.numbers,
+                rows.shape,
+                (1, *rows.strides),
+                out=part_of_view(whole, rows.view),
+            )
+            self._memory.read_rows(rows, operation)
+            pending.append(operation)
+
+    def _store(self, store: Store) -> None:
+        self._settle(store.block.storage)
+        whole = store.block.storage.value
+        assert whole is not None
+        for view, pointer, strides in store.boxes:
+            self._wait_for(self._memory.used(pointer, view.shape, strides))
+            operation = store_async(pointer, part_of_view(whole, view), strides)
+            self._memory.write(pointer, view.shape, strides, operation)
+
+    def _multiply(self, product: Product, position: int) -> None:
+        for storage in product.reads():
+            self._settle(storage)
+        acc = None if product.acc is None else self._value(product.acc)
+        a, b = self._value(product.a), self._value(product.b)
+        target, over = product.target.storage, product.acc
+        is_over = (
+            over is not None
+            and over.is_whole
+            and over.storage.last == position
+            and over.storage.dtype == target.dtype
+            and over.storage not in (product.a.storage, product.b.storage)
+            and target.value is None
+        )
+        if is_over and over is not None:
+            self._tcm.take_over(target, over.storage)
+        out = self._target(product.target)
+        if is_over:
+            acc = out
+        self._open.append(composite("gemm", a, b, acc=acc, out=out))
+        self._wait_for_old()
+
+    def _target(self, block: Block) -> Value:
+        if block.storage.value is None:
+            self._tcm.allocate(block.storage)
+        return self._value(block)
+
+    def _value(self, block: Block) -> Value:
+        whole = block.storage.value
+        assert whole is not None, "a block is read before it is written"
+        return part_of_view(whole, block.view)
+
+    def _settle(self, storage: Storage) -> None:
+        """Wait for the loads of a storage."""
+        for operation in self._loading.pop(storage, ()):
+            self._memory.end(operation)
+            operation.wait()
+
+    def _wait_for(self, operations: Sequence[PendingResult]) -> None:
+        for operation in operations:
+            self._memory.end(operation)
+            operation.wait()
+
+    def _wait_for_old(self) -> None:
+        while len(self._open) > _MOST_OPEN:
+            self._open.popleft().wait()
+
+    def _release_used(
+        self, storages: Sequence[Storage | None] | dict[Storage, None], position: int
+    ) -> None:
+        for storage in storages:
+            if storage is not None and storage.last <= position:
+                self._release(storage)
+
+    def _release(self, storage: Storage) -> None:
+        self._live.pop(storage, None)
+        self._settle(storage)
+        self._tcm.release(storage)
+
+
+def _is_needed(step: MathStep, position: int) -> bool:
+    """Whether the result of a step is used at a position or behind it."""
+    storage = step.target.storage
+    return storage.pieces or storage.last >= position
+
+
+def part_of_view(whole: Value, view: View) -> Value:
+    """A view of a value; the value itself if it is the same."""
+    if view.shape == whole.shape and not view.offset and view.strides == row_major(view.shape):
+        return whole
+    return part_of(whole, view)

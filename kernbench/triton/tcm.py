@@ -1,0 +1,88 @@
+"""The TCM of a program: addresses of values from their first to their last use."""
+
+from bisect import insort
+
+import numpy as np
+
+from kernbench.triton.tape import Storage
+from runtime.core.dtypes import uint8
+from runtime.language.context import KernelContext
+from runtime.language.value import Value
+
+_ALIGNMENT = 64
+
+
+class Tcm:
+    """The scratch of a kernel as a pool: first fit, the least address first.
+
+    A command that writes over released memory waits for the operations in flight that use it, as
+    every command does.
+    """
+
+    def __init__(self, context: KernelContext) -> None:
+        self._context = context
+        # (address, bytes) of what is free, in the order of addresses, never two neighbours.
+        self._free: list[tuple[int, int]] = []
+
+    @property
+    def free_bytes(self) -> int:
+        """The bytes that are not in use."""
+        return self._context.free_scratch_bytes + sum(nbytes for _, nbytes in self._free)
+
+    def allocate(self, storage: Storage) -> Value:
+        """Memory for a storage; the error of a full scratch is that of the kernel."""
+        address = self._taken(_aligned(storage.nbytes))
+        value = Value(storage.shape, storage.dtype, None, address)
+        if storage.pieces and self._context.has_data:
+            # Elements that no command writes are not defined; here they are zero.
+            value.data = np.zeros(storage.shape, storage.dtype.numpy)
+        storage.value = value
+        return value
+
+    def take_over(self, storage: Storage, other: Storage) -> Value:
+        """The memory of `other`, whose last use this is."""
+        value, other.value = other.value, None
+        assert value is not None
+        storage.value = value
+        return value
+
+    def release(self, storage: Storage) -> None:
+        """Release the memory of a storage."""
+        value = storage.value
+        if value is not None:
+            storage.value = None
+            self._give(value.address, _aligned(storage.nbytes))
+
+    def _taken(self, nbytes: int) -> int:
+        for index, (address, free) in enumerate(self._free):
+            if free >= nbytes:
+                self._free[index : index + 1] = (
+                    [(address + nbytes, free - nbytes)] if free > nbytes else []
+                )
+                return address
+        # The end of the pool may be free, and what is behind it is the scratch of the kernel.
+        kept = 0
+        if self._free:
+            address, free = self._free[-1]
+            if address + free == self._end:
+                kept = free
+                self._free.pop()
+        begin = self._context.empty((nbytes - kept,), uint8).address
+        self._end = begin + nbytes - kept
+        return begin - kept
+
+    def _give(self, address: int, nbytes: int) -> None:
+        insort(self._free, (address, nbytes))
+        merged = list[tuple[int, int]]()
+        for start, free in self._free:
+            if merged and sum(merged[-1]) == start:
+                merged[-1] = (merged[-1][0], merged[-1][1] + free)
+            else:
+                merged.append((start, free))
+        self._free = merged
+
+    _end = -1
+
+
+def _aligned(nbytes: int) -> int:
+    return -(-max(nbytes, 1) // _ALIGNMENT) * _ALIGNMENT
