@@ -104,16 +104,31 @@ def _remainder(program: TritonProgram, kind: str, a: Operand, b: Operand) -> Blo
 
 
 def _shift_left(program: TritonProgram, kind: str, a: Operand, b: Operand) -> Block:
-    return wrapped(program, program.math("mul", (a, 2 ** _count(program, b))), kind)
+    power: Operand
+    if isinstance(b, Block):
+        exact = program.math("exp2", (_wide(program, b),))
+        power = program.math("cast", (exact,), MathOptions(dtype=_dtype(a, b)))
+    else:
+        power = 2 ** int(b)
+    return wrapped(program, program.math("mul", (a, power)), kind)
 
 
 def _shift_right(program: TritonProgram, _: str, a: Operand, b: Operand) -> Block:
-    assert isinstance(a, Block)
-    count = _count(program, b)
-    low = program.math("bitwise_and", (a, 2**count - 1))
-    high = _wide(program, program.math("sub", (a, low)))
-    exact = program.math("mul", (high, 2.0**-count))
-    return program.math("cast", (exact,), MathOptions(dtype=a.dtype))
+    dtype = _dtype(a, b)
+    inverse: Operand
+    below: Operand
+    if isinstance(b, Block):
+        # Powers of 2 are exact in float64.
+        count = _wide(program, b)
+        power = program.math("cast", (program.math("exp2", (count,)),), MathOptions(dtype=dtype))
+        below = program.math("sub", (power, 1))
+        inverse = program.math("exp2", (program.math("mul", (count, -1.0)),))
+    else:
+        below, inverse = 2 ** int(b) - 1, 2.0 ** -int(b)
+    # What is left is a multiple of the power, so the quotient is an integer.
+    high = program.math("sub", (a, program.math("bitwise_and", (a, below))))
+    exact = program.math("mul", (_wide(program, high), inverse))
+    return program.math("cast", (exact,), MathOptions(dtype=dtype))
 
 
 def _high_product(program: TritonProgram, kind: str, a: Operand, b: Operand) -> Block:
@@ -122,12 +137,6 @@ def _high_product(program: TritonProgram, kind: str, a: Operand, b: Operand) -> 
     product = program.math("mul", (a, b))
     # The product less its low half is a multiple of 2^32, which float64 has exactly.
     return wrapped(program, _shift_right(program, kind, product, 32), kind)
-
-
-def _count(program: TritonProgram, b: Operand) -> int:
-    if isinstance(b, Block):
-        program.fail("a shift by a value in TCM: the vector engine multiplies by a power of 2")
-    return int(b)
 
 
 def _wide(program: TritonProgram, each: Operand) -> Operand:
@@ -160,7 +169,8 @@ def _converted(value: Handle, dtype: Any) -> Handle:
     return DeviceValue(scalar, wrapped(program, block, type_name(scalar)), value.shape)
 
 
-def _reinterpreted(value: Handle, dtype: Any) -> Handle:
+def reinterpreted(value: Handle, dtype: Any) -> Handle:
+    """The same bits as elements of another type."""
     old, new = type_name(value.dtype), type_name(dtype.scalar)
     if isinstance(value, IndexValue):
         if "pointer" in (old, new):
@@ -171,9 +181,9 @@ def _reinterpreted(value: Handle, dtype: Any) -> Handle:
                 array=None if value.affine is not None else value.array,
             )
         if value.affine is not None and old.lstrip("u") == new.lstrip("u"):
-            return converted(value, dtype, Recipe(partial(_reinterpreted, dtype=dtype), (value,)))
+            return converted(value, dtype, Recipe(partial(reinterpreted, dtype=dtype), (value,)))
         array = value.array.copy().view(f"{new}" if new[0] in "iu" else _numpy_name(new))
-        recipe = Recipe(partial(_reinterpreted, dtype=dtype), (value,))
+        recipe = Recipe(partial(reinterpreted, dtype=dtype), (value,))
         return IndexValue(dtype.scalar, value.shape, array=array, recipe=recipe)
     if old == new or old.lstrip("u") == new.lstrip("u"):
         return _converted(value, dtype)
@@ -220,9 +230,8 @@ class BuilderArithmetic:
 
     def create_bitcast(self, value: Handle, dtype: Any) -> Handle:
         """The same bits as another type."""
-        return _reinterpreted(value, dtype)
+        return reinterpreted(value, dtype)
 
-    create_int_to_ptr = create_bitcast
     create_ptr_to_int = create_bitcast
 
 

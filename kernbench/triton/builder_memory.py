@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from kernbench.triton import triton_api
-from kernbench.triton.builder_arithmetic import operation
+from kernbench.triton.builder_arithmetic import operation, reinterpreted
 from kernbench.triton.builder_shapes import repeated
 from kernbench.triton.descriptors import Transfer, any_used, stored_parts, transfer
 from kernbench.triton.element_types import memory_type
@@ -41,6 +41,10 @@ class BuilderMemory:
         base = on_host(pointer)
         size = memory_type(base.dtype.scalar.element_ty).itemsize
         return moved(base, on_host(offset), size)
+
+    def create_int_to_ptr(self, value: Handle, dtype: Any) -> Handle:
+        """Addresses that the program has read or computed."""
+        return reinterpreted(on_host(value), dtype)
 
     def create_load(self, pointers: Handle, *_: object) -> Handle:
         """The elements behind pointers."""

@@ -2,11 +2,12 @@
 
 Sums, maxima, minima and their positions are those of the vector engine. Any other function combines
 the halves of a block, then the halves of the result, and so on: the order is a tree that does not
-depend on the machine. A scan combines each element with that before it, then with the result two,
-four, ... before it (W. D. Hillis and G. L. Steele, Data parallel algorithms, 1986).
+depend on the machine. A scan joins neighbouring scanned parts of 1, 2, 4, ... elements (J. Sklansky,
+Conditional-sum addition logic, 1960).
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 from kernbench.triton import triton_api
@@ -153,30 +154,40 @@ def associative_scan(
         result = program.math("cumsum", (block,), MathOptions(axis=along))
         scalar = tensor.dtype.scalar
         return _tensor(DeviceValue(scalar, wrapped(program, result, type_name(scalar))), scalar)
-    length: int = _shape(inputs[0])[along]
-    distance, values = 1, list(inputs)
+    shape = _shape(inputs[0])
+    outer, inner = prod(shape[:along]), prod(shape[along + 1 :])
+    length, distance, values = shape[along], 1, list(inputs)
     while distance < length:
-        left = length - distance
-        if is_reversed:
-            # Elements come from behind, so these are the first operand.
-            near = [_part(each, along, 0, left) for each in values]
-            far = [_part(each, along, distance, length) for each in values]
-            kept = [_part(each, along, left, length) for each in values]
-        else:
-            far = [_part(each, along, 0, left) for each in values]
-            near = [_part(each, along, distance, length) for each in values]
-            kept = [_part(each, along, 0, distance) for each in values]
-        moved = _combined(combine_fn, far, near)
-        parts = zip(kept, moved, strict=True)
-        values = [
-            _tensor(
-                joined((new.handle, old.handle) if is_reversed else (old.handle, new.handle), along),
-                old.dtype,
-            )
-            for old, new in parts
-        ]
+        values = _scanned(
+            values, (outer, length // (2 * distance), 2, distance, inner), combine_fn, is_reversed
+        )
         distance *= 2
+    values = [_tensor(with_shape(each.handle, shape), each.dtype) for each in values]
     return values[0] if len(inputs) == 1 else tuple(values)
+
+
+def _scanned(
+    values: Sequence[Any],
+    shape: Shape,
+    combine_fn: Any,
+    is_reversed: bool,  # noqa: FBT001 - from a keyword of Triton
+) -> list[Any]:
+    """Pairs of scanned parts become one: the last element of the part before it is combined with
+    each element of the other one.
+    """
+    pairs = [_tensor(with_shape(each.handle, shape), each.dtype) for each in values]
+    before, behind = (1, 0) if is_reversed else (0, 1)
+    kept = [_part(each, 2, before, before + 1) for each in pairs]
+    last = 0 if is_reversed else shape[3] - 1
+    ends = [_part(each, 3, last, last + 1) for each in kept]
+    moved = _combined(combine_fn, ends, [_part(each, 2, behind, behind + 1) for each in pairs])
+    return [
+        _tensor(
+            joined((new.handle, old.handle) if is_reversed else (old.handle, new.handle), 2),
+            old.dtype,
+        )
+        for old, new in zip(kept, moved, strict=True)
+    ]
 
 
 def sort(x: Any, dim: Any = None, descending: Any = False, **_: object) -> Any:  # noqa: FBT002

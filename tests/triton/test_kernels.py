@@ -2,6 +2,8 @@
 
 import pytest
 
+import tests.triton.kernels_language
+import tests.triton.kernels_layers
 import tests.triton.kernels_tutorials
 from tests.triton.cases import CASES, Case, run
 
