@@ -8,7 +8,13 @@ import numpy as np
 from kernbench.triton import triton_api
 from kernbench.triton.builder_arithmetic import operation, reinterpreted
 from kernbench.triton.builder_shapes import repeated
-from kernbench.triton.descriptors import Transfer, any_used, stored_parts, transfer
+from kernbench.triton.descriptors import (
+    Transfer,
+    any_used,
+    described_mask,
+    stored_parts,
+    transfer,
+)
 from kernbench.triton.element_types import memory_type
 from kernbench.triton.index_arithmetic import moved
 from kernbench.triton.index_values import Affine, IndexValue
@@ -157,7 +163,7 @@ def loaded(pointers: Handle, mask: Handle | None, other: Handle | None) -> Handl
     plan = transfer(block, used, dtype)
     storage = Storage(plan.stored, dtype, pieces=not _is_one(plan))
     result = DeviceValue(scalar, Block(storage, plan.view), block.shape)
-    program.add(Load(storage, plan.boxes, plan.rows, program.site()))
+    program.add(Load(storage, plan.boxes, plan.rows, program.site(), described_mask(used)))
     counts = plan.counts
     program.counts.boxes += counts.boxes
     program.counts.rows += counts.rows
@@ -198,7 +204,7 @@ def stored(pointers: Handle, value: Handle, mask: Handle | None) -> None:
         whole = program.math("cat", (whole,))
     parts = stored_parts(plan, _source(whole, plan))
     program.counts.boxes += len(parts)
-    program.add(Store(whole, parts))
+    program.add(Store(whole, parts, described_mask(used)))
 
 
 def _source(whole: Block, plan: Transfer) -> View:

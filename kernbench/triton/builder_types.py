@@ -1,9 +1,10 @@
 """The types and constants of the builder, and the ids of a program."""
 
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from kernbench.triton import triton_api
+from kernbench.triton.element_types import value_type
 from kernbench.triton.index_values import IndexValue
 from kernbench.triton.program import running
 
@@ -14,7 +15,8 @@ class _Options:
     """What the language reads of the target."""
 
     extern_libs = None
-    debug = False
+    # With it, `tl.device_assert` is compiled.
+    debug = True
     sanitize_overflow = False
     arch = None
     enable_iisan = False
@@ -33,7 +35,10 @@ class BuilderTypes:
 
     def __init__(self) -> None:
         self.options = _Options()
-        self.codegen_fns: dict[str, Any] = {"min_dot_size": _least_product}
+        self.codegen_fns: dict[str, Any] = {
+            "min_dot_size": _least_product,
+            "convert_custom_types": _other_type,
+        }
 
     def __getattr__(self, name: str) -> Any:
         kind, _, rest = name.partition("_")
@@ -90,6 +95,13 @@ class BuilderTypes:
 def _least_product(*_: object) -> tuple[int, int, int]:
     """Rows, columns and depth of the smallest matrix product."""
     return 1, 1, 1
+
+
+def _other_type(value: Any, dtype: Any, *_: object, **__: object) -> NoReturn:
+    """A conversion from or to a type that no PE has."""
+    for each in (value.type, dtype):
+        value_type(each)
+    raise TypeError(f"{value.type} to {dtype}: the PE rounds to the nearest only")
 
 
 def _constant(dtype: Any, kind: str, value: Any) -> IndexValue:

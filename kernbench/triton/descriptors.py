@@ -298,3 +298,10 @@ def any_used(mask: IndexValue | None) -> bool:
     if mask.box is not None:
         return all(low < high for low, high in mask.box)
     return bool(mask.array.any()) if mask.number is None else bool(mask.number)
+
+
+def described_mask(mask: IndexValue | None) -> str:
+    """A mask in messages."""
+    if mask is None:
+        return "without a mask"
+    return f"mask: {int(mask.array.sum()):,} of {mask.numel:,} elements"

@@ -101,15 +101,21 @@ class Command:
 
 class Load(Command):
     """Boxes of memory, and lists of rows, to parts of a storage; `site` is where the kernel calls
-    it.
+    it, and `masked` describes its mask.
     """
 
-    __slots__ = ("boxes", "is_issued", "rows", "site", "storage")
+    __slots__ = ("boxes", "is_issued", "masked", "rows", "site", "storage")
 
     def __init__(
-        self, storage: Storage, boxes: Sequence[Part], rows: Sequence["Rows"], site: object
+        self,
+        storage: Storage,
+        boxes: Sequence[Part],
+        rows: Sequence["Rows"],
+        site: object,
+        masked: str,
     ) -> None:
         self.storage, self.boxes, self.rows, self.site = storage, boxes, rows, site
+        self.masked = masked
         self.is_issued = False
 
     def writes(self) -> Storage:
@@ -128,12 +134,12 @@ class Rows(NamedTuple):
 
 
 class Store(Command):
-    """Parts of the storage of a block to boxes of memory."""
+    """Parts of the storage of a block to boxes of memory; `masked` describes the mask."""
 
-    __slots__ = ("block", "boxes")
+    __slots__ = ("block", "boxes", "masked")
 
-    def __init__(self, block: Block, boxes: Sequence[Part]) -> None:
-        self.block, self.boxes = block, boxes
+    def __init__(self, block: Block, boxes: Sequence[Part], masked: str) -> None:
+        self.block, self.boxes, self.masked = block, boxes, masked
 
     def reads(self) -> Sequence[Storage]:
         """See `Command`."""

@@ -26,6 +26,7 @@ from kernbench.triton.tape import (
 )
 from kernbench.triton.tape_memory import LoadsAhead, MemoryInUse
 from kernbench.triton.tcm import Tcm
+from runtime.core.errors import PageFaultError
 from runtime.language.caller import LANGUAGE_ERRORS
 from runtime.language.chains.fused import fused_async
 from runtime.language.context import KernelContext, PendingResult, PendingValues, running_kernel
@@ -47,13 +48,14 @@ class TapeRun:
         # In the order of their first commands.
         self._live: dict[Storage, None] = {}
         self._loading: dict[Storage, list[PendingResult]] = {}
+        self._access: Load | Store
         self._open: deque[PendingResult | PendingValues] = deque()
 
     def run(self, tape: Sequence[Command], *, is_last: bool) -> None:
         """Issue all commands; values that the program holds stay, unless it has ended."""
         commands = without_unused(accumulated(tape, is_last=is_last), is_last=is_last)
         self._number_uses(commands, is_last=is_last)
-        position, line = 0, ""
+        line = ""
         self._chain = StepChain(self._context.vector_registers)
         ahead = LoadsAhead(commands, self._stages, self._budget(commands))
         try:
@@ -65,10 +67,24 @@ class TapeRun:
                 if isinstance(command, Load):
                     ahead.reach(command)
             line = self._close_chain(len(commands)) or line
+        except PageFaultError as error:
+            raise self._fault(error) from None
         except LANGUAGE_ERRORS as error:
             self._context.locate(line)
             self._context.fail_assertion(str(error))
         self._context.locate("")
+
+    def _fault(self, error: PageFaultError) -> PageFaultError:
+        """The page fault of a load or a store, with its mask."""
+        return PageFaultError(
+            error.kernel,
+            error.coordinates,
+            error.line,
+            error.address,
+            error.nbytes,
+            f"{error.tensor}; {self._access.masked}",
+            error.program,
+        )
 
     def elements(self, block: Block) -> Array | None:
         """The elements of a block, once they exist."""
@@ -208,7 +224,7 @@ class TapeRun:
 
     def _load(self, load: Load) -> None:
         self._context.locate(load.line)
-        load.is_issued = True
+        load.is_issued, self._access = True, load
         storage = load.storage
         whole = storage.value or self._tcm.allocate(storage)
         pending = self._loading.setdefault(storage, [])
@@ -230,6 +246,7 @@ class TapeRun:
             pending.append(operation)
 
     def _store(self, store: Store) -> None:
+        self._access = store
         self._settle(store.block.storage)
         whole = store.block.storage.value
         assert whole is not None

@@ -23,6 +23,7 @@ class Tcm:
         self._context = context
         # (address, bytes) of what is free, in the order of addresses, never two neighbours.
         self._free: list[tuple[int, int]] = []
+        self._in_use: dict[Storage, None] = {}
 
     @property
     def free_bytes(self) -> int:
@@ -31,7 +32,11 @@ class Tcm:
 
     def allocate(self, storage: Storage) -> Value:
         """Memory for a storage; the error of a full scratch is that of the kernel."""
-        address = self._taken(_aligned(storage.nbytes))
+        nbytes = _aligned(storage.nbytes)
+        if nbytes > self.free_bytes:
+            raise ValueError(self._full(storage, nbytes))
+        address = self._taken(nbytes)
+        self._in_use[storage] = None
         value = Value(storage.shape, storage.dtype, None, address)
         if storage.pieces and self._context.has_data:
             # Elements that no command writes are not defined; here they are zero.
@@ -44,6 +49,7 @@ class Tcm:
         value, other.value = other.value, None
         assert value is not None
         storage.value = value
+        self._in_use[storage] = self._in_use.pop(other)
         return value
 
     def release(self, storage: Storage) -> None:
@@ -51,7 +57,19 @@ class Tcm:
         value = storage.value
         if value is not None:
             storage.value = None
+            del self._in_use[storage]
             self._give(value.address, _aligned(storage.nbytes))
+
+    def _full(self, storage: Storage, nbytes: int) -> str:
+        largest = sorted(self._in_use, key=lambda each: -each.nbytes)[:3]
+        beside = ", ".join(_described(each) for each in largest) or "no value"
+        free = self.free_bytes
+        return (
+            f"{_described(storage)} does not fit into the TCM of a kernel: {free:,} of "
+            f"{free + sum(_aligned(each.nbytes) for each in self._in_use):,} bytes are free, which "
+            f"hold {free // storage.dtype.itemsize:,} elements; the largest values in use are "
+            f"{beside}; take smaller blocks, or fewer num_stages"
+        )
 
     def _taken(self, nbytes: int) -> int:
         for index, (address, free) in enumerate(self._free):
@@ -82,6 +100,10 @@ class Tcm:
         self._free = merged
 
     _end = -1
+
+
+def _described(storage: Storage) -> str:
+    return f"{storage.dtype.name} {storage.shape} of {storage.nbytes:,} bytes"
 
 
 def _aligned(nbytes: int) -> int:

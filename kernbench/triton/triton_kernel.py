@@ -10,6 +10,7 @@ from kernbench.triton.index_values import IndexValue
 from kernbench.triton.interpreter import connected
 from kernbench.triton.program import TritonProgram, current_program
 from kernbench.triton.tape import TapeCounts
+from runtime.language.caller import LANGUAGE_ERRORS, is_language, location
 from runtime.language.context import running_kernel
 from runtime.language.value import Pointer
 
@@ -63,9 +64,28 @@ class TritonKernel:
             }
             self._function.rewrite()(**given, **self._constants)
             program.finish()
+        except (*LANGUAGE_ERRORS, AssertionError, NotImplementedError) as error:
+            line = _refused_line(error)
+            if line is None:
+                raise
+            context.locate(line)
+            context.fail_assertion(str(error) or type(error).__name__)
         finally:
             current_program.reset(token)
             context.locate("")
+
+
+def _refused_line(error: BaseException) -> str | None:
+    """The innermost line of the user's code above the language, which has raised an error; None if
+    that code itself has raised it.
+    """
+    trace, line, is_own = error.__traceback__, None, True
+    while trace is not None:
+        is_own = not is_language(trace.tb_frame)
+        if is_own:
+            line = f"{location(trace.tb_frame).rpartition(':')[0]}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return None if is_own else line
 
 
 class BoundKernel:
