@@ -1,7 +1,7 @@
 """Triton kernels on the PEs of the device (extra `kernbench[triton]`).
 
-Triton's own interpreter executes the Python of a kernel, and the builder of this package takes the
-place of its numpy builder:
+Triton's own interpreter executes the Python of a kernel, and the builder of this package replaces
+its numpy builder:
 
     kernel of the user --> triton.language --> Builder --> Tape --> commands of `tl` --> PE
                                                   |

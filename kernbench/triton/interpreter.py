@@ -29,20 +29,20 @@ def connected() -> Any:
     if not triton.knobs.runtime.interpret:
         raise RuntimeError(_NOT_INTERPRETED.format(name=triton_api.INTERPRET))
     interpreter = triton_api.module("triton.runtime.interpreter")
-    _Connection(triton.language, interpreter).replace()
+    _InterpreterConnection(triton.language, interpreter).replace()
     # A process of a run ends with its objects frozen, and nanobind, of which Triton is made, would
     # report all of Triton as leaked.
     atexit.register(gc.unfreeze)
     return interpreter
 
 
-class _Connection:
+class _InterpreterConnection:
     def __init__(self, language: Any, interpreter: Any) -> None:
         self._language, self._interpreter = language, interpreter
 
     def replace(self) -> None:
         """Replace the builder, and what reads handles of numpy."""
-        from kernbench.triton.builder import Builder
+        from kernbench.triton.builder.builder import Builder
 
         semantic, builder = self._interpreter.interpreter_semantic, Builder()
         self._interpreter.interpreter_builder = builder
@@ -68,8 +68,8 @@ class _Connection:
                 setattr(owner, name, _bound(member, semantic))
 
     def _replace_tensors(self) -> None:
-        from kernbench.triton.builder import truth, whole_number
-        from kernbench.triton.builder_shapes import with_order
+        from kernbench.triton.builder.builder import truth, whole_number
+        from kernbench.triton.builder.builder_shapes import with_order
 
         language, tensor = self._language, self._language.tensor
 
@@ -93,7 +93,7 @@ class _Connection:
         tensor.T = property(transposed)
 
     def _replace_language(self) -> None:
-        from kernbench.triton import combining
+        from kernbench.triton.builder import combining
 
         language = self._language
         for owner in (language, language.core):
@@ -162,7 +162,7 @@ def _replace_library() -> None:
     library = sys.modules.get("triton.language.extra.libdevice")
     if library is None:
         library = triton_api.module("triton.language.extra.libdevice")
-    from kernbench.triton.library import FUNCTIONS
+    from kernbench.triton.builder.library import FUNCTIONS
 
     for name, function in FUNCTIONS.items():
         setattr(library, name, partial(function))

@@ -5,11 +5,11 @@ from inspect import get_annotations, signature
 from typing import Any, NamedTuple, cast
 
 from kernbench.triton import triton_api
-from kernbench.triton.element_types import triton_name
-from kernbench.triton.index_values import IndexValue
+from kernbench.triton.builder.program import TritonProgram, current_program
+from kernbench.triton.indices.element_types import triton_name
+from kernbench.triton.indices.index_values import IndexValue
 from kernbench.triton.interpreter import connected
-from kernbench.triton.program import TritonProgram, current_program
-from kernbench.triton.tape import TapeCounts
+from kernbench.triton.tape.tape import TapeCounts
 from runtime.language.caller import LANGUAGE_ERRORS, is_language, location
 from runtime.language.context import running_kernel
 from runtime.language.value import Pointer

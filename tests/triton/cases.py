@@ -87,7 +87,7 @@ def case(name: str, source: str) -> Callable[[Program], Program]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a case has taken and how far its results are from those expected, in tolerances."""
+    """The time of a case, and the distance of its results from those expected, in tolerances."""
 
     error: float
     time_ns: float
@@ -135,3 +135,8 @@ def _name(kernel: Any) -> str:
     while not hasattr(kernel, "__name__") or hasattr(kernel, "fn"):
         kernel = kernel.fn
     return str(kernel.__name__)
+
+
+def row_softmax(x: np.ndarray) -> np.ndarray:
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)

@@ -1,5 +1,7 @@
 """Kernels that use one part of the language each."""
 
+from itertools import pairwise
+
 import numpy as np
 import triton
 import triton.language as tl
@@ -66,7 +68,7 @@ def split_k_kernel(A, B, PARTS, M, N, K, SPLIT: tl.constexpr, B_: tl.constexpr):
     n = tl.arange(0, B_)
     k = tl.program_id(1) * B_ + tl.arange(0, B_)
     acc = tl.zeros((B_, B_), tl.float32)
-    for _ in range(0, K // (SPLIT * B_)):
+    for _ in range(K // (SPLIT * B_)):
         acc += tl.dot(
             tl.load(A + m[:, None] * K + k[None, :]), tl.load(B + k[:, None] * N + n[None, :])
         )
@@ -262,10 +264,7 @@ def jagged_kernel(X, OFFSETS, OUT, DIM: tl.constexpr, BLOCK: tl.constexpr):
 def jagged(run: Launches):
     x, offsets, out = run.normal(30, 32), np.array([0, 7, 7, 29, 30], np.int32), run.empty(4, 32)
     run(jagged_kernel, (4,), run.put(x), run.put(offsets), out, DIM=32, BLOCK=8)
-    exact = [
-        x[a:b].mean(0) if b > a else np.zeros(32)
-        for a, b in zip(offsets, offsets[1:], strict=False)
-    ]
+    exact = [x[a:b].mean(0) if b > a else np.zeros(32) for a, b in pairwise(offsets)]
     return [(out, np.array(exact), 1e-5)]
 
 

@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 
 from kernbench import torch
+from kernbench.triton.interpreter import connected
 from runtime.core.errors import KernelError, PageFaultError
 from tests.triton.cases import Launches, run
 
@@ -149,10 +150,8 @@ def test_two_programs_that_store_one_element_are_refused():
 
 
 def test_a_kernel_outside_of_a_run_names_the_launch():
+    connected()
     with pytest.raises(RuntimeError, match=r"copy_kernel\[grid\]"):
-        from kernbench.triton.interpreter import connected
-
-        connected()
         copy_kernel(1, 2, 3)
 
 

@@ -2,14 +2,12 @@
 
 import pytest
 
-import tests.triton.kernels_language
-import tests.triton.kernels_layers
-import tests.triton.kernels_tutorials
-from tests.triton.cases import CASES, Case, run
+from tests.triton.all_kernels import ALL
+from tests.triton.cases import Case, run
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+@pytest.mark.parametrize("case", ALL, ids=[each.name for each in ALL])
 def test_a_kernel_gives_the_results_of_its_reference(case: Case):
     assert run(case.program).error <= 1

@@ -1,4 +1,4 @@
-"""The driver that scripts of Triton ask for their device and its properties."""
+"""The driver by which scripts of Triton get their device and its properties."""
 
 from typing import Any
 

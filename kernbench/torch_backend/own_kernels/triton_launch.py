@@ -63,7 +63,7 @@ def _is_on_device(value: object) -> bool:
 
 
 def _patch_driver(module: ModuleType) -> None:
-    """Scripts ask the active driver for the device: it is that of the simulation."""
+    """Scripts get the device from the active driver: it is that of the simulation."""
     from kernbench.torch_backend.own_kernels.triton_driver import SimulatedDriver
 
     module.driver.set_active(SimulatedDriver())

@@ -6,19 +6,19 @@ from inspect import currentframe
 from types import CodeType, FrameType
 from typing import Any, NoReturn
 
-from kernbench.triton.element_types import value_type
-from kernbench.triton.index_values import Affine, Array, IndexValue, Shape
-from kernbench.triton.tape import (
-    Block,
-    Command,
+from kernbench.triton.indices.element_types import value_type
+from kernbench.triton.indices.index_values import Affine, Array, IndexValue, Shape
+from kernbench.triton.tape.tape import (
     MathOptions,
     MathStep,
     Operand,
-    Storage,
+    TapeBlock,
+    TapeCommand,
     TapeCounts,
+    TapeStorage,
     result_type,
 )
-from kernbench.triton.tape_run import TapeRun
+from kernbench.triton.tape.tape_run import TapeRun
 from runtime.core.dtypes import DType, boolean, int32
 from runtime.language.caller import is_language, location
 from runtime.language.context import KernelContext
@@ -38,7 +38,7 @@ class DeviceValue:
 
     __slots__ = ("block", "dtype", "shape")
 
-    def __init__(self, dtype: Any, block: Block, shape: Shape | None = None) -> None:
+    def __init__(self, dtype: Any, block: TapeBlock, shape: Shape | None = None) -> None:
         self.dtype, self.block = dtype, block
         self.shape = block.shape if shape is None else shape
         block.storage.holders += 1
@@ -59,9 +59,9 @@ class TritonProgram:
     def __init__(self, context: KernelContext, stages: int, counts: TapeCounts) -> None:
         self.context, self.counts = context, counts
         self._run = TapeRun(context, stages)
-        self._tape: list[Command] = []
+        self._tape: list[TapeCommand] = []
 
-    def add(self, command: Command) -> None:
+    def add(self, command: TapeCommand) -> None:
         """Record a command at the line of the kernel that runs."""
         command.line = location(_kernel_frame())
         self._tape.append(command)
@@ -76,12 +76,12 @@ class TritonProgram:
         name: str,
         operands: Sequence[Operand],
         options: MathOptions = MathOptions(),  # noqa: B008 - a tuple
-        target: Block | None = None,
-    ) -> Block:
+        target: TapeBlock | None = None,
+    ) -> TapeBlock:
         """Record an operation of the vector engine; its result, a new value or `target`."""
         given = tuple(operands)
         shape, dtype = result_type(name, given, options)
-        block = Storage(shape, dtype).whole() if target is None else target
+        block = TapeStorage(shape, dtype).whole() if target is None else target
         self.add(MathStep(name, given, block, options))
         return block
 
@@ -143,14 +143,14 @@ class TritonProgram:
         assert isinstance(result, DeviceValue)
         return result
 
-    def _index(self, axis: int, shape: Shape, dtype: DType) -> Block:
+    def _index(self, axis: int, shape: Shape, dtype: DType) -> TapeBlock:
         """The indices along an axis, with length 1 along all others."""
         block = self.math("arange", (0, shape[axis]), MathOptions(dtype=dtype))
         lengths = tuple(n if each == axis else 1 for each, n in enumerate(shape))
-        return Block(block.storage, View(lengths, row_major(lengths)))
+        return TapeBlock(block.storage, View(lengths, row_major(lengths)))
 
-    def _range(self, affine: Affine, shape: Shape, dtype: DType) -> Block:
-        total: Block | None = None
+    def _range(self, affine: Affine, shape: Shape, dtype: DType) -> TapeBlock:
+        total: TapeBlock | None = None
         for axis, (step, length) in enumerate(zip(affine.steps, shape, strict=True)):
             if step and length > 1:
                 term = self._index(axis, shape, dtype)
@@ -160,10 +160,10 @@ class TritonProgram:
         assert total is not None
         return self.math("add", (total, affine.start)) if affine.start else total
 
-    def _inside(self, value: IndexValue) -> Block:
+    def _inside(self, value: IndexValue) -> TapeBlock:
         """The bools of a box."""
         assert value.box is not None
-        total: Block | None = None
+        total: TapeBlock | None = None
         for axis, ((first, stop), length) in enumerate(zip(value.box, value.shape, strict=True)):
             for name, bound, is_open in (("ge", first, first > 0), ("lt", stop, stop < length)):
                 if is_open:
@@ -173,7 +173,7 @@ class TritonProgram:
         assert total is not None
         return total
 
-    def whole(self, value: DeviceValue) -> Block:
+    def whole(self, value: DeviceValue) -> TapeBlock:
         """The block with all elements of a value, repeated ones too."""
         if value.block.shape == value.shape:
             return value.block

@@ -12,20 +12,20 @@ every value in TCM has.
 from collections import deque
 from collections.abc import Sequence
 
-from kernbench.triton.accumulation import accumulated, without_unused
-from kernbench.triton.chain_steps import StepChain
-from kernbench.triton.tape import (
-    Block,
-    Command,
-    Load,
+from kernbench.triton.tape.accumulation import accumulated, without_unused
+from kernbench.triton.tape.chain_steps import StepChain
+from kernbench.triton.tape.tape import (
+    LoadCommand,
     MathStep,
     Operand,
-    Product,
-    Storage,
-    Store,
+    ProductCommand,
+    StoreCommand,
+    TapeBlock,
+    TapeCommand,
+    TapeStorage,
 )
-from kernbench.triton.tape_memory import LoadsAhead, MemoryInUse
-from kernbench.triton.tcm import Tcm
+from kernbench.triton.tape.tape_memory import LoadsAhead, MemoryInUse
+from kernbench.triton.tape.tcm_pool import TcmPool
 from runtime.core.errors import PageFaultError
 from runtime.language.caller import LANGUAGE_ERRORS
 from runtime.language.chains.fused import fused_async
@@ -44,14 +44,14 @@ class TapeRun:
 
     def __init__(self, context: KernelContext, stages: int) -> None:
         self._context, self._stages = context, stages
-        self._tcm, self._memory = Tcm(context), MemoryInUse()
+        self._tcm, self._memory = TcmPool(context), MemoryInUse()
         # In the order of their first commands.
-        self._live: dict[Storage, None] = {}
-        self._loading: dict[Storage, list[PendingResult]] = {}
-        self._access: Load | Store
+        self._live: dict[TapeStorage, None] = {}
+        self._loading: dict[TapeStorage, list[PendingResult]] = {}
+        self._access: LoadCommand | StoreCommand
         self._open: deque[PendingResult | PendingValues] = deque()
 
-    def run(self, tape: Sequence[Command], *, is_last: bool) -> None:
+    def run(self, tape: Sequence[TapeCommand], *, is_last: bool) -> None:
         """Issue all commands; values that the program holds stay, unless it has ended."""
         commands = without_unused(accumulated(tape, is_last=is_last), is_last=is_last)
         self._number_uses(commands, is_last=is_last)
@@ -64,7 +64,7 @@ class TapeRun:
                 for load in ahead.startable(position):
                     self._load(load)
                 self._issue(command, position)
-                if isinstance(command, Load):
+                if isinstance(command, LoadCommand):
                     ahead.reach(command)
             line = self._close_chain(len(commands)) or line
         except PageFaultError as error:
@@ -86,14 +86,14 @@ class TapeRun:
             error.program,
         )
 
-    def elements(self, block: Block) -> Array | None:
+    def elements(self, block: TapeBlock) -> Array | None:
         """The elements of a block, once they exist."""
         value = self._value(block)
         self._settle(block.storage)
         self._context.settle(value)
         return self._context.elements_of(value)
 
-    def _number_uses(self, commands: Sequence[Command], *, is_last: bool) -> None:
+    def _number_uses(self, commands: Sequence[TapeCommand], *, is_last: bool) -> None:
         """Set the last use of each storage, and release those without one."""
         for storage in self._live:
             storage.last = -1
@@ -108,11 +108,11 @@ class TapeRun:
             elif storage.last < 0:
                 self._release(storage)
 
-    def _budget(self, commands: Sequence[Command]) -> int:
+    def _budget(self, commands: Sequence[TapeCommand]) -> int:
         """The bytes that loads may take ahead of their place in the program."""
         if self._stages == 1:
             return 0
-        begins, ends = dict[Storage, int](), dict[int, int]()
+        begins, ends = dict[TapeStorage, int](), dict[int, int]()
         in_use = peak = sum(each.nbytes for each in self._live if each.value is not None)
         for storage in self._live:
             ends[storage.last] = ends.get(storage.last, 0) + storage.nbytes
@@ -128,11 +128,11 @@ class TapeRun:
         # The rest is for gaps between values, and for chains, which need their results at once.
         return capacity - peak - capacity // 8
 
-    def _issue(self, command: Command, position: int) -> None:
+    def _issue(self, command: TapeCommand, position: int) -> None:
         if isinstance(command, MathStep):
             self._compute(command, position)
             return
-        if isinstance(command, Load):
+        if isinstance(command, LoadCommand):
             if not command.is_issued:
                 self._load(command)
             if self._stages == 1:
@@ -141,9 +141,9 @@ class TapeRun:
             return
         self._close_chain(position)
         self._context.locate(command.line)
-        if isinstance(command, Store):
+        if isinstance(command, StoreCommand):
             self._store(command)
-        elif isinstance(command, Product):
+        elif isinstance(command, ProductCommand):
             self._multiply(command, position)
         else:
             raise NotImplementedError(type(command).__name__)
@@ -164,7 +164,7 @@ class TapeRun:
             return ""
         steps = chain.steps
         self._context.locate(steps[0].line)
-        used = dict[Storage, None]()
+        used = dict[TapeStorage, None]()
         for step in steps:
             for storage in step.reads():
                 used[storage] = None
@@ -182,10 +182,10 @@ class TapeRun:
 
     def _chained(self, steps: Sequence[MathStep], kept: Sequence[MathStep]) -> tuple[Value, ...]:
         """The results of a chain, computed in its own context."""
-        engine, results = running_kernel(), dict[Storage, Value]()
+        engine, results = running_kernel(), dict[TapeStorage, Value]()
 
         def operand(each: Operand) -> Value | float:
-            if not isinstance(each, Block):
+            if not isinstance(each, TapeBlock):
                 return each
             own = results.get(each.storage)
             if own is None:
@@ -210,7 +210,7 @@ class TapeRun:
         for storage in step.reads():
             self._settle(storage)
         operands = [
-            self._value(each) if isinstance(each, Block) else each for each in step.operands
+            self._value(each) if isinstance(each, TapeBlock) else each for each in step.operands
         ]
         self._context.math(
             step.name,
@@ -222,7 +222,7 @@ class TapeRun:
             out=self._target(step.target),
         )
 
-    def _load(self, load: Load) -> None:
+    def _load(self, load: LoadCommand) -> None:
         self._context.locate(load.line)
         load.is_issued, self._access = True, load
         storage = load.storage
@@ -245,7 +245,7 @@ class TapeRun:
             self._memory.read_rows(rows, operation)
             pending.append(operation)
 
-    def _store(self, store: Store) -> None:
+    def _store(self, store: StoreCommand) -> None:
         self._access = store
         self._settle(store.block.storage)
         whole = store.block.storage.value
@@ -255,7 +255,7 @@ class TapeRun:
             operation = store_async(pointer, part_of_view(whole, view), strides)
             self._memory.write(pointer, view.shape, strides, operation)
 
-    def _multiply(self, product: Product, position: int) -> None:
+    def _multiply(self, product: ProductCommand, position: int) -> None:
         for storage in product.reads():
             self._settle(storage)
         acc = None if product.acc is None else self._value(product.acc)
@@ -277,17 +277,17 @@ class TapeRun:
         self._open.append(composite("gemm", a, b, acc=acc, out=out))
         self._wait_for_old()
 
-    def _target(self, block: Block) -> Value:
+    def _target(self, block: TapeBlock) -> Value:
         if block.storage.value is None:
             self._tcm.allocate(block.storage)
         return self._value(block)
 
-    def _value(self, block: Block) -> Value:
+    def _value(self, block: TapeBlock) -> Value:
         whole = block.storage.value
         assert whole is not None, "a block is read before it is written"
         return part_of_view(whole, block.view)
 
-    def _settle(self, storage: Storage) -> None:
+    def _settle(self, storage: TapeStorage) -> None:
         """Wait for the loads of a storage."""
         for operation in self._loading.pop(storage, ()):
             self._memory.end(operation)
@@ -303,13 +303,13 @@ class TapeRun:
             self._open.popleft().wait()
 
     def _release_used(
-        self, storages: Sequence[Storage | None] | dict[Storage, None], position: int
+        self, storages: Sequence[TapeStorage | None] | dict[TapeStorage, None], position: int
     ) -> None:
         for storage in storages:
             if storage is not None and storage.last <= position:
                 self._release(storage)
 
-    def _release(self, storage: Storage) -> None:
+    def _release(self, storage: TapeStorage) -> None:
         self._live.pop(storage, None)
         self._settle(storage)
         self._tcm.release(storage)

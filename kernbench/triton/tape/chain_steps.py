@@ -7,7 +7,7 @@ operation behind a reduction computes little again: its pass fetches the wide op
 from math import prod
 from typing import NamedTuple
 
-from kernbench.triton.tape import Block, MathStep, Storage
+from kernbench.triton.tape.tape import MathStep, TapeBlock, TapeStorage
 from runtime.language.chain import ChainValue, VectorRegisters
 from runtime.language.chains.passes import passes
 from runtime.language.functions import SCANS
@@ -27,7 +27,7 @@ _MOST_CYCLES_AGAIN = 2
 _MOST_STEPS = 256
 
 
-class _Known(NamedTuple):
+class _ChainedValue(NamedTuple):
     """A value of a chain: the passes behind which it exists, and the cycles to compute a vector of
     it again.
     """
@@ -45,13 +45,13 @@ class StepChain:
     def __init__(self, registers: VectorRegisters) -> None:
         self._registers = registers
         self.steps: list[MathStep] = []
-        self._known: dict[Storage, _Known] = {}
-        self._written: set[Storage] = set()
+        self._known: dict[TapeStorage, _ChainedValue] = {}
+        self._written: set[TapeStorage] = set()
 
     def __bool__(self) -> bool:
         return bool(self.steps)
 
-    def writes(self, storage: Storage) -> bool:
+    def writes(self, storage: TapeStorage) -> bool:
         """Whether a step writes a storage."""
         return storage in self._written
 
@@ -76,12 +76,12 @@ class StepChain:
         self.steps.append(step)
         return True
 
-    def _added(self, step: MathStep) -> dict[Storage, _Known] | None:
+    def _added(self, step: MathStep) -> dict[TapeStorage, _ChainedValue] | None:
         """The values that a step adds; None if it uses one of the chain otherwise than whole."""
-        added = dict[Storage, _Known]()
-        inputs = list[_Known]()
+        added = dict[TapeStorage, _ChainedValue]()
+        inputs = list[_ChainedValue]()
         for each in step.operands:
-            if not isinstance(each, Block):
+            if not isinstance(each, TapeBlock):
                 continue
             storage = each.storage
             if storage in self._written and (storage.pieces or not each.is_reshaped):
@@ -104,13 +104,13 @@ class StepChain:
             added[step.target.storage] = self._of(step.target, level, cycles, is_reduced=False)
         return added
 
-    def _of(self, block: Block, level: int, cycles: int, *, is_reduced: bool) -> _Known:
+    def _of(self, block: TapeBlock, level: int, cycles: int, *, is_reduced: bool) -> _ChainedValue:
         registers = self._registers.of(ChainValue(block.shape, block.dtype))
-        return _Known(prod(block.shape), registers, level, cycles, is_reduced)
+        return _ChainedValue(prod(block.shape), registers, level, cycles, is_reduced)
 
-    def _streams(self, step: MathStep, known: dict[Storage, _Known], width: int) -> bool:
+    def _streams(self, step: MathStep, known: dict[TapeStorage, _ChainedValue], width: int) -> bool:
         """Whether a step computes little again."""
-        inputs = [known[each.storage] for each in step.operands if isinstance(each, Block)]
+        inputs = [known[each.storage] for each in step.operands if isinstance(each, TapeBlock)]
         level = max((each.level for each in inputs), default=0)
         again = sum(
             each.cycles

@@ -15,15 +15,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernbench.triton.index_values import Array, Box, IndexValue, Shape
-from kernbench.triton.tape import Part, Rows, TapeCounts
+from kernbench.triton.indices.index_values import Array, Box, IndexValue, Shape
+from kernbench.triton.tape.tape import GatheredRows, Part, TapeCounts
 from runtime.core.dtypes import DType
 from runtime.core.strided_axes import MOST_AXES, descriptor_axes
 from runtime.language.value import Pointer, row_major
 from runtime.language.views import View
 
 
-class Transfer(NamedTuple):
+class BlockTransfer(NamedTuple):
     """A block of pointers as descriptors.
 
     The storage has the shape `stored`, whose axes are those of the block in the `order` of memory,
@@ -36,12 +36,12 @@ class Transfer(NamedTuple):
     order: tuple[int, ...] | None
     view: View
     boxes: tuple[Part, ...]
-    rows: tuple[Rows, ...]
+    rows: tuple[GatheredRows, ...]
     rest: tuple[View, ...] | None
     counts: TapeCounts
 
 
-def transfer(pointers: IndexValue, mask: IndexValue | None, dtype: DType) -> Transfer:
+def transfer(pointers: IndexValue, mask: IndexValue | None, dtype: DType) -> BlockTransfer:
     """The descriptors of a block; at least one of its addresses is not masked."""
     box = _whole_box(pointers.shape) if mask is None else _box_of(mask)
     if pointers.affine is not None and box is not None:
@@ -62,7 +62,7 @@ def _box_of(mask: IndexValue) -> Box | None:
     return _whole_box(mask.shape) if mask.number is True else None
 
 
-def _boxed(pointers: IndexValue, box: Box, dtype: DType) -> Transfer | None:
+def _boxed(pointers: IndexValue, box: Box, dtype: DType) -> BlockTransfer | None:
     """The transfer of an affine block, of which a box is not masked."""
     assert pointers.affine is not None
     item, (start, bytes_of) = dtype.itemsize, pointers.affine
@@ -92,7 +92,7 @@ def _boxed(pointers: IndexValue, box: Box, dtype: DType) -> Transfer | None:
     view = _ordered(stored, order)
     counts = TapeCounts(boxes=len(boxes))
     rest = tuple(_around(stored, inner))
-    return Transfer(stored, tuple(order), view, tuple(boxes), (), rest, counts)
+    return BlockTransfer(stored, tuple(order), view, tuple(boxes), (), rest, counts)
 
 
 def _misaligned(address: int, dtype: DType) -> str:
@@ -151,7 +151,7 @@ def _around(shape: Shape, box: Sequence[tuple[int, int]]) -> list[View]:
     return parts
 
 
-def _irregular(addresses: Array, mask: Array, dtype: DType) -> Transfer:
+def _irregular(addresses: Array, mask: Array, dtype: DType) -> BlockTransfer:
     """The transfer of any addresses: rows of the longest regular block, or runs of elements."""
     item = dtype.itemsize
     if bool(np.any(addresses[mask] % item)):
@@ -166,7 +166,7 @@ def _irregular(addresses: Array, mask: Array, dtype: DType) -> Transfer:
     )
     starts = numbers.reshape(prod(lead), -1)[:, 0]
     is_used = mask.reshape(prod(lead), -1)[:, 0]
-    boxes, rows, counts = list[Part](), list[Rows](), TapeCounts()
+    boxes, rows, counts = list[Part](), list[GatheredRows](), TapeCounts()
     for first, stop, pitch in _runs(starts, is_used):
         if pitch is not None:
             view = View(
@@ -179,14 +179,14 @@ def _irregular(addresses: Array, mask: Array, dtype: DType) -> Transfer:
         view = View((stop - first, *inner), row_major((prod(lead), *inner)), first * prod(inner))
         base = int(starts[first:stop].min())
         taken = tuple(int(each) - base for each in starts[first:stop])
-        rows.append(Rows(view, Pointer(base * item, dtype), taken, inner, strides))
+        rows.append(GatheredRows(view, Pointer(base * item, dtype), taken, inner, strides))
         if prod(inner) == 1:
             counts.elements += len(taken)
         else:
             counts.rows += len(taken)
     rest = () if bool(mask.all()) else None
     view = View(shape, row_major(shape))
-    return Transfer(shape, None, view, tuple(boxes), tuple(rows), rest, counts)
+    return BlockTransfer(shape, None, view, tuple(boxes), tuple(rows), rest, counts)
 
 
 def _regular_axes(numbers: Array, mask: Array) -> int:
@@ -218,11 +218,11 @@ def _regular_axes(numbers: Array, mask: Array) -> int:
 
 
 _LEAST_RUN = 4
-"""Rows at one pitch that are worth a descriptor of their own beside a list of rows."""
+"""GatheredRows at one pitch that are worth a descriptor of their own beside a list of rows."""
 
 
 def _all_runs(starts: Array, is_used: Array) -> list[tuple[int, int, int | None]]:
-    """Rows from `first` before `stop` at one pitch; None for those of a list of rows."""
+    """GatheredRows from `first` before `stop` at one pitch; None for those of a list of rows."""
     runs, first, count = list[tuple[int, int, int | None]](), 0, len(starts)
     while first < count:
         if not is_used[first]:
@@ -257,7 +257,7 @@ def _stretches(starts: Array, is_used: Array) -> list[tuple[int, int]]:
     return [(int(first), int(stop)) for first, stop in edges.reshape(-1, 2)]
 
 
-def stored_parts(plan: Transfer, source: View) -> list[Part]:
+def stored_parts(plan: BlockTransfer, source: View) -> list[Part]:
     """The boxes of a store from a view of a value, whose axes are those of the storage of the plan:
     a list of rows is one box for each.
     """

@@ -6,7 +6,8 @@ from math import prod
 from typing import Any
 
 from kernbench.triton import triton_api
-from kernbench.triton.index_values import (
+from kernbench.triton.builder.program import DeviceValue, Handle, running
+from kernbench.triton.indices.index_values import (
     Affine,
     IndexValue,
     Recipe,
@@ -16,8 +17,7 @@ from kernbench.triton.index_values import (
     rearranged,
     reshaped,
 )
-from kernbench.triton.program import DeviceValue, Handle, running
-from kernbench.triton.tape import Block, MathOptions, Storage
+from kernbench.triton.tape.tape import MathOptions, TapeBlock, TapeStorage
 from runtime.language import views
 from runtime.language.value import row_major
 from runtime.language.views import View
@@ -37,7 +37,7 @@ def repeated(value: Handle, shape: Shape) -> Handle:
     block = value.block
     if not value.shape:
         lengths = (1,) * len(shape)
-        block = Block(block.storage, View(lengths, (0,) * len(lengths), block.view.offset))
+        block = TapeBlock(block.storage, View(lengths, (0,) * len(lengths), block.view.offset))
     return DeviceValue(value.dtype, block, shape)
 
 
@@ -47,7 +47,7 @@ def with_axis(value: Handle, axis: int) -> Handle:
         return expanded(value, axis, Recipe(partial(with_axis, axis=axis), (value,)))
     block = value.block
     view = views.expanded(block.view.shape, block.view.strides, axis)
-    moved = Block(block.storage, View(view.shape, view.strides, block.view.offset))
+    moved = TapeBlock(block.storage, View(view.shape, view.strides, block.view.offset))
     return DeviceValue(value.dtype, moved, (*value.shape[:axis], 1, *value.shape[axis:]))
 
 
@@ -59,14 +59,14 @@ def with_shape(value: Handle, shape: Shape) -> Handle:
     if prod(value.block.shape) == 1:
         lengths = (1,) * len(shape)
         view = View(lengths, (0,) * len(lengths), value.block.view.offset)
-        return DeviceValue(value.dtype, Block(value.block.storage, view), shape)
+        return DeviceValue(value.dtype, TapeBlock(value.block.storage, view), shape)
     block = program.whole(value)
     view = views.reshaped(block.view.shape, block.view.strides, shape)
     if view is None:
         block = program.math("cat", (block,))
         view = View(shape, row_major(shape))
     moved = View(view.shape, view.strides, block.view.offset)
-    return DeviceValue(value.dtype, Block(block.storage, moved), shape)
+    return DeviceValue(value.dtype, TapeBlock(block.storage, moved), shape)
 
 
 def with_order(value: Handle, permutation: Sequence[int]) -> Handle:
@@ -81,7 +81,7 @@ def with_order(value: Handle, permutation: Sequence[int]) -> Handle:
         offset,
     )
     lengths = tuple(value.shape[each] for each in permutation)
-    return DeviceValue(value.dtype, Block(value.block.storage, view), lengths)
+    return DeviceValue(value.dtype, TapeBlock(value.block.storage, view), lengths)
 
 
 def part(value: Handle, axis: int, first: int, stop: int) -> Handle:
@@ -101,7 +101,7 @@ def part(value: Handle, axis: int, first: int, stop: int) -> Handle:
         return DeviceValue(value.dtype, value.block, lengths)
     kept = (*shape[:axis], stop - first, *shape[axis + 1 :])
     view = View(kept, strides, offset + first * strides[axis])
-    return DeviceValue(value.dtype, Block(value.block.storage, view), lengths)
+    return DeviceValue(value.dtype, TapeBlock(value.block.storage, view), lengths)
 
 
 def joined(values: Sequence[Handle], axis: int) -> DeviceValue:
@@ -110,13 +110,13 @@ def joined(values: Sequence[Handle], axis: int) -> DeviceValue:
     blocks = [program.whole(program.in_tcm(each)) for each in values]
     total = sum(each.shape[axis] for each in blocks)
     shape = (*blocks[0].shape[:axis], total, *blocks[0].shape[axis + 1 :])
-    target = Storage(shape, blocks[0].dtype, pieces=True)
+    target = TapeStorage(shape, blocks[0].dtype, pieces=True)
     result, first = DeviceValue(values[0].dtype.scalar, target.whole()), 0
     for block in blocks:
         step = row_major(shape)
         view = View(block.shape, step, first * step[axis])
         options = MathOptions(dtype=block.dtype)
-        program.math("cast", (block,), options, target=Block(target, view))
+        program.math("cast", (block,), options, target=TapeBlock(target, view))
         first += block.shape[axis]
     return result
 
@@ -175,4 +175,4 @@ def _without_last(value: Handle, shape: Shape) -> Handle:
     block = value.block
     lengths, strides, offset = block.view
     view = View(lengths[:-1], strides[:-1], offset)
-    return DeviceValue(value.dtype, Block(block.storage, view), shape)
+    return DeviceValue(value.dtype, TapeBlock(block.storage, view), shape)

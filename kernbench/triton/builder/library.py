@@ -5,8 +5,8 @@ from functools import partial
 from typing import Any
 
 from kernbench.triton import triton_api
-from kernbench.triton.builder_arithmetic import operation
-from kernbench.triton.index_values import IndexValue
+from kernbench.triton.builder.builder_arithmetic import operation
+from kernbench.triton.indices.index_values import IndexValue
 
 _language = triton_api.module("triton.language")
 

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from kernbench.triton import triton_api
-from kernbench.triton.element_types import BITS, WIDENED, type_name, value_type
-from kernbench.triton.index_arithmetic import computed, converted
-from kernbench.triton.index_values import IndexValue, Recipe
-from kernbench.triton.program import DeviceValue, Handle, TritonProgram, running
-from kernbench.triton.tape import Block, MathOptions, Operand
+from kernbench.triton.builder.program import DeviceValue, Handle, TritonProgram, running
+from kernbench.triton.indices.element_types import BITS, WIDENED, type_name, value_type
+from kernbench.triton.indices.index_arithmetic import computed, converted
+from kernbench.triton.indices.index_values import IndexValue, Recipe
+from kernbench.triton.tape.tape import MathOptions, Operand, TapeBlock
 from runtime.core.dtypes import float64
 from runtime.language.functions import COMPARISONS
 from runtime.language.value import Shape
@@ -65,12 +65,14 @@ def _selected(
             return DeviceValue(dtype, chosen.block, shape)
         return chosen
     given = [_operand(program, each) for each in choices]
-    if not any(isinstance(each, Block) for each in given):
+    if not any(isinstance(each, TapeBlock) for each in given):
         given[0] = program.in_tcm(choices[0]).block
     return DeviceValue(dtype, program.math("where", (program.in_tcm(mask).block, *given)), shape)
 
 
-def _computed(program: TritonProgram, name: str, kind: str, operands: tuple[Operand, ...]) -> Block:
+def _computed(
+    program: TritonProgram, name: str, kind: str, operands: tuple[Operand, ...]
+) -> TapeBlock:
     if name in _EMULATED:
         result = _EMULATED[name](program, kind, *operands)
     else:
@@ -78,7 +80,7 @@ def _computed(program: TritonProgram, name: str, kind: str, operands: tuple[Oper
     return wrapped(program, result, kind) if name in _WRAPPING else result
 
 
-def wrapped(program: TritonProgram, block: Block, kind: str) -> Block:
+def wrapped(program: TritonProgram, block: TapeBlock, kind: str) -> TapeBlock:
     """The low bits of integers of a type that the PE lacks."""
     if kind not in WIDENED:
         return block
@@ -90,7 +92,7 @@ def wrapped(program: TritonProgram, block: Block, kind: str) -> Block:
     return program.math("sub", (low, half))
 
 
-def _quotient(program: TritonProgram, _: str, a: Operand, b: Operand) -> Block:
+def _quotient(program: TritonProgram, _: str, a: Operand, b: Operand) -> TapeBlock:
     exact = program.math("div", (_wide(program, a), _wide(program, b)))
     # Towards zero.
     down, up = program.math("floor", (exact,)), program.math("ceil", (exact,))
@@ -98,14 +100,14 @@ def _quotient(program: TritonProgram, _: str, a: Operand, b: Operand) -> Block:
     return program.math("cast", (whole,), MathOptions(dtype=_dtype(a, b)))
 
 
-def _remainder(program: TritonProgram, kind: str, a: Operand, b: Operand) -> Block:
+def _remainder(program: TritonProgram, kind: str, a: Operand, b: Operand) -> TapeBlock:
     product = program.math("mul", (_quotient(program, kind, a, b), b))
     return program.math("sub", (a, product))
 
 
-def _shift_left(program: TritonProgram, kind: str, a: Operand, b: Operand) -> Block:
+def _shift_left(program: TritonProgram, kind: str, a: Operand, b: Operand) -> TapeBlock:
     power: Operand
-    if isinstance(b, Block):
+    if isinstance(b, TapeBlock):
         exact = program.math("exp2", (_wide(program, b),))
         power = program.math("cast", (exact,), MathOptions(dtype=_dtype(a, b)))
     else:
@@ -113,11 +115,11 @@ def _shift_left(program: TritonProgram, kind: str, a: Operand, b: Operand) -> Bl
     return wrapped(program, program.math("mul", (a, power)), kind)
 
 
-def _shift_right(program: TritonProgram, _: str, a: Operand, b: Operand) -> Block:
+def _shift_right(program: TritonProgram, _: str, a: Operand, b: Operand) -> TapeBlock:
     dtype = _dtype(a, b)
     inverse: Operand
     below: Operand
-    if isinstance(b, Block):
+    if isinstance(b, TapeBlock):
         # Powers of 2 are exact in float64.
         count = _wide(program, b)
         power = program.math("cast", (program.math("exp2", (count,)),), MathOptions(dtype=dtype))
@@ -131,7 +133,7 @@ def _shift_right(program: TritonProgram, _: str, a: Operand, b: Operand) -> Bloc
     return program.math("cast", (exact,), MathOptions(dtype=dtype))
 
 
-def _high_product(program: TritonProgram, kind: str, a: Operand, b: Operand) -> Block:
+def _high_product(program: TritonProgram, kind: str, a: Operand, b: Operand) -> TapeBlock:
     if kind != "uint32":
         program.fail(f"umulhi of {kind}: the PE has it for uint32")
     product = program.math("mul", (a, b))
@@ -140,13 +142,13 @@ def _high_product(program: TritonProgram, kind: str, a: Operand, b: Operand) -> 
 
 
 def _wide(program: TritonProgram, each: Operand) -> Operand:
-    if isinstance(each, Block):
+    if isinstance(each, TapeBlock):
         return program.math("cast", (each,), MathOptions(dtype=float64))
     return float(each)
 
 
 def _dtype(*operands: Operand) -> Any:
-    return next(each.dtype for each in operands if isinstance(each, Block))
+    return next(each.dtype for each in operands if isinstance(each, TapeBlock))
 
 
 _EMULATED = {

@@ -4,15 +4,15 @@ from functools import partial
 from typing import Any, NoReturn
 
 from kernbench.triton import triton_api
-from kernbench.triton.element_types import value_type
-from kernbench.triton.index_values import IndexValue
-from kernbench.triton.program import running
+from kernbench.triton.builder.program import running
+from kernbench.triton.indices.element_types import value_type
+from kernbench.triton.indices.index_values import IndexValue
 
 _language = triton_api.module("triton.language")
 
 
-class _Options:
-    """What the language reads of the target."""
+class _TargetOptions:
+    """The options of the target that the language reads."""
 
     extern_libs = None
     # With it, `tl.device_assert` is compiled.
@@ -34,7 +34,7 @@ class BuilderTypes:
     arch = None
 
     def __init__(self) -> None:
-        self.options = _Options()
+        self.options = _TargetOptions()
         self.codegen_fns: dict[str, Any] = {
             "min_dot_size": _least_product,
             "convert_custom_types": _other_type,
@@ -93,7 +93,7 @@ class BuilderTypes:
 
 
 def _least_product(*_: object) -> tuple[int, int, int]:
-    """Rows, columns and depth of the smallest matrix product."""
+    """GatheredRows, columns and depth of the smallest matrix product."""
     return 1, 1, 1
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from kernbench.triton.element_types import array_type, type_name
-from kernbench.triton.index_values import Affine, Array, Box, IndexValue, Recipe
+from kernbench.triton.indices.element_types import array_type, type_name
+from kernbench.triton.indices.index_values import Affine, Array, Box, IndexValue, Recipe
 
 _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
     "eq": np.equal,

@@ -1,9 +1,9 @@
 """Reductions and scans of Triton, with any function that combines elements.
 
-Sums, maxima, minima and their positions are those of the vector engine. Any other function combines
-the halves of a block, then the halves of the result, and so on: the order is a tree that does not
-depend on the machine. A scan joins neighbouring scanned parts of 1, 2, 4, ... elements (J. Sklansky,
-Conditional-sum addition logic, 1960).
+Sums, maxima, minima and their positions are those of the vector engine. Any other function
+combines the halves of a block, then the halves of the result, and so on: the order is a tree that
+does not depend on the machine. A scan joins neighbouring scanned parts of 1, 2, 4, ... elements
+(J. Sklansky, Conditional-sum addition logic, 1960).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,12 +11,12 @@ from math import prod
 from typing import Any
 
 from kernbench.triton import triton_api
-from kernbench.triton.builder_arithmetic import operation, wrapped
-from kernbench.triton.builder_shapes import joined, part, with_shape
-from kernbench.triton.element_types import type_name
-from kernbench.triton.index_values import IndexValue, Shape
-from kernbench.triton.program import DeviceValue, Handle, running
-from kernbench.triton.tape import MathOptions
+from kernbench.triton.builder.builder_arithmetic import operation, wrapped
+from kernbench.triton.builder.builder_shapes import joined, part, with_shape
+from kernbench.triton.builder.program import DeviceValue, Handle, running
+from kernbench.triton.indices.element_types import type_name
+from kernbench.triton.indices.index_values import IndexValue, Shape
+from kernbench.triton.tape.tape import MathOptions
 
 _language = triton_api.module("triton.language")
 _standard = _language.standard

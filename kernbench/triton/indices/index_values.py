@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernbench.triton.element_types import array_type, type_name
+from kernbench.triton.indices.element_types import array_type, type_name
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Shape = tuple[int, ...]
@@ -39,7 +39,7 @@ class Recipe(NamedTuple):
 
 
 Box = tuple[tuple[int, int], ...]
-"""For each axis the indices, from the first to that behind the last, for which a mask is true."""
+"""The indices for which a mask is true, along each axis: the first, and that behind the last."""
 
 
 class IndexValue:

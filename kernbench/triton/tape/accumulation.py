@@ -1,30 +1,30 @@
-"""What a tape does without: sums of products that the GEMM engine adds itself, and results that
-nothing reads.
+"""Commands that a tape does without: sums of products that the GEMM engine adds itself, and results
+that nothing reads.
 """
 
 from collections.abc import Sequence
 
-from kernbench.triton.tape import Block, Command, MathStep, Product, Storage
+from kernbench.triton.tape.tape import MathStep, ProductCommand, TapeBlock, TapeCommand, TapeStorage
 from runtime.core.dtypes import float32, int32
 
 
-def accumulated(tape: Sequence[Command], *, is_last: bool) -> list[Command]:
+def accumulated(tape: Sequence[TapeCommand], *, is_last: bool) -> list[TapeCommand]:
     """The tape with `acc + a @ b` as one product, where nothing else reads `a @ b`."""
     products = {
         each.target.storage: number
         for number, each in enumerate(tape)
-        if isinstance(each, Product) and each.acc is None and not each.target.storage.pieces
+        if isinstance(each, ProductCommand) and each.acc is None and not each.target.storage.pieces
     }
     if not products:
         return list(tape)
-    written, uses = dict[Storage, int](), dict[Storage, int]()
+    written, uses = dict[TapeStorage, int](), dict[TapeStorage, int]()
     for number, command in enumerate(tape):
         target = command.writes()
         if target is not None:
             written.setdefault(target, number)
         for storage in command.reads():
             uses[storage] = uses.get(storage, 0) + 1
-    result: list[Command | None] = list(tape)
+    result: list[TapeCommand | None] = list(tape)
     for number, command in enumerate(tape):
         if not isinstance(command, MathStep) or command.name != "add":
             continue
@@ -34,8 +34,8 @@ def accumulated(tape: Sequence[Command], *, is_last: bool) -> list[Command]:
         acc, product = pair
         at = products.pop(product)
         old = result[at]
-        assert isinstance(old, Product)
-        new = Product(old.a, old.b, acc, command.target)
+        assert isinstance(old, ProductCommand)
+        new = ProductCommand(old.a, old.b, acc, command.target)
         new.line = old.line
         # The accumulator may be computed behind the product.
         is_before = written.get(acc.storage, -1) < at
@@ -45,16 +45,16 @@ def accumulated(tape: Sequence[Command], *, is_last: bool) -> list[Command]:
 
 def _accumulator(
     step: MathStep,
-    products: dict[Storage, int],
-    uses: dict[Storage, int],
+    products: dict[TapeStorage, int],
+    uses: dict[TapeStorage, int],
     *,
     is_last: bool,
-) -> tuple[Block, Storage] | None:
+) -> tuple[TapeBlock, TapeStorage] | None:
     """The accumulator of a sum, and the product that is added to it alone."""
     if step.target.storage.pieces or len(step.operands) != 2:
         return None
     for acc, product in (step.operands, step.operands[::-1]):
-        if not isinstance(acc, Block) or not isinstance(product, Block):
+        if not isinstance(acc, TapeBlock) or not isinstance(product, TapeBlock):
             continue
         storage = product.storage
         if (
@@ -70,9 +70,9 @@ def _accumulator(
     return None
 
 
-def without_unused(tape: Sequence[Command], *, is_last: bool) -> list[Command]:
+def without_unused(tape: Sequence[TapeCommand], *, is_last: bool) -> list[TapeCommand]:
     """The tape without operations of the vector engine whose results nothing reads."""
-    needed, kept = set[Storage](), list[Command]()
+    needed, kept = set[TapeStorage](), list[TapeCommand]()
     for command in reversed(tape):
         target = command.writes()
         if (

@@ -6,20 +6,27 @@ from typing import Any
 import numpy as np
 
 from kernbench.triton import triton_api
-from kernbench.triton.builder_arithmetic import operation, reinterpreted
-from kernbench.triton.builder_shapes import repeated
-from kernbench.triton.descriptors import (
-    Transfer,
+from kernbench.triton.builder.builder_arithmetic import operation, reinterpreted
+from kernbench.triton.builder.builder_shapes import repeated
+from kernbench.triton.builder.program import DeviceValue, Handle, TritonProgram, running
+from kernbench.triton.indices.descriptors import (
+    BlockTransfer,
     any_used,
     described_mask,
     stored_parts,
     transfer,
 )
-from kernbench.triton.element_types import memory_type
-from kernbench.triton.index_arithmetic import moved
-from kernbench.triton.index_values import Affine, IndexValue
-from kernbench.triton.program import DeviceValue, Handle, TritonProgram, running
-from kernbench.triton.tape import Block, Load, MathOptions, Product, Storage, Store
+from kernbench.triton.indices.element_types import memory_type
+from kernbench.triton.indices.index_arithmetic import moved
+from kernbench.triton.indices.index_values import Affine, IndexValue
+from kernbench.triton.tape.tape import (
+    LoadCommand,
+    MathOptions,
+    ProductCommand,
+    StoreCommand,
+    TapeBlock,
+    TapeStorage,
+)
 from runtime.core.dtypes import DType
 from runtime.language.gemm import accumulator_type
 from runtime.language.value import row_major
@@ -161,9 +168,9 @@ def loaded(pointers: Handle, mask: Handle | None, other: Handle | None) -> Handl
             return other
         return IndexValue.constant(scalar, 0, block.shape)
     plan = transfer(block, used, dtype)
-    storage = Storage(plan.stored, dtype, pieces=not _is_one(plan))
-    result = DeviceValue(scalar, Block(storage, plan.view), block.shape)
-    program.add(Load(storage, plan.boxes, plan.rows, program.site(), described_mask(used)))
+    storage = TapeStorage(plan.stored, dtype, pieces=not _is_one(plan))
+    result = DeviceValue(scalar, TapeBlock(storage, plan.view), block.shape)
+    program.add(LoadCommand(storage, plan.boxes, plan.rows, program.site(), described_mask(used)))
     counts = plan.counts
     program.counts.boxes += counts.boxes
     program.counts.rows += counts.rows
@@ -177,11 +184,11 @@ def loaded(pointers: Handle, mask: Handle | None, other: Handle | None) -> Handl
     for view in plan.rest:
         assert number is not None
         options = MathOptions(dtype=dtype, shape=view.shape)
-        program.math("full", (number,), options, target=Block(storage, view))
+        program.math("full", (number,), options, target=TapeBlock(storage, view))
     return result
 
 
-def _is_one(plan: Transfer) -> bool:
+def _is_one(plan: BlockTransfer) -> bool:
     """Whether one descriptor writes the whole storage."""
     views = [*(view for view, _, _ in plan.boxes), *(each.view for each in plan.rows)]
     return len(views) == 1 and views[0] == View(plan.stored, row_major(plan.stored))
@@ -204,10 +211,10 @@ def stored(pointers: Handle, value: Handle, mask: Handle | None) -> None:
         whole = program.math("cat", (whole,))
     parts = stored_parts(plan, _source(whole, plan))
     program.counts.boxes += len(parts)
-    program.add(Store(whole, parts, described_mask(used)))
+    program.add(StoreCommand(whole, parts, described_mask(used)))
 
 
-def _source(whole: Block, plan: Transfer) -> View:
+def _source(whole: TapeBlock, plan: BlockTransfer) -> View:
     """The elements of a store, with their axes in the order of memory."""
     shape, strides, offset = whole.view
     if plan.order is None:
@@ -237,33 +244,35 @@ def multiplied(a: Handle, b: Handle, acc: Handle) -> Handle:
         block = _batched(program, first, second, start, summed)
     else:
         shape = first.shape[0], second.shape[1]
-        block = Storage(shape, summed).whole()
-        program.add(Product(first, second, start, block))
+        block = TapeStorage(shape, summed).whole()
+        program.add(ProductCommand(first, second, start, block))
     target = memory_type(acc.dtype.scalar)
     if target != summed:
         block = program.math("cast", (block,), MathOptions(dtype=target))
     return DeviceValue(acc.dtype.scalar, block)
 
 
-def _summed(program: TritonProgram, acc: Handle, dtype: DType) -> Block:
+def _summed(program: TritonProgram, acc: Handle, dtype: DType) -> TapeBlock:
     block = program.whole(program.in_tcm(acc))
     if block.dtype != dtype:
         block = program.math("cast", (block,), MathOptions(dtype=dtype))
     return block
 
 
-def _batched(program: TritonProgram, a: Block, b: Block, acc: Block | None, dtype: DType) -> Block:
+def _batched(
+    program: TritonProgram, a: TapeBlock, b: TapeBlock, acc: TapeBlock | None, dtype: DType
+) -> TapeBlock:
     count, rows, columns = a.shape[0], a.shape[1], b.shape[2]
-    target = Storage((count, rows, columns), dtype, pieces=True)
+    target = TapeStorage((count, rows, columns), dtype, pieces=True)
     for index in range(count):
         parts = [None if each is None else _matrix(each, index) for each in (a, b, acc)]
         first, second, start = parts
         assert first is not None
         assert second is not None
-        program.add(Product(first, second, start, _matrix(target.whole(), index)))
+        program.add(ProductCommand(first, second, start, _matrix(target.whole(), index)))
     return target.whole()
 
 
-def _matrix(block: Block, index: int) -> Block:
+def _matrix(block: TapeBlock, index: int) -> TapeBlock:
     shape, strides, offset = block.view
-    return Block(block.storage, View(shape[1:], strides[1:], offset + index * strides[0]))
+    return TapeBlock(block.storage, View(shape[1:], strides[1:], offset + index * strides[0]))

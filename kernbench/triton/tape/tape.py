@@ -1,8 +1,8 @@
 """The commands of a program that wait to be issued: Python runs ahead of the PE.
 
-A `Storage` is a value in TCM with an address of its own, a `Block` a view of one. Commands name
-blocks, and each is written before it is read. A storage is in use as long as a command on the tape
-reads it, or a value of the program holds it.
+A `TapeStorage` is a value in TCM with an address of its own, a `TapeBlock` a view of one. Commands
+name blocks, and each is written before it is read. A storage is in use as long as a command on the
+tape reads it, or a value of the program holds it.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from runtime.language.value import Pointer, Shape, Strides, Value, row_major
 from runtime.language.views import View
 
 
-class Storage:
+class TapeStorage:
     """A value in TCM. `holders` are the objects of the program that may still use it, `value` is
     its memory once a command writes it; `pieces` is whether several commands write parts of it.
     """
@@ -36,15 +36,15 @@ class Storage:
         """Bytes of all elements."""
         return prod(self.shape) * self.dtype.itemsize
 
-    def whole(self) -> "Block":
+    def whole(self) -> "TapeBlock":
         """All elements."""
-        return Block(self, View(self.shape, row_major(self.shape)))
+        return TapeBlock(self, View(self.shape, row_major(self.shape)))
 
 
-class Block(NamedTuple):
+class TapeBlock(NamedTuple):
     """A view of a storage."""
 
-    storage: Storage
+    storage: TapeStorage
     view: View
 
     @property
@@ -79,27 +79,27 @@ class Block(NamedTuple):
         return tuple(step for _, step in axes) == row_major(lengths)
 
 
-Operand = Block | float
+Operand = TapeBlock | float
 Part = tuple[View, Pointer, Strides]
 """A view of a storage, and the block of memory that has the same elements."""
 
 
-class Command:
+class TapeCommand:
     """A command of the tape, at a source line of the kernel."""
 
     __slots__ = ("line",)
     line: str
 
-    def reads(self) -> Sequence[Storage]:
+    def reads(self) -> Sequence[TapeStorage]:
         """The storages that it reads."""
         return ()
 
-    def writes(self) -> Storage | None:
+    def writes(self) -> TapeStorage | None:
         """The storage that it writes."""
         return None
 
 
-class Load(Command):
+class LoadCommand(TapeCommand):
     """Boxes of memory, and lists of rows, to parts of a storage; `site` is where the kernel calls
     it, and `masked` describes its mask.
     """
@@ -108,9 +108,9 @@ class Load(Command):
 
     def __init__(
         self,
-        storage: Storage,
+        storage: TapeStorage,
         boxes: Sequence[Part],
-        rows: Sequence["Rows"],
+        rows: Sequence["GatheredRows"],
         site: object,
         masked: str,
     ) -> None:
@@ -118,12 +118,12 @@ class Load(Command):
         self.masked = masked
         self.is_issued = False
 
-    def writes(self) -> Storage:
-        """See `Command`."""
+    def writes(self) -> TapeStorage:
+        """See `TapeCommand`."""
         return self.storage
 
 
-class Rows(NamedTuple):
+class GatheredRows(NamedTuple):
     """Rows of a gather: `numbers` count `pitch` elements from `pointer` on; each has `shape`."""
 
     view: View
@@ -133,20 +133,20 @@ class Rows(NamedTuple):
     strides: Strides
 
 
-class Store(Command):
+class StoreCommand(TapeCommand):
     """Parts of the storage of a block to boxes of memory; `masked` describes the mask."""
 
     __slots__ = ("block", "boxes", "masked")
 
-    def __init__(self, block: Block, boxes: Sequence[Part], masked: str) -> None:
+    def __init__(self, block: TapeBlock, boxes: Sequence[Part], masked: str) -> None:
         self.block, self.boxes, self.masked = block, boxes, masked
 
-    def reads(self) -> Sequence[Storage]:
-        """See `Command`."""
+    def reads(self) -> Sequence[TapeStorage]:
+        """See `TapeCommand`."""
         return (self.block.storage,)
 
 
-class MathStep(Command):
+class MathStep(TapeCommand):
     """An operation of the vector engine, whose result is `target`."""
 
     __slots__ = ("axis", "dtype", "keep_dims", "name", "operands", "shape", "target")
@@ -155,18 +155,18 @@ class MathStep(Command):
         self,
         name: str,
         operands: tuple[Operand, ...],
-        target: Block,
+        target: TapeBlock,
         options: "MathOptions",
     ) -> None:
         self.name, self.operands, self.target = name, operands, target
         self.axis, self.keep_dims, self.dtype, self.shape = options
 
-    def reads(self) -> Sequence[Storage]:
-        """See `Command`."""
-        return [each.storage for each in self.operands if isinstance(each, Block)]
+    def reads(self) -> Sequence[TapeStorage]:
+        """See `TapeCommand`."""
+        return [each.storage for each in self.operands if isinstance(each, TapeBlock)]
 
-    def writes(self) -> Storage:
-        """See `Command`."""
+    def writes(self) -> TapeStorage:
+        """See `TapeCommand`."""
         return self.target.storage
 
 
@@ -179,26 +179,28 @@ class MathOptions(NamedTuple):
     shape: Shape | None = None
 
 
-class Product(Command):
+class ProductCommand(TapeCommand):
     """A matrix product, `acc + a @ b` to a storage."""
 
     __slots__ = ("a", "acc", "b", "target")
 
-    def __init__(self, a: Block, b: Block, acc: Block | None, target: Block) -> None:
+    def __init__(
+        self, a: TapeBlock, b: TapeBlock, acc: TapeBlock | None, target: TapeBlock
+    ) -> None:
         self.a, self.b, self.acc, self.target = a, b, acc, target
 
-    def reads(self) -> Sequence[Storage]:
-        """See `Command`."""
+    def reads(self) -> Sequence[TapeStorage]:
+        """See `TapeCommand`."""
         given = (self.a, self.b, self.acc)
         return [each.storage for each in given if each is not None]
 
-    def writes(self) -> Storage:
-        """See `Command`."""
+    def writes(self) -> TapeStorage:
+        """See `TapeCommand`."""
         return self.target.storage
 
 
 class TapeCounts(Struct):
-    """What the loads and stores of a kernel became: boxes, rows of gathers, single elements."""
+    """Descriptors of the loads and stores of a kernel: boxes, rows of gathers, single elements."""
 
     boxes: int = 0
     rows: int = 0
@@ -215,7 +217,7 @@ def result_type(
     """The shape and the type of a result; the errors are those of `infer`."""
     signature = tuple(
         [
-            (each.shape, each.dtype) if isinstance(each, Block) else (type(each), each)
+            (each.shape, each.dtype) if isinstance(each, TapeBlock) else (type(each), each)
             for each in operands
         ]
     )

@@ -4,7 +4,7 @@ from bisect import insort
 
 import numpy as np
 
-from kernbench.triton.tape import Storage
+from kernbench.triton.tape.tape import TapeStorage
 from runtime.core.dtypes import uint8
 from runtime.language.context import KernelContext
 from runtime.language.value import Value
@@ -12,7 +12,7 @@ from runtime.language.value import Value
 _ALIGNMENT = 64
 
 
-class Tcm:
+class TcmPool:
     """The scratch of a kernel as a pool: first fit, the least address first.
 
     A command that writes over released memory waits for the operations in flight that use it, as
@@ -23,18 +23,18 @@ class Tcm:
         self._context = context
         # (address, bytes) of what is free, in the order of addresses, never two neighbours.
         self._free: list[tuple[int, int]] = []
-        self._in_use: dict[Storage, None] = {}
+        self._in_use: dict[TapeStorage, None] = {}
 
     @property
     def free_bytes(self) -> int:
         """The bytes that are not in use."""
         return self._context.free_scratch_bytes + sum(nbytes for _, nbytes in self._free)
 
-    def allocate(self, storage: Storage) -> Value:
+    def allocate(self, storage: TapeStorage) -> Value:
         """Memory for a storage; the error of a full scratch is that of the kernel."""
         nbytes = _aligned(storage.nbytes)
         if nbytes > self.free_bytes:
-            raise ValueError(self._full(storage, nbytes))
+            raise ValueError(self._full(storage))
         address = self._taken(nbytes)
         self._in_use[storage] = None
         value = Value(storage.shape, storage.dtype, None, address)
@@ -44,7 +44,7 @@ class Tcm:
         storage.value = value
         return value
 
-    def take_over(self, storage: Storage, other: Storage) -> Value:
+    def take_over(self, storage: TapeStorage, other: TapeStorage) -> Value:
         """The memory of `other`, whose last use this is."""
         value, other.value = other.value, None
         assert value is not None
@@ -52,7 +52,7 @@ class Tcm:
         self._in_use[storage] = self._in_use.pop(other)
         return value
 
-    def release(self, storage: Storage) -> None:
+    def release(self, storage: TapeStorage) -> None:
         """Release the memory of a storage."""
         value = storage.value
         if value is not None:
@@ -60,7 +60,7 @@ class Tcm:
             del self._in_use[storage]
             self._give(value.address, _aligned(storage.nbytes))
 
-    def _full(self, storage: Storage, nbytes: int) -> str:
+    def _full(self, storage: TapeStorage) -> str:
         largest = sorted(self._in_use, key=lambda each: -each.nbytes)[:3]
         beside = ", ".join(_described(each) for each in largest) or "no value"
         free = self.free_bytes
@@ -102,7 +102,7 @@ class Tcm:
     _end = -1
 
 
-def _described(storage: Storage) -> str:
+def _described(storage: TapeStorage) -> str:
     return f"{storage.dtype.name} {storage.shape} of {storage.nbytes:,} bytes"
 
 

@@ -1,4 +1,4 @@
-"""The builder that takes the place of that of Triton's interpreter."""
+"""The builder that replaces that of Triton's interpreter."""
 
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -6,13 +6,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from kernbench.triton import triton_api
-from kernbench.triton.builder_arithmetic import BuilderArithmetic, operation
-from kernbench.triton.builder_memory import BuilderMemory, on_host
-from kernbench.triton.builder_shapes import BuilderShapes, repeated, with_axis
-from kernbench.triton.builder_types import BuilderTypes
-from kernbench.triton.index_values import Affine, IndexValue
-from kernbench.triton.program import DeviceValue, Handle, running
-from kernbench.triton.tape import MathOptions
+from kernbench.triton.builder.builder_arithmetic import BuilderArithmetic, operation
+from kernbench.triton.builder.builder_memory import BuilderMemory, on_host
+from kernbench.triton.builder.builder_shapes import BuilderShapes, repeated, with_axis
+from kernbench.triton.builder.builder_types import BuilderTypes
+from kernbench.triton.builder.program import DeviceValue, Handle, running
+from kernbench.triton.indices.index_values import Affine, IndexValue
+from kernbench.triton.tape.tape import MathOptions
 
 _language = triton_api.module("triton.language")
 _ORDER = (
@@ -72,8 +72,8 @@ class Builder(BuilderTypes, BuilderArithmetic, BuilderShapes, BuilderMemory):
         """No functions of a GPU's library."""
         del path
         running().fail(
-            f"extern_elementwise {symbol!r} of {library!r} is code of a GPU; tl.math has exp, exp2, "
-            "log, log2, sqrt, rsqrt, sin, cos, erf, floor, ceil, abs and fma"
+            f"extern_elementwise {symbol!r} of {library!r} is code of a GPU; tl.math has exp, "
+            "exp2, log, log2, sqrt, rsqrt, sin, cos, erf, floor, ceil, abs and fma"
         )
 
     def create_inline_asm(self, *_: object) -> NoReturn:

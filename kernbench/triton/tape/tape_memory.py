@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 from itertools import islice
 
-from kernbench.triton.tape import Command, Load, Rows, Storage, Store
+from kernbench.triton.tape.tape import (
+    GatheredRows,
+    LoadCommand,
+    StoreCommand,
+    TapeCommand,
+    TapeStorage,
+)
 from runtime.language.context import PendingResult
 from runtime.language.memory_in_flight import UsedBlock
 from runtime.language.rows import row_blocks
@@ -27,7 +33,7 @@ class MemoryInUse:
         """A load has begun."""
         self._reads[operation] = [UsedBlock(pointer, shape, strides)]
 
-    def read_rows(self, rows: Rows, operation: PendingResult) -> None:
+    def read_rows(self, rows: GatheredRows, operation: PendingResult) -> None:
         """A gather has begun."""
         self._reads[operation] = _blocks(rows)
 
@@ -46,7 +52,7 @@ class MemoryInUse:
         """The operations that write to a block."""
         return _sharing(self._writes, [UsedBlock(pointer, shape, strides)])
 
-    def written_rows(self, rows: Rows) -> list[PendingResult]:
+    def written_rows(self, rows: GatheredRows) -> list[PendingResult]:
         """The operations that write to rows."""
         return _sharing(self._writes, _blocks(rows)) if self._writes else []
 
@@ -66,7 +72,7 @@ def _sharing(
     ]
 
 
-def _blocks(rows: Rows) -> list[UsedBlock]:
+def _blocks(rows: GatheredRows) -> list[UsedBlock]:
     return row_blocks(rows.pointer, rows.numbers, rows.shape, (1, *rows.strides))
 
 
@@ -77,26 +83,26 @@ class LoadsAhead:
     program, no store before it writes what it reads, and its values fit into `budget` bytes.
     """
 
-    def __init__(self, commands: Sequence[Command], stages: int, budget: int) -> None:
+    def __init__(self, commands: Sequence[TapeCommand], stages: int, budget: int) -> None:
         self._left, self._stages = budget, stages
         self._reached: dict[object, int] = {}
-        self._number: dict[Load, int] = {}
+        self._number: dict[LoadCommand, int] = {}
         counts = dict[object, int]()
         self._stores = list[tuple[int, list[UsedBlock]]]()
-        self._waiting: dict[Load, int] = {}
+        self._waiting: dict[LoadCommand, int] = {}
         for position, command in enumerate(commands):
-            if isinstance(command, Load):
+            if isinstance(command, LoadCommand):
                 number = counts.get(command.site, 0)
                 counts[command.site] = number + 1
                 self._number[command] = number
                 self._waiting[command] = position
-            elif isinstance(command, Store):
+            elif isinstance(command, StoreCommand):
                 used = [UsedBlock(at, view.shape, steps) for view, at, steps in command.boxes]
                 self._stores.append((position, used))
-        self._ahead: set[Storage] = set()
+        self._ahead: set[TapeStorage] = set()
         self._changed = True
 
-    def startable(self, position: int) -> list[Load]:
+    def startable(self, position: int) -> list[LoadCommand]:
         """The loads that start before the command at a position."""
         while self._stores and self._stores[0][0] < position:
             self._stores.pop(0)
@@ -104,7 +110,7 @@ class LoadsAhead:
         if not self._changed or self._left <= 0:
             return []
         self._changed = False
-        started = list[Load]()
+        started = list[LoadCommand]()
         for load, place in list(islice(self._waiting.items(), _WINDOW)):
             if place <= position or not self._may_start(load, place):
                 continue
@@ -114,7 +120,7 @@ class LoadsAhead:
             started.append(load)
         return started
 
-    def reach(self, load: Load) -> None:
+    def reach(self, load: LoadCommand) -> None:
         """The program is at a load, which has started."""
         self._changed = True
         self._waiting.pop(load, None)
@@ -123,7 +129,7 @@ class LoadsAhead:
             self._ahead.remove(load.storage)
             self._left += load.storage.nbytes
 
-    def _may_start(self, load: Load, place: int) -> bool:
+    def _may_start(self, load: LoadCommand, place: int) -> bool:
         first = self._number[load] < self._reached.get(load.site, 0) + self._stages - 1
         if not first or load.storage.nbytes > self._left:
             return False
