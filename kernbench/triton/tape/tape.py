@@ -180,23 +180,24 @@ class MathOptions(NamedTuple):
 
 
 class ProductCommand(TapeCommand):
-    """A matrix product, `acc + a @ b` to a storage."""
+    """A matrix product, `acc + a @ b` to a storage; or to memory, as the store `out` does."""
 
-    __slots__ = ("a", "acc", "b", "target")
+    __slots__ = ("a", "acc", "b", "out", "target")
 
     def __init__(
         self, a: TapeBlock, b: TapeBlock, acc: TapeBlock | None, target: TapeBlock
     ) -> None:
         self.a, self.b, self.acc, self.target = a, b, acc, target
+        self.out: StoreCommand | None = None
 
     def reads(self) -> Sequence[TapeStorage]:
         """See `TapeCommand`."""
         given = (self.a, self.b, self.acc)
         return [each.storage for each in given if each is not None]
 
-    def writes(self) -> TapeStorage:
+    def writes(self) -> TapeStorage | None:
         """See `TapeCommand`."""
-        return self.target.storage
+        return self.target.storage if self.out is None else None
 
 
 class TapeCounts(Struct):

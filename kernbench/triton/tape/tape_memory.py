@@ -6,6 +6,7 @@ from itertools import islice
 from kernbench.triton.tape.tape import (
     GatheredRows,
     LoadCommand,
+    ProductCommand,
     StoreCommand,
     TapeCommand,
     TapeStorage,
@@ -96,8 +97,10 @@ class LoadsAhead:
                 counts[command.site] = number + 1
                 self._number[command] = number
                 self._waiting[command] = position
-            elif isinstance(command, StoreCommand):
-                used = [UsedBlock(at, view.shape, steps) for view, at, steps in command.boxes]
+                continue
+            store = command.out if isinstance(command, ProductCommand) else command
+            if isinstance(store, StoreCommand):
+                used = [UsedBlock(at, view.shape, steps) for view, at, steps in store.boxes]
                 self._stores.append((position, used))
         self._ahead: set[TapeStorage] = set()
         self._changed = True

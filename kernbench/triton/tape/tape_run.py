@@ -12,7 +12,7 @@ every value in TCM has.
 from collections import deque
 from collections.abc import Sequence
 
-from kernbench.triton.tape.accumulation import accumulated, without_unused
+from kernbench.triton.tape.accumulation import ShorterTape
 from kernbench.triton.tape.chain_steps import StepChain
 from kernbench.triton.tape.tape import (
     LoadCommand,
@@ -30,7 +30,7 @@ from runtime.core.errors import PageFaultError
 from runtime.language.caller import LANGUAGE_ERRORS
 from runtime.language.chains.fused import fused_async
 from runtime.language.context import KernelContext, PendingResult, PendingValues, running_kernel
-from runtime.language.memory import gather_async, load_async, store_async
+from runtime.language.memory import gather_async, load_async, ref, store_async
 from runtime.language.products import composite
 from runtime.language.value import Array, Value, part_of, row_major
 from runtime.language.views import View
@@ -53,7 +53,7 @@ class TapeRun:
 
     def run(self, tape: Sequence[TapeCommand], *, is_last: bool) -> None:
         """Issue all commands; values that the program holds stay, unless it has ended."""
-        commands = without_unused(accumulated(tape, is_last=is_last), is_last=is_last)
+        commands = ShorterTape(tape, is_last=is_last).commands()
         self._number_uses(commands, is_last=is_last)
         line = ""
         self._chain = StepChain(self._context.vector_registers)
@@ -256,8 +256,16 @@ class TapeRun:
             self._memory.write(pointer, view.shape, strides, operation)
 
     def _multiply(self, product: ProductCommand, position: int) -> None:
-        for storage in product.reads():
-            self._settle(storage)
+        for operand in (product.a, product.b):
+            self._settle(operand.storage)
+        if product.acc is not None:
+            if product.acc.is_whole:
+                # The scheduler orders products, so the kernel does not wait for the one before.
+                self._open.extend(self._loading.pop(product.acc.storage, ()))
+            self._settle(product.acc.storage)
+        if product.out is not None:
+            self._multiply_to_memory(product, product.out)
+            return
         acc = None if product.acc is None else self._value(product.acc)
         a, b = self._value(product.a), self._value(product.b)
         target, over = product.target.storage, product.acc
@@ -274,8 +282,24 @@ class TapeRun:
         out = self._target(product.target)
         if is_over:
             acc = out
-        self._open.append(composite("gemm", a, b, acc=acc, out=out))
+        operation = composite("gemm", a, b, acc=acc, out=out)
+        self._loading.setdefault(target, []).append(operation)
         self._wait_for_old()
+
+    def _multiply_to_memory(self, product: ProductCommand, store: StoreCommand) -> None:
+        self._access = store
+        ((view, pointer, strides),) = store.boxes
+        self._wait_for(self._memory.used(pointer, view.shape, strides))
+        acc = None if product.acc is None else self._value(product.acc)
+        rows, columns = view.shape
+        operation = composite(
+            "gemm",
+            self._value(product.a),
+            self._value(product.b),
+            ref(pointer, (rows, columns), (strides[0], 1)),
+            acc=acc,
+        )
+        self._memory.write(pointer, view.shape, strides, operation)
 
     def _target(self, block: TapeBlock) -> Value:
         if block.storage.value is None:
@@ -288,7 +312,7 @@ class TapeRun:
         return part_of_view(whole, block.view)
 
     def _settle(self, storage: TapeStorage) -> None:
-        """Wait for the loads of a storage."""
+        """Wait for the loads and products of a storage."""
         for operation in self._loading.pop(storage, ()):
             self._memory.end(operation)
             operation.wait()
