@@ -182,13 +182,14 @@ class MathOptions(NamedTuple):
 class ProductCommand(TapeCommand):
     """A matrix product, `acc + a @ b` to a storage; or to memory, as the store `out` does."""
 
-    __slots__ = ("a", "acc", "b", "out", "target")
+    __slots__ = ("a", "acc", "b", "is_issued", "out", "target")
 
     def __init__(
         self, a: TapeBlock, b: TapeBlock, acc: TapeBlock | None, target: TapeBlock
     ) -> None:
         self.a, self.b, self.acc, self.target = a, b, acc, target
         self.out: StoreCommand | None = None
+        self.is_issued = False
 
     def reads(self) -> Sequence[TapeStorage]:
         """See `TapeCommand`."""

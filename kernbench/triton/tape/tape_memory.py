@@ -132,6 +132,24 @@ class LoadsAhead:
             self._ahead.remove(load.storage)
             self._left += load.storage.nbytes
 
+    def takes_product(self, product: ProductCommand) -> bool:
+        """Whether the result of a product that starts ahead fits into the budget, which it takes
+        then.
+        """
+        storage = product.target.storage
+        if storage.nbytes > self._left:
+            return False
+        self._left -= storage.nbytes
+        self._ahead.add(storage)
+        return True
+
+    def reach_product(self, product: ProductCommand) -> None:
+        """The program is at a product."""
+        if product.target.storage in self._ahead:
+            self._changed = True
+            self._ahead.remove(product.target.storage)
+            self._left += product.target.storage.nbytes
+
     def _may_start(self, load: LoadCommand, place: int) -> bool:
         first = self._number[load] < self._reached.get(load.site, 0) + self._stages - 1
         if not first or load.storage.nbytes > self._left:

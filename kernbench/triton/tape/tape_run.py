@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from kernbench.triton.tape.accumulation import ShorterTape
 from kernbench.triton.tape.chain_steps import StepChain
+from kernbench.triton.tape.products_ahead import ProductsAhead
 from kernbench.triton.tape.tape import (
     LoadCommand,
     MathStep,
@@ -57,7 +58,8 @@ class TapeRun:
         self._number_uses(commands, is_last=is_last)
         line = ""
         self._chain = StepChain(self._context.vector_registers)
-        ahead = LoadsAhead(commands, self._stages, self._budget(commands))
+        self._ahead = ahead = LoadsAhead(commands, self._stages, self._budget(commands))
+        self._products = ProductsAhead(commands) if self._stages > 1 else None
         try:
             for position, command in enumerate(commands):
                 line = command.line
@@ -66,6 +68,8 @@ class TapeRun:
                 self._issue(command, position)
                 if isinstance(command, LoadCommand):
                     ahead.reach(command)
+                elif isinstance(command, ProductCommand):
+                    ahead.reach_product(command)
             line = self._close_chain(len(commands)) or line
         except PageFaultError as error:
             raise self._fault(error) from None
@@ -144,7 +148,8 @@ class TapeRun:
         if isinstance(command, StoreCommand):
             self._store(command)
         elif isinstance(command, ProductCommand):
-            self._multiply(command, position)
+            if not command.is_issued:
+                self._multiply(command, position)
         else:
             raise NotImplementedError(type(command).__name__)
         self._release_used(command.reads(), position)
@@ -162,6 +167,7 @@ class TapeRun:
         chain, self._chain = self._chain, StepChain(self._context.vector_registers)
         if not chain:
             return ""
+        self._start_product(position)
         steps = chain.steps
         self._context.locate(steps[0].line)
         used = dict[TapeStorage, None]()
@@ -177,8 +183,24 @@ class TapeRun:
                 fused_async(lambda: self._chained(steps, kept), out=outs)  # pyright: ignore[reportArgumentType] - a tuple
             )
             self._wait_for_old()
+        self._wrote(*(step.target.storage for step in steps))
         self._release_used(used, position - 1)
         return steps[0].line
+
+    def _start_product(self, position: int) -> None:
+        """Start the next product that needs no command before it, so that the GEMM engine works
+        while the kernel waits for the vector engine.
+        """
+        if self._products is None:
+            return
+        product = self._products.startable(position)
+        if product is not None and self._ahead.takes_product(product):
+            self._multiply(product, position - 1)
+
+    def _wrote(self, *storages: TapeStorage) -> None:
+        if self._products is not None:
+            for storage in storages:
+                self._products.wrote(storage)
 
     def _chained(self, steps: Sequence[MathStep], kept: Sequence[MathStep]) -> tuple[Value, ...]:
         """The results of a chain, computed in its own context."""
@@ -206,6 +228,7 @@ class TapeRun:
 
     def _math(self, step: MathStep) -> None:
         """An operation that no chain has."""
+        self._wrote(step.target.storage)
         self._context.locate(step.line)
         for storage in step.reads():
             self._settle(storage)
@@ -225,6 +248,7 @@ class TapeRun:
     def _load(self, load: LoadCommand) -> None:
         self._context.locate(load.line)
         load.is_issued, self._access = True, load
+        self._wrote(load.storage)
         storage = load.storage
         whole = storage.value or self._tcm.allocate(storage)
         pending = self._loading.setdefault(storage, [])
@@ -256,11 +280,14 @@ class TapeRun:
             self._memory.write(pointer, view.shape, strides, operation)
 
     def _multiply(self, product: ProductCommand, position: int) -> None:
+        product.is_issued = True
+        if product.out is None:
+            self._wrote(product.target.storage)
         for operand in (product.a, product.b):
             self._settle(operand.storage)
         if product.acc is not None:
             if product.acc.is_whole:
-                # The scheduler orders products, so the kernel does not wait for the one before.
+                # The scheduler orders products, so the kernel need not wait.
                 self._open.extend(self._loading.pop(product.acc.storage, ()))
             self._settle(product.acc.storage)
         if product.out is not None:

@@ -1,6 +1,7 @@
 """The TCM of a program: addresses of values from their first to their last use."""
 
 from bisect import insort
+from collections import deque
 
 import numpy as np
 
@@ -10,25 +11,29 @@ from runtime.language.context import KernelContext
 from runtime.language.value import Value
 
 _ALIGNMENT = 64
+_RELEASED = 8
+"""Values released last whose memory is not used again, unless there is no other."""
 
 
 class TcmPool:
     """The scratch of a kernel as a pool: first fit, the least address first.
 
     A command that writes over released memory waits for the operations in flight that use it, as
-    every command does.
+    every command does. So memory released last is used again last: such an operation may read it.
     """
 
     def __init__(self, context: KernelContext) -> None:
         self._context = context
         # (address, bytes) of what is free, in the order of addresses, never two neighbours.
         self._free: list[tuple[int, int]] = []
+        self._released: deque[tuple[int, int]] = deque()
         self._in_use: dict[TapeStorage, None] = {}
 
     @property
     def free_bytes(self) -> int:
         """The bytes that are not in use."""
-        return self._context.free_scratch_bytes + sum(nbytes for _, nbytes in self._free)
+        parts = (*self._free, *self._released)
+        return self._context.free_scratch_bytes + sum(nbytes for _, nbytes in parts)
 
     def allocate(self, storage: TapeStorage) -> Value:
         """Memory for a storage; the error of a full scratch is that of the kernel."""
@@ -58,7 +63,9 @@ class TcmPool:
         if value is not None:
             storage.value = None
             del self._in_use[storage]
-            self._give(value.address, _aligned(storage.nbytes))
+            self._released.append((value.address, _aligned(storage.nbytes)))
+            if len(self._released) > _RELEASED:
+                self._give(*self._released.popleft())
 
     def _full(self, storage: TapeStorage) -> str:
         largest = sorted(self._in_use, key=lambda each: -each.nbytes)[:3]
@@ -78,6 +85,10 @@ class TcmPool:
                     [(address + nbytes, free - nbytes)] if free > nbytes else []
                 )
                 return address
+        if nbytes > self._context.free_scratch_bytes and self._released:
+            while self._released:
+                self._give(*self._released.popleft())
+            return self._taken(nbytes)
         # The end of the pool may be free, and what is behind it is the scratch of the kernel.
         kept = 0
         if self._free:
