@@ -8,7 +8,8 @@ from tests.triton.cases import Launches, case
 
 
 @triton.jit
-def flash_fwd(
+def attend(
+    start_m,
     Q,
     K,
     V,
@@ -21,7 +22,6 @@ def flash_fwd(
     BLOCK_N: tl.constexpr,
     CAUSAL: tl.constexpr,
 ):
-    start_m = tl.program_id(0)
     off_h = tl.program_id(1)
     Q += off_h * stride_h
     K += off_h * stride_h
@@ -59,14 +59,50 @@ def flash_fwd(
     tl.store(Out + offs_m[:, None] * HEAD + offs_d[None, :], acc.to(tl.float16))
 
 
-def attention(run: Launches, *, causal: bool):
+@triton.jit
+def flash_fwd(
+    Q,
+    K,
+    V,
+    sm_scale,
+    Out,
+    stride_h,
+    N_CTX,
+    HEAD: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    CAUSAL: tl.constexpr,
+):
+    start_m = tl.program_id(0)
+    attend(start_m, Q, K, V, sm_scale, Out, stride_h, N_CTX, HEAD, BLOCK_M, BLOCK_N, CAUSAL)
+
+
+@triton.jit
+def persistent_flash_fwd(
+    Q,
+    K,
+    V,
+    sm_scale,
+    Out,
+    stride_h,
+    N_CTX,
+    HEAD: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    CAUSAL: tl.constexpr,
+):
+    for start_m in range(tl.program_id(0), tl.cdiv(N_CTX, BLOCK_M), tl.num_programs(0)):
+        attend(start_m, Q, K, V, sm_scale, Out, stride_h, N_CTX, HEAD, BLOCK_M, BLOCK_N, CAUSAL)
+
+
+def attention(run: Launches, *, causal: bool, kernel=flash_fwd, programs: int = 2):
     heads, tokens, depth = 2, 128, 64
     q, k, v = (run.normal(heads, tokens, depth, dtype=np.float16) for _ in range(3))
     out = run.empty(heads, tokens, depth, dtype=np.float16)
     run.macs += 2 * heads * tokens * tokens * depth
     run(
-        flash_fwd,
-        (tokens // 64, heads),
+        kernel,
+        (programs, heads),
         run.put(q),
         run.put(k),
         run.put(v),
@@ -95,6 +131,11 @@ def flash_attention(run: Launches):
 @case("flash attention forward, causal", "tutorial 06")
 def causal_flash_attention(run: Launches):
     return attention(run, causal=True)
+
+
+@case("flash attention forward, persistent", "tutorial 06")
+def persistent_flash_attention(run: Launches):
+    return attention(run, causal=True, kernel=persistent_flash_fwd, programs=1)
 
 
 @triton.jit

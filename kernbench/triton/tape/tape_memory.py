@@ -73,6 +73,14 @@ def _sharing(
     ]
 
 
+def blocks_of(load: LoadCommand) -> list[UsedBlock]:
+    """The blocks of memory that a load reads."""
+    blocks = [UsedBlock(at, view.shape, steps) for view, at, steps in load.boxes]
+    for rows in load.rows:
+        blocks += _blocks(rows)
+    return blocks
+
+
 def _blocks(rows: GatheredRows) -> list[UsedBlock]:
     return row_blocks(rows.pointer, rows.numbers, rows.shape, (1, *rows.strides))
 
@@ -154,9 +162,7 @@ class LoadsAhead:
         first = self._number[load] < self._reached.get(load.site, 0) + self._stages - 1
         if not first or load.storage.nbytes > self._left:
             return False
-        blocks = [UsedBlock(at, view.shape, steps) for view, at, steps in load.boxes]
-        for rows in load.rows:
-            blocks += _blocks(rows)
+        blocks = blocks_of(load)
         return not any(
             each.shares_bytes(other)
             for at, used in self._stores

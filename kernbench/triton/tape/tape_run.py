@@ -25,17 +25,20 @@ from kernbench.triton.tape.tape import (
     TapeCommand,
     TapeStorage,
 )
-from kernbench.triton.tape.tape_memory import LoadsAhead, MemoryInUse
+from kernbench.triton.tape.tape_memory import LoadsAhead, MemoryInUse, blocks_of
+from kernbench.triton.tape.tcm_budget import bytes_ahead
 from kernbench.triton.tape.tcm_pool import TcmPool
 from runtime.core.errors import PageFaultError
 from runtime.language.caller import LANGUAGE_ERRORS
 from runtime.language.chains.fused import fused_async
 from runtime.language.context import KernelContext, PendingResult, PendingValues, running_kernel
 from runtime.language.memory import gather_async, load_async, ref, store_async
+from runtime.language.memory_in_flight import UsedBlock
 from runtime.language.products import composite
 from runtime.language.value import Array, Value, part_of, row_major
 from runtime.language.views import View
 
+_NEVER = 1 << 62
 _MOST_OPEN = 32
 """Operations in flight for which the kernel has not waited."""
 
@@ -46,10 +49,11 @@ class TapeRun:
     def __init__(self, context: KernelContext, stages: int) -> None:
         self._context, self._stages = context, stages
         self._tcm, self._memory = TcmPool(context), MemoryInUse()
-        # In the order of their first commands.
         self._live: dict[TapeStorage, None] = {}
         self._loading: dict[TapeStorage, list[PendingResult]] = {}
         self._access: LoadCommand | StoreCommand
+        self._late: list[tuple[StoreCommand, int]] = []
+        self._position = 0
         self._open: deque[PendingResult | PendingValues] = deque()
 
     def run(self, tape: Sequence[TapeCommand], *, is_last: bool) -> None:
@@ -58,11 +62,15 @@ class TapeRun:
         self._number_uses(commands, is_last=is_last)
         line = ""
         self._chain = StepChain(self._context.vector_registers)
-        self._ahead = ahead = LoadsAhead(commands, self._stages, self._budget(commands))
+        self._ahead = ahead = LoadsAhead(
+            commands,
+            self._stages,
+            0 if self._stages == 1 else bytes_ahead(commands, self._live, self._tcm.free_bytes),
+        )
         self._products = ProductsAhead(commands) if self._stages > 1 else None
         try:
             for position, command in enumerate(commands):
-                line = command.line
+                self._position, line = position, command.line
                 for load in ahead.startable(position):
                     self._load(load)
                 self._issue(command, position)
@@ -71,6 +79,7 @@ class TapeRun:
                 elif isinstance(command, ProductCommand):
                     ahead.reach_product(command)
             line = self._close_chain(len(commands)) or line
+            self._issue_late(len(commands))
         except PageFaultError as error:
             raise self._fault(error) from None
         except LANGUAGE_ERRORS as error:
@@ -112,26 +121,6 @@ class TapeRun:
             elif storage.last < 0:
                 self._release(storage)
 
-    def _budget(self, commands: Sequence[TapeCommand]) -> int:
-        """The bytes that loads may take ahead of their place in the program."""
-        if self._stages == 1:
-            return 0
-        begins, ends = dict[TapeStorage, int](), dict[int, int]()
-        in_use = peak = sum(each.nbytes for each in self._live if each.value is not None)
-        for storage in self._live:
-            ends[storage.last] = ends.get(storage.last, 0) + storage.nbytes
-        for position, command in enumerate(commands):
-            target = command.writes()
-            if target is not None and target.value is None and target not in begins:
-                begins[target] = position
-                in_use += target.nbytes
-                peak = max(peak, in_use)
-            in_use -= ends.get(position, 0)
-        held = sum(each.nbytes for each in self._live if each.value is not None)
-        capacity = self._tcm.free_bytes + held
-        # The rest is for gaps between values, and for chains, which need their results at once.
-        return capacity - peak - capacity // 8
-
     def _issue(self, command: TapeCommand, position: int) -> None:
         if isinstance(command, MathStep):
             self._compute(command, position)
@@ -146,13 +135,19 @@ class TapeRun:
         self._close_chain(position)
         self._context.locate(command.line)
         if isinstance(command, StoreCommand):
-            self._store(command)
-        elif isinstance(command, ProductCommand):
-            if not command.is_issued:
-                self._multiply(command, position)
-        else:
-            raise NotImplementedError(type(command).__name__)
+            # Its value may be on its way: the kernel issues the next command before.
+            source = command.block.storage
+            self._late.append((command, source.last))
+            # Until it is issued.
+            source.last = _NEVER
+            if self._stages == 1:
+                self._issue_late(position)
+            return
+        assert isinstance(command, ProductCommand)
+        if not command.is_issued:
+            self._multiply(command, position)
         self._release_used(command.reads(), position)
+        self._issue_late(position)
 
     def _compute(self, step: MathStep, position: int) -> None:
         if self._chain.joins(step):
@@ -167,7 +162,6 @@ class TapeRun:
         chain, self._chain = self._chain, StepChain(self._context.vector_registers)
         if not chain:
             return ""
-        self._start_product(position)
         steps = chain.steps
         self._context.locate(steps[0].line)
         used = dict[TapeStorage, None]()
@@ -185,7 +179,29 @@ class TapeRun:
             self._wait_for_old()
         self._wrote(*(step.target.storage for step in steps))
         self._release_used(used, position - 1)
+        # Behind the chain, since the product may wait for its loads.
+        self._start_product(position)
+        self._issue_late(position - 1)
         return steps[0].line
+
+    def _issue_late(self, position: int) -> None:
+        """Issue the stores that wait behind the command after them; the program is at a position."""
+        late, self._late = self._late, []
+        for store, last in late:
+            self._context.locate(store.line)
+            self._store(store)
+            store.block.storage.last = last
+            self._release_used(store.reads(), position)
+
+    def _order_behind_stores(self, blocks: Sequence[UsedBlock]) -> None:
+        """Issue the stores that wait before a command that uses bytes which they write."""
+        if any(
+            each.shares_bytes(UsedBlock(pointer, view.shape, strides))
+            for store, _ in self._late
+            for view, pointer, strides in store.boxes
+            for each in blocks
+        ):
+            self._issue_late(self._position - 1)
 
     def _start_product(self, position: int) -> None:
         """Start the next product that needs no command before it, so that the GEMM engine works
@@ -249,6 +265,9 @@ class TapeRun:
         self._context.locate(load.line)
         load.is_issued, self._access = True, load
         self._wrote(load.storage)
+        if self._late:
+            self._order_behind_stores(blocks_of(load))
+            self._context.locate(load.line)
         storage = load.storage
         whole = storage.value or self._tcm.allocate(storage)
         pending = self._loading.setdefault(storage, [])
@@ -316,6 +335,8 @@ class TapeRun:
     def _multiply_to_memory(self, product: ProductCommand, store: StoreCommand) -> None:
         self._access = store
         ((view, pointer, strides),) = store.boxes
+        self._order_behind_stores([UsedBlock(pointer, view.shape, strides)])
+        self._context.locate(store.line)
         self._wait_for(self._memory.used(pointer, view.shape, strides))
         acc = None if product.acc is None else self._value(product.acc)
         rows, columns = view.shape
