@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import get_annotations, signature
 from typing import Any, NamedTuple, cast
 
+import numpy as np
+
 from kernbench.triton import triton_api
 from kernbench.triton.builder.program import TritonProgram, current_program
 from kernbench.triton.indices.element_types import triton_name
@@ -165,6 +167,9 @@ def converted_argument(value: Any) -> Any:
     if isinstance(value, int):
         kind = language.int32 if -(2**31) <= value < 2**31 else language.int64
         return language.tensor(IndexValue.constant(kind, value), kind)
+    if isinstance(value, float):
+        number = float(np.float32(value))
+        return language.tensor(IndexValue.constant(language.float32, number), language.float32)
     if isinstance(value, HostDescriptor):
         return value.made()
     if isinstance(value, tuple):

@@ -185,7 +185,7 @@ class TapeRun:
         return steps[0].line
 
     def _issue_late(self, position: int) -> None:
-        """Issue the stores that wait behind the command after them; the program is at a position."""
+        """Issue the stores that wait behind a command; the program is at a position."""
         late, self._late = self._late, []
         for store, last in late:
             self._context.locate(store.line)
