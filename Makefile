@@ -6,6 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 TESTS  := $(VENV)/.tests
 TORCH  := $(VENV)/.torch
+TRITON := $(VENV)/.triton
 LINT   := $(VENV)/.lint
 SITE   := $(VENV)/.site
 # The compiled core is built once, and again when a source of it changes.
@@ -21,7 +22,7 @@ export PYTHONDONTWRITEBYTECODE :=
 IMPORTED := click, greenlet, msgspec, numpy.typing, pyarrow.parquet, simpy, yaml, zmq
 INSTALL := KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
-.PHONY: run test test-fast test-nightly test-torch test-opinfo torch-coverage test-clusters cluster cluster-faults mutants chaos sanitize lint bench figures transcripts keys site wheel setup core setup-torch clean
+.PHONY: run test test-fast test-nightly test-torch test-triton triton-coverage test-opinfo torch-coverage test-clusters cluster cluster-faults mutants chaos sanitize lint bench figures transcripts keys site wheel setup core setup-torch setup-triton clean
 
 # The first run is answered by the reference in Python, whose results are those of the compiled core;
 # then the core is built in the background.
@@ -59,6 +60,14 @@ test-nightly: setup
 # The device of PyTorch; `make test` leaves these tests out. By files: tests of one share a run.
 test-torch: setup-torch
 	$(BIN)/python -m pytest tests/torch --numprocesses auto --dist loadfile
+
+# Triton kernels on PEs; `make test` leaves these tests out.
+test-triton: setup-triton
+	$(BIN)/python -m pytest tests/triton --numprocesses auto
+
+# The table of kernels in docs/triton.md.
+triton-coverage: setup-triton
+	$(BIN)/python -m tests.triton.coverage_table
 
 # Every operator of PyTorch's own database, and its gradient, against those of the CPU.
 test-opinfo: setup-torch
@@ -147,6 +156,8 @@ core: $(BUILT)
 setup-torch: setup $(TORCH)
 	$(BIN)/python -m kernbench.torch_backend.runtime.native_build
 
+setup-triton: setup $(TRITON)
+
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kernbench needs python 3.11 or newer; run: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv $(VENV)
@@ -162,6 +173,10 @@ $(TESTS): $(STAMP)
 $(TORCH): $(TESTS)
 	$(INSTALL) '.[torch]' $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 	@touch $(TORCH)
+
+$(TRITON): $(TESTS)
+	$(INSTALL) '.[triton]'
+	@touch $(TRITON)
 
 # The type checker reads the stubs of PyTorch, which are in its wheel alone.
 $(LINT): $(TORCH)

@@ -9,7 +9,8 @@ settings.register_profile("kernbench", deadline=None)
 settings.load_profile("kernbench")
 
 
-LEFT_OUT = tuple(Path(__file__).parent / name for name in ("cluster", "clusters", "torch"))
+_EXTRA = ("cluster", "clusters", "torch", "triton")
+LEFT_OUT = tuple(Path(__file__).parent / name for name in _EXTRA)
 
 
 def pytest_configure():

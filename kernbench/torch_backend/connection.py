@@ -22,6 +22,7 @@ from kernbench.torch_backend.aten.products.attention_operators import register_a
 from kernbench.torch_backend.aten.rows.loss_operators import register_cross_entropy
 from kernbench.torch_backend.distributed.checkpoint_saves import register_saves
 from kernbench.torch_backend.distributed.groups import register_backend
+from kernbench.torch_backend.own_kernels.triton_launch import register_triton
 from kernbench.torch_backend.runtime import device_calls
 from kernbench.torch_backend.runtime.autocast import register_autocast
 from kernbench.torch_backend.runtime.child_processes import run_in_ranks
@@ -117,6 +118,7 @@ def _connected_device(native: ModuleType, memory: Storages) -> tuple[torch.libra
     register_loading()
     refuse_inductor()
     register_late_patches()
+    register_triton()
     register_device_profile()
     register_backend(DEVICE, "cpu")
     memory.state.at_end.append(_report)

@@ -16,9 +16,12 @@ from runtime.core.errors import KernelError
 from runtime.core.program_grid import GridPoint
 from runtime.language.running import Scope, current_scope
 
-_INSIDE = ("runtime.language.", "sip_node.", "contextlib.", "copy.")
+_INSIDE = (
+    *("runtime.language.", "sip_node.", "contextlib.", "copy."),
+    *("kernbench.triton.", "triton."),
+)
 """Packages between a kernel and an error that it causes; `contextlib` is the frame of `with
-tl.scratch()`, `copy` that of a copied value.
+tl.scratch()`, `copy` that of a copied value, and the last two are those of a Triton kernel.
 """
 UNKNOWN_LINE = "an unknown line"
 LANGUAGE_ERRORS = (TypeError, ValueError, LookupError, AttributeError)
@@ -30,10 +33,12 @@ _VOCABULARY = (
     "sip_node.",
     "contextlib.",
     "kernbench.torch_backend.",
+    "kernbench.triton.",
+    "triton.",
     "torch.",
     "typing_extensions.",
 )
-"""Packages between a rank's program and its device; the last three where PyTorch itself calls."""
+"""Packages between a rank's program and its device; the last five where PyTorch or Triton calls."""
 
 
 def kernel_line(frame: FrameType | None = None) -> str:

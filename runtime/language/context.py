@@ -62,6 +62,17 @@ class KernelContext(Protocol):
         """Whether values have elements."""
         ...
 
+    @property
+    def free_scratch_bytes(self) -> int:
+        """Bytes of the scratch that are not in use."""
+        ...
+
+    def locate(self, line: str) -> None:
+        """Take `line` as the source line of all commands from now on; with "", that of the code
+        which calls.
+        """
+        ...
+
     def program_id(self, axis: int) -> int:
         """The number of the PE in its cube (axis 0) or of the cube in its SIP (axis 1)."""
         ...

@@ -110,6 +110,15 @@ class KernelCommands(KernelMessages):
         """Whether values have elements."""
         return self._pe.chip.data
 
+    @property
+    def free_scratch_bytes(self) -> int:
+        """Bytes of the scratch that are not in use."""
+        return self._memory.free_bytes
+
+    def locate(self, line: str) -> None:
+        """Take `line` as the source line of all commands from now on."""
+        self._issuer.line = self._faults.line = line
+
     def program_id(self, axis: int) -> int:
         """PE in its cube (axis 0) or cube in its SIP (axis 1); of a grid, the id on an axis."""
         # Inline, since this is all that many a short kernel calls.

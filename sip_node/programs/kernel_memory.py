@@ -68,6 +68,11 @@ class KernelScratch:
         return value
 
     @property
+    def free_bytes(self) -> int:
+        """The bytes of the scratch that are not in use."""
+        return self._scratch_bytes - self._used
+
+    @property
     def end(self) -> int:
         """The address behind the scratch in use."""
         return self._scratch + self._used

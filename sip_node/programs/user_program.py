@@ -154,6 +154,8 @@ class Programs:
 
         def run() -> object:
             own_variables.set(rank_environment(place, script=self.job.is_script))
+            # Read once, when Triton is imported: its interpreter runs kernels on PEs.
+            os.environ.setdefault("TRITON_INTERPRET", "1")
             return main()
 
         return run

@@ -115,11 +115,11 @@ def _programs(
         lengths = checked_grid(plan.grid.of(arguments))
     except (TypeError, ValueError) as error:
         raise type(error)(f"{plan.name}: {error}") from None
-    first = _first_programs(placed, lengths.count)
+    first = first_programs(placed, lengths.count)
     return ProgramGrid(lengths.lengths, tuple(first.values())), list(first)
 
 
-def _first_programs(placed: DeviceTensor, count: int) -> dict[Pe, int]:
+def first_programs(placed: DeviceTensor, count: int) -> dict[Pe, int]:
     """The first program of each PE that has one, in rising order."""
     if not placed.nbytes:
         return {_FIRST_PE: 0}

@@ -1,8 +1,9 @@
 """Launches of kernels on the PEs that hold their tensors."""
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from inspect import signature
-from typing import TYPE_CHECKING, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,8 +17,8 @@ from runtime.language.caller import program_line
 from runtime.language.other_languages import NAMES
 from runtime.language.value import Pointer
 
-if TYPE_CHECKING:
-    from typing import Never
+_TRITON = "triton."
+"""The packages of kernels under `@triton.jit`."""
 
 
 def launch(
@@ -25,8 +26,8 @@ def launch(
     kernel: Callable[..., object],
     *arguments: object,
     queues: str | None = None,
-    grid: Sequence[int] | None = None,
-    **options: "Never",
+    grid: Sequence[int] | Callable[..., Sequence[int]] | None = None,
+    **options: object,
 ) -> Handle:
     """Queue `kernel(*arguments)` on every PE that holds a shard of one of the tensors among
     `arguments`.
@@ -44,12 +45,19 @@ def launch(
     between them. Programs are in no order, so they neither exchange messages nor store to the same
     elements.
 
+    A function under `@triton.jit` takes the keywords of Triton's launch besides, and its grid may
+    be a function of its arguments.
+
     The call returns at once: the launch is a command of the current stream (`torch.ahbm.stream`).
     It begins when the commands before it in the stream are complete, and those of other streams
     that use one of its tensors. The handle has the times of the launch once it is complete.
     `TypeError` if the kernel does not accept the arguments, `ValueError` without a tensor among
     them, if the group has no such queues, or for a grid without programs.
     """
+    if type(kernel).__module__.startswith(_TRITON):
+        # Loaded for such a kernel only; it is above this package.
+        launches: Any = import_module("kernbench.triton.tensor_launch")
+        return launches.launch(name, kernel, arguments, grid, options)
     _check_launch(name, kernel, arguments)
     if options:
         raise TypeError(_unknown_option(name, next(iter(options)), kernel))
@@ -82,7 +90,7 @@ def _unknown_option(name: str, option: str, kernel: Callable[..., object]) -> st
     return f"launch of {name!r}: unexpected keyword {option!r}; {advice}"
 
 
-def _programs(name: str, grid: Sequence[int] | None, queues: str | None) -> ProgramGrid | None:
+def _programs(name: str, grid: object, queues: str | None) -> ProgramGrid | None:
     if grid is None:
         return None
     try:

@@ -84,6 +84,15 @@ class MockPe:
             self._accesses.forget()
             yield program
 
+    @property
+    def free_scratch_bytes(self) -> int:
+        """Bytes of the scratch that are not in use."""
+        return self._scratch.free_bytes
+
+    def locate(self, line: str) -> None:
+        """Take `line` as the source line of all commands from now on."""
+        self.queues.line = line
+
     def program_id(self, axis: int) -> int:
         """The number of the PE in its cube (axis 0) or of the cube in its SIP (axis 1)."""
         return self._ids.program_id(axis)

@@ -93,6 +93,8 @@ class MockQueues:
     def __init__(self, coordinates: PeCoordinates, kernel: str) -> None:
         self.coordinates, self.kernel = coordinates, kernel
         self.program: GridPoint | None = None
+        # The source line of commands, where it is not that of the code that runs.
+        self.line = ""
         self.peers: dict[str, MockQueues] = {}
         self._backs: dict[str, str] = {}
         self._receiving: set[str] = set()
@@ -256,7 +258,7 @@ class MockQueues:
 
     def error(self, problem: str, line: str = "") -> KernelError:
         """An error of the kernel at `line`, by default at its current line."""
-        line = line or kernel_line()
+        line = line or self.line or kernel_line()
         return KernelError(self.kernel, self.coordinates, line, problem, self.program)
 
     def check_alone(self, direction: str | None) -> None:

@@ -20,6 +20,11 @@ class MockScratch:
         """Free all."""
         self._used_bytes = 0
 
+    @property
+    def free_bytes(self) -> int:
+        """The bytes that are not reserved."""
+        return self._total_bytes - self._used_bytes
+
     @contextmanager
     def scope(self) -> Generator[None]:
         """Free at the end what was reserved inside."""

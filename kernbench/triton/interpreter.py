@@ -1,0 +1,168 @@
+"""Connects Triton's interpreter to the PE, once a process.
+
+Triton rewrites a function under `@triton.jit` to plain Python, whose calls of the language go to a
+builder. Its functions are replaced for good, and not for each launch as Triton does: kernels of
+many PEs interleave.
+"""
+
+import atexit
+import gc
+import sys
+from collections.abc import Callable
+from functools import cache, partial
+from inspect import getmembers
+from typing import Any
+
+from kernbench.triton import triton_api
+from runtime.language.running import current_pe
+
+_NOT_INTERPRETED = (
+    "triton was imported before the run began, for a GPU: set {name}=1 in the environment, or "
+    "import it in the program of the rank"
+)
+
+
+@cache
+def connected() -> Any:
+    """Triton's interpreter, whose builder is that of this package."""
+    triton = triton_api.module("triton")
+    if not triton.knobs.runtime.interpret:
+        raise RuntimeError(_NOT_INTERPRETED.format(name=triton_api.INTERPRET))
+    interpreter = triton_api.module("triton.runtime.interpreter")
+    _InterpreterConnection(triton.language, interpreter).replace()
+    # A process of a run ends with its objects frozen, and nanobind, of which Triton is made, would
+    # report all of Triton as leaked.
+    atexit.register(gc.unfreeze)
+    return interpreter
+
+
+class _InterpreterConnection:
+    def __init__(self, language: Any, interpreter: Any) -> None:
+        self._language, self._interpreter = language, interpreter
+
+    def replace(self) -> None:
+        """Replace the builder, and what reads handles of numpy."""
+        from kernbench.triton.builder.builder import Builder
+
+        semantic, builder = self._interpreter.interpreter_semantic, Builder()
+        self._interpreter.interpreter_builder = builder
+        semantic.builder = builder
+        language = self._language
+        for owner in (
+            language,
+            language.core,
+            language.math,
+            language.tensor,
+            language.core.tensor_descriptor_base,
+        ):
+            self._bind(owner, semantic)
+        self._replace_tensors()
+        self._replace_language()
+        self._interpreter.InterpretedFunction.__call__ = _called
+        _replace_library()
+
+    def _bind(self, owner: Any, semantic: Any) -> None:
+        """Functions of the language take the semantic layer of the interpreter."""
+        for name, member in getmembers(owner):
+            if self._language.core.is_builtin(member):
+                setattr(owner, name, _bound(member, semantic))
+
+    def _replace_tensors(self) -> None:
+        from kernbench.triton.builder.builder import truth, whole_number
+        from kernbench.triton.builder.builder_shapes import with_order
+
+        language, tensor = self._language, self._language.tensor
+
+        def transposed(value: Any) -> Any:
+            axes = len(value.shape)
+            order = (*range(axes - 2), axes - 1, axes - 2)
+            handle = with_order(value.handle, order)
+            return tensor(handle, language.block_type(value.dtype, list(handle.shape)))
+
+        def index(value: Any) -> Any:
+            return whole_number(value.handle)
+
+        def is_true(value: Any) -> bool:
+            return truth(value.handle)
+
+        def shown(value: Any) -> str:
+            return f"tensor of {value.type}"
+
+        tensor.__index__, tensor.__bool__ = index, is_true
+        tensor.__repr__ = tensor.__str__ = shown
+        tensor.T = property(transposed)
+
+    def _replace_language(self) -> None:
+        from kernbench.triton.builder import combining
+
+        language = self._language
+        for owner in (language, language.core):
+            owner.range = owner.static_range = _range
+            owner.static_assert = _static_assert
+            owner.static_print = print
+            owner.reduce = combining.reduce
+            owner.associative_scan = combining.associative_scan
+            for name in ("multiple_of", "max_contiguous", "max_constancy"):
+                setattr(owner, name, _unchanged)
+        language.condition.__bool__ = _condition
+        language.sort = language.standard.sort = combining.sort
+        language.core.dtype.to_ir = _ir_type
+        tensor = language.tensor
+        tensor.reduce, tensor.sort = combining.reduce, combining.sort
+        tensor.associative_scan = combining.associative_scan
+
+
+def _bound(member: Callable[..., Any], semantic: Any) -> Callable[..., Any]:
+    def call(*given: Any, **options: Any) -> Any:
+        options["_semantic"] = semantic
+        return member(*given, **options)
+
+    call.__name__ = getattr(member, "__name__", "call")
+    call.__doc__ = member.__doc__
+    return call
+
+
+def _condition(value: Any) -> bool:
+    return bool(value.condition)
+
+
+def _ir_type(dtype: Any, _: object) -> Any:
+    if dtype.name.startswith(("int", "uint", "fp", "bf", "void")):
+        return dtype
+    raise ValueError(f"the PE has no elements of type {dtype.name}")
+
+
+def _range(first: Any, second: Any = None, step: Any = None, **_: object) -> range:
+    """`tl.range` and `tl.static_range`; hints to a compiler change nothing."""
+    start, stop = (0, first) if second is None else (first, second)
+    return range(int(start), int(stop), 1 if step is None else int(step))
+
+
+def _static_assert(condition: object, message: str = "") -> None:
+    if not condition:
+        raise ValueError(f"static_assert: {message}" if message else "static_assert")
+
+
+def _unchanged(value: Any, *_: object, **__: object) -> Any:
+    return value
+
+
+def _called(function: Any, *given: Any, **options: Any) -> Any:
+    """A call of a function under `@triton.jit` by another one."""
+    if current_pe.get(None) is None:
+        raise RuntimeError(
+            f"{function.fn.__name__} is a kernel: launch it with {function.fn.__name__}[grid](...) "
+            "or torch.launch(name, kernel, ..., grid=grid)"
+        )
+    return function.rewrite()(*given, **options)
+
+
+def _replace_library() -> None:
+    """Functions of a GPU's library that the vector engine has, under their names there."""
+    library = sys.modules.get("triton.language.extra.libdevice")
+    if library is None:
+        library = triton_api.module("triton.language.extra.libdevice")
+    from kernbench.triton.builder.library import FUNCTIONS
+
+    for name, function in FUNCTIONS.items():
+        setattr(library, name, partial(function))

@@ -1,0 +1,14 @@
+"""The kernels of the table of docs/triton.md, in its order."""
+
+from importlib import import_module
+
+from tests.triton.cases import CASES
+
+_MODULES = (
+    *("tutorials", "tutorials_attention", "layers", "losses", "serving", "experts"),
+    "language",
+)
+for _name in _MODULES:
+    # Each module adds its kernels to the table.
+    import_module(f"tests.triton.kernels_{_name}")
+ALL = tuple(CASES.values())

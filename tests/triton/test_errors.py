@@ -1,0 +1,175 @@
+"""Mistakes of a kernel or a launch: one error each, with the line and the rule."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import triton
+import triton.language as tl
+
+from kernbench import torch
+from kernbench.triton.interpreter import connected
+from runtime.core.errors import KernelError, PageFaultError
+from tests.triton.cases import Launches, run
+
+
+@triton.jit
+def copy_kernel(X, Y, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    tl.store(Y + offs, tl.load(X + offs))  # the copy
+
+
+def launched(kernel: Any, *arrays: np.ndarray, grid: Any = (1,), **options: Any) -> None:
+    def program(launches: Launches):
+        launches(kernel, grid, *map(launches.put, arrays), **options)
+        return [(launches.put(np.zeros(1)), np.zeros(1), 0)]
+
+    run(program)
+
+
+def line_of(text: str) -> str:
+    lines = Path(__file__).read_text("utf-8").splitlines()
+    (number,) = [
+        at for at, line in enumerate(lines, start=1) if text in line and "line_of" not in line
+    ]
+    return f"test_errors.py:{number}"
+
+
+def problem(kernel: Any, *arrays: np.ndarray, **options: Any) -> KernelError:
+    with pytest.raises(KernelError) as raised:
+        launched(kernel, *(arrays or (np.zeros(64, np.float32),)), **options)
+    return raised.value
+
+
+def test_a_read_outside_of_every_tensor_is_a_page_fault_with_its_mask():
+    small = np.zeros(4, np.float32)
+    with pytest.raises(PageFaultError) as raised:
+        launched(copy_kernel, small, np.zeros(4096, np.float32), BLOCK=4096)
+    error = raised.value
+    assert error.line.endswith(line_of("# the copy"))
+    assert error.program == (0,)
+    assert "tensor" in error.tensor
+    assert error.tensor.endswith("; without a mask")
+
+
+def test_a_block_over_tcm_names_the_value_and_what_fits():
+    big = np.zeros(1 << 19, np.float32)
+    error = problem(copy_kernel, big, big, BLOCK=1 << 19)
+    assert "f32 (524288,) of 2,097,152 bytes does not fit into the TCM of a kernel" in error.problem
+    assert "which hold 262,144 elements" in error.problem
+    assert error.line.endswith(line_of("# the copy"))
+
+
+@triton.jit
+def ranged_kernel(X, n):
+    tl.load(X + tl.arange(0, n))  # the range
+
+
+def test_a_shape_that_is_no_constant_is_refused_at_its_line():
+    error = problem(ranged_kernel, np.zeros(64, np.float32), n=8)
+    assert "must be of type tl.constexpr" in error.problem
+    assert error.line.endswith(line_of("# the range"))
+
+
+@pytest.mark.parametrize("grid", [(0,), (1, 1, 1, 1), "many"])
+def test_a_grid_without_programs_or_with_four_axes_is_refused(grid: Any):
+    with pytest.raises((TypeError, ValueError), match=r"kernel 'copy_kernel' with grid .* 1 to 3"):
+        launched(copy_kernel, np.zeros(8, np.float32), np.zeros(8, np.float32), grid=grid, BLOCK=8)
+
+
+def test_a_grid_is_required():
+    with pytest.raises(TypeError, match="a Triton kernel has a grid"):
+        launched(copy_kernel, np.zeros(8, np.float32), np.zeros(8, np.float32), grid=None, BLOCK=8)
+
+
+def test_an_unknown_keyword_names_the_parameters():
+    with pytest.raises(TypeError, match="no parameter 'BLOK'; it has X, Y, BLOCK"):
+        launched(copy_kernel, np.zeros(8, np.float32), np.zeros(8, np.float32), BLOK=8)
+
+
+@triton.jit
+def assembly_kernel(X):
+    x = tl.load(X + tl.arange(0, 8))
+    tl.inline_asm_elementwise("mov", "=r,r", [x], dtype=tl.float32, is_pure=True, pack=1)
+
+
+@triton.jit
+def typed_kernel(X):
+    tl.load(X + tl.arange(0, 8)).to(tl.float8e4b15)
+
+
+@triton.jit
+def shaped_kernel(X):
+    x = tl.load(X + tl.arange(0, 8))
+    x + tl.load(X + tl.arange(0, 16))
+
+
+@triton.jit
+def atomic_kernel(X):
+    tl.atomic_add(X + tl.arange(0, 8), 1.0)
+
+
+@triton.jit
+def asserting_kernel(X):
+    x = tl.load(X + tl.arange(0, 8))
+    tl.device_assert(x > 0, "positive")
+
+
+@triton.jit
+def static_kernel(X, N: tl.constexpr):
+    tl.static_assert(N == 2, "two")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "text"),
+    [
+        (assembly_kernel, "inline_asm_elementwise is assembly of a GPU; write the operation"),
+        (typed_kernel, "fp8e4b15"),
+        (shaped_kernel, "incompatible"),
+        (atomic_kernel, "store one part for each program"),
+        (asserting_kernel, "device_assert: positive"),
+    ],
+    ids=lambda each: getattr(getattr(each, "fn", None), "__name__", ""),
+)
+def test_what_the_pe_lacks_is_refused_with_the_nearest_thing(kernel: Any, text: str):
+    error = problem(kernel)
+    assert text in error.problem
+    assert "test_errors.py" in error.line
+
+
+def test_a_static_assertion_names_its_message():
+    assert "static_assert: two" in problem(static_kernel, np.zeros(4, np.float32), N=3).problem
+
+
+def test_two_programs_that_store_one_element_are_refused():
+    error = problem(
+        copy_kernel, np.zeros(4096, np.float32), np.zeros(4096, np.float32), grid=(2,), BLOCK=8
+    )
+    assert "store other elements in each program" in error.problem
+
+
+def test_a_kernel_outside_of_a_run_names_the_launch():
+    connected()
+    with pytest.raises(RuntimeError, match=r"copy_kernel\[grid\]"):
+        copy_kernel(1, 2, 3)
+
+
+def test_a_run_without_data_refuses_addresses_from_memory():
+    from kernbench.simulation import simulate
+
+    @triton.jit
+    def gather_kernel(X, I):
+        tl.load(X + tl.load(I + tl.arange(0, 8)))
+
+    def main(rank: int) -> None:
+        torch.launch(
+            "gather",
+            gather_kernel,
+            torch.zeros(8, dtype=torch.float32),
+            torch.zeros(8, dtype=torch.int32),
+            grid=(1,),
+        )
+
+    with pytest.raises(KernelError, match="a run with --no-data has none"):
+        simulate(main, 1, data=False)
