@@ -59,19 +59,22 @@ class Evidence:
         """The critical path of the scope.
 
         Of selected launches it is that of each by itself, from the begin of the launch to the PE
-        that ends last, since they may be hidden behind others; else that of the run.
+        that ends last, and the gap before it, since they may be hidden behind others; else that of
+        the run.
         """
         scope = self.scope
         if not scope.of_launches:
             run = critical_path(self.records, self.index)
             return tuple(_clipped(run.pieces, scope.begin_ps, scope.end_ps))
         pieces = list[PathPiece]()
+        # The path of a launch leads back over the gap before it.
+        begins = {id(after): before.end_ps for before, after in scope.gaps()}
         for launch in self.launches:
             last = max(launch.programs, key=lambda each: (each.end_ps, -each.sip))
-            path = path_of_program(
-                self.records, self.index, last.sip, self.number_of(last), launch.launch.begin_ps
-            )
-            pieces += _clipped(path, launch.launch.begin_ps, last.end_ps)
+            begin_ps = begins.get(id(launch.launch), launch.launch.begin_ps)
+            number = self.number_of(last)
+            path = path_of_program(self.records, self.index, last.sip, number, begin_ps)
+            pieces += _clipped(path, begin_ps, last.end_ps)
         return tuple(pieces)
 
     @cached_property

@@ -59,6 +59,18 @@ SHOWN_SHARE = 200
 """A loss of less than this part of the time is not shown."""
 
 
+SERVICE = "service"
+"""Rule of a PE that waits longer than others for the same work."""
+_CAUSES_OF_SERVICE = frozenset({"hot slice", "far operands", "slow link", "number"})
+
+
+def _is_symptom(finding: Finding, findings: Sequence[Finding]) -> bool:
+    """Whether another finding names the cause of a slower service, with at least its cost."""
+    return finding.rule == SERVICE and any(
+        each.rule in _CAUSES_OF_SERVICE and each.cost_ps >= finding.cost_ps for each in findings
+    )
+
+
 def ranked(findings: Sequence[Finding], total_ps: int) -> list[Finding]:
     """The findings that matter: first by kind, then the largest first.
 
@@ -66,7 +78,7 @@ def ranked(findings: Sequence[Finding], total_ps: int) -> list[Finding]:
     program does without, and the gain of a redesign is an upper estimate.
     """
     shown = [each for each in findings if each.cost_ps * SHOWN_SHARE >= total_ps > 0]
-    shown = [each for each in shown if each.cost_ps > 0]
+    shown = [each for each in shown if each.cost_ps > 0 and not _is_symptom(each, findings)]
 
     def order(finding: Finding) -> tuple[bool, int, int, str]:
         is_small = finding.cost_ps * LEAST_SHARE < total_ps

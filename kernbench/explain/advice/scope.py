@@ -8,7 +8,7 @@ in it; a line sums them.
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,12 +23,13 @@ from runtime.core.simtime import PS_PER_NS, format_ps
 _EVENT = "an event"
 """Purpose of the command of an event."""
 _TITLES = {
-    "MemoryWriteMsg": "copies to the device",
-    "MemoryReadMsg": "copies to the host",
-    "PeDmaMsg": "copies on the device",
-    "MmuMapMsg": "mappings",
-    "KernelLaunchMsg": "launches",
+    "MemoryWriteMsg": ("copy to the device", "copies to the device"),
+    "MemoryReadMsg": ("copy to the host", "copies to the host"),
+    "PeDmaMsg": ("copy on the device", "copies on the device"),
+    "MmuMapMsg": ("mapping", "mappings"),
+    "KernelLaunchMsg": ("other launch", "other launches"),
 }
+_OTHERS = ("other command", "other commands")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +115,7 @@ def scope_of(records: RunRecords, selection: Selection) -> RunScope:
         title = f"{title} of rank {selection.rank}"
     chosen = {(each.name, each.number) for each in launches}
     others = [each for each in every if (each.name, each.number) not in chosen]
-    around = _around(records, (begin_ps, end_ps), len(others))
+    around = _around(records, (begin_ps, end_ps), launches, others)
     return RunScope(
         title=title,
         around=around,
@@ -190,11 +191,17 @@ def _measured(records: RunRecords, launches: Sequence[JointLaunch]) -> list[Join
     return enclosed or list(launches)
 
 
-def _around(records: RunRecords, scope: tuple[int, int], others: int) -> str:
-    """The commands before the scope and behind it, in a line."""
+def _around(
+    records: RunRecords,
+    scope: tuple[int, int],
+    launches: Sequence[JointLaunch],
+    others: Sequence[JointLaunch],
+) -> str:
+    """The commands before the scope and behind it, without its own launches, in a line."""
     begin_ps, end_ps = scope
-    before = _commands(records, 0, begin_ps)
-    after = _commands(records, end_ps, records.total_ps)
+    own = {(of.sip, of.command) for each in launches for of in each.of_ranks}
+    before = _commands(records, (0, begin_ps), own)
+    after = _commands(records, (end_ps, records.total_ps), own)
     parts = [
         f"{title} {format_ps(time_ps)}{f' ({what})' if what else ''}"
         for title, time_ps, what in (
@@ -203,22 +210,35 @@ def _around(records: RunRecords, scope: tuple[int, int], others: int) -> str:
         )
         if time_ps
     ]
-    if others:
-        parts.append(f"{others:,} other launches in the run")
+    between = sum(begin_ps <= each.begin_ps < end_ps for each in others)
+    if between:
+        parts.append(f"between: {_counted(between, _TITLES['KernelLaunchMsg'])}")
     return "; ".join(parts)
 
 
-def _commands(records: RunRecords, begin_ps: int, end_ps: int) -> str:
+def _commands(
+    records: RunRecords, interval: tuple[int, int], without: Collection[tuple[int, int]]
+) -> str:
     """The commands that the IO_CPU begins in an interval, by kind: their number and time."""
-    counts, times = defaultdict[str, int](int), defaultdict[str, int](int)
-    for commands in records.tables(COMMANDS).values():
+    begin_ps, end_ps = interval
+    counts = defaultdict[tuple[str, str], int](int)
+    times = defaultdict[tuple[str, str], int](int)
+    for sip, commands in records.tables(COMMANDS).items():
         kinds, begun, ends = commands.text("kind"), commands["begun_ps"], commands["end_ps"]
         for row in np.flatnonzero((begun >= begin_ps) & (begun < end_ps)).tolist():
-            title = _TITLES.get(kinds[row], "other commands")
+            if (sip, commands["command"].item(row)) in without:
+                continue
+            title = _TITLES.get(kinds[row], _OTHERS)
             counts[title] += 1
             times[title] += max(ends.item(row) - begun.item(row), 0)
     ordered = sorted(counts, key=lambda title: (-times[title], title))
-    return ", ".join(f"{counts[title]:,} {title} {_ns(times[title])} ns" for title in ordered)
+    return ", ".join(
+        f"{_counted(counts[title], title)} {_ns(times[title])} ns" for title in ordered
+    )
+
+
+def _counted(count: int, title: tuple[str, str]) -> str:
+    return f"1 {title[0]}" if count == 1 else f"{count:,} {title[1]}"
 
 
 def _ns(time_ps: int) -> str:

@@ -1,6 +1,6 @@
 """The steps of the programs of a launch, in their order, with the class of each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import IntEnum
 
 import numpy as np
@@ -82,12 +82,15 @@ class PeProgram(Struct, frozen=True):
         """The time without waits for other PEs."""
         return sum(step.own_ps for step in self.steps)
 
-    def phases(self) -> list[list[PeStep]]:
-        """The steps between barriers: one list more than the program has barriers."""
+    def phases(self, without: Collection[tuple[int, int]] = ()) -> list[list[PeStep]]:
+        """The steps between barriers: one list more than the program has barriers, without those
+        in `without`, which are SIPs and rows of steps.
+        """
         phases: list[list[PeStep]] = [[]]
         for step in self.steps:
             if step.of is StepClass.BARRIER:
-                phases.append([])
+                if (self.sip, step.row) not in without:
+                    phases.append([])
             else:
                 phases[-1].append(step)
         return phases

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kernbench.explain.records import RecordedRun
+from kernbench.explain.records.columns import Numbers
 from kernbench.explain.why.parts import HOST_KINDS
 from kernbench.explain.why.piece import PathPiece, PieceKind
 from kernbench.oracle.theory.paths.routes import RouteEnd
@@ -121,13 +122,20 @@ class PathWork:
     def __init__(self, records: RecordedRun) -> None:
         self._records = records
         self._addresses = AddressMap(records.topology)
+        self._loads = dict[tuple[int, int, int], tuple[Numbers, Numbers]]()
 
     def of(self, piece: PathPiece) -> Work | None:
         """The work of a piece; None for one that no number of the topology determines."""
         if piece.kind is PieceKind.QUEUE:
-            if piece.cause == Cause.LINK:
-                return QueueWork(piece.component)
-            return QueueWork("") if piece.cause == Cause.MEMORY else None
+            match piece.cause:
+                case Cause.LINK:
+                    return QueueWork(piece.component)
+                case Cause.MEMORY:
+                    return QueueWork("")
+                case Cause.OPERAND:
+                    return self._of_operand(piece)
+                case _:
+                    return None
         if piece.op != NONE:
             return self._of_operation(piece)
         if piece.kind is PieceKind.ISSUE:
@@ -164,6 +172,25 @@ class PathWork:
         elif engine == "pe_gemm":
             work = ProductStepWork()
         return work
+
+    def _of_operand(self, piece: PathPiece) -> Work | None:
+        """The load of the tile that a product waited for: the last of the PE that ended before."""
+        key = piece.sip, piece.cube, piece.pe
+        ops = self._records.table(OPS, piece.sip)
+        if key not in self._loads:
+            chosen = ops.text("engine").equal("pe_dma") & ops.text("name").equal("load")
+            chosen &= (ops["cube"] == piece.cube) & (ops["pe"] == piece.pe)
+            rows = chosen.nonzero()[0]
+            rows = rows[ops["end_ps"][rows].argsort(kind="stable")]
+            self._loads[key] = rows, ops["end_ps"][rows]
+        rows, ends = self._loads[key]
+        index = int(ends.searchsorted(piece.end_ps, side="right")) - 1
+        if index < 0:
+            return None
+        row = int(rows[index])
+        source = self._owner(int(ops["read_address"][row]))
+        here = RouteEnd("pe", *key)
+        return TransferWork("read", source, here, int(ops["nbytes"][row]))
 
     def _of_command(self, piece: PathPiece) -> Work | None:
         sip, what = piece.sip, piece.what.partition(" ")[0]

@@ -1,18 +1,19 @@
 """The rule on uneven work: PEs, or all PEs of a rank, that others of the launch wait for.
 
-In each phase between barriers, the time of a PE without waits for others is compared with that of
+In each phase between barriers that order accesses, the time of a PE without waits for others is compared with that of
 the rest. What exceeds it is uneven work as far as the PE moves more bytes, takes more steps or
 computes longer, and uneven service where it waits longer for the same bytes. Few slow PEs would
 have the time of the slowest of the others; of many, the work could be moved until all have the mean.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kernbench.explain.advice.evidence import Evidence, costliest
-from kernbench.explain.advice.finding import Advice, Finding, LossKind
+from kernbench.explain.advice.finding import SERVICE, Advice, Finding, LossKind
 from kernbench.explain.advice.replay import Changes, StepKey
+from kernbench.explain.advice.rules.barriers import needless_barriers
 from kernbench.explain.advice.steps import (
     LaunchSteps,
     PeProgram,
@@ -68,7 +69,9 @@ def balance_findings(evidence: Evidence) -> list[Finding]:
             chosen = [each for each in pes if _part_ps(each, of_work=of_work) > 0]
             if not chosen:
                 continue
-            changes = Changes(steps=dict(_change(each, of_work=of_work) for each in chosen))
+            changes = Changes(
+                steps={key: ps for each in chosen for key, ps in _changes(each, of_work=of_work)}
+            )
             launch_ps = evidence.saved_ps(number, changes)
             saved_ps += launch_ps
             for each in chosen:
@@ -85,16 +88,22 @@ def _part_ps(slow: SlowPe, *, of_work: bool) -> int:
     return slow.of_work_ps if of_work else slow.excess_ps - slow.of_work_ps
 
 
-def _change(slow: SlowPe, *, of_work: bool) -> tuple[StepKey, int]:
-    # The last step of the phase stands for all: its end is that of the phase.
-    program = slow.work.program
-    return (program.sip, slow.work.steps[-1].row), -_part_ps(slow, of_work=of_work)
+def _changes(slow: SlowPe, *, of_work: bool) -> Iterator[tuple[StepKey, int]]:
+    """The excess of a phase, divided over its steps by their times."""
+    sip, total_ps = slow.work.program.sip, slow.work.own_ps
+    part_ps, before_ps = _part_ps(slow, of_work=of_work), 0
+    for step in slow.work.steps:
+        until_ps = before_ps + step.own_ps
+        less_ps = part_ps * until_ps // total_ps - part_ps * before_ps // total_ps
+        yield (sip, step.row), -less_ps
+        before_ps = until_ps
 
 
 def _slow_pes(evidence: Evidence, launch: LaunchSteps) -> list[SlowPe]:
     if len(launch.programs) < 2:
         return []
-    phases = [program.phases() for program in launch.programs]
+    needless = needless_barriers(evidence, launch)
+    phases = [program.phases(needless) for program in launch.programs]
     if len({len(each) for each in phases}) > 1:
         phases = [[[step for phase in each for step in phase]] for each in phases]
     nbytes = [_bytes_of_steps(evidence, program) for program in launch.programs]
@@ -178,7 +187,7 @@ def _finding(
         else f"place the operands of {program.name} nearer, or give it less work"
     )
     return Finding(
-        rule="balance" if of_work else "service",
+        rule="balance" if of_work else SERVICE,
         kind=LossKind.DEFECT,
         cost_ps=saved_ps,
         title=title,

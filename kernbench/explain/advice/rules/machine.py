@@ -16,7 +16,10 @@ from kernbench.explain.advice.evidence import Evidence, costliest
 from kernbench.explain.advice.finding import Advice, Finding, LossKind
 from kernbench.explain.advice.loads import LinkLoad, loads_within
 from kernbench.explain.advice.replay import Changes, StepKey
-from kernbench.explain.why.what_if import NumberChange
+from kernbench.explain.why.what_if import NumberChange, changed_topology
+from kernbench.oracle.theory.bandwidths import channel_gbs
+from kernbench.oracle.theory.paths.routes import link_gbs
+from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.core.config.config_file import value_at
 from runtime.core.errors import UsageError
 from runtime.core.run_tables import NONE
@@ -63,7 +66,10 @@ def _numbers(evidence: Evidence) -> Iterator[Finding]:
         except UsageError:
             # Other numbers of the file do not allow it.
             continue
-        saved_ps = -predicted.predicted_ps
+        # Waits for others absorb what a latency changes, where the path has both.
+        least_ps = _served_ps(evidence, change)
+        saved_ps = min(-predicted.predicted_ps, -predicted.absorbed_ps)
+        saved_ps = min(saved_ps, evidence.total_ps - least_ps)
         if saved_ps <= 0:
             continue
         yield Finding(
@@ -79,6 +85,20 @@ def _numbers(evidence: Evidence) -> Iterator[Finding]:
                 ),
             ),
         )
+
+
+def _served_ps(evidence: Evidence, change: NumberChange) -> int:
+    """The longest time that a link or a channel needs for its bytes on the changed machine."""
+    scope = evidence.scope
+    file = TopologyFile(changed_topology(evidence.records, change).values())
+    longest_ps = 0.0
+    for load in loads_within(evidence.records, scope.begin_ps, scope.end_ps):
+        # The busy time of a link in front of a slower one is that of the slower one.
+        if load.kind == "link":
+            longest_ps = max(longest_ps, load.nbytes * 1000 / float(file.number(link_gbs(load.name))))
+        elif load.kind == "memory":
+            longest_ps = max(longest_ps, load.nbytes * 1000 / float(channel_gbs(file)))
+    return round(longest_ps)
 
 
 def _line_of_path(evidence: Evidence) -> str:

@@ -109,7 +109,7 @@ def _finding(evidence: Evidence, far: Sequence[MemoryAccessOp], saved_ps: int) -
     slice_name = f"sip{hottest.sip}.{hottest.name.removesuffix('.hbm_ctrl')}"
     if is_hot:
         title = (
-            f"hot slice: {len(readers[hottest])} PEs use the HBM slice of {slice_name}, "
+            f"hot slice: {len(readers[hottest])} other PEs use the HBM slice of {slice_name}, "
             f"{nbytes[hottest]:,} B"
         )
     else:
