@@ -1,9 +1,9 @@
 """`kernbench why`: where the time of a run went; two runs compared; what if a number changed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from kernbench.explain.records import RecordedRun
     from kernbench.explain.why.explanation import Explanation
     from kernbench.explain.why.what_if import Prediction
+
+
+class _Selected(TypedDict):
+    """The options that select a part of a run."""
+
+    kernel: str | None
+    launch: int | None
+    time: str | None
+    rank: int | None
 
 
 @click.command(name="why", context_settings=dict(CONTEXT_SETTINGS))
@@ -47,19 +56,17 @@ def why_command(
     runs: Sequence[Path],
     what_ifs: Sequence[str],
     *,
-    kernel: str | None,
-    launch: int | None,
-    time: str | None,
-    rank: int | None,
     check: bool,
     run_program: bool,
     as_json: bool,
+    **selected: Unpack[_Selected],
 ) -> int:
     """Explain where the time of a run went, from the records in its directory, and what to change.
 
     Losses and advice are those of the measured part of the program, from its first launch to the
-    end of its last one, or of the part that --kernel, --launch, --time and --rank select. Two runs are compared. docs/performance-debugging.md describes every number. A simulation
-    executes the program that the run names: what it is and its files are shown before.
+    end of its last one, or of the part that --kernel, --launch, --time and --rank select. Two runs
+    are compared. docs/performance-debugging.md describes every number. A simulation executes the
+    program that the run names: what it is and its files are shown before.
     """
     if not 1 <= len(runs) <= 2:
         raise UsageError(f"why: give the directory of a run, or of two runs, not {len(runs)}")
@@ -68,8 +75,7 @@ def why_command(
         raise UsageError(f"why: {option} belongs to one run, and two are compared")
     if run_program and not (what_ifs or check):
         raise UsageError("why: --run-program belongs to --check or --what-if, which simulate")
-    selected = [each for each in (kernel, launch, time, rank) if each is not None]
-    if selected and (what_ifs or len(runs) > 1):
+    if (what_ifs or len(runs) > 1) and any(each is not None for each in selected.values()):
         raise UsageError(
             "why: --kernel, --launch, --time and --rank belong to the report of one run"
         )
@@ -80,12 +86,23 @@ def why_command(
         elif what_ifs:
             _what_if(records[0], what_ifs, run_program=run_program, as_json=as_json)
         else:
-            from kernbench.explain.advice.scope import Selection, parse_time
-
-            interval = None if time is None else parse_time(time)
-            selection = Selection(kernel=kernel, launch=launch, time_ps=interval, rank=rank)
-            _explain(records[0], selection, check=check, run_program=run_program, as_json=as_json)
+            _explain(
+                records[0],
+                _selection(**selected),
+                check=check,
+                run_program=run_program,
+                as_json=as_json,
+            )
     return 0
+
+
+def _selection(
+    kernel: str | None, launch: int | None, time: str | None, rank: int | None
+) -> "Selection":
+    from kernbench.explain.advice.scope import Selection, parse_time
+
+    interval = None if time is None else parse_time(time)
+    return Selection(kernel=kernel, launch=launch, time_ps=interval, rank=rank)
 
 
 def _compare(before: "RecordedRun", after: "RecordedRun", *, as_json: bool) -> None:
@@ -144,9 +161,7 @@ def _explain(
     if explanation is not None:
         predictions = [*Predictor(records, explanation.path).classes()]
     if check:
-        advice, predictions = _checked_advice(
-            records, advice, predictions, run_program=run_program
-        )
+        advice, predictions = _checked_advice(records, advice, predictions, run_program=run_program)
     source = SourceText(records)
     if as_json:
         _print_json(_json(records, explanation, advice, predictions))
@@ -164,7 +179,7 @@ def _json(
     explanation: "Explanation | None",
     advice: "ScopeAdvice",
     predictions: "Sequence[Prediction]",
-) -> dict[str, object]:
+) -> Mapping[str, object]:
     from kernbench.explain.advice.json_form import scope_json
     from kernbench.explain.advice.source_text import SourceText
     from kernbench.explain.why.json_form import (

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernbench.explain.advice.evidence import Evidence
-from kernbench.explain.advice.finding import Advice, Finding, ranked
+from kernbench.explain.advice.finding import SHOWN_SHARE, Advice, Finding, ranked
 from kernbench.explain.advice.kernel_rows import KernelRows, kernel_rows
 from kernbench.explain.advice.loads import LinkLoad, loads_within
 from kernbench.explain.advice.rules import findings
@@ -42,11 +42,12 @@ def advise(
     scope = scope_of(records, selection)
     evidence = Evidence(records, scope, index or RunIndex.of(records))
     losses = ranked(findings(evidence), scope.total_ps)
-    advice = [each for loss in losses for each in loss.advice]
+    least_ps = scope.total_ps // SHOWN_SHARE
+    advice = [each for loss in losses for each in loss.advice if each.saves_ps > least_ps]
     named = {each.change.key for each in advice if each.change is not None}
     for prediction in evidence.predictor.classes(_MACHINE_CHANGES):
         change = prediction.change
-        if change.key not in named:
+        if change.key not in named and -prediction.predicted_ps > least_ps:
             text = f"{change.key}={change.after:g}"
             advice.append(Advice(text=text, saves_ps=-prediction.predicted_ps, change=change))
     links = _links(evidence)

@@ -1,4 +1,4 @@
-"""Rows of a scope for each kernel: its PEs folded by their times, and what an uneven launch loses."""
+"""Rows for each kernel of a scope: its PEs, folded by their times, and what the slowest loses."""
 
 from collections import defaultdict
 from collections.abc import Sequence

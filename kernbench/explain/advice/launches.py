@@ -70,9 +70,7 @@ def rank_launches(records: RunRecords, sip: int) -> list[RankLaunch]:
     programs, commands = records.table(PROGRAMS, sip), records.table(COMMANDS, sip)
     launched = np.flatnonzero((programs["pe"] != NONE) & (programs["command"] != NONE))
     by_command = defaultdict[int, list[int]](list)
-    for row, command in zip(
-        launched.tolist(), programs["command"][launched].tolist(), strict=True
-    ):
+    for row, command in zip(launched.tolist(), programs["command"][launched].tolist(), strict=True):
         by_command[command].append(row)
     row_of = {number: row for row, number in enumerate(commands["command"].tolist())}
     launches = [

@@ -34,7 +34,7 @@ class LinkLoad(Struct, frozen=True):
 
 def loads_within(records: RunRecords, begin_ps: int, end_ps: int) -> list[LinkLoad]:
     """The loads of all links in an interval, the busiest first."""
-    found = list[LinkLoad]()
+    loads = list[LinkLoad]()
     for sip in records.sips:
         table = records.table(LINKS, sip)
         if not len(table):
@@ -45,25 +45,27 @@ def loads_within(records: RunRecords, begin_ps: int, end_ps: int) -> list[LinkLo
         chosen = np.flatnonzero(inside > 0)
         names, kinds = table.text("link"), table.text("kind")
         share = inside[chosen] / bin_ps
-        count = len(names.values)
-        sums = {
-            column: np.bincount(names.codes[chosen], table[column][chosen] * share, count)
-            for column in ("nbytes", "packets", "busy_ps", "queued_ps")
-        }
-        kind_of = dict(zip(names.codes[chosen].tolist(), chosen.tolist(), strict=True))
-        for code, row in sorted(kind_of.items()):
-            found.append(
+        codes = names.codes[chosen]
+        columns = ("nbytes", "packets", "busy_ps", "queued_ps")
+        sums: list[list[float]] = [
+            np.bincount(codes, table[column][chosen] * share, len(names.values)).tolist()
+            for column in columns
+        ]
+        rows: dict[int, int] = dict(zip(codes.tolist(), chosen.tolist(), strict=True))
+        for code, row in sorted(rows.items()):
+            nbytes, packets, busy_ps, queued_ps = (round(each[code]) for each in sums)
+            loads.append(
                 LinkLoad(
                     sip=sip,
                     name=names.values[code],
                     kind=kinds[row],
-                    nbytes=round(sums["nbytes"][code]),
-                    packets=round(sums["packets"][code]),
-                    busy_ps=round(sums["busy_ps"][code]),
-                    queued_ps=round(sums["queued_ps"][code]),
+                    nbytes=nbytes,
+                    packets=packets,
+                    busy_ps=busy_ps,
+                    queued_ps=queued_ps,
                 )
             )
-    return sorted(found, key=lambda load: (-load.busy_ps, load.sip, load.name))
+    return sorted(loads, key=lambda load: (-load.busy_ps, load.sip, load.name))
 
 
 def busiest_within(records: RunRecords, begin_ps: int, end_ps: int) -> int:

@@ -76,9 +76,7 @@ class LaunchReplay:
         ends = [each.end_ps + shift for each, shift in zip(self._programs, shifts, strict=True)]
         return max(max(ends) - self._launch.begin_ps, 0)
 
-    def _barrier_shift(
-        self, key: StepKey, shifts: list[int], released: dict[int, int]
-    ) -> int:
+    def _barrier_shift(self, key: StepKey, shifts: list[int], released: dict[int, int]) -> int:
         group, members, arrivals = self._groups[key]
         if group not in released:
             # The predecessors of all members have ended, so their shifts are those at the barrier.

@@ -149,9 +149,7 @@ def _within(records: RunRecords, time_ps: tuple[int, int]) -> tuple[int, int]:
     return begin_ps, min(end_ps, records.total_ps)
 
 
-def _chosen(
-    every: Sequence[JointLaunch], selection: Selection
-) -> tuple[list[JointLaunch], str]:
+def _chosen(every: Sequence[JointLaunch], selection: Selection) -> tuple[list[JointLaunch], str]:
     launches, title = list(every), "measured part"
     if selection.kernel is not None:
         names = sorted({each.name for each in every})

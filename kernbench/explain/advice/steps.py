@@ -126,14 +126,14 @@ class RankSteps:
         requested[has_op] = ops["requested_ps"][released[has_op]]
         columns = (
             rows,
-            self._classes[rows],
             steps["begin_ps"][rows],
             steps["issued_ps"][rows],
             steps["end_ps"][rows],
             released,
             requested,
         )
-        classes = tuple(StepClass)
+        classes: list[int] = self._classes[rows].tolist()
+        times: list[list[int]] = [each.tolist() for each in columns]
         return PeProgram(
             row=row,
             sip=self.sip,
@@ -142,8 +142,18 @@ class RankSteps:
             begin_ps=programs["begin_ps"].item(row),
             end_ps=programs["end_ps"].item(row),
             steps=tuple(
-                PeStep(row, classes[of], *rest)
-                for row, of, *rest in zip(*(each.tolist() for each in columns), strict=True)
+                PeStep(
+                    row=row,
+                    of=StepClass(of),
+                    begin_ps=begin_ps,
+                    issued_ps=issued_ps,
+                    end_ps=end_ps,
+                    op=op,
+                    requested_ps=requested_ps,
+                )
+                for of, row, begin_ps, issued_ps, end_ps, op, requested_ps in zip(
+                    classes, *times, strict=True
+                )
             ),
         )
 

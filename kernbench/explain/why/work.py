@@ -127,15 +127,7 @@ class PathWork:
     def of(self, piece: PathPiece) -> Work | None:
         """The work of a piece; None for one that no number of the topology determines."""
         if piece.kind is PieceKind.QUEUE:
-            match piece.cause:
-                case Cause.LINK:
-                    return QueueWork(piece.component)
-                case Cause.MEMORY:
-                    return QueueWork("")
-                case Cause.OPERAND:
-                    return self._of_operand(piece)
-                case _:
-                    return None
+            return self._of_queue(piece)
         if piece.op != NONE:
             return self._of_operation(piece)
         if piece.kind is PieceKind.ISSUE:
@@ -172,6 +164,17 @@ class PathWork:
         elif engine == "pe_gemm":
             work = ProductStepWork()
         return work
+
+    def _of_queue(self, piece: PathPiece) -> Work | None:
+        match piece.cause:
+            case Cause.LINK:
+                return QueueWork(piece.component)
+            case Cause.MEMORY:
+                return QueueWork("")
+            case Cause.OPERAND:
+                return self._of_operand(piece)
+            case _:
+                return None
 
     def _of_operand(self, piece: PathPiece) -> Work | None:
         """The load of the tile that a product waited for: the last of the PE that ended before."""

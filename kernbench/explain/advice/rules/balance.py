@@ -1,9 +1,10 @@
 """The rule on uneven work: PEs, or all PEs of a rank, that others of the launch wait for.
 
-In each phase between barriers that order accesses, the time of a PE without waits for others is compared with that of
-the rest. What exceeds it is uneven work as far as the PE moves more bytes, takes more steps or
-computes longer, and uneven service where it waits longer for the same bytes. Few slow PEs would
-have the time of the slowest of the others; of many, the work could be moved until all have the mean.
+In each phase between barriers that order accesses, the time of a PE without waits for others is
+compared with that of the rest. What exceeds it is uneven work as far as the PE moves more bytes,
+takes more steps or computes longer, and uneven service where it waits longer for the same bytes.
+Few slow PEs would have the time of the slowest of the others; of many, the work could be moved
+until all have the mean.
 """
 
 from collections import defaultdict
@@ -115,9 +116,7 @@ def _slow_pes(evidence: Evidence, launch: LaunchSteps) -> list[SlowPe]:
                 of_program[phase],
                 sum(of_step.get(step.row, 0) for step in of_program[phase]),
             )
-            for program, of_program, of_step in zip(
-                launch.programs, phases, nbytes, strict=True
-            )
+            for program, of_program, of_step in zip(launch.programs, phases, nbytes, strict=True)
         ]
         slow += _slow_in_phase([each for each in works if each.steps])
     return slow
@@ -176,11 +175,7 @@ def _finding(
     mean_ps = sum(own.values()) / len(own)
     times = ", ".join(f"{name} {_ns(own_ps)}" for name, own_ps in folded_times(launch))
     line = _line(evidence, slow, launch)
-    title = (
-        f"uneven work: {times} ns"
-        if of_work
-        else f"equal work, uneven service: {times} ns"
-    )
+    title = f"uneven work: {times} ns" if of_work else f"equal work, uneven service: {times} ns"
     text = (
         f"move work of {_slow_names(launch)} to the other PEs"
         if of_work
@@ -204,19 +199,18 @@ def _compared(evidence: Evidence, slow: PeProgram, launch: LaunchSteps) -> str:
     """The work of a slow PE beside that of the median PE."""
     typical_ps = median([each.own_ps for each in launch.programs])
     typical = next(each for each in launch.programs if each.own_ps == typical_ps)
-    parts = list[str]()
-    for title, of in (
-        ("bytes of memory", lambda program: sum(a.nbytes for a in evidence.accesses_of(program))),
-        ("steps", lambda program: len(program.steps)),
-        (
-            "time in computations",
-            lambda program: sum(s.time_ps for s in program.steps if s.of is StepClass.COMPUTE),
-        ),
-    ):
-        mine, other = of(slow), of(typical)
-        if other:
-            parts.append(f"{mine / other:.2f} times the {title}")
+    mine, other = _work_of(evidence, slow), _work_of(evidence, typical)
+    parts = [f"{mine[each] / other[each]:.2f} times the {each}" for each in mine if other[each]]
     return f"{slow.name} has {', '.join(parts)} of {typical.name}" if parts else slow.name
+
+
+def _work_of(evidence: Evidence, program: PeProgram) -> dict[str, int]:
+    computing = [step for step in program.steps if step.of is StepClass.COMPUTE]
+    return {
+        "bytes of memory": sum(access.nbytes for access in evidence.accesses_of(program)),
+        "steps": len(program.steps),
+        "time in computations": sum(step.time_ps for step in computing),
+    }
 
 
 def folded_times(launch: LaunchSteps) -> list[tuple[str, int]]:

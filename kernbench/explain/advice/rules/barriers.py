@@ -74,9 +74,7 @@ def needless_barriers(evidence: Evidence, launch: LaunchSteps) -> frozenset[Step
                 before = list(behind)
             else:
                 before += behind
-                dropped |= {
-                    (program.sip, program.barriers[number].row) for program in programs
-                }
+                dropped |= {(program.sip, program.barriers[number].row) for program in programs}
     return frozenset(dropped)
 
 
@@ -105,9 +103,7 @@ def _interval(access: MemoryAccessOp, pe: int) -> _Access:
 
 def _conflict(before: Sequence[_Access], behind: Sequence[_Access]) -> bool:
     """Whether an access before and one behind, of two PEs, have a byte that one of them writes."""
-    ordered = sorted(
-        [(*access, 0) for access in before] + [(*access, 1) for access in behind]
-    )
+    ordered = sorted([(*access, 0) for access in before] + [(*access, 1) for access in behind])
     # The intervals that reach farthest, of two PEs each: by side, and whether they write.
     farthest: dict[tuple[int, bool], list[tuple[int, int]]] = {}
     for begin, end, pe, writes, side in ordered:

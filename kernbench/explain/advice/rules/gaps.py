@@ -16,10 +16,12 @@ from kernbench.explain.advice.finding import Advice, Finding, LossKind
 from kernbench.explain.advice.launches import JointLaunch, RankLaunch
 from kernbench.explain.why.parts import HOST_KINDS
 from kernbench.explain.why.work import LaunchReportWork, LaunchWork
-from runtime.core.run_tables import COMMANDS, PROGRAMS, RANK_PROGRAM, STEPS
+from runtime.core.run_tables import COMMANDS, PROGRAMS, RANK_PROGRAM
 from runtime.core.simtime import PS_PER_NS
 
-_MAPPING = "MmuMapMsg"
+COPY, MAPPING, HOST = "copy", "mapping", "host"
+"""Causes of a gap beyond the launch itself."""
+_MAPS = "MmuMapMsg"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,13 +51,18 @@ def gap_findings(evidence: Evidence) -> list[Finding]:
     """Launches that are short beside the gaps between them, and copies or the host in the gaps."""
     pairs = evidence.scope.gaps()
     gaps = [_gap(evidence, before, after) for before, after in pairs]
+    by_cause = defaultdict[str, list[LaunchGap]](list)
+    for gap in gaps:
+        if gap.rest_ps > 0 or not gap.cause:
+            by_cause[gap.cause].append(gap)
     findings = list[Finding]()
-    for cause, of in (("copy", _copies), ("mapping", _mappings), ("host", _host)):
-        chosen = [gap for gap in gaps if gap.cause == cause and gap.rest_ps > 0]
-        if chosen:
-            findings.append(of(evidence, chosen))
-    idle = [gap for gap in gaps if gap.cause == ""]
-    if idle:
+    if copied := by_cause[COPY]:
+        findings.append(_copies(evidence, copied))
+    if mapped := by_cause[MAPPING]:
+        findings.append(_mappings(mapped))
+    if computed := by_cause[HOST]:
+        findings.append(_host(computed))
+    if idle := by_cause[""]:
         findings.append(_launches(evidence, idle))
     return findings
 
@@ -70,11 +77,11 @@ def _gap(evidence: Evidence, before: JointLaunch, after: JointLaunch) -> LaunchG
     copies, copied_bytes, copied_ps = _copied(evidence, sip, end_ps, last.begin_ps)
     cause, line = "", last.line
     if copies:
-        cause, line = "copy", _command_line(evidence, sip, end_ps, last.begin_ps)
+        cause, line = COPY, _command_line(evidence, sip, end_ps, last.begin_ps)
     elif _has_command(evidence, sip, end_ps, last.begin_ps):
-        cause = "mapping"
+        cause = MAPPING
     elif computed := _host_line(evidence, sip, end_ps, last.begin_ps):
-        cause, line = "host", computed
+        cause, line = HOST, computed
     return LaunchGap(
         line=line,
         gap_ps=gap_ps,
@@ -126,7 +133,7 @@ def _command_line(evidence: Evidence, sip: int, begin_ps: int, end_ps: int) -> s
 
 def _has_command(evidence: Evidence, sip: int, begin_ps: int, end_ps: int) -> bool:
     commands = evidence.records.table(COMMANDS, sip)
-    within = commands.text("kind").equal(_MAPPING)
+    within = commands.text("kind").equal(_MAPS)
     within &= (commands["end_ps"] > begin_ps) & (commands["begun_ps"] < end_ps)
     return bool(within.any())
 
@@ -203,7 +210,7 @@ def _copies(evidence: Evidence, gaps: Sequence[LaunchGap]) -> Finding:
     )
 
 
-def _mappings(evidence: Evidence, gaps: Sequence[LaunchGap]) -> Finding:  # noqa: ARG001 - as others
+def _mappings(gaps: Sequence[LaunchGap]) -> Finding:
     cost_ps = sum(gap.rest_ps for gap in gaps)
     return Finding(
         rule="mappings",
@@ -212,13 +219,11 @@ def _mappings(evidence: Evidence, gaps: Sequence[LaunchGap]) -> Finding:  # noqa
         title=f"tensors are mapped between launches: before {len(gaps)} of them",
         evidence="a tensor is mapped at the first launch that uses it; no kernel runs in this time",
         line=costliest((gap.line, gap.rest_ps) for gap in gaps),
-        advice=(
-            Advice(text="allocate the tensors once, and use them again", saves_ps=cost_ps),
-        ),
+        advice=(Advice(text="allocate the tensors once, and use them again", saves_ps=cost_ps),),
     )
 
 
-def _host(evidence: Evidence, gaps: Sequence[LaunchGap]) -> Finding:  # noqa: ARG001 - as others
+def _host(gaps: Sequence[LaunchGap]) -> Finding:
     cost_ps = sum(gap.rest_ps for gap in gaps)
     return Finding(
         rule="host",

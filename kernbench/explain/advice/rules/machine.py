@@ -8,7 +8,7 @@ queued at it, take beyond the rate of its kind.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from kernbench.explain.advice.accesses import MemoryAccessOp
@@ -80,9 +80,7 @@ def _numbers(evidence: Evidence) -> Iterator[Finding]:
             evidence="the work on the critical path, by its closed forms with both numbers",
             line=_line_of_path(evidence),
             advice=(
-                Advice(
-                    text=f"{change.key}={change.after:g}", saves_ps=saved_ps, change=change
-                ),
+                Advice(text=f"{change.key}={change.after:g}", saves_ps=saved_ps, change=change),
             ),
         )
 
@@ -95,7 +93,9 @@ def _served_ps(evidence: Evidence, change: NumberChange) -> int:
     for load in loads_within(evidence.records, scope.begin_ps, scope.end_ps):
         # The busy time of a link in front of a slower one is that of the slower one.
         if load.kind == "link":
-            longest_ps = max(longest_ps, load.nbytes * 1000 / float(file.number(link_gbs(load.name))))
+            longest_ps = max(
+                longest_ps, load.nbytes * 1000 / float(file.number(link_gbs(load.name)))
+            )
         elif load.kind == "memory":
             longest_ps = max(longest_ps, load.nbytes * 1000 / float(channel_gbs(file)))
     return round(longest_ps)
@@ -161,9 +161,7 @@ def _slow_link(evidence: Evidence, load: LinkLoad, usual: float) -> Finding | No
     )
 
 
-def _slower_ps(
-    evidence: Evidence, access: MemoryAccessOp, load: LinkLoad, ratio: float
-) -> int:
+def _slower_ps(evidence: Evidence, access: MemoryAccessOp, load: LinkLoad, ratio: float) -> int:
     """The time of an access that a link at its usual rate would save."""
     queued_ps = evidence.ranks[access.sip].ops["link_ps"].item(access.op)
     own_ps = access.nbytes * 1000 / load.gbs if load.gbs else 0.0
@@ -171,5 +169,5 @@ def _slower_ps(
     return round(min(saved_ps, access.time_ps - min(access.local_ps(evidence.times), own_ps)))
 
 
-def _links(evidence: Evidence, access: MemoryAccessOp) -> Sequence[str]:
+def _links(evidence: Evidence, access: MemoryAccessOp) -> frozenset[str]:
     return evidence.links_between(access.reader, access.memory)

@@ -62,9 +62,7 @@ def _hidden_ps(evidence: Evidence, program: PeProgram, phase: Sequence[PeStep]) 
     """The time that overlap would hide in a phase."""
     accesses = {each.op: each for each in evidence.accesses_of(program)}
     blocking = [
-        step
-        for step in phase
-        if step.op in accesses and _is_blocking(evidence, program, step)
+        step for step in phase if step.op in accesses and _is_blocking(evidence, program, step)
     ]
     loads = [step for step in blocking if accesses[step.op].is_read]
     stores = [step for step in blocking if not accesses[step.op].is_read]

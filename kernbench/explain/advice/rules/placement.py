@@ -45,9 +45,7 @@ def _local(evidence: Evidence, launch: LaunchSteps, used: frozenset[RouteEnd]) -
     steps, ops = dict[StepKey, int](), dict[tuple[int, int], int]()
     for program in launch.programs:
         accesses = [
-            each
-            for each in evidence.accesses_of(program)
-            if not each.is_own or each.memory in used
+            each for each in evidence.accesses_of(program) if not each.is_own or each.memory in used
         ]
         by_op = {access.op: access for access in accesses}
         for access in accesses:
@@ -75,9 +73,7 @@ def _add_streams(
         if engines[step.op] not in ("pe_gemm", "pe_fetch_store", "pe_dma"):
             continue
         tiles = [
-            each
-            for each in accesses
-            if step.begin_ps < each.begin_ps + each.time_ps <= step.end_ps
+            each for each in accesses if step.begin_ps < each.begin_ps + each.time_ps <= step.end_ps
         ]
         taken_ps = sum(each.time_ps for each in tiles)
         if len(tiles) > 1 and taken_ps:
