@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -17,8 +16,6 @@ from kernbench.explain.why.machine_times import MachineTimes
 from kernbench.explain.why.path import CriticalPath, critical_path, path_of_program
 from kernbench.explain.why.piece import PathPiece
 from kernbench.explain.why.what_if import Predictor
-from kernbench.oracle.theory.paths.floor_plan import FloorPlan
-from kernbench.oracle.theory.paths.routes import RouteEnd
 from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.core.run_tables import PROGRAMS
 
@@ -32,14 +29,18 @@ class Evidence:
         self.times = MachineTimes(records.topology)
         self.file = TopologyFile(records.topology.values())
         self.accesses = Accesses(records)
-        self._plan = FloorPlan(self.file)
-        self._links = dict[tuple[RouteEnd, RouteEnd], frozenset[str]]()
         self._replays = dict[int, LaunchReplay]()
 
     @cached_property
     def launches(self) -> list[LaunchSteps]:
         """The launches of the scope with their steps."""
         return [LaunchSteps.of(each, self.ranks) for each in self.scope.launches]
+
+    @cached_property
+    def own_launches(self) -> list[tuple[int, LaunchSteps]]:
+        """The launches whose kernel is not that of a collective, with their numbers."""
+        numbered = enumerate(self.launches)
+        return [(number, each) for number, each in numbered if not each.launch.is_collective]
 
     def replayed_ps(self, number: int, changes: Changes) -> int:
         """The time of the launch `number` of the scope with changes of its steps."""
@@ -81,17 +82,6 @@ class Evidence:
     def predictor(self) -> Predictor:
         """The predictor of the times of the scope on other machines."""
         return Predictor(self.records, CriticalPath(self.scope.total_ps, self.pieces))
-
-    def links_between(self, pe: RouteEnd, memory: RouteEnd) -> frozenset[str]:
-        """The links of the routes from a PE to a memory and back."""
-        key = pe, memory
-        if key not in self._links:
-            there, back = self._plan.route(pe, memory), self._plan.route(memory, pe)
-            ends = [[pe.name, *(hop.node for hop in there)], [memory.name, *(h.node for h in back)]]
-            self._links[key] = frozenset(
-                f"{first}->{second}" for nodes in ends for first, second in pairwise(nodes)
-            )
-        return self._links[key]
 
     def accesses_of(self, program: PeProgram) -> list[MemoryAccessOp]:
         """The accesses of a program to memories."""

@@ -22,18 +22,20 @@ class LossKind(IntEnum):
 class Advice:
     """A change, and the time that it is estimated to save; of a number of the machine, the number.
 
-    `simulated_ps` is the change of the time of the run, negative for less, if it was simulated.
+    `is_machine` is for changes of the machine that no number states. `simulated_ps` is the change
+    of the time of the run, negative for less, if it was simulated.
     """
 
     text: str
     saves_ps: int
     change: NumberChange | None = None
     simulated_ps: int | None = None
+    is_machine: bool = False
 
     @property
     def of_machine(self) -> bool:
         """Whether the machine changes, and not the program."""
-        return self.change is not None
+        return self.is_machine or self.change is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +63,7 @@ SHOWN_SHARE = 200
 
 SERVICE = "service"
 """Rule of a PE that waits longer than others for the same work."""
-_CAUSES_OF_SERVICE = frozenset({"hot slice", "far operands", "slow link", "number"})
+_CAUSES_OF_SERVICE = frozenset({"hot slice", "far operands", "part", "number"})
 
 
 def _is_symptom(finding: Finding, findings: Sequence[Finding]) -> bool:

@@ -9,11 +9,15 @@ from msgspec import Struct
 from kernbench.explain.records import RunRecords
 from runtime.core.run_tables import COMMANDS, NONE, PROGRAMS
 
+COLLECTIVES = "collectives"
+"""The hardware thread of collectives."""
+
 
 class RankLaunch(Struct, frozen=True):
     """A launch on a rank: from the begin of its first PE to the end of its last one.
 
-    `rows` are those of its programs, `line` that of the launch in the rank program. `begun_ps` is
+    `rows` are those of its programs, `line` that of the launch in the rank program,
+    `thread` the hardware thread. `begun_ps` is
     when the IO_CPU took the command, `answered_ps` when the host had the answer.
     """
 
@@ -21,6 +25,7 @@ class RankLaunch(Struct, frozen=True):
     command: int
     name: str
     line: str
+    thread: str
     rows: tuple[int, ...]
     submitted_ps: int
     begun_ps: int
@@ -43,6 +48,11 @@ class JointLaunch(Struct, frozen=True):
     name: str
     number: int
     of_ranks: tuple[RankLaunch, ...]
+
+    @property
+    def is_collective(self) -> bool:
+        """Whether the kernel is that of a collective, which the program only calls."""
+        return self.of_ranks[0].thread == COLLECTIVES
 
     @property
     def begin_ps(self) -> int:
@@ -109,6 +119,7 @@ def _launch(
         command=command,
         name=programs.text("kernel")[rows[0]],
         line=programs.text("line")[rows[0]],
+        thread=programs.text("thread")[rows[0]],
         rows=tuple(rows),
         submitted_ps=submitted_ps,
         begun_ps=begun_ps,

@@ -157,8 +157,7 @@ def _chosen(every: Sequence[JointLaunch], selection: Selection) -> tuple[list[Jo
         if not launches:
             launches = [each for each in every if selection.kernel in each.name]
         if not launches:
-            listed = f"; the run has launched {', '.join(names[:8])}" if names else ""
-            hint = nearest(selection.kernel, names) or listed or "; the run has no launch"
+            hint = nearest(selection.kernel, names) if names else "; the run has no launch"
             raise UsageError(f"why: --kernel {selection.kernel}: no launch of it{hint}")
         title = f"kernel {', '.join(sorted({each.name for each in launches}))}"
     if selection.launch is not None:

@@ -24,6 +24,8 @@ from runtime.ccl.config import CclConfig, load_ccl
 from runtime.ccl.selection import CallShape
 from runtime.core.errors import KernbenchError
 
+_OF_MORE = frozenset({"intercube", "hierarchical"})
+"""Algorithms that combine the shards of cubes or PEs as well: another one has another result."""
 _PACKET_BYTES = 4096
 """The packet of a slot in the forms of messages one behind the other."""
 _POWERS = (2, 4, 8)
@@ -37,7 +39,7 @@ def algorithm_findings(evidence: Evidence) -> list[Finding]:
     for launch in evidence.launches:
         collective, dot, algorithm = launch.launch.name.partition(".")
         ranks = len(launch.launch.of_ranks)
-        if not dot or collective not in FORMS or ranks < 2:
+        if not dot or collective not in FORMS or algorithm in _OF_MORE or ranks < 2:
             continue
         nbytes, pes = _size(evidence, launch)
         better = _better(collective, algorithm, CallShape(nbytes, ranks))

@@ -101,7 +101,7 @@ def _changes(slow: SlowPe, *, of_work: bool) -> Iterator[tuple[StepKey, int]]:
 
 
 def _slow_pes(evidence: Evidence, launch: LaunchSteps) -> list[SlowPe]:
-    if len(launch.programs) < 2:
+    if len(launch.programs) < 2 or launch.launch.is_collective:
         return []
     needless = needless_barriers(evidence, launch)
     phases = [program.phases(needless) for program in launch.programs]

@@ -43,7 +43,7 @@ def block_findings(evidence: Evidence) -> list[Finding]:
     lines = defaultdict[str, int](int)
     memory = list[BlockStep]()
     factors = list[int]()
-    for number, launch in enumerate(evidence.launches):
+    for number, launch in evidence.own_launches:
         changes = dict[StepKey, int]()
         for program in launch.programs:
             steps = _loop_steps(evidence, program)

@@ -14,6 +14,7 @@ import numpy as np
 from kernbench.explain.advice.evidence import Evidence, costliest
 from kernbench.explain.advice.finding import Advice, Finding, LossKind
 from kernbench.explain.advice.launches import JointLaunch, RankLaunch
+from kernbench.explain.why.intervals import length_ps
 from kernbench.explain.why.parts import HOST_KINDS
 from kernbench.explain.why.work import LaunchReportWork, LaunchWork
 from runtime.core.run_tables import COMMANDS, PROGRAMS, RANK_PROGRAM
@@ -115,8 +116,10 @@ def _copied(evidence: Evidence, sip: int, begin_ps: int, end_ps: int) -> tuple[i
     commands = evidence.records.table(COMMANDS, sip)
     within = commands.text("kind").matching(HOST_KINDS.__contains__)
     within &= (commands["end_ps"] > begin_ps) & (commands["begun_ps"] < end_ps)
-    times = np.minimum(commands["end_ps"], end_ps) - np.maximum(commands["begun_ps"], begin_ps)
-    return int(within.sum()), int(ops["nbytes"][rows].sum()), int(times[within].sum())
+    begins = np.maximum(commands["begun_ps"], begin_ps)[within]
+    ends = np.minimum(commands["end_ps"], end_ps)[within]
+    copied_ps = length_ps((begins, ends))
+    return int(within.sum()), int(ops["nbytes"][rows].sum()), copied_ps
 
 
 def _command_line(evidence: Evidence, sip: int, begin_ps: int, end_ps: int) -> str:
@@ -192,7 +195,8 @@ def _copies(evidence: Evidence, gaps: Sequence[LaunchGap]) -> Finding:
     copies, nbytes = sum(g.copies for g in gaps), sum(g.copied_bytes for g in gaps)
     copied_ps = sum(g.copied_ps for g in gaps)
     peak = float(evidence.file.number("sip.io_chiplet.pcie_ep.bw_gbs"))
-    rate = nbytes * PS_PER_NS / copied_ps if copied_ps else 0.0
+    # A copy may begin before the gap, so its bytes may exceed those of the time in the gap.
+    rate = min(nbytes * PS_PER_NS / copied_ps, peak) if copied_ps else 0.0
     small = rate * 2 < peak
     text = (
         "copy once with more bytes: the latency of a copy exceeds the time of its bytes"

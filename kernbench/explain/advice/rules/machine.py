@@ -1,41 +1,35 @@
-"""The rules on the machine: a number that is worse than in the file that ships, and a link that is
-slower than the other links of its kind.
+"""The rules on the machine: a number that is worse than in the file that ships, and a part that has
+worse values than the others of its kind.
 
 The cost of a number is the change of the critical path of the scope that the closed forms predict
-for the number of the file that ships. That of a link is the time that its bytes, and the packets
-queued at it, take beyond the rate of its kind.
+for the number of the file that ships, that of a part the change if it were as the others. No change
+makes the scope shorter than the bytes of its busiest link or channel take on the changed machine.
 """
 
-import re
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from kernbench.explain.advice.accesses import MemoryAccessOp
 from kernbench.explain.advice.evidence import Evidence, costliest
 from kernbench.explain.advice.finding import Advice, Finding, LossKind
-from kernbench.explain.advice.loads import LinkLoad, loads_within
-from kernbench.explain.advice.replay import Changes, StepKey
+from kernbench.explain.advice.loads import loads_within
 from kernbench.explain.why.what_if import NumberChange, changed_topology
 from kernbench.oracle.theory.bandwidths import channel_gbs
 from kernbench.oracle.theory.paths.routes import link_gbs
 from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.core.config.config_file import value_at
+from runtime.core.config.plain_yaml import to_yaml
 from runtime.core.errors import UsageError
-from runtime.core.run_tables import NONE
 from runtime.model.keys import hardware_keys, shipped_values
+from runtime.model.topology import parse_topology
 
 _UNITS = frozenset({"ns", "GB/s", "GHz", "cycles"})
 _SHARES = frozenset({"cube.hbm_ctrl.efficiency"})
-_SLOW = 0.8
-"""A link is slow whose rate is below this part of the median of its kind."""
-_LEAST_PACKET = 256
-"""Smaller packets occupy a link for a time that is rounded up."""
+_OVERRIDES = "overrides"
 
 
 def machine_findings(evidence: Evidence) -> list[Finding]:
-    """Numbers worse than shipped, and links slower than others of their kind."""
-    return [*_numbers(evidence), *_slow_links(evidence)]
+    """Numbers worse than shipped, and parts worse than others of their kind."""
+    return [*_numbers(evidence), *_own_values(evidence)]
 
 
 def worse_numbers(values: dict[str, Any]) -> Iterator[NumberChange]:
@@ -105,69 +99,31 @@ def _line_of_path(evidence: Evidence) -> str:
     return costliest((piece.line, piece.length_ps) for piece in evidence.pieces if piece.line)
 
 
-def _slow_links(evidence: Evidence) -> Iterator[Finding]:
-    scope = evidence.scope
-    by_kind = defaultdict[str, list[LinkLoad]](list)
-    for load in loads_within(evidence.records, scope.begin_ps, scope.end_ps):
-        if load.packets and load.busy_ps and load.nbytes >= _LEAST_PACKET * load.packets:
-            by_kind[re.sub(r"\d+", "#", load.name)].append(load)
-    for kind in sorted(by_kind):
-        links = by_kind[kind]
-        rates = sorted(load.gbs for load in links)
-        usual = rates[len(rates) // 2]
-        for load in links:
-            if load.gbs < _SLOW * usual and (found := _slow_link(evidence, load, usual)):
-                yield found
-
-
-def _slow_link(evidence: Evidence, load: LinkLoad, usual: float) -> Finding | None:
-    """The cost of one link that is slower than its kind."""
-    ratio, saved_ps = load.gbs / usual, 0
-    lines = list[tuple[str, int]]()
-    for number, launch in enumerate(evidence.launches):
-        steps, ops = dict[StepKey, int](), dict[tuple[int, int], int]()
-        for program in launch.programs:
-            passing = [
-                access
-                for access in evidence.accesses_of(program)
-                if load.sip == access.sip and load.name in _links(evidence, access)
-            ]
-            for access in passing:
-                ops[access.sip, access.op] = -_slower_ps(evidence, access, load, ratio)
-            for step in program.steps:
-                change_ps = ops.get((program.sip, step.op), 0)
-                if step.op != NONE and change_ps and not step.is_async_wait:
-                    steps[program.sip, step.row] = change_ps
-                    lines.append((evidence.line(program, step), -change_ps))
-        if ops:
-            saved_ps += evidence.saved_ps(number, Changes(steps=steps, ops=ops))
-    if saved_ps <= 0:
-        return None
-    return Finding(
-        rule="slow link",
-        kind=LossKind.MACHINE,
-        cost_ps=saved_ps,
-        title=f"slow {load.kind} {load.title}: {load.gbs:.1f} GB/s while busy",
-        evidence=f"the median of its kind has {usual:.1f} GB/s; it carries {load.nbytes:,} B and "
-        f"is busy {100 * load.busy_ps / max(evidence.total_ps, 1):.1f} % of the time",
-        line=costliest(lines),
-        advice=(
-            Advice(
-                text=f"give {load.title} the {usual:.0f} GB/s of its kind, or move the bytes to "
-                "another one",
-                saves_ps=saved_ps,
+def _own_values(evidence: Evidence) -> Iterator[Finding]:
+    """The parts of the machine that have values of their own, in the section `overrides`."""
+    records = evidence.records
+    values = records.topology.values()
+    overrides: dict[str, dict[str, Any]] = values.get(_OVERRIDES) or {}
+    for name, own in overrides.items():
+        others = {each: keys for each, keys in overrides.items() if each != name}
+        text = to_yaml(values | {_OVERRIDES: others}, sort_keys=False)
+        topology = parse_topology(text, f"{records.name} without {name}", records.run.sips)
+        saved_ps = -max(evidence.predictor.changes_ps(topology))
+        if saved_ps <= 0:
+            continue
+        shown = ", ".join(f"{key} {value}" for key, value in own.items())
+        yield Finding(
+            rule="part",
+            kind=LossKind.MACHINE,
+            cost_ps=saved_ps,
+            title=f"{name} differs from the other parts of its kind: {shown}",
+            evidence="the work on the critical path, by its closed forms with and without it",
+            line=_line_of_path(evidence),
+            advice=(
+                Advice(
+                    text=f"{name} as the other parts of its kind, or no work and bytes there",
+                    saves_ps=saved_ps,
+                    is_machine=True,
+                ),
             ),
-        ),
-    )
-
-
-def _slower_ps(evidence: Evidence, access: MemoryAccessOp, load: LinkLoad, ratio: float) -> int:
-    """The time of an access that a link at its usual rate would save."""
-    queued_ps = evidence.ranks[access.sip].ops["link_ps"].item(access.op)
-    own_ps = access.nbytes * 1000 / load.gbs if load.gbs else 0.0
-    saved_ps = (queued_ps + own_ps) * (1 - ratio)
-    return round(min(saved_ps, access.time_ps - min(access.local_ps(evidence.times), own_ps)))
-
-
-def _links(evidence: Evidence, access: MemoryAccessOp) -> frozenset[str]:
-    return evidence.links_between(access.reader, access.memory)
+        )

@@ -27,7 +27,7 @@ def overlap_findings(evidence: Evidence) -> list[Finding]:
     """Phases whose loads, computations and stores could overlap."""
     saved_ps, lines = 0, defaultdict[str, int](int)
     best: tuple[int, PeProgram, LaunchSteps] | None = None
-    for number, launch in enumerate(evidence.launches):
+    for number, launch in evidence.own_launches:
         changes = dict[StepKey, int]()
         for program in launch.programs:
             for phase in program.phases():
