@@ -15,7 +15,7 @@ from runtime.core.output import print_lines
 
 if TYPE_CHECKING:
     from kernbench.explain.advice.advise import ScopeAdvice
-    from kernbench.explain.advice.scope import Selection
+    from kernbench.explain.advice.scope import RunSelection
     from kernbench.explain.records import RecordedRun
     from kernbench.explain.why.explanation import Explanation
     from kernbench.explain.why.what_if import Prediction
@@ -98,11 +98,11 @@ def why_command(
 
 def _selection(
     kernel: str | None, launch: int | None, time: str | None, rank: int | None
-) -> "Selection":
-    from kernbench.explain.advice.scope import Selection, parse_time
+) -> "RunSelection":
+    from kernbench.explain.advice.scope import RunSelection, parse_time
 
     interval = None if time is None else parse_time(time)
-    return Selection(kernel=kernel, launch=launch, time_ps=interval, rank=rank)
+    return RunSelection(kernel=kernel, launch=launch, time_ps=interval, rank=rank)
 
 
 def _compare(before: "RecordedRun", after: "RecordedRun", *, as_json: bool) -> None:
@@ -139,7 +139,7 @@ def _what_if(
 
 def _explain(
     records: "RecordedRun",
-    selection: "Selection",
+    selection: "RunSelection",
     *,
     check: bool,
     run_program: bool,

@@ -6,7 +6,7 @@ The cost is the difference of two simulations, of the program with the plant and
 import pytest
 
 from kernbench.explain.advice.advise import ScopeAdvice, advise
-from kernbench.explain.advice.scope import Selection
+from kernbench.explain.advice.scope import RunSelection
 from tests.support.bottlenecks import CASES, Bottleneck
 from tests.support.simulated_runs import recorded
 
@@ -19,7 +19,7 @@ def advised(case: Bottleneck, *, planted: bool) -> ScopeAdvice:
         topology=case.topology(planted=planted),
         data=False,
     )
-    return advise(records, Selection(kernel=case.kernel))
+    return advise(records, RunSelection(kernel=case.kernel))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

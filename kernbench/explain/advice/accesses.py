@@ -1,4 +1,4 @@
-"""The accesses of kernels to memories: who reads or writes how many bytes of which memory."""
+"""The accesses of kernels to memories: the PE, the memory, and the bytes of each."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -79,7 +79,7 @@ def _total_ps(times: MachineTimes, work: TransferWork) -> int:
     return round(time.fixed_ps + time.bytes_ps)
 
 
-class Accesses:
+class KernelAccesses:
     """The accesses of the kernels of a run, by SIP and by the number of their program."""
 
     def __init__(self, records: RecordedRun) -> None:

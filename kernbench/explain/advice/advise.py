@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from kernbench.explain.advice.evidence import Evidence
 from kernbench.explain.advice.finding import SHOWN_SHARE, Advice, Finding, ranked
 from kernbench.explain.advice.kernel_rows import KernelRows, kernel_rows
-from kernbench.explain.advice.loads import LinkLoad, loads_within
+from kernbench.explain.advice.loads import ScopeLoad, loads_within
 from kernbench.explain.advice.rules import findings
-from kernbench.explain.advice.scope import RunScope, Selection, scope_of
+from kernbench.explain.advice.scope import RunScope, RunSelection, scope_of
 from kernbench.explain.records import RecordedRun
 from kernbench.explain.why.bound import without_waiting_ps
 from kernbench.explain.why.cursor import RunIndex
@@ -30,13 +30,13 @@ class ScopeAdvice:
     findings: Sequence[Finding]
     advice: Sequence[Advice]
     kernels: Sequence[KernelRows]
-    links: Sequence[tuple[LinkLoad, float]]
+    links: Sequence[tuple[ScopeLoad, float]]
     bound_ps: int
     bound_name: str
 
 
 def advise(
-    records: RecordedRun, selection: Selection, index: RunIndex | None = None
+    records: RecordedRun, selection: RunSelection, index: RunIndex | None = None
 ) -> ScopeAdvice:
     """The advice on a part of a run. Raises `UsageError` for a part that the run does not have."""
     scope = scope_of(records, selection)
@@ -64,10 +64,10 @@ def advise(
     )
 
 
-def _links(evidence: Evidence) -> list[tuple[LinkLoad, float]]:
+def _links(evidence: Evidence) -> list[tuple[ScopeLoad, float]]:
     """The busiest links and memories of the scope, with the bandwidth of each."""
     scope, file = evidence.scope, evidence.file
-    links = list[tuple[LinkLoad, float]]()
+    links = list[tuple[ScopeLoad, float]]()
     for load in loads_within(evidence.records, scope.begin_ps, scope.end_ps):
         if load.kind == "link":
             links.append((load, float(file.number(link_gbs(load.name)))))
@@ -76,7 +76,7 @@ def _links(evidence: Evidence) -> list[tuple[LinkLoad, float]]:
     return links[:_MOST_LINKS]
 
 
-def _bound(evidence: Evidence, loads: Sequence[LinkLoad]) -> tuple[int, str]:
+def _bound(evidence: Evidence, loads: Sequence[ScopeLoad]) -> tuple[int, str]:
     """The least time of the scope: that of its busiest link or memory, or of its longest chain."""
     path_ps = without_waiting_ps(evidence.pieces)
     busiest = loads[0] if loads else None

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
-from kernbench.explain.advice.accesses import Accesses, MemoryAccessOp
+from kernbench.explain.advice.accesses import KernelAccesses, MemoryAccessOp
 from kernbench.explain.advice.replay import Changes, LaunchReplay
 from kernbench.explain.advice.scope import RunScope
 from kernbench.explain.advice.steps import LaunchSteps, PeProgram, PeStep, RankSteps
@@ -28,7 +28,7 @@ class Evidence:
         self.ranks = {sip: RankSteps(records, sip) for sip in records.sips}
         self.times = MachineTimes(records.topology)
         self.file = TopologyFile(records.topology.values())
-        self.accesses = Accesses(records)
+        self.accesses = KernelAccesses(records)
         self._replays = dict[int, LaunchReplay]()
 
     @cached_property

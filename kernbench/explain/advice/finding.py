@@ -56,7 +56,7 @@ class Finding:
 
 
 LEAST_SHARE = 50
-"""A loss of less than this part of the time stands behind all larger losses, whatever its kind."""
+"""A loss of less than this part of the time stands behind all larger losses of any kind."""
 SHOWN_SHARE = 200
 """A loss of less than this part of the time is not shown."""
 

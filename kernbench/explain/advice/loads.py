@@ -7,7 +7,7 @@ from kernbench.explain.records import RunRecords
 from runtime.core.run_tables import LINKS
 
 
-class LinkLoad(Struct, frozen=True):
+class ScopeLoad(Struct, frozen=True):
     """A link, a channel or a port in an interval: its bytes and packets, and its busy time.
 
     The bins at the ends of the interval count with the part of them that is inside.
@@ -32,9 +32,9 @@ class LinkLoad(Struct, frozen=True):
         return self.name if self.name.startswith("sip ") else f"sip{self.sip}.{self.name}"
 
 
-def loads_within(records: RunRecords, begin_ps: int, end_ps: int) -> list[LinkLoad]:
+def loads_within(records: RunRecords, begin_ps: int, end_ps: int) -> list[ScopeLoad]:
     """The loads of all links in an interval, the busiest first."""
-    loads = list[LinkLoad]()
+    loads = list[ScopeLoad]()
     for sip in records.sips:
         table = records.table(LINKS, sip)
         if not len(table):
@@ -55,7 +55,7 @@ def loads_within(records: RunRecords, begin_ps: int, end_ps: int) -> list[LinkLo
         for code, row in sorted(rows.items()):
             nbytes, packets, busy_ps, queued_ps = (round(each[code]) for each in sums)
             loads.append(
-                LinkLoad(
+                ScopeLoad(
                     sip=sip,
                     name=names.values[code],
                     kind=kinds[row],

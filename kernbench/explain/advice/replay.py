@@ -32,7 +32,7 @@ class Changes(Struct, frozen=True):
     dropped: Collection[StepKey] = frozenset()
 
 
-class Arrival(Struct, frozen=True):
+class MessageArrival(Struct, frozen=True):
     """A message that a step waited for: its sender, when it was sent, and when it had arrived."""
 
     sender: tuple[int, int, int]
@@ -119,14 +119,14 @@ class LaunchReplay:
     def _op_end_ps(self, sip: int, step: PeStep) -> int:
         return self._slots.end_ps(OpOfSip(sip, step.op))
 
-    def _arrival(self, sip: int, step: PeStep) -> Arrival | None:
+    def _arrival(self, sip: int, step: PeStep) -> MessageArrival | None:
         op = OpOfSip(sip, step.op)
         send = self._slots.send_of_receive(op) if self._slots.is_receive(op) else None
         arrival = send and self._slots.arrival_of_send(send)
         if not send or not arrival:
             return None
         sender = (send.sip, *self._slots.pe_of(send))
-        return Arrival(sender, self._slots.start_ps(send), self._slots.end_ps(arrival))
+        return MessageArrival(sender, self._slots.start_ps(send), self._slots.end_ps(arrival))
 
 
 def _shift_at(history: tuple[list[int], list[int]], time_ps: int) -> int:

@@ -33,7 +33,7 @@ _OTHERS = ("other command", "other commands")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selection:
+class RunSelection:
     """The options of `why` that select a part of a run; times in picoseconds."""
 
     kernel: str | None = None
@@ -44,7 +44,7 @@ class Selection:
     @property
     def is_all(self) -> bool:
         """Whether nothing is selected."""
-        return self == Selection()
+        return self == RunSelection()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,7 @@ class RunScope:
         return pairs
 
 
-def scope_of(records: RunRecords, selection: Selection) -> RunScope:
+def scope_of(records: RunRecords, selection: RunSelection) -> RunScope:
     """The part of a run that is selected. Raises `UsageError` for one without contents."""
     ranks = [sip for sip in records.sips if selection.rank in (None, sip)]
     if not ranks:
@@ -149,7 +149,7 @@ def _within(records: RunRecords, time_ps: tuple[int, int]) -> tuple[int, int]:
     return begin_ps, min(end_ps, records.total_ps)
 
 
-def _chosen(every: Sequence[JointLaunch], selection: Selection) -> tuple[list[JointLaunch], str]:
+def _chosen(every: Sequence[JointLaunch], selection: RunSelection) -> tuple[list[JointLaunch], str]:
     launches, title = list(every), "measured part"
     if selection.kernel is not None:
         names = sorted({each.name for each in every})

@@ -14,7 +14,7 @@ from runtime.core.run_tables import NONE, OPS, PROGRAMS, STEPS, Cause
 
 
 class StepClass(IntEnum):
-    """What a step does or waits for."""
+    """The classes of steps by what they do or wait for."""
 
     COMPUTE = 0
     MEMORY = 1

@@ -9,6 +9,7 @@ TCM it is `memory_ps`, which a crossing carries on.
 from collections.abc import Callable, Sequence
 
 from kernbench.oracle.checks.check import Check
+from kernbench.oracle.theory.commands import FixedTimes
 from kernbench.oracle.theory.engines.gemm import GemmNumbers
 from kernbench.oracle.theory.paths.routes import MESH_GBS, PE_GBS, TCM_GBS, UCIE_GBS, RouteEnd
 from kernbench.oracle.theory.servers import transfer_ps
@@ -184,8 +185,7 @@ def _products(file: TopologyFile) -> list[Check]:
     steps = [row for row in rows if row["engine"] == "pe_gemm"]
     fetch_ps = GemmNumbers.of(file).fetch_ps(float16.itemsize)
     fills = [row for row in rows if row["engine"] == "pe_math"]
-    submitted_ps = max(row["end_ps"] for row in fills) + file.ps("pe.cpu.overhead_ns")
-    submitted_ps += file.ps("pe.scheduler.overhead_ns")
+    submitted_ps = max(row["end_ps"] for row in fills) + FixedTimes(file).issue_ps
     text = "a step of a product of operands in TCM"
     return [
         _check(

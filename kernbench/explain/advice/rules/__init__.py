@@ -24,5 +24,5 @@ RULES = (
 
 
 def findings(evidence: Evidence) -> list[Finding]:
-    """What all rules find."""
+    """The losses that all rules find."""
     return [each for rule in RULES for each in rule(evidence)]

@@ -102,7 +102,7 @@ def _fill_ps(evidence: Evidence) -> int:
 
 
 def _factor(evidence: Evidence, program: PeProgram, memory: list[BlockStep]) -> int:
-    """How many times larger the blocks may be, 1 where they are large already."""
+    """The factor by which the blocks may be larger, 1 where they are large already."""
     if not memory:
         return 1
     fixed_ps = sum(each.fixed_ps for each in memory)
@@ -128,7 +128,7 @@ def _finding(saved_ps: int, memory: list[BlockStep], factor: int, line: str) -> 
         title=f"small blocks: {len(memory):,} loads and stores of {nbytes:,} B",
         evidence=(
             f"one takes {_ns(time_ps)} ns, {_ns(fixed_ps)} ns of it for issue and latency, "
-            "whatever its bytes"
+            "for any number of bytes"
         ),
         line=line,
         advice=(

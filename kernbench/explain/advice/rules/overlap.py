@@ -118,7 +118,7 @@ def _finding(evidence: Evidence, program: PeProgram, saved_ps: int, line: str) -
         advice=(
             Advice(
                 text="two buffers: tl.load_async of the next block before the work on this one, "
-                "tl.store_async",
+                "tl.store_async of results in buffers of their own (out=)",
                 saves_ps=saved_ps,
             ),
         ),

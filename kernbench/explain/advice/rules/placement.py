@@ -22,7 +22,7 @@ _HOT = 4
 
 
 def placement_findings(evidence: Evidence) -> list[Finding]:
-    """Accesses to the slices of other PEs."""
+    """KernelAccesses to the slices of other PEs."""
     saved_ps = 0
     far = list[MemoryAccessOp]()
     for number, launch in enumerate(evidence.launches):

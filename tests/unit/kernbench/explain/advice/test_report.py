@@ -3,7 +3,7 @@
 from kernbench.explain.advice.advise import advise
 from kernbench.explain.advice.json_form import scope_json
 from kernbench.explain.advice.report import scope_lines
-from kernbench.explain.advice.scope import Selection
+from kernbench.explain.advice.scope import RunSelection
 from kernbench.explain.advice.source_text import SourceText
 from tests.support.bottlenecks import CASES
 from tests.support.simulated_runs import recorded
@@ -13,7 +13,7 @@ DOUBLE_WORK = CASES[0]
 
 def test_the_report_begins_with_the_loss_its_line_and_what_to_change():
     records = recorded(lambda rank: DOUBLE_WORK.program(rank, True), data=False)
-    advice = advise(records, Selection(kernel=DOUBLE_WORK.kernel))
+    advice = advise(records, RunSelection(kernel=DOUBLE_WORK.kernel))
     lines = list(scope_lines(advice, records.total_ps, SourceText(records)))
     assert lines[0].startswith("kernel scaled, 1 launch: ")
     start = lines.index("losses (ns)")
@@ -29,7 +29,7 @@ def test_the_report_begins_with_the_loss_its_line_and_what_to_change():
 
 def test_the_json_has_the_same_numbers():
     records = recorded(lambda rank: DOUBLE_WORK.program(rank, True), data=False)
-    advice = advise(records, Selection(kernel=DOUBLE_WORK.kernel))
+    advice = advise(records, RunSelection(kernel=DOUBLE_WORK.kernel))
     form = scope_json(advice, SourceText(records))
     assert form["losses"][0]["rule"] == "balance"
     assert form["losses"][0]["cost_ps"] == advice.findings[0].cost_ps

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernbench.explain.advice.scope import Selection, parse_time, scope_of
+from kernbench.explain.advice.scope import RunSelection, parse_time, scope_of
 from kernbench.explain.records import RecordedRun
 from runtime.core.errors import UsageError
 from tests.support.hand_made_runs import a_slot_and_its_credit, one_kernel
@@ -38,13 +38,13 @@ def three_launches() -> RecordedRun:
     )
 
 
-def names(selection: Selection) -> list[tuple[str, int]]:
+def names(selection: RunSelection) -> list[tuple[str, int]]:
     return [(each.name, each.number) for each in scope_of(three_launches(), selection).launches]
 
 
 def test_the_measured_part_is_what_two_events_enclose():
-    scope = scope_of(three_launches(), Selection())
-    assert names(Selection()) == [("a", 1), ("b", 0)]
+    scope = scope_of(three_launches(), RunSelection())
+    assert names(RunSelection()) == [("a", 1), ("b", 0)]
     assert (scope.begin_ps, scope.end_ps, scope.total_ps) == (400, 900, 500)
     assert scope.around == (
         "before 0.400 ns (1 other launch 0 ns, 1 copy to the device 0 ns, 1 other command 0 ns); "
@@ -53,40 +53,40 @@ def test_the_measured_part_is_what_two_events_enclose():
 
 
 def test_without_events_the_measured_part_is_from_the_first_launch_to_the_last():
-    scope = scope_of(of_tables([one_kernel()], 1000), Selection())
+    scope = scope_of(of_tables([one_kernel()], 1000), RunSelection())
     assert (scope.begin_ps, scope.end_ps) == (200, 900)
 
 
 def test_a_kernel_has_its_launches_and_the_gaps_that_no_other_launch_fills():
-    scope = scope_of(three_launches(), Selection(kernel="a"))
+    scope = scope_of(three_launches(), RunSelection(kernel="a"))
     assert [(before.number, after.number) for before, after in scope.gaps()] == [(0, 1)]
     assert scope.total_ps == 100 + 200 + 100
-    assert names(Selection(launch=2)) == [("b", 0)]
-    assert names(Selection(time_ps=(0, 450))) == [("a", 0), ("a", 1)]
+    assert names(RunSelection(launch=2)) == [("b", 0)]
+    assert names(RunSelection(time_ps=(0, 450))) == [("a", 0), ("a", 1)]
 
 
 def test_launches_of_several_ranks_with_one_number_are_one():
-    [launch] = scope_of(of_tables(a_slot_and_its_credit(), 1000), Selection()).launches
+    [launch] = scope_of(of_tables(a_slot_and_its_credit(), 1000), RunSelection()).launches
     assert [(each.sip, each.time_ps) for each in launch.of_ranks] == [(0, 340), (1, 590)]
     assert launch.time_ps == 590
 
 
 def test_a_run_without_launches_is_its_own_scope():
     records = of_tables([tables(programs=[program(0, 0, 70, thread="rank")])], 70)
-    scope = scope_of(records, Selection())
+    scope = scope_of(records, RunSelection())
     assert (scope.begin_ps, scope.end_ps, list(scope.launches)) == (0, 70, [])
 
 
 @pytest.mark.parametrize(
     ("selection", "message"),
     [
-        (Selection(kernel="c"), "no launch of it; known: a, b$"),
-        (Selection(launch=3), "there are 3, numbered from 0"),
-        (Selection(rank=1), "the run has the ranks 0 to 0"),
-        (Selection(time_ps=(1500, 1600)), "the run ends at 1.500 ns, before 1.500 ns"),
+        (RunSelection(kernel="c"), "no launch of it; known: a, b$"),
+        (RunSelection(launch=3), "there are 3, numbered from 0"),
+        (RunSelection(rank=1), "the run has the ranks 0 to 0"),
+        (RunSelection(time_ps=(1500, 1600)), "the run ends at 1.500 ns, before 1.500 ns"),
     ],
 )
-def test_a_part_that_a_run_does_not_have_is_an_error(selection: Selection, message: str):
+def test_a_part_that_a_run_does_not_have_is_an_error(selection: RunSelection, message: str):
     with pytest.raises(UsageError, match=message):
         scope_of(three_launches(), selection)
 

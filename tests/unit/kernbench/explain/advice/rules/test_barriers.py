@@ -8,7 +8,7 @@ import pytest
 from kernbench import DPPolicy, tl, torch
 from kernbench.explain.advice.evidence import Evidence
 from kernbench.explain.advice.rules.barriers import barrier_findings, needless_barriers
-from kernbench.explain.advice.scope import Selection, scope_of
+from kernbench.explain.advice.scope import RunSelection, scope_of
 from kernbench.explain.why.cursor import RunIndex
 from tests.support.simulated_runs import recorded
 
@@ -24,7 +24,7 @@ def evidence_of(kernel: Callable[..., None]) -> Evidence:
         torch.launch("kernel", kernel, x, torch.empty(2 * COUNT, dtype=torch.float32, dp=dp))
 
     records = recorded(program, data=False)
-    return Evidence(records, scope_of(records, Selection()), RunIndex.of(records))
+    return Evidence(records, scope_of(records, RunSelection()), RunIndex.of(records))
 
 
 def own_parts(x: tl.Pointer, out: tl.Pointer) -> None:
