@@ -31,6 +31,13 @@ class TransferWork:
 
 
 @dataclass(frozen=True, slots=True)
+class OperandWork:
+    """A wait of a product for a tile on its way by `transfer`, whose latency others hide."""
+
+    transfer: TransferWork
+
+
+@dataclass(frozen=True, slots=True)
 class LocalWork:
     """Bytes at a port of a PE: sent by its DMA, copied inside TCM, or to and from registers."""
 
@@ -111,7 +118,7 @@ class QueueWork:
 
 PeWork = LocalWork | VectorsWork | ProductStepWork | IssueWork
 HostWork = SubmissionWork | LaunchWork | LaunchReportWork | ConfigureWork
-Work = PeWork | HostWork | TransferWork | HostCopyWork | QueueWork
+Work = PeWork | HostWork | TransferWork | OperandWork | HostCopyWork | QueueWork
 _CREDIT_BYTES = 16
 _READS, _WRITES = ("load", "gather"), ("store",)
 
@@ -176,7 +183,7 @@ class PathWork:
             case _:
                 return None
 
-    def _of_operand(self, piece: PathPiece) -> Work | None:
+    def _of_operand(self, piece: PathPiece) -> OperandWork | None:
         """The load of the tile that a product waited for: the last of the PE that ended before."""
         key = piece.sip, piece.cube, piece.pe
         ops = self._records.table(OPS, piece.sip)
@@ -193,7 +200,7 @@ class PathWork:
         row = int(rows[index])
         source = self._owner(int(ops["read_address"][row]))
         here = RouteEnd("pe", *key)
-        return TransferWork("read", source, here, int(ops["nbytes"][row]))
+        return OperandWork(TransferWork("read", source, here, int(ops["nbytes"][row])))
 
     def _of_command(self, piece: PathPiece) -> Work | None:
         sip, what = piece.sip, piece.what.partition(" ")[0]
