@@ -30,8 +30,18 @@ class FoldedPes(Struct, frozen=True):
     barrier_ps: int
 
 
+class PeOwnTime(Struct, frozen=True):
+    """A PE of a launch: its time, and that without waits for other PEs."""
+
+    sip: int
+    cube: int
+    pe: int
+    time_ps: int
+    own_ps: int
+
+
 class KernelRows(Struct, frozen=True):
-    """The longest launch of a kernel in a scope: its folded PEs.
+    """The longest launch of a kernel in a scope: its PEs, and the same folded.
 
     `max_ps` and `mean_ps` are those of the times without waits for others.
     """
@@ -44,6 +54,7 @@ class KernelRows(Struct, frozen=True):
     mean_ps: int
     slowest: str
     rows: tuple[FoldedPes, ...]
+    programs: tuple[PeOwnTime, ...]
 
     @property
     def lost_ps(self) -> int:
@@ -74,6 +85,10 @@ def _rows(name: str, launches: Sequence[LaunchSteps], time_ps: int) -> KernelRow
         mean_ps=sum(own.values()) // len(own),
         slowest=slowest.name,
         rows=tuple(_folded(group) for group in _groups(longest.programs)),
+        programs=tuple(
+            PeOwnTime(each.sip, each.cube, each.pe, each.time_ps, own[each])
+            for each in sorted(own, key=lambda each: (each.sip, each.cube, each.pe))
+        ),
     )
 
 

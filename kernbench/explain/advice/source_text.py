@@ -21,11 +21,15 @@ class SourceText:
 
     def of(self, line: str) -> str:
         """The text of a line `file:number` without its indentation; empty if it is not there."""
+        return self.indented(line).strip()
+
+    def indented(self, line: str) -> str:
+        """The same with its indentation."""
         file, colon, number = line.rpartition(":")
         if not colon or not number.isdecimal():
             return ""
         lines = self._lines(file)
-        return lines[int(number) - 1].strip() if 0 < int(number) <= len(lines) else ""
+        return lines[int(number) - 1].rstrip() if 0 < int(number) <= len(lines) else ""
 
     def _lines(self, file: str) -> tuple[str, ...]:
         for code in self._code:
