@@ -12,12 +12,13 @@ from kernbench.explain.advice.advise import ScopeAdvice
 from kernbench.explain.advice.finding import Advice, Finding
 from kernbench.explain.advice.kernel_rows import KernelRows
 from kernbench.explain.advice.source_text import SourceText
+from kernbench.explain.web.document import html_table
 from kernbench.explain.why.report import ns, percent
 from kernbench.explain.why.shares import by_line, shares
 
 _SHOWN_LOSSES = 6
 _SHOWN_CHANGES = 8
-_SHOWN_LINES = 24
+_SHOWN_LINES = 12
 _AROUND = 2
 """Lines of source in front of a statement, and behind it."""
 _EVEN = 1.02
@@ -73,7 +74,7 @@ def _losses(findings: Sequence[Finding], total_ps: int) -> str:
         f"{f'<br><code>{escape(each.line)}</code>' if each.line else ''}</td></tr>"
         for each in findings
     ]
-    return _table("Losses", ("ns", "%", "loss and evidence"), rows)
+    return html_table("Losses", ("ns", "%", "loss and evidence"), rows)
 
 
 def _changes(advice: Sequence[Advice], total_ps: int) -> str:
@@ -83,17 +84,7 @@ def _changes(advice: Sequence[Advice], total_ps: int) -> str:
         f"<td>{'machine' if each.of_machine else 'program'}: {escape(each.text)}</td></tr>"
         for each in advice
     ]
-    return _table("Change this", ("ns saved", "%", "change"), rows) if rows else ""
-
-
-def _table(title: str, headings: Sequence[str], rows: Sequence[str]) -> str:
-    *numbers, last = headings
-    head = "".join(f'<th class="number">{escape(each)}</th>' for each in numbers)
-    body = "".join(rows)
-    return (
-        f"<h2>{escape(title)}</h2><table><thead><tr>{head}<th>{escape(last)}</th></tr></thead>"
-        f"<tbody>{body}</tbody></table>"
-    )
+    return html_table("Change this", ("ns saved", "%", "change"), rows) if rows else ""
 
 
 def _source(advice: ScopeAdvice, source: SourceText) -> str:

@@ -50,6 +50,16 @@ def page_html(
     )
 
 
+def html_table(title: str, headings: Sequence[str], rows: Sequence[str]) -> str:
+    """A table with its title; the columns but the last one have numbers, and `rows` are HTML."""
+    *numbers, last = headings
+    head = "".join(f'<th class="number">{escape(each)}</th>' for each in numbers)
+    return (
+        f"<h2>{escape(title)}</h2><table><thead><tr>{head}<th>{escape(last)}</th></tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
 _ESCAPES = str.maketrans({each: f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"})
 """Escapes of characters that JSON has in strings only, so that they change no value."""
 

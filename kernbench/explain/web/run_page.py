@@ -10,6 +10,7 @@ from kernbench.explain.records import RecordedRun
 from kernbench.explain.web.activity import PageActivity, engine_order
 from kernbench.explain.web.advice_section import advice_section
 from kernbench.explain.web.colours import HIGHLIGHT, KINDS
+from kernbench.explain.web.comparison_section import comparison_section
 from kernbench.explain.web.document import page_html
 from kernbench.explain.web.fabric_geometry import FabricDrawing
 from kernbench.explain.web.figures import span
@@ -36,8 +37,11 @@ COLOURS = {
 }
 
 
-def run_page(records: RecordedRun) -> str:
-    """The HTML of a run."""
+def run_page(records: RecordedRun, other: RecordedRun | None = None) -> str:
+    """The HTML of a run, compared with another one if there is one.
+
+    Raises `UsageError` for a comparison with a run that has failed.
+    """
     topology = records.topology
     drawing = SipDrawing(ChipGraph(topology))
     works = kernel_work(records)
@@ -53,6 +57,8 @@ def run_page(records: RecordedRun) -> str:
     facts = [*_facts(records), *machine_facts(topology)]
     advice = advise(records, RunSelection())
     section = advice_section(advice, records.total_ps, SourceText(records))
+    if other is not None:
+        section = f"{comparison_section(records, other)}\n{section}"
     return page_html(_title(records), facts, figures, data, section)
 
 
