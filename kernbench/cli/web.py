@@ -15,6 +15,7 @@ DEFAULT_NAME = "web.html"
 
 @click.command(name="web", context_settings=dict(CONTEXT_SETTINGS))
 @click.argument("run", required=False, type=click.Path(path_type=Path))
+@click.argument("other", required=False, type=click.Path(path_type=Path))
 @click.option(
     "--topology",
     type=click.Path(path_type=Path),
@@ -29,11 +30,19 @@ DEFAULT_NAME = "web.html"
     metavar="FILE",
     help=f"The page; by default {DEFAULT_NAME} in the directory of the run, or here.",
 )
-def web_command(run: Path | None, topology: Path | None, sips: int | None, out: Path | None) -> int:
+def web_command(
+    run: Path | None,
+    other: Path | None,
+    topology: Path | None,
+    sips: int | None,
+    out: Path | None,
+) -> int:
     """Write a page that shows where the time of a run went: one HTML file, without network.
 
     RUN is the directory of a run. The page has the SIPs with the load of their links over an
-    interval, the timeline, counters of each component, the roofline and the critical path.
+    interval, the timeline, counters of each component, the roofline and the critical path. It
+    begins with the losses and what to change; with the directory of a second run, with the kernels
+    of both side by side.
     """
     if run is None and topology is None:
         raise UsageError("web: expected the directory of a run, or --topology FILE")
@@ -51,7 +60,7 @@ def web_command(run: Path | None, topology: Path | None, sips: int | None, out: 
         html = _topology_html(topology, sips)
     else:
         assert run is not None, "one of both is given"
-        html = _run_html(run)
+        html = _run_html(run, other)
     write_output(path, html.encode())
     print_lines([f"{path}: {len(html.encode()):,} B"])
     return 0
@@ -65,11 +74,14 @@ def _topology_html(topology: Path, sips: int | None) -> str:
     return topology_page(load_topology(topology, sips), topology.name)
 
 
-def _run_html(run: Path) -> str:
+def _run_html(run: Path, other: Path | None) -> str:
     from kernbench.explain.web.run_page import run_page
 
-    records = opened(run)
-    if not records.total_ps:
-        raise UsageError(f"web: {run} has taken no simulated time: there is nothing to show")
-    with consistent(run):
-        return run_page(records)
+    records = [opened(each) for each in (run, other) if each is not None]
+    for each in records:
+        if not each.total_ps:
+            raise UsageError(
+                f"web: {each.name} has taken no simulated time: there is nothing to show"
+            )
+    with consistent(*(each.directory for each in records)):
+        return run_page(*records)

@@ -1,9 +1,9 @@
 """`kernbench why`: where the time of a run went; two runs compared; what if a number changed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
@@ -14,8 +14,20 @@ from runtime.core.errors import UsageError
 from runtime.core.output import print_lines
 
 if TYPE_CHECKING:
+    from kernbench.explain.advice.advise import ScopeAdvice
+    from kernbench.explain.advice.scope import RunSelection
     from kernbench.explain.records import RecordedRun
+    from kernbench.explain.why.explanation import Explanation
     from kernbench.explain.why.what_if import Prediction
+
+
+class _Selected(TypedDict):
+    """The options that select a part of a run."""
+
+    kernel: str | None
+    launch: int | None
+    time: str | None
+    rank: int | None
 
 
 @click.command(name="why", context_settings=dict(CONTEXT_SETTINGS))
@@ -29,6 +41,10 @@ if TYPE_CHECKING:
     "`ucie.bw_gbs=x2`: predicted from the critical path, then simulated; may be given several "
     "times.",
 )
+@click.option("--kernel", metavar="NAME", help="Only the launches of this kernel.")
+@click.option("--launch", type=click.IntRange(0), metavar="N", help="Only launch N, from 0 on.")
+@click.option("--time", metavar="A..B", help="Only the interval from A to B, in nanoseconds.")
+@click.option("--rank", type=click.IntRange(0), metavar="R", help="Only this rank.")
 @click.option("--check", is_flag=True, help="Also simulate the predictions that the report makes.")
 @click.option(
     "--run-program",
@@ -43,11 +59,14 @@ def why_command(
     check: bool,
     run_program: bool,
     as_json: bool,
+    **selected: Unpack[_Selected],
 ) -> int:
-    """Explain where the time of a run went, from the records in its directory.
+    """Explain where the time of a run went, from the records in its directory, and what to change.
 
-    Two runs are compared. docs/performance-debugging.md describes every number. A simulation
-    executes the program that the run names: what it is and its files are shown before.
+    Losses and advice are those of the measured part of the program, from its first launch to the
+    end of its last one, or of the part that --kernel, --launch, --time and --rank select. Two runs
+    are compared. docs/performance-debugging.md describes every number. A simulation executes the
+    program that the run names: what it is and its files are shown before.
     """
     if not 1 <= len(runs) <= 2:
         raise UsageError(f"why: give the directory of a run, or of two runs, not {len(runs)}")
@@ -56,6 +75,10 @@ def why_command(
         raise UsageError(f"why: {option} belongs to one run, and two are compared")
     if run_program and not (what_ifs or check):
         raise UsageError("why: --run-program belongs to --check or --what-if, which simulate")
+    if (what_ifs or len(runs) > 1) and any(each is not None for each in selected.values()):
+        raise UsageError(
+            "why: --kernel, --launch, --time and --rank belong to the report of one run"
+        )
     records = [opened(run) for run in runs]
     with consistent(*runs):
         if len(records) > 1:
@@ -63,8 +86,23 @@ def why_command(
         elif what_ifs:
             _what_if(records[0], what_ifs, run_program=run_program, as_json=as_json)
         else:
-            _explain(records[0], check=check, run_program=run_program, as_json=as_json)
+            _explain(
+                records[0],
+                _selection(**selected),
+                check=check,
+                run_program=run_program,
+                as_json=as_json,
+            )
     return 0
+
+
+def _selection(
+    kernel: str | None, launch: int | None, time: str | None, rank: int | None
+) -> "RunSelection":
+    from kernbench.explain.advice.scope import RunSelection, parse_time
+
+    interval = None if time is None else parse_time(time)
+    return RunSelection(kernel=kernel, launch=launch, time_ps=interval, rank=rank)
 
 
 def _compare(before: "RecordedRun", after: "RecordedRun", *, as_json: bool) -> None:
@@ -99,22 +137,92 @@ def _what_if(
         print_lines(prediction_lines(checked, records.total_ps, absorbed=True))
 
 
-def _explain(records: "RecordedRun", *, check: bool, run_program: bool, as_json: bool) -> None:
+def _explain(
+    records: "RecordedRun",
+    selection: "RunSelection",
+    *,
+    check: bool,
+    run_program: bool,
+    as_json: bool,
+) -> None:
+    from kernbench.explain.advice.advise import advise
+    from kernbench.explain.advice.report import scope_lines
+    from kernbench.explain.advice.source_text import SourceText
+    from kernbench.explain.why.cursor import RunIndex
     from kernbench.explain.why.explanation import explain
-    from kernbench.explain.why.json_form import explanation_json, predictions_json
-    from kernbench.explain.why.report import explanation_lines, prediction_lines
+    from kernbench.explain.why.report import explanation_lines, heading_lines, prediction_lines
     from kernbench.explain.why.what_if import Predictor
 
-    explanation = explain(records)
-    predictions = Predictor(records, explanation.path).classes()
+    index = RunIndex.of(records)
+    is_whole = selection.is_all and records.run.error is None
+    explanation = explain(records, index) if is_whole else None
+    advice = advise(records, selection, index)
+    predictions = list["Prediction"]()
+    if explanation is not None:
+        predictions = [*Predictor(records, explanation.path).classes()]
     if check:
-        predictions = _checked(records, predictions, run_program=run_program)
+        advice, predictions = _checked_advice(records, advice, predictions, run_program=run_program)
+    source = SourceText(records)
     if as_json:
-        what_if = predictions_json(predictions)
-        _print_json(explanation_json(explanation) | {"what_if": what_if})
+        _print_json(_json(records, explanation, advice, predictions))
         return
-    print_lines(explanation_lines(explanation))
-    print_lines(prediction_lines(predictions, explanation.total_ps))
+    print_lines(heading_lines(records))
+    print_lines(scope_lines(advice, records.total_ps, source))
+    if explanation is not None:
+        print_lines(["", "the whole run", ""])
+        print_lines(explanation_lines(explanation))
+        print_lines(prediction_lines(predictions, explanation.total_ps))
+
+
+def _json(
+    records: "RecordedRun",
+    explanation: "Explanation | None",
+    advice: "ScopeAdvice",
+    predictions: "Sequence[Prediction]",
+) -> Mapping[str, object]:
+    from kernbench.explain.advice.json_form import scope_json
+    from kernbench.explain.advice.source_text import SourceText
+    from kernbench.explain.why.json_form import (
+        explanation_json,
+        predictions_json,
+        run_json,
+    )
+
+    whole = run_json(records) if explanation is None else explanation_json(explanation)
+    scope = {"scope": scope_json(advice, SourceText(records))}
+    if explanation is None:
+        return whole | scope
+    return whole | scope | {"what_if": predictions_json(predictions)}
+
+
+def _checked_advice(
+    records: "RecordedRun",
+    advice: "ScopeAdvice",
+    predictions: "Sequence[Prediction]",
+    *,
+    run_program: bool,
+) -> "tuple[ScopeAdvice, list[Prediction]]":
+    """The advice and the predictions with the simulated time of each machine, simulated once."""
+    from kernbench.explain.why.what_if import Prediction
+
+    changes = [each.change for each in predictions]
+    for each in advice.advice:
+        if each.change is not None and each.change not in changes:
+            changes.append(each.change)
+    checked = _checked(
+        records, [Prediction(change, 0, 0) for change in changes], run_program=run_program
+    )
+    simulated = {each.change: each.simulated_ps for each in checked}
+    return (
+        replace(
+            advice,
+            advice=[
+                replace(each, simulated_ps=simulated.get(each.change)) if each.change else each
+                for each in advice.advice
+            ],
+        ),
+        [replace(each, simulated_ps=simulated[each.change]) for each in predictions],
+    )
 
 
 def _checked(

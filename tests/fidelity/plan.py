@@ -52,6 +52,7 @@ from tests.fidelity.service.memory_rows import memory_rows
 from tests.fidelity.service.memory_turns import memory_turns
 from tests.fidelity.service.queueing import FULL_LOADS, LOADS, little, waiting
 from tests.fidelity.service.receive_order import receive_order
+from tests.fidelity.service.recorded_waits import recorded_waits
 from tests.fidelity.service.route_bytes import route_bytes
 
 MESH_COST = 10
@@ -66,6 +67,7 @@ TITLES = dict(
                 "g": "metamorphic: changes which must not change a result, or must halve it",
                 "k": "numerics of the kernel language, and independence of times from data",
                 "q": "the DMA engine: packets in flight, turns, channels, the port of TCM",
+                "w": "waits that a run records: at links, memories, ports, in products and chains",
             }
         ).items()
     )
@@ -119,6 +121,7 @@ def _links(seed: int, *, full: bool) -> Iterator[Part]:
     yield Part("q.", dma)
     yield Part("q.gather.", gathers)
     yield Part("r.route.", route_bytes)
+    yield Part("w.", recorded_waits)
 
 
 def _mesh(seed: int, *, full: bool) -> Iterator[Part]:

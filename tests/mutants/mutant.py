@@ -18,11 +18,11 @@ class Mutant:
     """One edit: `new` instead of `old`, which occurs exactly once in `file`, a path below the root.
 
     `breaks` states in one sentence which rule of the model the edit breaks. `noticed_by` is the
-    prefix of the ids of the checks that are expected to notice it; they run first. Checks read no
-    tables of records: an edit of what only they report is noticed by a test, and `noticed_by` is
-    the file of that test, or the test as pytest names it. `survives` is the reason why nothing
-    notices it, for a mutant that is known to survive: it counts as one. `with_core` is for files
-    that are not compiled, and of no use without the core in C.
+    prefix of the ids of the checks that are expected to notice it; they run first. Of the tables of
+    records, checks read the waits of operations: an edit of what else only they report is noticed
+    by a test, and `noticed_by` is the file of that test, or the test as pytest names it. `survives`
+    is the reason why nothing notices it, for a mutant that is known to survive: it counts as one.
+    `with_core` is for files that are not compiled, and of no use without the core in C.
     """
 
     name: str

@@ -1,8 +1,9 @@
 """Mutants of what a run records of operations, commands and programs: waits and their causes.
 
-No simulated time depends on them. The checks read counters and the op log, but not the tables of
-records, so tests notice most of these mutants: those with times by hand or by formula, none of
-which only compares the compiled core with the interpreted one.
+No simulated time depends on them. The checks of group w read waits of operations in the tables of
+records, against closed forms; all other checks read counters and the op log. So tests notice the
+rest of these mutants: those with times by hand or by formula, none of which only compares the
+compiled core with the interpreted one.
 """
 
 from tests.mutants.mutant import Mutant
@@ -33,7 +34,7 @@ MUTANTS: tuple[Mutant, ...] = (
         old="own_ps = max(head_ps, self._links.get(stage, 0))",
         new="own_ps = head_ps",
         breaks="A packet behind its own train has queued behind no other transfer.",
-        noticed_by=TEST_TRAIN,
+        noticed_by="w.port.16.",
     ),
     Mutant(
         name="train-counts-a-wait-for-every-packet",
@@ -89,7 +90,15 @@ MUTANTS: tuple[Mutant, ...] = (
         old="            packet.queued(waited_ps, self.port.name)\n",
         new="            pass\n",
         breaks="The record of a crossing has the wait for the port as well.",
-        noticed_by=WAITS,
+        noticed_by="w.port.",
+    ),
+    Mutant(
+        name="memory-wait-lost-at-the-port-between-sips",
+        file=EGRESS,
+        old="        train.times.at_memory(packet.train.times.memory_ps)\n",
+        new="",
+        breaks="The record of a crossing has what its packets have waited for memories before.",
+        noticed_by="w.memory.crossing",
     ),
     Mutant(
         name="crossing-requested-when-it-begins",
@@ -170,7 +179,23 @@ MUTANTS: tuple[Mutant, ...] = (
         old="self.requested_ps = max(self.free_ps, token.submitted_ps)",
         new="self.requested_ps = token.submitted_ps",
         breaks="An idle engine waits for operands since it was free for the product.",
-        noticed_by=ENGINES,
+        noticed_by="w.product.queued",
+    ),
+    Mutant(
+        name="step-requested-before-its-product",
+        file=GEMM,
+        old="self.requested_ps = max(self.free_ps, token.submitted_ps)",
+        new="self.requested_ps = self.free_ps",
+        breaks="A step of a product is requested at the earliest when the product is submitted.",
+        noticed_by="w.product.requested",
+    ),
+    Mutant(
+        name="chain-shares-without-cycles",
+        file=CHAINS,
+        old="_shared(stream.start_ps, stream.streamed_ps, times.stream_weights)",
+        new="_shared(stream.start_ps, stream.streamed_ps, [1] * len(times.stream_weights))",
+        breaks="The operations of a stream share its time by their cycles.",
+        noticed_by="w.chain.share",
     ),
     Mutant(
         name="chain-time-of-the-first-operation",

@@ -67,11 +67,16 @@ def tables(
     return {table.name: each for table, each in zip(names, rows, strict=True)}
 
 
+def default_of(name: str, *, is_text: bool) -> int | str:
+    """The value of a column that a row leaves out: 0, "" or none."""
+    return "" if is_text else -1 if name in _NONE_BY_DEFAULT else 0
+
+
 def arrow_table(table: RunTable, rows: Sequence[Row], bin_ps: int = 1024) -> pa.Table:
     """The rows with the columns of `table`; values that a row leaves out are 0, "" or none."""
     arrays = []
     for column in table.columns:
-        default = "" if column.form is Form.TEXT else -1 if column.name in _NONE_BY_DEFAULT else 0
+        default = default_of(column.name, is_text=column.form is Form.TEXT)
         values = [row.get(column.name, default) for row in rows]
         if column.form is Form.TEXT:
             arrays.append(pa.array(values, pa.string()).dictionary_encode())

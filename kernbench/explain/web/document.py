@@ -24,9 +24,15 @@ DOCUMENT = "kernbench"
 """Name of the only document of Bokeh in a page."""
 
 
-def page_html(title: str, facts: Sequence[str], figures: Mapping[str, Any], data: object) -> str:
-    """The page: a title, facts below it, each figure in the element of its key, and `data` for
-    its script.
+def page_html(
+    title: str,
+    facts: Sequence[str],
+    figures: Mapping[str, Any],
+    data: object,
+    advice: str = "",
+) -> str:
+    """The page: a title, facts below it, the section `advice` as HTML, each figure in the element
+    of its key, and `data` for its script.
     """
     parts = files("kernbench.explain.web") / "page"
     template = Template((parts / "page.html").read_text(encoding="utf-8"))
@@ -35,11 +41,22 @@ def page_html(title: str, facts: Sequence[str], figures: Mapping[str, Any], data
     return template.substitute(
         title=escape(title),
         facts="".join(f"<li>{escape(fact)}</li>" for fact in facts),
+        advice=advice,
         style=(parts / "page.css").read_text(encoding="utf-8"),
         bokeh="\n".join(resources.js_raw).replace("</script", "<\\/script"),
         figures=_script_text(serialize_json(_documents(figures))),
         data=_script_text(msgspec.json.encode(data).decode()),
         script="\n".join((parts / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS),
+    )
+
+
+def html_table(title: str, headings: Sequence[str], rows: Sequence[str]) -> str:
+    """A table with its title; the columns but the last one have numbers, and `rows` are HTML."""
+    *numbers, last = headings
+    head = "".join(f'<th class="number">{escape(each)}</th>' for each in numbers)
+    return (
+        f"<h2>{escape(title)}</h2><table><thead><tr>{head}<th>{escape(last)}</th></tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table>"
     )
 
 

@@ -1,11 +1,16 @@
-"""The page of a run: hardware with loads, timeline, waits, roofline, critical path."""
+"""The page of a run: losses and advice, hardware with loads, timeline, waits, roofline, path."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from kernbench.explain.advice.advise import advise
+from kernbench.explain.advice.scope import RunSelection
+from kernbench.explain.advice.source_text import SourceText
 from kernbench.explain.records import RecordedRun
 from kernbench.explain.web.activity import PageActivity, engine_order
+from kernbench.explain.web.advice_section import advice_section
 from kernbench.explain.web.colours import HIGHLIGHT, KINDS
+from kernbench.explain.web.comparison_section import comparison_section
 from kernbench.explain.web.document import page_html
 from kernbench.explain.web.fabric_geometry import FabricDrawing
 from kernbench.explain.web.figures import span
@@ -32,8 +37,11 @@ COLOURS = {
 }
 
 
-def run_page(records: RecordedRun) -> str:
-    """The HTML of a run."""
+def run_page(records: RecordedRun, other: RecordedRun | None = None) -> str:
+    """The HTML of a run, compared with another one if there is one.
+
+    Raises `UsageError` for a comparison with a run that has failed.
+    """
     topology = records.topology
     drawing = SipDrawing(ChipGraph(topology))
     works = kernel_work(records)
@@ -46,7 +54,12 @@ def run_page(records: RecordedRun) -> str:
         "roofline": roofline_figure(file, works),
     }
     data = _data(records, drawing, works)
-    return page_html(_title(records), [*_facts(records), *machine_facts(topology)], figures, data)
+    facts = [*_facts(records), *machine_facts(topology)]
+    advice = advise(records, RunSelection())
+    section = advice_section(advice, records.total_ps, SourceText(records))
+    if other is not None:
+        section = f"{comparison_section(records, other)}\n{section}"
+    return page_html(_title(records), facts, figures, data, section)
 
 
 def _title(records: RecordedRun) -> str:

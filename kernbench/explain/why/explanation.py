@@ -42,10 +42,13 @@ class Explanation:
         }
 
 
-def explain(records: RecordedRun) -> Explanation:
-    """The explanation of a run. Raises `UsageError` for one that has not finished."""
+def explain(records: RecordedRun, index: RunIndex | None = None) -> Explanation:
+    """The explanation of a run. Raises `UsageError` for one that has not finished.
+
+    `index` is that of the records, if there is one already.
+    """
     require_finished(records)
-    index = RunIndex.of(records)
+    index = index or RunIndex.of(records)
     return Explanation(
         records=records,
         ranks=[rank_time(records, sip) for sip in records.sips],

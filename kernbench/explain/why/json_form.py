@@ -24,18 +24,26 @@ KEYS = {
 """The key of each part of a rank's time."""
 
 
-def explanation_json(explanation: Explanation) -> dict[str, Any]:
-    """The explanation as a mapping; docs/internals/records.md lists its keys."""
-    run, path, bound = explanation.records.run, explanation.path, explanation.bound
+def run_json(records: RecordedRun) -> dict[str, Any]:
+    """The run itself as a mapping; `error` is null unless it has failed."""
+    run = records.run
     return {
         "version": VERSION,
-        "run": explanation.records.name,
+        "run": records.name,
         "bench": run.bench,
         "arguments": run.arguments,
         "argv": list(run.argv),
         "sips": run.sips,
         "digest": run.digest,
-        "total_ps": explanation.total_ps,
+        "error": run.error,
+        "total_ps": records.total_ps,
+    }
+
+
+def explanation_json(explanation: Explanation) -> dict[str, Any]:
+    """The explanation as a mapping; docs/internals/records.md lists its keys."""
+    path, bound = explanation.path, explanation.bound
+    return run_json(explanation.records) | {
         "ranks": [
             {"rank": rank.sip} | {KEYS[part]: rank.parts_ps[part] for part in TimePart}
             for rank in explanation.ranks

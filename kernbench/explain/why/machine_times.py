@@ -16,6 +16,7 @@ from kernbench.explain.why.work import (
     LaunchReportWork,
     LaunchWork,
     LocalWork,
+    OperandWork,
     PeWork,
     ProductStepWork,
     QueueWork,
@@ -104,6 +105,8 @@ class MachineTimes:
         match work:
             case TransferWork():
                 return self._transfer(work)
+            case OperandWork():
+                return WorkTime(0, self.of(work.transfer).bytes_ps, is_rate=True)
             case HostCopyWork():
                 return self._host_copy(work)
             case QueueWork():

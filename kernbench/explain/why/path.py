@@ -78,6 +78,17 @@ def critical_path(
     return CriticalPath(total_ps, pieces)
 
 
+def path_of_program(
+    records: RunRecords, index: RunIndex, sip: int, program: int, until_ps: int
+) -> tuple[PathPiece, ...]:
+    """The chain that ends with a program, back to `until_ps`; the first piece may begin before."""
+    programs = records.table(PROGRAMS, sip)
+    end_ps = programs["end_ps"].item(index.sips[sip].program_rows.item(program))
+    walk = WalkContext(index)
+    _walk(walk, AtProgram(sip, program, end_ps), until_ps)
+    return tuple(reversed(walk.pieces))
+
+
 def _end(walk: WalkContext, records: RunRecords) -> AtProgram | AtCommand:
     """The end of the last rank program, or what a command executed that was answered later."""
     sip, end_ps = last_rank(records)
@@ -99,12 +110,12 @@ def _end(walk: WalkContext, records: RunRecords) -> AtProgram | AtCommand:
     return AtProgram(sip, RANK_PROGRAM, end_ps)
 
 
-def _walk(walk: WalkContext, begin: AtProgram | AtCommand) -> None:
-    """Go back from `begin` until time 0."""
+def _walk(walk: WalkContext, begin: AtProgram | AtCommand, until_ps: int = 0) -> None:
+    """Go back from `begin` until a time."""
     cursor: Cursor | None = begin
     reached_ps = begin.time_ps
     passed = set[Cursor]()
-    while cursor is not None and reached_ps > 0:
+    while cursor is not None and reached_ps > until_ps:
         sip = cursor.op.sip if isinstance(cursor, AtOp | BeforeOp) else cursor.sip
         if cursor in passed or cursor.time_ps > reached_ps:
             # Records that lead back to themselves, or to later times, explain nothing.
@@ -117,7 +128,7 @@ def _walk(walk: WalkContext, begin: AtProgram | AtCommand) -> None:
             cursor = _before(walk, cursor)
         if walk.pieces:
             reached_ps = walk.pieces[-1].begin_ps
-    walk.add(0, reached_ps, PieceKind.UNEXPLAINED, "unexplained", "no record", sip=begin.sip)
+    walk.add(until_ps, reached_ps, PieceKind.UNEXPLAINED, "unexplained", "no record", sip=begin.sip)
 
 
 def _before(walk: WalkContext, cursor: Cursor) -> Cursor | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from coordinator.report.text_table import TextColumn, TextStyle, TextTable, text_columns
+from kernbench.explain.records import RecordedRun
 from kernbench.explain.why.bound import bound_line
 from kernbench.explain.why.breakdown import PeTime, worst
 from kernbench.explain.why.explanation import Explanation
@@ -28,14 +29,21 @@ _KIND_TITLES = {
 }
 
 
-def explanation_lines(explanation: Explanation) -> Iterator[str]:
-    """All tables of one run."""
-    run = explanation.records.run
+def heading_lines(records: RecordedRun) -> Iterator[str]:
+    """The program and the machine of a run, and its error if it has failed."""
+    run = records.run
     flags = "".join(f" --{key.replace('_', '-')} {run.arguments[key]}" for key in run.arguments)
     arguments = "".join(f" {each}" for each in run.argv)
-    yield f"# why {explanation.records.name}: {run.bench}{flags}{arguments}"
+    yield f"# why {records.name}: {run.bench}{flags}{arguments}"
     yield f"# {run.sips} SIPs, {format_ps(run.total_ps)}, digest {run.digest[:16]}"
+    if run.error is not None:
+        yield "# the run failed; this is what it recorded until then:"
+        yield from (f"#   {line}" for line in run.error.splitlines())
     yield ""
+
+
+def explanation_lines(explanation: Explanation) -> Iterator[str]:
+    """All tables of one run."""
     yield from rank_lines(explanation)
     yield from pe_lines(explanation.pes)
     yield from path_lines(explanation.path)

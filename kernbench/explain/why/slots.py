@@ -86,7 +86,7 @@ class SlotJoins:
         if index < 0:
             return None
         send = self._sends.last(self._sends.first[index], start_ps)
-        return send if send is not None and self._start_ps(send) == start_ps else None
+        return send if send is not None and self.start_ps(send) == start_ps else None
 
     def arrival_of_send(self, send: OpOfSip) -> OpOfSip | None:
         """The arrival that announces the slot of `send`."""
@@ -104,5 +104,19 @@ class SlotJoins:
         address, requested_ps = ops["address"].item(send.row), ops["requested_ps"].item(send.row)
         return self._receives.last(address, requested_ps)
 
-    def _start_ps(self, op: OpOfSip) -> int:
+    def is_receive(self, op: OpOfSip) -> bool:
+        """Whether an operation copies a slot that has arrived."""
+        return self._ops[op.sip].text("name")[op.row] == "ipcq_recv"
+
+    def start_ps(self, op: OpOfSip) -> int:
+        """The start of an operation."""
         return self._ops[op.sip]["start_ps"].item(op.row)
+
+    def end_ps(self, op: OpOfSip) -> int:
+        """The end of an operation."""
+        return self._ops[op.sip]["end_ps"].item(op.row)
+
+    def pe_of(self, op: OpOfSip) -> tuple[int, int]:
+        """The cube and the PE of an operation."""
+        ops = self._ops[op.sip]
+        return ops["cube"].item(op.row), ops["pe"].item(op.row)

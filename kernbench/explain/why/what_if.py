@@ -148,8 +148,11 @@ class Predictor:
 
     def predict(self, change: NumberChange) -> Prediction:
         """The change of the time of the run."""
-        changed = MachineTimes(changed_topology(self._records, change))
-        before, after = self._times, changed
+        return Prediction(change, *self.changes_ps(changed_topology(self._records, change)))
+
+    def changes_ps(self, topology: Topology) -> tuple[int, int]:
+        """The change of the time on another machine, and the same if waits absorb latencies."""
+        before, after = self._times, MachineTimes(topology)
         predicted_ps, absorbed_ps = (
             sum(
                 count
@@ -158,7 +161,7 @@ class Predictor:
             )
             for is_absorbed in (False, True)
         )
-        return Prediction(change, predicted_ps, absorbed_ps)
+        return predicted_ps, absorbed_ps
 
     def classes(self, most: int = 5) -> Sequence[Prediction]:
         """The classes of components that save most if they were twice as fast."""

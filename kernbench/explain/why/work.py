@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kernbench.explain.records import RecordedRun
+from kernbench.explain.records.columns import Numbers
 from kernbench.explain.why.parts import HOST_KINDS
 from kernbench.explain.why.piece import PathPiece, PieceKind
 from kernbench.oracle.theory.paths.routes import RouteEnd
@@ -27,6 +28,13 @@ class TransferWork:
     source: RouteEnd
     target: RouteEnd
     nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class OperandWork:
+    """A wait of a product for a tile on its way by `transfer`, whose latency others hide."""
+
+    transfer: TransferWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +124,7 @@ class QueueWork:
 
 PeWork = LocalWork | VectorsWork | ProductStepWork | IssueWork
 HostWork = SubmissionWork | LaunchWork | LaunchReportWork | ConfigureWork
-Work = PeWork | HostWork | TransferWork | HostCopyWork | QueueWork
+Work = PeWork | HostWork | TransferWork | OperandWork | HostCopyWork | QueueWork
 _CREDIT_BYTES = 16
 _READS, _WRITES = ("load", "gather"), ("store",)
 
@@ -128,13 +136,12 @@ class PathWork:
         self._records = records
         self._addresses = AddressMap(records.topology)
         self._differ = bool(records.topology.overrides)
+        self._loads = dict[tuple[int, int, int], tuple[Numbers, Numbers]]()
 
     def of(self, piece: PathPiece) -> Work | None:
         """The work of a piece; None for one that no number of the topology determines."""
         if piece.kind is PieceKind.QUEUE:
-            if piece.cause == Cause.LINK:
-                return QueueWork(piece.component, piece.sip if self._differ else 0)
-            return QueueWork("") if piece.cause == Cause.MEMORY else None
+            return self._of_queue(piece)
         if piece.op != NONE:
             return self._of_operation(piece)
         if piece.kind is PieceKind.ISSUE:
@@ -176,6 +183,36 @@ class PathWork:
         elif engine == "pe_gemm":
             work = ProductStepWork(self._own(piece))
         return work
+
+    def _of_queue(self, piece: PathPiece) -> Work | None:
+        match piece.cause:
+            case Cause.LINK:
+                return QueueWork(piece.component, piece.sip if self._differ else 0)
+            case Cause.MEMORY:
+                return QueueWork("")
+            case Cause.OPERAND:
+                return self._of_operand(piece)
+            case _:
+                return None
+
+    def _of_operand(self, piece: PathPiece) -> OperandWork | None:
+        """The load of the tile that a product waited for: the last of the PE that ended before."""
+        key = piece.sip, piece.cube, piece.pe
+        ops = self._records.table(OPS, piece.sip)
+        if key not in self._loads:
+            chosen = ops.text("engine").equal("pe_dma") & ops.text("name").equal("load")
+            chosen &= (ops["cube"] == piece.cube) & (ops["pe"] == piece.pe)
+            rows = chosen.nonzero()[0]
+            rows = rows[ops["end_ps"][rows].argsort(kind="stable")]
+            self._loads[key] = rows, ops["end_ps"][rows]
+        rows, ends = self._loads[key]
+        index = int(ends.searchsorted(piece.end_ps, side="right")) - 1
+        if index < 0:
+            return None
+        row = int(rows[index])
+        source = self._owner(int(ops["read_address"][row]))
+        here = RouteEnd("pe", *key)
+        return OperandWork(TransferWork("read", source, here, int(ops["nbytes"][row])))
 
     def _of_command(self, piece: PathPiece) -> Work | None:
         sip, what = piece.sip, piece.what.partition(" ")[0]

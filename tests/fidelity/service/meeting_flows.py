@@ -18,7 +18,7 @@ from kernbench.oracle.theory.paths.routes import (
 )
 from kernbench.oracle.theory.servers import transfer_ps
 from kernbench.oracle.theory.topology_file import TopologyFile
-from kernbench.simulation import simulate
+from kernbench.simulation import Simulation, simulate
 from runtime.core.requests import PeDmaMsg
 from runtime.device.rank.rank_state import running_rank
 from runtime.model.addresses import AddressMap
@@ -57,8 +57,8 @@ class MeetingFlow:
     packets: int = 1
 
 
-class _FlowRuns:
-    """Flows on one file, each meeting a run of its own."""
+class FlowRuns:
+    """Flows on one topology file; each meeting is a run of its own."""
 
     def __init__(self, file: TopologyFile) -> None:
         self.file, self.times, self.plan = file, RouteTimes(file), FloorPlan(file)
@@ -129,6 +129,16 @@ class _FlowRuns:
 
     def run(self, flows: Sequence[MeetingFlow]) -> tuple[list[int], list[int]]:
         """Start and end of each flow."""
+        world = self.simulated(flows)
+        spans = {
+            ((sip, record.cube, record.pe), record.address): (record.start_ps, record.end_ps)
+            for sip, record in world.of("pe_dma")
+        }
+        times_ps = [spans[flow.source, flow.address] for flow in flows]
+        return [start for start, _ in times_ps], [end for _, end in times_ps]
+
+    def simulated(self, flows: Sequence[MeetingFlow], *, record: bool = False) -> Simulation:
+        """The run of the flows, which begin together; with `record`, with its tables."""
         size = self.file["packet_bytes"]
 
         def program(rank: int) -> None:
@@ -141,13 +151,14 @@ class _FlowRuns:
             if own:
                 device.wait(device.submit(own, "flows that meet"))
 
-        world = simulate(program, self.sips, topology=self.file.text, data=False, remote_dma=True)
-        spans = {
-            ((sip, record.cube, record.pe), record.address): (record.start_ps, record.end_ps)
-            for sip, record in world.of("pe_dma")
-        }
-        times_ps = [spans[flow.source, flow.address] for flow in flows]
-        return [start for start, _ in times_ps], [end for _, end in times_ps]
+        return simulate(
+            program,
+            self.sips,
+            topology=self.file.text,
+            data=False,
+            remote_dma=True,
+            record=record,
+        )
 
 
 def meeting_flows(file: TopologyFile) -> list[Check]:
@@ -170,7 +181,7 @@ def _tcm(file: TopologyFile) -> list[Check]:
     if file.pes_per_cube < 3:
         return []
     slow_gbs = min(file[MESH_GBS], file[PE_GBS]) / SLOW
-    net = _FlowRuns(file.with_values({TCM_GBS: slow_gbs}))
+    net = FlowRuns(file.with_values({TCM_GBS: slow_gbs}))
     route = net.plan.between_pes
     out = MeetingFlow(
         name="out",
@@ -192,7 +203,7 @@ def _tcm(file: TopologyFile) -> list[Check]:
     return [*net.checks("tcm", text, [out, into], TCM_GBS)[1:], _held(net, out, into)]
 
 
-def _held(net: _FlowRuns, out: MeetingFlow, into: MeetingFlow) -> Check:
+def _held(net: FlowRuns, out: MeetingFlow, into: MeetingFlow) -> Check:
     """The time of the packet out: its acknowledgement waits for the last link of its route."""
     file, times = net.file, net.times
     [start_ps, other_ps], [end_ps, _] = net.run([out, into])
@@ -218,7 +229,7 @@ def _sram(file: TopologyFile) -> list[Check]:
     if file.pes_per_cube < 2:
         return []
     narrow_gbs = min(file[SRAM_GBS], file[MESH_GBS] / 2, file[PE_GBS] / 2, file[TCM_GBS] / 2)
-    net = _FlowRuns(file.with_values({SRAM_GBS: narrow_gbs}))
+    net = FlowRuns(file.with_values({SRAM_GBS: narrow_gbs}))
     sram = RouteEnd("sram", 0, 0)
     flows: list[MeetingFlow] = []
     for pe in range(2):
@@ -241,7 +252,7 @@ def _sram(file: TopologyFile) -> list[Check]:
 
 def _switch_output(file: TopologyFile, packets: int) -> list[Check]:
     """Three SIPs write to a fourth one through a switch: their packets arrive together."""
-    net = _FlowRuns(_between_sips(file, "switch"))
+    net = FlowRuns(between_sips(file, "switch"))
     flows = [
         net.flow(f"sip{sip}", (_pe(sip, 0), _pe(0, net.target(sip))), sip, ("switch", 0), packets)
         for sip in range(1, SIPS)
@@ -252,11 +263,11 @@ def _switch_output(file: TopologyFile, packets: int) -> list[Check]:
 
 def _switch_input(file: TopologyFile, packets: int) -> list[Check]:
     """Two cubes of a SIP, each with its own link to the IO NoC, write to two SIPs."""
-    file = _between_sips(file, "switch")
+    file = between_sips(file, "switch")
     cubes = beside(file)
     if len(cubes) < 2:
         return []
-    net = _FlowRuns(file)
+    net = FlowRuns(file)
     flows = [
         net.flow(f"cube{cube}", (_pe(0, cube), _pe(sip, 0)), 0, (f"io.ucie.sip{sip}", 0), packets)
         for sip, cube in enumerate(cubes, start=1)
@@ -272,7 +283,7 @@ def _forwarded(file: TopologyFile, packets: int, shape: str) -> list[Check]:
     columns before rows. Packets of its own are first at the link of the second SIP if they come
     from the nearest cube, last if they come from the farthest one.
     """
-    net, checks = _FlowRuns(_between_sips(file, "direct", shape)), list[Check]()
+    net, checks = FlowRuns(between_sips(file, "direct", shape)), list[Check]()
     last = 2 if shape == "ring_1d" else SIPS - 1
     by_distance = sorted(
         range(net.file.cubes),
@@ -298,7 +309,7 @@ def _forwarded(file: TopologyFile, packets: int, shape: str) -> list[Check]:
 def _corner(file: TopologyFile, packets: int) -> list[Check]:
     """Cubes 0 and 1 of 2 x 2 write to cube 3, columns before rows: both over the link from 1."""
     gbs = min(file[key] for key in (UCIE_GBS, MESH_GBS, PE_GBS, TCM_GBS))
-    net = _FlowRuns(file.with_values({"sip.cube_mesh": {"w": 2, "h": 2}, UCIE_GBS: gbs}))
+    net = FlowRuns(file.with_values({"sip.cube_mesh": {"w": 2, "h": 2}, UCIE_GBS: gbs}))
     flows = [
         net.flow(f"cube{source}", (_pe(0, source), _pe(0, 3)), source, ("cube1.ucie.S", 0), packets)
         for source in (0, 1)
@@ -307,7 +318,7 @@ def _corner(file: TopologyFile, packets: int) -> list[Check]:
     return net.checks(f"cubes.{packets}", text, flows, UCIE_GBS)
 
 
-def _between_sips(file: TopologyFile, fabric: str, shape: str = "ring_1d") -> TopologyFile:
+def between_sips(file: TopologyFile, fabric: str, shape: str = "ring_1d") -> TopologyFile:
     """Four small SIPs, direct or behind a switch; no link is slower than UCIe."""
     gbs = min(file[key] for key in (UCIE_GBS, MESH_GBS, PE_GBS, TCM_GBS))
     sips = file.on_a_ring(SIPS)["system.sips"] | {"fabric": fabric, "topology": shape}

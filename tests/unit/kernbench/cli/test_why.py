@@ -78,3 +78,36 @@ def test_a_run_of_another_protocol_is_explained_with_a_warning(
     assert main(["why", str(run)]) == 0
     [line] = capsys.readouterr().err.splitlines()
     assert f"{run} was written with protocol 7, this version of kernbench has" in line
+
+
+def test_a_part_of_a_run_has_its_own_report(run: str, capsys: pytest.CaptureFixture[str]):
+    assert main(["why", run, "--kernel", "k"]) == 0
+    out = capsys.readouterr().out
+    assert "\nkernel k, 1 launch: 0.700 ns, 70.0 % of the run\n" in out
+    assert "where the time of each rank went" not in out
+    assert main(["why", run, "--time", "0.2..0.5", "--json"]) == 0
+    form = json.loads(capsys.readouterr().out)
+    assert (form["scope"]["begin_ps"], form["scope"]["end_ps"]) == (200, 500)
+    assert "ranks" not in form
+
+
+def test_a_failed_run_has_the_report_of_what_it_recorded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    directory = write_run(tmp_path / "run", [one_kernel()], 1000, error="deadlock: x")
+    assert main(["why", str(directory)]) == 0
+    out = capsys.readouterr().out
+    assert "# the run failed; this is what it recorded until then:\n#   deadlock: x\n" in out
+    assert "\nmeasured part: 0.700 ns" in out
+    assert main(["why", str(directory), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["error"] == "deadlock: x"
+
+
+@pytest.mark.parametrize("option", [["--kernel", "k"], ["--rank", "0"], ["--launch", "0"]])
+def test_a_part_is_one_of_a_report_of_one_run(
+    option: list[str], run: str, other: str, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["why", run, other, *option]) == 2
+    assert "belong to the report of one run" in capsys.readouterr().err
+    assert main(["why", run, "--what-if", "ucie.bw_gbs=x2", *option]) == 2
+    assert "belong to the report of one run" in capsys.readouterr().err

@@ -10,6 +10,7 @@ from kernbench.explain.why.work import (
     IssueWork,
     LaunchReportWork,
     LaunchWork,
+    OperandWork,
     QueueWork,
     TransferWork,
     VectorsWork,
@@ -176,3 +177,13 @@ def test_elements_of_an_engine_are_no_wait():
     # 10 ns of elements behind 4 ns of fill, which takes half as long.
     assert before.change_ps(after, 14_000) == -2000
     assert before.change_ps(after, 14_000, is_absorbed=True) == -2000
+
+
+def test_a_wait_for_a_tile_changes_with_its_bytes_and_not_with_its_latency():
+    transfer = TransferWork("read", RouteEnd("hbm", 0, 0, 0), PE, 4096)
+    before, slower = MachineTimes(TOPOLOGY), with_number("hbm.pc_bw_gbs", 16)
+    later = with_number("cube.hbm_ctrl.latency_ns", 520)
+    wait = OperandWork(transfer)
+    # Half the bandwidth of the slice: twice the time of the wait.
+    assert before.of(wait).change_ps(slower.of(wait), 1000) == 1000
+    assert before.of(wait).change_ps(later.of(wait), 1000) == 0

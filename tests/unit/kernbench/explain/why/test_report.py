@@ -5,20 +5,33 @@ from pathlib import Path
 from kernbench.explain.records import open_run
 from kernbench.explain.why.explanation import explain
 from kernbench.explain.why.kernel_times import KernelTime
-from kernbench.explain.why.report import explanation_lines, kernel_lines, prediction_lines
+from kernbench.explain.why.report import (
+    explanation_lines,
+    heading_lines,
+    kernel_lines,
+    prediction_lines,
+)
 from kernbench.explain.why.what_if import NumberChange, Prediction
 from tests.support.hand_made_runs import one_kernel
 from tests.support.run_tables import write_run
 
 
 def lines(tmp_path: Path) -> list[str]:
-    directory = write_run(tmp_path / "run", [one_kernel()], 1000, arguments={"min_bytes": 4})
+    directory = write_run(tmp_path / "run", [one_kernel()], 1000)
     return [" ".join(line.split()) for line in explanation_lines(explain(open_run(directory)))]
+
+
+def test_the_heading_has_the_program_and_the_error_of_a_failed_run(tmp_path: Path):
+    arguments, error = {"min_bytes": 4}, "deadlock: x\nat y"
+    directory = write_run(tmp_path / "run", [one_kernel()], 1000, arguments=arguments, error=error)
+    first, *_, failed, cause, place, _ = heading_lines(open_run(directory))
+    assert first.endswith(": hand-made --min-bytes 4")
+    assert failed == "# the run failed; this is what it recorded until then:"
+    assert (cause, place) == ("#   deadlock: x", "#   at y")
 
 
 def test_tables_show_parts_path_load_and_bound(tmp_path: Path):
     found = lines(tmp_path)
-    assert found[0].endswith(": hand-made --min-bytes 4")
     assert "0 1.000 0.050 5.0 0.650 65.0 0.000 0.0 0.300 30.0 0.000 0.0" in found
     assert "mean 0.700 0.009 0.047 0.644 0.000 0.000" in found
     assert "critical path: 16 pieces, 1.000 ns" in found
