@@ -162,9 +162,18 @@ class CallReplay:
         blocks = calls.blocks.get(call, ())
         if blocks:
             row = CallRow(
-                NONE, call, "copy", calls.commands[number].line if number in calls.commands else "",
-                0, 0, NONE, number, "", 0, 0,
-            )  # fmt: skip
+                NONE,
+                call,
+                "copy",
+                calls.commands[number].line if number in calls.commands else "",
+                0,
+                0,
+                NONE,
+                number,
+                "",
+                0,
+                0,
+            )
             self._use_blocks(self._accessor(sip, number, None), row, blocks, clock, NEVER, 0)
         programs = self._programs[sip].get(number, ())
         self._running[command] = len(programs)
@@ -299,9 +308,14 @@ class CallReplay:
         if self._observer is not None:
             self._observer.received(message, accessor, row, blocks)
         self._use_blocks(
-            accessor, row, blocks, begun, self._end_of(accessor.sip, row),
-            operation.thread.barriers, is_followed=False,
-        )  # fmt: skip
+            accessor,
+            row,
+            blocks,
+            begun,
+            self._end_of(accessor.sip, row),
+            operation.thread.barriers,
+            is_followed=False,
+        )
         operation.clock, operation.is_complete = begun, True
         if row.operation == "recv in place":
             for block in blocks:
