@@ -20,7 +20,13 @@ from kernbench.explain.check.clocks import (
     with_known,
 )
 from kernbench.explain.check.queues import CallId, queues_of
-from kernbench.explain.check.run_calls import CallBlock, CallRow, ProgramRow, SipCalls
+from kernbench.explain.check.run_calls import (
+    CallBlock,
+    CallRow,
+    ProgramRow,
+    SipCalls,
+    copy_of_host,
+)
 from kernbench.explain.check.threads import CallInFlight, ReplayedThread, ValueObserver
 from runtime.core.run_tables import NONE, RANK_PROGRAM, Order
 from runtime.core.run_tables import BlockAccess as Use
@@ -161,19 +167,7 @@ class CallReplay:
         call = calls.submits[number]
         blocks = calls.blocks.get(call, ())
         if blocks:
-            row = CallRow(
-                NONE,
-                call,
-                "copy",
-                calls.commands[number].line if number in calls.commands else "",
-                0,
-                0,
-                NONE,
-                number,
-                "",
-                0,
-                0,
-            )
+            row = copy_of_host(call, number, calls.commands.get(number))
             self._use_blocks(self._accessor(sip, number, None), row, blocks, clock, NEVER, 0)
         programs = self._programs[sip].get(number, ())
         self._running[command] = len(programs)
