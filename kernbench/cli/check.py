@@ -7,6 +7,7 @@ import click
 from kernbench.cli.recorded import consistent, opened
 from kernbench.command.exit_codes import ExitCode
 from kernbench.command.options import CONTEXT_SETTINGS
+from runtime.core.errors import UsageError
 from runtime.core.output import print_lines
 
 
@@ -33,6 +34,11 @@ def check_command(runs: tuple[Path, ...], *, strict: bool, as_json: bool) -> int
     count, objects = 0, list[object]()
     for run in runs:
         records = opened(run)
+        if records.run.error is not None:
+            raise UsageError(
+                f"{run} did not finish ({records.run.error.splitlines()[0]}): rows are missing, "
+                "and a check of the others would report what they order"
+            )
         with consistent(run):
             findings = check_records(records, is_strict=strict)
         count += findings.reports

@@ -9,7 +9,7 @@ kernel went on. A wait for such an operation has a row of its own, of any length
                                        |= wait for the load =|
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from runtime.core.requests import QueuePair
@@ -17,10 +17,12 @@ from runtime.core.run_tables import BlockAccess
 from runtime.core.trace import Operand
 from runtime.language.value import Value
 from sip_node.chip.completion import AnyCompletion, Completion
-from sip_node.chip.records.call_rows import CallRows
+from sip_node.chip.records.call_rows import IN_MEMORY, IN_TCM, CallRows
 from sip_node.pdes.engine import Engine
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.program_steps import ProgramSteps
+
+_READ, _WRITE, _MAKE = map(int, (BlockAccess.READ, BlockAccess.WRITE, BlockAccess.MAKE))
 
 
 class KernelCalls:
@@ -39,18 +41,20 @@ class KernelCalls:
     def begin(
         self,
         operation: str,
-        reads: Iterable[Operand] = (),
-        values: Iterable[object] = (),
+        reads: Sequence[Operand] = (),
+        values: Sequence[object] = (),
         line: str = "",
     ) -> "KernelCall":
         """A call begins that reads blocks of memory, and `values` in TCM."""
         rows = self._rows
-        number, now_ps = rows.new_call(), self._engine.now_ps
-        rows.add_blocks(number, BlockAccess.READ, reads, in_memory=True)
-        operands = [each.operand for each in values if isinstance(each, Value)]
-        rows.add_blocks(number, BlockAccess.READ, operands, in_memory=False)
+        number = rows.new_call()
+        if reads:
+            rows.add_blocks(number, _READ, IN_MEMORY, reads)
+        if values:
+            operands = [each.operand for each in values if isinstance(each, Value)]
+            rows.add_blocks(number, _READ, IN_TCM, operands)
         text = self._steps.line_of(line or self._issuer.line)
-        return KernelCall(self, number, operation, text, now_ps)
+        return KernelCall(self, number, operation, text, self._engine.now_ps)
 
     def waited(self, operation: "KernelCall", begin_ps: int) -> None:
         """The kernel has waited since `begin_ps` for an operation that ends now, or has ended."""
@@ -67,12 +71,12 @@ class KernelCalls:
     def made(self, value: Value) -> None:
         """The kernel has made a value whose elements are undefined."""
         call = self.begin("empty")
-        self._rows.add_blocks(call.number, BlockAccess.MAKE, (value.operand,), in_memory=False)
+        self._rows.add_blocks(call.number, _MAKE, IN_TCM, (value.operand,))
         call.ended()
 
-    def write(self, number: int, blocks: Iterable[Operand], *, in_memory: bool) -> None:
-        """A call writes blocks."""
-        self._rows.add_blocks(number, BlockAccess.WRITE, blocks, in_memory=in_memory)
+    def write(self, number: int, place: int, blocks: Iterable[Operand]) -> None:
+        """A call writes blocks, in TCM or in memory."""
+        self._rows.add_blocks(number, _WRITE, place, blocks)
 
     def end(self, call: "KernelCall") -> None:
         """A call has ended."""
@@ -100,11 +104,11 @@ class KernelCall:
 
     def writes(self, blocks: Iterable[Operand]) -> None:
         """The call writes blocks of memory."""
-        self._calls.write(self.number, blocks, in_memory=True)
+        self._calls.write(self.number, IN_MEMORY, blocks)
 
     def makes(self, *values: Value) -> None:
         """The call writes values in TCM."""
-        self._calls.write(self.number, [each.operand for each in values], in_memory=False)
+        self._calls.write(self.number, IN_TCM, [each.operand for each in values])
 
     def ended(self, done: AnyCompletion | None = None) -> None:
         """The call has ended; `done` is the result of an operation in flight."""

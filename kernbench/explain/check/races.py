@@ -140,13 +140,13 @@ class _Cells:
 
     def _cells(self, access: TrackedAccess) -> Cells:
         layout, address = access.block.layout, access.block.address
-        begins = np.searchsorted(self._edges, layout.offsets + address)
-        ends = np.searchsorted(self._edges, layout.offsets + (address + layout.row_bytes))
+        begins: Cells = np.searchsorted(self._edges, layout.offsets + address)
+        ends: Cells = np.searchsorted(self._edges, layout.offsets + (address + layout.row_bytes))
         counts = ends - begins
         if (counts == 1).all():
             return begins
-        firsts = np.cumsum(counts) - counts
-        return np.arange(counts.sum()) + np.repeat(begins - firsts, counts)
+        firsts: Cells = np.cumsum(counts) - counts
+        return np.arange(int(counts.sum()), dtype=np.int64) + np.repeat(begins - firsts, counts)
 
     def _with(self, number: int, kind: int, cell: int) -> int:
         """The number of the set that a set becomes with an access; notes its races."""

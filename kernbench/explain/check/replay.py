@@ -20,7 +20,13 @@ from kernbench.explain.check.clocks import (
     with_known,
 )
 from kernbench.explain.check.queues import CallId, queues_of
-from kernbench.explain.check.run_calls import CallBlock, CallRow, ProgramRow, SipCalls
+from kernbench.explain.check.run_calls import (
+    CallBlock,
+    CallRow,
+    ProgramRow,
+    SipCalls,
+    copy_of_host,
+)
 from kernbench.explain.check.threads import CallInFlight, ReplayedThread, ValueObserver
 from runtime.core.run_tables import NONE, RANK_PROGRAM, Order
 from runtime.core.run_tables import BlockAccess as Use
@@ -161,10 +167,7 @@ class CallReplay:
         call = calls.submits[number]
         blocks = calls.blocks.get(call, ())
         if blocks:
-            row = CallRow(
-                NONE, call, "copy", calls.commands[number].line if number in calls.commands else "",
-                0, 0, NONE, number, "", 0, 0,
-            )  # fmt: skip
+            row = copy_of_host(call, number, calls.commands.get(number))
             self._use_blocks(self._accessor(sip, number, None), row, blocks, clock, NEVER, 0)
         programs = self._programs[sip].get(number, ())
         self._running[command] = len(programs)
@@ -299,9 +302,14 @@ class CallReplay:
         if self._observer is not None:
             self._observer.received(message, accessor, row, blocks)
         self._use_blocks(
-            accessor, row, blocks, begun, self._end_of(accessor.sip, row),
-            operation.thread.barriers, is_followed=False,
-        )  # fmt: skip
+            accessor,
+            row,
+            blocks,
+            begun,
+            self._end_of(accessor.sip, row),
+            operation.thread.barriers,
+            is_followed=False,
+        )
         operation.clock, operation.is_complete = begun, True
         if row.operation == "recv in place":
             for block in blocks:

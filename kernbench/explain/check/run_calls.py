@@ -82,6 +82,12 @@ class CommandRow(NamedTuple):
     end_ps: int
 
 
+def copy_of_host(call: int, number: int, command: CommandRow | None) -> CallRow:
+    """The call that a command of copies stands for, which `call` has submitted."""
+    line = "" if command is None else command.line
+    return CallRow(NONE, call, "copy", line, 0, 0, NONE, number, "", 0, 0)
+
+
 class SipCalls:
     """The calls of the programs of one SIP."""
 

@@ -14,6 +14,7 @@ from runtime.device.rank.tensor_memory import MemoryBlock
 from runtime.language.caller import program_line
 from sip_node.chip.host.streams import Command
 from sip_node.chip.mapping.strided_block import bytes_at
+from sip_node.chip.records.call_rows import IN_MEMORY
 from sip_node.chip.records.run_recorder import RunRecorder
 
 _PACK_TENSOR, _PACK_SHARD = MEMORY.packer.pack, SHARDS.packer.pack
@@ -47,7 +48,7 @@ class RankCalls:
                 if isinstance(each, MemoryReadMsg | MemoryWriteMsg | PeDmaMsg)
                 and _access_of(each) is access
             ]
-            self._rows.add_blocks(call, access, blocks, in_memory=True)
+            self._rows.add_blocks(call, access, IN_MEMORY, blocks)
 
     def waited(self, commands: Iterable[int]) -> None:
         """The program has waited for commands, or seen that they are complete."""
@@ -87,7 +88,7 @@ class RankCalls:
             for shard in block.shards
             if shard.spec.nbytes
         ]
-        self._rows.add_blocks(call, BlockAccess.WRITE, parts, in_memory=True)
+        self._rows.add_blocks(call, BlockAccess.WRITE, IN_MEMORY, parts)
 
     def _add_shards(self, number: int, block: MemoryBlock) -> None:
         rows = [

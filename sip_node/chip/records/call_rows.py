@@ -9,7 +9,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from runtime.core import dtypes
-from runtime.core.run_tables import BLOCKS, CALLS, NONE, RANK_PROGRAM, BlockAccess, RunTable
+from runtime.core.run_tables import BLOCKS, CALLS, NONE, RunTable
 from runtime.core.trace import Operand
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     Rows = np.ndarray[Any, np.dtype[Any]]
 
 _ITEM_BYTES = {"u8": 1} | {dtype.name: dtype.itemsize for dtype in dtypes.ALL}
+IN_TCM, IN_MEMORY = 0, 1
+"""The places of a block."""
 _ROWS = 1024
 """Rows that are packed before they are passed on."""
 _BLOCK_START = Struct("<qBBqq")
@@ -53,17 +55,17 @@ class KeptCalls(NamedTuple):
 
 
 class CallRows:
-    """Packs the rows of one SIP for `recorder`."""
+    """Packs the rows of one SIP for `recorder`. `begun` calls have begun."""
 
     def __init__(self, recorder: RowSink) -> None:
-        self._recorder, self._pack = recorder, CALLS.packer.pack
+        self._recorder = recorder
+        self._pack, self._pack_block = CALLS.packer.pack, _BLOCK_START.pack
         self._calls: list[bytes] = []
         self._blocks: list[bytes] = []
         self._layouts: dict[tuple[tuple[int, ...], str, tuple[int, ...]], tuple[int, bytes]] = {}
-        self._kept: tuple[list[bytes], list[bytes]] | None = None
-        self._first = 0
-        self.begun = 0
-        """The number of calls that have begun."""
+        self._texts: dict[str, int] = {}
+        self._keeps = False
+        self.begun = self._first = 0
 
     def new_call(self) -> int:
         """The number of the next call that begins."""
@@ -72,7 +74,10 @@ class CallRows:
 
     def text(self, text: str) -> int:
         """The index of a text in the list of texts of the SIP."""
-        return self._recorder.text(text)
+        index = self._texts.get(text)
+        if index is None:
+            index = self._texts[text] = self._recorder.text(text)
+        return index
 
     def add(
         self,
@@ -89,55 +94,41 @@ class CallRows:
         """Add the row of a call; `queue` is the queue of a message, with its slots and those of
         the ring.
         """
-        text = self._recorder.text
+        begin_ps, end_ps = times_ps
         name, slots, depth = queue
-        row = self._pack(
-            call,
-            program,
-            text(operation),
-            line,
-            *times_ps,
-            awaits,
-            command,
-            text(name),
-            slots,
-            depth,
+        of, to = self.text(operation), self.text(name)
+        self._calls.append(
+            self._pack(call, program, of, line, begin_ps, end_ps, awaits, command, to, slots, depth)
         )
-        self._calls.append(row)
-        if self._kept is not None and program != RANK_PROGRAM:
-            self._kept[0].append(row)
-        if len(self._calls) >= _ROWS:
-            self._pass_on(CALLS, self._calls)
+        if len(self._calls) >= _ROWS and not self._keeps:
+            self.flush()
 
-    def add_blocks(
-        self, call: int, access: BlockAccess, blocks: Iterable[Operand], *, in_memory: bool
-    ) -> None:
-        """Add the rows of the blocks that a call uses."""
+    def add_blocks(self, call: int, access: int, place: int, blocks: Iterable[Operand]) -> None:
+        """Add the rows of the blocks that a call uses, of one `BlockAccess`: behind pointers, with
+        `IN_MEMORY`, or values in TCM.
+        """
+        rows, layouts, pack = self._blocks, self._layouts, self._pack_block
         for block in blocks:
             key = block.shape, block.dtype, block.strides
-            layout = self._layouts.get(key)
+            layout = layouts.get(key)
             if layout is None:
-                layout = self._layouts[key] = self._layout_of(*key)
+                layout = layouts[key] = self._layout_of(*key)
             nbytes, packed = layout
-            row = _BLOCK_START.pack(call, access, in_memory, block.address, nbytes) + packed
-            self._blocks.append(row)
-            if self._kept is not None:
-                self._kept[1].append(row)
-        if len(self._blocks) >= _ROWS:
-            self._pass_on(BLOCKS, self._blocks)
+            rows.append(pack(call, access, place, block.address, nbytes) + packed)
 
     def keep(self) -> None:
         """Keep the rows of kernels from now on, until `end_keeping` or the next `keep`."""
-        self._kept, self._first = ([], []), self.begun
+        self.flush()
+        self._keeps, self._first = True, self.begun
 
     def end_keeping(self) -> None:
         """Keep no more rows."""
-        self._kept = None
+        self._keeps = False
 
     def kept(self) -> KeptCalls:
-        """The rows since `keep`."""
-        assert self._kept is not None, "rows are kept from `keep` on"
-        calls, blocks = map(b"".join, self._kept)
+        """The rows since `keep`, all of kernels: no rank goes on beside a repeated launch."""
+        assert self._keeps, "rows are kept from `keep` on"
+        calls, blocks = b"".join(self._calls), b"".join(self._blocks)
         return KeptCalls(calls, blocks, self._first, self.begun - self._first)
 
     def repeat(
