@@ -4,7 +4,6 @@ from tests.mutants.mutant import Mutant
 
 BANKS = "sip_node/chip/memory/banks.py"
 DMA = "sip_node/chip/pe/dma.py"
-GRAPH = "runtime/model/graph.py"
 HBM = "sip_node/chip/memory/hbm.py"
 HOST = "sip_node/chip/host/host.py"
 IO_CPU = "sip_node/chip/host/io_cpu.py"
@@ -104,8 +103,13 @@ READS = (
         "self._noc.buffer_flits",
         "8",
     ),
-    _unread("ns_per_mm", GRAPH, "topology.ns_per_mm", "0.01"),
-    _unread("xbar.overhead_ns", GRAPH, "topology.xbar.overhead_ns", "2.0"),
+    _unread("ns_per_mm", "runtime/model/sip_plan.py", "self.topology.ns_per_mm", "0.01"),
+    _unread(
+        "xbar.overhead_ns",
+        "runtime/model/graph.py",
+        "ps_from_ns(ns) for kind, ns in overheads_ns.items()",
+        'ps_from_ns(2.0 if kind == "xbar" else ns) for kind, ns in overheads_ns.items()',
+    ),
     _unread(
         "cube.sram_to_router_bw_gbs",
         "sip_node/chip/memory/storage.py",

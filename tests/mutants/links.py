@@ -120,9 +120,9 @@ MUTANTS = (
     ),
     Mutant(
         name="cube-gap-of-the-io-chiplet",
-        file="runtime/model/graph.py",
-        old="exact(sip.cube_gap_mm), bw_gbs",
-        new="exact(sip.io_chiplet.gap_mm), bw_gbs",
+        file="runtime/model/sip_plan.py",
+        old="exact(sip.cube_gap_mm), key",
+        new="exact(sip.io_chiplet.gap_mm), key",
         breaks="The wire between two cubes has the length of their gap.",
         noticed_by="a.",
     ),
@@ -161,8 +161,8 @@ MUTANTS = (
     Mutant(
         name="sram-link-of-the-mesh",
         file="runtime/model/cube_plan.py",
-        old="cube.sram.pos_mm, cube.sram_to_router_bw_gbs",
-        new="cube.sram.pos_mm, cube.noc.link_bw_gbs",
+        old='cube.sram.pos_mm, "cube.sram_to_router_bw_gbs"',
+        new='cube.sram.pos_mm, "cube.noc.link_bw_gbs"',
         breaks="SRAM has the bandwidth of its own link to the router.",
         noticed_by="c.sink",
     ),

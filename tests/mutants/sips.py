@@ -52,8 +52,8 @@ MUTANTS = (
     Mutant(
         name="sip-crossing-without-noc",
         file="sip_node/chip/ports/ucie_ports.py",
-        old="link.latency_ps + noc_ps,",
-        new="link.latency_ps + noc_ps * 0,",
+        old="sips.entry_ps(chip.sip, other),",
+        new="link.latency_ps,",
         breaks="A packet that arrives from another SIP enters the IO NoC.",
         noticed_by="a.",
     ),

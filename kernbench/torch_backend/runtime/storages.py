@@ -207,14 +207,15 @@ def shares(nbytes: int, state: RankState) -> tuple[ShardSpec, ...]:
     count = min(pes.cubes * pes.per_cube, max(1, nbytes // PAGE_BYTES))
     share = -(-nbytes // count)
     share = -(-share // SHARE_BYTES) * SHARE_BYTES
+    places = ((start, *pes.at(index)) for index, start in enumerate(range(0, nbytes, share)))
     return tuple(
         ShardSpec(
             sip=state.rank,
-            cube=pes.at(index)[0],
-            pe=pes.at(index)[1],
+            cube=cube,
+            pe=pe,
             offset_bytes=start,
             nbytes=min(share, nbytes - start),
             spans=((start, min(start + share, nbytes)),),
         )
-        for index, start in enumerate(range(0, nbytes, share))
+        for start, cube, pe in places
     )

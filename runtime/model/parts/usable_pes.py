@@ -37,19 +37,21 @@ class UsablePes:
         self.cube_numbers: Sequence[int] = tuple(self._pes)
         self.cubes = len(self._pes)
         self.per_cube = min(map(len, self._pes.values()), default=0)
+        # A list of all: every tensor is placed by it.
+        self._order = [
+            (cube, pe) for cube, of_cube in self._pes.items() for pe in of_cube[: self.per_cube]
+        ]
 
     def __contains__(self, pe: CubePe) -> bool:
         return pe[1] in self._pes.get(pe[0], ())
 
     def at(self, number: int) -> CubePe:
         """The coordinates of a PE, which are numbered cube by cube."""
-        cube, pe = divmod(number, self.per_cube)
-        return self.coordinates(cube, pe)
+        return self._order[number]
 
     def coordinates(self, cube: int, pe: int) -> CubePe:
         """The coordinates of the `pe`th PE of the `cube`th cube."""
-        number = self.cube_numbers[cube]
-        return number, self._pes[number][pe]
+        return self._order[cube * self.per_cube + pe]
 
     def require(self, pes: Sequence[CubePe], use: str) -> None:
         """Raise `ValueError` if one of some PEs of this SIP is down; `use` is what needs them."""
