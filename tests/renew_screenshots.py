@@ -16,7 +16,7 @@ from kernbench.explain.web.run_page import run_page
 from runtime.core.errors import UsageError
 from tests.support.browser import browser, missing_browser, open_page
 
-WIDTHS = (390, 1280, 1920)
+WIDTHS = (1280, 1920)
 COLOURS = 160
 _SELECT = """
 const model = (name) => Bokeh.documents[0].get_model_by_name(name);
@@ -33,7 +33,7 @@ requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 500)));
 
 
 def main(arguments: list[str]) -> int:
-    """Write `web_<width>_<theme>.png` for all widths and both themes."""
+    """Write `web_<width>_<theme>.png` for both widths and themes."""
     if len(arguments) != 2:
         raise UsageError(
             "renew_screenshots: expected the directory of a run and one for the figures"
