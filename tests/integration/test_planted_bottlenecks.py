@@ -8,6 +8,7 @@ import pytest
 from kernbench.explain.advice.advise import ScopeAdvice, advise
 from kernbench.explain.advice.scope import RunSelection
 from tests.support.bottlenecks import CASES, Bottleneck
+from tests.support.more_bottlenecks import NUMBERS, VARIANTS
 from tests.support.simulated_runs import recorded
 
 
@@ -22,7 +23,13 @@ def advised(case: Bottleneck, *, planted: bool) -> ScopeAdvice:
     return advise(records, RunSelection(kernel=case.kernel))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+CASE = [
+    *CASES,
+    *(pytest.param(case, marks=pytest.mark.nightly) for case in (*NUMBERS, *VARIANTS)),
+]
+
+
+@pytest.mark.parametrize("case", CASE, ids=lambda case: case.name)
 def test_a_planted_bottleneck_is_the_first_line_with_its_cost(case: Bottleneck) -> None:
     found, twin = (advised(case, planted=planted) for planted in (True, False))
     cost_ps = found.scope.total_ps - twin.scope.total_ps

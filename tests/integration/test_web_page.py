@@ -312,8 +312,11 @@ def test_the_theme_is_that_of_the_system_until_it_is_switched(opened: Any, page:
 
 
 def test_nothing_is_wider_than_the_window(opened: Any, page: Path) -> None:
-    for width in (1280, 1920):
-        opened.set_window_size(width, 900)
+    for width in (390, 1280, 1920):
+        # A window of Chromium cannot be as narrow as a telephone.
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         open_page(opened, page)
         width_px = run(opened, "return document.documentElement.scrollWidth")
         assert width_px <= width
+    opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -19,8 +19,8 @@ from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.core.config.config_file import value_at
 from runtime.core.config.plain_yaml import to_yaml
 from runtime.core.errors import UsageError
-from runtime.model.keys import hardware_keys, shipped_values
-from runtime.model.topology import parse_topology
+from runtime.model.keys import hardware_keys
+from runtime.model.topology import load_topology, parse_topology
 
 _UNITS = frozenset({"ns", "GB/s", "GHz", "cycles"})
 _SHARES = frozenset({"cube.hbm_ctrl.efficiency"})
@@ -34,12 +34,12 @@ def machine_findings(evidence: Evidence) -> list[Finding]:
 
 def worse_numbers(values: dict[str, Any]) -> Iterator[NumberChange]:
     """The numbers of a topology file that differ from those of the file that ships."""
-    shipped = shipped_values()
+    shipped = load_topology().values()
     for key in hardware_keys():
         if key.unit not in _UNITS and key.path not in _SHARES:
             continue
         try:
-            own, usual = value_at(values, key.path), shipped[key.path]
+            own, usual = value_at(values, key.path), value_at(shipped, key.path)
         except (KeyError, TypeError):
             continue
         if _is_number(own) and _is_number(usual) and own != usual:
