@@ -167,7 +167,7 @@ def _replace_library() -> None:
     library = triton_api.module("triton.language.extra.libdevice")
     library.kernbench_functions = dict(FUNCTIONS)
     for name in FUNCTIONS:
-        stub = vars(library).get(name)
+        stub: Any = getattr(library, name, None)
         if isinstance(stub, FunctionType):
             called = f"def {name}(*given): return kernbench_functions[{name!r}](*given)"
             made = dict[str, FunctionType]()
