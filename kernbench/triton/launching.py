@@ -19,18 +19,19 @@ def launched(call: KernelCall, launch: Launch, *, timed: Callable[[Callable[[], 
     """Queue a kernel; `timed` returns the simulated time of a launch, for `@triton.autotune`."""
     connected()
     kernel = call.kernel
-    kind = type(kernel).__name__
-    if kind == "Autotuner":
+    # Packages derive classes of their own.
+    kinds = [each.__name__ for each in type(kernel).__mro__]
+    if "Autotuner" in kinds:
 
         def time_ps(trial: KernelCall) -> int:
             return timed(lambda: launched(trial, launch, timed=timed))
 
         return launched(tuned(call, time_ps), launch, timed=timed)
-    if kind == "Heuristics":
+    if "Heuristics" in kinds:
         return launched(_with_heuristics(call), launch, timed=timed)
-    if kind != "InterpretedFunction":
+    if "InterpretedFunction" not in kinds:
         raise TypeError(
-            f"{kind} is no kernel of Triton's interpreter: import triton in the program of the "
+            f"{kinds[0]} is no kernel of Triton's interpreter: import triton in the program of the "
             "rank, after the run has begun"
         )
     bound = BoundKernel(kernel, call.arguments, call.options)

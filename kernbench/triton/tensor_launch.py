@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from kernbench.triton.element_report import ElementReport
 from kernbench.triton.kernel_call import KernelCall
 from kernbench.triton.launching import launched
 from kernbench.triton.triton_kernel import TritonKernel
@@ -35,6 +36,7 @@ def launch(
             Pointer(each.address, each.dtype) if isinstance(each, StoredTensor) else each
             for each in given
         )
+        ElementReport.note(made)
         return launch_on(name, made, passed, tensors, pes[: programs.count], grid=programs)
 
     result = launched(KernelCall(kernel, arguments, options, grid), queue, timed=_time_ps)

@@ -160,18 +160,19 @@ def converted_argument(value: Any) -> Any:
     language = triton_api.module("triton.language")
     if isinstance(value, Pointer):
         element = getattr(language, triton_name(value.dtype))
-        pointer = language.pointer_type(element)
-        return language.tensor(IndexValue.constant(pointer, value.address), pointer)
-    if isinstance(value, bool):
-        return language.tensor(IndexValue.constant(language.int1, value), language.int1)
-    if isinstance(value, int):
-        kind = language.int32 if -(2**31) <= value < 2**31 else language.int64
-        return language.tensor(IndexValue.constant(kind, value), kind)
-    if isinstance(value, float):
-        number = float(np.float32(value))
-        return language.tensor(IndexValue.constant(language.float32, number), language.float32)
+        return _scalar(language.pointer_type(element), value.address)
     if isinstance(value, HostDescriptor):
         return value.made()
     if isinstance(value, tuple):
         return language.tuple(list(map(converted_argument, cast("tuple[Any, ...]", value))))
-    return value
+    if isinstance(value, bool):
+        return _scalar(language.int1, value)
+    if isinstance(value, int):
+        is_narrow = -(2**31) <= value < 2**31
+        return _scalar(language.int32 if is_narrow else language.int64, value)
+    return _scalar(language.float32, float(np.float32(value))) if type(value) is float else value
+
+
+def _scalar(dtype: Any, number: Any) -> Any:
+    language = triton_api.module("triton.language")
+    return language.tensor(IndexValue.constant(dtype, number), dtype)

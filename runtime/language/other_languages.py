@@ -106,7 +106,7 @@ _MASKED = {
 _CALL = re.compile(r"^(\w+)\(\) (?:got an unexpected keyword argument '(\w+)'|missing |takes )")
 _SUBSCRIPTED = "'function' object is not subscriptable"
 _MODULES = {
-    "triton": "kernels are written with `from kernbench import tl`",
+    "triton": "make setup-triton runs its kernels; others have `from kernbench import tl`",
     "triton.language": "write `from kernbench import tl`",
 }
 

@@ -84,6 +84,8 @@ def _time_ps(start: Callable[[], Handle]) -> int:
 
 
 def _queue(kernel: Any, given: Sequence[Any], grid: ProgramGrid) -> Handle:
+    from kernbench.triton.element_report import ElementReport
+
     name, tensors = kernel.__name__, list[DeviceTensor]()
 
     def passed(value: Any) -> Any:
@@ -99,6 +101,7 @@ def _queue(kernel: Any, given: Sequence[Any], grid: ProgramGrid) -> Handle:
     arguments = tuple(passed(each) for each in given)
     programs, pes = _dealt(tensors, grid)
     CALLS[f"triton::{name}"] += 1
+    ElementReport.note(kernel)
     handle = launch_on(name, kernel, arguments, tensors, pes, grid=programs)
     if (known := storages().integers) is not None:
         for each in given:

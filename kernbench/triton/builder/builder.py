@@ -13,12 +13,17 @@ from kernbench.triton.builder.builder_types import BuilderTypes
 from kernbench.triton.builder.program import DeviceValue, Handle, running
 from kernbench.triton.indices.index_values import Affine, IndexValue
 from kernbench.triton.tape.tape import MathOptions
+from runtime.language.functions import ELEMENTWISE
 
 _language = triton_api.module("triton.language")
 _ORDER = (
     "programs of a launch have no order, and none adds to memory that another one writes; store "
     "one part for each program, and add the parts in a second launch"
 )
+
+
+_EXTERN = {"fabsf": "abs", "fabs": "abs", "rintf": "round", "rint": "round", "powf": "pow"}
+"""Names of a GPU's library whose function has another name here."""
 
 
 class Builder(BuilderTypes, BuilderArithmetic, BuilderShapes, BuilderMemory):
@@ -67,11 +72,15 @@ class Builder(BuilderTypes, BuilderArithmetic, BuilderShapes, BuilderMemory):
         running().fail(f"tl.atomic_cas: {_ORDER}")
 
     def create_extern_elementwise(
-        self, library: str, path: str, symbol: str, *_: object
-    ) -> NoReturn:
-        """No functions of a GPU's library."""
+        self, library: str, path: str, symbol: str, operands: Sequence[Handle], *_: object
+    ) -> Handle:
+        """A function of a GPU's library, if the vector engine has it."""
         del path
-        running().fail(
+        name = symbol.removeprefix("__nv_")
+        name = _EXTERN.get(name, name if name in ELEMENTWISE else name.removesuffix("f"))
+        if name in ELEMENTWISE:
+            return operation(name, *operands)
+        return running().fail(
             f"extern_elementwise {symbol!r} of {library!r} is code of a GPU; tl.math has exp, "
             "exp2, log, log2, sqrt, rsqrt, sin, cos, erf, floor, ceil, abs and fma"
         )

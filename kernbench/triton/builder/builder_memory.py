@@ -1,6 +1,7 @@
 """Loads, stores and products of the builder."""
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -210,7 +211,9 @@ def stored(pointers: Handle, value: Handle, mask: Handle | None) -> None:
     if plan.order is None and whole.view.strides != row_major(block.shape):
         whole = program.math("cat", (whole,))
     parts = stored_parts(plan, _source(whole, plan))
-    program.counts.boxes += len(parts)
+    single = sum(prod(view.shape) == 1 < block.numel for view, _, _ in parts)
+    program.counts.boxes += len(parts) - single
+    program.counts.elements += single
     program.add(StoreCommand(whole, parts, described_mask(used)))
 
 

@@ -47,6 +47,7 @@ class StepChain:
         self.steps: list[MathStep] = []
         self._known: dict[TapeStorage, _ChainedValue] = {}
         self._written: set[TapeStorage] = set()
+        self._width = self._kept = 0
 
     def __bool__(self) -> bool:
         return bool(self.steps)
@@ -62,19 +63,29 @@ class StepChain:
         added = self._added(step)
         if added is None:
             return False
-        known = {**self._known, **added}
-        width = max(each.numel for each in known.values())
-        kept = sum(
-            each.registers for each in known.values() if each.is_reduced or each.numel < width
-        )
+        width, kept = self._kept_with(added)
         if self.steps and (kept > self._registers.total or len(self.steps) >= _MOST_STEPS):
             return False
-        if self.steps and not self._streams(step, known, width):
+        if self.steps and not self._streams(step, added, width):
             return False
-        self._known = known
+        self._known.update(added)
+        self._width, self._kept = width, kept
         self._written.add(step.target.storage)
         self.steps.append(step)
         return True
+
+    def _kept_with(self, added: dict[TapeStorage, _ChainedValue]) -> tuple[int, int]:
+        """The width of the chain, and the registers that it keeps, with more values."""
+        width = max(each.numel for each in added.values())
+        values, kept = added.values(), self._kept
+        if width > self._width or not self._known.keys().isdisjoint(added):
+            values, kept = {**self._known, **added}.values(), 0
+            width = max(each.numel for each in values)
+        width = max(width, self._width)
+        for each in values:
+            if each.is_reduced or each.numel < width:
+                kept += each.registers
+        return width, kept
 
     def _added(self, step: MathStep) -> dict[TapeStorage, _ChainedValue] | None:
         """The values that a step adds; None if it uses one of the chain otherwise than whole."""
@@ -108,9 +119,13 @@ class StepChain:
         registers = self._registers.of(ChainValue(block.shape, block.dtype))
         return _ChainedValue(prod(block.shape), registers, level, cycles, is_reduced)
 
-    def _streams(self, step: MathStep, known: dict[TapeStorage, _ChainedValue], width: int) -> bool:
+    def _streams(self, step: MathStep, added: dict[TapeStorage, _ChainedValue], width: int) -> bool:
         """Whether a step computes little again."""
-        inputs = [known[each.storage] for each in step.operands if isinstance(each, TapeBlock)]
+        inputs = [
+            added.get(each.storage) or self._known[each.storage]
+            for each in step.operands
+            if isinstance(each, TapeBlock)
+        ]
         level = max((each.level for each in inputs), default=0)
         again = sum(
             each.cycles

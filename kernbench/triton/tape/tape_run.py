@@ -27,7 +27,7 @@ from kernbench.triton.tape.tape import (
 )
 from kernbench.triton.tape.tape_memory import LoadsAhead, MemoryInUse, blocks_of
 from kernbench.triton.tape.tcm_budget import bytes_ahead
-from kernbench.triton.tape.tcm_pool import TcmPool
+from kernbench.triton.tape.tcm_pool import TcmPool, part_of_view
 from runtime.core.errors import PageFaultError
 from runtime.language.caller import LANGUAGE_ERRORS
 from runtime.language.chains.fused import fused_async
@@ -35,8 +35,7 @@ from runtime.language.context import KernelContext, PendingResult, PendingValues
 from runtime.language.memory import gather_async, load_async, ref, store_async
 from runtime.language.memory_in_flight import UsedBlock
 from runtime.language.products import composite
-from runtime.language.value import Array, Value, part_of, row_major
-from runtime.language.views import View
+from runtime.language.value import Array, Value
 
 _NEVER = 1 << 62
 _MOST_OPEN = 32
@@ -71,12 +70,15 @@ class TapeRun:
         try:
             for position, command in enumerate(commands):
                 self._position, line = position, command.line
+                if isinstance(command, LoadCommand):
+                    # Before those ahead of it, which would take its bandwidth.
+                    self._issue(command, position)
+                    ahead.reach(command)
                 for load in ahead.startable(position):
                     self._load(load)
-                self._issue(command, position)
-                if isinstance(command, LoadCommand):
-                    ahead.reach(command)
-                elif isinstance(command, ProductCommand):
+                if not isinstance(command, LoadCommand):
+                    self._issue(command, position)
+                if isinstance(command, ProductCommand):
                     ahead.reach_product(command)
             line = self._close_chain(len(commands)) or line
             self._issue_late(len(commands))
@@ -391,10 +393,3 @@ def _is_needed(step: MathStep, position: int) -> bool:
     """Whether the result of a step is used at a position or behind it."""
     storage = step.target.storage
     return storage.pieces or storage.last >= position
-
-
-def part_of_view(whole: Value, view: View) -> Value:
-    """A view of a value; the value itself if it is the same."""
-    if view.shape == whole.shape and not view.offset and view.strides == row_major(view.shape):
-        return whole
-    return part_of(whole, view)

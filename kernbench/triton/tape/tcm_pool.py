@@ -8,7 +8,8 @@ import numpy as np
 from kernbench.triton.tape.tape import TapeStorage
 from runtime.core.dtypes import uint8
 from runtime.language.context import KernelContext
-from runtime.language.value import Value
+from runtime.language.value import Value, part_of, row_major
+from runtime.language.views import View
 
 _ALIGNMENT = 64
 _RELEASED = 8
@@ -119,3 +120,10 @@ def _described(storage: TapeStorage) -> str:
 
 def _aligned(nbytes: int) -> int:
     return -(-max(nbytes, 1) // _ALIGNMENT) * _ALIGNMENT
+
+
+def part_of_view(whole: Value, view: View) -> Value:
+    """A view of a value; the value itself if it is the same."""
+    if view.shape == whole.shape and not view.offset and view.strides == row_major(view.shape):
+        return whole
+    return part_of(whole, view)

@@ -90,7 +90,8 @@ def test_a_launch_in_brackets_has_the_launch_of_this_language_as_a_note() -> Non
 def test_an_import_of_triton_names_the_language() -> None:
     error = ModuleNotFoundError("No module named 'triton'", name="triton")
     assert program_hint(error) == (
-        "kernbench has no triton: kernels are written with `from kernbench import tl`"
+        "kernbench has no triton: make setup-triton runs its kernels; others have `from kernbench "
+        "import tl`"
     )
     assert program_hint(ModuleNotFoundError("no", name="other")) is None
 
