@@ -176,8 +176,11 @@ def loaded(pointers: Handle, mask: Handle | None, other: Handle | None) -> Handl
     program.counts.boxes += counts.boxes
     program.counts.rows += counts.rows
     program.counts.elements += counts.elements
-    if other is None:
+    if plan.rest == ():
         return result
+    if other is None:
+        # Else operations would read what TCM has there, which is no part of the program.
+        other = IndexValue.constant(scalar, 0, block.shape)
     number = other.number if isinstance(other, IndexValue) else None
     if plan.rest is None or (plan.rest and number is None):
         assert mask is not None
