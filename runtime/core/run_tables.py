@@ -5,7 +5,7 @@ SIP. The coordinator writes every table of every SIP as a Parquet file with the 
 as dictionaries. Times are integer picoseconds; -1 is "none".
 """
 
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from struct import Struct
 from typing import NamedTuple
 
@@ -49,6 +49,28 @@ class Cause(StrEnum):
     """The start of a kernel on its way from the host."""
     COMMAND = "command"
     """A command of a stream."""
+
+
+class BlockAccess(IntEnum):
+    """The use of a block by a call."""
+
+    READ = 0
+    WRITE = 1
+    MAKE = 2
+    """The block is new, and its elements are undefined."""
+
+
+class Order(StrEnum):
+    """The reason for which a command waits for an earlier one."""
+
+    STREAM = "stream"
+    """Both are in one stream."""
+    EVENT = "event"
+    """The program ordered its stream behind it: by an event, a stream or a collective."""
+    TENSOR = "tensor"
+    """Both use one tensor."""
+    PE = "pe"
+    """Both are launches on one hardware thread of a PE."""
 
 
 class Form(StrEnum):
@@ -205,4 +227,77 @@ A SIP sends the begins of its bins, in units of `LEAST_BIN_PS`, as `bin`. In a f
 of the bin, of one width for all SIPs.
 """
 
-TABLES = (OPS, PROGRAMS, STEPS, COMMANDS, LINKS)
+CALLS = _table(
+    "calls",
+    call=Form.INT64,
+    program=Form.INT32,
+    operation=Form.TEXT,
+    line=Form.TEXT,
+    begin_ps=Form.INT64,
+    end_ps=Form.INT64,
+    awaits=Form.INT64,
+    command=Form.INT32,
+    queue=Form.TEXT,
+    slots=Form.INT32,
+    depth=Form.INT32,
+)
+"""The calls of programs that use data or order it, in the order of their ends; `call` counts them
+in the order of their begins.
+
+`awaits` is the call whose operation in flight a wait waited for; a wait of no length has a row too.
+`command` is the command that the rank program submits, or waits for. A send or a receive has its
+queue, by the receiving end, the slots of the message, and those of the ring (`depth`).
+"""
+
+BLOCKS = _table(
+    "blocks",
+    call=Form.INT64,
+    access=Form.FLAG,
+    in_memory=Form.FLAG,
+    address=Form.INT64,
+    nbytes=Form.INT64,
+    dtype=Form.TEXT,
+    shape=Form.TEXT,
+    strides=Form.TEXT,
+)
+"""The blocks of elements that a call reads or writes, at physical addresses: in a memory behind
+pointers (`in_memory`), or values of a kernel in TCM. `access` is a `BlockAccess`. Lengths and
+strides of axes are texts such as `32,64`; strides count elements, and are empty without gaps.
+"""
+
+ORDERS = _table("orders", command=Form.INT32, after=Form.INT32, reason=Form.TEXT, tensor=Form.TEXT)
+"""All earlier commands for which a command waits, complete at its submission or not, with the
+`Order` that is the reason, and the tensor that both use if it is that.
+"""
+
+MEMORY = _table(
+    "memory",
+    tensor=Form.INT32,
+    call=Form.INT64,
+    name=Form.TEXT,
+    line=Form.TEXT,
+    made_ps=Form.INT64,
+    address=Form.INT64,
+    nbytes=Form.INT64,
+    block=Form.INT32,
+    over=Form.INT32,
+)
+"""The tensors of the rank program, in the order in which it made them: at `call`, in `line`, with
+`nbytes` from the virtual `address` on, in the memory `block`; `over` is the tensor, now dead, whose
+memory it took over, or -1.
+"""
+
+SHARDS = _table(
+    "shards",
+    block=Form.INT32,
+    cube=Form.INT16,
+    pe=Form.INT16,
+    offset=Form.INT64,
+    address=Form.INT64,
+    nbytes=Form.INT64,
+)
+"""The parts of the blocks of memory of tensors: at a physical `address`, `offset` bytes behind the
+begin of the block.
+"""
+
+TABLES = (OPS, PROGRAMS, STEPS, COMMANDS, LINKS, CALLS, BLOCKS, ORDERS, MEMORY, SHARDS)

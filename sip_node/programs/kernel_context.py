@@ -25,7 +25,7 @@ from runtime.core.launch_numbers import number_of_record
 from runtime.core.program_grid import DealtPrograms, GridPoint, program_text
 from runtime.core.simtime import format_ps, ps_from_ns
 from runtime.core.trace import Operand
-from runtime.language.chain import ChainCall, VectorRegisters
+from runtime.language.chain import Chain, ChainCall, VectorRegisters
 from runtime.language.context import PendingResult
 from runtime.language.gemm import Gemm
 from runtime.language.inference import MathCall, check_over, infer
@@ -38,6 +38,7 @@ from runtime.wire.reports import BlockedPe, DevicePrint
 from sip_node.chip.completion import Completion, completed
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.pe.pe import Pe
+from sip_node.programs.kernel_calls import end_call, end_call_with
 from sip_node.programs.kernel_faults import call_once
 from sip_node.programs.kernel_messages import KernelMessages
 from sip_node.programs.kernel_operation import Operation
@@ -67,6 +68,9 @@ class KernelCommands(KernelMessages):
     def _beginning_program(self, program: GridPoint) -> Steps[None]:
         """Begin a program of a grid."""
         self._faults.program = program
+        recorded = self._begun_call(f"program {program}", ())
+        if recorded is not None:
+            recorded.ended()
         begin_ps = ps_from_ns(self._pe.chip.topology.pe.cpu.program_ns)
         return self._issuer.sleeping("program", begin_ps)
 
@@ -152,9 +156,11 @@ class KernelCommands(KernelMessages):
                 operand.operand if isinstance(operand, Value) else number_of_record(operand)
                 for operand in operands
             )
+            recorded = self._begun_call(f"math {name}", (), operands)
             yield from self._issuer.issuing(
                 f"math {name}", self._computed, name, inputs, result, call.axis
             )
+            end_call(recorded, result)
         return result
 
     def settle(self, value: Value) -> None:
@@ -192,7 +198,9 @@ class KernelCommands(KernelMessages):
         returned, over = call.returned(results), [out for out in call.outs if out is not None]
         if run is None:
             return Operation(self._operations, completed(None), returned, over=over)
+        recorded = self._begun_call(chain_name(chain), (), chain.sources)
         yield from self._issuer.issuing("chain", lambda: completed(chains.queue(run)))
+        end_call_with(recorded, run.done, *results)
         return Operation(
             self._operations,
             run.done,
@@ -200,6 +208,7 @@ class KernelCommands(KernelMessages):
             reads=chain.sources,
             over=over,
             earliest_end_ps=lambda: chains.earliest_end_ps(run),
+            call=recorded,
         )
 
     def gemm(self, gemm: Gemm) -> PendingResult:
@@ -215,6 +224,7 @@ class KernelCommands(KernelMessages):
             [UsedBlock.of(each) for each in (gemm.a, gemm.b) if isinstance(each, Ref)],
             [] if gemm.out is None else [UsedBlock.of(gemm.out)],
         )
+        read, written = list[Operand](), list[Operand]()
         for matrix in (gemm.a, gemm.b, gemm.out):
             if isinstance(matrix, Ref):
                 # A page fault belongs to this line of the kernel. The scheduler translates tile by
@@ -222,13 +232,18 @@ class KernelCommands(KernelMessages):
                 blocks = self._memory.translate(matrix.pointer, matrix.shape, matrix.strides)
                 if matrix is gemm.out:
                     self._memory.check_store(matrix.pointer, blocks)
+                (written if matrix is gemm.out else read).extend(blocks)
         result = None
         if gemm.out is None:
             result = yield from self._target(gemm.over, gemm.shape, gemm.dtype)
         scheduler = self._pe.scheduler
+        recorded = self._begun_call("composite", read, reads)
         done = yield from self._issuer.issuing(
             "composite", lambda: completed(scheduler.submit(gemm, result, self._memory.translate))
         )
+        if recorded is not None:
+            recorded.writes(written)
+            end_call_with(recorded, done, *(() if result is None else (result,)))
         return Operation(
             self._operations,
             done,
@@ -238,12 +253,15 @@ class KernelCommands(KernelMessages):
             memory=use,
             # A product that is complete, and no longer in flight, bounds nothing.
             earliest_end_ps=lambda: 0 if done.done else scheduler.earliest_end_ps(done),
+            call=recorded,
         )
 
     def empty(self, shape: Shape, dtype: DType) -> Value:
         """Scratch for a value; its elements read as zero."""
         value = self._memory.new(shape, dtype)
         fill(value, bytes(value.nbytes) if self._pe.chip.data else b"")
+        if self._calls is not None and value.nbytes:
+            self._calls.made(value)
         return value
 
     def device_print(self, text: str) -> None:
@@ -287,6 +305,12 @@ class KernelCommands(KernelMessages):
         # The stages of the vector engine are calendars, so the least time is known at the start.
         self._wait.until(lambda: earliest_ps)
         return done
+
+
+def chain_name(chain: Chain) -> str:
+    """The name of a chain in the records; of one that selects elements, another."""
+    selects = any(step.name == "where" for step in chain.steps)
+    return "chain where" if selects else "chain"
 
 
 class PeKernelContext(KernelCommands):

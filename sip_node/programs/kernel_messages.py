@@ -17,6 +17,7 @@ from sip_node.chip.completion import Completion, completed
 from sip_node.chip.kernel import LaunchBarrier
 from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kept_slots import NOT_KEPT
+from sip_node.programs.kernel_calls import KernelCall, end_call, end_call_with
 from sip_node.programs.kernel_operation import Operation
 from sip_node.programs.kernel_receive import Receive
 from sip_node.programs.kernel_transfers import KernelTransfers, fill
@@ -33,16 +34,51 @@ class KernelMessages(KernelTransfers):
     def send(self, direction: str, value: Value) -> None:
         """Write a value to the peer's ring, slot by slot; sleep while the ring is full."""
         self._operations.await_writers((value,))
+        call = self._begun_send("send", direction, value)
         self._sends.send(direction, value)
+        end_call(call)
 
     def send_async(self, direction: str, value: Value) -> Operation:
         """The same in the background, behind earlier messages in the direction."""
         self._operations.await_writers((value,))
         peer = self._queues.on_peer("send", direction, kernel_line())
+        call = self._begun_send("send_async", direction, value, peer.line)
         message = self._sends.start(direction, value, peer.line)
-        sending = Operation(self._operations, message.paused, None, reads=(value,), peer=peer)
+        end_call_with(call, message.paused)
+        sending = Operation(
+            self._operations, message.paused, None, reads=(value,), peer=peer, call=call
+        )
         sending.message = message
         return sending
+
+    def _begun_send(
+        self, operation: str, direction: str, value: Value, line: str = ""
+    ) -> KernelCall | None:
+        """A call that sends a value, in a run with records; an empty value has no message."""
+        calls = self._calls
+        if calls is None or not value.nbytes:
+            return None
+        pair = self._queues.outgoing(direction).pair
+        call = calls.begin(operation, (), (value,), line)
+        call.sends(self._table.name, pair, value.nbytes, self._message_id)
+        return call
+
+    @property
+    def _message_id(self) -> str:
+        """The id of the message that the kernel sends or receives, if it is a transfer."""
+        return self._launch.call if self._launch.transfer is not None else ""
+
+    def _begun_receive(self, line: str) -> KernelCall | None:
+        calls = self._calls
+        return None if calls is None else calls.begin("recv", (), (), line)
+
+    def _record_end(self, call: KernelCall, receive: Receive, nbytes: int) -> None:
+        """A receive has ended: record its message."""
+        if receive.done.error is None and nbytes:
+            pair = self._table.pair(receive.source)
+            pe = self._pe.coordinates
+            call.receives(self._table.name, pair, pe, nbytes, self._message_id)
+            call.ended()
 
     def recv(
         self,
@@ -70,7 +106,13 @@ class KernelMessages(KernelTransfers):
             in_place=in_place,
         )
         over = () if target is None else (target,)
-        operation = Operation(self._operations, receive.done, value, over=over, peer=peer)
+        call = self._begun_receive(peer.line)
+        operation = Operation(
+            self._operations, receive.done, value, over=over, peer=peer, call=call
+        )
+        if call is not None:
+            recorded = call
+            receive.done.then(lambda _: self._record_value(recorded, receive, value))
         if in_place:
             receive.done.then(lambda received: _place(operation, value, receive, received))
         else:
@@ -80,11 +122,22 @@ class KernelMessages(KernelTransfers):
         self._post(receive)
         return operation
 
+    def _record_value(self, call: KernelCall, receive: Receive, value: Value) -> None:
+        """A receive to TCM has ended: record its value, which may be in its slots."""
+        if receive.kept != NOT_KEPT:
+            call.operation = "recv in place"
+            value = Value(value.shape, value.dtype, None, receive.kept, scope=value.scope)
+        if receive.done.error is None:
+            call.makes(value)
+        self._record_end(call, receive, value.nbytes)
+
     def release(self, value: Value) -> None:
         """Return the slots of a value that was received in place."""
         self._operations.await_users(value)
         if value.nbytes:
+            call = self._begun_call("release", (), (value,))
             self._issuer.issue("release", self._released, value)
+            end_call(call)
 
     def barrier(self, scope: BarrierScope) -> None:
         """Block until all PEs of the launch, or those in this cube, have called the barrier."""
@@ -102,7 +155,9 @@ class KernelMessages(KernelTransfers):
         if scope == "cube":
             barrier = barrier.of_cube(pe.coordinates.cube)
         self._wait.begin_barrier(lambda: _missing(pe, barrier), self._faults.line)
+        call = self._begun_call("barrier of a cube" if scope == "cube" else "barrier", ())
         yield from self._issuer.issuing("barrier", pe.cpu.enter_barrier, barrier)
+        end_call(call)
         self._wait.end()
 
     def _recv_to_memory(
@@ -116,7 +171,14 @@ class KernelMessages(KernelTransfers):
         receive = Receive(
             direction=direction, dtype=dtype, targets=blocks, line=peer.line, in_tcm=False
         )
-        operation = Operation(self._operations, receive.done, None, memory=use, peer=peer)
+        call = self._begun_receive(peer.line)
+        operation = Operation(
+            self._operations, receive.done, None, memory=use, peer=peer, call=call
+        )
+        if call is not None:
+            recorded, nbytes = call, prod(shape) * dtype.itemsize
+            recorded.writes(blocks)
+            receive.done.then(lambda _: self._record_end(recorded, receive, nbytes))
         self._post(receive)
         return operation
 

@@ -14,6 +14,7 @@ from runtime.language.memory_in_flight import MemoryInFlight, MemoryUse
 from runtime.language.refusals import PENDING, PENDING_ADVICE, refuse_operators
 from runtime.language.value import Value
 from sip_node.chip.completion import Completion
+from sip_node.programs.kernel_calls import KernelCall, KernelCalls
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_send import SentMessage
 from sip_node.programs.kernel_wait import KernelWait, PeerWait
@@ -48,10 +49,11 @@ class Operation:
     uses the blocks of `memory`.
     `written` are the extents of what it writes over, `used` those, and those of what it reads.
     `peer` describes the wait for the peer that it depends on. An operation that depends on no peer
-    has `earliest_end_ps` instead, which returns a lower bound for its end.
+    has `earliest_end_ps` instead, which returns a lower bound for its end. `call` has started it,
+    in a run with records.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a command waits for, and what it is recorded as
         self,
         operations: "Operations",
         done: Completion[Any],
@@ -62,8 +64,9 @@ class Operation:
         memory: MemoryUse | None = None,
         peer: PeerWait | None = None,
         earliest_end_ps: Callable[[], int] | None = None,
+        call: KernelCall | None = None,
     ) -> None:
-        self._operations = operations
+        self._operations, self.call = operations, call
         self.done, self.result = done, result
         self.peer, self.earliest_end_ps = peer, earliest_end_ps
         self.written = _Extents([value.extent for value in over])
@@ -127,8 +130,10 @@ refuse_operators(Operation, PENDING, PENDING_ADVICE)
 class Operations:
     """The operations of one kernel for which it has not waited, in the order of their start."""
 
-    def __init__(self, issuer: CommandIssuer, wait: KernelWait) -> None:
-        self._issuer, self._wait = issuer, wait
+    def __init__(
+        self, issuer: CommandIssuer, wait: KernelWait, calls: KernelCalls | None = None
+    ) -> None:
+        self._issuer, self._wait, self._calls = issuer, wait, calls
         # Dictionaries as sets in the order of the starts.
         self._open: dict[Operation, None] = {}
         # Of the open ones, those that write over a value which exists.
@@ -175,14 +180,15 @@ class Operations:
 
     def _users_of(self, value: Value) -> list[Operation]:
         start, end = value.extent
-        return [
+        users = [
             each
             for each in self._open
-            if each.used.first < end
-            and start < each.used.behind
-            and not each.done.done
-            and each.used.overlaps(start, end)
+            if each.used.first < end and start < each.used.behind and each.used.overlaps(start, end)
         ]
+        for each in users:
+            if each.done.done:
+                self._waited(each, self._issuer.engine.now_ps)
+        return [each for each in users if not each.done.done]
 
     def awaiting_users_from(self, address: int) -> Steps[None]:
         """Wait until no operation uses TCM behind `address`, which a scope releases."""
@@ -215,14 +221,23 @@ class Operations:
         done = operation.done
         if done.done and done.error is not None:
             raise done.error
+        if done.done:
+            self._waited(operation, self._issuer.engine.now_ps)
         return done.done
+
+    def _waited(self, operation: Operation, begin_ps: int) -> None:
+        """Record a wait that ends now."""
+        if self._calls is not None and operation.call is not None:
+            self._calls.waited(operation.call, begin_ps)
 
     def _awaiting(self, operation: Operation) -> Steps[None]:
         self._wait.begin(operation.peer)
         if operation.earliest_end_ps is not None:
             self._wait.until(operation.earliest_end_ps)
+        begin_ps = self._issuer.engine.now_ps
         yield from self._issuer.waiting(operation, operation.completion)
         self._wait.end()
+        self._waited(operation, begin_ps)
 
     def awaiting_all(self) -> Steps[None]:
         """Wait until no operation is open: a kernel ends when all that it started has ended."""

@@ -18,7 +18,7 @@ cdef class Receive(Continuation):
     cdef readonly long long kept
     cdef readonly AnyCompletion done
     cdef public object state
-    cdef str source
+    cdef readonly str source
     cdef object parts
     cdef list received
     cdef QueueState queue

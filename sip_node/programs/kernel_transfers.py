@@ -28,6 +28,7 @@ from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.mapping.strided_block import nbytes_of
 from sip_node.chip.pe.pe import Pe
 from sip_node.chip.pe.queue_table import QueueTable, SlotTrace
+from sip_node.programs.kernel_calls import KernelCall, KernelCalls, end_call, end_call_with
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_memory import KernelMemory, Transfer
@@ -63,6 +64,7 @@ class KernelParts:
     _receives: Receives
     _wait: KernelWait
     _operations: Operations
+    _calls: KernelCalls | None
 
     def __init__(self, pe: Pe, launch: PeLaunch, program: AnyProgram) -> None:
         self._pe, self._launch, self.program = pe, launch, program
@@ -94,12 +96,17 @@ class KernelParts:
             chip.topology, launch.thread, pe.tcm.base, pe.mmu, self._faults, launch.stored
         )
         self._issuer = CommandIssuer(chip.engine, chip.topology, program, self._steps)
+        self._calls = None
         if self._steps is not None:
             self._steps.scratch_bytes = self._memory.used_bytes
+            assert chip.log.recorder is not None, "a run with steps has records"
+            self._calls = KernelCalls(
+                chip.log.recorder.calls, self._issuer, self._steps, chip.engine
+            )
         # Taken now: a table may be installed while the kernel runs.
         self._table = pe.ipcq.table(launch.queues)
         self._wait = KernelWait(pe, launch, program, self._table)
-        self._operations = Operations(self._issuer, self._wait)
+        self._operations = Operations(self._issuer, self._wait, self._calls)
         self._has_parts = True
 
     def _make_messages(self) -> None:
@@ -152,6 +159,7 @@ class KernelTransfers(KernelParts):
         # An empty block needs no command, and takes no time.
         if value.nbytes:
             blocks = self._memory.transfers(value.operand, pointer, strides)
+            call = self._begun_call("load", [far for _, far in blocks])
             if len(blocks) == 1:
                 ((near, far),) = blocks
                 data = yield from self._issuer.issuing_translated(
@@ -161,6 +169,7 @@ class KernelTransfers(KernelParts):
                 data = b"".join(
                     (yield from self._issuer.issuing_translated("load", self._read, blocks))
                 )
+            end_call(call, value)
         fill(value, data)
         return value
 
@@ -177,15 +186,17 @@ class KernelTransfers(KernelParts):
         value = yield from self._target(out, shape, pointer.dtype)
         block = UsedBlock(pointer, shape, strides)
         use = self._checked_use("tl.load_async", reads=(block,))
-        done = completed(list[bytes]())
+        done, call = completed(list[bytes]()), None
         if value.nbytes:
             blocks = self._memory.transfers(value.operand, pointer, strides)
+            call = self._begun_call("load_async", [far for _, far in blocks])
             done = yield from self._issuer.issuing_translated(
                 "load_async", self._begun, self._read, blocks
             )
             # With the last byte and not in `wait`: views of `value` have the elements from then on.
             done.then(lambda read: fill(value, b"".join(read.value)))
-        return Operation(self._operations, done, value, over=_existing(out), memory=use)
+            end_call_with(call, done, value)
+        return Operation(self._operations, done, value, over=_existing(out), memory=use, call=call)
 
     def gather(
         self,
@@ -213,7 +224,9 @@ class KernelTransfers(KernelParts):
         data = b""
         if value.nbytes:
             request = self._gathered(rows, used, value)
+            call = self._begun_call("gather", request.rows, (rows.value,))
             data = yield from self._issuer.issuing("gather", self._gather, request)
+            end_call(call, value)
         fill(value, data)
         return value
 
@@ -240,17 +253,24 @@ class KernelTransfers(KernelParts):
         value = yield from self._target(out, (len(rows), *shape), pointer.dtype)
         used = yield from self._rows(pointer, rows, strides, value)
         use = self._checked_use(rows.operation, reads=used)
-        done = completed(b"")
+        done, call = completed(b""), None
         if value.nbytes:
             # The addresses of rows are translated with their descriptors, and not by the command.
             request = self._gathered(rows, used, value)
+            call = self._begun_call("gather_async", request.rows, (rows.value,))
             done = yield from self._issuer.issuing(
                 "gather_async", self._begun, self._gather, request
             )
             done.then(lambda read: fill(value, read.value))
-        reads = () if rows.value is None else (rows.value,)
+            end_call_with(call, done, value)
         return Operation(
-            self._operations, done, value, reads=reads, over=_existing(out), memory=use
+            self._operations,
+            done,
+            value,
+            reads=() if rows.value is None else (rows.value,),
+            over=_existing(out),
+            memory=use,
+            call=call,
         )
 
     def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
@@ -261,10 +281,16 @@ class KernelTransfers(KernelParts):
         """The steps of `store`."""
         self._check_memory("tl.store", writes=(UsedBlock(pointer, value.shape, strides),))
         writes = yield from self._writes(pointer, value, strides)
+        if not writes:
+            return
+        call = self._begun_call("store", (), (value,))
         if len(writes) == 1:
             yield from self._issuer.issuing_translated("store", self._pe.dma.write, *writes[0])
-        elif writes:
+        else:
             yield from self._issuer.issuing_translated("store", self._write, writes)
+        if call is not None:
+            call.writes([far for _, far, _ in writes])
+            call.ended()
 
     def store_async(self, pointer: Pointer, value: Value, strides: Strides) -> Operation:
         """DMA from TCM to memory, beside the kernel."""
@@ -275,12 +301,23 @@ class KernelTransfers(KernelParts):
         block = UsedBlock(pointer, value.shape, strides)
         use = self._checked_use("tl.store_async", writes=(block,))
         writes = yield from self._writes(pointer, value, strides)
-        done = completed(list[bytes]())
+        done, call = completed(list[bytes]()), None
         if writes:
+            call = self._begun_call("store_async", (), (value,))
+            if call is not None:
+                call.writes([far for _, far, _ in writes])
             done = yield from self._issuer.issuing_translated(
                 "store_async", self._begun, self._write, writes
             )
-        return Operation(self._operations, done, None, reads=(value,), memory=use)
+            end_call_with(call, done)
+        return Operation(self._operations, done, None, reads=(value,), memory=use, call=call)
+
+    def _begun_call(
+        self, operation: str, reads: Sequence[Operand], values: Sequence[object] = ()
+    ) -> KernelCall | None:
+        """A call that reads blocks of memory and values, in a run with records."""
+        calls = self._calls
+        return None if calls is None else calls.begin(operation, reads, values)
 
     def _target(self, out: Value | None, shape: Shape, dtype: DType) -> Steps[Value]:
         """The value that a result is written to: new, or `out` when no operation uses it."""

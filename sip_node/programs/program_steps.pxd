@@ -14,6 +14,8 @@ cdef class ProgramSteps:
     cdef int _program, _cube, _pe
     cdef long long _begin_ps
 
+    @cython.locals(rows=StepRows)
+    cpdef int line_of(self, str line) except -1
     @cython.locals(rows=StepRows, released_by=cython.longlong)
     cdef int _ended(
         self, long long number, object blocked, int line, long long begin_ps, long long issue_ps

@@ -101,14 +101,23 @@ class ProgramSteps:
         self.pair_of: Callable[[str], QueuePair] | None = None
         self.scratch_bytes: Callable[[], int] | None = None
 
+    @property
+    def number(self) -> int:
+        """The number of the program."""
+        return self._program
+
+    def line_of(self, line: str) -> int:
+        """The text of `line`, or of the line of the kernel that runs."""
+        rows = self._rows
+        return rows.text(line) if line else rows.kernel_line()
+
     def steps_of(self, blocked: Blocked, line: str, issue_ps: int, call: Call | None) -> Steps[Any]:
         """Wait for `call`, or for an event, and record the step of a kernel.
 
         The commands of the call cost `issue_ps` of it. It is at `line`, or at that of the code that
         runs.
         """
-        rows = self._rows
-        return self._block(blocked, rows.text(line) if line else rows.kernel_line(), issue_ps, call)
+        return self._block(blocked, self.line_of(line), issue_ps, call)
 
     def rank_step(self, cause: Cause, issue_ps: int, call: Call) -> Steps[Any]:
         """The same for the rank program, whose calls are those of its device."""

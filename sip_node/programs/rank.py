@@ -21,6 +21,7 @@ from runtime.model.topology import Topology
 from runtime.wire.control import GroupCalls, RankActivity, SlowCall
 from sip_node.chip.completion import Completion, completed
 from sip_node.chip.host.host import Host
+from sip_node.chip.host.rank_calls import RankCalls
 from sip_node.chip.host.streams import Command
 from sip_node.chip.kernel import ProgramRaised
 from sip_node.pdes.engine import Engine
@@ -41,6 +42,8 @@ class RankDevice:
         self.faults = list[Exception]()
         self.stream = DEFAULT_STREAM
         self.steps: ProgramSteps | None = None
+        self.calls: RankCalls | None = None
+        self._seen: int | None = None
         # What was polled in vain since the last command or answer.
         self._polled = set[tuple[str, tuple[int, ...]]]()
 
@@ -66,6 +69,8 @@ class RankDevice:
         self.ranges.submitted(handle)
         if self.steps is not None:
             handle.line = program_line()
+        if self.calls is not None:
+            self.calls.submitted(handle, handle.line)
         return handle
 
     def new_stream(self) -> int:
@@ -74,17 +79,17 @@ class RankDevice:
 
     def order_after(self, stream: int, handles: Sequence[Handle]) -> None:
         """The later commands of `stream` wait for these commands."""
-        self._host.streams.order_after(stream, handles)
+        self._host.order_after(stream, handles)
 
     def order_after_stream(self, stream: int, other: int) -> None:
         """The later commands of `stream` wait for what the next one of `other` would wait for."""
-        self._host.streams.order_after_stream(stream, other)
+        self._host.order_after_stream(stream, other)
 
     def latest(self, stream: int | None = None) -> tuple[Handle, ...]:
         """The commands that a new command of `stream` would wait for as the next in the stream;
         without a stream, the last command of every stream that is not complete.
         """
-        streams = self._host.streams
+        streams, self._seen = self._host.streams, stream
         return streams.all_latest() if stream is None else streams.latest(stream)
 
     def wait(self, handle: Handle) -> Handle:
@@ -92,6 +97,8 @@ class RankDevice:
         assert isinstance(handle, Command)
         self._host.program_waits(handle)
         self._step(Cause.COMMAND, 0, lambda: handle.finished)
+        if self.calls is not None:
+            self.calls.waited((handle.number,))
         self._raise_fault()
         return handle
 
@@ -100,6 +107,8 @@ class RankDevice:
         # The last command of each stream is the last to be answered.
         for command in self.latest(stream):
             self.wait(command)
+        if self.calls is not None:
+            self.calls.waited(self._host.preceding(stream))
         self._raise_fault()
 
     def compute(self, name: str, duration_ps: int) -> None:
@@ -109,15 +118,23 @@ class RankDevice:
 
     def poll(self, kind: str, handles: Callable[[], Sequence[Handle]]) -> bool:
         """Whether the commands are answered; a repeated poll first waits for the next answer."""
-        open_commands = _open(handles())
+        self._seen = None
+        polled = handles()
+        open_commands = _open(polled)
         if (kind, open_commands) in self._polled:
             # A loop around a poll submits nothing. It waits here, as the loop of a real host does.
             self._host.program_waits(None)
             self._step(Cause.COMMAND, 0, self._host.next_answer)
             self._polled.clear()
-            open_commands = _open(handles())
+            polled = handles()
+            open_commands = _open(polled)
         if open_commands:
             self._polled.add((kind, open_commands))
+        elif self.calls is not None:
+            self.calls.waited(each.number for each in polled if isinstance(each, Command))
+            if self._seen is not None:
+                # A stream without open commands, which has none left to return.
+                self.calls.waited(self._host.preceding(self._seen))
         return not open_commands
 
     def begin_recording(self) -> list[OpRecord]:
@@ -226,6 +243,9 @@ class Rank:
             return _to_the_end(main, self.state)
         origin = ProgramOrigin(kernel="", thread=RANK_THREAD)
         self._device.steps = ProgramSteps(self._engine, log, origin)
+        calls = RankCalls(log.recorder, lambda: self._engine.now_ps)
+        self._device.calls = calls
+        self.state.memory.made, self.state.memory.signal = calls.made, calls.signal
         with self._device.steps:
             return _to_the_end(main, self.state)
 

@@ -90,7 +90,8 @@ def write_run(
     """Write the directory of a run with these tables, and the configuration of kernbench."""
     (directory / RECORDS).mkdir(parents=True)
     for sip, of_sip in enumerate(sips):
-        for table in TABLES:
+        # Without the rows of a table, a run has no file for it.
+        for table in (each for each in TABLES if each.name in of_sip):
             rows = arrow_table(table, of_sip[table.name])
             parquet.write_table(rows, directory / RECORDS / table.file(sip))
     for name in ("topology.yaml", "ccl.yaml"):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from runtime.core.device import COMMUNICATION_STREAM, Handle
-from runtime.device.rank.rank_state import running_rank
+from runtime.device.rank.rank_state import current_rank, running_rank
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,11 @@ class Work:
         """Whether it is complete on this rank. A loop around it lets simulated time pass: a
         repeated call waits for the next answer of the device.
         """
-        return self.handle.done or running_rank().device.poll("work", lambda: (self.handle,))
+        state = current_rank.get(None)
+        if state is None:
+            # Behind the end of the program.
+            return self.handle.done
+        return state.device.poll("work", lambda: (self.handle,))
 
 
 def communication_stream() -> int:

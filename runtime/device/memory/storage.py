@@ -33,6 +33,11 @@ class Storage:
         self.name, self.address, self.shards = block.name, block.address, block.shards
         self._mapped, self.layout = block.mapped, block.layout
         self._mappings: _Mappings | None = None
+        allocation.named(name)
+
+    def carries_no_values(self) -> None:
+        """State that the elements are a signal: what is computed with them is used by nothing."""
+        self._allocation.carries_no_values()
 
     def window_shards(
         self, offset_bytes: int, shape: tuple[int, ...], itemsize: int

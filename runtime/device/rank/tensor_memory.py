@@ -92,6 +92,16 @@ class Allocation:
         self._memory, self.block = memory, block
         self.address, self.shards = block.address, block.shards
 
+    def named(self, name: str) -> None:
+        """The tensor has a name."""
+        if self._memory.made is not None:
+            self._memory.made(name, self.block)
+
+    def carries_no_values(self) -> None:
+        """The elements are a signal: what is computed with them is used by nothing."""
+        if self._memory.signal is not None:
+            self._memory.signal(self.block)
+
     def __del__(self, is_finalizing: Callable[[], bool] = is_finalizing) -> None:
         # May run in a collection, in the greenlet of another rank, or after the end of the run: so
         # it frees nothing itself. When Python exits, it empties the modules before the last
@@ -120,6 +130,10 @@ class TensorMemory:
         self._memories = SipMemories(topology, sip)
         self._virtual = VirtualAllocator(f"sip {sip}", virtual_bytes(topology))
         self._synchronize = synchronize
+        self.made: Callable[[str, MemoryBlock], None] | None = None
+        """Is called with the name of each new tensor and its memory, in a run with records."""
+        self.signal: Callable[[MemoryBlock], None] | None = None
+        """Is called with the memory of a new tensor that carries no values: a barrier sends it."""
         # The blocks of dead tensors: those to cache, those in the cache, and those never to use
         # again.
         self._dropped: list[MemoryBlock] = []

@@ -7,7 +7,7 @@ in its stream is complete.
 from typing import Protocol
 
 from runtime.core.device import Handle
-from runtime.device.rank.rank_state import running_rank
+from runtime.device.rank.rank_state import current_rank, running_rank
 
 _PS_PER_MS = 1_000_000_000
 
@@ -54,9 +54,10 @@ class Event:
         lets simulated time pass: a repeated call waits for the next answer of the device.
         """
         recorded = self.recorded
-        if recorded is None or recorded.done:
-            return True
-        return running_rank().device.poll("event", lambda: (recorded,))
+        state = current_rank.get(None)
+        if recorded is None or state is None:
+            return recorded is None or recorded.done
+        return state.device.poll("event", lambda: (recorded,))
 
     def synchronize(self) -> None:
         """Wait in simulated time until the event is complete; at once if nothing is recorded."""

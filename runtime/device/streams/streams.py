@@ -54,8 +54,7 @@ class Stream:
 
     def wait_stream(self, stream: "Stream") -> None:
         """Later commands of this stream wait for the commands that `stream` has now."""
-        device = running_rank().device
-        device.order_after(_own(self).number, device.latest(_own(stream).number))
+        running_rank().device.order_after_stream(_own(self).number, _own(stream).number)
 
     def record_event(self, event: Event | None = None) -> Event:
         """Record an event, by default a new one, behind the commands of this stream."""

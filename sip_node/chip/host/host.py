@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from runtime.core.device import Handle
 from runtime.core.requests import (
     IpcqInitMsg,
     KernelLaunchMsg,
@@ -31,6 +32,7 @@ from runtime.wire.reports import OpenTransfer
 from sip_node.chip.completion import Completion
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
+from sip_node.chip.host.command_orders import CommandOrders
 from sip_node.chip.host.commands import (
     CommandHeader,
     CubeCommand,
@@ -70,6 +72,8 @@ class Host:
         self._copy_ps = ps_from_ns(host.of_a_copy_ns)
         self._free_ps = 0
         self.streams = Streams()
+        recorder = chip.log.recorder
+        self._orders = None if recorder is None else CommandOrders(recorder)
         self._open: dict[int, _SentRequest] = {}
         self._tags = 0
         self._next_answer = Completion[None]()
@@ -122,6 +126,27 @@ class Host:
         earlier = None if holding is None else holding.transfer
         # Addresses are those of the rank, so different tensors share none.
         return earlier is not None and not transfer.is_independent_of(earlier)
+
+    def order_after(self, stream: int, handles: Sequence[Handle]) -> None:
+        """The later commands of `stream` wait for these commands."""
+        self.streams.order_after(stream, handles)
+        if self._orders is not None:
+            self._orders.order_after(stream, handles)
+
+    def order_after_stream(self, stream: int, other: int) -> None:
+        """The later commands of `stream` wait for what the next one of `other` would wait for."""
+        self.streams.order_after_stream(stream, other)
+        if self._orders is not None:
+            self._orders.order_after_stream(stream, other)
+
+    def preceding(self, stream: int | None) -> list[int]:
+        """All commands, answered or not, that the next one of `stream` waits for as the next in it;
+        without a stream, the last command of every stream. None without records.
+        """
+        orders = self._orders
+        if orders is None:
+            return []
+        return orders.latest() if stream is None else orders.preceding(stream)
 
     def program_waits(self, command: Command | None) -> None:
         """The rank program submits nothing before the answer to a command; None: to any."""
@@ -182,6 +207,8 @@ class Host:
             departed_ps=departs_ps,
         )
         self.streams.submit(command)
+        if self._orders is not None:
+            self._orders.submitted(command)
         self._chip.send_bounds.commands.submitted(
             command.number, stream, command.waits_for, departs_ps, requests
         )

@@ -207,7 +207,9 @@ class Streams:
         # A stream is serial, so its latest user of a resource completes after all earlier ones.
         for resource in command.resources:
             for users in self._sharing(resource):
-                earlier.extend(each for each in users.values() if not _independent(each, command))
+                earlier.extend(
+                    each for each in users.values() if not is_independent(each.transfer, command)
+                )
         return earlier
 
     def _sharing(self, resource: Resource) -> Iterator[_Users]:
@@ -234,20 +236,24 @@ class Streams:
             del self._threads[resource]
 
 
-def _independent(earlier: Command, later: Command) -> bool:
-    """Whether a command need not wait for an earlier transfer that uses one of its tensors.
+def is_independent(sent: Transfer | None, later: Command) -> bool:
+    """Whether a command need not wait for an earlier one that uses one of its tensors, and is the
+    transfer `sent`.
 
     Only for transfers: each is alone in its stream. Of another stream, that of the latest command
     would not do: the commands before it count, too.
     """
-    sent, own = earlier.transfer, later.transfer
     if sent is None:
         return False
-    if own is not None:
-        return own.is_independent_of(sent)
+    if later.transfer is not None:
+        return later.transfer.is_independent_of(sent)
     # A send only reads its tensor, so a copy from that tensor may overlap with it.
-    reads = all(isinstance(request, MemoryReadMsg) for request in later.requests)
-    return sent.end == "send" and reads
+    return sent.end == "send" and reads_only(later)
+
+
+def reads_only(command: Command) -> bool:
+    """Whether a command is a copy from memory to the host."""
+    return all(isinstance(request, MemoryReadMsg) for request in command.requests)
 
 
 def resources_of(requests: Sequence[Request], tensors: frozenset[str]) -> frozenset[Resource]:

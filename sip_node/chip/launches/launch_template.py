@@ -19,6 +19,7 @@ from sip_node.chip.launches.learned_slice import LearnedSlice, SliceChanges
 from sip_node.chip.launches.recorded_numbers import RecordedNumbers
 from sip_node.chip.launches.relocation import BlockUse, Relocation
 from sip_node.chip.launches.tile_slots import TileSlots
+from sip_node.chip.records.call_rows import KeptCalls, MovedExtent
 
 if TYPE_CHECKING:
     from sip_node.chip.launches.repeated_records import RepeatedRecords
@@ -67,8 +68,8 @@ class LaunchRepetition(NamedTuple):
 
 
 class RecordedRows(NamedTuple):
-    """The rows of a run with records: those of steps and of programs, and how many of each, and of
-    records, there were before; `begun` steps and `programs` kernels have begun.
+    """The rows of a run with records: those of steps, programs and calls, and how many steps,
+    programs and records there were before; `begun` steps and `kernels` kernels have begun.
     """
 
     steps: bytes
@@ -78,6 +79,7 @@ class RecordedRows(NamedTuple):
     record: int
     begun: int
     kernels: int
+    calls: KeptCalls
 
 
 class LaunchChanges(NamedTuple):
@@ -166,6 +168,15 @@ class LaunchTemplate:
             for each in of_slice.services:
                 each.repeat(begin_ps - of_slice.begin_ps, 1, 1)
         self._checksums = None if self._values is None else self._values.compute()
+
+    def extents(self) -> list[MovedExtent]:
+        """The extents of memory, with the distances by which the latest repetition has moved."""
+        parts = self._relocation.parts
+        distances = self._distances[: len(parts)]
+        return [
+            MovedExtent(part.extent.physical, distance)
+            for part, distance in zip(parts, distances, strict=True)
+        ]
 
     def enter(self, first: int, behind: int, begin_ps: int) -> None:
         """Enter records of a repetition."""

@@ -226,6 +226,8 @@ class LaunchTemplates:
             first_record - rows.record,
             rows.begun,
         )
+        programs = recorder.programs - rows.program
+        recorder.calls.repeat(rows.calls, programs, moved_ps, template.extents())
         recorder.repeat_programs(
             rows.programs, rows.kernels, moved_ps, rows.program, number, launch.line
         )

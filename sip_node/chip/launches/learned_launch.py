@@ -75,6 +75,7 @@ class LearnedLaunch:
         self._begun = self._kernels = 0
         if log.recorder is not None:
             self._steps, self._programs = log.steps.keep(), log.recorder.keep_programs()
+            log.recorder.calls.keep()
             self._begun, self._kernels = log.steps.begun, log.recorder.programs
         for each in chip.slices.values():
             each.controller.port.packets.arrivals = []
@@ -104,6 +105,7 @@ class LearnedLaunch:
         if log.recorder is not None:
             log.steps.end_keeping()
             log.recorder.end_keeping()
+            log.recorder.calls.end_keeping()
         for each in chip.slices.values():
             each.controller.port.packets.arrivals = None
         for bins in chip.bins():
@@ -220,6 +222,7 @@ class LearnedLaunch:
             record=self._first_record,
             begun=log.steps.begun - self._begun,
             kernels=log.recorder.programs - self._kernels,
+            calls=log.recorder.calls.kept(),
         )
 
     def _relocation(

@@ -10,6 +10,7 @@ from types import FrameType
 from runtime.core.run_tables import OPS, PROGRAMS, RANK_PROGRAM, RunTable
 from runtime.language.caller import UNKNOWN_LINE, is_language, location
 from runtime.wire.fields import CHUNK_BYTES, CHUNK_TEXTS, TEXT_LENGTH
+from sip_node.chip.records.call_rows import CallRows
 
 RecordSink = Callable[[str, bytes, tuple[str, ...]], None]
 """Takes the name of a table, rows of it, and the texts which follow those that it has received."""
@@ -28,6 +29,8 @@ class RunRecorder:
         self._pending: dict[str, _PendingRows] = {}
         self._programs = RANK_PROGRAM
         self._kept_programs: list[bytes] | None = None
+        self.calls = CallRows(self)
+        """The calls of programs, with the blocks that they use."""
 
     def text(self, text: str) -> int:
         """The index of a text in the list of texts of the SIP; of a long one, its beginning."""
@@ -102,6 +105,7 @@ class RunRecorder:
 
     def flush(self) -> None:
         """Pass on all rows that are kept."""
+        self.calls.flush()
         for pending in self._pending.values():
             self._pass_on_rows(pending)
 

@@ -1,0 +1,113 @@
+"""Records the calls of a rank program that use memory or order commands, in a run with records.
+
+A submission has the blocks that its copies read or write. A wait has a row for each command that it
+waits for, also for those that are complete: that they are depends on times, and the order does not.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from runtime.core.device import Handle
+from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, PeDmaMsg
+from runtime.core.run_tables import MEMORY, NONE, RANK_PROGRAM, SHARDS, BlockAccess
+from runtime.device.rank.tensor_memory import MemoryBlock
+from runtime.language.caller import program_line
+from sip_node.chip.host.streams import Command
+from sip_node.chip.mapping.strided_block import bytes_at
+from sip_node.chip.records.call_rows import IN_MEMORY
+from sip_node.chip.records.run_recorder import RunRecorder
+
+_PACK_TENSOR, _PACK_SHARD = MEMORY.packer.pack, SHARDS.packer.pack
+
+
+class _BlockUser(NamedTuple):
+    """The number of a block of memory, and of the tensor that has used it last."""
+
+    block: int
+    tensor: int
+
+
+class RankCalls:
+    """Adds rows to the tables of `recorder`; `now_ps` is the simulated time."""
+
+    def __init__(self, recorder: RunRecorder, now_ps: Callable[[], int]) -> None:
+        self._recorder, self._rows, self._now_ps = recorder, recorder.calls, now_ps
+        self._tensors = 0
+        # By the virtual address of the block, which it keeps as long as it exists.
+        self._blocks: dict[int, tuple[MemoryBlock, _BlockUser]] = {}
+        self._numbers = 0
+
+    def submitted(self, handle: Handle, line: str) -> None:
+        """The program has submitted a command at `line`."""
+        assert isinstance(handle, Command), "the handles of a rank are the commands of its host"
+        call = self._add("submit", line, handle.number)
+        for access in (BlockAccess.READ, BlockAccess.WRITE):
+            blocks = [
+                bytes_at(each.address, each.nbytes)
+                for each in handle.requests
+                if isinstance(each, MemoryReadMsg | MemoryWriteMsg | PeDmaMsg)
+                and _access_of(each) is access
+            ]
+            self._rows.add_blocks(call, access, IN_MEMORY, blocks)
+
+    def waited(self, commands: Iterable[int]) -> None:
+        """The program has waited for commands, or seen that they are complete."""
+        line = ""
+        for number in commands:
+            line = line or program_line()
+            self._add("wait", line, number)
+
+    def made(self, name: str, block: MemoryBlock) -> None:
+        """The program has made a tensor in a block of memory."""
+        call, text, number = self._rows.new_call(), self._recorder.text, self._tensors
+        self._tensors += 1
+        known, before = self._blocks.get(block.address, (None, _BlockUser(NONE, NONE)))
+        if known is not block:
+            before = _BlockUser(self._numbers, NONE)
+            self._numbers += 1
+            self._add_shards(before.block, block)
+        self._blocks[block.address] = block, _BlockUser(before.block, number)
+        row = _PACK_TENSOR(
+            number,
+            call,
+            text(name),
+            text(program_line()),
+            self._now_ps(),
+            block.address,
+            block.layout.nbytes,
+            before.block,
+            before.tensor,
+        )
+        self._recorder.add(MEMORY, row)
+
+    def signal(self, block: MemoryBlock) -> None:
+        """The tensor in a block of memory carries no values, so that none of them is undefined."""
+        call = self._add("signal", program_line(), NONE)
+        parts = [
+            bytes_at(shard.address, shard.spec.nbytes)
+            for shard in block.shards
+            if shard.spec.nbytes
+        ]
+        self._rows.add_blocks(call, BlockAccess.WRITE, IN_MEMORY, parts)
+
+    def _add_shards(self, number: int, block: MemoryBlock) -> None:
+        rows = [
+            _PACK_SHARD(number, spec.cube, spec.pe, spec.offset_bytes, shard.address, spec.nbytes)
+            for shard in block.shards
+            for spec in (shard.spec,)
+            if spec.nbytes
+        ]
+        self._recorder.add(SHARDS, b"".join(rows))
+
+    def _add(self, operation: str, line: str, command: int) -> int:
+        call, now_ps = self._rows.new_call(), self._now_ps()
+        text = self._recorder.text(line)
+        self._rows.add(call, RANK_PROGRAM, operation, text, (now_ps, now_ps), command=command)
+        return call
+
+
+def _access_of(request: MemoryReadMsg | MemoryWriteMsg | PeDmaMsg) -> BlockAccess:
+    """The use of the memory by a copy."""
+    if isinstance(request, PeDmaMsg):
+        return BlockAccess.READ if request.operation == "read" else BlockAccess.WRITE
+    return BlockAccess.READ if isinstance(request, MemoryReadMsg) else BlockAccess.WRITE
