@@ -12,7 +12,9 @@ from torch import Tensor
 
 from kernbench.torch_backend.distributed.integer_exchange import ReceivedIntegers
 from kernbench.torch_backend.distributed.staging import CollectiveStaging
+from kernbench.torch_backend.runtime.device_calls import recorded_as
 from kernbench.torch_backend.runtime.frame_hook import untraced_methods
+from kernbench.torch_backend.runtime.pytorch_api import DEVICE
 from runtime.core.device import Handle
 from runtime.device.collectives import Work
 from runtime.device.rank.rank_state import running_rank
@@ -73,13 +75,22 @@ class DeviceWork(dist.Work):
         return self._tensors
 
     def get_future(self) -> Any:
-        """A future with the tensors, complete for the host: the device orders what uses them. No
-        stream waits, so work that uses other tensors runs beside the operations.
+        """A future with the tensors, complete for the host. The stream that is current where the
+        program waits for it waits for the operations. Until then no stream does, so work that uses
+        other tensors runs beside them.
         """
+        works, tensors = self._works, self._tensors
         if self._staging.copies_back:
             self.wait()
-        future: torch.futures.Future[list[Tensor]] = torch.futures.Future()
-        future.set_result(self._tensors)
+        if not works or self._waited or len({each.handle.stream for each in works}) > 1:
+            future: torch.futures.Future[list[Tensor]] = torch.futures.Future()
+            future.set_result(tensors)
+            return future
+        # Such a future records an event when it is complete, for which its `wait` makes the current
+        # stream wait. The event is the last operation, since their stream is serial.
+        future = torch.futures.Future(devices=[torch.device(DEVICE, running_rank().rank)])
+        with recorded_as(works[-1].handle):
+            future.set_result(tensors)
         return future
 
 

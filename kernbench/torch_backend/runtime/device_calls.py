@@ -2,12 +2,17 @@
 `torch.accelerator` and the autograd engine. Streams are numbers here.
 """
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 from kernbench.torch_backend.runtime.device_memory import (
     empty_cache,
     mem_get_info,
     memory_statistics,
     reset_peak_memory_stats,
 )
+from runtime.core.device import Handle
 from runtime.device.ahbm import synchronize
 from runtime.device.rank.rank_state import running_rank
 from runtime.device.streams.events import Event
@@ -23,6 +28,7 @@ __all__ = [
     "new_number",
     "query_number",
     "record_event",
+    "recorded_as",
     "reset_peak_memory_stats",
     "synchronize",
     "synchronize_number",
@@ -65,9 +71,25 @@ def new_event() -> Event:
     return Event(enable_timing=True)
 
 
+_recorded: ContextVar[Handle | None] = ContextVar("_recorded", default=None)
+
+
+@contextmanager
+def recorded_as(command: Handle) -> Generator[None]:
+    """Events that PyTorch records in the block are the end of a command, and no new ones."""
+    token = _recorded.set(command)
+    try:
+        yield
+    finally:
+        _recorded.reset(token)
+
+
 def record_event(event: Event, number: int) -> None:
     """Record an event behind the commands of a stream."""
-    event.recorded = running_rank().device.submit([], "an event", stream=number)
+    command = _recorded.get()
+    if command is None:
+        command = running_rank().device.submit([], "an event", stream=number)
+    event.recorded = command
 
 
 def block_on_event(event: Event, number: int) -> None:

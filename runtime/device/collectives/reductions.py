@@ -211,7 +211,10 @@ def _barrier_by_pairs(ranks: int) -> CollectiveCall:
 
 
 def _elements(count: int, policy: DPPolicy) -> StoredTensor:
-    return StoredTensor.allocate((count,), float32, policy, running_rank())
+    tensor = StoredTensor.allocate((count,), float32, policy, running_rank())
+    # A barrier moves elements that nothing writes, and uses none of the sums.
+    tensor.storage.carries_no_values()
+    return tensor
 
 
 def _all_reduce(
