@@ -1,0 +1,56 @@
+"""Accesses to memory: the bytes that a thread reads or writes, and what is before that."""
+
+from typing import NamedTuple
+
+from kernbench.explain.check.clocks import CompletionClock, is_done
+from kernbench.explain.check.run_calls import CallBlock, CallRow, ProgramRow
+
+NEVER = 1 << 62
+"""The number of no call: of an operation for which no wait is recorded."""
+
+
+class Accessor(NamedTuple):
+    """A thread of a command: a kernel on a PE, a program of a grid, or the host.
+
+    `key` is its number, `grid` the text of the program of the grid.
+    """
+
+    sip: int
+    command: int
+    key: int
+    program: ProgramRow | None
+    grid: str
+
+
+class TrackedAccess(NamedTuple):
+    """A call of `accessor` uses `block` of memory. It begins with all complete that `clock` has.
+
+    The thread is complete with it from call `end` on; `flight` is the key of its operation in
+    `known` of clocks. `barriers` counts those before it.
+    """
+
+    accessor: Accessor
+    row: CallRow
+    block: CallBlock
+    writes: bool
+    clock: CompletionClock
+    end: int
+    flight: int
+    barriers: int
+
+    def is_before(self, other: "TrackedAccess") -> bool:
+        """Whether it is complete when `other` begins, in every order of the run."""
+        own, its = self.accessor, other.accessor
+        if own.key == its.key:
+            return self.end <= other.row.call
+        clock = other.clock
+        return (
+            clock.known.get(own.key, -1) >= self.end
+            or self.flight in clock.known
+            or is_done(clock, own.sip, own.command)
+        )
+
+
+def flight_key(sip: int, call: int) -> int:
+    """The key of an operation in flight, which is no number of a thread."""
+    return -1 - (call << 16 | sip)

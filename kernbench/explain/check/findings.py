@@ -1,0 +1,238 @@
+"""The findings of a check: races and undefined values, one for each pair of lines."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from kernbench.explain.check.accesses import Accessor, TrackedAccess
+from kernbench.explain.check.races import Race, races
+from kernbench.explain.check.remedies import common_point, remedy
+from kernbench.explain.check.replay import CallReplay
+from kernbench.explain.check.run_calls import CallRow, SipCalls, TensorRow
+from kernbench.explain.check.undefined import UndefinedUse, UndefinedValues, tensor_offset
+from kernbench.explain.check.undefined_ranges import UndefinedOrigin
+from kernbench.explain.records import RunRecords
+from runtime.core.run_tables import NONE
+
+
+class FoundPlace(NamedTuple):
+    """A call of a kernel, or a copy of the host: where and when."""
+
+    operation: str
+    line: str
+    sip: int
+    cube: int
+    pe: int
+    kernel: str
+    program: str
+    stream: int
+    begin_ps: int
+    end_ps: int
+
+
+class FoundRace(NamedTuple):
+    """Two accesses to an element that nothing orders, the first in this run first; `pairs` of
+    accesses are at these lines.
+
+    `is_strict` if only the order by tensor or PE orders them, on which CUDA has no equal.
+    """
+
+    tensor: str
+    made: str
+    element: int
+    first: FoundPlace
+    second: FoundPlace
+    common: str
+    remedy: str
+    is_strict: bool
+    pairs: int
+
+
+class FoundUndefined(NamedTuple):
+    """A use of an element that nothing has written: of a tensor, or of a value of a kernel.
+
+    `read` is the first call that read it, and `use` the first that needs its value, with all
+    `uses` at that line.
+    """
+
+    tensor: str
+    made: str
+    element: int
+    read: FoundPlace | None
+    use: FoundPlace
+    is_note: bool
+    uses: int
+
+
+class Findings(NamedTuple):
+    """All findings of a run; notes are none of them."""
+
+    races: tuple[FoundRace, ...]
+    undefined: tuple[FoundUndefined, ...]
+    notes: tuple[FoundUndefined, ...]
+    calls: int
+
+    @property
+    def reports(self) -> int:
+        """The number of reports."""
+        return len(self.races) + len(self.undefined)
+
+
+def check_records(records: RunRecords, *, is_strict: bool = False) -> Findings:
+    """The findings of a recorded run; with `is_strict`, commands are ordered as in CUDA."""
+    sips = [SipCalls(records, sip) for sip in records.sips]
+    values = UndefinedValues(sips)
+    replay = CallReplay(sips, values, is_strict=False)
+    replay.run()
+    by_sip = {each.sip: each for each in sips}
+    reports = _Reports(by_sip)
+    found_races = reports.races(races(replay.accesses, replay.begun), replay, is_strict=False)
+    if is_strict:
+        strict = CallReplay(sips, None, is_strict=True)
+        strict.run()
+        pairs = {(each.first, each.second) for each in found_races}
+        found_races += [
+            each
+            for each in reports.races(races(strict.accesses, strict.begun), strict, is_strict=True)
+            if (each.first, each.second) not in pairs
+        ]
+    return Findings(
+        tuple(found_races),
+        tuple(reports.undefined(values.uses, is_note=False)),
+        tuple(reports.undefined(map(_as_use, values.notes), is_note=True)),
+        sum(len(rows) for each in sips for rows in each.by_program.values()),
+    )
+
+
+def _as_use(note: tuple[UndefinedOrigin, Accessor, CallRow]) -> UndefinedUse:
+    return UndefinedUse(*note)
+
+
+class _Reports:
+    """Makes reports of findings."""
+
+    def __init__(self, sips: dict[int, SipCalls]) -> None:
+        self._sips = sips
+        self._rows: dict[tuple[int, int], tuple[int, CallRow]] = {}
+
+    def races(
+        self, pairs: Iterable[Race], replay: CallReplay, *, is_strict: bool
+    ) -> list[FoundRace]:
+        """One report for the races of a pair of lines, the first one in the order of the run."""
+        counts, first = dict[tuple[str, ...], int](), dict[tuple[str, ...], Race]()
+        for race in pairs:
+            one, other = sorted(
+                (each.row.line, each.row.operation) for each in (race.first, race.second)
+            )
+            key = (*one, *other)
+            counts[key] = counts.get(key, 0) + 1
+            if key not in first or _order(race) < _order(first[key]):
+                first[key] = race
+        keys = sorted(first, key=lambda key: _order(first[key]))
+        return [self._race(first[key], counts[key], replay, is_strict=is_strict) for key in keys]
+
+    def _race(self, race: Race, count: int, replay: CallReplay, *, is_strict: bool) -> FoundRace:
+        first, second = race.first, race.second
+        sip = first.accessor.sip
+        calls, item = self._sips[sip], first.block.layout.item_bytes
+        name, made, offset = "memory of no tensor", "", race.address
+        if race.tensor != NONE:
+            tensor = calls.tensors[race.tensor]
+            name, made = tensor.name, tensor.line
+            offset = tensor_offset(calls, race.tensor, race.address)
+        places = [self._place(each.accessor, each.row) for each in (first, second)]
+        places.sort(key=lambda each: each.begin_ps)
+        return FoundRace(
+            tensor=name,
+            made=made,
+            element=offset // item,
+            first=places[0],
+            second=places[1],
+            common=common_point(first, second, replay, calls),
+            remedy=remedy(first, second, calls, is_strict=is_strict),
+            is_strict=is_strict,
+            pairs=count,
+        )
+
+    def undefined(self, uses: Iterable[UndefinedUse], *, is_note: bool) -> list[FoundUndefined]:
+        """One report for the uses at a line of what was made at a line."""
+        counts, first = dict[tuple[str, ...], int](), dict[tuple[str, ...], UndefinedUse]()
+        for use in uses:
+            key = self._made(use.origin)[1], use.row.line, use.row.operation
+            counts[key] = counts.get(key, 0) + 1
+            first.setdefault(key, use)
+        return [self._undefined(use, counts[key], is_note=is_note) for key, use in first.items()]
+
+    def _undefined(self, use: UndefinedUse, count: int, *, is_note: bool) -> FoundUndefined:
+        origin = use.origin
+        name, made = self._made(origin)
+        read = None
+        if origin.read != (use.accessor.sip, use.row.call) and origin.read[0] != NONE:
+            program, row = self._row(*origin.read)
+            read = self._place(self._accessor(origin.read[0], program), row)
+        return FoundUndefined(
+            tensor=name,
+            made=made,
+            element=origin.offset // self._item_bytes(origin),
+            read=read,
+            use=self._place(use.accessor, use.row),
+            is_note=is_note,
+            uses=count,
+        )
+
+    def _made(self, origin: UndefinedOrigin) -> tuple[str, str]:
+        """The name and the line of what is undefined."""
+        if origin.tensor == NONE:
+            _, row = self._row(origin.sip, origin.call)
+            return "a value of tl.empty", row.line
+        tensor: TensorRow = self._sips[origin.sip].tensors[origin.tensor]
+        return tensor.name, tensor.line
+
+    def _item_bytes(self, origin: UndefinedOrigin) -> int:
+        blocks = self._sips[origin.sip].blocks.get(origin.read[1], ())
+        return blocks[0].layout.item_bytes if blocks else 1
+
+    def _row(self, sip: int, call: int) -> tuple[int, CallRow]:
+        """The program and the row of a call."""
+        if not self._rows:
+            self._rows = {
+                (each.sip, row.call): (program, row)
+                for each in self._sips.values()
+                for program, rows in each.by_program.items()
+                for row in rows
+            }
+        return self._rows[sip, call]
+
+    def _accessor(self, sip: int, program: int) -> Accessor:
+        for each in self._sips[sip].programs:
+            if each.program == program:
+                return Accessor(sip, each.command, 0, each, "")
+        return Accessor(sip, NONE, 0, None, "")
+
+    def _place(self, accessor: Accessor, row: CallRow) -> FoundPlace:
+        program, command = accessor.program, accessor.command
+        commands = self._sips[accessor.sip].commands
+        number = command if program is not None or row.command == NONE else row.command
+        known = commands.get(number)
+        begin_ps, end_ps = row.begin_ps, row.end_ps
+        return FoundPlace(
+            operation=row.operation,
+            line=row.line,
+            sip=accessor.sip,
+            cube=NONE if program is None else program.cube,
+            pe=NONE if program is None else program.pe,
+            kernel="" if program is None else program.kernel,
+            program=accessor.grid,
+            stream=NONE if known is None else known.stream,
+            begin_ps=begin_ps if known is None or program is not None else known.begun_ps,
+            end_ps=end_ps if known is None or program is not None else known.end_ps,
+        )
+
+
+def _order(race: Race) -> tuple[int, ...]:
+    """The order of reports: by the times of both calls, then by their numbers."""
+    one, other = race.first, race.second
+    return (*_times(other), *_times(one), race.address)
+
+
+def _times(access: TrackedAccess) -> Sequence[int]:
+    return access.row.begin_ps, access.accessor.sip, access.row.call

@@ -1,0 +1,67 @@
+"""The last point that two accesses have in common, and what would order them."""
+
+from kernbench.explain.check.accesses import TrackedAccess
+from kernbench.explain.check.clocks import CompletionClock, is_done
+from kernbench.explain.check.replay import CallReplay
+from kernbench.explain.check.run_calls import SipCalls
+from runtime.core.device import COMMUNICATION_STREAM
+
+
+def common_point(
+    first: TrackedAccess, second: TrackedAccess, replay: CallReplay, calls: SipCalls
+) -> str:
+    """The last point that is before both accesses in every order."""
+    own, its = first.accessor, second.accessor
+    if own.command == its.command:
+        barriers = min(first.barriers, second.barriers)
+        kernel = "" if own.program is None else f" of {own.program.kernel}"
+        if barriers:
+            return f"barrier {barriers} of the launch{kernel}"
+        return f"the begin of the launch{kernel}"
+    sip = own.sip
+    one, other = (_begun(replay, sip, each.accessor.command) for each in (first, second))
+    both = one.done.get(sip, 0) & other.done.get(sip, 0)
+    if not both:
+        return "the begin of the program"
+    command = calls.commands.get(both.bit_length() - 1)
+    if command is None:
+        return f"the end of command {both.bit_length() - 1}"
+    return f"the end of command {command.command}, {command.why} at {command.line}"
+
+
+def remedy(first: TrackedAccess, second: TrackedAccess, calls: SipCalls, *, is_strict: bool) -> str:
+    """The call that would order two accesses, in words."""
+    own, its = first.accessor, second.accessor
+    known = second.clock.known.get(own.key, -1)
+    if first.row.call <= known < first.end and not is_done(second.clock, own.sip, own.command):
+        return (
+            f"the {first.row.operation} is in flight when its PE sends, or calls the barrier, that "
+            "the other one waits for: tl.wait for it before"
+        )
+    if own.command == its.command:
+        if own.grid or its.grid:
+            return (
+                "programs of a grid have no order: use other elements in each, or a second launch"
+            )
+        return (
+            "tl.barrier() between them, or a message that the one sends behind its access and the "
+            "other receives before its own"
+        )
+    one, other = calls.commands.get(own.command), calls.commands.get(its.command)
+    if one is None or other is None:
+        return "a wait of the host for the first command before the second is submitted"
+    if one.stream == COMMUNICATION_STREAM:
+        wait = "Work.wait() for the collective"
+    elif other.stream == COMMUNICATION_STREAM:
+        wait = f"a collective that is called in stream {one.stream}, or"
+        wait += f" wait_stream for stream {one.stream} before it"
+    else:
+        wait = f"an event of stream {one.stream}, or wait_stream for it,"
+    order = f"{wait} before the command of stream {other.stream} at {other.line}"
+    if is_strict:
+        return f"{order}; only the tensor that both use, or their PEs, order them here"
+    return order
+
+
+def _begun(replay: CallReplay, sip: int, command: int) -> CompletionClock:
+    return replay.begun[sip, command]

@@ -1,0 +1,208 @@
+"""Follows undefined bytes through a run: from tensors and values that nothing has written, through
+copies, messages and moves, to the first use that needs their value.
+
+A copy of undefined bytes is legal: a program may copy a padded tensor whole. An error is what
+computes with them, sums them, takes them as an index, or reads them on the host. What an error has
+computed counts as defined, so that one missing store has one report.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from kernbench.explain.check.accesses import Accessor
+from kernbench.explain.check.geometry import RowLayout
+from kernbench.explain.check.moves import moved
+from kernbench.explain.check.queues import CallId
+from kernbench.explain.check.run_calls import CallBlock, CallRow, SipCalls
+from kernbench.explain.check.undefined_ranges import (
+    UndefinedOrigin,
+    UndefinedRange,
+    UndefinedRanges,
+)
+from runtime.core.run_tables import NONE
+from runtime.core.run_tables import BlockAccess as Use
+
+_COPIES = ("load", "store")
+_MOVES = frozenset({"math cat", "math trans", "math cast"})
+_SELECTS = frozenset({"math where", "chain where"})
+
+
+class UndefinedUse(NamedTuple):
+    """A call that uses undefined bytes."""
+
+    origin: UndefinedOrigin
+    accessor: Accessor
+    row: CallRow
+
+
+class UndefinedNote(NamedTuple):
+    """A selection among values of which one is partly undefined, by a mask that is not followed."""
+
+    origin: UndefinedOrigin
+    accessor: Accessor
+    row: CallRow
+
+
+_Packed = list[UndefinedRange]
+"""Undefined ranges among the bytes of blocks one behind the other, in the order of elements."""
+
+
+class UndefinedValues:
+    """Follows the calls of a replay. `uses` are the errors, `notes` what is not decided."""
+
+    def __init__(self, sips: Sequence[SipCalls]) -> None:
+        self._sips = {each.sip: each for each in sips}
+        self._of_tensors: dict[tuple[int, int], UndefinedRanges] = {}
+        self._of_pes: dict[tuple[int, int, int], UndefinedRanges] = {}
+        self._messages: dict[CallId, _Packed] = {}
+        self.uses: list[UndefinedUse] = []
+        self.notes: list[UndefinedNote] = []
+
+    def used(self, accessor: Accessor, row: CallRow, blocks: Sequence[CallBlock]) -> None:
+        """A call reads its blocks, and writes others."""
+        reads = [each for each in blocks if each.access == Use.READ]
+        writes = [each for each in blocks if each.access == Use.WRITE]
+        packed = self._read(accessor, row, reads)
+        if packed and not row.operation.startswith(_COPIES):
+            packed = self._computed(accessor, row, reads, writes, packed)
+        elif packed and not writes:
+            packed = []
+        self._write(accessor, writes, packed)
+        for each in blocks:
+            if each.access == Use.MAKE:
+                origin = UndefinedOrigin(accessor.sip, NONE, row.call)
+                whole = UndefinedRange(0, each.layout.nbytes, origin)
+                self._write(accessor, (each,), [whole])
+
+    def sent(self, message: CallId, accessor: Accessor, blocks: Sequence[CallBlock]) -> None:
+        """A call sends a value."""
+        row = CallRow(NONE, message[1], "send", "", 0, 0, NONE, NONE, "", 0, 0)
+        packed = self._read(accessor, row, blocks)
+        if packed:
+            self._messages[message] = packed
+
+    def received(
+        self, message: CallId, accessor: Accessor, row: CallRow, blocks: Sequence[CallBlock]
+    ) -> None:
+        """A call has received a message."""
+        del row
+        self._write(accessor, blocks, self._messages.pop(message, []))
+
+    def _computed(
+        self,
+        accessor: Accessor,
+        row: CallRow,
+        reads: Sequence[CallBlock],
+        writes: Sequence[CallBlock],
+        packed: _Packed,
+    ) -> _Packed:
+        """The undefined elements of the result of a call that reads undefined ones."""
+        operation = row.operation
+        if operation.startswith("gather"):
+            memory = sum(each.layout.nbytes for each in reads if each.in_memory)
+            for each in packed:
+                if each.begin >= memory:
+                    self.uses.append(UndefinedUse(each.origin, accessor, row))
+                    break
+            return [each for each in packed if each.end <= memory]
+        if operation == "release":
+            return []
+        if operation in _MOVES and len(writes) == 1:
+            layouts = [each.layout for each in reads]
+            return moved(operation, layouts, writes[0].layout, packed)
+        if operation in _SELECTS:
+            self.notes.append(UndefinedNote(packed[0].origin, accessor, row))
+            return []
+        self.uses.append(UndefinedUse(packed[0].origin, accessor, row))
+        return []
+
+    def _read(self, accessor: Accessor, row: CallRow, blocks: Iterable[CallBlock]) -> _Packed:
+        packed, before = list[UndefinedRange](), 0
+        for block in blocks:
+            ranges = self._ranges(accessor, block)
+            if ranges:
+                packed += self._in_block(accessor, row, block, ranges, before)
+            before += block.layout.nbytes
+        return packed
+
+    def _in_block(
+        self,
+        accessor: Accessor,
+        row: CallRow,
+        block: CallBlock,
+        ranges: UndefinedRanges,
+        before: int,
+    ) -> _Packed:
+        packed, layout, call = list[UndefinedRange](), block.layout, (accessor.sip, row.call)
+        if not ranges.within(block.address, block.address + layout.span_bytes):
+            return packed
+        for index, (begin, end) in enumerate(layout.spans(block.address)):
+            shift = before + index * layout.row_bytes - begin
+            for each in ranges.within(begin, end):
+                origin = each.origin
+                if origin.read[0] == NONE:
+                    offset = self._offset(accessor.sip, block, each.begin)
+                    origin = origin._replace(offset=offset, read=call)
+                packed.append(UndefinedRange(each.begin + shift, each.end + shift, origin))
+        return packed
+
+    def _write(self, accessor: Accessor, blocks: Iterable[CallBlock], packed: _Packed) -> None:
+        before = 0
+        for block in blocks:
+            ranges, layout = self._ranges(accessor, block), block.layout
+            if ranges:
+                for begin, end in layout.spans(block.address):
+                    ranges.remove(begin, end)
+            if packed:
+                for each in _placed(packed, before, layout, block.address):
+                    ranges.add(each)
+            before += layout.nbytes
+
+    def _ranges(self, accessor: Accessor, block: CallBlock) -> UndefinedRanges:
+        """The undefined ranges of the memory that a block is in."""
+        if not block.in_memory:
+            program = accessor.program
+            assert program is not None, "only kernels have values"
+            return self._of_pes.setdefault(
+                (accessor.sip, program.cube, program.pe), UndefinedRanges()
+            )
+        key = accessor.sip, block.tensor
+        ranges = self._of_tensors.get(key)
+        if ranges is None:
+            ranges = self._of_tensors[key] = UndefinedRanges()
+            if block.tensor != NONE:
+                calls = self._sips[accessor.sip]
+                tensor = calls.tensors[block.tensor]
+                origin = UndefinedOrigin(accessor.sip, block.tensor, tensor.call)
+                for address, nbytes, _ in calls.shards[tensor.block]:
+                    ranges.add(UndefinedRange(address, address + nbytes, origin))
+        return ranges
+
+    def _offset(self, sip: int, block: CallBlock, address: int) -> int:
+        """The bytes of a tensor before an address, or of a value from its begin."""
+        if not block.in_memory or block.tensor == NONE:
+            return address - block.address
+        return tensor_offset(self._sips[sip], block.tensor, address)
+
+
+def tensor_offset(calls: SipCalls, tensor: int, address: int) -> int:
+    """The bytes of a tensor before a physical address of one of its shards."""
+    for begin, nbytes, offset in calls.shards[calls.tensors[tensor].block]:
+        if begin <= address < begin + nbytes:
+            return offset + address - begin
+    return 0
+
+
+def _placed(
+    packed: _Packed, before: int, layout: RowLayout, address: int
+) -> Iterable[UndefinedRange]:
+    """The ranges of packed bytes in a block that has those from `before` on."""
+    row_bytes, offsets = layout.row_bytes, layout.offsets
+    for each in packed:
+        begin, end = max(each.begin - before, 0), min(each.end - before, layout.nbytes)
+        while begin < end:
+            row, inside = divmod(begin, row_bytes)
+            count = min(row_bytes - inside, end - begin)
+            start = address + int(offsets[row]) + inside
+            yield UndefinedRange(start, start + count, each.origin)
+            begin += count
