@@ -109,10 +109,16 @@ BENCH = option("--bench", "NAME", _entry, "bench or study to run, by name or num
 # An eager option is parsed before the others: `--help` and errors depend on the bench.
 BENCH.is_eager = True
 _LIST = click.Option(["--list"], is_flag=True, help="list the benches and studies, and end")
+_CHECK = click.Option(
+    ["--check-races"],
+    is_flag=True,
+    help="then find races and undefined values, as `kernbench check` does; exit code 1 with any",
+)
 GROUPS = {
     "what runs": (*SIMULATION_GROUPS["what runs"], BENCH, _LIST),
     "a script, as with torchrun": TORCHRUN,
     **{title: options for title, options in SIMULATION_GROUPS.items() if title != "what runs"},
+    "what is printed": (*SIMULATION_GROUPS["what is printed"], _CHECK),
 }
 
 
@@ -139,21 +145,26 @@ def request_of(
         _refuse_point_options(context)
     for each in POINT_OPTIONS:
         options.pop(str(each.name), None)
+    checks = bool(options.pop("check_races", False))
     refuse_options(flags)
     start = script_start(options)
     if script:
         if flags or is_given(context, "bench"):
             _refuse_script(script[0])
         options["sips"] = start.sips(options["sips"])
-        program = RunRequest(SimulationOptions(**options), argv=script[1:], as_cuda=start.as_cuda)
+        program = RunRequest(
+            SimulationOptions(**options), argv=script[1:], as_cuda=start.as_cuda, checks=checks
+        )
         if start.module:
             return replace(program, module=module_name(script[0]))
         return replace(program, script=_script_path(script[0]))
     values = parse_flags(context, bench, flags)
     start.refuse()
     if isinstance(bench, Study):
+        if checks:
+            raise UsageError(f"--check-races is not an option of the study {bench.name}")
         return StudyRequest(bench, _study_options(context, bench, values), values)
-    return RunRequest(SimulationOptions(**options), bench=bench, flags=values)
+    return RunRequest(SimulationOptions(**options), bench=bench, flags=values, checks=checks)
 
 
 def _study_options(

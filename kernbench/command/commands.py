@@ -10,6 +10,7 @@ COMMANDS = (
     "sweep",
     "trace",
     "why",
+    "check",
     "web",
     "runs",
     "keys",

@@ -13,7 +13,10 @@ from runtime.core.errors import UsageError
 
 @dataclass(frozen=True)
 class RunRequest:
-    """One simulation: of a bench with its flags, or of a script or a module with its arguments."""
+    """One simulation: of a bench with its flags, or of a script or a module with its arguments.
+
+    `checks` is whether the run is checked for races behind its report.
+    """
 
     options: SimulationOptions
     bench: Bench | None = None
@@ -22,6 +25,7 @@ class RunRequest:
     module: str = ""
     argv: tuple[str, ...] = ()
     as_cuda: bool = False
+    checks: bool = False
 
 
 def module_name(name: str) -> str:

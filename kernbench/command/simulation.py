@@ -42,7 +42,10 @@ def simulate(request: RunRequest, launcher: Launcher | Launch) -> int:
     """Run a bench or a script; returns the exit code."""
     plan = checked_plan(request)
     build_native_part(plan.program)
-    return run(plan, launcher, request.options.out, verbose=request.options.verbose)
+    options = request.options
+    if request.checks and not options.trace:
+        raise UsageError("--check-races reads the records of the run, and --no-trace writes none")
+    return run(plan, launcher, options.out, verbose=options.verbose, checks=request.checks)
 
 
 def checked_plan(request: RunRequest) -> Plan:
@@ -198,10 +201,11 @@ def run(
     *,
     keeps_files: bool = True,
     verbose: bool = False,
+    checks: bool = False,
 ) -> int:
     """Run `plan`, print its report, write its files with `keeps_files`; returns the exit code.
 
-    With `verbose` the lines at the end are complete.
+    With `verbose` the lines at the end are complete, with `checks` the run is checked for races.
     Input that a rank finds wrong is raised as `UsageError`, and an output that cannot be written as
     `OutputError`, after the other outputs.
     """
@@ -244,7 +248,20 @@ def run(
             print_error(unwritten.error)
         return code
     unwritten.check()
-    return ExitCode.PASSED if report.passed else ExitCode.FAILED
+    is_clean = not checks or directory is None or _is_clean(directory)
+    return ExitCode.PASSED if report.passed and is_clean else ExitCode.FAILED
+
+
+def _is_clean(directory: Path) -> bool:
+    """Check the run in a directory, print its findings, and return whether there are none."""
+    # Imported here: other runs read no records.
+    from kernbench.explain.check.findings import check_records
+    from kernbench.explain.check.report import finding_lines
+    from kernbench.explain.records import open_run
+
+    findings = check_records(open_run(directory))
+    print_lines(finding_lines(findings, str(directory)))
+    return not findings.reports
 
 
 def _why(sips: int, verbose: bool, records: RecordRows, total_ps: int) -> list[str]:  # noqa: FBT001 - bound by `run`
