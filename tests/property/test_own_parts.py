@@ -42,7 +42,7 @@ def check_folds(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
             kernels += folded.done.kernels
     # Else the comparison is one of a run with itself.
     assert listed > kernels / 4, f"{listed} of {kernels} kernels ran from lists"
-    assert not IS_COMPILED or repeated > kernels / 100, f"{repeated} of {kernels} were repeated"
+    assert not IS_COMPILED or repeated > kernels / 200, f"{repeated} of {kernels} were repeated"
 
 
 def test_launches_on_unequal_pes_are_folded_to_the_bit(monkeypatch: pytest.MonkeyPatch) -> None:
