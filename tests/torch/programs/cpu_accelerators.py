@@ -68,10 +68,10 @@ def _in_this_rank(
 def _of_shards(attend: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Heads on ranks: PyTorch has this form of attention for GPUs only."""
 
-    def attention(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
+    def attention(q: Tensor, k: Tensor, v: Tensor, *given: Any, **options: Any) -> Tensor:
         if not isinstance(q, DTensor):
-            return attend(q, k, v, **options)
-        local = attend(*(each.to_local() for each in (q, k, v)), **options)
+            return attend(q, k, v, *given, **options)
+        local = attend(*(each.to_local() for each in (q, k, v)), *given, **options)
         return DTensor.from_local(local, q.device_mesh, q.placements)
 
     return attention
