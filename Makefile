@@ -2,11 +2,12 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
-# What is installed: the packages of a run; those of the tests; PyTorch; those of lint.
+# What is installed: the packages of a run; those of the tests; PyTorch; models; lint.
 STAMP  := $(VENV)/.installed
 TESTS  := $(VENV)/.tests
 TORCH  := $(VENV)/.torch
 TRITON := $(VENV)/.triton
+MODELS := $(VENV)/.models
 LINT   := $(VENV)/.lint
 SITE   := $(VENV)/.site
 # The compiled core is built once, and again when a source of it changes.
@@ -73,9 +74,12 @@ triton-coverage: setup-triton
 test-opinfo: setup-torch
 	$(BIN)/python -m pytest tests/torch/test_opinfo.py -m nightly --numprocesses auto
 
-# Features of scripts and every operator of PyTorch's database, by where they run: prints the tables
-# and writes them to docs/pytorch-coverage.md; takes about 10 minutes.
-torch-coverage: setup-torch
+# Features of scripts, whole models, every operator of PyTorch's database, by where they run: prints
+# the tables and writes them to docs/pytorch-coverage.md; takes about 20 minutes. With a checkout of
+# github.com/pytorch/examples its distributed scripts, too; two of its packages are for them:
+# make torch-coverage PYTORCH_EXAMPLES=~/examples PARTS=published
+torch-coverage: setup-torch $(MODELS)
+	$(if $(PYTORCH_EXAMPLES),$(BIN)/python -m pip install --quiet 'hydra-core>=1.3,<2' 'boto3>=1,<2')
 	$(BIN)/python -m tests.torch.coverage_table $(PARTS)
 
 # Points on clusters of Dask and Ray, which the tests start here; `make test` leaves them out. Ray has
@@ -177,6 +181,11 @@ $(TORCH): $(TESTS)
 $(TRITON): $(TESTS)
 	$(INSTALL) '.[triton]'
 	@touch $(TRITON)
+
+# Models of Hugging Face, for their table.
+$(MODELS): $(TORCH)
+	$(INSTALL) '.[models]'
+	@touch $(MODELS)
 
 # The type checker reads the stubs of PyTorch, which are in its wheel alone.
 $(LINT): $(TORCH)

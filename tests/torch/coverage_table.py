@@ -1,10 +1,11 @@
 """The page docs/pytorch-coverage.md: what scripts of PyTorch use, and whether it works.
 
-    python -m tests.torch.coverage_table [features | operators]
+    python -m tests.torch.coverage_table [features | models | published | operators] ...
 
-runs every feature on CPUs with gloo and on the device, compares the results, does the same with the
-operators of OpInfo (`operator_table`), writes the page and prints it. An argument names a part of
-the page, and the other part does not change.
+runs every feature on CPUs with gloo and on the device, compares the results, does the same with
+whole models (`models_table`), with published scripts where a checkout of them is named
+(`published_table`) and with the operators of OpInfo (`operator_table`), writes the page and prints
+it. Arguments name parts of the page, and the others do not change.
 """
 
 import os
@@ -18,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from tests.torch import operator_table
+from tests.torch import models_table, operator_table, published_table
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "pytorch-coverage.md"
@@ -41,10 +42,16 @@ share of the simulated time. The pieces are in
 [tests/torch/programs/coverage](../tests/torch/programs/coverage). They are small: in larger models
 the share of the host is less where it computes few elements.
 
-The page is written by `make torch-coverage`, and tested to be true.
+The page is written by `make torch-coverage`, and tested to be true: features first, then [whole
+models](#models), [published scripts](#distributed-scripts-of-pytorchs-examples) and
+[operators](#operators-opinfo).
 """
-_OPERATORS = "\n## Operators (OpInfo)\n"
-"""The heading between the parts of the page."""
+HEADINGS = {
+    "models": "\n## Models\n",
+    "published": "\n## Distributed scripts of PyTorch's examples\n",
+    "operators": "\n## Operators (OpInfo)\n",
+}
+"""The headings of the parts of the page that follow the features."""
 
 
 @dataclass(frozen=True)
@@ -168,17 +175,36 @@ def _run(command: Sequence[str], environment: dict[str, str]) -> None:
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
 
 
+def parts_of(text: str) -> dict[str, str]:
+    """The parts of a page, each with its heading; one that the page does not have is empty."""
+    following = dict[str, str]()
+    for name, heading in reversed(HEADINGS.items()):
+        text, begin, part = text.partition(heading)
+        following[name] = begin + part
+    return {"features": text, **{name: following[name] for name in HEADINGS}}
+
+
+def _renewed(part: str) -> str:
+    if part == "features":
+        return page({theme: measured(theme) for theme in THEMES})
+    if part == "models":
+        return "\n" + models_table.section(models_table.measured())
+    if part == "published":
+        return "\n" + published_table.section(published_table.all_measured())
+    return "\n" + operator_table.section(operator_table.measured())
+
+
 def main() -> None:
-    """Write the parts of the page that the arguments name, by default both, and print it."""
-    parts = sys.argv[1:] or ["features", "operators"]
-    features, _, operators = PAGE.read_text("utf-8").partition(_OPERATORS)
-    operators = _OPERATORS + operators
-    if "features" in parts:
-        features = page({theme: measured(theme) for theme in THEMES})
-    if "operators" in parts:
-        operators = "\n" + operator_table.section(operator_table.measured())
-    PAGE.write_text(features + operators, "utf-8")
-    sys.stdout.write(features + operators)
+    """Write the parts of the page that the arguments name, by default all that this machine can
+    measure, and print it.
+    """
+    parts = parts_of(PAGE.read_text("utf-8"))
+    for name in sys.argv[1:] or parts:
+        if name != "published" or published_table.CHECKOUT in os.environ:
+            parts[name] = _renewed(name)
+    text = "".join(parts.values())
+    PAGE.write_text(text, "utf-8")
+    sys.stdout.write(text)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,11 @@ import torch
 
 from tests.torch import coverage_table
 from tests.torch.conftest import PROGRAMS
+from tests.torch.models_table import IMAGES
+from tests.torch.published_table import REFUSED, SCRIPTS
 
-LINES = coverage_table.PAGE.read_text("utf-8").partition("## Operators")[0].splitlines()
+PARTS = coverage_table.parts_of(coverage_table.PAGE.read_text("utf-8"))
+LINES = PARTS["features"].splitlines()
 ROWS = {
     name: (outcome, operators.rpartition(";")[0])
     for name, outcome, operators in (
@@ -34,6 +37,26 @@ def test_the_page_has_every_feature_and_counts_the_outcomes():
 
 def test_no_feature_has_other_results_than_a_cpu():
     assert [name for name, (outcome, _) in ROWS.items() if outcome == "other results"] == []
+
+
+def test_the_page_has_every_model_near_a_cpu_and_hardly_on_the_host():
+    source = (PROGRAMS / "hugging_face.py").read_text("utf-8")
+    names = [*re.findall(r'^    "(.+)": \($', source, re.MULTILINE), *IMAGES.values()]
+    names += re.findall(r'^    "(.+)": \(".*\),$', source, re.MULTILINE)
+    rows = [line.strip("| ").split(" | ") for line in PARTS["models"].splitlines() if "|" in line]
+    assert sorted(each[0] for each in rows[2:]) == sorted(names)
+    for name, loss, gradients, tokens, host, *_ in rows[2:]:
+        assert max(float(loss), float(gradients)) < 1e-5, name
+        assert tokens in {"same", ""}, name
+        assert float(host.removesuffix(" %")) <= 5, name
+
+
+def test_the_page_has_every_published_script():
+    rows = [line for line in PARTS["published"].splitlines() if line.startswith("| ")][2:]
+    assert len(rows) == len(SCRIPTS)
+    for row, script in zip(rows, SCRIPTS, strict=True):
+        result = "refused: " if script.path in REFUSED else "as gloo"
+        assert row.startswith(f"| {script.name} | {script.ranks} | {result}")
 
 
 @pytest.mark.nightly

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.nightly, pytest.mark.multiproc, pytest.mark.timeout(90
 def test_models_of_hugging_face_have_the_numbers_of_a_cpu_and_nothing_on_the_host(run: Runs):
     pytest.importorskip("transformers", reason="transformers is not installed: pip install it")
     lines = re.findall(
-        r"^= (.+?) \| (\S+) \| (\S+) \| (\S+) \| (\S+) \| \S+$",
+        r"^= (.+?) \| (\S+) \| (\S+) \| (\S+) \| (\S+) \| \S+ \| \S+$",
         run("hugging_face.py", "--no-trace"),
         re.MULTILINE,
     )

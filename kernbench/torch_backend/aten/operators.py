@@ -26,7 +26,7 @@ from kernbench.torch_backend.runtime.element_types import COMPUTED
 from kernbench.torch_backend.runtime.pytorch_api import DEVICE, OpOverload, parameters_of
 from kernbench.torch_backend.runtime.storages import storages
 from runtime.core.device import Handle
-from runtime.core.simtime import PS_PER_NS, exact
+from runtime.core.simtime import PS_PER_NS
 from runtime.device.ahbm import elapsed_ps
 from runtime.device.rank.rank_state import running_rank
 from runtime.device.streams.streams import current_stream
@@ -202,9 +202,7 @@ def compute_on_host(name: str, elements: int) -> None:
     elements.
     """
     state = running_rank()
-    host = state.topology.host
-    call_ns, each_ns = exact(host.fallback_overhead_ns), exact(host.fallback_ns_per_element)
-    state.device.compute(name, round((call_ns + each_ns * elements) * PS_PER_NS))
+    state.device.compute(name, round(state.topology.host.of_an_operator_ns(elements) * PS_PER_NS))
 
 
 def _distinct(values: Any) -> list[Tensor]:

@@ -121,13 +121,13 @@ def _refusing_all(text: str, function: Callable[..., Any]) -> Callable[..., Any]
 
 
 def _opening(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The device by its number, which stands for that of the process; others as they are."""
+    """The device by its number, which stands for that of the process; others unchanged."""
 
     @wraps(function, updated=())
     def opened(filename: Any, framework: Any, device: Any = "cpu", **options: Any) -> Any:
         if _device_of(device) == DEVICE:
-            index = torch.device(device).index
-            device = running_rank().rank if index is None else index
+            number = str(device).partition(":")[2]
+            device = int(number) if number else running_rank().rank
         return function(filename, framework, device, **options)
 
     return opened

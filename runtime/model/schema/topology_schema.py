@@ -13,11 +13,13 @@ cost nothing. A key that is added later states the version of the schema that ad
 and has a default that changes nothing, so that files of users stay valid.
 """
 
+from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
 from runtime.core.config.section import NewestVersion, Section
+from runtime.core.simtime import exact
 from runtime.model.schema.cube_schema import CubeConfig
 from runtime.model.schema.draws import Fixed, Scaled, among
 from runtime.model.schema.hbm_schema import Hbm
@@ -137,6 +139,10 @@ class HostConfig(Section, frozen=True):
     def of_a_copy_ns(self) -> float:
         """The time that the host needs for a copy."""
         return self.launch_overhead_ns if self.copy_overhead_ns is None else self.copy_overhead_ns
+
+    def of_an_operator_ns(self, elements: int) -> Fraction:
+        """The time that the host needs for a call of an operator of a number of elements."""
+        return exact(self.fallback_overhead_ns) + exact(self.fallback_ns_per_element) * elements
 
 
 class NocConfig(Section, frozen=True):

@@ -1,9 +1,10 @@
 """Small models of Hugging Face with random weights, each a training step and four tokens of greedy
 generation, on the device and on a CPU. The arguments name models; without any, all run.
 
-Lines `= model | loss | gradients | tokens | host | seconds`: the differences of the losses and, in
-parts of their norm, of all gradients; whether the tokens are the same; the share of simulated time
-on the host, in percent; the processor time of the step.
+Lines `= model | loss | gradients | tokens | host | draws | seconds`: the differences of the losses
+and, in parts of their norm, of all gradients; whether the tokens are the same; the shares of
+simulated time in operators and in random draws on the host, in percent; the processor time of the
+step.
 """
 
 import sys
@@ -14,6 +15,8 @@ from typing import Any
 import torch
 import transformers
 from torch import nn
+
+from kernbench.torch_backend.aten.operators import HostTime
 
 VOCABULARY = 64
 SMALL = {
@@ -141,15 +144,17 @@ def compare(name: str) -> str:
     tokens = generated(model, inputs) if can_generate else None
     model = model.to("ahbm")
     moved = {key: each.to("ahbm") for key, each in inputs.items()}
-    begin_ns, host_ns, begin_s = torch.ahbm.now_ns(), torch.ahbm.host_fallback_ns(), process_time()
+    begin_ns, host, draws = torch.ahbm.now_ns(), HostTime.elapsed_ps, HostTime.drawn_ps
+    begin_s = process_time()
     own_loss, own_grads = step(model, moved)
     seconds = process_time() - begin_s
-    host = (torch.ahbm.host_fallback_ns() - host_ns) / (torch.ahbm.now_ns() - begin_ns)
+    percent_ps = (torch.ahbm.now_ns() - begin_ns) * 10
+    shares = [(HostTime.elapsed_ps - host) / percent_ps, (HostTime.drawn_ps - draws) / percent_ps]
     is_same = tokens is None or torch.equal(generated(model, moved), tokens)
     difference = ((own_grads - grads).norm() / grads.norm()).item()
     numbers = f"{abs(own_loss - loss):.1e} | {difference:.1e}"
     outcome = "-" if tokens is None else "same" if is_same else "other"
-    return f"= {name} | {numbers} | {outcome} | {100 * host:.1f} | {seconds:.1f}"
+    return f"= {name} | {numbers} | {outcome} | {shares[0]:.1f} | {shares[1]:.1f} | {seconds:.1f}"
 
 
 if __name__ == "__main__":

@@ -1,16 +1,20 @@
-"""Training steps of models for images on the device, against those of a CPU; prints a line for each
-model: the differences of losses and gradients, the share of the host in simulated time, the
-operators that ran there.
+"""Training steps of models for images on the device, against those of a CPU. The arguments name
+models; without any, all run but those of full size.
+
+Lines `= model | loss | gradients | - | host | draws | seconds`: the differences of the losses and,
+in parts of the largest one, of the gradients; the shares of simulated time in operators and in
+random draws on the host, in percent; the processor time of a step.
 """
 
 import sys
 from collections.abc import Callable
+from time import process_time
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - PyTorch's convention
 from torch import Tensor, nn
 
-from kernbench.torch_backend.aten.operators import FALLBACKS, HostTime
+from kernbench.torch_backend.aten.operators import HostTime
 
 STEPS = 1
 
@@ -139,47 +143,54 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "resnet18": (resnet18, (8, 3, 32, 32)),
     "unet": (UNet, (8, 3, 16, 16)),
     "mobilenet": (mobile_net, (8, 3, 16, 16)),
+    "resnet18 of full size": (lambda: resnet18(64), (1, 3, 224, 224)),
 }
+SMALL = ("digits", "resnet18", "unet", "mobilenet")
 
 
-def trained(name: str, device: str) -> tuple[list[float], dict[str, Tensor]]:
-    """The losses of some steps, and the gradients of the first one."""
-    make, shape = MODELS[name]
-    torch.manual_seed(0)
-    model = make().to(device)
-    images, classes = torch.randn(shape).to(device), torch.randint(0, 10, shape[:1]).to(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
-    torch.manual_seed(1)
-    losses, gradients = list[float](), dict[str, Tensor]()
-    for _ in range(STEPS):
-        optimizer.zero_grad()
-        loss = F.nll_loss(model(images), classes)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-        if not gradients:
-            gradients = {each: parameter.grad.cpu() for each, parameter in model.named_parameters()}
-    return losses, gradients
+class Training:
+    """A model with the same weights and images on every device."""
+
+    def __init__(self, name: str, device: str) -> None:
+        make, shape = MODELS[name]
+        torch.manual_seed(0)
+        self._model = make().to(device)
+        self._images = torch.randn(shape).to(device)
+        self._classes = torch.randint(0, 10, shape[:1]).to(device)
+        self._optimizer = torch.optim.SGD(self._model.parameters(), lr=0.02, momentum=0.9)
+
+    def run(self) -> tuple[list[float], dict[str, Tensor]]:
+        """The losses of some steps, and the gradients of the first one."""
+        torch.manual_seed(1)
+        losses, gradients = list[float](), dict[str, Tensor]()
+        for _ in range(STEPS):
+            self._optimizer.zero_grad()
+            loss = F.nll_loss(self._model(self._images), self._classes)
+            loss.backward()
+            self._optimizer.step()
+            losses.append(loss.item())
+            if not gradients:
+                named = self._model.named_parameters()
+                gradients = {each: parameter.grad.cpu() for each, parameter in named}
+        return losses, gradients
 
 
-def main(names: list[str]) -> None:
-    for name in names or MODELS:
-        FALLBACKS.clear()
-        before_ns, host_ps = torch.ahbm.now_ns(), HostTime.elapsed_ps
-        losses, gradients = trained(name, "ahbm")
-        elapsed_ns = torch.ahbm.now_ns() - before_ns
-        share = (HostTime.elapsed_ps - host_ps) / elapsed_ns / 1000
-        expected, exact = trained(name, "cpu")
-        of_losses = max(abs(a - b) / abs(b) for a, b in zip(losses, expected, strict=True))
-        scale = max(each.abs().max().item() for each in exact.values())
-        of_gradients = max(
-            (gradients[each] - exact[each]).abs().max().item() / scale for each in exact
-        )
-        listed = " ".join(f"{each} {calls}" for each, calls in sorted(FALLBACKS.items()))
-        print(
-            f"{name} | {of_losses:.1e} | {of_gradients:.1e} | {share:.4f} | "
-            f"{elapsed_ns / 1000:.1f} us | {listed}"
-        )
+def compare(name: str) -> str:
+    device, training = torch.ahbm, Training(name, "ahbm")
+    device.synchronize()
+    begin_ns, host, draws = device.now_ns(), HostTime.elapsed_ps, HostTime.drawn_ps
+    begin_s = process_time()
+    losses, gradients = training.run()
+    seconds = (process_time() - begin_s) / STEPS
+    percent_ps = (device.now_ns() - begin_ns) * 10
+    shares = [(HostTime.elapsed_ps - host) / percent_ps, (HostTime.drawn_ps - draws) / percent_ps]
+    expected, exact = Training(name, "cpu").run()
+    of_losses = max(abs(a - b) / abs(b) for a, b in zip(losses, expected, strict=True))
+    scale = max(each.abs().max().item() for each in exact.values())
+    of_gradients = max((gradients[each] - exact[each]).abs().max().item() / scale for each in exact)
+    differences = f"{of_losses:.1e} | {of_gradients:.1e}"
+    return f"= {name} | {differences} | - | {shares[0]:.1f} | {shares[1]:.1f} | {seconds:.1f}"
 
 
-main(sys.argv[1:])
+for each in sys.argv[1:] or SMALL:
+    print(compare(each), flush=True)
