@@ -19,6 +19,7 @@ from runtime.device.products.gather_plan import (
     GatherPlan,
     gather_plan,
 )
+from runtime.device.products.gather_relays import relayed_copies
 from runtime.device.products.gather_tasks import CopyLayout, gathered_chunks
 from runtime.device.products.product_blocks import pe_rates
 from runtime.language.value import Pointer
@@ -59,17 +60,30 @@ def launch_gathered(
         own_by_depth=not shapes[0].in_rows,
         own_pitch=shapes[0].pitch,
         result_pitch=max(out.stride(0), out.shape[1]),
+        step=plan.step,
         ring=plan.ring,
+        is_relayed=plan.is_relayed,
     )
     chunks = gathered_chunks(plan, layout, shapes[1].pitch, depth_in_rows=shape.gathered_by_depth)
     pes, start = cube_mesh().pes, pointer_of(copies)
-    # A cube without a range of the own operand needs no copies.
-    cubes = [cube for cube in range(len(plan.own) // pes) if any(plan.own[cube * pes :][:pes])]
+    # A cube without a range of the own operand needs no copies, but may pass them on.
+    cubes = [
+        cube
+        for cube in range(len(plan.own) // pes)
+        if plan.is_relayed or any(plan.own[cube * pes :][:pes])
+    ]
     tasks = [(cube, pe) for cube in cubes for pe in range(pes)]
+    given = {each: chunks[each[1]] for each in tasks}
+    if plan.is_relayed:
+        for each, copied in relayed_copies(plan, layout, cube_mesh(), shapes[1]).items():
+            given[each] = tuple(
+                chunk._replace(copied=slots)
+                for chunk, slots in zip(given[each], copied, strict=True)
+            )
     parts = _OwnParts(plan, shape, pointers[1], pointers[2], row)
     arguments = (
         shape,
-        PerPe({each: chunks[each[1]] for each in tasks}),
+        PerPe(given),
         pointers[0],
         PerPe({each: start + each[0] * pes * layout.share for each in tasks}),
         PerPe({each: parts.of(each[0] * pes + each[1]) for each in tasks}),
@@ -117,6 +131,7 @@ def gather_machine() -> GatherMachine:
         router_gbs=topology.cube.noc.link_bw_gbs,
         requests=topology.pe.dma.channels,
         burst_bytes=topology.hbm.burst_bytes,
+        round_bytes=topology.hbm.burst_bytes * topology.hbm.num_pcs,
     )
 
 
