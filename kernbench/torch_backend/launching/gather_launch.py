@@ -9,6 +9,7 @@ from kernbench.torch_backend.launching.launches import launched, pointer_of, win
 from kernbench.torch_backend.runtime.storages import PAGE_BYTES, SHARE_BYTES, storages
 from runtime.core.requests import PerPe
 from runtime.device.kernels.gathered_products import (
+    GatheredChunk,
     GatheredShape,
     OwnPart,
     multiply_gathered,
@@ -22,6 +23,7 @@ from runtime.device.products.gather_plan import (
 from runtime.device.products.gather_relays import relayed_copies
 from runtime.device.products.gather_tasks import CopyLayout, gathered_chunks
 from runtime.device.products.product_blocks import pe_rates
+from runtime.device.regions.regions import Pe
 from runtime.language.value import Pointer
 
 
@@ -64,22 +66,9 @@ def launch_gathered(
         ring=plan.ring,
         is_relayed=plan.is_relayed,
     )
-    chunks = gathered_chunks(plan, layout, shapes[1].pitch, depth_in_rows=shape.gathered_by_depth)
     pes, start = cube_mesh().pes, pointer_of(copies)
-    # A cube without a range of the own operand needs no copies, but may pass them on.
-    cubes = [
-        cube
-        for cube in range(len(plan.own) // pes)
-        if plan.is_relayed or any(plan.own[cube * pes :][:pes])
-    ]
-    tasks = [(cube, pe) for cube in cubes for pe in range(pes)]
-    given = {each: chunks[each[1]] for each in tasks}
-    if plan.is_relayed:
-        for each, copied in relayed_copies(plan, layout, cube_mesh(), shapes[1]).items():
-            given[each] = tuple(
-                chunk._replace(copied=slots)
-                for chunk, slots in zip(given[each], copied, strict=True)
-            )
+    given = _chunks(plan, layout, shapes[1])
+    tasks = list(given)
     parts = _OwnParts(plan, shape, pointers[1], pointers[2], row)
     arguments = (
         shape,
@@ -89,6 +78,26 @@ def launch_gathered(
         PerPe({each: parts.of(each[0] * pes + each[1]) for each in tasks}),
     )
     launched("matmul", multiply_gathered, arguments, [*used, copies], tasks)
+
+
+def _chunks(
+    plan: GatherPlan, layout: CopyLayout, gathered: GatherOperand
+) -> dict[Pe, tuple[GatheredChunk, ...]]:
+    """The chunks of each PE that takes part."""
+    by_pe = gathered_chunks(plan, layout, gathered.pitch, depth_in_rows=not gathered.in_rows)
+    pes = len(by_pe)
+    if plan.is_relayed:
+        copied = relayed_copies(plan, layout, cube_mesh(), gathered)
+        return {
+            (cube, pe): tuple(
+                chunk._replace(copied=slots)
+                for chunk, slots in zip(by_pe[pe], copied[cube, pe], strict=True)
+            )
+            for cube, pe in copied
+        }
+    # A cube without a range of the own operand needs no copies.
+    cubes = [cube for cube in range(len(plan.own) // pes) if any(plan.own[cube * pes :][:pes])]
+    return {(cube, pe): by_pe[pe] for cube in cubes for pe in range(pes)}
 
 
 class _OwnParts(NamedTuple):

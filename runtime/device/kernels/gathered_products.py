@@ -127,8 +127,9 @@ class _SlotCopies:
         copies: Pointer,
         scope: BarrierScope,
     ) -> None:
-        self._slots, self._scope = [each.copied for each in chunks], scope
+        self._slots = [each.copied for each in chunks]
         self._gathered, self._copies = gathered, copies
+        self._scope: BarrierScope = scope
         longest = max(sum(prod(each.source.shape) for each in slot) for slot in self._slots)
         count = min(COPIED_AHEAD + 1, len(chunks)) if longest else 0
         self._ring = [tl.empty((longest,), gathered.dtype) for _ in range(count)]

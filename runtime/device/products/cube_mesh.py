@@ -58,14 +58,14 @@ def all_gather_load(mesh: CubeMesh, shares: tuple[tuple[int, float], ...]) -> fl
     """The part of a tensor that passes the busiest link if every cube reads all of it directly from
     the cubes that hold the `shares`, (cube, share). Packets go along the row first.
     """
-    loads = _LinkLoads(mesh, {})
+    loads = _LinkShares(mesh, {})
     for home, share in shares:
         for cube in range(mesh.width * mesh.height):
             loads.add(home, cube, share)
     return loads.busiest()
 
 
-class _LinkLoads(NamedTuple):
+class _LinkShares(NamedTuple):
     """What passes each link between cubes, in one direction."""
 
     mesh: CubeMesh
@@ -108,7 +108,7 @@ def _firsts(mesh: CubeMesh) -> range:
 @lru_cache(maxsize=1024)
 def relayed_gather_load(mesh: CubeMesh, shares: tuple[tuple[int, float], ...]) -> float:
     """As `all_gather_load`, with the copies of `relay_targets`."""
-    loads = _LinkLoads(mesh, {})
+    loads = _LinkShares(mesh, {})
     for home, share in shares:
         for cube, targets in relay_targets(mesh, home).items():
             loads.add(home, cube, share)

@@ -292,7 +292,10 @@ class _Planner(NamedTuple):
         steps_ns *= rates.step_ns
         copied = self.gathered.length * row_bytes / mesh.pes
         if self.own.in_rows:
-            own_bytes = longest * row_bytes / self._own_channels(choice)
+            own_bytes = longest * row_bytes
+            # An engine that waits leaves all panels in flight, else it frees one after the other.
+            waits = steps_ns * rates.slice_gbs < own_bytes
+            own_bytes /= self._own_channels(choice.step * (choice.ring - 1 if waits else 1))
         else:
             # Of each row of the depth a few columns: a burst at least.
             own_bytes = self.depth * max(longest * self.itemsize, self.machine.burst_bytes)
@@ -313,6 +316,9 @@ class _Planner(NamedTuple):
         busy_ns = hypot(steps_ns, slice_ns, links_ns, corner_ns, requests_ns)
         first_ns, chunk_ns = _RELAYED_NS if choice.is_relayed else _COPIED_NS
         first_ns += max(links_ns, requests_ns) / chunks + steps_ns / max(chunks, 4)
+        # The first own panels come side by side.
+        ahead = min(1.0, choice.ring * choice.step / self.depth)
+        first_ns = max(first_ns, ahead * own_bytes / choice.ranges / rates.slice_gbs)
         width = self.own.length if self.own_is_b else self.gathered.length
         stored_ns = choice.ranges * self.machine.stored_ns(
             rows, width * self.itemsize, self._result()
@@ -320,11 +326,11 @@ class _Planner(NamedTuple):
         extra_ns = stored_ns + chunk_ns * chunks + _STEP_NS * steps
         return busy_ns + first_ns + extra_ns, chunks
 
-    def _own_channels(self, choice: _GatherChoice) -> float:
-        """The part of a slice's channels on which an own panel lies."""
-        step, pitch = min(choice.step, self.depth), self.own.pitch
-        round_bytes = self.machine.round_bytes
-        return share_of_channels(step * self.itemsize, pitch * self.itemsize, round_bytes)
+    def _own_channels(self, depth: int) -> float:
+        """The part of a slice's channels on which own panels of a depth lie."""
+        row_bytes = min(depth, self.depth) * self.itemsize
+        pitch_bytes = self.own.pitch * self.itemsize
+        return share_of_channels(row_bytes, pitch_bytes, self.machine.round_bytes)
 
     def _links_ns(self, *, is_relayed: bool) -> float:
         """The time of the busiest link between cubes: copies, own panels, results."""

@@ -23,7 +23,7 @@ from runtime.device.regions.regions import Pe
 def relayed_copies(
     plan: GatherPlan, layout: CopyLayout, mesh: CubeMesh, operand: GatherOperand
 ) -> dict[Pe, tuple[tuple[SlotCopying, ...], ...]]:
-    """What each PE copies of each chunk, with targets that count from the copies of its cube."""
+    """Copies by each PE of each chunk, with targets that count from the copies of its cube."""
     relays = _Relays(layout, mesh, operand)
     copied: dict[Pe, list[list[SlotCopying]]] = {
         (cube, pe): [[] for _ in plan.chunks]

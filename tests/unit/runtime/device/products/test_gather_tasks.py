@@ -23,7 +23,7 @@ CUBES = MESH.width * MESH.height
 def copied_by(
     plan: GatherPlan, layout: CopyLayout, source: GatherOperand
 ) -> dict[tuple[int, int], list[tuple[SlotCopying, ...]]]:
-    """What each PE copies, by chunk."""
+    """Copies by each PE of each chunk."""
     if plan.is_relayed:
         copied = relayed_copies(plan, layout, MESH, source)
         return {pe: [*chunks] for pe, chunks in copied.items()}
@@ -96,9 +96,9 @@ def test_a_cube_gets_each_part_by_one_link_to_its_column_or_row() -> None:
 
 
 def test_relays_pass_fewer_elements_over_the_busiest_link() -> None:
-    # Equal shares in all cubes: rows of 4 cubes read 2 x 8 shares over their middle link. With
-    # relays 2 homes of each of 2 rows are stored to 2 cubes of a column, and one of the 4 homes
-    # above is loaded by 2.
+    # Equal shares in all cubes. Directly, the middle link of a row carries those of 2 cubes to 8.
+    # With relays, the middle link of a column carries those of 2 homes of each of 2 rows to 2
+    # cubes, and that of one of the 2 homes in the column to 2.
     shares = tuple((cube, 1 / CUBES) for cube in range(CUBES))
     assert all_gather_load(MESH, shares) == 16 / CUBES
     assert relayed_gather_load(MESH, shares) == 10 / CUBES
