@@ -43,8 +43,10 @@ _STEP_NS = 5.0
 _CHUNKS = (128, 256, 512, 1024, 2048, 4096, 8192)
 _STEPS = (2048, 1024, 512, 256, 128, 64)
 """The lengths of chunks and of steps of the depth that are compared."""
-_SHORTEST_RING, _LONGEST_RING = 2, 8
-"""The own panels in TCM: one is loaded while another one is multiplied."""
+_SHORTEST_RING, _FEW_AHEAD, _LONGEST_RING = 2, 3, 8
+"""The own panels in TCM: one is loaded while another one is multiplied. The first of few is there
+sooner.
+"""
 _LEAST_HOLDERS = 7 / 8
 """The part of the PEs that hold some of an operand which is multiplied where it lies."""
 _MOST_RANGES = 8
@@ -175,8 +177,10 @@ class _Planner(NamedTuple):
         choices = self._choices(longest)
         if not choices:
             return None
-        (time_ns, _), chosen = min(
-            (self._time_ns(choice, longest[choice.parts]), choice) for choice in choices
+        (time_ns, *_), chosen = min(
+            # Of equal times, the longest ring.
+            ((*self._time_ns(choice, longest[choice.parts]), -choice.ring), choice)
+            for choice in choices
         )
         parts = _padded(divided(self.gathered.length, chosen.parts, self._unit()), chosen.parts)
         starts = [*range(0, self.depth, chosen.chunk), self.depth]
@@ -246,9 +250,12 @@ class _Planner(NamedTuple):
                 choice = _GatherChoice(parts, chunk, step, ranges, ring=0, is_relayed=False)
                 choice = choice._replace(ring=self._ring(choice, longest[parts]))
                 if choice.ring >= _SHORTEST_RING:
-                    choices.append(choice)
-                    if self.machine.mesh.width * self.machine.mesh.height > 1:
-                        choices.append(choice._replace(is_relayed=True))
+                    rings = {choice.ring, min(choice.ring, _FEW_AHEAD)}
+                    relayed = (False, True)[: self.machine.mesh.width * self.machine.mesh.height]
+                    choices += [
+                        choice._replace(ring=each, is_relayed=is_relayed)
+                        for each, is_relayed in product(sorted(rings), relayed)
+                    ]
                     break
         return choices
 
@@ -316,9 +323,10 @@ class _Planner(NamedTuple):
         busy_ns = hypot(steps_ns, slice_ns, links_ns, corner_ns, requests_ns)
         first_ns, chunk_ns = _RELAYED_NS if choice.is_relayed else _COPIED_NS
         first_ns += max(links_ns, requests_ns) / chunks + steps_ns / max(chunks, 4)
-        # The first own panels come side by side.
+        # The first own panels come side by side, and those of a range behind the range before.
         ahead = min(1.0, choice.ring * choice.step / self.depth)
-        first_ns = max(first_ns, ahead * own_bytes / choice.ranges / rates.slice_gbs)
+        ahead_ns = ahead * own_bytes / choice.ranges / rates.slice_gbs
+        first_ns = max(first_ns, ahead_ns) + (choice.ranges - 1) * ahead_ns
         width = self.own.length if self.own_is_b else self.gathered.length
         stored_ns = choice.ranges * self.machine.stored_ns(
             rows, width * self.itemsize, self._result()
