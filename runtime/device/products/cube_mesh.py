@@ -66,7 +66,7 @@ def all_gather_load(mesh: CubeMesh, shares: tuple[tuple[int, float], ...]) -> fl
 
 
 class _LinkShares(NamedTuple):
-    """What passes each link between cubes, in one direction."""
+    """Shares that pass each link between cubes, in one direction."""
 
     mesh: CubeMesh
     loads: dict[tuple[int, int], float]
@@ -107,7 +107,7 @@ def _firsts(mesh: CubeMesh) -> range:
 
 @lru_cache(maxsize=1024)
 def relayed_gather_load(mesh: CubeMesh, shares: tuple[tuple[int, float], ...]) -> float:
-    """As `all_gather_load`, with the copies of `relay_targets`."""
+    """The part of a tensor that passes the busiest link with the copies of `relay_targets`."""
     loads = _LinkShares(mesh, {})
     for home, share in shares:
         for cube, targets in relay_targets(mesh, home).items():

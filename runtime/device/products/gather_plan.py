@@ -30,7 +30,7 @@ from runtime.model.placement import Span
 
 _ALIGNMENT_BYTES = 16384
 """Scratch that the alignment of the values may take."""
-_COPIED_NS, _RELAYED_NS = (900.0, 250.0), (1600.0, 350.0)
+_COPIED_NS, _RELAYED_NS = (900.0, 250.0), (1400.0, 350.0)
 """The time until a chunk is copied, stored and loaded, and that of each further one, without their
 bytes: measured on the default machine, and no more than a guide to the best of several plans.
 """
