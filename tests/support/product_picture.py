@@ -68,6 +68,7 @@ def product_picture(times: Sequence[ProductTime]) -> Figure:
         _by_rows(axes, sorted({each.rows for each in times}))
     left.set(yscale="log", ylabel="time (us)")
     left.yaxis.set_major_formatter("{x:g}")
+    left.yaxis.set_minor_formatter("{x:g}")
     right.set(ylim=(0, 100), ylabel="share of the bound by HBM or GEMM (%)")
     legend_below(figure, left.get_legend_handles_labels()[0])
     return figure
