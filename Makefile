@@ -23,7 +23,7 @@ export PYTHONDONTWRITEBYTECODE :=
 IMPORTED := click, greenlet, msgspec, numpy.typing, pyarrow.parquet, simpy, yaml, zmq
 INSTALL := KERNBENCH_CORE=python $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
-.PHONY: run test test-fast test-nightly test-torch test-triton triton-coverage test-opinfo torch-coverage test-clusters cluster cluster-faults mutants chaos sanitize lint bench figures transcripts keys site wheel setup core setup-torch setup-triton clean
+.PHONY: run test test-fast test-nightly test-torch test-triton triton-coverage test-opinfo torch-coverage torch-products test-clusters cluster cluster-faults mutants chaos sanitize lint bench figures transcripts keys site wheel setup core setup-torch setup-triton clean
 
 # The first run is answered by the reference in Python, whose results are those of the compiled core;
 # then the core is built in the background.
@@ -81,6 +81,11 @@ test-opinfo: setup-torch
 torch-coverage: setup-torch $(MODELS)
 	$(if $(PYTORCH_EXAMPLES),$(BIN)/python -m pip install --quiet 'hydra-core>=1.3,<2' 'boto3>=1,<2')
 	$(BIN)/python -m tests.torch.coverage_table $(PARTS)
+
+# The times of products by rows and weights, without data: writes the table of
+# docs/internals/torch-device.md, docs/figures/torch_products.json and the figure; takes 10 minutes.
+torch-products: setup-torch
+	$(BIN)/python -m tests.torch.product_table
 
 # Points on clusters of Dask and Ray, which the tests start here; `make test` leaves them out. Ray has
 # half a gibibyte of packages, and listens on all addresses: where the system permits, the tests have

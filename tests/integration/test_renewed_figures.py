@@ -9,6 +9,7 @@ from kernbench.studies.catalogue import STUDIES as FLAGS
 from kernbench.studies.catalogue import study_class
 from kernbench.studies.parameter_study import ParameterStudy
 from tests import renew_figures
+from tests.support import product_picture
 from tests.support.runs import ROOT
 from tests.support.sip_picture import PICTURE
 
@@ -26,7 +27,8 @@ def test_every_picture_of_the_directory_is_drawn_and_every_drawn_picture_is_comm
     }
     # The test of `kernbench.sweep.figures` has those of sweeps.
     committed = set(FIGURES.rglob("*.png")) - set((FIGURES / "sweeps").iterdir())
-    assert drawn | {FIGURES / PICTURE} == committed
+    others = {FIGURES / PICTURE, FIGURES / product_picture.PICTURE}
+    assert drawn | others == committed
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.results_name)
@@ -54,7 +56,7 @@ def test_a_missing_results_file_is_named(
 ):
     monkeypatch.setattr("sys.argv", ["figures", str(tmp_path)])
     assert renew_figures.main() == 2
-    assert "ccl_algorithms.json cannot be read: No such file" in capsys.readouterr().err
+    assert "torch_products.json cannot be read: No such file" in capsys.readouterr().err
 
 
 def test_without_a_directory_the_usage_is_printed(

@@ -48,3 +48,14 @@ def test_sizes_that_do_not_divide_take_the_time_of_the_next_ones_that_do(run: Ru
     (whole_ns, _), *others = times.values()
     for time_ns, _ in others:
         assert time_ns < 1.5 * whole_ns
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("weight", ["768x1000", "1000x4096", "768x50257"])
+def test_no_number_of_rows_is_a_cliff(run: Runs, weight: str):
+    rows = (2, 3, 4, 6, 8, 12, 18, 26, 37, 55, 80, 118, 129)
+    times = [each for each, _ in times_of(run, *(f"{row}x{weight}" for row in rows)).values()]
+    for fewer, more in pairwise(times):
+        # At most half more rows; a plan with more parts may save a few percent.
+        assert 0.95 < more / fewer < 1.5

@@ -9,6 +9,7 @@ from kernbench.torch_backend.launching.launches import launched, pointer_of, win
 from kernbench.torch_backend.runtime.storages import PAGE_BYTES, SHARE_BYTES, storages
 from runtime.core.requests import PerPe
 from runtime.device.kernels.gathered_products import (
+    GatheredChunk,
     GatheredShape,
     OwnPart,
     multiply_gathered,
@@ -19,8 +20,10 @@ from runtime.device.products.gather_plan import (
     GatherPlan,
     gather_plan,
 )
+from runtime.device.products.gather_relays import relayed_copies
 from runtime.device.products.gather_tasks import CopyLayout, gathered_chunks
 from runtime.device.products.product_blocks import pe_rates
+from runtime.device.regions.regions import Pe
 from runtime.language.value import Pointer
 
 
@@ -59,22 +62,42 @@ def launch_gathered(
         own_by_depth=not shapes[0].in_rows,
         own_pitch=shapes[0].pitch,
         result_pitch=max(out.stride(0), out.shape[1]),
+        step=plan.step,
         ring=plan.ring,
+        is_relayed=plan.is_relayed,
     )
-    chunks = gathered_chunks(plan, layout, shapes[1].pitch, depth_in_rows=shape.gathered_by_depth)
     pes, start = cube_mesh().pes, pointer_of(copies)
-    # A cube without a range of the own operand needs no copies.
-    cubes = [cube for cube in range(len(plan.own) // pes) if any(plan.own[cube * pes :][:pes])]
-    tasks = [(cube, pe) for cube in cubes for pe in range(pes)]
+    given = _chunks(plan, layout, shapes[1])
+    tasks = list(given)
     parts = _OwnParts(plan, shape, pointers[1], pointers[2], row)
     arguments = (
         shape,
-        PerPe({each: chunks[each[1]] for each in tasks}),
+        PerPe(given),
         pointers[0],
         PerPe({each: start + each[0] * pes * layout.share for each in tasks}),
         PerPe({each: parts.of(each[0] * pes + each[1]) for each in tasks}),
     )
     launched("matmul", multiply_gathered, arguments, [*used, copies], tasks)
+
+
+def _chunks(
+    plan: GatherPlan, layout: CopyLayout, gathered: GatherOperand
+) -> dict[Pe, tuple[GatheredChunk, ...]]:
+    """The chunks of each PE that takes part."""
+    by_pe = gathered_chunks(plan, layout, gathered.pitch, depth_in_rows=not gathered.in_rows)
+    pes = len(by_pe)
+    if plan.is_relayed:
+        copied = relayed_copies(plan, layout, cube_mesh(), gathered)
+        return {
+            (cube, pe): tuple(
+                chunk._replace(copied=slots)
+                for chunk, slots in zip(by_pe[pe], copied[cube, pe], strict=True)
+            )
+            for cube, pe in copied
+        }
+    # A cube without a range of the own operand needs no copies.
+    cubes = [cube for cube in range(len(plan.own) // pes) if any(plan.own[cube * pes :][:pes])]
+    return {(cube, pe): by_pe[pe] for cube in cubes for pe in range(pes)}
 
 
 class _OwnParts(NamedTuple):
@@ -117,6 +140,7 @@ def gather_machine() -> GatherMachine:
         router_gbs=topology.cube.noc.link_bw_gbs,
         requests=topology.pe.dma.channels,
         burst_bytes=topology.hbm.burst_bytes,
+        round_bytes=topology.hbm.burst_bytes * topology.hbm.num_pcs,
     )
 
 

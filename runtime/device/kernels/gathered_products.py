@@ -2,10 +2,11 @@
 
 Each PE owns a range of the free axis of one operand, as a rule that which its HBM slice holds, and
 reads it once. The other operand is *gathered*: it passes in chunks of the depth. Every PE of a cube
-copies one slot of a chunk, an equal part of it, to its own slice. A barrier of the cube later the
-PEs load the chunk from the slices of their cube, and multiply it beside the copies of the next one.
+copies one slot of a chunk, an equal part of it, to its own slice, or, as a relay, a part of it to
+the slices of several cubes. A barrier later the PEs load the chunk from the slices of their cube,
+and multiply it beside the copies of the next one.
 
-    memory of all cubes --load--> TCM --store--> slice of the PE      a slot, chunks ahead
+    memory of all cubes --load--> TCM --store--> slices               a slot, chunks ahead
     slices of the cube  --load--> TCM --+
     own slice           --load--> TCM --+--> GEMM engine --> result   a chunk, one behind
 """
@@ -16,6 +17,7 @@ from math import prod
 from typing import NamedTuple
 
 from runtime.language import tl
+from runtime.language.context import BarrierScope
 from runtime.language.value import Pointer, Value
 
 COPIED_AHEAD = 2
@@ -33,28 +35,29 @@ class PanelBlock(NamedTuple):
 
 
 class SlotCopying(NamedTuple):
-    """The slot of a chunk that a PE copies: a block of the operand, and the first element behind
-    the copies of the cube, where its rows have no gaps.
+    """A part of a slot that a PE copies: a block of the operand, and the first elements of its
+    copies behind those of the PE's cube, where its rows have no gaps.
     """
 
     source: PanelBlock
-    target: int
+    targets: tuple[int, ...]
 
 
 class GatheredPanel(NamedTuple):
-    """A panel over a range of the depth: its blocks of the copies, which follow each other in its
-    rows, and the lengths of the steps into which the depth is cut.
+    """A panel over a chunk of the depth: its blocks of the copies, which follow each other in its
+    memory, the length of its rows, and the lengths of the steps into which the depth is cut.
     """
 
     blocks: tuple[PanelBlock, ...]
+    width: int
     steps: tuple[int, ...]
 
 
 class GatheredChunk(NamedTuple):
-    """A chunk of the depth: the slot that the PE copies, if it has one, and the panels."""
+    """A chunk of the depth: what the PE copies, and the panel, if it multiplies one."""
 
-    slot: SlotCopying | None
-    panels: tuple[GatheredPanel, ...]
+    copied: tuple[SlotCopying, ...]
+    panel: GatheredPanel | None
 
 
 class OwnPart(NamedTuple):
@@ -70,8 +73,8 @@ class OwnPart(NamedTuple):
 
 class GatheredShape(NamedTuple):
     """Both operands: whether the own one is the right one, and whether the rows in memory are those
-    of the depth; the distances of the rows of the own operand and of the result; the number of own
-    panels in TCM.
+    of the depth; the distances of the rows of the own operand and of the result; the depth and the
+    number of own panels in TCM; whether PEs copy to other cubes than their own.
     """
 
     own_is_b: bool
@@ -79,7 +82,9 @@ class GatheredShape(NamedTuple):
     own_by_depth: bool
     own_pitch: int
     result_pitch: int
+    step: int
     ring: int
+    is_relayed: bool
 
 
 def multiply_gathered(
@@ -92,7 +97,7 @@ def multiply_gathered(
     """Kernel: the part of a PE of `a @ b + bias`, in float32 over the whole depth. `copies` are
     those of its cube.
     """
-    slots = _SlotCopies(chunks, gathered, copies)
+    slots = _SlotCopies(chunks, gathered, copies, "launch" if shape.is_relayed else "cube")
     if not parts:
         # Other PEs of the cube multiply what this one copies.
         for chunk in range(len(chunks)):
@@ -115,33 +120,44 @@ def multiply_gathered(
 class _SlotCopies:
     """The slots of a PE, which it loads ahead and stores chunk by chunk."""
 
-    def __init__(self, chunks: Sequence[GatheredChunk], gathered: Pointer, copies: Pointer) -> None:
-        self._slots, self._gathered, self._copies = [each.slot for each in chunks], gathered, copies
-        used = [each.source for each in self._slots if each is not None]
-        longest = max((prod(each.shape) for each in used), default=0)
-        self._ring = [
-            tl.empty((longest,), gathered.dtype) for _ in range(min(COPIED_AHEAD + 1, len(used)))
-        ]
-        self._loading: dict[int, tl.PendingValue] = {}
+    def __init__(
+        self,
+        chunks: Sequence[GatheredChunk],
+        gathered: Pointer,
+        copies: Pointer,
+        scope: BarrierScope,
+    ) -> None:
+        self._slots = [each.copied for each in chunks]
+        self._gathered, self._copies = gathered, copies
+        self._scope: BarrierScope = scope
+        longest = max(sum(prod(each.source.shape) for each in slot) for slot in self._slots)
+        count = min(COPIED_AHEAD + 1, len(chunks)) if longest else 0
+        self._ring = [tl.empty((longest,), gathered.dtype) for _ in range(count)]
+        self._loading: dict[int, list[tl.PendingValue]] = {}
         for chunk in range(COPIED_AHEAD):
             self._load(chunk)
 
     def copy(self, chunk: int) -> None:
-        """Store the slot of a chunk, and wait for those of the other PEs of the cube."""
-        slot, stored = self._slots[chunk], None
-        if slot is not None:
-            stored = tl.store_async(self._copies + slot.target, self._loading.pop(chunk).wait())
+        """Store what this PE copies of a chunk, and wait for the other PEs that copy it."""
+        stored = [
+            tl.store_async(self._copies + target, loading.wait())
+            for slot, loading in zip(self._slots[chunk], self._loading.pop(chunk), strict=True)
+            for target in slot.targets
+        ]
         self._load(chunk + COPIED_AHEAD)
-        if stored is not None:
-            stored.wait()
-        tl.barrier("cube")
+        for each in stored:
+            each.wait()
+        tl.barrier(self._scope)
 
     def _load(self, chunk: int) -> None:
-        slot = self._slots[chunk] if chunk < len(self._slots) else None
-        if slot is not None:
-            block = slot.source
-            buffer = self._ring[chunk % len(self._ring)][: prod(block.shape)]
-            self._loading[chunk] = _load(self._gathered, block, buffer)
+        if chunk >= len(self._slots):
+            return
+        begin, loading = 0, self._loading.setdefault(chunk, [])
+        for slot in self._slots[chunk]:
+            end = begin + prod(slot.source.shape)
+            buffer = self._ring[chunk % len(self._ring)][begin:end]
+            loading.append(_load(self._gathered, slot.source, buffer))
+            begin = end
 
 
 class _OwnProduct:
@@ -154,45 +170,44 @@ class _OwnProduct:
         copies: Pointer,
         part: OwnPart,
     ) -> None:
-        self._shape, self._chunks, self._copies, self._part = shape, chunks, copies, part
+        self._shape, self._copies, self._part = shape, copies, part
         dtype = part.pointer.dtype
-        steps = [each for chunk in chunks for panel in chunk.panels for each in panel.steps]
-        self._bounds = list(pairwise(accumulate(steps, initial=0)))
-        self._ring = [tl.empty((part.length * max(steps),), dtype) for _ in steps[: shape.ring]]
-        largest = max(sum(map(_elements, chunk.panels)) for chunk in chunks)
-        self._panels = [tl.empty((largest,), dtype) for _ in chunks[:2]]
-        self._loading: dict[int, list[tuple[GatheredPanel, Value, list[tl.PendingValue]]]] = {}
+        panels = [each.panel for each in chunks if each.panel is not None]
+        depth = sum(sum(panel.steps) for panel in panels)
+        self._ends = [min(first + shape.step, depth) for first in range(0, depth, shape.step)]
+        size = part.length * min(shape.step, depth)
+        self._ring = [tl.empty((size,), dtype) for _ in self._ends[: shape.ring]]
+        self._chunks = panels
+        self._panels = [tl.empty((max(map(_elements, panels)),), dtype) for _ in panels[:2]]
+        self._loading: dict[int, list[tl.PendingValue]] = {}
         self._own: dict[int, tl.PendingValue] = {}
-        self._step = 0
+        self._depth = 0
         self._sums: Value | None = None
         self._pending = list[tl.PendingResult]()
 
     def prefetch(self) -> None:
         """Start the loads of the first own panels, which wait for nothing."""
-        for step in range(len(self._ring)):
-            self._load_own(step)
+        for number in range(len(self._ring)):
+            self._load_own(number)
 
     def load(self, chunk: int) -> None:
-        """Start the loads of the panels of a chunk."""
+        """Start the loads of the panel of a chunk."""
         buffer, begin = self._panels[chunk % len(self._panels)], 0
         loading = self._loading.setdefault(chunk, [])
-        for panel in self._chunks[chunk].panels:
-            width, first = panel.blocks[0].shape[1], begin
-            pending = list[tl.PendingValue]()
-            for block in panel.blocks:
-                end = begin + prod(block.shape)
-                pending.append(_load(self._copies, block, buffer[begin:end]))
-                begin = end
-            loading.append((panel, buffer[first:begin].reshape((-1, width)), pending))
+        for block in self._chunks[chunk].blocks:
+            end = begin + prod(block.shape)
+            loading.append(_load(self._copies, block, buffer[begin:end]))
+            begin = end
 
     def multiply(self, chunk: int) -> None:
-        """Queue the products of a chunk, once its panels are loaded."""
-        for panel, value, pending in self._loading.pop(chunk):
-            for each in pending:
-                each.wait()
-            for begin, end in pairwise(accumulate(panel.steps, initial=0)):
-                part = value[begin:end] if self._shape.gathered_by_depth else value[:, begin:end]
-                self._multiply_step(part)
+        """Queue the products of a chunk, once its panel is loaded."""
+        for each in self._loading.pop(chunk):
+            each.wait()
+        panel, buffer = self._chunks[chunk], self._panels[chunk % len(self._panels)]
+        value = buffer[: _elements(panel)].reshape((-1, panel.width))
+        for begin, end in pairwise(accumulate(panel.steps, initial=0)):
+            part = value[begin:end] if self._shape.gathered_by_depth else value[:, begin:end]
+            self._multiply_step(part)
 
     def finish(self) -> None:
         """Wait until the result is in memory."""
@@ -200,19 +215,24 @@ class _OwnProduct:
             each.wait()
 
     def _multiply_step(self, gathered: Value) -> None:
-        shape, step = self._shape, self._step
-        own = self._own.pop(step).wait()
+        """The product of a range of the depth, which lies in one own panel."""
+        shape, begin = self._shape, self._depth
+        number, first = divmod(begin, shape.step)
+        own, last = self._own[number].wait(), first
+        last += gathered.shape[0 if shape.gathered_by_depth else 1]
+        own = own[first:last] if shape.own_by_depth else own[:, first:last]
         if shape.own_is_b:
             a = gathered.mT if shape.gathered_by_depth else gathered
             b = own if shape.own_by_depth else own.mT
         else:
             a = own.mT if shape.own_by_depth else own
             b = gathered if shape.gathered_by_depth else gathered.mT
-        self._queue(a, b, is_last=step == len(self._bounds) - 1)
-        # The panel of the step before is free sooner than that of this step.
-        if step:
-            self._load_own(step - 1 + len(self._ring))
-        self._step += 1
+        self._depth = begin + last - first
+        self._queue(a, b, is_last=self._depth == self._ends[-1])
+        # The panel before this one is free sooner.
+        if number and not first:
+            del self._own[number - 1]
+            self._load_own(number - 1 + len(self._ring))
 
     def _queue(self, a: Value, b: Value, *, is_last: bool) -> None:
         acc = self._sums
@@ -243,16 +263,17 @@ class _OwnProduct:
             target = part.result + first * pitch
             self._pending.append(tl.store_async(target, strip, strides=(pitch, 1)))
 
-    def _load_own(self, step: int) -> None:
-        if step >= len(self._bounds):
+    def _load_own(self, number: int) -> None:
+        if number >= len(self._ends):
             return
-        (begin, end), pitch, length = self._bounds[step], self._shape.own_pitch, self._part.length
+        begin, end = number * self._shape.step, self._ends[number]
+        pitch, length = self._shape.own_pitch, self._part.length
         if self._shape.own_by_depth:
             block = PanelBlock(begin * pitch, (end - begin, length), pitch)
         else:
             block = PanelBlock(begin, (length, end - begin), pitch)
-        buffer = self._ring[step % len(self._ring)][: prod(block.shape)]
-        self._own[step] = _load(self._part.pointer, block, buffer)
+        buffer = self._ring[number % len(self._ring)][: prod(block.shape)]
+        self._own[number] = _load(self._part.pointer, block, buffer)
 
 
 def _elements(panel: GatheredPanel) -> int:

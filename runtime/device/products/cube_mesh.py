@@ -58,16 +58,60 @@ def all_gather_load(mesh: CubeMesh, shares: tuple[tuple[int, float], ...]) -> fl
     """The part of a tensor that passes the busiest link if every cube reads all of it directly from
     the cubes that hold the `shares`, (cube, share). Packets go along the row first.
     """
-    loads: dict[tuple[int, int], float] = {}
+    loads = _LinkShares(mesh, {})
     for home, share in shares:
         for cube in range(mesh.width * mesh.height):
-            at, (row, column) = home, divmod(cube, mesh.width)
-            while at != cube:
-                here_row, here_column = divmod(at, mesh.width)
-                if here_column != column:
-                    following = at + (1 if column > here_column else -1)
-                else:
-                    following = at + mesh.width * (1 if row > here_row else -1)
-                loads[at, following] = loads.get((at, following), 0.0) + share
-                at = following
-    return max(loads.values(), default=0.0)
+            loads.add(home, cube, share)
+    return loads.busiest()
+
+
+class _LinkShares(NamedTuple):
+    """Shares that pass each link between cubes, in one direction."""
+
+    mesh: CubeMesh
+    loads: dict[tuple[int, int], float]
+
+    def add(self, source: int, target: int, share: float) -> None:
+        """Add a flow, which goes along the row first."""
+        at, (row, column) = source, divmod(target, self.mesh.width)
+        while at != target:
+            here_row, here_column = divmod(at, self.mesh.width)
+            if here_column != column:
+                following = at + (1 if column > here_column else -1)
+            else:
+                following = at + self.mesh.width * (1 if row > here_row else -1)
+            self.loads[at, following] = self.loads.get((at, following), 0.0) + share
+            at = following
+
+    def busiest(self) -> float:
+        """The load of the busiest link."""
+        return max(self.loads.values(), default=0.0)
+
+
+def relay_targets(mesh: CubeMesh, home: int) -> dict[int, tuple[int, ...]]:
+    """The cubes that load what `home` holds, with the cubes to which each of them stores it: those
+    in the row of the home and their columns, or the reverse for every other home.
+    """
+    row, column = divmod(home, mesh.width)
+    rows = [tuple(range(first, first + mesh.width)) for first in _firsts(mesh)]
+    columns = [tuple(range(first, mesh.width * mesh.height, mesh.width)) for first in rows[0]]
+    if (row + column) % 2:
+        return {cube: rows[cube // mesh.width] for cube in columns[column]}
+    return {cube: columns[cube % mesh.width] for cube in rows[row]}
+
+
+def _firsts(mesh: CubeMesh) -> range:
+    """The first cube of each row."""
+    return range(0, mesh.width * mesh.height, mesh.width)
+
+
+@lru_cache(maxsize=1024)
+def relayed_gather_load(mesh: CubeMesh, shares: tuple[tuple[int, float], ...]) -> float:
+    """The part of a tensor that passes the busiest link with the copies of `relay_targets`."""
+    loads = _LinkShares(mesh, {})
+    for home, share in shares:
+        for cube, targets in relay_targets(mesh, home).items():
+            loads.add(home, cube, share)
+            for target in targets:
+                loads.add(cube, target, share)
+    return loads.busiest()

@@ -2,27 +2,35 @@
 
 The *own* operand is dealt to PEs along its free axis, by the slices that hold it. Of the *gathered*
 operand every cube has a copy, chunk by chunk. A chunk is cut into slots, one for each PE of a cube:
-along the free axis where it lies in memory rows and is not one row alone, else along the depth.
+along the free axis where it lies in memory rows and is not one row alone, else along the depth. A
+cube reads the slots from where they are, or they come by relays (`gather_relays`).
 
 A cube cuts its block of the result into parts, one for each PE: parts of the gathered operand times
 ranges of the own one. Neighbours that have one range multiply it with different parts.
 
-The estimated time is the largest of several bounds, as in a roofline, behind the time until the
+The estimated time is the root of the sum of squares of several bounds, behind the time until the
 first chunk is there: the steps of the GEMM engine, the bytes that pass a slice, the links between
-cubes, or those of a cube, and the requests of a PE.
+cubes, or those of a cube, and the requests of a PE. A plan with one bound takes that bound; bounds
+of one length delay each other.
 """
 
 from functools import lru_cache
 from itertools import pairwise, product
+from math import hypot
 from typing import NamedTuple
 
-from runtime.device.products.cube_mesh import CubeMesh, all_gather_load
-from runtime.device.products.product_plan import ACCUMULATOR_BYTES, PeRates, divided
+from runtime.device.products.cube_mesh import CubeMesh, all_gather_load, relayed_gather_load
+from runtime.device.products.product_plan import (
+    ACCUMULATOR_BYTES,
+    PeRates,
+    divided,
+    share_of_channels,
+)
 from runtime.model.placement import Span
 
 _ALIGNMENT_BYTES = 16384
 """Scratch that the alignment of the values may take."""
-_FIRST_CHUNK_NS, _CHUNK_NS = 900.0, 250.0
+_COPIED_NS, _RELAYED_NS = (900.0, 250.0), (1400.0, 350.0)
 """The time until a chunk is copied, stored and loaded, and that of each further one, without their
 bytes: measured on the default machine, and no more than a guide to the best of several plans.
 """
@@ -33,10 +41,12 @@ _LEAST_SHARE_BYTES = 4096
 _STEP_NS = 5.0
 """The issue of the commands of a step."""
 _CHUNKS = (128, 256, 512, 1024, 2048, 4096, 8192)
-_STEPS = (1024, 512, 256, 128, 64)
+_STEPS = (2048, 1024, 512, 256, 128, 64)
 """The lengths of chunks and of steps of the depth that are compared."""
-_SHORTEST_RING, _LONGEST_RING = 2, 8
-"""The own panels in TCM: one is loaded while another one is multiplied."""
+_SHORTEST_RING, _FEW_AHEAD, _LONGEST_RING = 2, 3, 8
+"""The own panels in TCM: one is loaded while another one is multiplied. The first of few is there
+sooner.
+"""
 _LEAST_HOLDERS = 7 / 8
 """The part of the PEs that hold some of an operand which is multiplied where it lies."""
 _MOST_RANGES = 8
@@ -58,7 +68,8 @@ class GatherOperand(NamedTuple):
 
 class GatherMachine(NamedTuple):
     """The cubes, the rates of a PE, the bandwidths of a link between cubes and between the routers
-    of a cube in GB/s, the requests in flight of a PE, and the bytes of an access of the memory.
+    of a cube in GB/s, the requests in flight of a PE, and the bytes of an access of the memory and
+    of a round over its channels.
     """
 
     mesh: CubeMesh
@@ -67,6 +78,7 @@ class GatherMachine(NamedTuple):
     router_gbs: float
     requests: int
     burst_bytes: int
+    round_bytes: int
 
     def far_ns(self, count: int) -> float:
         """The time of a number of requests of a PE to other cubes."""
@@ -97,8 +109,8 @@ class GatherPlan(NamedTuple):
 
     `own` has the ranges of the own operand's free axis of each PE, by number; a PE multiplies them
     with part `number % len(parts)` of the gathered operand. `chunks` has the slots of each PE of a
-    cube, which are cut along the depth if `by_depth` is set. `step` is the longest step of the
-    depth, `ring` the number of own panels in TCM, `time_ns` the estimated time.
+    cube, which are cut along the depth if `by_depth` is set. `step` is the depth of an own panel,
+    `ring` the number of them in TCM, `time_ns` the estimated time.
     """
 
     own: tuple[tuple[Span, ...], ...]
@@ -107,6 +119,7 @@ class GatherPlan(NamedTuple):
     by_depth: bool
     step: int
     ring: int
+    is_relayed: bool
     time_ns: float
 
     @property
@@ -133,7 +146,7 @@ def gather_plan(
 
 class _GatherChoice(NamedTuple):
     """The parts of the gathered operand, the lengths of a chunk and of a step, the number of ranges
-    of the own operand, and the ring of own panels.
+    of the own operand, the ring of own panels, and whether chunks come by relays.
     """
 
     parts: int
@@ -141,6 +154,7 @@ class _GatherChoice(NamedTuple):
     step: int
     ranges: int
     ring: int
+    is_relayed: bool
 
 
 class _Planner(NamedTuple):
@@ -163,20 +177,21 @@ class _Planner(NamedTuple):
         choices = self._choices(longest)
         if not choices:
             return None
-        (time_ns, _), chosen = min(
-            (self._time_ns(choice, longest[choice.parts]), choice) for choice in choices
+        (time_ns, *_), chosen = min(
+            # Of equal times, the longest ring.
+            ((*self._time_ns(choice, longest[choice.parts]), -choice.ring), choice)
+            for choice in choices
         )
         parts = _padded(divided(self.gathered.length, chosen.parts, self._unit()), chosen.parts)
-        tile, chunks = self.machine.rates.tile, -(-self.depth // chosen.chunk)
+        starts = [*range(0, self.depth, chosen.chunk), self.depth]
         return GatherPlan(
             own=tuple(_ranges(span, chosen.ranges) for span in _merged(spans, chosen.parts)),
             parts=parts,
-            chunks=tuple(
-                self._slots(parts, chunk) for chunk in divided(self.depth, chunks, tile.k)
-            ),
+            chunks=tuple(self._slots(parts, chunk) for chunk in pairwise(starts)),
             by_depth=self._is_by_depth(),
             step=chosen.step,
             ring=chosen.ring,
+            is_relayed=chosen.is_relayed,
             time_ns=time_ns,
         )
 
@@ -229,12 +244,18 @@ class _Planner(NamedTuple):
         chunks = sorted({min(each, whole) for each in _CHUNKS})
         choices = list[_GatherChoice]()
         for parts, chunk, step in product(longest, chunks, _STEPS):
-            if step > max(chunk, _STEPS[-1]):
+            if step >= 2 * whole:
                 continue
             for ranges in range(1, _MOST_RANGES + 1):
-                ring = self._ring(_GatherChoice(parts, chunk, step, ranges, 0), longest[parts])
-                if ring >= _SHORTEST_RING:
-                    choices.append(_GatherChoice(parts, chunk, step, ranges, ring))
+                choice = _GatherChoice(parts, chunk, step, ranges, ring=0, is_relayed=False)
+                choice = choice._replace(ring=self._ring(choice, longest[parts]))
+                if choice.ring >= _SHORTEST_RING:
+                    rings = {choice.ring, min(choice.ring, _FEW_AHEAD)}
+                    relayed = (False, True)[: self.machine.mesh.width * self.machine.mesh.height]
+                    choices += [
+                        choice._replace(ring=each, is_relayed=is_relayed)
+                        for each, is_relayed in product(sorted(rings), relayed)
+                    ]
                     break
         return choices
 
@@ -277,8 +298,12 @@ class _Planner(NamedTuple):
         steps_ns = -(-rows // tile.m) * -(-columns // tile.n) * -(-self.depth // tile.k)
         steps_ns *= rates.step_ns
         copied = self.gathered.length * row_bytes / mesh.pes
-        own_bytes = longest * row_bytes
-        if not self.own.in_rows:
+        if self.own.in_rows:
+            own_bytes = longest * row_bytes
+            # An engine that waits leaves all panels in flight, else it frees one after the other.
+            waits = steps_ns * rates.slice_gbs < own_bytes
+            own_bytes /= self._own_channels(choice.step * (choice.ring - 1 if waits else 1))
+        else:
             # Of each row of the depth a few columns: a burst at least.
             own_bytes = self.depth * max(longest * self.itemsize, self.machine.burst_bytes)
         slice_ns = (own_bytes + part * choice.ranges * row_bytes + copied) / rates.slice_gbs
@@ -288,34 +313,45 @@ class _Planner(NamedTuple):
         corner = 0.75 * part * choice.ranges + elsewhere * longest
         corner *= mesh.pes / 4 * row_bytes
         chunks = -(-self.depth // choice.chunk)
-        # Slots along the depth of rows in memory are panels of their own.
-        panels = mesh.pes if self._is_by_depth() and self.gathered.in_rows else 1
-        steps = choice.ranges * max(chunks * panels, -(-self.depth // choice.step))
+        steps = choice.ranges * max(chunks, -(-self.depth // choice.step))
         far, near = chunks * self._slot_requests(-(-self.depth // chunks)), steps
         near += chunks * choice.ranges * mesh.pes // (1 if self._is_by_depth() else choice.parts)
         requests_ns = self.machine.far_ns(far) + near * _NEAR_NS / self.machine.requests
-        links_ns = self._links_ns()
-        # Copies that pass a cube and what its PEs load share its routers.
-        routers_ns = links_ns + corner / self.machine.router_gbs
-        busy_ns = max(steps_ns, slice_ns, routers_ns, requests_ns)
-        first_ns = _FIRST_CHUNK_NS + max(links_ns, requests_ns) / chunks + steps_ns / max(chunks, 4)
+        links_ns = self._links_ns(is_relayed=choice.is_relayed)
+        corner_ns = corner / self.machine.router_gbs
+        # What is busy most of the time delays the others: they share routers and slices.
+        busy_ns = hypot(steps_ns, slice_ns, links_ns, corner_ns, requests_ns)
+        first_ns, chunk_ns = _RELAYED_NS if choice.is_relayed else _COPIED_NS
+        first_ns += max(links_ns, requests_ns) / chunks + steps_ns / max(chunks, 4)
+        # The first own panels come side by side, and those of a range behind the range before.
+        ahead = min(1.0, choice.ring * choice.step / self.depth)
+        ahead_ns = ahead * own_bytes / choice.ranges / rates.slice_gbs
+        first_ns = max(first_ns, ahead_ns) + (choice.ranges - 1) * ahead_ns
         width = self.own.length if self.own_is_b else self.gathered.length
         stored_ns = choice.ranges * self.machine.stored_ns(
             rows, width * self.itemsize, self._result()
         )
-        extra_ns = stored_ns + _CHUNK_NS * chunks + _STEP_NS * steps
+        extra_ns = stored_ns + chunk_ns * chunks + _STEP_NS * steps
         return busy_ns + first_ns + extra_ns, chunks
 
-    def _links_ns(self) -> float:
+    def _own_channels(self, depth: int) -> float:
+        """The part of a slice's channels on which own panels of a depth lie."""
+        row_bytes = min(depth, self.depth) * self.itemsize
+        pitch_bytes = self.own.pitch * self.itemsize
+        return share_of_channels(row_bytes, pitch_bytes, self.machine.round_bytes)
+
+    def _links_ns(self, *, is_relayed: bool) -> float:
         """The time of the busiest link between cubes: copies, own panels, results."""
         mesh = self.machine.mesh
         copied = self.gathered.length * self.depth * self.itemsize
-        load = all_gather_load(mesh, _shares(self.gathered, mesh.pes)) * copied
+        load = (relayed_gather_load if is_relayed else all_gather_load)(
+            mesh, _shares(self.gathered, mesh.pes)
+        )
         # Half of what lies elsewhere crosses the middle of the mesh.
         spread = self._result()
         if not self._is_dealt():
             spread += self.own.length * self.depth * self.itemsize
-        return (load + spread / 2 / min(mesh.width, mesh.height)) / self.machine.link_gbs
+        return (load * copied + spread / 2 / min(mesh.width, mesh.height)) / self.machine.link_gbs
 
     def _result(self) -> int:
         """The bytes of the result."""

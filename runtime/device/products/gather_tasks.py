@@ -56,6 +56,17 @@ def gathered_chunks(
     )
 
 
+def operand_block(slot: GatherSlot, pitch: int, *, depth_in_rows: bool) -> PanelBlock:
+    """A slot in the memory of the operand."""
+    rows, columns = _in_memory(slot.free, slot.depth, depth_in_rows=depth_in_rows)
+    start = rows[0] * pitch + columns[0]
+    return PanelBlock(start, (rows[1] - rows[0], columns[1] - columns[0]), pitch)
+
+
+def _in_memory(free: Span, depth: Span, *, depth_in_rows: bool) -> tuple[Span, Span]:
+    return (depth, free) if depth_in_rows else (free, depth)
+
+
 class _Chunks(NamedTuple):
     plan: GatherPlan
     layout: CopyLayout
@@ -65,47 +76,37 @@ class _Chunks(NamedTuple):
     def chunk(self, pe: int, number: int) -> GatheredChunk:
         """The chunk with a number, for a PE of a cube."""
         plan, slots = self.plan, self.plan.chunks[number]
-        copied = None
-        if slots[pe].elements:
-            copied = SlotCopying(self._operand_block(slots[pe]), self.layout.offset(pe, number))
+        copied = ()
+        if slots[pe].elements and not plan.is_relayed:
+            block = operand_block(slots[pe], self.pitch, depth_in_rows=self.depth_in_rows)
+            copied = (SlotCopying(block, (self.layout.offset(pe, number),)),)
         parts = len(plan.parts)
         blocks = [
             self._loaded(self.layout.offset(other, number), slot, plan.parts[pe % parts])
             for other, slot in enumerate(slots)
             if slot.elements and (plan.by_depth or other % parts == pe % parts)
         ]
-        if plan.by_depth and not self.depth_in_rows:
-            # Their columns are parts of the depth.
-            panels = [GatheredPanel((block,), self._steps(block.shape[1])) for block in blocks]
-        elif blocks:
-            depth = max(slot.depth[1] for slot in slots) - slots[0].depth[0]
-            panels = [GatheredPanel(tuple(blocks), self._steps(depth))]
-        else:
-            panels = []
-        return GatheredChunk(copied, tuple(panels))
-
-    def _operand_block(self, slot: GatherSlot) -> PanelBlock:
-        """The block of the operand."""
-        rows, columns = self._in_memory(slot.free, slot.depth)
-        start = rows[0] * self.pitch + columns[0]
-        return PanelBlock(start, (rows[1] - rows[0], columns[1] - columns[0]), self.pitch)
+        if not blocks:
+            return GatheredChunk(copied, None)
+        span = slots[0].depth[0], max(slot.depth[1] for slot in slots)
+        # Slots along the depth of a single row are pieces of it.
+        width = blocks[0].shape[1] if self.depth_in_rows else span[1] - span[0]
+        return GatheredChunk(copied, GatheredPanel(tuple(blocks), width, self._steps(span)))
 
     def _loaded(self, start: int, slot: GatherSlot, part: Span) -> PanelBlock:
         """The part of a copied slot that a PE loads."""
         free = max(part[0], slot.free[0]) - slot.free[0], min(part[1], slot.free[1]) - slot.free[0]
         length = slot.free[1] - slot.free[0], slot.depth[1] - slot.depth[0]
-        rows, columns = self._in_memory(free, (0, length[1]))
+        rows, columns = _in_memory(free, (0, length[1]), depth_in_rows=self.depth_in_rows)
         pitch = length[0] if self.depth_in_rows else length[1]
         shape = rows[1] - rows[0], columns[1] - columns[0]
         return PanelBlock(start + rows[0] * pitch + columns[0], shape, pitch)
 
-    def _in_memory(self, free: Span, depth: Span) -> tuple[Span, Span]:
-        return (depth, free) if self.depth_in_rows else (free, depth)
-
-    def _steps(self, depth: int) -> tuple[int, ...]:
-        count, step = -(-depth // self.plan.step), self.plan.step
-        bounds = [min(depth, number * step) for number in range(count + 1)]
-        return tuple(stop - start for start, stop in pairwise(bounds))
+    def _steps(self, span: Span) -> tuple[int, ...]:
+        """The lengths into which the own panels cut a range of the depth."""
+        (start, stop), step = span, self.plan.step
+        bounds = [start, *range((start // step + 1) * step, stop, step), stop]
+        return tuple(end - begin for begin, end in pairwise(bounds))
 
 
 def depth_of(plan: GatherPlan) -> int:

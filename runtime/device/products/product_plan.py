@@ -269,14 +269,18 @@ def _choices(
 
 
 def _share_of_channels(operand: OperandSize, width: int, itemsize: int, memory: PeMemory) -> float:
-    """The part of a slice's channels on which the rows of a panel lie, between 0 and 1.
+    """The part of a slice's channels on which the rows of a panel lie."""
+    if not operand.pitch:
+        return 1.0
+    return share_of_channels(width * itemsize, operand.pitch * itemsize, memory.round_bytes)
+
+
+def share_of_channels(row_bytes: int, pitch_bytes: int, round_bytes: int) -> float:
+    """The part of a slice's channels on which rows at a pitch lie, between 0 and 1.
 
     Rows begin at multiples of the greatest common divisor of the pitch and a round of all channels.
     """
-    if not operand.pitch:
-        return 1.0
-    distance = gcd(operand.pitch * itemsize, memory.round_bytes)
-    return min(width * itemsize / distance, 1.0)
+    return min(row_bytes / gcd(pitch_bytes, round_bytes), 1.0)
 
 
 def _panel(operand: OperandSize, row_bytes: int, at_most: int) -> int:

@@ -23,6 +23,7 @@ MACHINE = GatherMachine(
     router_gbs=256.0,
     requests=8,
     burst_bytes=256,
+    round_bytes=2048,
 )
 SIZES = [(1, 64, 64), (3, 100, 7), (8, 4096, 4096), (129, 1000, 257), (512, 130, 5000)]
 

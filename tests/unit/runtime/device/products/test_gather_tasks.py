@@ -6,52 +6,102 @@ from math import prod
 import numpy as np
 import pytest
 
+from runtime.device.kernels.gathered_products import SlotCopying
+from runtime.device.products.cube_mesh import (
+    all_gather_load,
+    relay_targets,
+    relayed_gather_load,
+)
+from runtime.device.products.gather_plan import GatherOperand, GatherPlan
+from runtime.device.products.gather_relays import relayed_copies
 from runtime.device.products.gather_tasks import CopyLayout, gathered_chunks
-from tests.unit.runtime.device.products.test_gather_plan import MESH, SIZES, plan_of
+from tests.unit.runtime.device.products.test_gather_plan import MESH, SIZES, operand, plan_of
+
+CUBES = MESH.width * MESH.height
 
 
-@pytest.mark.parametrize(("size", "in_rows"), [*product(SIZES, (True, False))], ids=str)
-def test_a_pe_loads_its_part_of_what_the_cube_has_copied(
-    size: tuple[int, int, int], in_rows: bool
+def copied_by(
+    plan: GatherPlan, layout: CopyLayout, source: GatherOperand
+) -> dict[tuple[int, int], list[tuple[SlotCopying, ...]]]:
+    """Copies by each PE of each chunk."""
+    if plan.is_relayed:
+        copied = relayed_copies(plan, layout, MESH, source)
+        return {pe: [*chunks] for pe, chunks in copied.items()}
+    chunks = gathered_chunks(plan, layout, source.pitch, depth_in_rows=not source.in_rows)
+    return {
+        (cube, pe): [each.copied for each in chunks[pe]]
+        for cube in range(CUBES)
+        for pe in range(MESH.pes)
+    }
+
+
+@pytest.mark.parametrize(
+    ("size", "in_rows", "is_relayed"), [*product(SIZES, (True, False), (True, False))], ids=str
+)
+def test_a_pe_loads_its_part_of_what_its_cube_has(
+    size: tuple[int, int, int],
+    in_rows: bool,
+    is_relayed: bool,
 ) -> None:
     m, k, _ = size
-    plan = plan_of(*size, a_in_rows=in_rows)
+    plan = plan_of(*size, a_in_rows=in_rows)._replace(is_relayed=is_relayed)
     layout = CopyLayout.of(plan, least=2048, unit=128)
+    source = operand(m, k, in_rows=in_rows)
     shape = (m, k) if in_rows else (k, m)
     memory = np.arange(m * k).reshape(shape)
     chunks = gathered_chunks(plan, layout, shape[1], depth_in_rows=not in_rows)
-    copies = np.full(MESH.pes * layout.share, -1)
-    begin = 0
-    for number in range(len(plan.chunks)):
-        for pe in range(MESH.pes):
-            slot = chunks[pe][number].slot
-            if slot is not None:
-                start, (rows, columns), pitch = slot.source
-                assert layout.share * pe <= slot.target
-                assert slot.target + rows * columns <= layout.share * (pe + 1)
+    copied = copied_by(plan, layout, source)
+    whole = MESH.pes * layout.share
+    copies, begin = np.full(CUBES * whole, -1), 0
+    for number, slots in enumerate(plan.chunks):
+        written = np.zeros(copies.size, int)
+        for (cube, pe), parts in copied.items():
+            for (start, (rows, columns), pitch), targets in parts[number]:
                 row, column = divmod(start, pitch)
                 block = memory[row : row + rows, column : column + columns]
-                copies[slot.target : slot.target + rows * columns] = block.reshape(-1)
-        end = max(slot.depth[1] for slot in plan.chunks[number])
-        for pe in range(MESH.pes):
+                for target in targets:
+                    first = cube * whole + target
+                    # It lies in the slice of the PE with this number.
+                    assert first // layout.share % MESH.pes == pe
+                    copies[first : first + rows * columns] = block.reshape(-1)
+                    written[first : first + rows * columns] += 1
+        assert written.max() == 1
+        end = max(slot.depth[1] for slot in slots)
+        for cube, pe in ((0, 0), (5, 3), (CUBES - 1, MESH.pes - 1)):
             first, last = plan.parts[pe % len(plan.parts)]
-            depth = begin
-            for panel in chunks[pe][number].panels:
-                blocks = [
-                    copies[offset : offset + (shape[0] - 1) * pitch + shape[1]][
-                        np.add.outer(np.arange(shape[0]) * pitch, np.arange(shape[1]))
-                    ]
-                    for offset, shape, pitch in panel.blocks
-                ]
-                stop = depth + sum(panel.steps)
-                expected = (
-                    memory[first:last, depth:stop] if in_rows else memory[depth:stop, first:last]
-                )
-                np.testing.assert_array_equal(np.concatenate(blocks), expected)
-                depth = stop
-            if first < last:
-                assert depth == end
+            panel = chunks[pe][number].panel
+            if first == last or panel is None:
+                assert first == last
+                continue
+            loaded = [
+                copies[cube * whole + offset + np.add.outer(np.arange(r) * pitch, np.arange(c))]
+                for offset, (r, c), pitch in panel.blocks
+            ]
+            values = np.concatenate([each.reshape(-1) for each in loaded])
+            expected = memory[first:last, begin:end] if in_rows else memory[begin:end, first:last]
+            np.testing.assert_array_equal(values.reshape(-1, panel.width), expected)
+            assert sum(panel.steps) == end - begin
         begin = end
+
+
+def test_a_cube_gets_each_part_by_one_link_to_its_column_or_row() -> None:
+    for home in range(CUBES):
+        reached = [each for targets in relay_targets(MESH, home).values() for each in targets]
+        assert sorted(reached) == list(range(CUBES))
+        for relay, targets in relay_targets(MESH, home).items():
+            lines = [
+                {divmod(each, MESH.width)[axis] for each in (relay, *targets)} for axis in (0, 1)
+            ]
+            assert min(map(len, lines)) == 1
+
+
+def test_relays_pass_fewer_elements_over_the_busiest_link() -> None:
+    # Equal shares in all cubes. Directly, the middle link of a row carries those of 2 cubes to 8.
+    # With relays, the middle link of a column carries those of 2 homes of each of 2 rows to 2
+    # cubes, and that of one of the 2 homes in the column to 2.
+    shares = tuple((cube, 1 / CUBES) for cube in range(CUBES))
+    assert all_gather_load(MESH, shares) == 16 / CUBES
+    assert relayed_gather_load(MESH, shares) == 10 / CUBES
 
 
 def test_slots_of_three_chunks_are_kept_of_a_product_with_one_range() -> None:

@@ -1,8 +1,11 @@
 """The plan of a product follows from its sizes and from where its operands are."""
 
+from itertools import pairwise, product
+
 import pytest
 
 from runtime.device.products.cube_plan import CubeGrid
+from runtime.device.products.gather_plan import gather_plan
 from runtime.device.products.product_choice import ProductChoice, ProductMatrices, product_choice
 from runtime.device.products.product_plan import ProductSize
 from tests.unit.runtime.device.products.test_gather_plan import MACHINE, operand
@@ -58,3 +61,23 @@ def test_a_grid_of_cubes_is_taken_where_both_sides_are_long() -> None:
 def test_more_rows_are_not_estimated_to_take_less_time() -> None:
     times = [choice(rows, 4096, 4096).time_ns for rows in (1, 2, 4, 8, 16, 32, 64, 128, 256)]
     assert times == sorted(times)
+
+
+@pytest.mark.parametrize(
+    ("depth", "columns"), [*product((768, 4096), (1000, 11008, 50257))], ids=str
+)
+def test_estimates_have_no_cliff_over_the_rows(depth: int, columns: int) -> None:
+    # From two rows on at most half more; rows 3, 37 and 129 divide by no tile.
+    rows = (2, 3, 4, 6, 8, 12, 18, 26, 37, 55, 80, 118, 129, 192, 256, 384, 512)
+    times = [choice(each, depth, columns).time_ns for each in rows]
+    for fewer, more in pairwise(times):
+        # A plan with more parts, which begins somewhere, may be a little shorter.
+        assert 0.97 < more / fewer < 1.5
+
+
+def test_the_rows_of_a_small_weight_come_by_relays_where_they_are_many() -> None:
+    plans = [
+        gather_plan(MACHINE, operand(768, 768), operand(rows, 768), (768, 2), own_is_b=True)
+        for rows in (1, 8, 64, 512)
+    ]
+    assert [plan is not None and plan.is_relayed for plan in plans] == [False, True, True, True]
