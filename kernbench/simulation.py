@@ -137,14 +137,15 @@ class _Recorder:
         return Simulation(
             done=done,
             node=node,
-            records=self.records,
-            returned=returned,
+            # By SIP: which of them is the first at one time depends on nothing that is simulated.
+            records=dict(sorted(self.records.items())),
+            returned=dict(sorted(returned.items())),
             written=self.writes,
             contents=self.memories,
             transfers=self.transfers,
             prints=in_order_of_time(self.prints),
-            rows={of: bytes(rows) for of, rows in self.rows.items()},
-            texts=self.texts,
+            rows={of: bytes(rows) for of, rows in sorted(self.rows.items())},
+            texts=dict(sorted(self.texts.items())),
         )
 
 

@@ -9,6 +9,7 @@ from runtime.model.sip_fabric import SipFabric
 from runtime.wire.frames import Message
 from sip_node.chip.chip import Chip, SpecsOfSips
 from sip_node.chip.context import ChipSpec
+from sip_node.chip.exchanges.exchanges import Exchanges
 from sip_node.chip.fast_forward import fast_forward
 from sip_node.chip.partition import Egress, Partition
 from sip_node.chip.ports.link_egress import LinkEnd
@@ -62,6 +63,16 @@ class ChipModel:
                 chip.launches.hold_until = self._hold_until
             if self._egresses[sip]:
                 chip.boundary.foresee()
+        self._repeat_exchanges()
+
+    def _repeat_exchanges(self) -> None:
+        """Repeat collectives in an LP that has all SIPs."""
+        launches = [each.launches for each in self.chips.values() if each.launches is not None]
+        if not launches or any(self._egresses.values()):
+            return
+        exchanges = Exchanges(launches)
+        for each in launches:
+            each.exchanges = exchanges
 
     @property
     def skipped_steps(self) -> int:

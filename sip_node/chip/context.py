@@ -55,6 +55,14 @@ class Flows:
         self._sent[target] += 1
         return self._sip, target, self._sent[target]
 
+    def counts(self) -> Counter[int]:
+        """The number of transfers to each other SIP so far."""
+        return self._sent.copy()
+
+    def repeat(self, counts: Mapping[int, int]) -> None:
+        """Count transfers of a launch that is not simulated."""
+        self._sent.update(counts)
+
 
 @dataclass(frozen=True)
 class Components:

@@ -4,7 +4,7 @@ The layer of programs states by keys which launches are alike. A chip reports to
 happens to them.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any, NamedTuple, Protocol
 
 from runtime.core.requests import KernelLaunchMsg
@@ -40,6 +40,12 @@ class LaunchKeys(Protocol):
         """The key of a launch of command `number` on a SIP; None for one that has none."""
         ...
 
+    def exchange_key(self, sip: int, number: int, launch: KernelLaunchMsg) -> LaunchKey | None:
+        """The same for the launch of a collective; it has no numbers, which the kernels may read.
+        Its kernels depend on nothing else than their key and the messages that they receive.
+        """
+        ...
+
     def is_listed(self, key: LaunchKey, launch: KernelLaunchMsg) -> bool:
         """Whether every kernel of a launch has a list: it depends on nothing else than its key."""
         ...
@@ -62,6 +68,10 @@ class NoLaunchKeys:
         """None."""
         return None
 
+    def exchange_key(self, sip: int, number: int, launch: KernelLaunchMsg) -> LaunchKey | None:  # noqa: ARG002
+        """None."""
+        return None
+
     def is_listed(self, key: LaunchKey, launch: KernelLaunchMsg) -> bool:  # noqa: ARG002
         """No."""
         return False
@@ -75,18 +85,38 @@ class NoLaunchKeys:
         raise AssertionError(f"a launch on {pes} PEs is repeated: this chip runs no programs")
 
 
+class BeginningLaunch(Protocol):
+    """A launch that begins now; a call lets it begin again."""
+
+    @property
+    def tag(self) -> int:
+        """The tag of its request."""
+        ...
+
+    @property
+    def launch(self) -> KernelLaunchMsg:
+        """The launch."""
+        ...
+
+    @property
+    def number(self) -> int:
+        """The number of its command."""
+        ...
+
+    def __call__(self) -> None:
+        """Begin: the event."""
+        ...
+
+    def finish(self, done: Any) -> None:
+        """Finish: it is complete."""
+        ...
+
+
 class Launches(Protocol):
     """The launches of a chip, of which some are repeated (`LaunchTemplates`)."""
 
-    def begin(
-        self,
-        tag: int,
-        number: int,
-        launch: KernelLaunchMsg,
-        finish: Callable[[Any], None],
-        again: Callable[[], None],
-    ) -> bool:
-        """A launch of command `number` begins: whether it is not to be simulated."""
+    def begin(self, begin: BeginningLaunch) -> bool:
+        """A launch begins: whether it is not to be simulated."""
         ...
 
     def answered(self, transfer: FabricTransfer) -> None:
@@ -96,3 +126,33 @@ class Launches(Protocol):
     def end(self, tag: int, done: Any) -> None:
         """The request with a tag is complete."""
         ...
+
+
+class Exchanging(Protocol):
+    """The launches of all chips of an LP, of which some are repeated together (`Exchanges`)."""
+
+    def begin(self, sip: int, begin: BeginningLaunch) -> bool:
+        """A launch begins on a SIP: whether it is not to be simulated."""
+        ...
+
+    def answered(self, sip: int, transfer: FabricTransfer) -> None:
+        """An answer has arrived at the host of a SIP, which has not recorded it yet."""
+        ...
+
+    def end(self, sip: int, tag: int, done: Any) -> None:
+        """The request of the host of a SIP with a tag is complete."""
+        ...
+
+
+class NoExchanges:
+    """The exchanges of a process that shares the SIPs with others."""
+
+    def begin(self, sip: int, begin: BeginningLaunch) -> bool:  # noqa: ARG002
+        """No."""
+        return False
+
+    def answered(self, sip: int, transfer: FabricTransfer) -> None:
+        """Nothing is recorded."""
+
+    def end(self, sip: int, tag: int, done: Any) -> None:
+        """Nothing is recorded."""

@@ -199,6 +199,27 @@ cdef class Calendar:
         events.sort()
         return [(time_ps, *rest) for time_ps, _, *rest in events]
 
+    def events_to_come(self):
+        """(time, actor, step, tail, subject) of every event, in their order; the actor of a call is
+        None. None where an event is one of SimPy.
+        """
+        cdef Py_ssize_t index
+        cdef Event *event
+        cdef Key key
+        if PyList_GET_SIZE(self.simpy_queue):
+            return None
+        events = []
+        for index in range(self.size):
+            key = self.heap[index]
+            event = &self.values[key.slot]
+            events.append((
+                key.time_ps, key.order, self.actors[event.actor], event.step, event.tail_ps,
+                self.subjects[key.slot],
+            ))
+        # Orders differ, so nothing behind them is compared.
+        events.sort()
+        return [(time_ps, *rest) for time_ps, _, *rest in events]
+
     def withdraw(self):
         """Remove all events."""
         cdef unsigned int index, slot

@@ -5,7 +5,7 @@ from sip_node.kernel.component cimport Component
 
 
 cdef class Inbox(Component):
-    cdef readonly long long received
+    cdef public long long received
     cdef object _receiver
     cdef ArrivalQueue _packets
     cdef set _due

@@ -43,6 +43,15 @@ class Inbox(Component):
             # packet came: when it came depends on the wall clock, and the order must not.
             self.ahead(time_ps, _RECEIVE, None)
 
+    def waiting(self) -> list[tuple[int, int, int, int, Any]]:
+        """(time, source, seq, tail, packet) of every packet that is still to come, in order."""
+        return self._packets.waiting()
+
+    def withdraw(self) -> None:
+        """Remove all packets, whose events have been removed from the calendar."""
+        self._packets = ArrivalQueue()
+        self._due.clear()
+
     def proceed(self, step: int, subject: Any) -> None:  # noqa: ARG002 - it has one step
         """Receive all packets of this time."""
         now_ps, packets = self.engine.now_ps, self._packets

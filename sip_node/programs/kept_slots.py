@@ -82,6 +82,7 @@ class KeptSlots:
         Returns the address of its first byte; `NOT_KEPT` if its ring is not in this TCM, or if it
         wraps round the end of the ring.
         """
+        self._queues.kept += 1
         first = queue.arrived[0]
         address, size = first.address, queue.slot_size
         in_own_tcm = self._first <= address < self._end

@@ -28,6 +28,10 @@ class KernelStart:
         """See `LaunchKeys`."""
         return None if self._lists is None else self._lists.launch_key(sip, number, launch)
 
+    def exchange_key(self, sip: int, number: int, launch: KernelLaunchMsg) -> LaunchKey | None:
+        """See `LaunchKeys`."""
+        return None if self._lists is None else self._lists.exchange_key(sip, number, launch)
+
     def is_listed(self, key: LaunchKey, launch: KernelLaunchMsg) -> bool:
         """See `LaunchKeys`."""
         return self._lists is not None and self._lists.holds(key, launch)

@@ -5,6 +5,7 @@ docs/internals/testing.md describes the method.
 
 from tests.mutants import (
     dma,
+    exchanges,
     hbm,
     host,
     launches,
@@ -35,6 +36,7 @@ PARTS = {
     "loads over time and counters": loads.MUTANTS,
     "command lists": lists.MUTANTS,
     "repeated launches": launches.MUTANTS,
+    "repeated collectives": exchanges.MUTANTS,
 }
 """The mutants by part of the chip."""
 ALL = tuple(mutant for mutants in PARTS.values() for mutant in mutants)

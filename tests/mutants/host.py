@@ -204,8 +204,9 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="launch-before-its-last-byte",
         file=IO_CPU,
-        old="            self._engine.at(tail_ps, self._launch, tag, request.order)",
-        new="            self._engine.at(self._engine.now_ps, self._launch, tag, request.order)",
+        old="            self._engine.at(tail_ps, LaunchBegin(self, tag, request.order))",
+        new="            now_ps = self._engine.now_ps\n"
+        "            self._engine.at(now_ps, LaunchBegin(self, tag, request.order))",
         breaks="The IO_CPU launches when the last byte of the command is there.",
         noticed_by="l.0.start",
     ),

@@ -9,6 +9,7 @@ ENGINES = "sip_node/chip/launches/idle_engines.py"
 LEARNED = "sip_node/chip/launches/learned_launch.py"
 NUMBERS = "sip_node/chip/launches/recorded_numbers.py"
 PASSENGERS = "sip_node/chip/launches/passengers.py"
+REPEATED = "sip_node/chip/launches/repeated_launch.py"
 RELOCATION = "sip_node/chip/launches/relocation.py"
 SLICE = "sip_node/chip/launches/learned_slice.py"
 SLOTS = "sip_node/chip/launches/tile_slots.py"
@@ -175,7 +176,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         name="repeated-launch-that-counts-no-packets",
-        file=TEMPLATES,
+        file=REPEATED,
         old="        chip.fabric.sent += changes.sent\n",
         new="        chip.fabric.sent += changes.delivered\n",
         breaks="As many packets are sent as in a simulated launch.",
@@ -193,18 +194,18 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         name="repeated-launch-whose-records-come-before-answers",
-        file=TEMPLATES,
-        old="engine.at(begin_ps + after_ps, template.enter, entered, records, begin_ps)",
-        new="engine.at(begin_ps + after_ps, template.enter, entered, entered, begin_ps)",
+        file=REPEATED,
+        old="engine.at(time_ps, self._enter, records)",
+        new="engine.at(time_ps, self._enter, 0)",
         breaks="The records of a launch and those of answers are in the order of their ends.",
         noticed_by=LAUNCHES,
         with_core=True,
     ),
     Mutant(
         name="repeated-launch-without-rows-of-its-kernels",
-        file=TEMPLATES,
-        old="rows.programs, rows.kernels, moved_ps, rows.program, number, launch.line",
-        new="(), rows.kernels, moved_ps, rows.program, number, launch.line",
+        file=REPEATED,
+        old="            rows.programs,\n",
+        new="            (),\n",
         breaks="A run with records has a row for each kernel.",
         noticed_by=LAUNCHES,
         with_core=True,

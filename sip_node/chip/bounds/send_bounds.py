@@ -110,8 +110,8 @@ class SendBounds:
         )
 
     def repeated(self, command: int, launch: KernelLaunchMsg, start_ps: int, end_ps: int) -> None:
-        """A launch whose kernels send nothing starts at `start_ps` and is complete at the IO_CPU at
-        `end_ps`.
+        """A launch whose kernels send nothing to other LPs starts at `start_ps` and is complete at
+        the IO_CPU at `end_ps`.
 
         Its kernels are not counted as running: the links that their answers pass are reserved by
         these answers already, and no answer comes behind itself.

@@ -87,9 +87,10 @@ cdef class Hops(Actor):
     def rejoin(
         self, Packet packet not None, int origin, int step, long long head_ps, long long tail_ps
     ):
-        """Let a packet from `origin` to a node of this SIP go on at a stage of its route."""
+        """Let a packet from `origin` go on at a stage of its route in this SIP."""
         cdef Event event
-        cdef Route route = self.route(origin, packet.transfer.node)
+        cdef bint is_here = packet.transfer.sip == self.sip
+        cdef Route route = self.route(origin, packet.transfer.node if is_here else self.gateway)
         event.actor, event.step = self.number, step
         event.context = <void *> route
         event.tail_ps, event.nbytes = tail_ps, packet.size

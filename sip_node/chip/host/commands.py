@@ -135,10 +135,12 @@ class RequestDone(Struct, frozen=True):
 
 
 class Gathering:
-    """The answers that a CPU collects before it answers itself; it expects `expected` of them."""
+    """The answers that a CPU collects before it answers itself; it expects `expected` of them, of
+    which `left` are still to come.
+    """
 
     def __init__(self, expected: int) -> None:
-        self._left = expected
+        self.left = expected
         self._together: CommandDone | None = None
 
     def add(self, answer: CommandDone) -> CommandDone | None:
@@ -148,5 +150,5 @@ class Gathering:
             start_ps = min(before.start_ps, answer.start_ps)
             answer = CommandDone(start_ps, max(before.end_ps, answer.end_ps))
         self._together = answer
-        self._left -= 1
-        return None if self._left else answer
+        self.left -= 1
+        return None if self.left else answer

@@ -19,7 +19,6 @@ together, the IO_CPU stamps a time that no command can miss: now + longest route
 from bisect import bisect_left
 from copy import copy
 from dataclasses import dataclass, field
-from functools import partial
 from math import inf
 
 from msgspec import Struct, structs
@@ -39,6 +38,7 @@ from sip_node.chip.host.commands import (
     RequestDone,
 )
 from sip_node.chip.host.cpu_port import CpuPort
+from sip_node.chip.host.launch_events import GatheredAnswer, LaunchBegin
 from sip_node.chip.kernel import LaunchBarrier, PeLaunch
 from sip_node.chip.mapping.stored_ranges import StoredRanges
 from sip_node.chip.records.packet_train import PacketTrain
@@ -133,7 +133,7 @@ class IoCpu:
         if request.target is None:
             self._engine.at(tail_ps, self._reached, tag)
         elif isinstance(request.order, KernelLaunchMsg):
-            self._engine.at(tail_ps, self._launch, tag, request.order)
+            self._engine.at(tail_ps, LaunchBegin(self, tag, request.order))
         else:
             if opened.request is None:
                 sip, node = request.target
@@ -147,13 +147,13 @@ class IoCpu:
     def _reached(self, tag: int) -> None:
         """All before a command without requests is complete: answer with the time."""
         now_ps = self._engine.now_ps
-        self._finish(tag, CommandDone(now_ps, now_ps))
+        self.finish(tag, CommandDone(now_ps, now_ps))
 
     def _answered(self, packet: Packet, tail_ps: int) -> None:
         transfer = packet.transfer
         request = self._requests[transfer.tag]
         if request.answers is not None:
-            self._engine.at(tail_ps, self._gathered, transfer)
+            self._engine.at(tail_ps, GatheredAnswer(self, transfer))
             return
         if request.answer is None:
             request.answer = _relayed(transfer)
@@ -175,7 +175,22 @@ class IoCpu:
         relayed.longest_ps, relayed.longest_link = packet.longest_ps, packet.longest_link
         self._chip.fabric.send(relayed, self._node, tail_ps)
 
-    def _gathered(self, transfer: FabricTransfer) -> None:
+    @property
+    def sip(self) -> int:
+        """The SIP of which it is the command processor."""
+        return self._chip.sip
+
+    def number_of(self, tag: int) -> int:
+        """The number of the command of a request that was released."""
+        return self._requests[tag].command.header.number
+
+    def is_last(self, tag: int) -> bool:
+        """Whether a launch ends with the next report of an M_CPU."""
+        answers = self._requests[tag].answers
+        assert answers is not None, "a launch has begun"
+        return answers.left == 1
+
+    def gathered(self, transfer: FabricTransfer) -> None:
         """An M_CPU has reported that the kernels of its cube have ended."""
         tag, cube_done = transfer.tag, transfer.body
         answers = self._requests[tag].answers
@@ -183,9 +198,9 @@ class IoCpu:
         assert answers is not None
         done = answers.add(cube_done)
         if done is not None:
-            self._finish(tag, done)
+            self.finish(tag, done)
 
-    def _finish(self, tag: int, done: CommandDone) -> None:
+    def finish(self, tag: int, done: CommandDone) -> None:
         """Answer a request that this CPU has carried out."""
         if self._chip.launches is not None:
             self._chip.launches.end(tag, done)
@@ -213,17 +228,12 @@ class IoCpu:
                 for packet, tail_ps in held:
                     self._release(later, packet, tail_ps)
 
-    def _launch(self, tag: int, launch: KernelLaunchMsg) -> None:
+    def launch(self, begin: LaunchBegin) -> None:
+        """A launch begins."""
         chip, now_ps = self._chip, self._engine.now_ps
-        number = self._requests[tag].command.header.number
-        if chip.launches is not None and chip.launches.begin(
-            tag,
-            number,
-            launch,
-            partial(self._finish, tag),
-            partial(self._launch, tag, launch),
-        ):
+        if chip.launches is not None and chip.launches.begin(begin):
             return
+        tag, launch, number = begin.tag, begin.launch, begin.number
         # The command for every PE has the size of the launch, and no packet is smaller than a
         # control packet.
         nbytes = max(launch_bytes(launch), chip.topology.control_bytes)

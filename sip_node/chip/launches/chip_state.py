@@ -76,6 +76,8 @@ class ChipState:
         for server in self.fabric.servers:
             if server is not None:
                 self.servers.add(server)
+        for server in chip.boundary.servers:
+            self.servers.add(server)
         self.slices: dict[int, SliceOfHbm] = {}
         self._places: dict[int, MemoryPlace] = {}
 

@@ -6,7 +6,7 @@ meanwhile. A repetition leaves the same behind, at a later time, with other tens
 values of those.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from runtime.core.trace import Operand, OpRecord
@@ -14,11 +14,9 @@ from runtime.language.value import Array
 from sip_node.chip.host.commands import CommandDone
 from sip_node.chip.launch_keys import LaunchKey
 from sip_node.chip.launches.idle_engines import EngineChanges
-from sip_node.chip.launches.launch_values import LaunchValues
 from sip_node.chip.launches.learned_slice import LearnedSlice, SliceChanges
 from sip_node.chip.launches.recorded_numbers import RecordedNumbers
 from sip_node.chip.launches.relocation import BlockUse, Relocation
-from sip_node.chip.launches.tile_slots import TileSlots
 from sip_node.chip.records.call_rows import KeptCalls, MovedExtent
 
 if TYPE_CHECKING:
@@ -32,6 +30,41 @@ class MovedPart(Protocol):
     @property
     def uses(self) -> Sequence[BlockUse]:
         """The blocks."""
+        ...
+
+
+class SlotsInTurn(Protocol):
+    """Slots of memory that are taken in turn: their blocks, and how far each is from its first
+    place now.
+    """
+
+    @property
+    def parts(self) -> Sequence[MovedPart]:
+        """The blocks of each slot."""
+        ...
+
+    def distances(self) -> tuple[int, ...]:
+        """The distances of the blocks in each of `parts` from those of the launch, now."""
+        ...
+
+    def repeat(self) -> None:
+        """Let the slots have the turns that they have behind a launch."""
+        ...
+
+
+class ComputedValues(Protocol):
+    """The values of the records of a launch, in each of its repetitions."""
+
+    def move(self, uses: Iterable[BlockUse], nbytes: int) -> None:
+        """Read and write blocks `nbytes` further on."""
+        ...
+
+    def set_number(self, number: int, index: int, value: float) -> None:
+        """Let an input of a record be another number."""
+        ...
+
+    def compute(self) -> Array:
+        """Compute all values, and write those of memories; returns the CRC-32 of each record."""
         ...
 
 
@@ -115,8 +148,8 @@ class LaunchTemplate:
         originals: Sequence[OpRecord],
         relocation: Relocation,
         numbers: RecordedNumbers,
-        slots: TileSlots,
-        values: LaunchValues | None,
+        slots: Sequence[SlotsInTurn],
+        values: ComputedValues | None,
         changes: LaunchChanges,
         rows: RecordedRows | None,
     ) -> None:
@@ -124,7 +157,10 @@ class LaunchTemplate:
         self._relocation, self._slots, self._values = relocation, slots, values
         self._numbers = numbers
         self.changes, self.rows = changes, rows
-        self._parts: Sequence[MovedPart] = (*relocation.parts, *slots.parts)
+        self._parts: Sequence[MovedPart] = (
+            *relocation.parts,
+            *[part for each in slots for part in each.parts],
+        )
         self._distances: tuple[int, ...] = (0,) * len(self._parts)
         self._inputs: dict[int, list[Operand | float]] = {}
         self._checksums: Array | None = None
@@ -152,15 +188,18 @@ class LaunchTemplate:
                 if of_slice is None or not of_slice.channels.is_alike(now_ps):
                     return None
                 served.append(of_slice)
-        return LaunchRepetition((*distances, *self._slots.distances()), key.numbers, served)
+        of_slots = [distance for each in self._slots for distance in each.distances()]
+        return LaunchRepetition((*distances, *of_slots), key.numbers, served)
 
     def repeat(self, repetition: "LaunchRepetition", begin_ps: int) -> None:
-        """Leave behind what the launch does that begins at `begin_ps`, but for records."""
+        """Leave behind what the launch does that begins at `begin_ps`, but for records; it has been
+        changed to it.
+        """
         changes = self.changes
-        self._change(repetition)
         changes.servers.repeat(begin_ps)
         changes.engines.repeat(begin_ps)
-        self._slots.repeat()
+        for slots in self._slots:
+            slots.repeat()
         for each in changes.services:
             each.repeat(begin_ps - changes.begin_ps, 1, 1)
         for of_slice in repetition.slices:
@@ -178,11 +217,15 @@ class LaunchTemplate:
             for part, distance in zip(parts, distances, strict=True)
         ]
 
+    def number_flows(self, later: dict[tuple[int, int], int]) -> None:
+        """Let the numbers of transfers to other SIPs rise by `later[source sip, target sip]`."""
+        self._records.number_flows(later)
+
     def enter(self, first: int, behind: int, begin_ps: int) -> None:
         """Enter records of a repetition."""
         self._records.enter(first, behind, begin_ps, self._checksums)
 
-    def _change(self, repetition: "LaunchRepetition") -> None:
+    def change(self, repetition: "LaunchRepetition") -> None:
         """Move the blocks of records and values, and give them the numbers of the launch."""
         distances = repetition.distances
         changed = dict[int, list[Operand | float]]()

@@ -12,29 +12,27 @@ can come before the end, then everything happens as it has happened then:
 The values of a repetition are computed from its own tensors (`LaunchValues`).
 """
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 
 from runtime.core.compiled.choice import IS_COMPILED
-from runtime.core.requests import KernelLaunchMsg
 from runtime.model.schema.topology_schema import Implementations, Topology
 from runtime.wire.environment import fold_requested
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer
 from sip_node.chip.host.commands import CommandDone
-from sip_node.chip.launch_keys import LaunchKey, NotRepeated
+from sip_node.chip.launch_keys import BeginningLaunch, Exchanging, NoExchanges, NotRepeated
 from sip_node.chip.launches.chip_state import ChipState, IdleChip
+from sip_node.chip.launches.known_templates import KnownTemplates
 from sip_node.chip.launches.launch_template import LaunchRepetition, LaunchTemplate
 from sip_node.chip.launches.learned_launch import LearnedLaunch
 from sip_node.chip.launches.passengers import Passenger, passengers
+from sip_node.chip.launches.repeated_launch import RepeatedLaunch
 from sip_node.kernel.calendar import ARRIVALS_FIRST
 
 MOST_RECORDS = 1 << 18
 """The records of all launches that are kept, some 150 MB; those used last are."""
 MOST_ATTEMPTS = 8
 """Launches with one key that are recorded, and one more for each that is repeated."""
-MOST_KEYS = 1 << 14
-"""The keys of launches that are known; those used last are."""
 
 
 class _RecordedLaunch:
@@ -63,12 +61,11 @@ class LaunchTemplates:
     """The launches of one chip."""
 
     def __init__(self) -> None:
-        self._state: ChipState
-        self._known: OrderedDict[Hashable, list[_RecordedLaunch]] = OrderedDict()
-        self._size = 0
-        # By the commands of launches: how many more of them are recorded.
-        self._attempts: OrderedDict[Hashable, int] = OrderedDict()
+        self.state: ChipState
+        self._known = KnownTemplates[_RecordedLaunch](MOST_RECORDS, MOST_ATTEMPTS)
         self._learning: LearnedLaunch | None = None
+        self.exchanges: Exchanging = NoExchanges()
+        """Repeats collectives, where all of their SIPs are in this process."""
         self.safe_ps: Callable[[], int] = lambda: 0
         """No message of another LP that has not arrived comes before this time."""
         self.hold_until: Callable[[int], None] = lambda _: None
@@ -76,122 +73,86 @@ class LaunchTemplates:
 
     def connect(self, context: ChipContext, chip: IdleChip) -> None:
         """The launches are those of a chip, whose components exist now."""
-        self._state = ChipState(context, chip)
+        self.state = ChipState(context, chip)
 
-    def begin(
-        self,
-        tag: int,
-        number: int,
-        launch: KernelLaunchMsg,
-        finish: Callable[[CommandDone], None],
-        again: Callable[[], None],
-    ) -> bool:
-        """A launch of command `number` begins: whether it is not to be simulated.
+    def begin(self, begin: BeginningLaunch) -> bool:
+        """A launch begins: whether it is not to be simulated.
 
-        A repetition calls `finish` at its end; a simulation ends with `end`, with its `tag`. Where
-        a message might come before that end, `again` is called once it is known whether one does.
+        A repetition finishes the launch at its end; a simulation ends with `end`, with its tag.
+        Where a message might come before that end, it begins again once it is known whether one
+        does.
         """
         self._stop_learning()
-        chip = self._state
+        chip, launch = self.state, begin.launch
+        if self.exchanges.begin(chip.context.sip, begin):
+            return True
         if launch.thread != "kernels" or (on_way := passengers(chip)) is None:
             return False
-        key = chip.context.launch_keys.key(chip.context.sip, number, launch)
+        key = chip.context.launch_keys.key(chip.context.sip, begin.number, launch)
         if key is None:
             return False
         now_ps = chip.engine.now_ps
         state = key.commands, tuple([each.stage(now_ps) for each in on_way])
-        for known in self._known.get(state, ()):
+        for known in self._known.of(state):
             template = known.template
             repetition = None if template is None else template.fits(key, now_ps)
             if template is None or repetition is None:
                 continue
             end_ps = now_ps + template.changes.duration_ps
             if end_ps < self.safe_ps():
-                self._known.move_to_end(state)
-                self._allow(key, +1)
-                self._repeat(template, repetition, on_way, number, launch, finish)
+                self._known.repeated(state, key.commands)
+                self._repeat(template, repetition, on_way, begin)
             else:
                 # Nothing has happened yet: the launch begins again before all that is at this time.
-                chip.engine.at(now_ps, again, priority=ARRIVALS_FIRST)
+                chip.engine.at(now_ps, begin, priority=ARRIVALS_FIRST)
                 chip.engine.ahead -= 1
                 self.hold_until(end_ps)
             return True
         # The first time it may be one that never comes again.
-        if key.commands not in self._attempts:
-            self._allow(key, MOST_ATTEMPTS)
-        elif self._attempts[key.commands]:
-            self._allow(key, -1)
-            self._learning = LearnedLaunch(chip, tag, launch, key, on_way, state)
+        if self._known.has_come(key.commands) and self._known.attempts(key.commands):
+            self._learning = LearnedLaunch(chip, begin, key, on_way, state)
         return False
 
     def answered(self, transfer: FabricTransfer) -> None:
         """An answer has arrived at the host, which has not recorded it yet."""
+        self.exchanges.answered(self.state.context.sip, transfer)
         if self._learning is not None:
             self._learning.answered(transfer)
 
     def end(self, tag: int, done: CommandDone) -> None:
         """A request of the host is complete: a launch that is recorded, or something else."""
+        self.exchanges.end(self.state.context.sip, tag, done)
         learned = self._learning
         if learned is None:
             return
-        keys = self._state.context.launch_keys
+        keys = self.state.context.launch_keys
         if learned.tag == tag and keys.is_listed(learned.key, learned.launch) and learned.end(done):
-            self._keep(learned)
+            self._known.keep(learned.state, _RecordedLaunch(learned))
         self._stop_learning()
-
-    def _allow(self, key: LaunchKey, more: int) -> None:
-        """Allow more launches with a key to be recorded, or fewer."""
-        self._attempts[key.commands] = self._attempts.pop(key.commands, 0) + more
-        if len(self._attempts) > MOST_KEYS:
-            self._attempts.popitem(last=False)
 
     def _stop_learning(self) -> None:
         learned, self._learning = self._learning, None
         if learned is not None:
             learned.stop()
 
-    def _keep(self, learned: LearnedLaunch) -> None:
-        known = _RecordedLaunch(learned)
-        self._known.setdefault(learned.state, []).append(known)
-        self._known.move_to_end(learned.state)
-        self._size += known.size
-        while self._size > MOST_RECORDS:
-            _, dropped = self._known.popitem(last=False)
-            self._size -= sum(each.size for each in dropped)
-
     def _repeat(
         self,
         template: LaunchTemplate,
         repetition: LaunchRepetition,
         on_way: Sequence[Passenger],
-        number: int,
-        launch: KernelLaunchMsg,
-        finish: Callable[[CommandDone], None],
+        begin: BeginningLaunch,
     ) -> None:
         """Do at once what a launch does that begins now."""
-        chip, changes = self._state, template.changes
-        engine, begin_ps, bounds = chip.engine, chip.engine.now_ps, chip.context.send_bounds
-        end_ps = begin_ps + changes.duration_ps
-        bounds.repeated(number, launch, begin_ps + changes.start_after_ps, end_ps)
-        template.repeat(repetition, begin_ps)
-        chip.fabric.sent += changes.sent
-        chip.fabric.delivered += changes.delivered
+        chip, changes = self.state, template.changes
+        engine, begin_ps = chip.engine, chip.engine.now_ps
+        repeated = RepeatedLaunch(chip, template, begin)
+        template.change(repetition)
+        repeated.leave_behind(repetition)
         # The answers reach the host, or go on, as they did: between the same records.
         engine.withdraw()
-        first_record, entered = chip.log.count, 0
         for after_ps, records, passenger in changes.arrivals:
-            engine.at(begin_ps + after_ps, template.enter, entered, records, begin_ps)
-            transfer = on_way[passenger].packet.transfer
-            engine.at(begin_ps + after_ps, chip.chip.host.answered, transfer)
-            entered = records
-
-        def end() -> None:
-            template.enter(entered, template.size, begin_ps)
-            self._repeat_rows(template, number, launch, begin_ps, first_record)
-            done = changes.done
-            finish(CommandDone(begin_ps + done.start_ps, begin_ps + done.end_ps))
-
-        engine.at(end_ps, end)
+            repeated.answer(after_ps, records, on_way[passenger].packet.transfer)
+        engine.at(begin_ps + changes.duration_ps, repeated.end)
         for each in changes.stages:
             packet = on_way[each.passenger].packet
             chip.fabric.rejoin(
@@ -202,35 +163,6 @@ class LaunchTemplates:
                 begin_ps + each.tail_after_ps,
             )
         engine.ahead += changes.events - 2 * len(changes.arrivals) - 1
-        chip.context.launch_keys.repeat(len(launch.pes))
-
-    def _repeat_rows(
-        self,
-        template: LaunchTemplate,
-        number: int,
-        launch: KernelLaunchMsg,
-        begin_ps: int,
-        first_record: int,
-    ) -> None:
-        """Add the rows of a run with records."""
-        rows = template.rows
-        if rows is None:
-            return
-        log = self._state.log
-        moved_ps, recorder = begin_ps - template.changes.begin_ps, log.recorder
-        log.steps.repeat(
-            rows.steps,
-            log.steps.begun - rows.step,
-            recorder.programs - rows.program,
-            moved_ps,
-            first_record - rows.record,
-            rows.begun,
-        )
-        programs = recorder.programs - rows.program
-        recorder.calls.repeat(rows.calls, programs, moved_ps, template.extents())
-        recorder.repeat_programs(
-            rows.programs, rows.kernels, moved_ps, rows.program, number, launch.line
-        )
 
 
 def launch_templates(topology: Topology) -> LaunchTemplates | None:

@@ -206,7 +206,10 @@ class LaunchValues:
                 if (loaded := self._loaded(number, record)) is not None:
                     return -1, loaded
                 return self._copied(number, record)
-            case ("pe_dma", "store") | ("pe_fetch_store", ("fetch" | "store")):
+            case ("pe_dma", ("store" | "ipcq_send" | "ipcq_recv")) | (
+                "pe_fetch_store",
+                ("fetch" | "store"),
+            ):
                 return self._copied(number, record)
             case "pe_gemm", "gemm":
                 self._sums.add(number)

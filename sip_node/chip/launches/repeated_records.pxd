@@ -13,6 +13,8 @@ cdef class RepeatedRecord:
     cdef str dtype
     cdef tuple strides, inputs
     cdef object axis
+    # (source sip, target sip, number) of a transfer to another SIP, or None: as at first, and now.
+    cdef tuple first_flow, flow
     cdef QueueTimes times
 
 

@@ -29,7 +29,8 @@ cdef class RepeatedRecords:
             made.about.address = field_at(record, fields[6])
             made.about.nbytes = field_at(record, fields[7])
             made.shape, made.dtype = field_at(record, fields[8]), field_at(record, fields[9])
-            made.about.flow_end = False
+            made.first_flow = made.flow = field_at(record, fields[10])
+            made.about.flow_end = field_at(record, fields[11])
             made.inputs, made.strides = field_at(record, fields[12]), field_at(record, fields[13])
             made.axis = field_at(record, fields[14])
             made.about.checksum = field_at(record, fields[15])
@@ -46,6 +47,14 @@ cdef class RepeatedRecords:
         record.inputs = inputs
         if address >= 0:
             record.about.address = address
+
+    def number_flows(self, dict later not None):
+        """Let the numbers of transfers to other SIPs rise by `later[source sip, target sip]`."""
+        cdef RepeatedRecord record
+        for record in self.records:
+            if record.first_flow is not None:
+                source, target, number = record.first_flow
+                record.flow = (source, target, number + later[source, target])
 
     def enter(
         self, Py_ssize_t first, Py_ssize_t behind, long long base_ps,
@@ -68,5 +77,5 @@ cdef class RepeatedRecords:
                 about.checksum = checksums[index]
             self.log.enter(
                 record.engine, record.name, &about, record.shape, record.dtype, record.strides,
-                record.inputs, None, record.axis, record.times,
+                record.inputs, record.flow, record.axis, record.times,
             )

@@ -185,6 +185,15 @@ class PeIpcq(Component):
         """The queues of a table; the empty table if it is not installed here."""
         return self._tables.get(name, self._tables[_NO_QUEUES])
 
+    def sending(self, address: int) -> QueueState | None:
+        """The queue that sends into the ring of a peer which holds `address`."""
+        return self._send_rings.owner(address)
+
+    @property
+    def overhead_ps(self) -> int:
+        """The time from the last byte of a packet until it is processed."""
+        return self._overhead_ps
+
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Take an arrival in one of our rings, a credit for the ring of a peer, or the notice of a
         peer that it has posted a receive.

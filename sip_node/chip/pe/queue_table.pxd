@@ -35,6 +35,9 @@ cdef class QueueState:
     cpdef int fill(self, Slot slot) except -1
     cpdef int credit(self) except -1
     cpdef long long release(self) except -1
+    cpdef repeat(
+        self, long long sent, long long filled, long long taken, long long credits_back
+    )
     cdef int _append(self, Slot slot) except -1
     cdef long long _in_own_ring(self, long long number) except -1
 
@@ -43,6 +46,7 @@ cdef class QueueTable:
     cdef readonly str name
     cdef public object listener
     cdef public str call, user
+    cdef public long long kept
     cdef dict _queues, _posted, _receiving
     cdef object _context
     cdef Calendar _engine

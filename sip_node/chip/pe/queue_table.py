@@ -138,6 +138,18 @@ class QueueState:
         self.taken += 1
         return address
 
+    @property
+    def is_starved(self) -> bool:
+        """Whether a sender sleeps for a credit."""
+        return self._sender is not None
+
+    def repeat(self, sent: int, filled: int, taken: int, credits_back: int) -> None:
+        """Count slots that a launch which is not simulated has sent, received and read."""
+        self.sent += sent
+        self.filled += filled
+        self.taken += taken
+        self.credits += credits_back
+
     def _append(self, slot: Slot) -> None:
         self.filled += 1
         self.arrived.append(slot)
@@ -156,7 +168,8 @@ class QueueTable:
     `listener`, if there is one, receives the direction of every slot that has become full, except
     for the slots of messages whose receive is posted: those go to the listener of the receive.
     `call` is the collective call that used the queues last. `user` names the collective that
-    reserves them until it has ended: no other kernel may use them.
+    reserves them until it has ended: no other kernel may use them. `kept` counts the messages that
+    receives in place have matched: whether one stays in its slots depends on where they are.
     """
 
     def __init__(self, name: str, pairs: Sequence[QueuePair], context: PeContext) -> None:
@@ -170,6 +183,7 @@ class QueueTable:
         }
         self.listener: Callable[[str], None] | None = None
         self.call = self.user = ""
+        self.kept = 0
         self._posted: dict[str, Callable[[str], None]] = {}
         self._receiving: dict[str, Callable[[str], None]] = {}
 

@@ -23,7 +23,8 @@ cdef class OpenRecord:
 
 cdef class LinkEgress:
     cdef readonly FifoServer port
-    cdef readonly long long latency_ps, sent
+    cdef readonly long long latency_ps
+    cdef public long long sent
     cdef Calendar engine
     # The port as it is after the last crossing that was foreseen; see approach.py.
     cdef FifoServer ahead

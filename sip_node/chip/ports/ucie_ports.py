@@ -62,15 +62,29 @@ class UciePorts(Component):
         self._trains: dict[FabricTransfer, PacketTrain] | None = None
         if chip.loads is not None:
             self._trains = {}
-            for each in (*self.ports, self._switch_port):
-                if each is not None:
-                    chip.loads.watch("port", each)
+            for each in self.servers:
+                chip.loads.watch("port", each)
         self._inbox = PortInbox(self)
 
     @property
     def ports(self) -> tuple[Server, ...]:
         """The UCIe ports to other SIPs."""
         return tuple({id(each.port): each.port for each in self._egresses.values()}.values())
+
+    @property
+    def servers(self) -> tuple[Server, ...]:
+        """The ports to other SIPs, and that of a switch which leads here."""
+        return self.ports if self._switch_port is None else (*self.ports, self._switch_port)
+
+    @property
+    def inbox(self) -> Inbox:
+        """The packets that neighbours have sent, and that have not come yet."""
+        return self._inbox
+
+    @property
+    def egresses(self) -> Mapping[int, LinkEgress]:
+        """The link to each neighbour."""
+        return self._egresses
 
     @property
     def sent(self) -> int:

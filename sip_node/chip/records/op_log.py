@@ -120,10 +120,14 @@ class OpLog:
             return NONE
         return self._count - 1
 
-    def begin_recording(self) -> list[OpRecord]:
-        """A list that receives every record that is added from now on, with or without a sink."""
-        self._recordings.append([])
-        return self._recordings[-1]
+    def begin_recording(self, records: list[OpRecord] | None = None) -> list[OpRecord]:
+        """A list that receives every record that is added from now on, with or without a sink; by
+        default a new one.
+        """
+        if records is None:
+            records = []
+        self._recordings.append(records)
+        return records
 
     def end_recording(self, records: list[OpRecord]) -> None:
         """Add nothing more to a list of `begin_recording`."""

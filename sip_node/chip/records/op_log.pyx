@@ -102,8 +102,9 @@ cdef class OpLog:
             return -1
         return self.count - 1
 
-    def begin_recording(self):
-        records = []
+    def begin_recording(self, records=None):
+        if records is None:
+            records = []
         self.recordings.append((records, []))
         return records
 
@@ -183,9 +184,14 @@ cdef class OpLog:
 
     cdef int collect(self, record, Operation *about, QueueTimes times) except -1:
         """Keep a record for those who collect them."""
+        cdef QueueTimes so_far = None
+        if times is not None:
+            # The packets of a slot go on when its record is entered, and may queue again.
+            so_far = QueueTimes()
+            so_far.add(times)
         for records, waits in self.recordings:
             records.append(record)
-            waits.append((about.requested_ps, about.waited_for, times))
+            waits.append((about.requested_ps, about.waited_for, so_far))
         return 0
 
     cdef int pass_on_full(self) except -1:

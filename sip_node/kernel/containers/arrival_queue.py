@@ -24,6 +24,10 @@ class ArrivalQueue:
         # (time, source, seq) is unique, so the packets themselves are never compared.
         heappush(self._packets, (time_ps, source, seq, tail_ps, packet))
 
+    def waiting(self) -> list[tuple[int, int, int, int, Any]]:
+        """(time, source, seq, tail, packet) of every packet, in their order."""
+        return sorted(self._packets)
+
     def pop(self) -> Any:
         """Remove the first packet."""
         _, self.source, _, self.tail_ps, packet = heappop(self._packets)

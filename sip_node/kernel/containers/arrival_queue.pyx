@@ -77,6 +77,20 @@ cdef class ArrivalQueue:
         self.source, self.tail_ps = first.source, first.tail_ps
         return packet
 
+    def waiting(self):
+        """(time, source, seq, tail, packet) of every packet, in their order."""
+        cdef unsigned int index
+        cdef Arrival *each
+        arrivals = []
+        for index in range(self.size):
+            each = &self.heap[index]
+            arrivals.append(
+                (each.time_ps, each.source, each.seq, each.tail_ps, self.packets[each.slot])
+            )
+        # No two have one source and number, so packets are never compared.
+        arrivals.sort()
+        return arrivals
+
     cdef int grow(self) except -1:
         """Double the room for packets."""
         cdef unsigned int capacity = 2 * self.capacity if self.capacity else FIRST_CAPACITY

@@ -7,7 +7,7 @@ one for all floats among the arguments that the function only passes on, or comp
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextvars import copy_context
 
 from msgspec import Struct
@@ -108,6 +108,27 @@ class CommandLists:
 
     def launch_key(self, sip: int, command: int, launch: KernelLaunchMsg) -> LaunchKey | None:
         """The key of a launch, from those of its kernels; None where one of them has none."""
+        same = launch.name, launch.pes, launch.grid, len(launch.arguments)
+        return self._launch_key((sip, command), launch, same, are_read=False)
+
+    def exchange_key(self, sip: int, command: int, launch: KernelLaunchMsg) -> LaunchKey | None:
+        """The key of a collective; None for one whose code is not ours, which may read an address
+        or an element.
+        """
+        if launch.grid is not None or not is_own(getattr(launch.kernel, "__module__", None)):
+            return None
+        same = launch.name, launch.pes, launch.queues, len(launch.arguments)
+        return self._launch_key((sip, command), launch, same, are_read=True)
+
+    def _launch_key(
+        self,
+        command: tuple[int, int],
+        launch: KernelLaunchMsg,
+        same: Hashable,
+        *,
+        are_read: bool,
+    ) -> LaunchKey | None:
+        """The key of a launch, of which `same` is equal; with `are_read` all its numbers are."""
         if len(self._numbers) > MOST_KEYS:
             self._numbers.clear()
             self._numbered.clear()
@@ -118,11 +139,12 @@ class CommandLists:
             arguments = [
                 each.values[place] if isinstance(each, PerPe) else each for each in launch.arguments
             ]
-            parts = self._arguments((sip, command), launch.kernel, arguments)
+            parts = self._arguments(command, launch.kernel, arguments)
             if parts is None:
                 return None
             kernel = _Kernel((pes_of[place[0]], len(pes_of)), launch.grid, parts)
-            key = kernel.key(self._read_by(kernel))
+            count = len(kernel.numbers)
+            key = kernel.key(tuple(range(count)) if are_read else self._read_by(kernel))
             number = self._numbers.get(key)
             if number is None:
                 number = self._numbers[key] = self._next_number
@@ -130,8 +152,7 @@ class CommandLists:
                 self._next_number += 1
             kernels.append(number)
             addresses.append(tuple(kernel.addresses))
-            numbers.append(packed(kernel.numbers))
-        same = launch.name, launch.pes, launch.grid, len(launch.arguments)
+            numbers.append(b"" if are_read else packed(kernel.numbers))
         return LaunchKey(tuple(kernels), same, tuple(addresses), tuple(numbers))
 
     def holds(self, key: LaunchKey, launch: KernelLaunchMsg) -> bool:

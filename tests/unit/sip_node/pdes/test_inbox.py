@@ -73,3 +73,21 @@ def test_packets_put_while_one_is_handed_over_wait_for_their_time() -> None:
     inbox.put(1, 1, 0, 1, 0)
     engine.run_before(NEVER_PS)
     assert times == [1, 11, 21, 31]
+
+
+def test_packets_that_are_withdrawn_do_not_come_and_others_do() -> None:
+    engine, came = Engine(), list[tuple[int, str]]()
+
+    def receive(packet: str, tail_ps: int, source: int) -> None:
+        assert (tail_ps, source) == (10, 0)
+        came.append((engine.now_ps, packet))
+
+    inbox = Inbox(engine, receive)
+    inbox.put(10, 0, 1, 10, "second")
+    inbox.put(10, 0, 0, 10, "first")
+    assert [packet for *_, packet in inbox.waiting()] == ["first", "second"]
+    inbox.withdraw()
+    assert inbox.waiting() == []
+    inbox.put(10, 0, 2, 10, "third")
+    engine.run_before(11)
+    assert came == [(10, "third")]

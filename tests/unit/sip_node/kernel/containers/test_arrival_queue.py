@@ -28,6 +28,7 @@ def test_packets_leave_in_the_total_order_whenever_they_come(
             assert queue.pop() == first
             assert (queue.source, queue.tail_ps) == (first[1], first[0] + 7)
             waiting.remove(first)
+        assert [each[:3] for each in queue.waiting()] == sorted(waiting)
     assert queue.first_ps() == (min(waiting)[0] if waiting else NEVER_PS)
 
 

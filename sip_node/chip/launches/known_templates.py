@@ -1,0 +1,75 @@
+"""The launches that were recorded, by the state at their begin, and those that may be."""
+
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+MOST_KEYS = 1 << 14
+"""The keys of launches that are known; those used last are."""
+
+
+class Sized(Protocol):
+    """Something that was recorded."""
+
+    @property
+    def size(self) -> int:
+        """The number of its records."""
+        ...
+
+
+_Recorded = TypeVar("_Recorded", bound=Sized)
+
+
+class KnownTemplates(Generic[_Recorded]):
+    """Recorded launches, of `most_records` at most; launches with one key are recorded
+    `most_attempts` times, and once more for each that is repeated.
+    """
+
+    def __init__(self, most_records: int, most_attempts: int) -> None:
+        self._most_records, self._most_attempts = most_records, most_attempts
+        self._known: OrderedDict[Hashable, list[_Recorded]] = OrderedDict()
+        self._size = 0
+        # By the commands of launches: how many more of them are recorded.
+        self._attempts: OrderedDict[Hashable, int] = OrderedDict()
+
+    def of(self, state: Hashable) -> Sequence[_Recorded]:
+        """All that has begun in a state."""
+        return self._known.get(state, ())
+
+    def repeated(self, state: Hashable, commands: Hashable) -> None:
+        """One with a key was repeated, from a state."""
+        self._known.move_to_end(state)
+        self._allow(commands, +1)
+
+    def has_come(self, commands: Hashable) -> bool:
+        """Whether one with a key has begun before; from now on it has."""
+        if commands in self._attempts:
+            return True
+        self._allow(commands, self._most_attempts)
+        return False
+
+    def attempts(self, commands: Hashable) -> bool:
+        """Whether one more with a key, which has come before, is recorded."""
+        if not self._attempts[commands]:
+            return False
+        self._allow(commands, -1)
+        return True
+
+    def give_up(self, commands: Hashable) -> None:
+        """Record none with a key any more."""
+        self._attempts[commands] = 0
+
+    def keep(self, state: Hashable, known: _Recorded) -> None:
+        """Keep what began in a state."""
+        self._known.setdefault(state, []).append(known)
+        self._known.move_to_end(state)
+        self._size += known.size
+        while self._size > self._most_records:
+            _, dropped = self._known.popitem(last=False)
+            self._size -= sum(each.size for each in dropped)
+
+    def _allow(self, commands: Hashable, more: int) -> None:
+        """Allow more with a key to be recorded, or fewer."""
+        self._attempts[commands] = self._attempts.pop(commands, 0) + more
+        if len(self._attempts) > MOST_KEYS:
+            self._attempts.popitem(last=False)
