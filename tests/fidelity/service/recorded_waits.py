@@ -19,6 +19,7 @@ from runtime.core.dtypes import float16
 from runtime.core.run_tables import OPS
 from runtime.device.launches.launch import launch_on
 from runtime.language import tl
+from runtime.language.value import Value
 from tests.fidelity.engines.vector_meetings import LANES, VALUES, K, M, N
 from tests.fidelity.service.meeting_flows import (
     LONG,
@@ -212,13 +213,17 @@ def _products(file: TopologyFile) -> list[Check]:
     ]
 
 
+def _root_of_exponential(x: Value) -> Value:
+    return tl.sqrt(tl.exp(x))
+
+
 def _chains(file: TopologyFile) -> list[Check]:
     """An exponential and a square root of one stream share its time by their cycles."""
     file = file.with_values(VALUES)
 
     def kernel() -> None:
         x = tl.full(16 * LANES, 1.0, tl.float32)
-        tl.fused(lambda each: tl.sqrt(tl.exp(each)), x)
+        tl.fused(_root_of_exponential, x)
 
     exp, sqrt = (
         row
