@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kernbench.triton.interpreter import connected
-from kernbench.triton.kernel_call import KernelCall
+from kernbench.triton.triton_call import TritonCall
 from kernbench.triton.triton_kernel import BoundKernel, TritonKernel
 from kernbench.triton.tuning import tuned
 from runtime.core.program_grid import ProgramGrid, checked_grid
@@ -15,7 +15,7 @@ Launch = Callable[[TritonKernel, Sequence[Any], ProgramGrid], Any]
 """Queues a kernel with its arguments that are no constants."""
 
 
-def launched(call: KernelCall, launch: Launch, *, timed: Callable[[Callable[[], Any]], int]) -> Any:
+def launched(call: TritonCall, launch: Launch, *, timed: Callable[[Callable[[], Any]], int]) -> Any:
     """Queue a kernel; `timed` returns the simulated time of a launch, for `@triton.autotune`."""
     connected()
     kernel = call.kernel
@@ -23,7 +23,7 @@ def launched(call: KernelCall, launch: Launch, *, timed: Callable[[Callable[[], 
     kinds = [each.__name__ for each in type(kernel).__mro__]
     if "Autotuner" in kinds:
 
-        def time_ps(trial: KernelCall) -> int:
+        def time_ps(trial: TritonCall) -> int:
             return timed(lambda: launched(trial, launch, timed=timed))
 
         return launched(tuned(call, time_ps), launch, timed=timed)
@@ -49,7 +49,7 @@ def grid_of(name: str, grid: Any) -> ProgramGrid:
         raise type(error)(f"kernel {name!r} with {error}") from None
 
 
-def _with_heuristics(call: KernelCall) -> KernelCall:
+def _with_heuristics(call: TritonCall) -> TritonCall:
     options = dict(call.options)
     for name, function in call.kernel.values.items():
         options[name] = function(call._replace(options=options).named())

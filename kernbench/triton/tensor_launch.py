@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kernbench.triton.element_report import ElementReport
-from kernbench.triton.kernel_call import KernelCall
 from kernbench.triton.launching import launched
+from kernbench.triton.triton_call import TritonCall
 from kernbench.triton.triton_kernel import TritonKernel
 from runtime.core.device import Handle
 from runtime.core.program_grid import ProgramGrid
@@ -39,7 +39,7 @@ def launch(
         ElementReport.note(made)
         return launch_on(name, made, passed, tensors, pes[: programs.count], grid=programs)
 
-    result = launched(KernelCall(kernel, arguments, options, grid), queue, timed=_time_ps)
+    result = launched(TritonCall(kernel, arguments, options, grid), queue, timed=_time_ps)
     assert isinstance(result, Handle)
     return result
 

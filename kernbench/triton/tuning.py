@@ -8,13 +8,13 @@ value of the key. What a kernel reads and writes again is restored by `reset_to_
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kernbench.triton.kernel_call import KernelCall
+from kernbench.triton.triton_call import TritonCall
 
-TimeOf = Callable[[KernelCall], int]
+TimeOf = Callable[[TritonCall], int]
 """The simulated time of a launch, in picoseconds."""
 
 
-def tuned(call: KernelCall, time_of: TimeOf) -> KernelCall:
+def tuned(call: TritonCall, time_of: TimeOf) -> TritonCall:
     """The launch with the fastest configuration."""
     tuner, named = call.kernel, call.named()
     key = _key(tuner, named)
@@ -32,7 +32,7 @@ def _key(tuner: Any, named: Mapping[str, Any]) -> tuple[object, ...]:
     return (*values, *types)
 
 
-def _fastest(call: KernelCall, named: Mapping[str, Any], time_of: TimeOf) -> Any:
+def _fastest(call: TritonCall, named: Mapping[str, Any], time_of: TimeOf) -> Any:
     tuner = call.kernel
     configurations = list(tuner.configs)
     if tuner.early_config_prune:

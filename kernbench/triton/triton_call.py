@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 
-class KernelCall(NamedTuple):
+class TritonCall(NamedTuple):
     """A kernel with the arguments and keywords of a launch, and its grid, or the function of it."""
 
     kernel: Any
@@ -17,6 +17,6 @@ class KernelCall(NamedTuple):
         names = self.kernel.arg_names
         return {**dict(zip(names, self.arguments, strict=False)), **self.options}
 
-    def inner(self, options: Mapping[str, Any]) -> "KernelCall":
+    def inner(self, options: Mapping[str, Any]) -> "TritonCall":
         """The same launch of the kernel that a decorator holds, with more keywords."""
-        return KernelCall(self.kernel.fn, self.arguments, {**self.options, **options}, self.grid)
+        return TritonCall(self.kernel.fn, self.arguments, {**self.options, **options}, self.grid)
