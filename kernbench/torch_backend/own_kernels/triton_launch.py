@@ -71,10 +71,10 @@ def _patch_driver(module: ModuleType) -> None:
 
 def launch_triton(kernel: Any, given: Sequence[Any], options: dict[str, Any], grid: Any) -> None:
     """Queue a kernel with its grid."""
-    from kernbench.triton.kernel_call import KernelCall
     from kernbench.triton.launching import launched
+    from kernbench.triton.triton_call import TritonCall
 
-    launched(KernelCall(kernel, given, options, grid), _queue, timed=_time_ps)
+    launched(TritonCall(kernel, given, options, grid), _queue, timed=_time_ps)
 
 
 def _time_ps(start: Callable[[], Handle]) -> int:
