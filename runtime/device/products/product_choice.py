@@ -99,13 +99,14 @@ def _blocks_ns(product: ProductMatrices, parts: int) -> float:
     and the bounds of the PEs; for parts of the sums also a launch that adds them.
     """
     machine, size, blocks = product.machine, product.size, _blocks(product, parts)
+    mesh = machine.mesh
     row, column = -(-size.m // blocks.rows), -(-size.n // blocks.columns)
-    far = [
-        length
+    cubes = min(mesh.width * mesh.height, -(-parts * blocks.rows * blocks.columns // mesh.pes))
+    far = sum(
+        length * _far_share(product, operand, parts, cubes)
         for length, operand in ((row, product.a), (column, product.b))
-        if not _is_in_cube(product, operand, parts)
-    ]
-    loaded = sum(far) * (size.k // parts) * size.itemsize
+    )
+    loaded = far * (size.k // parts) * size.itemsize
     time_ns = blocks.time_ns + _LATENCY_NS + loaded / _FAR_GBS
     if parts > 1:
         # A PE loads a piece of each part, and the parts pass the links between cubes.
@@ -118,12 +119,20 @@ def _blocks_ns(product: ProductMatrices, parts: int) -> float:
     return time_ns + machine.stored_ns(row, row_bytes, size.m * row_bytes) * tiles
 
 
-def _is_in_cube(product: ProductMatrices, operand: GatherOperand | None, parts: int) -> bool:
-    """Whether a part of the depth of an operand lies in the cube whose PEs multiply it."""
+def _far_share(
+    product: ProductMatrices, operand: GatherOperand | None, parts: int, cubes: int
+) -> float:
+    """The share of an operand in other cubes than that whose PE loads it, in the middle over the
+    PEs of `cubes` cubes; none of parts of the depth that lie in the cubes which multiply them.
+    """
     mesh, rates = product.machine.mesh, product.machine.rates
-    if operand is None or operand.in_rows or len(operand.holders) < rates.pes:
-        return False
-    return parts % (mesh.width * mesh.height) == 0
+    if operand is None:
+        return 1.0
+    is_apart = not operand.in_rows and len(operand.holders) >= rates.pes
+    if is_apart and parts % (mesh.width * mesh.height) == 0:
+        return 0.0
+    holding = len({holder // mesh.pes for holder in operand.holders})
+    return 1 - 1 / max(cubes, holding)
 
 
 def _grid_ns(product: ProductMatrices, grid: CubeGrid) -> float:
