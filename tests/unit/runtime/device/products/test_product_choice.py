@@ -40,8 +40,10 @@ def test_a_weight_is_copied_to_many_rows() -> None:
     assert (chosen.kind, chosen.own_is_b) == ("copies", False)
 
 
-def test_a_small_product_has_blocks() -> None:
-    assert choice(64, 64, 64)[1:3] == ("blocks", 1)
+@pytest.mark.parametrize("size", [(64, 64, 64), (64, 64, 512)], ids=str)
+def test_a_small_product_has_blocks(size: tuple[int, int, int]) -> None:
+    # Few cubes hold its operands, whose PEs compute it: little is far.
+    assert choice(*size)[1:3] == ("blocks", 1)
 
 
 def test_each_cube_sums_the_part_of_the_depth_that_it_holds() -> None:
