@@ -21,6 +21,8 @@ _LATENCY_NS, _FAR_GBS = 300.0, 12.0
 """The latency of a product in blocks, and the bandwidth of a PE that loads its panels one after
 another from other cubes: a packet of 4 KiB for each round trip.
 """
+_FEW_CUBES = 2
+"""The cubes between which loads do not delay each other."""
 _LAUNCH_NS = 1000.0
 """The time of a launch that adds parts of sums."""
 _LEAST_DEPTH = 32
@@ -124,6 +126,7 @@ def _far_share(
 ) -> float:
     """The share of an operand in other cubes than that whose PE loads it, in the middle over the
     PEs of `cubes` cubes; none of parts of the depth that lie in the cubes which multiply them.
+    Between many cubes the loads delay each other, as if all of it were far.
     """
     mesh, rates = product.machine.mesh, product.machine.rates
     if operand is None:
@@ -132,7 +135,8 @@ def _far_share(
     if is_apart and parts % (mesh.width * mesh.height) == 0:
         return 0.0
     holding = len({holder // mesh.pes for holder in operand.holders})
-    return 1 - 1 / max(cubes, holding)
+    spread = max(cubes, holding)
+    return 1 - 1 / spread if spread <= _FEW_CUBES else 1.0
 
 
 def _grid_ns(product: ProductMatrices, grid: CubeGrid) -> float:
