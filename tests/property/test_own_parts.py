@@ -53,7 +53,7 @@ def test_launches_on_unequal_pes_are_folded_to_the_bit(monkeypatch: pytest.Monke
 def test_many_launches_on_unequal_pes_are_folded_to_the_bit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    check_folds(range(1005, 1300), monkeypatch)
+    check_folds(range(1005, 1150), monkeypatch)
 
 
 @pytest.mark.skipif(not IS_COMPILED, reason="the compiled core does not run")
@@ -65,7 +65,7 @@ def test_both_cores_report_the_same_of_unequal_parts() -> None:
 @pytest.mark.skipif(not IS_COMPILED, reason="the compiled core does not run")
 @pytest.mark.nightly
 def test_both_cores_report_the_same_of_many_unequal_parts() -> None:
-    assert differing("tests.support.random_parts", 5, 300) == []
+    assert differing("tests.support.random_parts", 5, 65) == []
 
 
 def test_programs_on_unequal_parts_end_as_those_on_equal_ones() -> None:
