@@ -85,11 +85,12 @@ def open_ray(on: str, address: str) -> Generator[Executor]:
             ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     except Exception as error:
         raise UsageError(f"--on {on}: no connection to Ray: {_first_line(error)}") from error
-    try:
-        with _without_messages():
+    # Its threads print until they have ended.
+    with _without_messages():
+        try:
             yield RayExecutor(ray)
-    finally:
-        ray.shutdown()
+        finally:
+            ray.shutdown()
 
 
 def _require_answer(on: str, address: str) -> None:
