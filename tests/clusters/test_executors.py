@@ -68,7 +68,10 @@ def test_neither_threads_nor_lines_are_left(
     with open_executor(cluster.on, 2) as executor:
         wait([executor.submit(killing_its_worker, tmp_path / "deaths"), executor.submit(pow, 2, 5)])
     assert set(threading.enumerate()) <= before
-    assert capfd.readouterr() == ("", "")
+    printed, errors = capfd.readouterr()
+    # Ray notices that the namespace of the tests has no other address than that of the loopback.
+    lines = [line for line in errors.splitlines() if "Failed to determine local IP" not in line]
+    assert (printed, lines) == ("", [])
 
 
 def test_a_point_has_the_memory_of_its_worker():
@@ -88,7 +91,10 @@ def test_a_scheduler_that_is_gone_breaks_the_executor_in_silence(
         for future in futures:
             with pytest.raises(BrokenExecutor, match=r"the scheduler at .* is gone"):
                 future.result()
-    assert capfd.readouterr() == ("", "")
+    printed, errors = capfd.readouterr()
+    # Ray notices that the namespace of the tests has no other address than that of the loopback.
+    lines = [line for line in errors.splitlines() if "Failed to determine local IP" not in line]
+    assert (printed, lines) == ("", [])
 
 
 def test_a_pool_that_breaks_with_its_worker_is_opened_again(tmp_path: Path):
@@ -133,4 +139,7 @@ def test_an_address_without_a_cluster_is_refused_in_one_line(
     with pytest.raises(UsageError, match=f"^--on {on}: {text}.*$"), open_executor(on, 1):
         pytest.fail("it has been opened")
     assert set(threading.enumerate()) <= before
-    assert capfd.readouterr() == ("", "")
+    printed, errors = capfd.readouterr()
+    # Ray notices that the namespace of the tests has no other address than that of the loopback.
+    lines = [line for line in errors.splitlines() if "Failed to determine local IP" not in line]
+    assert (printed, lines) == ("", [])
