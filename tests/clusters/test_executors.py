@@ -26,6 +26,14 @@ from tests.support.points import NumberPoint, hungry, measurement, squared
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc]
 
 
+def printed(capfd: pytest.CaptureFixture[str]) -> tuple[str, list[str]]:
+    """The standard output, and the lines of errors but one: Ray notices that the namespace of the
+    tests has no other address than that of the loopback.
+    """
+    out, errors = capfd.readouterr()
+    return out, [each for each in errors.splitlines() if "determine local IP" not in each]
+
+
 def test_tasks_have_results_and_errors_of_their_types(cluster: Cluster):
     with open_executor(cluster.on, 2) as executor:
         assert [executor.submit(pow, 2, 5).result() for _ in range(2)] == [32, 32]
@@ -68,10 +76,7 @@ def test_neither_threads_nor_lines_are_left(
     with open_executor(cluster.on, 2) as executor:
         wait([executor.submit(killing_its_worker, tmp_path / "deaths"), executor.submit(pow, 2, 5)])
     assert set(threading.enumerate()) <= before
-    printed, errors = capfd.readouterr()
-    # Ray notices that the namespace of the tests has no other address than that of the loopback.
-    lines = [line for line in errors.splitlines() if "Failed to determine local IP" not in line]
-    assert (printed, lines) == ("", [])
+    assert printed(capfd) == ("", [])
 
 
 def test_a_point_has_the_memory_of_its_worker():
@@ -91,10 +96,7 @@ def test_a_scheduler_that_is_gone_breaks_the_executor_in_silence(
         for future in futures:
             with pytest.raises(BrokenExecutor, match=r"the scheduler at .* is gone"):
                 future.result()
-    printed, errors = capfd.readouterr()
-    # Ray notices that the namespace of the tests has no other address than that of the loopback.
-    lines = [line for line in errors.splitlines() if "Failed to determine local IP" not in line]
-    assert (printed, lines) == ("", [])
+    assert printed(capfd) == ("", [])
 
 
 def test_a_pool_that_breaks_with_its_worker_is_opened_again(tmp_path: Path):
@@ -139,7 +141,4 @@ def test_an_address_without_a_cluster_is_refused_in_one_line(
     with pytest.raises(UsageError, match=f"^--on {on}: {text}.*$"), open_executor(on, 1):
         pytest.fail("it has been opened")
     assert set(threading.enumerate()) <= before
-    printed, errors = capfd.readouterr()
-    # Ray notices that the namespace of the tests has no other address than that of the loopback.
-    lines = [line for line in errors.splitlines() if "Failed to determine local IP" not in line]
-    assert (printed, lines) == ("", [])
+    assert printed(capfd) == ("", [])
