@@ -105,4 +105,5 @@ def test_reports_are_the_races_of_a_search_over_all_orders(part: int) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("part", range(10))
 def test_reports_of_a_thousand_kernels_are_the_races_of_all_orders(part: int) -> None:
-    compare(range(1000 + part * 100, 1100 + part * 100))
+    # A kernel that differs is an error of `compare`, and both verdicts are tested.
+    assert 10 < compare(range(1000 + part * 100, 1100 + part * 100)) < 90

@@ -22,8 +22,8 @@ from sip_node.chip.exchanges.learned_exchange import LearnedExchange
 from sip_node.chip.fabric.packet import FabricTransfer
 from sip_node.chip.host.commands import CommandDone
 from sip_node.chip.host.launch_events import LaunchBegin
-from sip_node.chip.launch_keys import BeginningLaunch, NotRepeated
-from sip_node.chip.launches.known_templates import KnownTemplates
+from sip_node.chip.launch_keys import BeginningLaunch
+from sip_node.chip.launches.known_templates import KnownTemplates, Recorded
 from sip_node.chip.launches.launch_templates import LaunchTemplates
 
 MOST_RECORDS = 1 << 19
@@ -34,34 +34,12 @@ slots of a ring, since a launch may depend on the slot with which it begins.
 """
 
 
-class _RecordedExchange:
-    """Launches that were recorded: their template once they have come again, None if they cannot be
-    repeated.
-    """
-
-    def __init__(self, learned: LearnedExchange) -> None:
-        self.size = learned.size
-        self._learned: LearnedExchange | None = learned
-        self._template: ExchangeTemplate | None = None
-
-    @property
-    def template(self) -> ExchangeTemplate | None:
-        """The template that they become."""
-        learned, self._learned = self._learned, None
-        if learned is not None:
-            try:
-                self._template = learned.template()
-            except NotRepeated:
-                self._template = None
-        return self._template
-
-
 class Exchanges:
     """The collectives of an LP with these chips, which are all of the machine."""
 
     def __init__(self, chips: Sequence[LaunchTemplates]) -> None:
         self._chips = ChipsOfLp([each.state for each in chips])
-        self._known = KnownTemplates[_RecordedExchange](MOST_RECORDS, MOST_ATTEMPTS)
+        self._known = KnownTemplates[Recorded[ExchangeTemplate]](MOST_RECORDS, MOST_ATTEMPTS)
         self._learning: LearnedExchange | None = None
 
     def begin(self, sip: int, begin: BeginningLaunch) -> bool:
@@ -110,7 +88,7 @@ class Exchanges:
             if learning.is_too_long:
                 self._known.give_up(learning.commands)
         elif learning.is_complete:
-            self._known.keep(learning.state, _RecordedExchange(learning))
+            self._known.keep(learning.state, Recorded(learning))
             self._learning = None
 
     def _members(self, begins: Sequence[BeginOnChip]) -> list[ExchangeMember]:

@@ -4,6 +4,8 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import Generic, Protocol, TypeVar
 
+from sip_node.chip.launch_keys import NotRepeated
+
 MOST_KEYS = 1 << 14
 """The keys of launches that are known; those used last are."""
 
@@ -18,6 +20,45 @@ class Sized(Protocol):
 
 
 _Recorded = TypeVar("_Recorded", bound=Sized)
+
+
+_Template_co = TypeVar("_Template_co", covariant=True)
+_Template = TypeVar("_Template")
+
+
+class Learned(Protocol[_Template_co]):
+    """Launches that were simulated and recorded."""
+
+    @property
+    def size(self) -> int:
+        """The number of their records."""
+        ...
+
+    def template(self) -> _Template_co:
+        """The template that they are; raises `NotRepeated`."""
+        ...
+
+
+class Recorded(Generic[_Template]):
+    """Launches that were recorded: their template once they have come again, None if they cannot be
+    repeated.
+    """
+
+    def __init__(self, learned: Learned[_Template]) -> None:
+        self.size = learned.size
+        self._learned: Learned[_Template] | None = learned
+        self._template: _Template | None = None
+
+    @property
+    def template(self) -> _Template | None:
+        """The template that they become."""
+        learned, self._learned = self._learned, None
+        if learned is not None:
+            try:
+                self._template = learned.template()
+            except NotRepeated:
+                self._template = None
+        return self._template
 
 
 class KnownTemplates(Generic[_Recorded]):

@@ -20,9 +20,9 @@ from runtime.wire.environment import fold_requested
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer
 from sip_node.chip.host.commands import CommandDone
-from sip_node.chip.launch_keys import BeginningLaunch, Exchanging, NoExchanges, NotRepeated
+from sip_node.chip.launch_keys import BeginningLaunch, Exchanging, NoExchanges
 from sip_node.chip.launches.chip_state import ChipState, IdleChip
-from sip_node.chip.launches.known_templates import KnownTemplates
+from sip_node.chip.launches.known_templates import KnownTemplates, Recorded
 from sip_node.chip.launches.launch_template import LaunchRepetition, LaunchTemplate
 from sip_node.chip.launches.learned_launch import LearnedLaunch
 from sip_node.chip.launches.passengers import Passenger, passengers
@@ -35,34 +35,12 @@ MOST_ATTEMPTS = 8
 """Launches with one key that are recorded, and one more for each that is repeated."""
 
 
-class _RecordedLaunch:
-    """A launch that was recorded: its template once it has come again, None if it cannot be
-    repeated.
-    """
-
-    def __init__(self, learned: LearnedLaunch) -> None:
-        self.size = learned.size
-        self._learned: LearnedLaunch | None = learned
-        self._template: LaunchTemplate | None = None
-
-    @property
-    def template(self) -> LaunchTemplate | None:
-        """The template that it becomes."""
-        learned, self._learned = self._learned, None
-        if learned is not None:
-            try:
-                self._template = learned.template()
-            except NotRepeated:
-                self._template = None
-        return self._template
-
-
 class LaunchTemplates:
     """The launches of one chip."""
 
     def __init__(self) -> None:
         self.state: ChipState
-        self._known = KnownTemplates[_RecordedLaunch](MOST_RECORDS, MOST_ATTEMPTS)
+        self._known = KnownTemplates[Recorded[LaunchTemplate]](MOST_RECORDS, MOST_ATTEMPTS)
         self._learning: LearnedLaunch | None = None
         self.exchanges: Exchanging = NoExchanges()
         """Repeats collectives, where all of their SIPs are in this process."""
@@ -127,7 +105,7 @@ class LaunchTemplates:
             return
         keys = self.state.context.launch_keys
         if learned.tag == tag and keys.is_listed(learned.key, learned.launch) and learned.end(done):
-            self._known.keep(learned.state, _RecordedLaunch(learned))
+            self._known.keep(learned.state, Recorded(learned))
         self._stop_learning()
 
     def _stop_learning(self) -> None:

@@ -191,7 +191,6 @@ def _launches(evidence: Evidence, gaps: Sequence[LaunchGap]) -> Finding:
 
 
 def _copies(evidence: Evidence, gaps: Sequence[LaunchGap]) -> Finding:
-    cost_ps = sum(gap.rest_ps for gap in gaps)
     copies, nbytes = sum(g.copies for g in gaps), sum(g.copied_bytes for g in gaps)
     copied_ps = sum(g.copied_ps for g in gaps)
     peak = float(evidence.file.number("sip.io_chiplet.pcie_ep.bw_gbs"))
@@ -203,45 +202,48 @@ def _copies(evidence: Evidence, gaps: Sequence[LaunchGap]) -> Finding:
         if small
         else "keep the data on the device between launches, or copy on another stream beside them"
     )
-    return Finding(
-        rule="copies",
-        kind=LossKind.DEFECT,
-        cost_ps=cost_ps,
+    return _defect(
+        "copies",
+        gaps,
         title=f"host copies between launches: {copies:,} copies, {nbytes:,} B",
         evidence=f"{rate:.1f} GB/s of {peak:g} GB/s of PCIe; no kernel runs in this time",
-        line=costliest((gap.line, gap.rest_ps) for gap in gaps),
-        advice=(Advice(text=text, saves_ps=cost_ps),),
+        advice=text,
     )
 
 
 def _mappings(gaps: Sequence[LaunchGap]) -> Finding:
-    cost_ps = sum(gap.rest_ps for gap in gaps)
-    return Finding(
-        rule="mappings",
-        kind=LossKind.DEFECT,
-        cost_ps=cost_ps,
+    return _defect(
+        "mappings",
+        gaps,
         title=f"tensors are mapped between launches: before {len(gaps)} of them",
         evidence="a tensor is mapped at the first launch that uses it; no kernel runs in this time",
-        line=costliest((gap.line, gap.rest_ps) for gap in gaps),
-        advice=(Advice(text="allocate the tensors once, and use them again", saves_ps=cost_ps),),
+        advice="allocate the tensors once, and use them again",
     )
 
 
 def _host(gaps: Sequence[LaunchGap]) -> Finding:
-    cost_ps = sum(gap.rest_ps for gap in gaps)
-    return Finding(
-        rule="host",
-        kind=LossKind.DEFECT,
-        cost_ps=cost_ps,
+    return _defect(
+        "host",
+        gaps,
         title=f"the host computes between launches: before {len(gaps)} of them",
         evidence="the rank program is in computations of the host, and no kernel runs",
+        advice="compute it on the device, or before the launch in front of it",
+    )
+
+
+def _defect(
+    rule: str, gaps: Sequence[LaunchGap], *, title: str, evidence: str, advice: str
+) -> Finding:
+    """The loss of gaps that something else than the launches themselves fills."""
+    cost_ps = sum(gap.rest_ps for gap in gaps)
+    return Finding(
+        rule=rule,
+        kind=LossKind.DEFECT,
+        cost_ps=cost_ps,
+        title=title,
+        evidence=evidence,
         line=costliest((gap.line, gap.rest_ps) for gap in gaps),
-        advice=(
-            Advice(
-                text="compute it on the device, or before the launch in front of it",
-                saves_ps=cost_ps,
-            ),
-        ),
+        advice=(Advice(text=advice, saves_ps=cost_ps),),
     )
 
 

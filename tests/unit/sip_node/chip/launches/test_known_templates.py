@@ -3,7 +3,10 @@
 from types import SimpleNamespace
 from typing import Any
 
-from sip_node.chip.launches.known_templates import KnownTemplates
+import pytest
+
+from sip_node.chip.launch_keys import NotRepeated
+from sip_node.chip.launches.known_templates import KnownTemplates, Recorded
 
 
 def recorded(size: int) -> Any:
@@ -41,3 +44,29 @@ def test_the_states_used_last_are_kept() -> None:
     known.repeated("first", "add")
     known.keep("third", third)
     assert [list(known.of(each)) for each in ("first", "second", "third")] == [[first], [], [third]]
+
+
+class LearnedOnce:
+    """Launches with a template, or with none, which count how often it is made."""
+
+    size = 3
+
+    def __init__(self, template: str | None) -> None:
+        self._template, self.made = template, 0
+
+    def template(self) -> str:
+        self.made += 1
+        if self._template is None:
+            raise NotRepeated
+        return self._template
+
+
+@pytest.mark.parametrize("template", ["a template", None], ids=str)
+def test_a_recorded_launch_makes_its_template_once_also_if_it_has_none(
+    template: str | None,
+) -> None:
+    learned = LearnedOnce(template)
+    recorded = Recorded(learned)
+    assert (recorded.size, learned.made) == (3, 0)
+    assert [recorded.template for _ in range(2)] == [template, template]
+    assert learned.made == 1
