@@ -62,7 +62,7 @@ class LearnedOnce:
 
 
 @pytest.mark.parametrize("template", ["a template", None], ids=str)
-def test_a_recorded_launch_makes_its_template_once_also_if_it_has_none(
+def test_a_recorded_launch_makes_its_template_once_or_none(
     template: str | None,
 ) -> None:
     learned = LearnedOnce(template)
