@@ -181,22 +181,12 @@ cdef class Calendar:
         None where an event is another one.
         """
         cdef Py_ssize_t index
-        cdef Event *event
-        cdef Key key
-        if PyList_GET_SIZE(self.simpy_queue):
-            return None
         for index in range(self.size):
             if self.values[self.heap[index].slot].actor != actor:
                 return None
-        events = []
-        for index in range(self.size):
-            key = self.heap[index]
-            event = &self.values[key.slot]
-            events.append(
-                (key.time_ps, key.order, event.step, event.tail_ps, self.subjects[key.slot])
-            )
-        # Orders differ, so nothing behind them is compared.
-        events.sort()
+        events = self.events_to_come()
+        if events is None:
+            return None
         return [(time_ps, *rest) for time_ps, _, *rest in events]
 
     def events_to_come(self):
