@@ -6,6 +6,7 @@
 Both print the same losses; on the device, the simulated time of a step as well.
 """
 
+import argparse
 import os
 import sys
 
@@ -120,8 +121,11 @@ def train(how: str) -> StepTimes:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("how", nargs="?", default="ddp", choices=("ddp", "fsdp", "tp"))
+    arguments = parser.parse_args()
     dist.init_process_group(BACKEND)
-    measured = train(sys.argv[1] if len(sys.argv) > 1 else "ddp")
+    measured = train(arguments.how)
     if not dist.get_rank():
         print(measured.report(), flush=True)
     dist.destroy_process_group()

@@ -7,6 +7,7 @@
 print the losses of `one`, which is the same model without parallelism on each rank.
 """
 
+import argparse
 import os
 import sys
 from contextlib import nullcontext
@@ -180,8 +181,11 @@ def train(how: str) -> StepTimes:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("how", nargs="?", default="tp", choices=("tp", "sp", "one"))
+    arguments = parser.parse_args()
     dist.init_process_group(BACKEND)
-    measured = train(sys.argv[1] if len(sys.argv) > 1 else "tp")
+    measured = train(arguments.how)
     if not dist.get_rank():
         print(measured.report(), flush=True)
     dist.destroy_process_group()

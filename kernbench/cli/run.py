@@ -109,6 +109,8 @@ BENCH = option("--bench", "NAME", _entry, "bench or study to run, by name or num
 # An eager option is parsed before the others: `--help` and errors depend on the bench.
 BENCH.is_eager = True
 _LIST = click.Option(["--list"], is_flag=True, help="list the benches and studies, and end")
+# Options that are more likely misplaced than meant for a script.
+_BEFORE_A_SCRIPT = frozenset({"--sips", "--procs", "--topology", "--no-data", "--no-trace"})
 _CHECK = click.Option(
     ["--check-races"],
     is_flag=True,
@@ -129,7 +131,20 @@ def _run(context: click.Context, /, *, list: bool, script: tuple[str, ...], **op
         refuse_arguments(script)
         print_entries(cli.entries())
         return 0
-    return cli.execute(request_of(context, script=script, **options))
+    request = request_of(context, script=script, **options)
+    _name_misplaced_options(script)
+    return cli.execute(request)
+
+
+def _name_misplaced_options(script: tuple[str, ...]) -> None:
+    """Name an option of the simulation behind a script, where it is an argument of the script."""
+    for argument in script[1:]:
+        if argument.partition("=")[0] in _BEFORE_A_SCRIPT:
+            click.echo(
+                f"kernbench: note: {argument} behind {script[0]} is an argument of the script; "
+                "options of the simulation stand before it",
+                err=True,
+            )
 
 
 def request_of(

@@ -33,6 +33,7 @@ from kernbench.torch_backend.runtime.native_build import NoNativePartError, nati
 from kernbench.torch_backend.runtime.no_device import REMEDY, NoDevice, note
 from kernbench.torch_backend.runtime.patches import (
     keep_parameters,
+    leave_triton_to_scripts,
     record_ranges,
     refuse_inductor,
     refuse_sparse,
@@ -80,6 +81,7 @@ def connect() -> None:
     # A rank is a greenlet of this thread: a thread of the engine would run operators outside it.
     torch.autograd.set_multithreading_enabled(False)
     record_ranges()
+    leave_triton_to_scripts()
     register_saves()
     run_in_ranks()
 

@@ -29,6 +29,7 @@ def test_an_example_has_the_losses_of_gloo(
     assert len(expected) == lines * ranks
     assert reported(output) == expected
     assert "False" not in str(expected)
+    assert not re.search("warning|leaked", output, re.IGNORECASE)
     check_times(output)
 
 

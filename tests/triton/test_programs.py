@@ -47,6 +47,18 @@ def test_a_script_of_triton_runs_unchanged(tmp_path: Path, sips: int):
     assert "is on 'cpu', and the kernel runs on 'ahbm'; pass x.to('ahbm')" in errors[0]
 
 
+def test_a_script_without_a_kernel_of_triton_does_not_import_it(tmp_path: Path):
+    # PyTorch's compiler imports Triton where it is installed, and optimisers import the compiler.
+    (tmp_path / "train.py").write_text(
+        "import sys\nimport torch\n"
+        "x = torch.ones(4, device='ahbm', requires_grad=True)\n"
+        "optimizer = torch.optim.AdamW([x])\nx.sum().backward()\noptimizer.step()\n"
+        "print('= compiler', 'torch._dynamo' in sys.modules, 'triton' in sys.modules)\n"
+    )
+    lines = printed(tmp_path / "run", str(tmp_path / "train.py"))
+    assert lines == ["= compiler True False"]
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", [each for names in PUBLIC.values() for each in names])
 def test_a_kernel_of_a_public_collection_runs_unchanged(tmp_path: Path, name: str):

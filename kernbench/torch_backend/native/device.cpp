@@ -20,6 +20,7 @@
 #include <c10/util/Logging.h>
 #include <pybind11/pybind11.h>
 #include <torch/csrc/autograd/variable.h>
+#include <torch/csrc/distributed/c10d/reducer_timer.hpp>
 #include <torch/csrc/utils/pybind.h>
 #include <torch/library.h>
 
@@ -289,6 +290,19 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   }
 };
 C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
+
+// DistributedDataParallel has a timer of a step for each kind of device, and warns where it lacks
+// one. To measure the device it would wait for events, which would change the run.
+struct NoTimer final : c10d::Timer {
+  explicit NoTimer(c10::Device) {}
+  void record(Event) override {}
+  std::optional<int64_t> measureDifference(Event, Event) override {
+    return std::nullopt;
+  }
+};
+using c10d::RegistererTimerRegistry;
+using c10d::TimerRegistry;
+C10_REGISTER_TYPED_CLASS(TimerRegistry, c10::DeviceType::PrivateUse1, NoTimer);
 
 void check_device(std::optional<at::Device> given) {
   if (given.has_value() && given->has_index()) {

@@ -289,3 +289,17 @@ def test_processes_by_cores_are_the_choice_of_a_study_anyway():
     assert run_of("--procs", "auto").options.procs == "auto"
     [request] = requests_of("--bench", "sizes", "--procs", "auto")
     assert request.options.procs is None
+
+
+def test_an_option_behind_a_script_is_named_as_an_argument_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    script = tmp_path / "train.py"
+    script.touch()
+    (request,) = requests_of("--sips", "2", str(script), "--sips=4", "--steps", "3")
+    assert request.argv == ("--sips=4", "--steps", "3")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == (
+        f"kernbench: note: --sips=4 behind {script} is an argument of the script; options of the "
+        "simulation stand before it"
+    )
