@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _GROUP_ROWS = 1 << 17
 """Rows of a row group: about 10 MB before compression."""
-_RISING_NUMBERS = ("step", "released_by")
+_RISING_NUMBERS = ("step", "released_by", "call", "awaits")
 """Columns besides those of times in which a value is near the value of the row before."""
 _PARQUET = "pyarrow.parquet"
 _PATTERN = "sip*.parquet"

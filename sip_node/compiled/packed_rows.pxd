@@ -25,11 +25,15 @@ cdef class PackedRows:
     cdef Py_ssize_t row_bytes
     cdef Py_ssize_t most
     cdef Py_ssize_t size
+    # A bytearray, while rows are kept.
+    cdef object kept
 
     cdef int start(self, recorder, table, Py_ssize_t row_bytes, Py_ssize_t most) except -1
     cdef int find_text(self, object text) except -1
     cdef void *new_row(self) except NULL
     cdef int pass_on(self) except -1
+    cdef int begin_keeping(self) except -1
+    cdef bytes kept_rows(self)
 
     @cython.final
     cdef inline int text(self, object text) except -1:

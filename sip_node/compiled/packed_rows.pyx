@@ -44,9 +44,24 @@ cdef class PackedRows:
         return self.packed + (self.size - 1) * self.row_bytes
 
     cdef int pass_on(self) except -1:
+        cdef bytes rows
         if self.size:
-            self.recorder.add(
-                self.table, PyBytes_FromStringAndSize(self.packed, self.size * self.row_bytes)
-            )
+            rows = PyBytes_FromStringAndSize(self.packed, self.size * self.row_bytes)
+            # First, since the recorder may raise what ends the run.
             self.size = 0
+            self.recorder.add(self.table, rows)
+            if self.kept is not None:
+                self.kept += rows
         return 0
+
+    cdef int begin_keeping(self) except -1:
+        """Keep the rows that are added from now on, until `kept` is None or this is called again.
+        """
+        self.pass_on()
+        self.kept = bytearray()
+        return 0
+
+    cdef bytes kept_rows(self):
+        """The rows that are kept."""
+        self.pass_on()
+        return bytes(self.kept)

@@ -128,7 +128,7 @@ class KernelMessages(KernelTransfers):
             call.operation = "recv in place"
             value = Value(value.shape, value.dtype, None, receive.kept, scope=value.scope)
         if receive.done.error is None:
-            call.makes(value)
+            call.makes((value,))
         self._record_end(call, receive, value.nbytes)
 
     def release(self, value: Value) -> None:

@@ -14,7 +14,7 @@ from runtime.device.rank.tensor_memory import MemoryBlock
 from runtime.language.caller import program_line
 from sip_node.chip.host.streams import Command
 from sip_node.chip.mapping.strided_block import bytes_at
-from sip_node.chip.records.call_rows import IN_MEMORY
+from sip_node.chip.records.kept_calls import IN_MEMORY
 from sip_node.chip.records.run_recorder import RunRecorder
 
 _PACK_TENSOR, _PACK_SHARD = MEMORY.packer.pack, SHARDS.packer.pack
@@ -41,14 +41,14 @@ class RankCalls:
         """The program has submitted a command at `line`."""
         assert isinstance(handle, Command), "the handles of a rank are the commands of its host"
         call = self._add("submit", line, handle.number)
-        for access in (BlockAccess.READ, BlockAccess.WRITE):
-            blocks = [
-                bytes_at(each.address, each.nbytes)
-                for each in handle.requests
-                if isinstance(each, MemoryReadMsg | MemoryWriteMsg | PeDmaMsg)
-                and _access_of(each) is access
-            ]
-            self._rows.add_blocks(call, access, IN_MEMORY, blocks)
+        copies = [
+            (_access_of(each), bytes_at(each.address, each.nbytes))
+            for each in handle.requests
+            if isinstance(each, MemoryReadMsg | MemoryWriteMsg | PeDmaMsg)
+        ]
+        # What is read comes first: a copy inside a tensor reads before it writes.
+        for access, block in sorted(copies, key=lambda copy: copy[0]):
+            self._rows.add_block(call, access, IN_MEMORY, block)
 
     def waited(self, commands: Iterable[int]) -> None:
         """The program has waited for commands, or seen that they are complete."""
@@ -83,12 +83,10 @@ class RankCalls:
     def signal(self, block: MemoryBlock) -> None:
         """The tensor in a block of memory carries no values, so that none of them is undefined."""
         call = self._add("signal", program_line(), NONE)
-        parts = [
-            bytes_at(shard.address, shard.spec.nbytes)
-            for shard in block.shards
-            if shard.spec.nbytes
-        ]
-        self._rows.add_blocks(call, BlockAccess.WRITE, IN_MEMORY, parts)
+        for shard in block.shards:
+            if shard.spec.nbytes:
+                part = bytes_at(shard.address, shard.spec.nbytes)
+                self._rows.add_block(call, BlockAccess.WRITE, IN_MEMORY, part)
 
     def _add_shards(self, number: int, block: MemoryBlock) -> None:
         rows = [
@@ -101,8 +99,9 @@ class RankCalls:
 
     def _add(self, operation: str, line: str, command: int) -> int:
         call, now_ps = self._rows.new_call(), self._now_ps()
-        text = self._recorder.text(line)
-        self._rows.add(call, RANK_PROGRAM, operation, text, (now_ps, now_ps), command=command)
+        text = self._recorder.text
+        of, to, place = text(operation), text(""), text(line)
+        self._rows.add(call, RANK_PROGRAM, of, place, now_ps, now_ps, NONE, command, to, 0, 0)
         return call
 
 

@@ -52,11 +52,11 @@ class LaunchRecording:
         self._engines_before, self._turns = self._engines.read(), turns_of(self._pes)
         self._sent, self._delivered = chip.fabric.sent, chip.fabric.delivered
         self._first_record, self.records = log.count, log.begin_recording()
-        self._steps: bytearray | None = None
         self._programs: list[bytes] = []
         self._begun = self._kernels = 0
         if log.recorder is not None:
-            self._steps, self._programs = log.steps.keep(), log.recorder.keep_programs()
+            self._programs = log.recorder.keep_programs()
+            log.steps.keep()
             log.recorder.calls.keep()
             self._begun, self._kernels = log.steps.begun, log.recorder.programs
         for each in chip.slices.values():
@@ -185,17 +185,17 @@ class LaunchRecording:
 
     def _rows(self) -> RecordedRows | None:
         log = self._chip.log
-        if self._steps is None:
+        if log.recorder is None:
             return None
         return RecordedRows(
-            steps=bytes(self._steps),
+            steps=log.steps.kept_steps(),
             programs=tuple(self._programs),
             step=self._begun,
             program=self._kernels,
             record=self._first_record,
             begun=log.steps.begun - self._begun,
             kernels=log.recorder.programs - self._kernels,
-            calls=log.recorder.calls.kept(),
+            calls=log.recorder.calls.kept_calls(),
         )
 
     def _relocation(

@@ -17,7 +17,7 @@ from sip_node.chip.launches.idle_engines import EngineChanges
 from sip_node.chip.launches.learned_slice import LearnedSlice, SliceChanges
 from sip_node.chip.launches.recorded_numbers import RecordedNumbers
 from sip_node.chip.launches.relocation import BlockUse, Relocation
-from sip_node.chip.records.call_rows import KeptCalls, MovedExtent
+from sip_node.chip.records.kept_calls import KeptCalls
 
 if TYPE_CHECKING:
     from sip_node.chip.launches.repeated_records import RepeatedRecords
@@ -164,6 +164,7 @@ class LaunchTemplate:
         self._distances: tuple[int, ...] = (0,) * len(self._parts)
         self._inputs: dict[int, list[Operand | float]] = {}
         self._checksums: Array | None = None
+        self._extents: list[int] | None = None
 
     @property
     def size(self) -> int:
@@ -208,14 +209,17 @@ class LaunchTemplate:
                 each.repeat(begin_ps - of_slice.begin_ps, 1, 1)
         self._checksums = None if self._values is None else self._values.compute()
 
-    def extents(self) -> list[MovedExtent]:
-        """The extents of memory, with the distances by which the latest repetition has moved."""
+    def block_distances(self) -> list[int]:
+        """The distance by which each block of the calls has moved in the latest repetition; none
+        if all are where they were.
+        """
         parts = self._relocation.parts
         distances = self._distances[: len(parts)]
-        return [
-            MovedExtent(part.extent.physical, distance)
-            for part, distance in zip(parts, distances, strict=True)
-        ]
+        if self.rows is None or not any(distances):
+            return []
+        if self._extents is None:
+            self._extents = self.rows.calls.extents([part.extent.physical for part in parts])
+        return [distances[extent] if extent >= 0 else 0 for extent in self._extents]
 
     def number_flows(self, later: dict[tuple[int, int], int]) -> None:
         """Let the numbers of transfers to other SIPs rise by `later[source sip, target sip]`."""

@@ -71,7 +71,7 @@ class RepeatedLaunch:
             rows.calls,
             recorder.programs - rows.program,
             moved_ps,
-            self._template.extents(),
+            self._template.block_distances(),
         )
         recorder.repeat_programs(
             rows.programs,

@@ -47,8 +47,6 @@ cdef class StepRows(PackedRows):
     cdef void *recent_codes[RECENT_CODES]
     cdef PyObject *language_codes[RECENT_CODES]
     cdef long long numbers
-    # A bytearray, while rows are kept.
-    cdef object kept
 
     cdef CodeLines lines_of(self, PyFrameObject *frame, PyObject *code)
     cdef int line_at(self, CodeLines lines, PyFrameObject *frame) except -1

@@ -82,8 +82,6 @@ cdef class StepRows(PackedRows):
         row.cause, row.released_by, row.direction = cause, released_by, direction
         row.peer_sip, row.peer_cube, row.peer_pe = peer_sip, peer_cube, peer_pe
         row.scratch_bytes = scratch_bytes
-        if self.kept is not None:
-            self.kept += (<char *> row)[:sizeof(StepRow)]
         return 0
 
     @property
@@ -92,9 +90,12 @@ cdef class StepRows(PackedRows):
         return self.numbers
 
     def keep(self):
-        """The packed rows that are added from now on, until `repeat` or the next `keep`."""
-        self.kept = bytearray()
-        return self.kept
+        """Keep the rows that are added from now on, until `end_keeping` or the next `keep`."""
+        self.begin_keeping()
+
+    def kept_steps(self):
+        """The packed rows since `keep`."""
+        return self.kept_rows()
 
     def end_keeping(self):
         """Keep no more rows."""
