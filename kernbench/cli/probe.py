@@ -13,7 +13,8 @@ from kernbench.measure.transfers.tables import judgement, print_groups, print_sw
 from runtime.core.config.config_file import default_file, read_text
 from runtime.core.errors import UsageError, nearest
 from runtime.core.output import UnwrittenOutputs, clear_output
-from runtime.model.topology import parse_topology
+from runtime.model.jitter import NOT_MEASURED, jitter_bounds, nominal_text
+from runtime.model.topology import Topology, parse_topology
 
 DEFAULT_BYTES = 4096
 _GROUPS = {
@@ -85,6 +86,8 @@ def probe_command(
     """
     source = topology or default_file("topology.yaml")
     text = read_text(source)
+    topology_of_file = parse_topology(text, str(source), sips)
+    text = nominal_text(topology_of_file, text)
     cases = ProbeCases(parse_topology(text, str(source), sips))
     transfers = _transfers(cases, _chosen(cases, names), _sizes(nbytes, sweep=sweep))
     for option, path in (("--csv", csv_path), ("--json", json_path)):
@@ -92,7 +95,8 @@ def probe_command(
             clear_output(path, f"probe: {option}")
     rows = measure(cases, text, transfers)
     left_out = {} if names else cases.left_out
-    _print(rows, cases, str(topology or source.name), left_out, sweep=sweep, trace=trace)
+    notes = _notes(cases.topology, jitter_bounds(topology_of_file))
+    _print(rows, cases, (str(topology or source.name), notes), left_out, sweep=sweep, trace=trace)
     unwritten = UnwrittenOutputs()
     if csv_path is not None:
         with unwritten.attempt():
@@ -138,19 +142,30 @@ def _transfers(
     ]
 
 
+def _notes(topology: Topology, jitter: str) -> list[str]:
+    """What the measured machine has of its own, and what it lacks."""
+    notes = list[str]()
+    if topology.overrides:
+        notes.append(f"parts of their own: {', '.join(topology.overrides)}")
+    if jitter:
+        notes.append(NOT_MEASURED.format(jitter))
+    return notes
+
+
 def _print(
     rows: list[ProbeRow],
     cases: ProbeCases,
-    source: str,
+    titled: tuple[str, Sequence[str]],
     left_out: dict[str, str],
     *,
     sweep: bool,
     trace: bool,
 ) -> None:
+    source, notes = titled
     sips = cases.topology.system.sips
     print(f"# probe {source}: {sips.count} SIPs, {sips.topology} {sips.fabric}")
-    if cases.topology.overrides:
-        print(f"# parts of their own: {', '.join(cases.topology.overrides)}")
+    for note in notes:
+        print(f"# {note}")
     print()
     (print_sweeps if sweep else print_groups)(rows)
     for row in rows if trace else ():

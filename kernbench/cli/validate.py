@@ -16,6 +16,7 @@ from runtime.core.cores import usable_cores
 from runtime.core.errors import UsageError
 from runtime.core.output import clear_output
 from runtime.core.wallclock import now_s
+from runtime.model.jitter import NOT_MEASURED, jitter_bounds, nominal_text
 from runtime.model.topology import parse_topology
 
 DEFAULT_SEED = 1
@@ -80,7 +81,10 @@ def validate_command(
         return 0
     source = topology or default_file("topology.yaml")
     text = read_text(source)
-    parse_topology(text, str(source))
+    machine = parse_topology(text, str(source))
+    if bounds := jitter_bounds(machine):
+        print(f"# {NOT_MEASURED.format(bounds)}\n")
+    text = nominal_text(machine, text)
     options = PointOptions(on or LOCAL, min(procs or usable_cores(), max(len(chosen), 1)))
     return validated(text, chosen, only, options, csv_path, fail_fast=fail_fast)
 

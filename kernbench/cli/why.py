@@ -123,12 +123,13 @@ def _what_if(
     from kernbench.explain.why.explanation import require_finished
     from kernbench.explain.why.json_form import what_if_json
     from kernbench.explain.why.path import critical_path
+    from kernbench.explain.why.path_jitter import with_jitter
     from kernbench.explain.why.report import prediction_lines
     from kernbench.explain.why.what_if import Predictor, parse_change
 
     require_finished(records)
     changes = [parse_change(records, text) for text in what_ifs]
-    predictor = Predictor(records, critical_path(records))
+    predictor = Predictor(records, with_jitter(records, critical_path(records)))
     predictions = [predictor.predict(change) for change in changes]
     checked = _checked(records, predictions, run_program=run_program)
     if as_json:

@@ -75,19 +75,20 @@ def _overrides(topology: Topology) -> Iterator[Problem]:
 def _sips_reachable(topology: Topology, sips: SipFabric) -> Iterator[Problem]:
     if not sips.has_detours:
         return
-    if topology.noc.flow_control == "credits":
-        yield (
-            "noc.flow_control",
-            (
-                "links between SIPs are down, and credits have no virtual layers for the routes "
-                "round them; unlimited does"
-            ),
-        )
     for source in range(sips.sips):
         for target in range(sips.sips):
             if source != target and sips.next_hops(source)[target] == source:
                 pair = f"sip{source} to sip{target}"
                 yield "overrides", f"what is down leaves no route from {pair}"
+                return
+    if topology.noc.flow_control == "credits" and sips.has_cycles:
+        yield (
+            "noc.flow_control",
+            (
+                "links between SIPs are down, and with credits the routes round them could wait "
+                "for each other in a circle; unlimited has no such waits"
+            ),
+        )
 
 
 def _reachable(graph: ChipGraph, sip: int) -> Iterator[Problem]:

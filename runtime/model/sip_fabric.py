@@ -6,9 +6,11 @@ One rule, as inside a SIP: columns (x) first, then rows (y).
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from runtime.core.simtime import exact, ps_from_ns
 from runtime.model.cube_plan import wire_ps
+from runtime.model.dependencies import Dependencies, reachable_ends
 from runtime.model.grid_of_sips import GridOfSips
 from runtime.model.parts.overrides import parts_of
 from runtime.model.schema.topology_schema import Topology
@@ -216,6 +218,26 @@ class SipFabric(GridOfSips):
         if forward:
             return int(onward[dimension] < start[dimension])
         return int(onward[dimension] > start[dimension])
+
+    @cached_property
+    def has_cycles(self) -> bool:
+        """Whether full buffers of links could wait for each other in a circle.
+
+        A link in a layer waits for the next one of each route through it. Routes round links that
+        are down may close a circle, or enter a SIP by another link than the route that ends there.
+        """
+        after: Dependencies = {}
+        pairs = ((source, target) for source in range(self.sips) for target in range(self.sips))
+        for source, target in pairs:
+            path = self.path(source, target)
+            if len(path) > 1 and self.path(source, path[-2]) != path[:-1]:
+                return True
+            links = [
+                (sip, onward, self.layer(source, sip, target)) for sip, onward in pairwise(path)
+            ]
+            for link, following in pairwise(links):
+                after.setdefault(link, set()).add(following)
+        return reachable_ends(after) is None
 
     @property
     def diameter(self) -> int:

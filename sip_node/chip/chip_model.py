@@ -28,7 +28,7 @@ class ChipModel:
         self, lp: int, partition: Partition, sync: Sync, spec: ChipSpec, logs: Mapping[int, OpLog]
     ) -> None:
         self.engine = Engine()
-        self._forward = fast_forward(self.engine)
+        self._forward = fast_forward(self.engine, spec.topology)
         self._held_ps = 0
         self._sync = sync
         self._egresses = {sip: partition.egresses(sip) for sip in partition.sips_of_lp[lp]}

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.trace import Operand, OpRecord
 from runtime.language.gemm import Gemm, finish
+from runtime.model.jitter import links_have_jitter
 from runtime.model.schema.topology_schema import Implementations, Topology
 from runtime.model.tiles import TilePlan
 from runtime.wire.environment import fast_forward_requested
@@ -306,10 +307,12 @@ class FastForward:
         return periods * (period.second.ids - period.first.ids)
 
 
-def fast_forward(engine: Engine) -> FastForward | None:
-    """The fast-forward of an LP; None for the core in Python, or where the user switches it off."""
+def fast_forward(engine: Engine, topology: Topology) -> FastForward | None:
+    """The fast-forward of an LP; None for the core in Python, where each packet between SIPs has a
+    delay of its own, and where the user switches it off.
+    """
     # In this order, so that a wrong value is an error with both cores.
-    if not fast_forward_requested() or not IS_COMPILED:
+    if not fast_forward_requested() or not IS_COMPILED or links_have_jitter(topology):
         return None
     return FastForward(engine)
 

@@ -214,7 +214,7 @@ class Rank:
         self._returned = False
         self.outcome: object = None
         # As the first event of the run, since a program is entered from the loop only.
-        engine.at(0, self._program.start)
+        host.start(self._program.start)
 
     @property
     def finished(self) -> bool:

@@ -36,7 +36,7 @@ MUTANTS = (
     Mutant(
         name="sip-port-store-and-forward",
         file="sip_node/chip/ports/link_egress.py",
-        old="self.port.serve(self.engine.now_ps, tail_ps, packet.size)",
+        old="self.port.serve(head_ps, tail_ps, packet.size)",
         new="self.port.serve(tail_ps, tail_ps, packet.size)",
         breaks="Switching between SIPs is cut-through.",
         noticed_by="a.",
@@ -102,12 +102,12 @@ MUTANTS = (
     Mutant(
         name="forwarding-around-the-ports",
         file="sip_node/chip/ports/link_egress.py",
-        old="self.port.serve(self.engine.now_ps, tail_ps, packet.size)",
+        old="self.port.serve(head_ps, tail_ps, packet.size)",
         new=(
             "(\n            self.port\n"
             "            if packet.transfer.source_sip == self._source\n"
             "            else type(self.port)(self.port.name, 128)\n"
-            "        ).serve(self.engine.now_ps, tail_ps, packet.size)"
+            "        ).serve(head_ps, tail_ps, packet.size)"
         ),
         breaks="Packets that a SIP forwards share its links with its own.",
         noticed_by="n.meet.forward",

@@ -95,3 +95,13 @@ def test_unequal_sips_and_links_do_not_depend_on_the_partition() -> None:
 @pytest.mark.nightly
 def test_many_unequal_sips_and_links_do_not_depend_on_the_partition() -> None:
     check_partitions(range(2, 80))
+
+
+@pytest.mark.slow
+def test_credits_round_a_ring_that_is_cut_do_not_depend_on_the_partition() -> None:
+    cut = {"sip0.ucie.sip1": {"down": True}}
+    topology = variant_text(**LONE_CUBE, noc__flow_control="credits", overrides=cut)
+    program = collectives(900, "ring")
+    alone = essence(reports_of(program, DEALS[0], topology, seed=0))
+    for deal in DEALS[1:]:
+        assert essence(reports_of(program, deal, topology, seed=3)) == alone

@@ -44,7 +44,7 @@ def _names(topology: Topology) -> list[tuple[str, tuple[str, ...]]]:
     inside += [(name, ("bw_gbs",)) for name, link in links if link.bw_gbs is not None]
     names = [(f"sip{sip}.{name}", keys) for sip in range(topology.sips) for name, keys in inside]
     for sip in range(topology.sips):
-        ports = [(f"sip{sip}.{port}", tuple(keys_of_kind("ucie"))) for port in grid.ports(sip)]
+        ports = [(f"sip{sip}.{port}", tuple(keys_of_kind("sip_port"))) for port in grid.ports(sip)]
         # As often as other components.
         names += len(inside) // 8 * ports
     # PEs and slices are few among the routers.

@@ -14,6 +14,7 @@ from kernbench.explain.records import RecordedRun
 from kernbench.explain.why.cursor import RunIndex
 from kernbench.explain.why.machine_times import MachineTimes
 from kernbench.explain.why.path import CriticalPath, critical_path, path_of_program
+from kernbench.explain.why.path_jitter import divided
 from kernbench.explain.why.piece import PathPiece
 from kernbench.explain.why.what_if import Predictor
 from kernbench.oracle.theory.topology_file import TopologyFile
@@ -66,7 +67,8 @@ class Evidence:
         scope = self.scope
         if not scope.of_launches:
             run = critical_path(self.records, self.index)
-            return tuple(_clipped(run.pieces, scope.begin_ps, scope.end_ps))
+            divided_run = divided(self.records, run.pieces)
+            return tuple(_clipped(tuple(divided_run), scope.begin_ps, scope.end_ps))
         pieces = list[PathPiece]()
         # The path of a launch leads back over the gap before it.
         begins = {id(after): before.end_ps for before, after in scope.gaps()}
@@ -75,7 +77,7 @@ class Evidence:
             begin_ps = begins.get(id(launch.launch), launch.launch.begin_ps)
             number = self.number_of(last)
             path = path_of_program(self.records, self.index, last.sip, number, begin_ps)
-            pieces += _clipped(path, begin_ps, last.end_ps)
+            pieces += _clipped(tuple(divided(self.records, path)), begin_ps, last.end_ps)
         return tuple(pieces)
 
     @cached_property

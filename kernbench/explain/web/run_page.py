@@ -22,6 +22,7 @@ from kernbench.explain.web.run_figures import load_figure, roofline_figure, time
 from kernbench.explain.web.topology_page import LABEL_PITCHES, hardware_figures, machine_facts
 from kernbench.explain.web.waits import link_waits, program_waits
 from kernbench.explain.why.path import critical_path
+from kernbench.explain.why.path_jitter import with_jitter
 from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.core.simtime import PS_PER_NS
 from runtime.model.graph import ChipGraph
@@ -81,7 +82,7 @@ def _facts(records: RecordedRun) -> list[str]:
 
 def _data(records: RecordedRun, drawing: SipDrawing, works: Sequence[KernelWork]) -> dict[str, Any]:
     loads, activity = PageLoads(records), PageActivity(records)
-    path = critical_path(records).pieces
+    path = with_jitter(records, critical_path(records)).pieces
     engines = sorted({track.engine for track in activity.tracks}, key=engine_order)
     return {
         "run": True,

@@ -10,6 +10,7 @@ from kernbench.explain.web.package_figure import fabric_figure, sip_figure
 from kernbench.oracle.theory.bandwidths import peak_macs_per_cycle, slice_gbs
 from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.model.graph import ChipGraph
+from runtime.model.jitter import jitter_bounds
 from runtime.model.schema.topology_schema import PartValue
 from runtime.model.topology import Topology
 
@@ -62,5 +63,6 @@ def machine_facts(topology: Topology) -> list[str]:
         f"HBM {float(slice_gbs(file)):g} GB/s per PE",
         f"GEMM {float(ops_per_s) / 1000:g} TFLOP/s per PE",
         f"packets of {topology.packet_bytes:,} B",
+        *([f"jitter to: {bounds} ns"] if (bounds := jitter_bounds(topology)) else []),
         *(f"{name}: {override_text(each)}" for name, each in topology.overrides.items()),
     ]

@@ -11,6 +11,7 @@ from kernbench.explain.why.kernel_times import KernelTime, kernel_times
 from kernbench.explain.why.load import Load, loads
 from kernbench.explain.why.parts import TimePart
 from kernbench.explain.why.path import CriticalPath, critical_path
+from kernbench.explain.why.path_jitter import with_jitter
 from runtime.core.errors import UsageError
 
 
@@ -53,7 +54,7 @@ def explain(records: RecordedRun, index: RunIndex | None = None) -> Explanation:
         records=records,
         ranks=[rank_time(records, sip) for sip in records.sips],
         pes=[pe for sip in records.sips for pe in pe_times(records, sip)],
-        path=critical_path(records, index),
+        path=with_jitter(records, critical_path(records, index)),
         kernels=kernel_times(records),
         loads=loads(records),
         bound=run_bound(records, index),

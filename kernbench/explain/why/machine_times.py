@@ -13,6 +13,7 @@ from kernbench.explain.why.work import (
     HostCopyWork,
     HostWork,
     IssueWork,
+    JitterWork,
     LaunchReportWork,
     LaunchWork,
     LocalWork,
@@ -109,8 +110,9 @@ class MachineTimes:
                 return WorkTime(0, self.of(work.transfer).bytes_ps, is_rate=True)
             case HostCopyWork():
                 return self._host_copy(work)
-            case QueueWork():
-                return WorkTime(0, self._queue(work), is_rate=True)
+            case QueueWork() | JitterWork():
+                of_unit_ps = self._queue(work) if isinstance(work, QueueWork) else self._late(work)
+                return WorkTime(0, of_unit_ps, is_rate=True)
             case SubmissionWork() | LaunchWork() | LaunchReportWork() | ConfigureWork():
                 return WorkTime(self._host_ps(work), Fraction(0))
             case _:
@@ -166,16 +168,16 @@ class MachineTimes:
         host, io_cpu = RouteEnd("host", work.memory.sip), RouteEnd("io_cpu", work.memory.sip)
         fixed_ps = self._latency_ps(io_cpu, work.memory)
         fixed_ps += self._latency_ps(work.memory, host if work.to_host else io_cpu)
-        route = self._route(io_cpu if work.is_held else host, work.memory)
+        route = self.route(io_cpu if work.is_held else host, work.memory)
         if work.is_read:
-            route = self._route(work.memory, host)
+            route = self.route(work.memory, host)
             if work.memory.kind == "hbm":
                 fixed_ps += self._times.first_byte().latency_ps
         # The bytes of all memories pass the same links near the host one after the other.
         drain_ps = self._drain(route, work.nbytes)
         if not work.is_held or work.is_read:
             return WorkTime(fixed_ps, drain_ps)
-        return WorkTime(fixed_ps, drain_ps, self._drain(self._route(host, io_cpu), work.nbytes))
+        return WorkTime(fixed_ps, drain_ps, self._drain(self.route(host, io_cpu), work.nbytes))
 
     def _configure_ps(self, work: ConfigureWork) -> int:
         io_cpu = RouteEnd("io_cpu", work.sip)
@@ -214,11 +216,17 @@ class MachineTimes:
         key = link_gbs(work.link)
         return bytes_ps(1, self._times.parts.named_link_gbs(key, work.sip, work.link))
 
-    def _route(self, source: RouteEnd, target: RouteEnd) -> Route:
+    def _late(self, work: JitterWork) -> Fraction:
+        """The bound of a delay: with one seed, a delay is the same share of any bound."""
+        own = self._times.parts.file_of((work.sip, work.component))
+        return Fraction(own.ps(work.key))
+
+    def route(self, source: RouteEnd, target: RouteEnd) -> Route:
+        """The hops between two components, also of two SIPs."""
         return self._access.plan.route(source, target)
 
     def _latency_ps(self, source: RouteEnd, target: RouteEnd) -> int:
-        return self._times.latency_ps(self._route(source, target))
+        return self._times.latency_ps(self.route(source, target))
 
     def _drain(self, route: Route, nbytes: int) -> Fraction:
         return Fraction(self._times.data(self._times.hops(route), max(nbytes, 1)).drain_ps)

@@ -24,6 +24,8 @@ class PieceKind(StrEnum):
     """A command of the host on its way to the PEs, and the report of its end."""
     HOST = "host"
     """The driver of the host, and waits of the rank without a command."""
+    JITTER = "jitter"
+    """A host, or a packet to another SIP, is late by a random time."""
     UNEXPLAINED = "unexplained"
     """No record explains the interval."""
 

@@ -14,6 +14,7 @@ from kernbench.explain.why.piece import PathPiece, PieceKind
 from kernbench.oracle.theory.paths.routes import RouteEnd
 from runtime.core.run_tables import COMMANDS, NONE, OPS, PROGRAMS, Cause
 from runtime.model.addresses import AddressMap, PhysAddr
+from runtime.model.jitter import key_of_source
 
 TransferKind = Literal["read", "write", "slot", "credit", "command"]
 
@@ -122,9 +123,18 @@ class QueueWork:
     sip: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class JitterWork:
+    """A random delay of a source: of the host, or of a port of the SIP to others."""
+
+    sip: int
+    component: str
+    key: str
+
+
 PeWork = LocalWork | VectorsWork | ProductStepWork | IssueWork
 HostWork = SubmissionWork | LaunchWork | LaunchReportWork | ConfigureWork
-Work = PeWork | HostWork | TransferWork | OperandWork | HostCopyWork | QueueWork
+Work = PeWork | HostWork | TransferWork | OperandWork | HostCopyWork | QueueWork | JitterWork
 _CREDIT_BYTES = 16
 _READS, _WRITES = ("load", "gather"), ("store",)
 
@@ -142,6 +152,8 @@ class PathWork:
         """The work of a piece; None for one that no number of the topology determines."""
         if piece.kind is PieceKind.QUEUE:
             return self._of_queue(piece)
+        if piece.kind is PieceKind.JITTER:
+            return JitterWork(piece.sip, piece.component, key_of_source(piece.cause))
         if piece.op != NONE:
             return self._of_operation(piece)
         if piece.kind is PieceKind.ISSUE:

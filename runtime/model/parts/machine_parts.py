@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from runtime.core.errors import nearest
 from runtime.model.grid_of_sips import GridOfSips
-from runtime.model.schema.topology_schema import NodeKind, Topology
+from runtime.model.schema.topology_schema import PartKind, Topology
 from runtime.model.sip_plan import SipPlan
 
 _SIP = re.compile(r"sip[0-9*]+")
@@ -29,7 +29,7 @@ class MachinePart(NamedTuple):
 
     name: str
     rank: int
-    nodes: tuple[tuple[str, NodeKind], ...]
+    nodes: tuple[tuple[str, PartKind], ...]
     key: str = ""
     section: str = ""
 
@@ -72,7 +72,7 @@ class MachineParts:
 
 def _parts(plan: SipPlan) -> Iterator[MachinePart]:
     """The parts of every SIP, but for those which are or contain ports to other SIPs."""
-    nodes: list[tuple[str, NodeKind]] = [(node.name, node.kind) for node in plan.components]
+    nodes: list[tuple[str, PartKind]] = [(node.name, node.kind) for node in plan.components]
     yield from _of_components(nodes)
     for wire in plan.wires:
         a, b = plan.components[wire.a].name, plan.components[wire.b].name
@@ -81,11 +81,11 @@ def _parts(plan: SipPlan) -> Iterator[MachinePart]:
             yield MachinePart(f"{b}->{a}", _OF_LINK, (), wire.key)
 
 
-def _of_components(nodes: Sequence[tuple[str, NodeKind]]) -> Iterator[MachinePart]:
+def _of_components(nodes: Sequence[tuple[str, PartKind]]) -> Iterator[MachinePart]:
     """The components, the engines of the PEs among them, and all that contains components."""
     yield MachinePart("", 1, tuple(nodes))
     yield MachinePart("io", 2, tuple(each for each in nodes if each[0].startswith("io.")))
-    by_container: dict[str, list[tuple[str, NodeKind]]] = {}
+    by_container: dict[str, list[tuple[str, PartKind]]] = {}
     for node in nodes:
         cube, pe = node[0].split(".")[:1], node[0].split(".")[:2]
         if node[0].startswith("cube"):
@@ -104,7 +104,7 @@ def _of_components(nodes: Sequence[tuple[str, NodeKind]]) -> Iterator[MachinePar
 
 def _of_ports(grid: GridOfSips, sip: int, shared: Iterable[MachinePart]) -> Iterator[MachinePart]:
     """The ports of a SIP to other SIPs, and the containers that they add to."""
-    ports: tuple[tuple[str, NodeKind], ...] = tuple((port, "ucie") for port in grid.ports(sip))
+    ports: tuple[tuple[str, PartKind], ...] = tuple((port, "sip_port") for port in grid.ports(sip))
     for port in ports:
         yield MachinePart(port[0], 9, (port,))
     for part in shared:

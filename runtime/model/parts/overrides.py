@@ -156,11 +156,7 @@ class _Resolution:
             if not isinstance(value, bool):
                 yield f"should be true or false, got {value:g}"
             elif value and not may_be_down(part.name):
-                yield (
-                    f"sip{sip}.{part.name}".removesuffix(".")
-                    + " cannot be down, since nothing leads round it; cubes, PEs, UCIe ports and "
-                    "links between routers or ports can"
-                )
+                yield _cannot_be_down(sip, part.name)
             elif value:
                 self._assign(sip, (part.name, DOWN), _Assigned(rank, value, name))
             return
@@ -208,6 +204,18 @@ class _Resolution:
             else:
                 parts.values.setdefault(name, {})[key] = value.value
         return parts
+
+
+def _cannot_be_down(sip: int, name: str) -> str:
+    if name in {"", "io"}:
+        return (
+            f"rank {sip} and its collectives need sip{sip}{name and f'.{name}'}; its links can be "
+            f"down (sip{sip}.ucie.*), or the machine has fewer SIPs (system.sips.count)"
+        )
+    return (
+        f"sip{sip}.{name} cannot be down, since nothing leads round it; cubes, PEs, UCIe ports and "
+        "links between routers or ports can"
+    )
 
 
 def _keys_of(part: MachinePart, given: str) -> tuple[HardwareKey, ...]:

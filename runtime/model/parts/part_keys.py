@@ -6,13 +6,10 @@ those of all parts: addresses, tensors and the commands of kernels depend on the
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Literal
 
 from runtime.core.errors import nearest
 from runtime.model.keys import HardwareKey, hardware_keys
-from runtime.model.schema.topology_schema import NodeKind
-
-PartKind = NodeKind | Literal["link"]
+from runtime.model.schema.topology_schema import PartKind
 
 CLOCK = "clock_ghz"
 """Stands for all clocks of a part: a PE has one for each of its two engines."""
@@ -20,12 +17,13 @@ LINK_KEY = "bw_gbs"
 _UNITS = frozenset({"ns", "GB/s", "GHz", "cycles", "MACs/cycle"})
 _RATES = frozenset({"cube.hbm_ctrl.efficiency"})
 """Keys without a unit that are the rate of a part."""
-_SECTIONS: Mapping[NodeKind, tuple[str, ...]] = {
-    "host": ("host",),
+_SECTIONS: Mapping[PartKind, tuple[str, ...]] = {
+    "host": ("host", "jitter.start_skew_ns", "jitter.command_ns"),
     "pcie_ep": ("sip.io_chiplet.pcie_ep",),
     "io_cpu": ("sip.io_chiplet.io_cpu",),
     "io_noc": ("sip.io_chiplet.noc",),
     "ucie": ("ucie",),
+    "sip_port": ("ucie", "jitter.crossing_ns"),
     "m_cpu": ("cube.m_cpu",),
     "router": ("cube.noc",),
     "xbar": ("xbar",),
@@ -37,7 +35,7 @@ _SECTIONS: Mapping[NodeKind, tuple[str, ...]] = {
 
 
 @cache
-def keys_of_kind(kind: NodeKind) -> Mapping[str, HardwareKey]:
+def keys_of_kind(kind: PartKind) -> Mapping[str, HardwareKey]:
     """The keys of a component of a kind, by their paths."""
     return {
         key.path: key
@@ -51,7 +49,7 @@ class UnknownPartKeyError(Exception):
 
 
 def find_part_keys(
-    kinds: Iterable[NodeKind], given: str, section: str = ""
+    kinds: Iterable[PartKind], given: str, section: str = ""
 ) -> tuple[HardwareKey, ...]:
     """The keys of parts of some kinds, in a section, that are `given` in full or by their end.
 
@@ -83,7 +81,7 @@ def key_of_link(path: str) -> HardwareKey:
     return next(key for key in hardware_keys() if key.path == path)
 
 
-def _keys_of_sections(kinds: Iterable[NodeKind]) -> list[HardwareKey]:
+def _keys_of_sections(kinds: Iterable[PartKind]) -> list[HardwareKey]:
     """The keys in the sections of kinds of components, also those of no part."""
     sections = [section for kind in kinds for section in _SECTIONS[kind]]
     return [

@@ -8,9 +8,10 @@ comments of `topology.yaml` follow from them.
 Every key of version 1 is required, so that no parameter of the model is hidden in code; exceptions
 are `version`, `w`, `h`, `impl`, `launch_overhead_ns`, without which the host is ideal,
 `copy_overhead_ns`, without which a copy costs the host what a launch does,
-`fallback_ns_per_element`, and `fallback_overhead_ns`, without which calls of operators on the host
-cost nothing. A key that is added later states the version of the schema that adds it
-and has a default that changes nothing, so that files of users stay valid.
+`fallback_ns_per_element`, `fallback_overhead_ns`, without which calls of operators on the host
+cost nothing, and `jitter`, without which nothing is late. A key that is added later states the
+version of the schema that adds it and has a default that changes nothing, so that files of users
+stay valid.
 """
 
 from fractions import Fraction
@@ -48,6 +49,8 @@ NodeKind = Literal[
     "pe",
 ]
 
+PartKind = NodeKind | Literal["sip_port"]
+"""A kind of component with numbers of its own; ports to other SIPs are in no graph of a SIP."""
 PartValue = float | bool
 """A number of a part of the machine, or whether it is down."""
 Overrides = dict[str, dict[str, PartValue]]
@@ -143,6 +146,26 @@ class HostConfig(Section, frozen=True):
     def of_an_operator_ns(self, elements: int) -> Fraction:
         """The time that the host needs for a call of an operator of a number of elements."""
         return exact(self.fallback_overhead_ns) + exact(self.fallback_ns_per_element) * elements
+
+
+_NOT_DRAWN = Fixed("closed forms give the times without it; `overrides` of random machines draw it")
+
+
+class JitterConfig(Section, frozen=True, kw_only=True):
+    """Random delays of hosts and of the links between SIPs, each uniform from 0 to a bound."""
+
+    seed: Annotated[
+        int, Meta(ge=0, le=(1 << 63) - 1), _NOT_DRAWN, ActsOn("seed of all delays of this section")
+    ] = 0
+    start_skew_ns: Annotated[
+        Ns, _NOT_DRAWN, ActsOn("start of the program of a rank, late by at most this")
+    ] = 0.0
+    command_ns: Annotated[
+        Ns, _NOT_DRAWN, ActsOn("a command on its way out of a host, late by at most this")
+    ] = 0.0
+    crossing_ns: Annotated[
+        Ns, _NOT_DRAWN, ActsOn("a packet at a port to another SIP, late by at most this")
+    ] = 0.0
 
 
 class NocConfig(Section, frozen=True):
@@ -286,6 +309,7 @@ class Topology(Section, frozen=True):
     sip: Sip
     cube: CubeConfig
     pe: PeConfig
+    jitter: JitterConfig = JitterConfig()
     impl: Implementations = Implementations()
     overrides: Overrides = {}  # noqa: RUF012 - msgspec copies the default of a field
     version: Annotated[

@@ -194,8 +194,9 @@ def watch(lookout: Lookout, egress_to: "list[LinkEgress | None]") -> bool:
     ahead: dict[FifoServer, FifoServer] = {}
     for egress in egress_to:
         if egress is not None:
-            # A class of the user need not be a FIFO, and then no service can be computed ahead.
-            if egress.port.is_replaced:
+            # A class of the user need not be a FIFO, and then no service can be computed ahead; nor
+            # can it where each packet has a delay of its own.
+            if egress.port.is_replaced or egress.jitter is not None:
                 return False
             if egress.end.takes_early and egress.port not in ahead:
                 # A second calendar: that of the port itself must not change before its events.

@@ -10,7 +10,7 @@ their numbers along.
     IO_CPU          C1 |=== runs ===| C2 |=== runs ===|   C2 is there when C1 ends
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -28,6 +28,7 @@ from runtime.core.requests import (
 from runtime.core.run_tables import Cause
 from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import OpRecord
+from runtime.model.jitter import COMMAND, ENGINE, START, Jitter
 from runtime.wire.reports import OpenTransfer
 from sip_node.chip.completion import Completion
 from sip_node.chip.context import ChipContext
@@ -71,6 +72,9 @@ class Host:
         self._launch_ps = ps_from_ns(host.launch_overhead_ns)
         self._copy_ps = ps_from_ns(host.of_a_copy_ns)
         self._free_ps = 0
+        own, name, jitter = chip.topology, f"sip{chip.sip}.host", chip.topology.jitter
+        self._start_skew = Jitter(own, f"{name} {START}", jitter.start_skew_ns)
+        self._jitter = Jitter(own, f"{name} {COMMAND}", jitter.command_ns)
         self.streams = Streams()
         recorder = chip.log.recorder
         self._orders = None if recorder is None else CommandOrders(recorder)
@@ -126,6 +130,16 @@ class Host:
         earlier = None if holding is None else holding.transfer
         # Addresses are those of the rank, so different tensors share none.
         return earlier is not None and not transfer.is_independent_of(earlier)
+
+    def start(self, program: Callable[[], None]) -> None:
+        """Start the program of the rank."""
+        skew_ps = self._start_skew.next_ps() if self._start_skew.bound_ps else 0
+
+        def late() -> None:
+            self.log.add(OpRecord(ENGINE, START, 0, skew_ps))
+            program()
+
+        self._engine.at(skew_ps, late if skew_ps else program)
 
     def order_after(self, stream: int, handles: Sequence[Handle]) -> None:
         """The later commands of `stream` wait for these commands."""
@@ -194,7 +208,11 @@ class Host:
         # One command after the other: the host is a server whose time of service does not depend
         # on the number of requests, as a driver rings one doorbell for all of them.
         overhead_ps = self._copy_ps if _moves_data(requests) else self._launch_ps
-        departs_ps = self._free_ps = max(now_ps, self._free_ps) + overhead_ps
+        departs_ps = max(now_ps, self._free_ps) + overhead_ps
+        if self._jitter.bound_ps:
+            on_time_ps, departs_ps = departs_ps, departs_ps + self._jitter.next_ps()
+            self.log.add(OpRecord(ENGINE, COMMAND, on_time_ps, departs_ps))
+        self._free_ps = departs_ps
         command = Command(
             requests=tuple(requests),
             submitted_ps=now_ps,

@@ -15,6 +15,7 @@ The values of a repetition are computed from its own tensors (`LaunchValues`).
 from collections.abc import Callable, Sequence
 
 from runtime.core.compiled.choice import IS_COMPILED
+from runtime.model.jitter import links_have_jitter
 from runtime.model.schema.topology_schema import Implementations, Topology
 from runtime.wire.environment import fold_requested
 from sip_node.chip.context import ChipContext
@@ -145,13 +146,14 @@ class LaunchTemplates:
 
 def launch_templates(topology: Topology) -> LaunchTemplates | None:
     """The templates of the launches of a chip; None where launches are simulated: by the core in
-    Python, with parts of a class of the user, with credits, with banks, and where the user switches
-    it off.
+    Python, with parts of a class of the user, with credits, with banks, with links that delay each
+    packet by its own time, and where the user switches it off.
     """
     is_modelled = (
         topology.impl == Implementations()
         and topology.noc.flow_control == "unlimited"
         and topology.hbm.model == "channels"
+        and not links_have_jitter(topology)
     )
     # In this order, so that a wrong value is an error with both cores.
     if not fold_requested() or not IS_COMPILED or not is_modelled:

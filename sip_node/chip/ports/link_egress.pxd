@@ -29,8 +29,10 @@ cdef class LinkEgress:
     # The port as it is after the last crossing that was foreseen; see approach.py.
     cdef FifoServer ahead
     cdef LinkEnd end
+    # Of the packets at the port, where they come late: a `Jitter`.
+    cdef object jitter
     cdef OpLog _log
-    cdef long long _source
+    cdef long long _source, _head_ps
     cdef dict _begun
 
     # hot
@@ -38,8 +40,10 @@ cdef class LinkEgress:
     cpdef long long cross(self, Packet packet, long long tail_ps) except -1
     cpdef int notify(self, Packet packet) except -1
     # hot
-    @cython.locals(start_ps=cython.longlong)
+    @cython.locals(start_ps=cython.longlong, head_ps=cython.longlong)
     cdef long long serve(self, Packet packet, long long tail_ps) except -1
+    @cython.locals(late_ps=cython.longlong, ready_ps=cython.longlong)
+    cdef long long _late_ps(self, long long head_ps, object jitter) except -1
     cdef int depart(self, Packet packet, long long head_ps, long long tail_ps) except -1
     @cython.locals(begun=OpenRecord, train=PacketTrain)
     cdef int _record(self, Packet packet, long long start_ps, long long left_ps) except -1

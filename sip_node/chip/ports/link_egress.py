@@ -1,5 +1,7 @@
 """The sending end of the UCIe link from a SIP to a neighbour: its port, its latency, its order."""
 
+from runtime.core.trace import OpRecord
+from runtime.model.jitter import ENGINE, Jitter
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.server import FifoServer, Server
 from sip_node.chip.records.op_log import OpLog
@@ -43,14 +45,23 @@ class LinkEgress:
     """Serialises the packets of SIP `source` to one neighbour.
 
     `latency_ps` is the time from the departure of a head to its arrival at the IO NoC of the
-    neighbour. Several links may share one `port`.
+    neighbour. Several links may share one `port`, and its `jitter`: packets come to the port later
+    by that. So their order stays, and no packet is earlier than without it.
     """
 
     def __init__(
-        self, engine: Engine, log: OpLog, source: int, port: Server, latency_ps: int
+        self,
+        engine: Engine,
+        log: OpLog,
+        source: int,
+        port: Server,
+        latency_ps: int,
+        jitter: Jitter | None = None,
     ) -> None:
         self.engine, self._log, self._source = engine, log, source
-        self.port, self.latency_ps = port, latency_ps
+        self.port, self.latency_ps, self.jitter = port, latency_ps, jitter
+        # When the last packet would have come to the port, but for what it queued there.
+        self._head_ps = 0
         self.end = LinkEnd(takes_early=False)
         # The port as it is after the last crossing that was foreseen; see approach.py.
         self.ahead: FifoServer | None = None
@@ -76,9 +87,21 @@ class LinkEgress:
     def serve(self, packet: Packet, tail_ps: int) -> int:
         """The start of a packet at the port, whose head is here now; its tail is the port's."""
         # Cut-through: the head leaves when the port is free, the tail follows at its bandwidth.
-        start_ps = self.port.serve(self.engine.now_ps, tail_ps, packet.size)
+        head_ps = self._head_ps = self.engine.now_ps
+        if self.jitter is not None:
+            head_ps = self._late_ps(head_ps, self.jitter)
+        start_ps = self.port.serve(head_ps, tail_ps, packet.size)
         self._record(packet, start_ps, self.port.tail_ps)
         return start_ps
+
+    def _late_ps(self, head_ps: int, jitter: Jitter) -> int:
+        """The time at which a packet comes to the port, whose head is here at `head_ps`."""
+        late_ps, ready_ps = head_ps + jitter.next_ps(), max(head_ps, self.port.free_ps)
+        # Behind other packets, it would have waited for as long.
+        if late_ps > ready_ps:
+            self._log.add(OpRecord(ENGINE, self.port.name, ready_ps, late_ps))
+            self._head_ps = head_ps + late_ps - ready_ps
+        return late_ps
 
     def depart(self, packet: Packet, head_ps: int, tail_ps: int) -> None:
         """Give a packet that leaves the port, with its number, to the other end."""
@@ -115,7 +138,7 @@ class LinkEgress:
 
     def _note(self, train: PacketTrain, packet: Packet, start_ps: int, left_ps: int) -> None:
         """Add what a packet has queued here to what it has queued in this SIP before."""
-        waited_ps = train.at_link(0, self.engine.now_ps, start_ps, left_ps)
+        waited_ps = train.at_link(0, self._head_ps, start_ps, left_ps)
         if waited_ps:
             packet.queued(waited_ps, self.port.name)
         assert packet.train is not None, "a packet enters a SIP with a train, or starts with one"

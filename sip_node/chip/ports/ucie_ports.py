@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from runtime.model.jitter import Jitter, link_jitter_ns
 from sip_node.chip.bounds.command_bounds import AnswerLink
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric import approach
@@ -40,6 +41,7 @@ class UciePorts(Component):
         # To a switch a SIP has one link, so packets for all targets share its bandwidth.
         switch_gbs = sips.port_gbs(chip.sip, "io.ucie.switch")
         up = port("ucie.switch", switch_gbs)
+        jitters = {each: _jitter(chip, each) for each in sips.ports(chip.sip)}
         self._egresses = {
             other: LinkEgress(
                 chip.engine,
@@ -48,6 +50,7 @@ class UciePorts(Component):
                 up if switched else port(link.port.removeprefix("io."), link.bw_gbs),
                 # A channel's lookahead is the least of these; see `Partition`.
                 sips.entry_ps(chip.sip, other),
+                jitters[link.port],
             )
             for other, link in links.items()
         }
@@ -242,6 +245,11 @@ class PortInbox(Inbox):
     def receive(self, packet: Packet, tail_ps: int, source: int) -> None:
         """See `Inbox.receive`."""
         self._ports.receive(packet, tail_ps, source)
+
+
+def _jitter(chip: ChipContext, port: str) -> Jitter | None:
+    bound_ns = link_jitter_ns(chip.topology, chip.sip, port)
+    return Jitter(chip.topology, f"sip{chip.sip}.{port}", bound_ns) if bound_ns else None
 
 
 def _answer_links(chip: ChipContext) -> dict[int, AnswerLink]:

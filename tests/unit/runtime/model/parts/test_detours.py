@@ -139,3 +139,26 @@ def test_an_error_names_the_pair_that_has_no_route(
     names: tuple[str, ...], changes: dict[str, Any], text: str
 ) -> None:
     assert text in refusal(*names, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "has_cycles"),
+    [
+        # A ring that is cut is a line, on which every route has one direction.
+        ({"system__sips__count": 6, "overrides": {"sip0.ucie.sip1": {"down": True}}}, False),
+        ({"system__sips__count": 6}, False),
+        # Round the middle of this grid routes turn in both senses.
+        (
+            {
+                "system__sips__count": 9,
+                "system__sips__topology": "mesh_2d_no_wrap",
+                "overrides": {"sip4.ucie.sip5": {"down": True}, "sip3.ucie.sip4": {"down": True}},
+            },
+            True,
+        ),
+    ],
+)
+def test_routes_between_sips_close_a_circle_or_do_not(
+    changes: dict[str, Any], has_cycles: bool
+) -> None:
+    assert SipFabric(variant(**changes)).has_cycles is has_cycles

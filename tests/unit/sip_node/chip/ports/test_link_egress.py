@@ -3,6 +3,7 @@
 import pytest
 
 from runtime.core.simtime import NEVER_PS
+from runtime.model.jitter import Jitter
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.server import Server
 from sip_node.chip.ports.link_egress import LinkEgress
@@ -10,6 +11,7 @@ from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
 from tests.support.links import CalledEnd
 from tests.support.packets import lone_packet
+from tests.support.topologies import variant
 
 LATENCY_PS = 500
 
@@ -30,6 +32,34 @@ def test_packets_leave_at_the_bandwidth_of_the_port_and_arrive_a_latency_later()
         (200 + LATENCY_PS, 3, 2, 200 + LATENCY_PS),
     ]
     assert egress.sent == 3
+
+
+def test_packets_come_to_the_port_later_by_their_jitter_and_stay_in_order() -> None:
+    engine, log, crossed = Engine(), OpLog(None), list[tuple[int, ...]]()
+    records = log.begin_recording()
+    egress = LinkEgress(
+        engine, log, 3, Server("port", 1.0), LATENCY_PS, Jitter(variant(), "port", 30.0)
+    )
+    egress.connect(CalledEnd(lambda *crossing: crossed.append(crossing[:4])))
+    for _ in range(40):
+        engine.at(100, egress.cross, lone_packet(Kind.ACK, (3, 0), (1, 0), 4), 100)
+    engine.run_before(NEVER_PS)
+    delays = Jitter(variant(), "port", 30.0)
+    free_ps, expected, late = 0, list[tuple[int, int]](), list[tuple[int, int]]()
+    for _ in range(40):
+        # A packet of 4 B at 1 GB/s, behind those before it.
+        ready_ps, late_ps = max(100, free_ps), 100 + delays.next_ps()
+        start_ps = max(ready_ps, late_ps)
+        free_ps = start_ps + 4000
+        expected.append((start_ps + LATENCY_PS, free_ps + LATENCY_PS))
+        if late_ps > ready_ps:
+            late.append((ready_ps, late_ps))
+    assert [(head_ps, tail_ps) for head_ps, _, _, tail_ps in crossed] == expected
+    recorded = [each for each in records if each.engine == "jitter"]
+    assert [(each.name, each.start_ps, each.end_ps) for each in recorded] == [
+        ("port", *span) for span in late
+    ]
+    assert late
 
 
 def test_a_link_that_is_not_connected_takes_no_packet() -> None:
