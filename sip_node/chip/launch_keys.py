@@ -123,8 +123,8 @@ class Launches(Protocol):
         """An answer has arrived at the host, which has not recorded it yet."""
         ...
 
-    def end(self, tag: int, done: Any) -> None:
-        """The request with a tag is complete."""
+    def end(self, tag: int, done: Any) -> bool:
+        """The request with a tag is complete: whether it is to be finished later."""
         ...
 
 
@@ -139,8 +139,10 @@ class Exchanging(Protocol):
         """An answer has arrived at the host of a SIP, which has not recorded it yet."""
         ...
 
-    def end(self, sip: int, tag: int, done: Any) -> None:
-        """The request of the host of a SIP with a tag is complete."""
+    def end(self, sip: int, tag: int, done: Any) -> bool:
+        """The request of the host of a SIP with a tag is complete: whether that is held, and comes
+        again.
+        """
         ...
 
 
@@ -154,5 +156,6 @@ class NoExchanges:
     def answered(self, sip: int, transfer: FabricTransfer) -> None:
         """Nothing is recorded."""
 
-    def end(self, sip: int, tag: int, done: Any) -> None:
-        """Nothing is recorded."""
+    def end(self, sip: int, tag: int, done: Any) -> bool:  # noqa: ARG002
+        """No."""
+        return False

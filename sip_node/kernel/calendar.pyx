@@ -67,6 +67,33 @@ cdef class Resumptions(Actor):
         return (<Continuation> subject).resume(None)
 
 
+cdef class PendingEvent:
+    """An event that is to come; the actor of a call is None."""
+
+    cdef Key key
+    cdef Event event
+    cdef readonly object actor
+    cdef readonly object subject
+
+    def __lt__(self, PendingEvent other not None):
+        return precedes(self.key, other.key)
+
+    @property
+    def time_ps(self):
+        """The time of the event."""
+        return self.key.time_ps
+
+    @property
+    def step(self):
+        """The step of its actor."""
+        return self.event.step
+
+    @property
+    def tail_ps(self):
+        """The time of the tail of a packet."""
+        return self.event.tail_ps
+
+
 cdef class Calendar:
     """The calls of calendar.py; a C class inserts its events by `insert`."""
 
@@ -187,28 +214,26 @@ cdef class Calendar:
         events = self.events_to_come()
         if events is None:
             return None
-        return [(time_ps, *rest) for time_ps, _, *rest in events]
+        return [(each.time_ps, each.step, each.tail_ps, each.subject) for each in events]
 
     def events_to_come(self):
-        """(time, actor, step, tail, subject) of every event, in their order; the actor of a call is
-        None. None where an event is one of SimPy.
-        """
+        """Every event, in their order; None where one is of SimPy."""
         cdef Py_ssize_t index
-        cdef Event *event
         cdef Key key
+        cdef Event event
+        cdef PendingEvent pending
         if PyList_GET_SIZE(self.simpy_queue):
             return None
         events = []
         for index in range(self.size):
             key = self.heap[index]
-            event = &self.values[key.slot]
-            events.append((
-                key.time_ps, key.order, self.actors[event.actor], event.step, event.tail_ps,
-                self.subjects[key.slot],
-            ))
-        # Orders differ, so nothing behind them is compared.
+            event = self.values[key.slot]
+            pending = PendingEvent.__new__(PendingEvent)
+            pending.key, pending.event = key, event
+            pending.actor, pending.subject = self.actors[event.actor], self.subjects[key.slot]
+            events.append(pending)
         events.sort()
-        return [(time_ps, *rest) for time_ps, _, *rest in events]
+        return events
 
     def withdraw(self):
         """Remove all events."""
@@ -219,6 +244,19 @@ cdef class Calendar:
             self.free_slots[self.free_count] = slot
             self.free_count += 1
         self.size = 0
+
+    def put_back(self, list events not None):
+        """Insert events that were withdrawn, each where it was in the order."""
+        cdef PendingEvent each
+        cdef unsigned long long order
+        cdef long long following = self.following
+        for each in events:
+            order = each.key.order
+            self.following = <long long> (order & ((1ULL << ID_BITS) - 1))
+            self.insert(
+                each.key.time_ps, <int> (order >> ID_BITS) - PRIORITY_BIAS, each.event, each.subject
+            )
+        self.following = following
 
     cdef int enlist(self, Actor actor) except -1:
         """The number by which events name an actor."""

@@ -136,6 +136,44 @@ def test_collectives_of_other_operations_have_templates_of_their_own(
     assert compared(monkeypatch, program, sips=2).done.repeated_kernels > 0
 
 
+def test_a_collective_that_sips_begin_and_end_at_different_times_is_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Of three SIPs one ends earlier than the others, not the same each time.
+    ccl, program = ccl_text(algorithm="ring"), looped(20, waited, count=PES * 96)
+    run = compared(monkeypatch, program, sips=3, record=True, ccl=ccl)
+    begins = [
+        [each.start_ps for each in run.records[sip] if each.engine == "io_cpu"] for sip in range(3)
+    ]
+    assert len({tuple(np.subtract(each, min(each))) for each in zip(*begins, strict=True)}) > 2
+    assert run.done.repeated_kernels >= 6 * PES * 3
+
+
+def test_a_collective_depends_on_how_far_apart_it_begins_on_two_sips(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def between(turn: int) -> None:
+        torch.ahbm.synchronize()
+        running_rank().device.compute("host", 2_000 * (1 + turn % 3 * dist.get_rank()))
+
+    run = compared(monkeypatch, looped(15, between), sips=2, record=True)
+    assert run.done.repeated_kernels >= 8 * PES * 2
+
+
+def test_a_sip_that_is_far_ahead_is_not_held_until_others_begin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def program() -> Sequence[torch.Tensor]:
+        dist.init_process_group("ahbm")
+        x = tensor(first=dist.get_rank(), count=PES * 1024)
+        for turn in range(12):
+            # The root has sent all long before the last of them has received it.
+            dist.broadcast(x, turn // 6)
+        return (x,)
+
+    compared(monkeypatch, program, sips=3, record=True)
+
+
 def test_a_collective_that_ranks_begin_at_different_times_is_simulated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -6,7 +6,9 @@ A run in which collectives are repeated must be one without, so tests compare bo
 from tests.mutants.mutant import Mutant
 
 EVENTS = "sip_node/chip/exchanges/events_on_way.py"
+HELD = "sip_node/chip/exchanges/held_chips.py"
 LEARNED = "sip_node/chip/exchanges/learned_exchange.py"
+EXCHANGES_OF_LP = "sip_node/chip/exchanges/exchanges.py"
 MEMBER = "sip_node/chip/exchanges/exchange_member.py"
 RINGS = "sip_node/chip/exchanges/ring_slots.py"
 TEMPLATE = "sip_node/chip/exchanges/exchange_template.py"
@@ -102,6 +104,33 @@ MUTANTS: tuple[Mutant, ...] = (
         old="                entered = self._recordings[place].entered\n",
         new="                entered = 0\n",
         breaks="The records of a launch and those of answers are in the order of their ends.",
+        noticed_by=EXCHANGES,
+        with_core=True,
+    ),
+    Mutant(
+        name="collective-repeated-however-far-apart-it-begins",
+        file=EXCHANGES_OF_LP,
+        old="        tuple(after_ps),\n",
+        new="",
+        breaks="Kernels of a SIP that begins later send and receive later.",
+        noticed_by=EXCHANGES,
+        with_core=True,
+    ),
+    Mutant(
+        name="chips-held-for-longer-than-a-message-takes",
+        file=HELD,
+        old="self.first_ps + self._chips.lookahead_ps - 1",
+        new="self.first_ps + 100 * self._chips.lookahead_ps",
+        breaks="Within the lookahead no chip depends on another one; later it may.",
+        noticed_by=EXCHANGES,
+        with_core=True,
+    ),
+    Mutant(
+        name="chips-that-go-on-at-the-time-of-the-last",
+        file=HELD,
+        old="        engine.now_ps = self.first_ps\n",
+        new="",
+        breaks="A chip that was held goes on where it has been held.",
         noticed_by=EXCHANGES,
         with_core=True,
     ),

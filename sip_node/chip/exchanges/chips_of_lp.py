@@ -18,6 +18,8 @@ class ChipsOfLp:
         self._places = {each.context.sip: place for place, each in enumerate(chips)}
         self._fabrics = {id(each.fabric): place for place, each in enumerate(chips)}
         self._inboxes = {id(each.chip.boundary.inbox): place for place, each in enumerate(chips)}
+        self.lookahead_ps = chips[0].context.sips.least_entry_ps
+        """No message from SIP to SIP takes less."""
 
     def place_of_sip(self, sip: int) -> int:
         """The place of the chip of a SIP."""

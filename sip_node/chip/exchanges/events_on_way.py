@@ -10,17 +10,19 @@ from typing import Any, NamedTuple
 
 from sip_node.chip.exchanges.chips_of_lp import ChipsOfLp
 from sip_node.chip.exchanges.credit import Credit, Key, NotAlone
+from sip_node.chip.exchanges.held_chips import HeldChip
 from sip_node.chip.fabric.packet import Kind, Packet
 from sip_node.chip.host.commands import RequestDone
-from sip_node.chip.host.launch_events import GatheredAnswer, LaunchBegin
 from sip_node.chip.pe.ipcq import PeIpcq
 
 
 class Moment(NamedTuple):
-    """The begin or the end of launches, at `base_ps`; `answers` were on their way at the begin."""
+    """The begin or the end of launches, on each chip at a time of its own among `times_ps`;
+    `answers` were on their way at the begin.
+    """
 
     chips: ChipsOfLp
-    base_ps: int
+    times_ps: Sequence[int]
     answers: Sequence[Packet]
 
 
@@ -38,22 +40,6 @@ class EventOnWay:
         """Forget it at the begin of launches: it has been removed from the calendar."""
 
 
-class BeginOnChip(EventOnWay):
-    """A launch that begins now."""
-
-    def __init__(self, place: int, begin: LaunchBegin) -> None:
-        super().__init__(place, 0)
-        self.begin = begin
-
-
-class EndOnChip(EventOnWay):
-    """The end of a launch, of the request with a tag."""
-
-    def __init__(self, place: int, after_ps: int, tag: int) -> None:
-        super().__init__(place, after_ps)
-        self.tag = tag
-
-
 class AnswerOnWay(EventOnWay):
     """An answer to an earlier command on its way to the host: `number` among those at the begin of
     the launches, once it is known.
@@ -68,7 +54,7 @@ class AnswerOnWay(EventOnWay):
 
     def insert(self, moment: Moment) -> None:
         """See `EventOnWay`."""
-        chip, base_ps = moment.chips.chips[self.place], moment.base_ps
+        chip, base_ps = moment.chips.chips[self.place], moment.times_ps[self.place]
         chip.fabric.rejoin(
             moment.answers[self.number],
             chip.context.graph.io_cpu,
@@ -96,7 +82,7 @@ class CreditOnRoute(EventOnWay):
 
     def insert(self, moment: Moment) -> None:
         """See `EventOnWay`."""
-        chip, base_ps = moment.chips.chips[self.place], moment.base_ps
+        chip, base_ps = moment.chips.chips[self.place], moment.times_ps[self.place]
         context, packet = chip.context, self.credit.packet(base_ps)
         transfer = packet.transfer
         is_own = transfer.source_sip == context.sip
@@ -140,7 +126,7 @@ class CreditsInLink(EventOnWay):
 
     def insert(self, moment: Moment) -> None:
         """See `EventOnWay`."""
-        chips, base_ps, _ = moment
+        chips, base_ps = moment.chips, moment.times_ps[self.place]
         chip = chips.chips[self.place]
         for each in self.arriving:
             chip.chip.boundary.arrive(
@@ -157,7 +143,9 @@ class CreditsInLink(EventOnWay):
         for each in self.arriving:
             # One that goes on to another SIP is in flight from here already.
             if each.credit.sip != context.sip:
-                context.send_bounds.entered(each.credit.sip, moment.base_ps + self.after_ps)
+                context.send_bounds.entered(
+                    each.credit.sip, moment.times_ps[self.place] + self.after_ps
+                )
 
 
 class CreditAtQueues(EventOnWay):
@@ -169,27 +157,18 @@ class CreditAtQueues(EventOnWay):
 
     def insert(self, moment: Moment) -> None:
         """See `EventOnWay`."""
-        arrived_ps = moment.base_ps + self.after_ps - self._ipcq.overhead_ps
-        self._ipcq.accept(self.credit.packet(moment.base_ps), arrived_ps)
+        base_ps = moment.times_ps[self.place]
+        arrived_ps = base_ps + self.after_ps - self._ipcq.overhead_ps
+        self._ipcq.accept(self.credit.packet(base_ps), arrived_ps)
 
 
-class _CalendarEvent(NamedTuple):
-    """An event of the calendar."""
-
-    time_ps: int
-    actor: object
-    step: int
-    tail_ps: int
-    subject: Any
-
-
-def events_on_way(chips: ChipsOfLp) -> list[EventOnWay]:
-    """All that is to come, in its order; raises `NotAlone` for anything else."""
-    pending = chips.engine.events_to_come()
-    if pending is None:
-        raise NotAlone
-    base_ps = chips.engine.now_ps
-    return [_event(chips, base_ps, _CalendarEvent(*each)) for each in pending]
+def events_on_way(chips: ChipsOfLp, held: Sequence[HeldChip]) -> list[EventOnWay]:
+    """All that is to come on the chips, which are held; raises `NotAlone` for anything else."""
+    return [
+        _event(chips, place, chip.time_ps, each)
+        for place, chip in enumerate(held)
+        for each in chip.events
+    ]
 
 
 def answers_of(on_way: Sequence[EventOnWay]) -> list[Packet]:
@@ -198,34 +177,23 @@ def answers_of(on_way: Sequence[EventOnWay]) -> list[Packet]:
     return [each.packet for each in sorted(answers, key=lambda answer: answer.place)]
 
 
-def _event(chips: ChipsOfLp, base_ps: int, pending: _CalendarEvent) -> EventOnWay:
-    actor, subject, after_ps = pending.actor, pending.subject, pending.time_ps - base_ps
+def _event(chips: ChipsOfLp, place: int, base_ps: int, pending: Any) -> EventOnWay:
+    actor, packet, after_ps = pending.actor, pending.subject, pending.time_ps - base_ps
     tail_after_ps = pending.tail_ps - base_ps
-    if actor is None:
-        called, _ = subject
-        return _call(chips, after_ps, called)
-    if (place := chips.place_of_inbox(actor)) is not None:
+    if chips.place_of_inbox(actor) is not None:
         return _in_link(chips, base_ps, place, after_ps)
-    if (place := chips.place_of_fabric(actor)) is not None:
-        if subject.transfer.kind == Kind.IPCQ_CREDIT:
-            credit = Credit(chips, subject, base_ps)
-            return CreditOnRoute(place, after_ps, pending.step, tail_after_ps, credit, subject)
-        _check_answer(chips, place, subject)
-        return AnswerOnWay(place, after_ps, pending.step, tail_after_ps, subject)
-    if isinstance(actor, PeIpcq) and subject.transfer.kind == Kind.IPCQ_CREDIT:
-        place = chips.place_of_sip(subject.transfer.sip)
-        return CreditAtQueues(place, after_ps, actor, Credit(chips, subject, base_ps))
+    if actor is None:
+        raise NotAlone
+    is_credit = packet.transfer.kind == Kind.IPCQ_CREDIT
+    if chips.place_of_fabric(actor) is not None:
+        if is_credit:
+            credit = Credit(chips, packet, base_ps)
+            return CreditOnRoute(place, after_ps, pending.step, tail_after_ps, credit, packet)
+        _check_answer(chips, place, packet)
+        return AnswerOnWay(place, after_ps, pending.step, tail_after_ps, packet)
+    if isinstance(actor, PeIpcq) and is_credit:
+        return CreditAtQueues(place, after_ps, actor, Credit(chips, packet, base_ps))
     raise NotAlone
-
-
-def _call(chips: ChipsOfLp, after_ps: int, called: object) -> EventOnWay:
-    match called:
-        case LaunchBegin() if not after_ps and called.launch.thread == "collectives":
-            return BeginOnChip(chips.place_of_sip(called.io_cpu.sip), called)
-        case GatheredAnswer() if (tag := called.ends) is not None:
-            return EndOnChip(chips.place_of_sip(called.transfer.sip), after_ps, tag)
-        case _:
-            raise NotAlone
 
 
 def _check_answer(chips: ChipsOfLp, place: int, packet: Packet) -> None:

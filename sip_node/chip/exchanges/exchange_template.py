@@ -26,15 +26,13 @@ class HostAnswer(NamedTuple):
 
 class ExchangeChanges(NamedTuple):
     """The changes by launches beside those of each chip: `counts` of queues and links, `events` of
-    the engine, and answers that have arrived. They end at one time, `duration_ps` behind their
-    begin, in an `order` of their turns at the begin; `left` is on its way then.
+    the engine between begins and ends, and answers that have arrived; `left` is on its way at the
+    ends.
     """
 
     counts: ExchangeCounts
     events: int
     arrivals: Sequence[HostAnswer]
-    duration_ps: int
-    order: Sequence[int]
     left: Sequence[EventOnWay]
 
 
@@ -58,14 +56,17 @@ class ExchangeTemplate:
         self._chips, self._parts, self._values = chips, parts, values
         self._rings, self._is_pinned, self._changes = rings, is_pinned, changes
 
-    def fits(self, members: Sequence[ExchangeMember]) -> list[LaunchRepetition] | None:
-        """The differences of launches that begin now; None where they would not be the same."""
+    def fits(
+        self, members: Sequence[ExchangeMember], begins_ps: Sequence[int]
+    ) -> list[LaunchRepetition] | None:
+        """The differences of launches that begin at these times; None where they would not be the
+        same.
+        """
         if self._is_pinned and any(each.turned for each in self._rings):
             return None
-        now_ps = self._chips.engine.now_ps
         repetitions = list[LaunchRepetition]()
-        for part, member in zip(self._parts, members, strict=True):
-            repetition = part.fits(member.key, now_ps)
+        for part, member, begin_ps in zip(self._parts, members, begins_ps, strict=True):
+            repetition = part.fits(member.key, begin_ps)
             if repetition is None:
                 return None
             repetitions.append(repetition)
@@ -76,22 +77,24 @@ class ExchangeTemplate:
         members: Sequence[ExchangeMember],
         repetitions: Sequence[LaunchRepetition],
         on_way: Sequence[EventOnWay],
-        order: Sequence[int],
+        begins_ps: Sequence[int],
     ) -> None:
-        """Do at once what launches do that begin now, on the chips in this order."""
+        """Do at once what launches do that begin at these times, in place of what is on its way."""
         chips, engine, changes = self._chips, self._chips.engine, self._changes
-        begin_ps, answers = engine.now_ps, answers_of(on_way)
-        engine.withdraw()
+        answers = answers_of(on_way)
+        engine.now_ps = min(begins_ps)
         for each in chips.chips:
             each.chip.boundary.inbox.withdraw()
-        begin = Moment(chips, begin_ps, answers)
+        begin = Moment(chips, begins_ps, answers)
         for event in on_way:
             event.remove(begin)
         later, repeated = changes.counts.later_flows(), list[RepeatedLaunch]()
-        for part, member, repetition in zip(self._parts, members, repetitions, strict=True):
+        for part, member, repetition, begin_ps in zip(
+            self._parts, members, repetitions, begins_ps, strict=True
+        ):
             part.change(repetition)
             part.number_flows(later)
-            repeated.append(RepeatedLaunch(member.chip, part, member.begin))
+            repeated.append(RepeatedLaunch(member.chip, part, member.begin, begin_ps))
         if self._values is not None:
             self._values.compute()
         for each, member, repetition in zip(repeated, members, repetitions, strict=True):
@@ -101,10 +104,9 @@ class ExchangeTemplate:
         for answer in changes.arrivals:
             transfer = answers[answer.number].transfer
             repeated[answer.place].answer(answer.after_ps, answer.records, transfer)
-        end_ps = begin_ps + changes.duration_ps
-        for turn in changes.order:
-            engine.at(end_ps, repeated[order[turn]].end)
-        end = Moment(chips, end_ps, answers)
+        for each in repeated:
+            engine.at(each.end_ps, each.end)
+        end = Moment(chips, [each.end_ps for each in repeated], answers)
         for event in changes.left:
             event.insert(end)
-        engine.ahead += changes.events - 2 * len(changes.arrivals) - 1
+        engine.ahead += changes.events - 2 * len(changes.arrivals) - len(repeated)

@@ -84,6 +84,11 @@ class Host:
         self.last_answer_ps = 0
 
     @property
+    def sip(self) -> int:
+        """The SIP of which it is the host."""
+        return self._chip.sip
+
+    @property
     def current(self) -> str:
         """The purpose of the earliest command that is not complete; empty when there is none."""
         command = self.streams.earliest

@@ -184,12 +184,6 @@ class IoCpu:
         """The number of the command of a request that was released."""
         return self._requests[tag].command.header.number
 
-    def is_last(self, tag: int) -> bool:
-        """Whether a launch ends with the next report of an M_CPU."""
-        answers = self._requests[tag].answers
-        assert answers is not None, "a launch has begun"
-        return answers.left == 1
-
     def gathered(self, transfer: FabricTransfer) -> None:
         """An M_CPU has reported that the kernels of its cube have ended."""
         tag, cube_done = transfer.tag, transfer.body
@@ -202,8 +196,10 @@ class IoCpu:
 
     def finish(self, tag: int, done: CommandDone) -> None:
         """Answer a request that this CPU has carried out."""
-        if self._chip.launches is not None:
-            self._chip.launches.end(tag, done)
+        launches = self._chip.launches
+        # It may be held at its end until those of other SIPs have got there.
+        if launches is not None and launches.end(tag, done):
+            return
         command = self._requests[tag].command
         answer = _request_done(command, done, self._engine.now_ps)
         self._port.send(self._chip.graph.host, answer, 0, tag)

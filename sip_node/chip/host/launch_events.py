@@ -36,10 +36,6 @@ class LaunchProcessor(Protocol):
         """An M_CPU has reported that the kernels of its cube have ended."""
         ...
 
-    def is_last(self, tag: int) -> bool:
-        """Whether a launch ends with the next report of an M_CPU."""
-        ...
-
 
 class LaunchBegin(Struct, frozen=True):
     """The event at which a launch begins, of the request with a tag."""
@@ -53,6 +49,11 @@ class LaunchBegin(Struct, frozen=True):
         self.io_cpu.launch(self)
 
     @property
+    def sip(self) -> int:
+        """The SIP of its chip."""
+        return self.io_cpu.sip
+
+    @property
     def number(self) -> int:
         """The number of its command."""
         return self.io_cpu.number_of(self.tag)
@@ -60,6 +61,27 @@ class LaunchBegin(Struct, frozen=True):
     def finish(self, done: CommandDone) -> None:
         """Answer it: it is complete now."""
         self.io_cpu.finish(self.tag, done)
+
+
+class LaunchEnd(Struct, frozen=True):
+    """The event at which a launch ends with the answer `done`, where it was held there."""
+
+    launch: LaunchBegin
+    done: CommandDone
+
+    def __call__(self) -> None:
+        """The event."""
+        self.launch.finish(self.done)
+
+    @property
+    def sip(self) -> int:
+        """The SIP of its chip."""
+        return self.launch.sip
+
+    @property
+    def tag(self) -> int:
+        """The tag of its request."""
+        return self.launch.tag
 
 
 class GatheredAnswer(Struct, frozen=True):
@@ -73,6 +95,6 @@ class GatheredAnswer(Struct, frozen=True):
         self.io_cpu.gathered(self.transfer)
 
     @property
-    def ends(self) -> int | None:
-        """The tag of the launch that ends with it; None if it waits for other cubes."""
-        return self.transfer.tag if self.io_cpu.is_last(self.transfer.tag) else None
+    def sip(self) -> int:
+        """The SIP of its chip."""
+        return self.transfer.sip

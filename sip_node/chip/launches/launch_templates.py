@@ -98,16 +98,18 @@ class LaunchTemplates:
         if self._learning is not None:
             self._learning.answered(transfer)
 
-    def end(self, tag: int, done: CommandDone) -> None:
+    def end(self, tag: int, done: CommandDone) -> bool:
         """A request of the host is complete: a launch that is recorded, or something else."""
-        self.exchanges.end(self.state.context.sip, tag, done)
+        if self.exchanges.end(self.state.context.sip, tag, done):
+            return True
         learned = self._learning
         if learned is None:
-            return
+            return False
         keys = self.state.context.launch_keys
         if learned.tag == tag and keys.is_listed(learned.key, learned.launch) and learned.end(done):
             self._known.keep(learned.state, Recorded(learned))
         self._stop_learning()
+        return False
 
     def _stop_learning(self) -> None:
         learned, self._learning = self._learning, None
@@ -124,7 +126,7 @@ class LaunchTemplates:
         """Do at once what a launch does that begins now."""
         chip, changes = self.state, template.changes
         engine, begin_ps = chip.engine, chip.engine.now_ps
-        repeated = RepeatedLaunch(chip, template, begin)
+        repeated = RepeatedLaunch(chip, template, begin, begin_ps)
         template.change(repetition)
         repeated.leave_behind(repetition)
         # The answers reach the host, or go on, as they did: between the same records.

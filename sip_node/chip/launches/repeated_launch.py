@@ -8,12 +8,19 @@ from sip_node.chip.launches.launch_template import LaunchRepetition, LaunchTempl
 
 
 class RepeatedLaunch:
-    """A launch that begins now and repeats a template."""
+    """A launch that begins at `begin_ps` and repeats a template."""
 
-    def __init__(self, chip: ChipState, template: LaunchTemplate, begin: BeginningLaunch) -> None:
+    def __init__(
+        self, chip: ChipState, template: LaunchTemplate, begin: BeginningLaunch, begin_ps: int
+    ) -> None:
         self._chip, self._template, self._begin = chip, template, begin
-        self._begin_ps = chip.engine.now_ps
+        self._begin_ps = begin_ps
         self._first_record, self._entered = chip.log.count, 0
+
+    @property
+    def sip(self) -> int:
+        """The SIP of its chip."""
+        return self._chip.context.sip
 
     def leave_behind(self, repetition: LaunchRepetition) -> None:
         """Do all that is not seen before the end of the launch."""
@@ -37,6 +44,11 @@ class RepeatedLaunch:
         engine, time_ps = self._chip.engine, self._begin_ps + after_ps
         engine.at(time_ps, self._enter, records)
         engine.at(time_ps, self._chip.chip.host.answered, transfer)
+
+    @property
+    def end_ps(self) -> int:
+        """The time of its end."""
+        return self._begin_ps + self._template.changes.duration_ps
 
     def end(self) -> None:
         """The launch ends now."""

@@ -3,6 +3,7 @@
 import gc
 import sys
 import weakref
+from typing import Any
 
 import pytest
 
@@ -73,3 +74,45 @@ def test_both_versions_have_the_same_priorities() -> None:
 def test_a_priority_beyond_the_key_is_refused() -> None:
     with pytest.raises(OverflowError, match="priority 40000"):
         Engine().at(1, print, priority=40_000)
+
+
+@compiled
+def test_events_that_were_withdrawn_come_in_their_order_when_they_are_put_back() -> None:
+    engine: Any = Engine()
+    called = list[str]()
+    for name, time_ps, priority in (
+        ("third", 7, calendar.NORMAL),
+        ("first", 5, calendar.NORMAL),
+        ("fourth", 7, calendar.NORMAL),
+        ("second", 7, calendar.ARRIVALS_FIRST),
+    ):
+        engine.at(time_ps, called.append, name, priority=priority)
+    events = engine.events_to_come()
+    names = ["first", "second", "third", "fourth"]
+    assert [each.subject[1] for each in events] == [(name,) for name in names]
+    assert [each.time_ps for each in events] == [5, 7, 7, 7]
+    engine.withdraw()
+    assert engine.next_ps() == NEVER_PS
+    engine.at(7, called.append, "fifth")
+    engine.put_back(events[2:])
+    engine.put_back(events[:2])
+    engine.at(7, called.append, "sixth")
+    engine.run_before(NEVER_PS)
+    assert called == [*names, "fifth", "sixth"]
+    assert engine.events == 6
+
+
+@compiled
+def test_the_clock_may_go_back_to_events_that_were_put_back() -> None:
+    engine: Any = Engine()
+    times = list[int]()
+    for time_ps in (4, 9):
+        engine.at(time_ps, lambda: times.append(engine.now_ps))
+    held, *_ = engine.events_to_come()
+    engine.withdraw()
+    engine.at(9, lambda: times.append(engine.now_ps))
+    engine.run_before(NEVER_PS)
+    engine.now_ps = 3
+    engine.put_back([held])
+    engine.run_before(NEVER_PS)
+    assert times == [9, 4]

@@ -61,8 +61,8 @@ def test_what_depends_on_where_a_ring_stands_is_repeated_from_there_only(
     template = ExchangeTemplate(
         cast("Any", chips), [], None, cast("Any", None), rings, is_pinned=is_pinned
     )
-    assert template.fits([]) == []
+    assert template.fits([], []) == []
     of.sent += SLOTS
-    assert template.fits([]) == []
+    assert template.fits([], []) == []
     of.sent += 1
-    assert template.fits([]) == (None if is_pinned else [])
+    assert template.fits([], []) == (None if is_pinned else [])
