@@ -28,9 +28,8 @@ class ElementReport:
         for name, launches in self._launched.items():
             elements = sum(each.elements for each in launches)
             if elements and not self._rank:
-                others = sum(each.boxes + each.rows for each in launches)
                 print(
                     f"rank 0: kernel {name!r} moves {elements:,} elements one by one, which is "
-                    f"slow, beside {others:,} blocks and rows: its addresses have no pattern",
+                    "slow: its addresses have no pattern",
                     flush=True,
                 )

@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from kernbench.triton import triton_api
+from runtime.language.context import running_kernel
 from runtime.language.running import current_pe
 
 _NOT_INTERPRETED = (
@@ -99,7 +100,7 @@ class _InterpreterConnection:
         for owner in (language, language.core):
             owner.range = owner.static_range = _range
             owner.static_assert = _static_assert
-            owner.static_print = print
+            owner.static_print = _static_print
             owner.reduce = combining.reduce
             owner.associative_scan = combining.associative_scan
             for name in ("multiple_of", "max_contiguous", "max_constancy"):
@@ -141,6 +142,11 @@ def _range(first: Any, second: Any = None, step: Any = None, **_: object) -> ran
 def _static_assert(condition: object, message: str = "") -> None:
     if not condition:
         raise ValueError(f"static_assert: {message}" if message else "static_assert")
+
+
+def _static_print(*values: object, **options: Any) -> None:
+    running_kernel().run_again("static_print")
+    print(*values, **options)
 
 
 def _unchanged(value: Any, *_: object, **__: object) -> Any:

@@ -11,6 +11,7 @@ from kernbench.triton.builder.program import TritonProgram, current_program
 from kernbench.triton.indices.element_types import triton_name
 from kernbench.triton.indices.index_values import IndexValue
 from kernbench.triton.interpreter import connected
+from kernbench.triton.kernel_key import kernel_key
 from kernbench.triton.tape.tape import TapeCounts
 from runtime.language.caller import LANGUAGE_ERRORS, is_language, location
 from runtime.language.context import running_kernel
@@ -36,10 +37,16 @@ class TritonKernel:
         self._function, self._names = function, tuple(names)
         self._constants, self._stages = dict(constants), max(1, stages)
         self.counts = TapeCounts()
+        self._list_key = kernel_key(function, self._names, self._constants, self._stages)
 
     @property
     def __name__(self) -> str:
         return str(self._function.fn.__name__)
+
+    @property
+    def list_key(self) -> tuple[object, ...] | None:
+        """The key of its commands beside its arguments; None if they may change."""
+        return self._list_key
 
     def host_argument(self, value: Any, passed: Callable[[Any], Any]) -> Any:
         """An argument that is no tensor, with the pointers of those in it by `passed`."""
@@ -160,7 +167,7 @@ def converted_argument(value: Any) -> Any:
     language = triton_api.module("triton.language")
     if isinstance(value, Pointer):
         element = getattr(language, triton_name(value.dtype))
-        return _scalar(language.pointer_type(element), value.address)
+        return _scalar(language.pointer_type(element), running_kernel().address_of(value))
     if isinstance(value, HostDescriptor):
         return value.made()
     if isinstance(value, tuple):

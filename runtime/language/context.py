@@ -228,6 +228,26 @@ class KernelContext(Protocol):
         """Scratch for a value, whose elements are not defined. It takes no time."""
         ...
 
+    def placed(self, shape: Shape, dtype: DType, address: int, *, is_zero: bool) -> Value:
+        """A value at an address of scratch that `empty` has given. Its elements are not defined,
+        or zero. It takes no time.
+        """
+        ...
+
+    def ended(self, values: Sequence[Value]) -> None:
+        """The kernel uses these placed values no more."""
+        ...
+
+    def address_of(self, pointer: Pointer) -> int:
+        """The address of a pointer among the arguments, for a kernel that computes with it."""
+        ...
+
+    def run_again(self, effect: str) -> None:
+        """The function of the kernel has an `effect` beside its commands, which needs it on each
+        PE.
+        """
+        ...
+
     def scratch(self) -> AbstractContextManager[None]:
         """A scope that frees, at its end, the TCM of values made inside.
 

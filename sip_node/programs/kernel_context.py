@@ -32,7 +32,7 @@ from runtime.language.inference import MathCall, check_over, infer
 from runtime.language.memory_in_flight import UsedBlock
 from runtime.language.running import current_pe
 from runtime.language.shapes import checked_out
-from runtime.language.value import Array, Ref, Shape, Value
+from runtime.language.value import Array, Pointer, Ref, Shape, Value
 from runtime.model.tiles import TileSize
 from runtime.wire.reports import BlockedPe, DevicePrint
 from sip_node.chip.completion import Completion, completed
@@ -272,6 +272,28 @@ class KernelCommands(KernelMessages):
         if self._calls is not None and value.nbytes:
             self._calls.made(value)
         return value
+
+    @property
+    def scratch_begin(self) -> int:
+        """The address of the scratch."""
+        return self._memory.begin
+
+    def placed(self, shape: Shape, dtype: DType, address: int, *, is_zero: bool) -> Value:
+        """A value at an address of the scratch."""
+        value = Value(shape, dtype, None, address)
+        if is_zero and self._pe.chip.data:
+            value.data = np.zeros(shape, dtype.numpy)
+        return value
+
+    def ended(self, values: Sequence[Value]) -> None:
+        """Nothing to do: its owner leaves a value."""
+
+    def address_of(self, pointer: Pointer) -> int:
+        """The address of a pointer."""
+        return pointer.address
+
+    def run_again(self, effect: str) -> None:
+        """Nothing to do: the function of the kernel runs."""
 
     def device_print(self, text: str) -> None:
         """Report a line, in no time."""

@@ -73,6 +73,11 @@ class KernelScratch:
         return self._scratch_bytes - self._used
 
     @property
+    def begin(self) -> int:
+        """The address of the scratch."""
+        return self._scratch
+
+    @property
     def end(self) -> int:
         """The address behind the scratch in use."""
         return self._scratch + self._used

@@ -101,10 +101,10 @@ class Builder(BuilderTypes, BuilderArithmetic, BuilderShapes, BuilderMemory):
 
 def truth(value: Handle) -> bool:
     """The truth value of a scalar: that of a value in TCM is waited for."""
-    array = on_host(value).array
-    return bool(array.reshape(-1)[0]) if array.size == 1 else True
+    index = on_host(value)
+    return bool(index.number) if index.numel == 1 else True
 
 
 def whole_number(value: Handle) -> Any:
     """A scalar as a Python integer."""
-    return int(on_host(value).array.reshape(-1)[0])
+    return int(on_host(value).number)

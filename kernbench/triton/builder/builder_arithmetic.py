@@ -12,6 +12,7 @@ from kernbench.triton.builder.program import DeviceValue, Handle, TritonProgram,
 from kernbench.triton.indices.element_types import BITS, WIDENED, type_name, value_type
 from kernbench.triton.indices.index_arithmetic import computed, converted
 from kernbench.triton.indices.index_values import IndexValue, Recipe
+from kernbench.triton.indices.open_integers import plain_number
 from kernbench.triton.tape.tape import MathOptions, Operand, TapeBlock
 from runtime.core.dtypes import float64
 from runtime.language.functions import COMPARISONS
@@ -51,7 +52,7 @@ def _index(value: Handle) -> IndexValue:
 def _operand(program: TritonProgram, value: Handle) -> Operand:
     """The operand of a command: a number, or a block in TCM."""
     if isinstance(value, IndexValue) and (number := value.number) is not None:
-        return int(number) if isinstance(number, bool) else number
+        return int(number) if isinstance(number, bool) else plain_number(number)
     return program.in_tcm(value).block
 
 

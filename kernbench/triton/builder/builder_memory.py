@@ -1,6 +1,7 @@
 """Loads, stores and products of the builder."""
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -26,6 +27,7 @@ from kernbench.triton.tape.tape import (
     ProductCommand,
     StoreCommand,
     TapeBlock,
+    TapeCounts,
     TapeStorage,
 )
 from runtime.core.dtypes import DType
@@ -145,14 +147,14 @@ class MemoryDescriptor:
     def block_at(self, indices: Sequence[Handle]) -> tuple[IndexValue, IndexValue]:
         """The pointers of a block, and the mask of those inside the tensor."""
         size = memory_type(self.base.dtype.scalar.element_ty).itemsize
-        starts = [int(on_host(each).number) for each in indices]
+        starts = [on_host(each).number for each in indices]
         first = self.base.number + size * sum(
             start * step for start, step in zip(starts, self.strides, strict=True)
         )
         steps = tuple(size * step for step in self.strides)
         pointers = IndexValue(self.base.dtype, self.block, affine=Affine(first, steps))
         box = tuple(
-            (min(max(-start, 0), block), min(max(length - start, 0), block))
+            (int(min(max(-start, 0), block)), int(min(max(length - start, 0), block)))
             for start, length, block in zip(starts, self.shape, self.block, strict=True)
         )
         return pointers, IndexValue(_language.int1, self.block, box=box)
@@ -171,11 +173,9 @@ def loaded(pointers: Handle, mask: Handle | None, other: Handle | None) -> Handl
     plan = transfer(block, used, dtype)
     storage = TapeStorage(plan.stored, dtype, pieces=not _is_one(plan))
     result = DeviceValue(scalar, TapeBlock(storage, plan.view), block.shape)
-    program.add(LoadCommand(storage, plan.boxes, plan.rows, program.site(), described_mask(used)))
-    counts = plan.counts
-    program.counts.boxes += counts.boxes
-    program.counts.rows += counts.rows
-    program.counts.elements += counts.elements
+    described = partial(described_mask, used)
+    program.add(LoadCommand(storage, plan.boxes, plan.rows, program.site(), described))
+    program.count(plan.counts)
     if plan.rest == ():
         return result
     if other is None:
@@ -215,9 +215,8 @@ def stored(pointers: Handle, value: Handle, mask: Handle | None) -> None:
         whole = program.math("cat", (whole,))
     parts = stored_parts(plan, _source(whole, plan))
     single = sum(prod(view.shape) == 1 < block.numel for view, _, _ in parts)
-    program.counts.boxes += len(parts) - single
-    program.counts.elements += single
-    program.add(StoreCommand(whole, parts, described_mask(used)))
+    program.count(TapeCounts(boxes=len(parts) - single, elements=single))
+    program.add(StoreCommand(whole, parts, partial(described_mask, used)))
 
 
 def _source(whole: TapeBlock, plan: BlockTransfer) -> View:

@@ -7,7 +7,13 @@ from types import CodeType, FrameType
 from typing import Any, NoReturn
 
 from kernbench.triton.indices.element_types import value_type
-from kernbench.triton.indices.index_values import Affine, Array, IndexValue, Shape
+from kernbench.triton.indices.index_values import (
+    Affine,
+    Array,
+    IndexValue,
+    Shape,
+)
+from kernbench.triton.indices.open_integers import plain_number
 from kernbench.triton.tape.tape import (
     MathOptions,
     MathStep,
@@ -66,6 +72,15 @@ class TritonProgram:
         command.line = location(_kernel_frame())
         self._tape.append(command)
 
+    def count(self, counts: TapeCounts) -> None:
+        """Count the descriptors of a load or a store."""
+        if counts.elements:
+            # They are reported, so each program has to count them.
+            self.context.run_again("single elements")
+        self.counts.boxes += counts.boxes
+        self.counts.rows += counts.rows
+        self.counts.elements += counts.elements
+
     def site(self) -> Site:
         """The call of the kernel that runs."""
         frame = _kernel_frame()
@@ -122,7 +137,9 @@ class TritonProgram:
         number, dtype = value.number, value_type(value.dtype)
         if number is not None:
             shape = (1,) * len(value.shape)
-            block = self.math("full", (number,), MathOptions(dtype=dtype, shape=shape))
+            block = self.math(
+                "full", (plain_number(number),), MathOptions(dtype=dtype, shape=shape)
+            )
             return DeviceValue(value.dtype, block, value.shape)
         if value.affine is not None:
             block = self._range(value.affine, value.shape, dtype)
@@ -158,7 +175,8 @@ class TritonProgram:
                     term = self.math("mul", (term, step))
                 total = term if total is None else self.math("add", (total, term))
         assert total is not None
-        return self.math("add", (total, affine.start)) if affine.start else total
+        start = plain_number(affine.start)
+        return self.math("add", (total, start)) if start else total
 
     def _inside(self, value: IndexValue) -> TapeBlock:
         """The bools of a box."""

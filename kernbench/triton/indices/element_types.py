@@ -31,6 +31,12 @@ WIDENED: Mapping[str, DType] = {
 keeps the low bits.
 """
 BITS: Mapping[str, int] = {"int16": 16, "uint16": 16, "uint32": 32}
+LIMITS: Mapping[str, tuple[int, int]] = {
+    name: (0, 2**bits - 1) if name[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    for bits in (8, 16, 32, 64)
+    for name in (f"int{bits}", f"uint{bits}")
+}
+"""The least and the greatest integer of a type."""
 _ATTRIBUTES: Mapping[str, str] = {
     "bool": "int1",
     "float8_e4m3fn": "float8e4nv",

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from kernbench.triton.indices.element_types import array_type, type_name
+from kernbench.triton.indices.element_types import LIMITS, array_type, type_name
 from kernbench.triton.indices.index_values import Affine, Array, Box, IndexValue, Recipe
+from kernbench.triton.indices.open_integers import of_open
 
 _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
     "eq": np.equal,
@@ -84,32 +85,38 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "where": _chosen,
     **_COMPARED,
 }
-_LIMITS = {
-    name: (0, 2**bits - 1) if name[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    for bits in (8, 16, 32, 64)
-    for name in (f"int{bits}", f"uint{bits}")
-}
 
 
 def computed(name: str, dtype: Any, operands: tuple[IndexValue, ...], recipe: Recipe) -> IndexValue:
     """The result, of Triton's type `dtype`, of an operation on operands of one shape."""
     shape = operands[0].shape
-    if name in _COMPARED:
-        box = _compared_box(name, *operands)
-        if box is not None:
-            return IndexValue(dtype, shape, box=box, recipe=recipe)
-    elif name in ("add", "sub", "mul"):
-        affine = _combined(name, dtype, *operands)
-        if affine is not None:
-            return IndexValue(dtype, shape, affine=affine)
-    elif name == "bitwise_and" and (box := _intersection(*operands)) is not None:
+    number = of_open(name, type_name(dtype), operands)
+    if number is not None:
+        return IndexValue.constant(dtype, number, shape)
+    box = _box(name, operands)
+    if box is not None:
         return IndexValue(dtype, shape, box=box, recipe=recipe)
+    affine = _affine(name, dtype, operands)
+    if affine is not None:
+        return IndexValue(dtype, shape, affine=affine)
     if name == "where" and (chosen := operands[0].number) is not None:
         return operands[1] if chosen else operands[2]
     array = _evaluated(name, dtype, operands)
     if not shape:
         return IndexValue.constant(dtype, array.reshape(-1)[0].item())
     return IndexValue(dtype, shape, array=array, recipe=recipe)
+
+
+def _box(name: str, operands: tuple[IndexValue, ...]) -> Box | None:
+    if name in _COMPARED:
+        return _compared_box(name, *operands)
+    return _intersection(*operands) if name == "bitwise_and" else None
+
+
+def _affine(name: str, dtype: Any, operands: tuple[IndexValue, ...]) -> Affine | None:
+    if name in ("add", "sub", "mul"):
+        return _combined(name, dtype, *operands)
+    return _one_period(*operands) if name == "remainder" else None
 
 
 def moved(pointer: IndexValue, offset: IndexValue, itemsize: int) -> IndexValue:
@@ -130,8 +137,9 @@ def converted(value: IndexValue, dtype: Any, recipe: Recipe) -> IndexValue:
     name = type_name(dtype)
     if value.affine is not None:
         start, steps = value.affine
-        if name in _LIMITS and isinstance(start, int) and _fits(name, value):
-            return IndexValue(dtype, value.shape, affine=Affine(int(start), steps))
+        if name in LIMITS and not isinstance(start, float) and _fits(name, value):
+            start = int(start) if isinstance(start, bool) else start
+            return IndexValue(dtype, value.shape, affine=Affine(start, steps))
         if name == "pointer":
             return IndexValue(dtype, value.shape, affine=value.affine)
         if not any(steps):
@@ -145,7 +153,7 @@ def converted(value: IndexValue, dtype: Any, recipe: Recipe) -> IndexValue:
 def _fits(name: str, value: IndexValue) -> bool:
     assert value.affine is not None
     low, high = value.affine.extremes(value.shape)
-    least, greatest = _LIMITS[name]
+    least, greatest = LIMITS[name]
     return least <= low and high <= greatest
 
 
@@ -164,13 +172,15 @@ def _evaluated(name: str, dtype: Any, operands: tuple[IndexValue, ...]) -> Array
 def _combined(name: str, dtype: Any, a: IndexValue, b: IndexValue) -> Affine | None:
     """The affine form of a sum, difference or product; None if it is none, or wraps round."""
     kind = type_name(dtype)
-    if a.affine is None or b.affine is None or kind not in _LIMITS:
+    if a.affine is None or b.affine is None or kind not in LIMITS:
         return None
     (first, steps), (second, others) = a.affine, b.affine
     if name == "mul":
         if any(steps) and any(others):
             return None
         factor, (start, along) = (first, b.affine) if any(others) else (second, a.affine)
+        if any(along):
+            factor = int(factor)
         affine = Affine(start * factor, tuple(factor * each for each in along))
     else:
         sign = 1 if name == "add" else -1
@@ -178,8 +188,19 @@ def _combined(name: str, dtype: Any, a: IndexValue, b: IndexValue) -> Affine | N
             first + sign * second, tuple(x + sign * y for x, y in zip(steps, others, strict=True))
         )
     low, high = affine.extremes(a.shape)
-    least, greatest = _LIMITS[kind]
+    least, greatest = LIMITS[kind]
     return affine if least <= low and high <= greatest else None
+
+
+def _one_period(a: IndexValue, b: IndexValue) -> Affine | None:
+    """The affine form of remainders that wrap round nowhere in a block."""
+    period = b.number
+    if a.affine is None or not isinstance(period, int) or period <= 0:
+        return None
+    low, high = a.affine.extremes(a.shape)
+    if isinstance(low, float) or low < 0 or low // period != high // period:
+        return None
+    return Affine(a.affine.start - (low // period) * period, a.affine.steps)
 
 
 def _compared_box(name: str, a: IndexValue, b: IndexValue) -> Box | None:
@@ -192,7 +213,7 @@ def _compared_box(name: str, a: IndexValue, b: IndexValue) -> Box | None:
     assert a.affine is not None
     (start, steps), whole = a.affine, tuple((0, each) for each in a.shape)
     long = [axis for axis, step in enumerate(steps) if step and a.shape[axis] > 1]
-    if bound is None or len(long) != 1 or not isinstance(bound, int) or name == "eq":
+    if bound is None or len(long) != 1 or isinstance(bound, float) or name == "eq":
         return None
     (axis,) = long
     step, length = steps[axis], a.shape[axis]
@@ -202,7 +223,7 @@ def _compared_box(name: str, a: IndexValue, b: IndexValue) -> Box | None:
     below = -(-(bound - start) // step)
     up_to = (bound - start) // step + 1
     spans = {"lt": (0, below), "le": (0, up_to), "gt": (up_to, length), "ge": (below, length)}
-    first, stop = (min(max(each, 0), length) for each in spans[name])
+    first, stop = (int(min(max(each, 0), length)) for each in spans[name])
     return (*whole[:axis], (first, stop), *whole[axis + 1 :])
 
 

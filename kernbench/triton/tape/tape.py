@@ -5,7 +5,7 @@ name blocks, and each is written before it is read. A storage is in use as long 
 tape reads it, or a value of the program holds it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
 from typing import NamedTuple, cast
@@ -84,6 +84,10 @@ Part = tuple[View, Pointer, Strides]
 """A view of a storage, and the block of memory that has the same elements."""
 
 
+Described = Callable[[], str]
+"""The text for a mask in messages, made where an error needs it."""
+
+
 class TapeCommand:
     """A command of the tape, at a source line of the kernel."""
 
@@ -112,7 +116,7 @@ class LoadCommand(TapeCommand):
         boxes: Sequence[Part],
         rows: Sequence["GatheredRows"],
         site: object,
-        masked: str,
+        masked: Described,
     ) -> None:
         self.storage, self.boxes, self.rows, self.site = storage, boxes, rows, site
         self.masked = masked
@@ -138,7 +142,7 @@ class StoreCommand(TapeCommand):
 
     __slots__ = ("block", "boxes", "masked")
 
-    def __init__(self, block: TapeBlock, boxes: Sequence[Part], masked: str) -> None:
+    def __init__(self, block: TapeBlock, boxes: Sequence[Part], masked: Described) -> None:
         self.block, self.boxes, self.masked = block, boxes, masked
 
     def reads(self) -> Sequence[TapeStorage]:

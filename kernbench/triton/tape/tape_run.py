@@ -97,7 +97,7 @@ class TapeRun:
             error.line,
             error.address,
             error.nbytes,
-            f"{error.tensor}; {self._access.masked}",
+            f"{error.tensor}; {self._access.masked()}",
             error.program,
         )
 

@@ -3,8 +3,6 @@
 from bisect import insort
 from collections import deque
 
-import numpy as np
-
 from kernbench.triton.tape.tape import TapeStorage
 from runtime.core.dtypes import uint8
 from runtime.language.context import KernelContext
@@ -43,10 +41,8 @@ class TcmPool:
             raise ValueError(self._full(storage))
         address = self._taken(nbytes)
         self._in_use[storage] = None
-        value = Value(storage.shape, storage.dtype, None, address)
-        if storage.pieces and self._context.has_data:
-            # Elements that no command writes are not defined; here they are zero.
-            value.data = np.zeros(storage.shape, storage.dtype.numpy)
+        # Elements that no command writes are not defined; here they are zero.
+        value = self._context.placed(storage.shape, storage.dtype, address, is_zero=storage.pieces)
         storage.value = value
         return value
 
@@ -63,6 +59,7 @@ class TcmPool:
         value = storage.value
         if value is not None:
             storage.value = None
+            self._context.ended((value,))
             del self._in_use[storage]
             self._released.append((value.address, _aligned(storage.nbytes)))
             if len(self._released) > _RELEASED:

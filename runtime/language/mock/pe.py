@@ -302,6 +302,20 @@ class MockPe:
         elements = np.zeros(shape, dtype.numpy)
         return Value(shape, dtype, elements, self._scratch.reserve(shape, dtype))
 
+    def placed(self, shape: Shape, dtype: DType, address: int, *, is_zero: bool) -> Value:  # noqa: ARG002 - all elements are zero
+        """A value at an address of the scratch."""
+        return Value(shape, dtype, np.zeros(shape, dtype.numpy), address)
+
+    def ended(self, values: Sequence[Value]) -> None:
+        """Nothing to do: its owner leaves a value."""
+
+    def address_of(self, pointer: Pointer) -> int:
+        """The address of a pointer."""
+        return pointer.address
+
+    def run_again(self, effect: str) -> None:
+        """Nothing to do: the function of the kernel runs."""
+
     def device_print(self, text: str) -> None:
         """Print at once."""
         of_grid = program_text(self._ids.program)

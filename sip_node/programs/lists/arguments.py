@@ -14,7 +14,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import partial
 from types import FunctionType, MethodType
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 
@@ -42,10 +42,21 @@ class _Same:
         return id(self._each)
 
 
+class KeyedKernel(Protocol):
+    """A kernel of another language, which states what its commands depend on beside its arguments:
+    None if it cannot. It computes with addresses, and decides by its ids.
+    """
+
+    @property
+    def list_key(self) -> Key | None:
+        """Equal for kernels that are equal."""
+        ...
+
+
 class Argument:
     """An argument of a launch, or its kernel: its `key`, the `addresses` of the pointers in it, and
     the `numbers`, its open floats, in the order of the key. `reads_all` is whether none of them
-    can be open.
+    can be open, `is_guarded` whether its lists have guards (`guarded_integers`).
 
     Of a kernel that `is_own`, of the code which is taken as plain, lists are as good as tuples: it
     does not change them.
@@ -54,7 +65,7 @@ class Argument:
     def __init__(self, each: object, *, is_own: bool) -> None:
         self.addresses: list[int] = []
         self.numbers: list[float] = []
-        self.reads_all = False
+        self.reads_all = self.is_guarded = False
         self._is_own = is_own
         # The functions that the key is inside of, by identity: one may call itself.
         self._inside: list[int] = []
@@ -106,6 +117,8 @@ class Argument:
 
     def _parts(self, each: object) -> object:
         kind = type(each)
+        if hasattr(kind, "list_key"):
+            return self._of_another_language(cast("KeyedKernel", each))
         if kind is list and self._is_own:
             return self._items(cast("list[object]", each))
         if is_plain_builtin(each) or isinstance(each, np.ufunc):
@@ -120,6 +133,12 @@ class Argument:
             if is_frozen(each):
                 return (kind, *(self._of(getattr(each, name)) for name in field_names(each)))
         raise NotListed(f"an argument of type {kind.__name__}")
+
+    def _of_another_language(self, kernel: KeyedKernel) -> object:
+        if kernel.list_key is None:
+            raise NotListed("a kernel that states no key")
+        self.is_guarded = self.reads_all = True
+        return type(kernel), kernel.list_key
 
     def _function(self, function: FunctionType) -> object:
         code = function.__code__

@@ -2,40 +2,39 @@
 
 The first time, the function of a kernel runs, as most kernels of a program may run once. What comes
 again is another PE of the launch with equal arguments, or a later launch. A list is one for all
-programs if the function only moves pointers by its program ids; else it is one for these ids. It is
-one for all floats among the arguments that the function only passes on, or computes others from.
+programs if the function only moves pointers by its program ids; else it is one for these ids; a
+kernel of another language has one for all ids and addresses that keep its guards. It is one for all
+floats among the arguments that the function only passes on, or computes others from.
 """
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from contextvars import copy_context
 
 from msgspec import Struct
 
 from runtime.core.launch_numbers import packed
 from runtime.core.program_grid import GridPoint, ProgramGrid
 from runtime.core.requests import KernelLaunchMsg, PerPe
-from runtime.language.caller import call_kernel
-from runtime.language.chain import VectorRegisters
-from runtime.language.program_ids import ProgramIds
-from runtime.language.running import current_pe
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.launch_keys import LaunchKey
 from sip_node.chip.pe.pe import Pe
-from sip_node.programs.kernel_faults import KernelFaults
-from sip_node.programs.kernel_memory import KernelScratch
 from sip_node.programs.lists.arguments import Argument, Key
 from sip_node.programs.lists.commands import ListedCommand
-from sip_node.programs.lists.not_listed import NotListed, ReadsId, ReadsNumber
-from sip_node.programs.lists.opened_arguments import OpenedArguments
+from sip_node.programs.lists.key_states import (
+    DIFFERS,
+    HAS_NONE,
+    SEEN,
+    ChosenVariants,
+    KeyState,
+)
+from sip_node.programs.lists.not_listed import NotListed, ReadsNumber
 from sip_node.programs.lists.plain_code import is_own
-from sip_node.programs.lists.recorder import CommandRecorder
+from sip_node.programs.lists.recording import Places, recorded, recorded_variant
 
 MOST_COMMANDS = 1 << 18
 """The commands of all lists that are kept, some 100 MB; the lists used last are."""
-MOST_OF_A_LIST = 1 << 13
-"""The commands of a list: a longer kernel takes its time in its commands, and not in its start."""
-
+MOST_VARIANTS = 64
+"""The lists with guards of a key."""
 MOST_KEYS = 1 << 14
 """The keys of kernels in those of launches that are kept."""
 
@@ -52,19 +51,6 @@ class CommandList(Struct, frozen=True):
     numbers: Sequence[float]
 
 
-class _KeyState(Struct, frozen=True):
-    """The state of a key: its commands, if it has a list."""
-
-    commands: tuple[ListedCommand, ...] | None = None
-
-
-# A kernel that has come once; one with a list for each program; one that no list holds.
-_SEEN, _DIFFERS, _HAS_NONE = _KeyState(), _KeyState(), _KeyState()
-
-Places = tuple[int, ...]
-"""The places of numbers among those of the arguments."""
-
-
 class _Kernel:
     """A kernel with its arguments: equal to another one, but for addresses and numbers, if both
     have one `shape`.
@@ -78,6 +64,7 @@ class _Kernel:
         self.addresses = [address for each in parts for address in each.addresses]
         self.numbers = [number for each in parts for number in each.numbers]
         self.reads_all = any(each.reads_all for each in parts)
+        self.is_guarded = parts[0].is_guarded
         # The function and the parts with numbers: what is read hardly depends on other parts.
         self.reader = (parts[0].key, *[each.key for each in parts[1:] if each.numbers])
 
@@ -92,7 +79,7 @@ class CommandLists:
     """The lists of the kernels of an LP."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[Key, _KeyState] = OrderedDict()
+        self._known: OrderedDict[Key, KeyState] = OrderedDict()
         # The numbers that kernels of a reader read, of those that read some: all that any of its
         # recordings has read, so that a list of a key depends on no other numbers.
         self._reads: OrderedDict[Key, Places] = OrderedDict()
@@ -104,7 +91,7 @@ class CommandLists:
         # A number for each key of a kernel of a launch, which is compared in its place.
         self._numbers: dict[Key, int] = {}
         self._numbered: dict[int, Key] = {}
-        self._next_number = 0
+        self._next_number = self._next_variant = 0
 
     def launch_key(self, sip: int, command: int, launch: KernelLaunchMsg) -> LaunchKey | None:
         """The key of a launch, from those of its kernels; None where one of them has none."""
@@ -145,6 +132,10 @@ class CommandLists:
             kernel = _Kernel((pes_of[place[0]], len(pes_of)), launch.grid, parts)
             count = len(kernel.numbers)
             key = kernel.key(tuple(range(count)) if are_read else self._read_by(kernel))
+            if kernel.is_guarded:
+                assert launch.grid is not None, "a kernel with guards has a grid"
+                programs = launch.grid.dealt(len(kernels), len(launch.pes))
+                key = self._variants(key, programs, kernel.addresses)
             number = self._numbers.get(key)
             if number is None:
                 number = self._numbers[key] = self._next_number
@@ -159,8 +150,12 @@ class CommandLists:
         """Whether every kernel of a launch has a list."""
         for index, (place, number) in enumerate(zip(launch.pes, key.kernels, strict=True)):
             kernel: Key = self._numbered.get(number, ())
+            if isinstance(kernel, ChosenVariants):
+                if kernel.is_complete:
+                    continue
+                return False
             states = [self._known.get(kernel)]
-            if states[0] is _DIFFERS:
+            if states[0] is DIFFERS:
                 programs: Iterable[GridPoint] = (place,)
                 if launch.grid is not None:
                     programs = launch.grid.dealt(index, len(launch.pes))
@@ -168,6 +163,15 @@ class CommandLists:
             if any(state is None or state.commands is None for state in states):
                 return False
         return True
+
+    def _variants(
+        self, key: Key, programs: Iterable[GridPoint], addresses: Sequence[int]
+    ) -> ChosenVariants:
+        known, chosen = self._known.get(key, HAS_NONE), list[int]()
+        for each in programs:
+            variant = known.variant(each, addresses)
+            chosen.append(-1 if variant is None else variant.number)
+        return ChosenVariants(key, tuple(chosen))
 
     def find(self, pe: Pe, launch: PeLaunch) -> CommandList | None:
         """The list of a kernel that starts on a PE; None for one that has none."""
@@ -182,7 +186,8 @@ class CommandLists:
         kernel = _Kernel((launch.pes, launch.cubes), grid, parts)
         programs = list[tuple[GridPoint | None, tuple[ListedCommand, ...]]]()
         for program in launch.programs or (None,):
-            commands = self._commands(kernel, pe, launch, program)
+            choose = self._guarded if kernel.is_guarded else self._commands
+            commands = choose(kernel, pe, launch, program)
             if commands is None:
                 return None
             programs.append((program, commands))
@@ -217,22 +222,47 @@ class CommandLists:
         place = program or (pe.coordinates.cube, pe.coordinates.pe)
         key = kernel.key(self._read_by(kernel))
         known, differs = self._latest(key), False
-        if known is _DIFFERS:
+        if known is DIFFERS:
             key, differs = (*key, place), True
             known = self._latest(key)
         if known is None:
-            self._keep(key, _SEEN)
+            self._keep(key, SEEN)
             return None
-        if known is _SEEN:
+        if known is SEEN:
             known = self._record(kernel, pe, launch, program, reads_ids=differs)
-            if known is _DIFFERS:
+            if known is DIFFERS:
                 known, differs = self._record(kernel, pe, launch, program, reads_ids=True), True
             key = kernel.key(self._read_by(kernel))
             if differs:
-                self._keep(key, _DIFFERS)
+                self._keep(key, DIFFERS)
                 key = (*key, place)
             self._keep(key, known)
         return known.commands
+
+    def _guarded(
+        self, kernel: _Kernel, pe: Pe, launch: PeLaunch, program: GridPoint | None
+    ) -> tuple[ListedCommand, ...] | None:
+        """The commands of a program of a kernel whose lists have guards."""
+        assert launch.programs is not None and program is not None, "a kernel of a grid"  # noqa: PT018 - one fact
+        key = kernel.key(self._read_by(kernel))
+        known = self._latest(key) or SEEN
+        if known is SEEN and len(launch.programs.numbers) == 1 and key not in self._known:
+            self._keep(key, SEEN)
+            return None
+        if known is HAS_NONE:
+            return None
+        variant = known.variant(program, kernel.addresses)
+        if variant is None:
+            if len(known.variants) == MOST_VARIANTS:
+                return None
+            self._next_variant += 1
+            addresses, numbers = kernel.addresses, len(kernel.numbers)
+            variant = recorded_variant(pe, launch, program, addresses, numbers, self._next_variant)
+            if variant is None:
+                self._keep(key, HAS_NONE)
+                return None
+            self._keep(key, KeyState(None, (*known.variants, variant)))
+        return variant.commands
 
     def _record(
         self,
@@ -242,14 +272,14 @@ class CommandLists:
         program: GridPoint | None,
         *,
         reads_ids: bool,
-    ) -> _KeyState:
+    ) -> KeyState:
         """The list that the function of a kernel makes, as often as it reads numbers that were open
         until then.
         """
         while True:
             reads = self._read_by(kernel)
             try:
-                return _recorded(
+                return recorded(
                     pe, launch, program, reads, len(kernel.numbers), reads_ids=reads_ids
                 )
             except ReadsNumber as end:
@@ -265,24 +295,20 @@ class CommandLists:
             return tuple(range(len(kernel.numbers)))
         return self._reads.get(kernel.reader, ())
 
-    def _latest(self, key: Key) -> _KeyState | None:
+    def _latest(self, key: Key) -> KeyState | None:
         """The state of a key, which is used now."""
         known = self._known.get(key)
         if known is not None:
             self._known.move_to_end(key)
         return known
 
-    def _keep(self, key: Key, known: _KeyState) -> None:
+    def _keep(self, key: Key, known: KeyState) -> None:
         before = self._known.pop(key, None)
-        self._kept += _size(known) - (0 if before is None else _size(before))
+        self._kept += known.size - (0 if before is None else before.size)
         self._known[key] = known
         while self._kept > MOST_COMMANDS:
             _, oldest = self._known.popitem(last=False)
-            self._kept -= _size(oldest)
-
-
-def _size(known: _KeyState) -> int:
-    return 1 if known.commands is None else 1 + len(known.commands)
+            self._kept -= oldest.size
 
 
 def _argument(each: object, *, is_own: bool) -> Argument | None:
@@ -290,57 +316,3 @@ def _argument(each: object, *, is_own: bool) -> Argument | None:
         return Argument(each, is_own=is_own)
     except NotListed:
         return None
-
-
-def _recorded(
-    pe: Pe,
-    launch: PeLaunch,
-    program: GridPoint | None,
-    reads: Places,
-    numbers: int,
-    *,
-    reads_ids: bool,
-) -> _KeyState:
-    """The list that the function of a kernel makes in a recorder; of its `numbers`, those with
-    places in `reads` are not open. With `reads_ids`, it is the list for the ids of its program.
-
-    It has none if it fails: then it runs again on each PE, with the error of that PE. Open numbers
-    and ids may be why it fails.
-    """
-    chip, (_, cube, number) = pe.chip, pe.coordinates
-    topology, math, dealt = chip.topology, chip.topology.pe.math, launch.programs
-    faults = KernelFaults(launch.name, pe.coordinates)
-    grid = None if dealt is None else dealt.grid
-    ids = ProgramIds((number, cube), (launch.pes, launch.cubes), grid)
-    ids.program = program
-    recorder = CommandRecorder(
-        KernelScratch(topology, launch.thread, 0, faults),
-        topology.tile,
-        VectorRegisters(math.registers, math.lanes, 0),
-        ids,
-        MOST_OF_A_LIST,
-        reads_ids=reads_ids,
-    )
-
-    opened = OpenedArguments(reads)
-    kernel, *arguments = [opened.of(each) for each in (launch.kernel, *launch.arguments)]
-    assert opened.numbers == numbers, "numbers are opened in the order of the keys"
-
-    def run() -> None:
-        current_pe.set(recorder)
-        call_kernel(launch.name, pe.coordinates, kernel, arguments)
-
-    try:
-        copy_context().run(run)
-    except ReadsNumber:
-        raise
-    except ReadsId:
-        return _DIFFERS
-    except NotListed:
-        return _HAS_NONE
-    except Exception as error:
-        # A kernel may raise anything, and will raise it again.
-        if len(reads) < numbers:
-            raise ReadsNumber(frozenset(range(numbers))) from error
-        return _HAS_NONE if reads_ids else _DIFFERS
-    return _KeyState(recorder.commands())

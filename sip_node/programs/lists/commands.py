@@ -97,6 +97,22 @@ class ListedGather(ListedCommand, frozen=True, kw_only=True):
         run.made((yield from gathering), self.out)
 
 
+class ListedGatherStart(ListedStart, frozen=True, kw_only=True):
+    """A gather beside the kernel."""
+
+    pointer: PointerPlace
+    rows: RowList
+    shape: Shape
+    strides: Strides
+    out: ValuePlace | None
+
+    def steps(self, run: ListRun) -> Steps[None]:
+        """See `ListedCommand`."""
+        pointer, out = run.pointer(self.pointer), run.out(self.out)
+        beginning = run.kernel.beginning_gather(pointer, self.rows, self.shape, self.strides, out)
+        run.made(self.started(run, (yield from beginning)).value, self.out)
+
+
 class ListedStore(ListedCommand, frozen=True, kw_only=True):
     """A store for which the kernel waits."""
 
@@ -228,6 +244,32 @@ class ListedEmpty(ListedCommand, frozen=True, kw_only=True):
     def steps(self, run: ListRun) -> Steps[None]:
         """See `ListedCommand`."""
         run.values.append(run.kernel.empty(self.shape, self.dtype))
+        yield from ()
+
+
+class ListedPlaced(ListedCommand, frozen=True, kw_only=True):
+    """A value at `nbytes` of the scratch."""
+
+    shape: Shape
+    dtype: DType
+    nbytes: int
+    is_zero: bool
+
+    def steps(self, run: ListRun) -> Steps[None]:
+        """See `ListedCommand`."""
+        address = run.kernel.scratch_begin + self.nbytes
+        run.values.append(run.kernel.placed(self.shape, self.dtype, address, is_zero=self.is_zero))
+        yield from ()
+
+
+class ListedEnded(ListedCommand, frozen=True, kw_only=True):
+    """The end of the values with numbers: they have many elements."""
+
+    numbers: tuple[int, ...]
+
+    def steps(self, run: ListRun) -> Steps[None]:
+        """See `ListedCommand`."""
+        run.end_values(self.numbers)
         yield from ()
 
 

@@ -7,7 +7,7 @@ result, an operation by the number of its start.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from runtime.core.dtypes import DType
+from runtime.core.dtypes import DType, uint8
 from runtime.core.launch_numbers import (
     ComputedNumber,
     GivenNumber,
@@ -56,6 +56,9 @@ class RefPlace(NamedTuple):
 
     pointer: PointerPlace
     ref: Ref
+
+
+_ENDED = Value((0,), uint8, None)
 
 
 class ListRun:
@@ -113,6 +116,11 @@ class ListRun:
             return self.value(place)
         ref = place.ref
         return Ref(self.pointer(place.pointer), ref.shape, ref.strides, ref.blocked)
+
+    def end_values(self, numbers: Sequence[int]) -> None:
+        """No command uses the values with `numbers` any more: they keep their numbers."""
+        for number in numbers:
+            self.values[number] = _ENDED
 
     def made(self, value: Value, over: ValuePlace | None) -> None:
         """Number a value, unless it is one that a result was written over."""

@@ -108,7 +108,7 @@ class BasedPointer(Pointer):
         return hash(self.address)
 
 
-class _Pending:
+class RecordedOperation:
     """An operation in flight while a list is recorded."""
 
     def __init__(
@@ -122,7 +122,7 @@ class _Pending:
         return self.result
 
 
-refuse_operators(_Pending, PENDING, PENDING_ADVICE)
+refuse_operators(RecordedOperation, PENDING, PENDING_ADVICE)
 
 
 class CommandRecorder:
@@ -146,14 +146,15 @@ class CommandRecorder:
     ) -> None:
         self.gemm_tile = tile
         self.vector_registers = registers._replace(address=REGISTERS)
-        self._scratch, self._ids, self._most = scratch, ids, most
+        self.scratch_memory, self.ids, self._most = scratch, ids, most
         self._reads_ids = reads_ids
+        self._line = ""
         self._commands: list[ListedCommand] = []
         # The values that the commands have made and that exist, in the order of their numbers.
-        self._values: list[Value] = []
+        self.values: list[Value] = []
         self._operations = 0
         # Whether an operation beside the kernel writes over a value that exists.
-        self._writes_over = False
+        self.writes_over = False
 
     def commands(self) -> tuple[ListedCommand, ...]:
         """The list: operations are kept up to the last wait for them."""
@@ -174,16 +175,20 @@ class CommandRecorder:
         """Append a command at the line of the kernel that runs."""
         if len(self._commands) == self._most:
             raise NotListed(f"more than {self._most:,} commands")
-        self._commands.append(kind(line=kernel_line(), **fields))
+        self._commands.append(kind(line=self._line or kernel_line(), **fields))
 
-    def program_id(self, axis: int) -> int | OpenId:
+    def locate(self, line: str) -> None:
         """See `KernelContext`."""
-        own = self._ids.program_id(axis)
-        return own if self._reads_ids or not self._ids.has(axis) else OpenId({axis: 1})
+        self._line = line
+
+    def program_id(self, axis: int) -> Any:
+        """See `KernelContext`."""
+        own = self.ids.program_id(axis)
+        return own if self._reads_ids or not self.ids.has(axis) else OpenId({axis: 1})
 
     def num_programs(self, axis: int) -> int:
         """See `KernelContext`."""
-        return self._ids.num_programs(axis)
+        return self.ids.num_programs(axis)
 
     def elements_of(self, value: Value) -> Array | None:
         """See `KernelContext`."""
@@ -193,20 +198,22 @@ class CommandRecorder:
         self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
     ) -> Value:
         """See `KernelContext`."""
-        place, over = _pointer(pointer), self._out(out)
+        place, over = self.pointer_place(pointer), self._out(out)
         self.add(ListedLoad, pointer=place, shape=shape, strides=strides, out=over)
         return self._made(shape, place.dtype) if out is None else out
 
     def load_async(
         self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
-    ) -> _Pending:
+    ) -> RecordedOperation:
         """See `KernelContext`."""
-        self._writes_over |= out is not None
-        place, over, number = _pointer(pointer), self._out(out), self._started()
+        self.writes_over |= out is not None
+        place, over, number = self.pointer_place(pointer), self._out(out), self.started()
         self.add(
             ListedLoadStart, pointer=place, shape=shape, strides=strides, out=over, number=number
         )
-        return _Pending(self, number, self._made(shape, place.dtype) if out is None else out)
+        return RecordedOperation(
+            self, number, self._made(shape, place.dtype) if out is None else out
+        )
 
     def gather(
         self,
@@ -219,22 +226,31 @@ class CommandRecorder:
         """See `KernelContext`."""
         if rows.value is not None:
             raise NotListed("rows that elements name")
-        place, over = _pointer(pointer), self._out(out)
+        place, over = self.pointer_place(pointer), self._out(out)
         self.add(ListedGather, pointer=place, rows=rows, shape=shape, strides=strides, out=over)
         return self._made((len(rows), *shape), place.dtype) if out is None else out
 
     def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
         """See `KernelContext`."""
-        self.add(ListedStore, pointer=_pointer(pointer), value=self._place(value), strides=strides)
-
-    def store_async(self, pointer: Pointer, value: Value, strides: Strides) -> _Pending:
-        """See `KernelContext`."""
-        number = self._started()
-        place = self._place(value)
         self.add(
-            ListedStoreStart, pointer=_pointer(pointer), value=place, strides=strides, number=number
+            ListedStore,
+            pointer=self.pointer_place(pointer),
+            value=self.place(value),
+            strides=strides,
         )
-        return _Pending(self, number, None)
+
+    def store_async(self, pointer: Pointer, value: Value, strides: Strides) -> RecordedOperation:
+        """See `KernelContext`."""
+        number = self.started()
+        place = self.place(value)
+        self.add(
+            ListedStoreStart,
+            pointer=self.pointer_place(pointer),
+            value=place,
+            strides=strides,
+            number=number,
+        )
+        return RecordedOperation(self, number, None)
 
     def math(
         self,
@@ -258,18 +274,18 @@ class CommandRecorder:
 
     def settle(self, value: Value) -> None:
         """See `KernelContext`."""
-        place = self._place(value)
-        if self._writes_over:
+        place = self.place(value)
+        if self.writes_over:
             self.add(ListedSettle, value=place)
 
-    def run_chain(self, call: ChainCall) -> _Pending:
+    def run_chain(self, call: ChainCall) -> RecordedOperation:
         """See `KernelContext`."""
-        self._writes_over |= any(out is not None for out in call.outs)
-        chain, number = call.chain, self._started()
+        self.writes_over |= any(out is not None for out in call.outs)
+        chain, number = call.chain, self.started()
         self.add(
             ListedChain,
             plan=chain.plan,
-            sources=tuple(map(self._place, chain.sources)),
+            sources=tuple(map(self.place, chain.sources)),
             copies=tuple(each - REGISTERS for each in chain.copies),
             chain_steps=tuple(self._chain_steps(chain)),
             outs=tuple(map(self._out, call.outs)),
@@ -280,7 +296,7 @@ class CommandRecorder:
             self._made(value.shape, value.dtype) if out is None else out
             for out, value in zip(call.outs, call.values, strict=True)
         ]
-        return _Pending(self, number, call.returned(results))
+        return RecordedOperation(self, number, call.returned(results))
 
     def _chain_steps(self, chain: Chain) -> Generator[ListedStep]:
         numbers = {step.result.address: index for index, step in enumerate(chain.steps)}
@@ -300,21 +316,21 @@ class CommandRecorder:
                 step.result.address - REGISTERS,
             )
 
-    def gemm(self, gemm: Gemm) -> _Pending:
+    def gemm(self, gemm: Gemm) -> RecordedOperation:
         """See `KernelContext`."""
-        self._writes_over |= gemm.over is not None
-        number, places = self._started(), dict[str, ValuePlace | RefPlace]()
+        self.writes_over |= gemm.over is not None
+        number, places = self.started(), dict[str, ValuePlace | RefPlace]()
         for name in ("a", "b", "out", "acc", "bias", "over"):
             operand = getattr(gemm, name)
             if isinstance(operand, Ref):
-                places[name] = RefPlace(_pointer(operand.pointer), operand)
+                places[name] = RefPlace(self.pointer_place(operand.pointer), operand)
             elif operand is not None:
-                places[name] = self._place(operand)
+                places[name] = self.place(operand)
         self.add(ListedProduct, gemm=gemm, places=places, number=number)
         result = gemm.over
         if gemm.out is None and gemm.over is None:
             result = self._made(gemm.shape, gemm.dtype)
-        return _Pending(self, number, result)
+        return RecordedOperation(self, number, result)
 
     def barrier(self, scope: BarrierScope) -> None:
         """See `KernelContext`."""
@@ -329,49 +345,50 @@ class CommandRecorder:
     def scratch(self) -> Generator[None]:
         """See `KernelContext`."""
         self.add(ListedScratchBegin)
-        begin, count = self._scratch.end, len(self._values)
+        begin, count = self.scratch_memory.end, len(self.values)
         yield
         self.add(ListedScratchEnd)
-        self._scratch.release_from(begin)
-        del self._values[count:]
+        self.scratch_memory.release_from(begin)
+        del self.values[count:]
 
     def __getattr__(self, name: str) -> NoReturn:
         raise NotListed(f"the kernel calls {name}")
 
-    def _started(self) -> int:
+    def pointer_place(self, pointer: Pointer) -> PointerPlace:
+        """The place of a pointer that a command uses."""
+        if not isinstance(pointer, BasedPointer):
+            raise NotListed("a pointer that is no argument")
+        return pointer.place
+
+    def started(self) -> int:
+        """The number of an operation that starts."""
         self._operations += 1
         return self._operations - 1
 
     def _made(self, shape: Shape, dtype: DType) -> Value:
-        value = self._scratch.new(shape, dtype)
-        self._values.append(value)
+        value = self.scratch_memory.new(shape, dtype)
+        self.values.append(value)
         return value
 
     def _out(self, out: Value | None) -> ValuePlace | None:
-        return None if out is None else self._place(out)
+        return None if out is None else self.place(out)
 
     def _operand(self, operand: Value | float) -> ListedOperand:
         """The place of a value, the formula of an open number, or a number itself."""
         if isinstance(operand, Value):
-            return self._place(operand)
+            return self.place(operand)
         number: Any = operand
         return number.formula if type(number) is OpenNumber else operand
 
-    def _place(self, value: Value) -> ValuePlace:
+    def place(self, value: Value) -> ValuePlace:
         """The place of a value that a command has made, or of a view of one."""
         start, end = value.extent
-        for number in range(len(self._values) - 1, -1, -1):
-            made = self._values[number]
+        for number in range(len(self.values) - 1, -1, -1):
+            made = self.values[number]
             first, behind = made.extent
             if first <= start and end <= behind and made.dtype == value.dtype:
                 return ValuePlace(number, _view(made, value))
         raise NotListed(f"{value!r} is no value that the kernel has made")
-
-
-def _pointer(pointer: Pointer) -> PointerPlace:
-    if not isinstance(pointer, BasedPointer):
-        raise NotListed("a pointer that is no argument")
-    return pointer.place
 
 
 def _view(value: Value, part: Value) -> View | None:

@@ -1,0 +1,57 @@
+"""The states of the keys of kernels: how often each has come, and its lists."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from runtime.core.program_grid import GridPoint
+from sip_node.programs.lists.arguments import Key
+from sip_node.programs.lists.commands import ListedCommand
+from sip_node.programs.lists.guarded_integers import ListGuard, variables
+
+
+class ListVariant(Struct, frozen=True):
+    """The list of the programs that keep guards; its `number` is its own."""
+
+    number: int
+    guards: tuple[ListGuard, ...]
+    commands: tuple[ListedCommand, ...]
+
+
+class KeyState(Struct, frozen=True):
+    """The state of a key: its commands, if it has a list; or its lists with guards."""
+
+    commands: tuple[ListedCommand, ...] | None = None
+    variants: tuple[ListVariant, ...] = ()
+
+    def variant(self, ids: GridPoint, addresses: Sequence[int]) -> ListVariant | None:
+        """The list for a program, if there is one."""
+        values = variables(ids, addresses)
+        for each in self.variants:
+            if all(guard.holds(values) for guard in each.guards):
+                return each
+        return None
+
+    @property
+    def size(self) -> int:
+        """The number of its commands, and one for the key."""
+        if self.commands is not None:
+            return 1 + len(self.commands)
+        return 1 + sum(len(each.commands) for each in self.variants)
+
+
+SEEN, DIFFERS, HAS_NONE = KeyState(), KeyState(), KeyState()
+"""A kernel that has come once; one with a list for each program; one that no list holds."""
+
+
+class ChosenVariants(NamedTuple):
+    """The `numbers` of the lists of the programs of a kernel with a key; -1 of one without."""
+
+    kernel: Key
+    numbers: tuple[int, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether each program has a list."""
+        return -1 not in self.numbers
