@@ -86,8 +86,8 @@ def run() -> None:
     layer = products(tokens, context, ranks, options.scale)
     total_ns = bound_ns = 0.0
     for each in layer:
-        x = torch.empty(each.m, each.k, dtype=torch.float16)
-        weight = torch.empty(each.k, each.n, dtype=torch.float16, dp=placement(each.n))
+        x = torch.zeros(each.m, each.k, dtype=torch.float16)
+        weight = torch.zeros(each.k, each.n, dtype=torch.float16, dp=placement(each.n))
         torch.ahbm.synchronize()
         began_ps = torch.ahbm.elapsed_ps()
         y = torch.matmul(x, weight)

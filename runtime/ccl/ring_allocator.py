@@ -20,13 +20,14 @@ from runtime.model.topology import Topology
 @dataclass
 class QueueTableSpec:
     """The queues of one algorithm, or of one key of `queues`, of a group; `installed` once they are
-    on the PEs of this rank.
+    on the PEs of this rank. `barrier` is the tensor that barriers sum, from the first one on.
     """
 
     name: str
     group: Group
     plan: InstallPlan
     installed: bool = False
+    barrier: object = None
 
 
 class InstallPlans:

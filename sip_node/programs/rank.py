@@ -245,7 +245,7 @@ class Rank:
         self._device.steps = ProgramSteps(self._engine, log, origin)
         calls = RankCalls(log.recorder, lambda: self._engine.now_ps)
         self._device.calls = calls
-        self.state.memory.made, self.state.memory.signal = calls.made, calls.signal
+        self.state.memory.made, self.state.memory.zeros = calls.made, calls.zeros
         with self._device.steps:
             return _to_the_end(main, self.state)
 

@@ -245,7 +245,7 @@ def test_auto_uses_both_dimensions_of_a_grid_for_large_tensors_on_several_cubes(
     def program(rank: int) -> None:
         dist.init_process_group("ahbm", algorithm="auto")
         spread = DPPolicy(cube="column_wise", pe="column_wise", num_cubes=cubes)
-        dist.all_reduce(torch.empty(1, elements, dtype=torch.float16, dp=spread))
+        dist.all_reduce(torch.zeros(1, elements, dtype=torch.float16, dp=spread))
 
     world = simulate(program, 4, topology=FOUR_PES_ON_A_GRID)
     names = {record.name.split(".")[-1] for _, record in world.of("pe_cpu.collective", "kernel ")}

@@ -192,7 +192,8 @@ def test_a_submission_does_not_wait() -> None:
 
 def test_counters_agree_with_the_records() -> None:
     def program(rank: int) -> None:
-        torch.launch("touch", lambda at: tl.store(at, tl.load(at, 64) + 1), torch.empty(64))
+        x = torch.from_numpy(np.zeros(64, np.float32))
+        torch.launch("touch", lambda at: tl.store(at, tl.load(at, 64) + 1), x)
         torch.ahbm.synchronize()
 
     world = simulate(program, 1, topology=SMALL)
@@ -251,9 +252,11 @@ def test_commands_that_wait_for_the_same_one_go_on_in_the_order_of_submission() 
     def program(rank: int) -> list[Handle]:
         state = running_rank()
         device, address = state.device, state.addresses.pe_hbm_addr(0, 0, 0, 0)
-        write = MemoryWriteMsg(address, 256, bytes(256))
-        handles = [device.submit([write], "the first")]
-        for name in ("the second", "the third"):
+        # Of one channel.
+        places = [address + (number << 20) for number in range(3)]
+        writes = [MemoryWriteMsg(each, 256, bytes(256)) for each in places]
+        handles = [device.submit(writes[:1], "the first")]
+        for name, write in zip(("the second", "the third"), writes[1:], strict=True):
             device.stream = device.new_stream()
             device.order_after(device.stream, handles[:1])
             handles.append(device.submit([write], name))

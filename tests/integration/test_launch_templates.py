@@ -135,6 +135,7 @@ def test_a_program_that_goes_on_beside_a_launch_finds_it_running(
             event.synchronize()
             with torch.ahbm.stream(other):
                 tensors[2][:] = values * turn
+        other.synchronize()
         return tensors
 
     # The program waits for an answer that comes while the launch runs, so that none is repeated.
@@ -226,6 +227,7 @@ def test_a_launch_beside_a_copy_of_another_stream_is_simulated(
                 with torch.ahbm.stream(other):
                     tensors[2][:] = values * turn
             torch.launch("doubled", doubled, *tensors[:2], SIZE)
+        other.synchronize()
         return tensors
 
     # Of four that are alone, the first two are not repeated.

@@ -161,7 +161,7 @@ def test_sums_too_deep_for_the_scratch_continue_through_memory(dtype: Any):
 def test_a_product_of_few_rows_runs_on_as_many_pes_as_its_columns_have_tiles():
     def program() -> None:
         rows = PLACEMENTS["rows"]
-        torch.matmul(torch.empty(4, 256), torch.empty(256, 128, dp=rows))
+        torch.matmul(torch.zeros(4, 256), torch.zeros(256, 128, dp=rows))
 
     world = simulate(lambda _rank: program(), 1, topology=TWO_BY_TWO, data=False)
     assert len({(record.cube, record.pe) for _, record in world.of("pe_gemm")}) == 4
@@ -225,7 +225,8 @@ def test_a_product_with_reuse_is_within_its_bounds_and_six_times_as_fast_as_tile
     size, text = 512, variant_text(**ONE_PE_TOPOLOGY)
 
     def program(*, by_tiles: bool) -> None:
-        a, b = (torch.empty(size, size, dtype=torch.float16) for _ in "ab")
+        # Written by the host, so that all operations of the PE are those of the product.
+        a, b = (torch.from_numpy(np.zeros((size, size), np.float16)) for _ in "ab")
         if by_tiles:
             out = torch.empty(size, size, dtype=torch.float16)
             torch.launch("tiles", one_tile_at_a_time, a, b, out, size)

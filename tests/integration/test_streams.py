@@ -136,8 +136,10 @@ def test_overlapped_runs_have_one_digest_for_every_partition_into_lps(
         tensor = torch.from_numpy(drawn(rank), dp=pe_0)
         x, y = torch.ones(64, 64, dp=pe_0), torch.zeros(64, 64, dp=pe_0)
         torch.launch("product", product, x, y)
-        dist.all_reduce(tensor, async_op=True)
+        work = dist.all_reduce(tensor, async_op=True)
         torch.launch("product", product, x, y)
+        assert work is not None
+        work.wait()
         return tensor.numpy()
 
     alone = simulate(program, 3, topology=TOPOLOGY)

@@ -61,9 +61,10 @@ def test_a_batch_takes_tensors_on_any_pes() -> None:
         spread, single = DPPolicy(cube="row_wise", pe="row_wise"), DPPolicy()
         tensors = [torch.full((8, 2), rank + 1, dp=policy) for policy in (spread, single)]
         kinds = (dist.isend, dist.irecv) if rank == 0 else (dist.irecv, dist.isend)
-        dist.batch_isend_irecv(
+        for work in dist.batch_isend_irecv(
             [dist.P2POp(kind, each, 1 - rank) for kind, each in zip(kinds, tensors, strict=True)]
-        )
+        ):
+            work.wait()
         return [float(each.numpy().mean()) for each in tensors]
 
     assert ranks(program, 2) == [[1, 2], [1, 2]]
@@ -90,9 +91,11 @@ def test_a_batch_matches_single_operations_of_the_peer() -> None:
             works = dist.batch_isend_irecv([dist.P2POp(dist.isend, x, 1) for x in tensors])
             assert len(works) == 3
         else:
-            dist.irecv(tensors[0], 0)
+            work = dist.irecv(tensors[0], 0)
             dist.recv(tensors[1], 0)
             dist.recv(tensors[2], 0)
+            assert work is not None
+            work.wait()
         return [float(x.numpy().mean()) for x in tensors]
 
     assert ranks(program, 2) == [[1, 2, 3]] * 2

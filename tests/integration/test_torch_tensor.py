@@ -30,7 +30,6 @@ def on_a_rank(program: Callable[[], Any], *, data: bool = True) -> Any:
         (lambda: torch.ones(4, dtype=torch.int8), np.ones(4, np.int8)),
         (lambda: torch.full((2, 2), 1.5, dtype=torch.float16), np.full((2, 2), 1.5, np.float16)),
         (lambda: torch.full(3, -7, dtype=torch.int32), np.full(3, -7, np.int32)),
-        (lambda: torch.empty(2), np.zeros(2, np.float32)),
     ],
 )
 def test_a_constructor_creates_the_elements_of_its_name(

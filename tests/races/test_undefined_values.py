@@ -5,11 +5,16 @@ from collections.abc import Callable
 import pytest
 
 from kernbench.explain.check.findings import Findings
-from runtime import tl, torch
+from runtime import DPPolicy, tl, torch
+from runtime.core.run_tables import CALLS
+from runtime.device.memory.stored_tensor import StoredTensor
+from runtime.device.rank.rank_state import running_rank
 from runtime.language.value import Pointer
-from tests.support.checked import findings
+from tests.support.checked import CUBE, checked, findings
 from tests.support.joined import ccl_text
+from tests.support.recorded_programs import rows_of
 from tests.support.undefined_kernels import COUNT, ON_ONE, PROGRAMS, increment, launch, tensor
+from tests.support.world import simulate
 
 ONE_PAIR = ccl_text("tests.support.joined.pair_0_0_0_1")
 
@@ -75,3 +80,25 @@ def test_a_masked_selection_among_undefined_elements_is_a_note() -> None:
 
     result = findings(run(program, 0), ccl=ONE_PAIR)
     assert (result.reports, len(result.notes)) == (0, 1)
+
+
+@pytest.mark.parametrize("is_new", [True, False], ids=["new memory", "memory of a dead tensor"])
+def test_barriers_sum_zeros(*, is_new: bool) -> None:
+    def program(_rank: int) -> list[float]:
+        torch.distributed.init_process_group("ahbm")
+        x = torch.full((1,), 3.0, dp=DPPolicy(num_cubes=1, num_pes=1))
+        if not is_new:
+            del x
+        for _ in range(2):
+            torch.distributed.barrier()
+        group = running_rank().process_group
+        assert group is not None
+        [summed] = [each.barrier for each in group.tables.values() if each.barrier is not None]
+        assert isinstance(summed, StoredTensor)
+        return summed[...].tolist()
+
+    world = simulate(program, 2, topology=CUBE, record=True)
+    assert world.returned == {0: [0.0], 1: [0.0]}
+    assert checked(world, is_strict=True).reports == 0
+    zeros = [each for each in rows_of(world, 0, CALLS) if each["operation"] == "zeros"]
+    assert len(zeros) == is_new

@@ -191,7 +191,7 @@ def uneven_ranks(rank: int, planted: bool) -> None:
     torch.distributed.init_process_group("ahbm")
     x, out = tensors(PES * 18 * BLOCK)
     torch.launch("shared", shared, x, out, (18 if rank else 6) if planted else 12)
-    torch.distributed.all_reduce(torch.empty(64, dtype=torch.float32, dp=ONE_PE))
+    torch.distributed.all_reduce(torch.zeros(64, dtype=torch.float32, dp=ONE_PE))
 
 
 def host_copies(_rank: int, planted: bool) -> None:
@@ -206,7 +206,7 @@ def host_copies(_rank: int, planted: bool) -> None:
 def slow_algorithm(rank: int, planted: bool) -> None:
     """An all-reduce of 128 KiB by an algorithm that sends all bytes p-1 times."""
     torch.distributed.init_process_group("ahbm", algorithm="ring_naive" if planted else "auto")
-    x = torch.empty(32768, dtype=torch.float32, dp=ONE_PE)
+    x = torch.zeros(32768, dtype=torch.float32, dp=ONE_PE)
     torch.distributed.all_reduce(x)
 
 

@@ -140,8 +140,8 @@ class CallReplay:
             self._submitted[command] = thread.clock
             self._begin(command)
             return True
-        if row.operation == "signal":
-            # Not an access: it states that the values of a tensor are used by nothing.
+        if row.operation == "zeros":
+            # No access: it states that memory is zero because nothing has used it.
             if self._observer is not None:
                 self._observer.used(thread.accessor, row, self._blocks(sip, row))
             return True

@@ -109,7 +109,9 @@ class _RankLayer:
         self._heads = self._activations(shape.tokens * shape.qkv)
         self._attended = self._activations(shape.tokens * queries)
         self._gated = self._activations(shape.tokens * shape.inner)
-        self._middle, self.result = self._activations(hidden), self._activations(hidden)
+        self._middle = self._activations(hidden)
+        # The all-reduce before the layer sums it.
+        self.result = self._activations(hidden, inputs and np.zeros(hidden, np.float16))
         if shape.is_decode:
             cached = shape.kv_heads * shape.context * shape.depth
             self._cache = [_placed(cached, inputs and np.ravel(inputs[index])) for index in (1, 2)]

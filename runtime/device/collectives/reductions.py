@@ -186,7 +186,11 @@ def _barrier_call(process_group: ProcessGroup) -> CollectiveCall:
     table, _ = kernel_of_group(process_group, name, "all_reduce")
     local = table.plan.mapping.local
     cubes, pes = (len({coordinates[axis] for coordinates in local}) or 1 for axis in (0, 1))
-    tensor = _elements(1, DPPolicy(num_cubes=cubes, num_pes=pes))
+    tensor = table.barrier
+    if tensor is None:
+        table.barrier = tensor = _elements(1, DPPolicy(num_cubes=cubes, num_pes=pes))
+        tensor.make_zero()
+    assert isinstance(tensor, StoredTensor), "set here alone"
     return _all_reduce(tensor, ReduceOp.SUM, called="barrier", detail="")
 
 
@@ -211,10 +215,7 @@ def _barrier_by_pairs(ranks: int) -> CollectiveCall:
 
 
 def _elements(count: int, policy: DPPolicy) -> StoredTensor:
-    tensor = StoredTensor.allocate((count,), float32, policy, running_rank())
-    # A barrier moves elements that nothing writes, and uses none of the sums.
-    tensor.storage.carries_no_values()
-    return tensor
+    return StoredTensor.allocate((count,), float32, policy, running_rank())
 
 
 def _all_reduce(

@@ -35,9 +35,9 @@ class Storage:
         self._mappings: _Mappings | None = None
         allocation.named(name)
 
-    def carries_no_values(self) -> None:
-        """State that the elements are a signal: what is computed with them is used by nothing."""
-        self._allocation.carries_no_values()
+    def is_zero(self) -> bool:
+        """Whether nothing has used the memory since the run began, so that it is zero."""
+        return self._allocation.is_zero()
 
     def window_shards(
         self, offset_bytes: int, shape: tuple[int, ...], itemsize: int

@@ -220,6 +220,13 @@ class StoredTensor:
             "copy_",
         )
 
+    def make_zero(self) -> None:
+        """Write 0 to all elements, unless nothing has used the memory since the run began: it is
+        zero then, and the write would take time.
+        """
+        if not self.storage.is_zero():
+            self[...] = 0
+
     def _window(self, dtype: DType, offset_bytes: int, shape: tuple[int, ...]) -> Self:
         """A window of this tensor, which is flat."""
         storage, address = self.storage, self.address + offset_bytes

@@ -63,14 +63,16 @@ class _AllocatedRange:
 class MemoryBlock:
     """Memory that tensors with equal shards use one after the other.
 
-    `address` is virtual. `name` is that of the first tensor, empty before it has one; `mapped` are
-    the PEs, as (cube, pe), whose page tables have the virtual range.
+    `address` is virtual. `is_new` is whether nothing has used the memory before. `name` is that of
+    the first tensor, empty before it has one; `mapped` are the PEs, as (cube, pe), whose page
+    tables have the virtual range.
     """
 
     ranges: tuple[_AllocatedRange, ...]
     address: int
     shards: tuple[Shard, ...]
     layout: ShardLayout
+    is_new: bool
     name: str = ""
     mapped: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
@@ -97,10 +99,14 @@ class Allocation:
         if self._memory.made is not None:
             self._memory.made(name, self.block)
 
-    def carries_no_values(self) -> None:
-        """The elements are a signal: what is computed with them is used by nothing."""
-        if self._memory.signal is not None:
-            self._memory.signal(self.block)
+    def is_zero(self) -> bool:
+        """Whether nothing has used the memory since the run began, so that it is zero.
+
+        The records have what depends on it, which is no undefined value.
+        """
+        if self.block.is_new and self._memory.zeros is not None:
+            self._memory.zeros(self.block)
+        return self.block.is_new
 
     def __del__(self, is_finalizing: Callable[[], bool] = is_finalizing) -> None:
         # May run in a collection, in the greenlet of another rank, or after the end of the run: so
@@ -132,8 +138,8 @@ class TensorMemory:
         self._synchronize = synchronize
         self.made: Callable[[str, MemoryBlock], None] | None = None
         """Is called with the name of each new tensor and its memory, in a run with records."""
-        self.signal: Callable[[MemoryBlock], None] | None = None
-        """Is called with the memory of a new tensor that carries no values: a barrier sends it."""
+        self.zeros: Callable[[MemoryBlock], None] | None = None
+        """Is called with the memory of a new tensor whose user relies on its zeros."""
         # The blocks of dead tensors: those to cache, those in the cache, and those never to use
         # again.
         self._dropped: list[MemoryBlock] = []
@@ -142,6 +148,7 @@ class TensorMemory:
         self._layouts: dict[tuple[tuple[ShardSpec, ...], int], ShardLayout] = {}
         self._allocated = self.peak_bytes = 0
         self._reserved = self.reserved_peak_bytes = 0
+        self._has_freed = False
         watch_collections()
 
     @property
@@ -182,6 +189,7 @@ class TensorMemory:
             # The lowest one: then the order in which tensors have died has no effect.
             block = min(cached, key=lambda each: each.address)
             cached.remove(block)
+            block.is_new = False
         else:
             block = self._retried(lambda: self._new(layout))
             self._reserved += block.nbytes
@@ -206,6 +214,7 @@ class TensorMemory:
             return
         # A command may still use the memory, in a stream that later tensors do not wait for.
         self._synchronize()
+        self._has_freed = True
         for block in blocks:
             block.free()
             self._reserved -= block.nbytes
@@ -236,7 +245,8 @@ class TensorMemory:
             Shard(spec, self._addresses.pe_hbm_addr(*spec.coordinates, each.address))
             for spec, each in zip(specs, physical, strict=True)
         )
-        return MemoryBlock(tuple(ranges), virtual.address, shards, layout)
+        is_new = not self._has_freed
+        return MemoryBlock(tuple(ranges), virtual.address, shards, layout, is_new)
 
     def _retried(self, reserve: Callable[[], _Reserved]) -> _Reserved:
         """Reserve memory; if there is none, again without cached memory."""

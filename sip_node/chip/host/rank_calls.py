@@ -80,9 +80,9 @@ class RankCalls:
         )
         self._recorder.add(MEMORY, row)
 
-    def signal(self, block: MemoryBlock) -> None:
-        """The tensor in a block of memory carries no values, so that none of them is undefined."""
-        call = self._add("signal", program_line(), NONE)
+    def zeros(self, block: MemoryBlock) -> None:
+        """The tensor in a block of memory is zero, without a write: nothing has used the memory."""
+        call = self._add("zeros", program_line(), NONE)
         for shard in block.shards:
             if shard.spec.nbytes:
                 part = bytes_at(shard.address, shard.spec.nbytes)
