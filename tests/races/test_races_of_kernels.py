@@ -9,6 +9,7 @@ from kernbench.explain.check.findings import Findings
 from runtime import DPPolicy, torch
 from tests.support.checked import CUBE, TWO_CUBES, findings
 from tests.support.joined import ccl_text
+from tests.support.racy_blocks import BLOCKS
 from tests.support.racy_kernels import GRIDS, KERNELS, SIZE, SLOTS, Kernel
 
 ONE_CUBE = DPPolicy(pe="row_wise", num_cubes=1, num_pes=4)
@@ -27,12 +28,16 @@ def launched(kernel: Kernel, right: int, **options: Any) -> Callable[[int], None
     return program
 
 
+NAMES = [*KERNELS, *BLOCKS, *GRIDS]
+
+
 def of_kernel(name: str, right: int, **options: Any) -> Findings:
-    kernel, grid = (GRIDS[name], {"grid": (8,)}) if name in GRIDS else (KERNELS[name], {})
+    kernel = (KERNELS | BLOCKS | GRIDS)[name]
+    grid = {"grid": (8,)} if name in GRIDS else {}
     return findings(launched(kernel, right, **grid), ccl=RING, **options)
 
 
-@pytest.mark.parametrize("name", [*KERNELS, *GRIDS])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_race_is_reported_and_its_right_twin_is_not(name: str) -> None:
     wrong = of_kernel(name, 0)
     assert wrong.races, "the race is not reported"
@@ -40,13 +45,16 @@ def test_a_race_is_reported_and_its_right_twin_is_not(name: str) -> None:
     assert of_kernel(name, 1).reports == 0
 
 
-@pytest.mark.parametrize("name", [*KERNELS, *GRIDS])
-def test_verdicts_depend_on_neither_data_nor_machine(name: str) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_verdicts_depend_on_neither_data_nor_machine_nor_folding(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def lines(**options: Any) -> list[set[frozenset[str]]]:
         runs = [of_kernel(name, right, **options).races for right in (0, 1)]
         return [{frozenset((each.first.line, each.second.line)) for each in run} for run in runs]
 
     expected = lines()
+    monkeypatch.setenv("KERNBENCH_FOLD", "0")
     assert lines(data=False) == expected
     assert lines(topology=TWO_CUBES, data=False) == expected
     assert CUBE != TWO_CUBES

@@ -24,8 +24,7 @@ def run(program: Callable[[int], None], right: int) -> Callable[[int], None]:
 
 
 def of_program(name: str, right: int, **options: bool) -> Findings:
-    # A sum of all ranks needs two.
-    if name == "a_sum_of_all_ranks":
+    if name.endswith("of_two"):
         return findings(run(PROGRAMS[name], right), 2, **options)
     return findings(run(PROGRAMS[name], right), ccl=ONE_PAIR, **options)
 
