@@ -1,40 +1,13 @@
 """Kernels with races are reported, and their right twins are not."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from kernbench.explain.check.findings import Findings
-from runtime import DPPolicy, torch
-from tests.support.checked import CUBE, TWO_CUBES, findings
-from tests.support.joined import ccl_text
-from tests.support.racy_blocks import BLOCKS
-from tests.support.racy_kernels import GRIDS, KERNELS, SIZE, SLOTS, Kernel
-
-ONE_CUBE = DPPolicy(pe="row_wise", num_cubes=1, num_pes=4)
-RING = ccl_text("pe_ring", n_slots=SLOTS)
-
-
-def launched(kernel: Kernel, right: int, **options: Any) -> Callable[[int], None]:
-    """A program that launches a kernel on four PEs, which have queues in a ring."""
-
-    def program(_rank: int) -> None:
-        torch.distributed.init_process_group("ahbm")
-        x, y = (torch.zeros(SIZE, dp=ONE_CUBE) for _ in range(2))
-        torch.launch(kernel.__name__, kernel, x, y, right, **options)
-        torch.ahbm.synchronize()
-
-    return program
-
-
-NAMES = [*KERNELS, *BLOCKS, *GRIDS]
-
-
-def of_kernel(name: str, right: int, **options: Any) -> Findings:
-    kernel = (KERNELS | BLOCKS | GRIDS)[name]
-    grid = {"grid": (8,)} if name in GRIDS else {}
-    return findings(launched(kernel, right, **grid), ccl=RING, **options)
+from runtime.core.compiled.choice import IS_COMPILED
+from tests.support.checked import CUBE, TWO_CUBES
+from tests.support.kernel_verdicts import NAMES, of_kernel
+from tests.support.two_modes import printed
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -58,3 +31,11 @@ def test_verdicts_depend_on_neither_data_nor_machine_nor_folding(
     assert lines(data=False) == expected
     assert lines(topology=TWO_CUBES, data=False) == expected
     assert CUBE != TWO_CUBES
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="the compiled core does not run")
+@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.nightly)])
+def test_both_modes_have_the_same_records_and_verdicts(step: int) -> None:
+    interpreted, compiled = printed("tests.support.kernel_verdicts", step)
+    assert len(compiled) == 2 * len(NAMES[::step])
+    assert interpreted == compiled
