@@ -25,7 +25,7 @@ from runtime.core.launch_numbers import number_of_record
 from runtime.core.program_grid import DealtPrograms, GridPoint, program_text
 from runtime.core.simtime import format_ps, ps_from_ns
 from runtime.core.trace import Operand
-from runtime.language.chain import Chain, ChainCall, VectorRegisters
+from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.context import PendingResult
 from runtime.language.gemm import Gemm
 from runtime.language.inference import MathCall, check_over, infer
@@ -38,6 +38,7 @@ from runtime.wire.reports import BlockedPe, DevicePrint
 from sip_node.chip.completion import Completion, completed
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.pe.pe import Pe
+from sip_node.programs.call_texts import chain_text, math_text
 from sip_node.programs.kernel_calls import end_call, end_call_with
 from sip_node.programs.kernel_faults import call_once
 from sip_node.programs.kernel_messages import KernelMessages
@@ -165,7 +166,10 @@ class KernelCommands(KernelMessages):
                 operand.operand if isinstance(operand, Value) else number_of_record(operand)
                 for operand in operands
             )
-            recorded = self._begun_call(f"math {name}", (), operands)
+            calls = self._calls
+            recorded = (
+                None if calls is None else calls.begin(math_text(name, operands), (), operands)
+            )
             yield from self._issuer.issuing(
                 f"math {name}", self._computed, name, inputs, result, call.axis
             )
@@ -207,7 +211,8 @@ class KernelCommands(KernelMessages):
         returned, over = call.returned(results), [out for out in call.outs if out is not None]
         if run is None:
             return Operation(self._operations, completed(None), returned, over=over)
-        recorded = self._begun_call(chain_name(chain), (), chain.sources)
+        calls = self._calls
+        recorded = None if calls is None else calls.begin(chain_text(chain), (), chain.sources)
         yield from self._issuer.issuing("chain", lambda: completed(chains.queue(run)))
         end_call_with(recorded, run.done, *results)
         return Operation(
@@ -336,12 +341,6 @@ class KernelCommands(KernelMessages):
         # The stages of the vector engine are calendars, so the least time is known at the start.
         self._wait.until(lambda: earliest_ps)
         return done
-
-
-def chain_name(chain: Chain) -> str:
-    """The name of a chain in the records; of one that selects elements, another."""
-    selects = any(step.name == "where" for step in chain.steps)
-    return "chain where" if selects else "chain"
 
 
 class PeKernelContext(KernelCommands):

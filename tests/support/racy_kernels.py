@@ -372,3 +372,12 @@ def grid_of_one_pe(x: Pointer, y: Pointer, right: int) -> None:
     own, other = tl.program_id(0) * 8, (tl.program_id(0) + 4) % 8 * 8
     tl.store(x + own, tl.full(8, 1.0, tl.float32))
     tl.store(y + own, tl.load(x + (own if right else other), 8))
+
+
+@of_grid
+def grid_of_blocks(x: Pointer, y: Pointer, right: int) -> None:
+    # Two rows of eight columns for each program: the twin loads its own.
+    own = tl.program_id(0) * 32
+    tl.store(x + own, tl.full((2, 8), 1.0, tl.float32), strides=(16, 1))
+    first = own if right else max(own - 16, 0)
+    tl.store(y + own, tl.load(x + first, (2, 8), strides=(16, 1)), strides=(16, 1))

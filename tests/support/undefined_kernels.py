@@ -176,13 +176,120 @@ def an_operand_of_a_product(right: int) -> None:
 
 
 @undefined
+def the_sum_of_a_product(right: int) -> None:
+    def kernel(y: Pointer) -> None:
+        a, total = tl.full((8, 8), 1.0, tl.float32), tl.empty((8, 8), tl.float32)
+        if right:
+            tl.load(y, (8, 8), out=total)
+        tl.store(y, tl.dot(a, a, total).reshape(COUNT))
+
+    launch(kernel, tensor(1))
+
+
+@undefined
+def a_bias_of_a_product(right: int) -> None:
+    def kernel(y: Pointer) -> None:
+        a = tl.full((8, 8), 1.0, tl.float32)
+        bias = tl.full(8, 1.0, tl.float32) if right else tl.empty(8, tl.float32)
+        tl.store(y, tl.wait(tl.composite("gemm", a, a, bias=bias)).reshape(COUNT))
+
+    launch(kernel, tensor(1))
+
+
+@undefined
+def half_of_an_operand_in_tcm(right: int) -> None:
+    def kernel(y: Pointer) -> None:
+        a, b = tl.full((8, 8), 1.0, tl.float32), tl.empty((8, 8), tl.float32)
+        for first in (0, 4)[: 1 + right]:
+            tl.load(y, (4, 8), out=b[first : first + 4])
+        tl.store(y, tl.dot(a, b).reshape(COUNT))
+
+    launch(kernel, tensor(1))
+
+
+@undefined
+def scratch_that_is_used_again(right: int) -> None:
+    def kernel(y: Pointer) -> None:
+        with tl.scratch():
+            tl.store(y, tl.full(COUNT, 1.0, tl.float32))
+        block = tl.empty(COUNT, tl.float32)
+        if right:
+            tl.load(y, COUNT, out=block)
+        tl.store(y, block + 1)
+
+    launch(kernel, tensor(1))
+
+
+@undefined
+def a_part_that_was_received(right: int) -> None:
+    def kernel(y: Pointer) -> None:
+        if tl.program_id(0) == 0:
+            tl.send("E", tl.full(32, 1.0, tl.float32))
+        else:
+            block = tl.empty(COUNT, tl.float32)
+            tl.recv("W", 32, tl.float32, dst_addr=block[0:32])
+            tl.store(y, tl.exp(block[0:32] if right else block[1:33]))
+
+    launch(kernel, torch.zeros(COUNT, dp=ON_TWO))
+
+
+@undefined
+def a_message_in_its_slots(right: int) -> None:
+    def kernel(x: Pointer, y: Pointer) -> None:
+        if tl.program_id(0) == 0:
+            tl.send("E", tl.load(x, COUNT))
+        else:
+            target = tl.empty(COUNT, tl.float32)
+            block = tl.wait(tl.recv_async("W", dst_addr=target, dst_space="tcm", in_place=True))
+            tl.store(y, block * 2)
+            tl.release(block)
+
+    make = torch.zeros if right else torch.empty
+    launch(kernel, make(COUNT, dp=ON_TWO), torch.zeros(COUNT, dp=ON_TWO))
+
+
+@undefined
+def a_part_on_the_host(right: int) -> None:
+    x = torch.empty(COUNT, dp=ON_ONE)
+    x[16:48] = 1.0
+    assert len(x[16 : 49 - right]) == 33 - right
+
+
+@undefined
 def a_read_on_the_host(right: int) -> None:
     tensor(right).numpy()
 
 
 @undefined
-def a_sum_of_all_ranks(right: int) -> None:
+def a_sum_of_all_ranks_of_two(right: int) -> None:
     torch.distributed.all_reduce(tensor(right))
+
+
+@undefined
+def a_tensor_of_a_broadcast_of_two(right: int) -> None:
+    x = tensor(right)
+    torch.distributed.broadcast(x, 0)
+    launch(increment, x, tensor(1))
+
+
+@undefined
+def padding_of_a_gather_of_two(right: int) -> None:
+    x, parts = tensor(0), [tensor(0), tensor(0)]
+    x[:32] = 1.0
+    torch.distributed.all_gather(parts, x)
+
+    def used(p: Pointer, y: Pointer) -> None:
+        tl.store(y, tl.load(p, 33 - right) + 1)
+
+    launch(used, parts[1], tensor(1))
+
+
+@undefined
+def a_part_of_an_exchange_of_two(right: int) -> None:
+    x, y = tensor(0), tensor(0)
+    x[: 32 + 32 * right] = 1.0
+    torch.distributed.all_to_all_single(y, x)
+    launch(increment, y, tensor(1))
 
 
 @undefined

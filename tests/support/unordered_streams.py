@@ -216,3 +216,65 @@ def sent_and_overwritten_of_two(right: int) -> None:
         work.wait()
     write(x)
     work.wait()
+
+
+@unordered
+def streams_joined_by_a_third(right: int) -> None:
+    x, side, third = zeros(), ahbm.Stream(), ahbm.Stream()
+    ahbm.synchronize()
+    write(x)
+    side.wait_stream(ahbm.current_stream())
+    if right:
+        third.wait_stream(side)
+    with third:
+        read(x)
+
+
+@unordered
+def event_recorded_again(right: int) -> None:
+    x, side, event = zeros(), ahbm.Stream(), ahbm.Event()
+    ahbm.synchronize()
+    event.record()
+    write(x)
+    if right:
+        event.record()
+    side.wait_event(event)
+    with side:
+        read(x)
+
+
+@unordered
+def event_that_the_host_waits_for(right: int) -> None:
+    x, side, event = zeros(), ahbm.Stream(), ahbm.Event()
+    ahbm.synchronize()
+    if not right:
+        event.record()
+    write(x)
+    if right:
+        event.record()
+    event.synchronize()
+    with side:
+        read(x)
+
+
+@unordered
+def gathered_without_wait_of_two(right: int) -> None:
+    x, parts = zeros(), [zeros(), zeros()]
+    ahbm.synchronize()
+    work = dist.all_gather(parts, x, async_op=True)
+    if right:
+        work.wait()
+    read(parts[1])
+    work.wait()
+
+
+@unordered
+def first_of_two_works_of_two(right: int) -> None:
+    x, other = zeros(), zeros()
+    ahbm.synchronize()
+    first = dist.all_reduce(x, async_op=True)
+    second = dist.all_reduce(other, async_op=True)
+    # Collectives follow each other, so the wait for the second one covers both.
+    (second if right else first).wait()
+    read(x if right else other)
+    second.wait()

@@ -13,7 +13,8 @@ _ITEM_BYTES = {"u8": 1} | {dtype.name: dtype.itemsize for dtype in dtypes.ALL}
 
 class RowLayout(NamedTuple):
     """The layout of a block: `offsets` of its rows in the order of its elements, of `row_bytes`
-    each, and the bytes from its first byte to behind its last one.
+    each, and the bytes from its first byte to behind its last one. `dtype` is the type of an
+    element of `item_bytes`.
     """
 
     offsets: Offsets
@@ -21,6 +22,7 @@ class RowLayout(NamedTuple):
     span_bytes: int
     item_bytes: int
     shape: tuple[int, ...]
+    dtype: str
 
     @property
     def nbytes(self) -> int:
@@ -33,6 +35,13 @@ class RowLayout(NamedTuple):
             return [(address, address + self.row_bytes)]
         begins = (self.offsets + address).tolist()
         return [(begin, begin + self.row_bytes) for begin in begins]
+
+    @property
+    def places(self) -> Offsets:
+        """The elements from the first one to each, in the shape of the block."""
+        item = self.item_bytes
+        inside = np.arange(self.row_bytes // item, dtype=np.int64)
+        return (self.offsets[:, None] // item + inside).reshape(self.shape)
 
 
 def layout_of(dtype: str, shape: str, strides: str) -> RowLayout:
@@ -49,7 +58,7 @@ def layout_of(dtype: str, shape: str, strides: str) -> RowLayout:
         offsets = (offsets[:, None] + np.arange(length) * (stride * item)).reshape(-1)
     row_bytes = row * item
     span = int(offsets.max(initial=0)) + row_bytes
-    return RowLayout(offsets, row_bytes, span, item, lengths)
+    return RowLayout(offsets, row_bytes, span, item, lengths, dtype)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

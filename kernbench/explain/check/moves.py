@@ -1,4 +1,4 @@
-"""The undefined elements of results of operations that move or convert elements."""
+"""The undefined elements of blocks, and of results of operations that move or convert elements."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernbench.explain.check.geometry import RowLayout
-from kernbench.explain.check.undefined_ranges import UndefinedRange
+from kernbench.explain.check.undefined_ranges import UndefinedOrigin, UndefinedRange
 
-_Mask = NDArray[np.bool_]
+ElementMask = NDArray[np.bool_]
 
 
 def moved(
@@ -18,20 +18,25 @@ def moved(
     """The undefined bytes of a result, among those of its block, from those of the operands, one
     behind the other.
     """
-    masks, before = list[_Mask](), 0
+    masks, before = list[ElementMask](), 0
     for layout in reads:
-        masks.append(_elements(layout, before, packed))
+        masks.append(undefined_elements(layout, before, packed))
         before += layout.nbytes
     mask = _moved(operation, masks, result)
+    return ranges_of(mask, result.item_bytes, packed[0].origin)
+
+
+def ranges_of(
+    mask: ElementMask, item_bytes: int, origin: UndefinedOrigin, before: int = 0
+) -> list[UndefinedRange]:
+    """The bytes of the elements of a mask, in a block that has the bytes from `before` on."""
     edges: Any = np.flatnonzero(np.diff(np.concatenate([[False], mask.reshape(-1), [False]])))
-    item, origin = result.item_bytes, packed[0].origin
-    return [
-        UndefinedRange(int(begin) * item, int(end) * item, origin)
-        for begin, end in zip(edges[::2], edges[1::2], strict=True)
-    ]
+    edges = (edges * item_bytes + before).tolist()
+    pairs = zip(edges[::2], edges[1::2], strict=True)
+    return [UndefinedRange(begin, end, origin) for begin, end in pairs]
 
 
-def _moved(operation: str, masks: Sequence[_Mask], result: RowLayout) -> _Mask:
+def _moved(operation: str, masks: Sequence[ElementMask], result: RowLayout) -> ElementMask:
     first = masks[0]
     if operation == "math trans":
         return first.swapaxes(-1, -2) if first.ndim > 1 else first
@@ -42,7 +47,9 @@ def _moved(operation: str, masks: Sequence[_Mask], result: RowLayout) -> _Mask:
     return np.concatenate([each.reshape(-1) for each in masks])
 
 
-def _elements(layout: RowLayout, before: int, packed: Sequence[UndefinedRange]) -> _Mask:
+def undefined_elements(
+    layout: RowLayout, before: int, packed: Sequence[UndefinedRange]
+) -> ElementMask:
     """The elements of a block with an undefined byte; the block has the bytes from `before` on."""
     mask = np.zeros(layout.nbytes // layout.item_bytes, np.bool_)
     for each in packed:

@@ -45,7 +45,7 @@ def _undefined_lines(use: FoundUndefined) -> Iterator[str]:
         yield f"  read first   {_place(use.read)}"
     yield f"  used         {_place(use.use)}"
     if use.is_note:
-        yield "  why a note   the mask of tl.where is not followed: it may select defined elements"
+        yield "  why a note   the mask of tl.where is not computed: it may select defined elements"
     yield from _further(use.uses, "uses")
 
 

@@ -35,7 +35,9 @@ class CallBlock(NamedTuple):
 
 
 class CallRow(NamedTuple):
-    """A row of the table of calls; `row` is its number there."""
+    """A row of the table of calls; `row` is its number there. `form` is what the name of its
+    operation has behind the name: the operands of an operation, the steps of a chain.
+    """
 
     row: int
     call: int
@@ -48,6 +50,7 @@ class CallRow(NamedTuple):
     queue: str
     slots: int
     depth: int
+    form: str = ""
 
 
 class ProgramRow(NamedTuple):
@@ -103,11 +106,16 @@ class SipCalls:
         calls = self._calls
         order = np.argsort(calls["call"], kind="stable")
         columns: list[list[Any]] = [order.tolist()]
-        for name in CallRow._fields[1:]:
-            if name in calls.numbers:
+        names = {text: _operation(text) for text in calls.text("operation").values}
+        operations = [names[text] for text in _texts(calls, "operation", order)]
+        for name in CallRow._fields[1:-1]:
+            if name == "operation":
+                columns.append([operation for operation, _ in operations])
+            elif name in calls.numbers:
                 columns.append(calls[name][order].tolist())
             else:
                 columns.append(_texts(calls, name, order))
+        columns.append([form for _, form in operations])
         rows = defaultdict[int, list[CallRow]](list)
         programs = calls["program"][order].tolist()
         for program, row in zip(programs, zip(*columns, strict=True), strict=True):
@@ -268,3 +276,13 @@ class SipCalls:
 def _texts(table: Columns, name: str, order: Numbers) -> list[str]:
     texts = table.text(name)
     return [texts.values[code] for code in texts.codes[order].tolist()]
+
+
+def _operation(text: str) -> tuple[str, str]:
+    """The name of an operation and its form."""
+    if text.startswith("math "):
+        name, _, operands = text.partition("(")
+        return name, operands.removesuffix(")")
+    if text.startswith("chain "):
+        return "chain", text.removeprefix("chain ")
+    return text, ""

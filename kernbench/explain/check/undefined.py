@@ -11,9 +11,15 @@ from typing import NamedTuple
 
 from kernbench.explain.check.accesses import Accessor
 from kernbench.explain.check.geometry import RowLayout
-from kernbench.explain.check.moves import moved
+from kernbench.explain.check.moves import moved, ranges_of, undefined_elements
 from kernbench.explain.check.queues import CallId
 from kernbench.explain.check.run_calls import CallBlock, CallRow, SipCalls
+from kernbench.explain.check.selections import (
+    ElementStates,
+    KnownElements,
+    outcome_of,
+    steps_of,
+)
 from kernbench.explain.check.undefined_ranges import (
     UndefinedOrigin,
     UndefinedRange,
@@ -24,7 +30,6 @@ from runtime.core.run_tables import BlockAccess as Use
 
 _COPIES = ("load", "store")
 _MOVES = frozenset({"math cat", "math trans", "math cast"})
-_SELECTS = frozenset({"math where", "chain where"})
 
 
 class UndefinedUse(NamedTuple):
@@ -36,7 +41,7 @@ class UndefinedUse(NamedTuple):
 
 
 class UndefinedNote(NamedTuple):
-    """A selection among values of which one is partly undefined, by a mask that is not followed."""
+    """A selection that takes undefined elements or does not, by a mask that is not known."""
 
     origin: UndefinedOrigin
     accessor: Accessor
@@ -55,6 +60,7 @@ class UndefinedValues:
         self._of_tensors: dict[tuple[int, int], UndefinedRanges] = {}
         self._of_pes: dict[tuple[int, int, int], UndefinedRanges] = {}
         self._messages: dict[CallId, _Packed] = {}
+        self._known = KnownElements(self._sips)
         self.uses: list[UndefinedUse] = []
         self.notes: list[UndefinedNote] = []
 
@@ -110,11 +116,43 @@ class UndefinedValues:
         if operation in _MOVES and len(writes) == 1:
             layouts = [each.layout for each in reads]
             return moved(operation, layouts, writes[0].layout, packed)
-        if operation in _SELECTS:
-            self.notes.append(UndefinedNote(packed[0].origin, accessor, row))
-            return []
+        if operation in ("math where", "chain") and row.form:
+            return self._selected(accessor, row, reads, writes, packed)
         self.uses.append(UndefinedUse(packed[0].origin, accessor, row))
         return []
+
+    def _selected(
+        self,
+        accessor: Accessor,
+        row: CallRow,
+        reads: Sequence[CallBlock],
+        writes: Sequence[CallBlock],
+        packed: _Packed,
+    ) -> _Packed:
+        """The undefined elements of the results of a selection, or of a chain."""
+        states, before = list[ElementStates](), 0
+        for each in reads:
+            layout = each.layout
+            behind = before + layout.nbytes
+            own = [part for part in packed if part.begin < behind and before < part.end]
+            undefined = undefined_elements(layout, before, own)
+            elements = self._known.of(accessor, row, layout, each.address)
+            states.append(ElementStates(undefined, own[0].origin if own else None, elements))
+            before = behind
+        steps, results = steps_of(row, reads, writes)
+        values, used, noted = outcome_of(steps, results, states)
+        if used is not None:
+            self.uses.append(UndefinedUse(used, accessor, row))
+        if noted is not None:
+            self.notes.append(UndefinedNote(noted, accessor, row))
+        after, before = list[UndefinedRange](), 0
+        for number, block in zip(results, writes, strict=True):
+            _, origin, _ = values[number]
+            if origin is not None:
+                item = block.layout.item_bytes
+                after += ranges_of(values[number].undefined, item, origin, before)
+            before += block.layout.nbytes
+        return after
 
     def _read(self, accessor: Accessor, row: CallRow, blocks: Iterable[CallBlock]) -> _Packed:
         packed, before = list[UndefinedRange](), 0

@@ -1,0 +1,102 @@
+"""An order that leads through other SIPs counts, and what only seems to be one does not."""
+
+from collections.abc import Callable
+
+import pytest
+
+from kernbench.explain.check.findings import Findings
+from runtime import DPPolicy, tl, torch
+from runtime.language.value import Pointer
+from tests.support.checked import findings
+from tests.support.joined import ccl_text
+
+COUNT = 16
+TWO = DPPolicy(pe="row_wise", num_cubes=1, num_pes=2)
+JOINED = ccl_text("tests.support.joined.exchange_0_0_0_1")
+"""PEs 0 and 1 of each SIP exchange with those of the other SIPs."""
+Launches = Callable[[int, int], None]
+
+
+def token() -> tl.Value:
+    return tl.full(1, 1.0, tl.float32)
+
+
+def store_and_load(x: Pointer, y: Pointer, source: str) -> None:
+    """PE 0 stores and sends to the next SIP, PE 1 loads when it has received from `source`."""
+    if tl.program_id(0) == 0:
+        tl.store(x, tl.full(COUNT, 1.0, tl.float32))
+        tl.send("global_E", token())
+    else:
+        tl.recv(source, 1, tl.float32)
+        tl.store(y, tl.load(x, COUNT))
+
+
+def receive(x: Pointer) -> None:
+    if tl.program_id(0) == 0:
+        tl.recv("global_W", 1, tl.float32)
+
+
+def pass_on(x: Pointer) -> None:
+    if tl.program_id(0) == 0:
+        tl.send("global_E", token())
+
+
+def answer(x: Pointer) -> None:
+    if tl.program_id(0) == 1:
+        tl.send("global_E", token())
+
+
+def through_a_barrier(rank: int, right: int) -> None:
+    """SIP 1 receives with PE 0, and answers with PE 1 behind a barrier, or before it."""
+
+    def relay(x: Pointer) -> None:
+        me = tl.program_id(0)
+        if me == 0:
+            tl.recv("global_W", 1, tl.float32)
+        if me == 1 and not right:
+            tl.send("global_W", token())
+        tl.barrier()
+        if me == 1 and right:
+            tl.send("global_W", token())
+
+    x, y = (torch.zeros(2 * COUNT, dp=TWO) for _ in range(2))
+    if rank == 0:
+        torch.launch("store_and_load", store_and_load, x, y, "global_E")
+    else:
+        torch.launch("relay", relay, x)
+
+
+def through_launches_of_three(rank: int, right: int) -> None:
+    """SIP 1 passes the token on in a second launch, SIP 2 answers in a launch behind that of its
+    receive, or before it.
+    """
+    x, y = (torch.zeros(2 * COUNT, dp=TWO) for _ in range(2))
+    if rank == 0:
+        torch.launch("store_and_load", store_and_load, x, y, "global_W")
+    elif rank == 1:
+        torch.launch("receive", receive, x)
+        torch.launch("pass_on", pass_on, x)
+    else:
+        for kernel in (receive, answer) if right else (answer, receive):
+            torch.launch(kernel.__name__, kernel, x)
+
+
+@pytest.mark.parametrize(
+    ("launches", "sips"), [(through_a_barrier, 2), (through_launches_of_three, 3)]
+)
+@pytest.mark.parametrize("data", [True, False], ids=["data", "no data"])
+def test_an_order_through_other_sips_counts(launches: Launches, sips: int, data: bool) -> None:
+    def of(right: int) -> Findings:
+        def program(rank: int) -> None:
+            torch.distributed.init_process_group("ahbm")
+            launches(rank, right)
+            torch.ahbm.synchronize()
+
+        return findings(program, sips, ccl=JOINED, data=data)
+
+    wrong, right = of(0), of(1)
+    assert [(each.first.operation, each.second.operation) for each in wrong.races] in (
+        [("store", "load")],
+        [("load", "store")],
+    )
+    assert right.reports == 0
