@@ -8,6 +8,7 @@ import pytest
 from kernbench.explain.advice.advise import ScopeAdvice, advise
 from kernbench.explain.advice.scope import RunSelection
 from tests.support.bottlenecks import CASES, Bottleneck
+from tests.support.further_bottlenecks import FURTHER
 from tests.support.more_bottlenecks import NUMBERS, VARIANTS
 from tests.support.simulated_runs import recorded
 
@@ -25,7 +26,7 @@ def advised(case: Bottleneck, *, planted: bool) -> ScopeAdvice:
 
 CASE = [
     *CASES,
-    *(pytest.param(case, marks=pytest.mark.nightly) for case in (*NUMBERS, *VARIANTS)),
+    *(pytest.param(case, marks=pytest.mark.nightly) for case in (*NUMBERS, *VARIANTS, *FURTHER)),
 ]
 
 

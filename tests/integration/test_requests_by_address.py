@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from runtime.core.errors import PhysAddrError
-from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg
-from runtime.device.rank.rank_state import running_rank
+from runtime.core.requests import MemoryReadMsg, MemoryWriteMsg, PeDmaMsg, Request
+from runtime.device.rank.rank_state import RankState, running_rank
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
 
@@ -72,3 +72,33 @@ def test_a_request_that_reaches_the_next_slice_is_refused(
 
     with pytest.raises(PhysAddrError, match="3 bytes from there run past the end of the memory"):
         simulate(program, 1, topology=ONE_CUBE)
+
+
+def carried_out(request_of: Callable[[RankState], Request]) -> None:
+    def program(_rank: int) -> None:
+        rank = running_rank()
+        rank.device.wait(rank.device.submit([request_of(rank)], "a request"))
+
+    simulate(program, 1, topology=ONE_CUBE)
+
+
+def test_a_request_moves_at_least_one_byte() -> None:
+    def read(rank: RankState, nbytes: int) -> MemoryReadMsg:
+        return MemoryReadMsg(rank.addresses.pe_hbm_addr(0, 0, 0, 0), nbytes)
+
+    carried_out(lambda rank: read(rank, 1))
+    with pytest.raises(ValueError, match="a request moves at least one byte"):
+        carried_out(lambda rank: read(rank, 0))
+
+
+@pytest.mark.parametrize(("beyond", "is_refused"), [(-1, False), (0, False), (1, True)])
+def test_a_copy_of_a_pe_stays_in_its_tcm(beyond: int, is_refused: bool) -> None:
+    def copy(rank: RankState) -> PeDmaMsg:
+        offset = rank.topology.tcm_bytes - 64 + beyond
+        return PeDmaMsg(0, 0, "write", rank.addresses.pe_hbm_addr(0, 0, 0, 0), 64, offset)
+
+    if not is_refused:
+        carried_out(copy)
+        return
+    with pytest.raises(ValueError, match="it leaves the TCM, which has 16,777,216 bytes"):
+        carried_out(copy)

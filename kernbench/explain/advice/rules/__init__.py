@@ -6,6 +6,8 @@ from kernbench.explain.advice.rules.algorithms import algorithm_findings
 from kernbench.explain.advice.rules.balance import balance_findings
 from kernbench.explain.advice.rules.barriers import barrier_findings
 from kernbench.explain.advice.rules.blocks import block_findings
+from kernbench.explain.advice.rules.channels import channel_findings
+from kernbench.explain.advice.rules.conversions import conversion_findings
 from kernbench.explain.advice.rules.gaps import gap_findings
 from kernbench.explain.advice.rules.machine import machine_findings
 from kernbench.explain.advice.rules.overlap import overlap_findings
@@ -16,6 +18,8 @@ RULES = (
     balance_findings,
     barrier_findings,
     placement_findings,
+    channel_findings,
+    conversion_findings,
     algorithm_findings,
     gap_findings,
     block_findings,

@@ -4,11 +4,13 @@ In each phase between barriers that order accesses, the time of a PE without wai
 compared with that of the rest. What exceeds it is uneven work as far as the PE moves more bytes,
 takes more steps or computes longer, and uneven service where it waits longer for the same bytes.
 Few slow PEs would have the time of the slowest of the others; of many, the work could be moved
-until all have the mean.
+until all have the mean. Where few have bytes of their own which the others lack, their surplus may
+be needless or have to be moved: their time is taken to be midway between these two, which differ by
+an eighth at most.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kernbench.explain.advice.evidence import Evidence, costliest
@@ -28,15 +30,21 @@ SLOW = 1.1
 """A PE is slow whose time in a phase exceeds the median by this factor."""
 _FEW = 4
 """Fewer PEs than this part of all are few."""
+_VERY_FEW = 8
+_MESSAGES = frozenset({"send", "recv"})
 
 
 @dataclass(frozen=True)
 class PhaseWork:
-    """The work of a PE between two barriers: its time without waits for others, and what it did."""
+    """The work of a PE between two barriers: its time without waits for others, and what it did.
+
+    `different_bytes` counts each of the accessed blocks once, `memory_bytes` each access.
+    """
 
     program: PeProgram
     steps: Sequence[PeStep]
     memory_bytes: int
+    different_bytes: int
 
     @property
     def own_ps(self) -> int:
@@ -107,26 +115,49 @@ def _slow_pes(evidence: Evidence, launch: LaunchSteps) -> list[SlowPe]:
     phases = [program.phases(needless) for program in launch.programs]
     if len({len(each) for each in phases}) > 1:
         phases = [[[step for phase in each for step in phase]] for each in phases]
-    nbytes = [_bytes_of_steps(evidence, program) for program in launch.programs]
+    accesses = [_accesses_of_steps(evidence, program) for program in launch.programs]
     slow = list[SlowPe]()
     for phase in range(len(phases[0])):
         works = [
-            PhaseWork(
-                program,
-                of_program[phase],
-                sum(of_step.get(step.row, 0) for step in of_program[phase]),
-            )
-            for program, of_program, of_step in zip(launch.programs, phases, nbytes, strict=True)
+            _phase_work(program, of_program[phase], of_step)
+            for program, of_program, of_step in zip(launch.programs, phases, accesses, strict=True)
         ]
-        slow += _slow_in_phase([each for each in works if each.steps])
+        by_role = defaultdict[frozenset[str], list[PhaseWork]](list)
+        for each in works:
+            if each.steps:
+                by_role[_role(evidence, each)].append(each)
+        for equals in by_role.values():
+            slow += _slow_in_phase(equals)
     return slow
 
 
-def _bytes_of_steps(evidence: Evidence, program: PeProgram) -> dict[int, int]:
-    sums = defaultdict[int, int](int)
+def _role(evidence: Evidence, work: PhaseWork) -> frozenset[str]:
+    """The sides of messages that a PE has in a phase: those who send have no equals who receive."""
+    calls = (evidence.operation(work.program, step).partition(" ")[0] for step in work.steps)
+    return frozenset(call for call in calls if call in _MESSAGES)
+
+
+_Blocks = list[tuple[int, int, bool]]
+"""Accesses as address, bytes, and whether they read."""
+
+
+def _accesses_of_steps(evidence: Evidence, program: PeProgram) -> dict[int, _Blocks]:
+    blocks = defaultdict[int, _Blocks](list)
     for access in evidence.accesses_of(program):
-        sums[access.step] += access.nbytes
-    return sums
+        blocks[access.step].append((access.address, access.nbytes, access.is_read))
+    return blocks
+
+
+def _phase_work(
+    program: PeProgram, steps: Sequence[PeStep], blocks_of_step: Mapping[int, _Blocks]
+) -> PhaseWork:
+    blocks = [block for step in steps for block in blocks_of_step.get(step.row, ())]
+    return PhaseWork(
+        program,
+        steps,
+        memory_bytes=sum(nbytes for _, nbytes, _ in blocks),
+        different_bytes=sum(nbytes for _, nbytes, _ in set(blocks)),
+    )
 
 
 def _slow_in_phase(works: Sequence[PhaseWork]) -> list[SlowPe]:
@@ -138,10 +169,14 @@ def _slow_in_phase(works: Sequence[PhaseWork]) -> list[SlowPe]:
     if not slow:
         return []
     typical = next(each for each in works if each.own_ps == typical_ps)
-    if len(slow) * _FEW <= len(works):
-        target_ps = max(each.own_ps for each in works if each.own_ps <= SLOW * typical_ps)
+    mean_ps = sum(times) // len(times)
+    if len(slow) * _FEW > len(works):
+        target_ps = mean_ps
     else:
-        target_ps = sum(times) // len(times)
+        target_ps = max(each.own_ps for each in works if each.own_ps <= SLOW * typical_ps)
+        more = all(each.different_bytes > SLOW * typical.different_bytes for each in slow)
+        if more and len(slow) * _VERY_FEW <= len(works):
+            target_ps = (target_ps + mean_ps) // 2
     return [
         SlowPe(each, excess_ps, min(_of_work_ps(each, typical, excess_ps), excess_ps), target_ps)
         for each in slow

@@ -111,7 +111,9 @@ def _own_values(evidence: Evidence) -> Iterator[Finding]:
         saved_ps = -max(evidence.predictor.changes_ps(topology))
         if saved_ps <= 0:
             continue
-        shown = ", ".join(f"{key} {value}" for key, value in own.items())
+        shown = ", ".join(
+            key if value is True else f"{key} {value:g}" for key, value in own.items()
+        )
         yield Finding(
             rule="part",
             kind=LossKind.MACHINE,

@@ -1,10 +1,10 @@
 """The rule on loads, computations and stores that follow each other and could overlap.
 
 With two buffers, the next block is on its way while the kernel computes. A phase of a program then
-takes the longest of four times, and the first load and the last store: its computations and
-commands; the bytes of the memory with most of them; half of the loads, since two are on their way;
-and, for the launch, the busiest link or memory. A load of bytes that the same program has stored
-before cannot come earlier.
+takes the longest of these: its computations and commands, with the first load and the last store;
+the bytes of the memory with most of them, and the latencies of these two; half of its loads and
+computations, since a buffer has one of them at a time, and the last store; and, for the launch, the
+busiest link or memory. A load of bytes that the same program has stored before cannot come earlier.
 """
 
 from collections import defaultdict
@@ -71,12 +71,24 @@ def _hidden_ps(evidence: Evidence, program: PeProgram, phase: Sequence[PeStep]) 
     load_ps, store_ps = (sum(s.end_ps - s.issued_ps for s in each) for each in (loads, stores))
     own_ps = sum(step.own_ps for step in phase)
     others_ps = own_ps - load_ps - store_ps
-    moved_ps = _moved_ps(evidence, [accesses[step.op] for step in blocking])
-    in_turn_ps = load_ps // _BUFFERS if len(loads) > _BUFFERS else 0
-    longest_ps = max(others_ps, moved_ps, in_turn_ps)
     first_ps = load_ps // len(loads) if loads else 0
     last_ps = store_ps // len(stores) if stores else 0
-    return own_ps - longest_ps - first_ps - last_ps
+    return own_ps - max(
+        others_ps + first_ps + last_ps,
+        # The bytes of the first load and of the last store are among those of the memory.
+        _moved_ps(evidence, [accesses[step.op] for step in blocking])
+        + sum(
+            _latency_ps(evidence, [accesses[step.op] for step in each]) for each in (loads, stores)
+        ),
+        # A buffer is loaded again when its block has been computed.
+        (load_ps + others_ps) // _BUFFERS + last_ps if len(loads) > _BUFFERS else 0,
+    )
+
+
+def _latency_ps(evidence: Evidence, accesses: Sequence[MemoryAccessOp]) -> int:
+    """The mean time of accesses without that of their bytes."""
+    latencies = [each.latency_ps(evidence.times) for each in accesses]
+    return sum(latencies) // len(latencies) if latencies else 0
 
 
 def _moved_ps(evidence: Evidence, accesses: Sequence[MemoryAccessOp]) -> int:
