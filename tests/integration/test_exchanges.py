@@ -12,6 +12,7 @@ from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.config.config_file import default_file
 from runtime.device.rank.rank_state import running_rank
 from runtime.wire.environment import CCL_TRACE
+from sip_node.chip.exchanges import learned_exchange
 from tests.support.repeated_launches import PES, ROWS, Program, compared, own_start, tensor
 from tests.support.topologies import variant_text
 
@@ -90,6 +91,22 @@ def test_a_collective_is_repeated_with_other_slots_of_its_rings(
     ccl = ccl_text(n_slots=3, slot_size=1024)
     run = compared(monkeypatch, looped(8, waited), sips=2, ccl=ccl)
     assert run.done.repeated_kernels >= 5 * PES * 2
+
+
+def test_collectives_with_more_records_than_are_kept_are_simulated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(learned_exchange, "MOST_RECORDS", 40)
+    assert compared(monkeypatch, looped(4, waited), sips=2).done.repeated_kernels == 0
+
+
+@pytest.mark.nightly
+def test_a_collective_of_many_records_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    ccl = ccl_text(algorithm="ring", slot_size=256)
+    program = looped(4, waited, count=PES * 700_000)
+    run = compared(monkeypatch, program, sips=2, ccl=ccl)
+    assert len(run.records[0]) > 4 << 16
+    assert run.done.repeated_kernels > 0
 
 
 @pytest.mark.nightly

@@ -17,6 +17,7 @@ RECORDER = "sip_node/programs/lists/recorder.py"
 
 RANDOM = "tests/property/test_command_lists.py"
 KERNELS = "tests/integration/test_command_lists.py"
+KEYS = "tests/unit/sip_node/programs/lists/test_command_lists.py"
 TEST_ARGUMENTS = "tests/unit/sip_node/programs/lists/test_arguments.py"
 TEST_IDS = "tests/unit/sip_node/programs/lists/test_open_ids.py"
 TEST_NUMBERS = "tests/unit/sip_node/programs/lists/test_open_numbers.py"
@@ -292,5 +293,21 @@ MUTANTS: tuple[Mutant, ...] = (
         new="faults.line = each.line",
         breaks="A step names the line of the kernel.",
         noticed_by=RANDOM,
+    ),
+    Mutant(
+        name="collective-with-the-key-of-other-pointers",
+        file=LISTS,
+        old="each.address == other.address and each.dtype is other.dtype",
+        new="each.dtype is other.dtype",
+        breaks="A key has the addresses of all pointers.",
+        noticed_by=KEYS,
+    ),
+    Mutant(
+        name="collective-with-the-key-of-other-numbers",
+        file=LISTS,
+        old="    return kind in PLAIN and each == other\n",
+        new="    return kind in PLAIN\n",
+        breaks="Numbers among the arguments of a collective are parts of its key.",
+        noticed_by=KEYS,
     ),
 )

@@ -19,7 +19,7 @@ from sip_node.chip.exchanges.events_on_way import EventOnWay, events_on_way
 from sip_node.chip.exchanges.exchange_member import ExchangeMember, member_of
 from sip_node.chip.exchanges.exchange_template import ExchangeTemplate
 from sip_node.chip.exchanges.held_chips import HeldChips
-from sip_node.chip.exchanges.learned_exchange import LearnedExchange
+from sip_node.chip.exchanges.learned_exchange import MOST_RECORDS, LearnedExchange
 from sip_node.chip.fabric.packet import FabricTransfer
 from sip_node.chip.host.commands import CommandDone
 from sip_node.chip.host.launch_events import LaunchBegin
@@ -27,8 +27,6 @@ from sip_node.chip.launch_keys import BeginningLaunch
 from sip_node.chip.launches.known_templates import KnownTemplates, Recorded
 from sip_node.chip.launches.launch_templates import LaunchTemplates
 
-MOST_RECORDS = 1 << 19
-"""The records of all launches that are kept, some 300 MB; those used last are."""
 MOST_ATTEMPTS = 40
 """Launches with one key that are recorded, and one more for each that is repeated: more than the
 slots of a ring, since a launch may depend on the slot with which it begins.

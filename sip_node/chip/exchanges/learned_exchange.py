@@ -27,9 +27,12 @@ from sip_node.chip.exchanges.shared_values import Memories, SharedValues, Values
 from sip_node.chip.fabric.packet import FabricTransfer
 from sip_node.chip.host.commands import CommandDone
 from sip_node.chip.host.launch_events import LaunchEnd
-from sip_node.chip.launches.launch_recording import MOST_OF_A_LAUNCH, LaunchRecording
+from sip_node.chip.launches.launch_recording import LaunchRecording
 from sip_node.chip.launches.launch_template import LaunchTemplate
 from sip_node.chip.pe.queue_table import QueueState
+
+MOST_RECORDS = 1 << 19
+"""The records of all launches that are kept, some 600 MB; those used last are."""
 
 
 class LearnedExchange:
@@ -76,8 +79,8 @@ class LearnedExchange:
 
     @property
     def is_too_long(self) -> bool:
-        """Whether a launch has more records than are kept."""
-        return any(len(each.records) > MOST_OF_A_LAUNCH for each in self._recordings.values())
+        """Whether the launches have more records than are kept."""
+        return self.size > MOST_RECORDS
 
     def begin(self, place: int) -> None:
         """The launch of the chip at `place` begins now."""
@@ -105,7 +108,7 @@ class LearnedExchange:
         something else, and where not all is recorded.
         """
         begin = self._members[place].begin
-        if begin.tag != tag or place not in self._recording:
+        if begin.tag != tag or place not in self._recording or self.is_too_long:
             return None
         self._dones[place] = done
         is_recorded = self._recordings[place].leave()

@@ -12,7 +12,7 @@ from runtime.core.errors import PhysAddrError
 from runtime.core.trace import Operand, OpRecord
 from runtime.language.value import Array
 from sip_node.chip.exchanges.chips_of_lp import ChipsOfLp
-from sip_node.chip.launches.launch_values import LaunchValues, MemoryPlace
+from sip_node.chip.launches.launch_values import BytesInMemory, LaunchValues, MemoryPlace
 from sip_node.chip.launches.relocation import BlockUse
 
 
@@ -42,11 +42,11 @@ class ValuesOfChip:
     def __init__(self, shared: SharedValues, records: Sequence[OpRecord]) -> None:
         self._shared, self._numbers = shared, shared.numbers_of(records)
 
-    def move(self, uses: Iterable[BlockUse], nbytes: int) -> None:
-        """Read and write blocks `nbytes` further on."""
+    def blocks(self, uses: Iterable[BlockUse]) -> list[BytesInMemory]:
+        """The blocks of memory among those of records, which other launches have elsewhere."""
         numbers = self._numbers
-        self._shared.values.move(
-            [each._replace(number=numbers[each.number]) for each in uses], nbytes
+        return self._shared.values.blocks(
+            [each._replace(number=numbers[each.number]) for each in uses]
         )
 
     def set_number(self, number: int, index: int, value: float) -> None:

@@ -25,9 +25,6 @@ from sip_node.chip.launches.relocation import BlockUse, Relocation
 from sip_node.chip.launches.slice_traffic import SliceTraffic
 from sip_node.chip.launches.tile_slots import TileSlots, Turn, turns_of
 
-MOST_OF_A_LAUNCH = 1 << 16
-"""The records of a launch that is repeated."""
-
 
 class _Left(NamedTuple):
     """All that a launch has left behind at its end."""
@@ -96,7 +93,7 @@ class LaunchRecording:
         chip, begin_ps = self._chip, self.begin_ps
         waits = chip.log.waits(self.records)
         own = [number for number, each in enumerate(self.records) if each.engine != "host"]
-        if len(own) > MOST_OF_A_LAUNCH or not self._learn_slices():
+        if not self._learn_slices():
             return False
         records = [self.records[number] for number in own]
         after, now_ps = chip.read(), chip.engine.now_ps

@@ -14,6 +14,7 @@ from runtime.language.value import Array
 from sip_node.chip.host.commands import CommandDone
 from sip_node.chip.launch_keys import LaunchKey
 from sip_node.chip.launches.idle_engines import EngineChanges
+from sip_node.chip.launches.launch_values import BytesInMemory
 from sip_node.chip.launches.learned_slice import LearnedSlice, SliceChanges
 from sip_node.chip.launches.recorded_numbers import RecordedNumbers
 from sip_node.chip.launches.relocation import BlockUse, Relocation
@@ -55,8 +56,8 @@ class SlotsInTurn(Protocol):
 class ComputedValues(Protocol):
     """The values of the records of a launch, in each of its repetitions."""
 
-    def move(self, uses: Iterable[BlockUse], nbytes: int) -> None:
-        """Read and write blocks `nbytes` further on."""
+    def blocks(self, uses: Iterable[BlockUse]) -> list[BytesInMemory]:
+        """The blocks of memory that they read and write, which move together."""
         ...
 
     def set_number(self, number: int, index: int, value: float) -> None:
@@ -162,6 +163,7 @@ class LaunchTemplate:
             *[part for each in slots for part in each.parts],
         )
         self._distances: tuple[int, ...] = (0,) * len(self._parts)
+        self._blocks = [[] if values is None else values.blocks(each.uses) for each in self._parts]
         self._inputs: dict[int, list[Operand | float]] = {}
         self._checksums: Array | None = None
         self._extents: list[int] | None = None
@@ -234,9 +236,13 @@ class LaunchTemplate:
         distances = repetition.distances
         changed = dict[int, list[Operand | float]]()
         targets = dict[int, int]()
-        for part, distance, before in zip(self._parts, distances, self._distances, strict=True):
+        for part, blocks, distance, before in zip(
+            self._parts, self._blocks, distances, self._distances, strict=True
+        ):
             if distance == before:
                 continue
+            for block in blocks:
+                block.offset += distance - before
             for number, index, block in part.uses:
                 inputs = self._changed_inputs(changed, number)
                 if index < 0:
@@ -245,8 +251,6 @@ class LaunchTemplate:
                     inputs[index] = Operand(
                         block.address + distance, block.shape, block.dtype, block.strides
                     )
-            if self._values is not None:
-                self._values.move(part.uses, distance - before)
         self._distances = distances
         for number, index, value in self._numbers.changed(repetition.numbers):
             self._changed_inputs(changed, number)[index] = value

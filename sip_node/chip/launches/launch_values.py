@@ -158,12 +158,10 @@ class LaunchValues:
                 results[each], contents[each] = None, b""
         return crcs
 
-    def move(self, uses: Iterable[BlockUse], nbytes: int) -> None:
-        """Read and write blocks `nbytes` further on."""
-        for number, index, _ in uses:
-            block = self._blocks.get((number, index))
-            if block is not None:
-                block.offset += nbytes
+    def blocks(self, uses: Iterable[BlockUse]) -> list[BytesInMemory]:
+        """The blocks of memory among those of records, which other launches have elsewhere."""
+        known = [self._blocks.get((number, index)) for number, index, _ in uses]
+        return [each for each in known if each is not None]
 
     def set_number(self, number: int, index: int, value: float) -> None:
         """Let an input of a record be another number."""

@@ -11,6 +11,9 @@ from sip_node.chip.launches.launch_template import AnswerArrival, LaunchTemplate
 from sip_node.chip.launches.launch_values import LaunchValues
 from sip_node.chip.launches.passengers import Passenger
 
+MOST_OF_A_LAUNCH = 1 << 16
+"""The records of a launch that is repeated."""
+
 
 class LearnedLaunch:
     """A launch that begins now on an idle chip, with `passengers`.
@@ -55,7 +58,7 @@ class LearnedLaunch:
         """The launch ends now; returns whether it can be repeated: nothing else was at work."""
         chip, begin_ps = self._chip, self._recording.begin_ps
         pending = chip.engine.pending(chip.fabric.actor)
-        if pending is None or self._of_others() != self._foreign:
+        if pending is None or self._of_others() != self._foreign or self.size > MOST_OF_A_LAUNCH:
             return False
         if chip.context.launch_keys.functions(chip.context.sip) != self._functions:
             return False

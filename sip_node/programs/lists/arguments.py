@@ -77,7 +77,7 @@ class Argument:
 
     def _of(self, each: object) -> object:
         kind = type(each)
-        if kind in _PLAIN:
+        if kind in PLAIN:
             return kind, each
         of = self._by_type.get(kind)
         return self._parts(each) if of is None else of(self, each)
@@ -169,7 +169,7 @@ class Argument:
     }
 
 
-_PLAIN = (int, bool, str, bytes, type(None))
+PLAIN = (int, bool, str, bytes, type(None))
 """Types whose objects are equal if they are the same, among those of their own type."""
 
 

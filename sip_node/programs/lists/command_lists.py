@@ -9,16 +9,18 @@ floats among the arguments that the function only passes on, or computes others 
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import cast
 
 from msgspec import Struct
 
 from runtime.core.launch_numbers import packed
 from runtime.core.program_grid import GridPoint, ProgramGrid
 from runtime.core.requests import KernelLaunchMsg, PerPe
+from runtime.language.value import Pointer
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.launch_keys import LaunchKey
 from sip_node.chip.pe.pe import Pe
-from sip_node.programs.lists.arguments import Argument, Key
+from sip_node.programs.lists.arguments import PLAIN, Argument, Key
 from sip_node.programs.lists.commands import ListedCommand
 from sip_node.programs.lists.key_states import (
     DIFFERS,
@@ -37,6 +39,8 @@ MOST_VARIANTS = 64
 """The lists with guards of a key."""
 MOST_KEYS = 1 << 14
 """The keys of kernels in those of launches that are kept."""
+MOST_EXCHANGES = 1 << 8
+"""The launches of collectives whose arguments are kept with their key; those made last are."""
 
 Programs = Sequence[tuple[GridPoint | None, tuple[ListedCommand, ...]]]
 
@@ -92,6 +96,8 @@ class CommandLists:
         self._numbers: dict[Key, int] = {}
         self._numbered: dict[int, Key] = {}
         self._next_number = self._next_variant = 0
+        # The last launches of collectives, with their keys.
+        self._exchanges: OrderedDict[Key, tuple[KernelLaunchMsg, LaunchKey | None]] = OrderedDict()
 
     def launch_key(self, sip: int, command: int, launch: KernelLaunchMsg) -> LaunchKey | None:
         """The key of a launch, from those of its kernels; None where one of them has none."""
@@ -104,8 +110,16 @@ class CommandLists:
         """
         if launch.grid is not None or not is_own(getattr(launch.kernel, "__module__", None)):
             return None
-        same = launch.name, launch.pes, launch.queues, len(launch.arguments)
-        return self._launch_key((sip, command), launch, same, are_read=True)
+        # Loops make equal calls: of one with the arguments of an earlier one, no key is made.
+        place = sip, launch.name, _first_address(launch)
+        before, key = self._exchanges.get(place, (None, None))
+        if before is None or not _is_equal_launch(launch, before):
+            same = launch.name, launch.pes, launch.queues, len(launch.arguments)
+            key = self._launch_key((sip, command), launch, same, are_read=True)
+            self._exchanges[place] = launch, key
+            if len(self._exchanges) > MOST_EXCHANGES:
+                self._exchanges.popitem(last=False)
+        return key
 
     def _launch_key(
         self,
@@ -119,6 +133,7 @@ class CommandLists:
         if len(self._numbers) > MOST_KEYS:
             self._numbers.clear()
             self._numbered.clear()
+            self._exchanges.clear()
         kernels, addresses = list[int](), list[tuple[int, ...]]()
         numbers = list[bytes]()
         pes_of = Counter(cube for cube, _ in launch.pes)
@@ -309,6 +324,43 @@ class CommandLists:
         while self._kept > MOST_COMMANDS:
             _, oldest = self._known.popitem(last=False)
             self._kept -= oldest.size
+
+
+def _first_address(launch: KernelLaunchMsg) -> int:
+    """The address of the first pointer among the arguments of the first PE; -1 without one."""
+    for each in launch.arguments:
+        value = next(iter(each.values.values()), None) if isinstance(each, PerPe) else each
+        if isinstance(value, Pointer):
+            return value.address
+    return -1
+
+
+def _is_equal_launch(launch: KernelLaunchMsg, other: KernelLaunchMsg) -> bool:
+    """Whether launches have one key, and the same addresses."""
+    return (
+        launch.kernel is other.kernel
+        and (launch.pes, launch.queues) == (other.pes, other.queues)
+        and len(launch.arguments) == len(other.arguments)
+        and all(map(_is_equal_argument, launch.arguments, other.arguments))
+    )
+
+
+def _is_equal_argument(each: object, other: object) -> bool:
+    if each is other:
+        return True
+    kind = type(each)
+    if kind is not type(other):
+        return False
+    if isinstance(each, PerPe) and isinstance(other, PerPe):
+        return tuple(each.values) == tuple(other.values) and all(
+            map(_is_equal_argument, each.values.values(), other.values.values())
+        )
+    if isinstance(each, Pointer) and isinstance(other, Pointer):
+        return each.address == other.address and each.dtype is other.dtype
+    if issubclass(kind, tuple):
+        one, two = cast("tuple[object, ...]", each), cast("tuple[object, ...]", other)
+        return len(one) == len(two) and all(map(_is_equal_argument, one, two))
+    return kind in PLAIN and each == other
 
 
 def _argument(each: object, *, is_own: bool) -> Argument | None:

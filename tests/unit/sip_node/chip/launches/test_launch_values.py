@@ -105,7 +105,8 @@ def test_equal_operations_have_their_own_values_where_their_blocks_move_apart(
     values = values_of(records, tcm, hbm)
     x = np.arange(64, dtype=np.float32)
     hbm.write(0, x.tobytes())
-    values.move([BlockUse(3, 0, block(HBM))], distance)
+    for each in values.blocks([BlockUse(3, 0, block(HBM))]):
+        each.offset += distance
     values.compute()
     first = distance // 4
     assert tcm.read(16, 16) == (x[:4] + np.float32(1.5)).tobytes()
