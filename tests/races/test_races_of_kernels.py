@@ -1,18 +1,19 @@
 """Kernels with races are reported, and their right twins are not."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from kernbench.explain.check.findings import Findings
-from runtime import DPPolicy, torch
+from runtime import DPPolicy, tl, torch
+from runtime.language.value import Pointer
 from tests.support.checked import CUBE, TWO_CUBES, findings
 from tests.support.joined import ccl_text
-from tests.support.racy_kernels import GRIDS, KERNELS, SIZE, SLOTS, Kernel
+from tests.support.racy_kernels import GRIDS, KERNELS, PART, SIZE, SLOT_BYTES, SLOTS, Kernel
 
 ONE_CUBE = DPPolicy(pe="row_wise", num_cubes=1, num_pes=4)
-RING = ccl_text("pe_ring", n_slots=SLOTS)
+RING = ccl_text("pe_ring", n_slots=SLOTS, slot_size=SLOT_BYTES)
 
 
 def launched(kernel: Kernel, right: int, **options: Any) -> Callable[[int], None]:
@@ -50,3 +51,20 @@ def test_verdicts_depend_on_neither_data_nor_machine(name: str) -> None:
     assert lines(data=False) == expected
     assert lines(topology=TWO_CUBES, data=False) == expected
     assert CUBE != TWO_CUBES
+
+
+@pytest.mark.parametrize("scope", ["cube", "launch"])
+def test_a_barrier_of_a_cube_orders_no_pes_of_other_cubes(scope: Literal["cube", "launch"]) -> None:
+    def passed_on(x: Pointer, y: Pointer) -> None:
+        if tl.program_id(1) == 0 and tl.program_id(0) == 0:
+            tl.store(x, tl.full(PART, 1.0, tl.float32))
+        tl.barrier(scope)
+        if tl.program_id(1) == 1 and tl.program_id(0) == 0:
+            tl.store(y, tl.load(x, PART))
+
+    def program(_rank: int) -> None:
+        both = DPPolicy(cube="row_wise", pe="row_wise")
+        torch.launch("passed_on", passed_on, *(torch.zeros(SIZE, dp=both) for _ in "xy"))
+        torch.ahbm.synchronize()
+
+    assert len(findings(program, topology=TWO_CUBES).races) == (scope == "cube")
