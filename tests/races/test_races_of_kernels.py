@@ -1,12 +1,15 @@
 """Kernels with races are reported, and their right twins are not."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
+from runtime import DPPolicy, tl, torch
 from runtime.core.compiled.choice import IS_COMPILED
-from tests.support.checked import CUBE, TWO_CUBES
+from runtime.language.value import Pointer
+from tests.support.checked import CUBE, TWO_CUBES, findings
 from tests.support.kernel_verdicts import NAMES, of_kernel
+from tests.support.racy_kernels import PART, SIZE
 from tests.support.two_modes import printed
 
 
@@ -39,3 +42,20 @@ def test_both_modes_have_the_same_records_and_verdicts(step: int) -> None:
     interpreted, compiled = printed("tests.support.kernel_verdicts", step)
     assert len(compiled) == 2 * len(NAMES[::step])
     assert interpreted == compiled
+
+
+@pytest.mark.parametrize("scope", ["cube", "launch"])
+def test_a_barrier_of_a_cube_orders_no_pes_of_other_cubes(scope: Literal["cube", "launch"]) -> None:
+    def passed_on(x: Pointer, y: Pointer) -> None:
+        if tl.program_id(1) == 0 and tl.program_id(0) == 0:
+            tl.store(x, tl.full(PART, 1.0, tl.float32))
+        tl.barrier(scope)
+        if tl.program_id(1) == 1 and tl.program_id(0) == 0:
+            tl.store(y, tl.load(x, PART))
+
+    def program(_rank: int) -> None:
+        both = DPPolicy(cube="row_wise", pe="row_wise")
+        torch.launch("passed_on", passed_on, *(torch.zeros(SIZE, dp=both) for _ in "xy"))
+        torch.ahbm.synchronize()
+
+    assert len(findings(program, topology=TWO_CUBES).races) == (scope == "cube")

@@ -13,7 +13,7 @@ PES = 4
 PART = 64
 """Elements of a PE in a tensor."""
 SIZE = PES * PART
-SLOTS = 4
+SLOTS, SLOT_BYTES = 4, 128
 """Slots of a ring."""
 Kernel = Callable[[Pointer, Pointer, int], None]
 KERNELS: dict[str, Kernel] = {}
@@ -282,6 +282,35 @@ def credits_too_few(x: Pointer, y: Pointer, right: int) -> None:
     if me() == 1:
         tl.store(y, tl.load(x, PART))
         for _ in range(messages):
+            tl.recv("W", 1, tl.float32)
+
+
+@racy
+def credits_of_sends_in_flight(x: Pointer, y: Pointer, right: int) -> None:
+    # A send in flight ends with the credit of its slot: only its wait orders what follows.
+    if me() == 0:
+        sends = [tl.send_async("E", token()) for _ in range(SLOTS + 1)]
+        if right:
+            tl.wait(sends[-1])
+        tl.store(x, tl.full(PART, 1.0, tl.float32))
+    if me() == 1:
+        tl.store(y, tl.load(x, PART))
+        for _ in range(SLOTS + 1):
+            tl.recv("W", 1, tl.float32)
+
+
+@racy
+def credit_of_the_first_slot_of_two(x: Pointer, y: Pointer, right: int) -> None:
+    # Slots return one by one: the credit of the first slot comes before the message has ended.
+    count = SLOT_BYTES // 4
+    if me() == 0:
+        tl.send("E", tl.full(2 * count, 1.0, tl.float32))
+        for _ in range(SLOTS - 2 + 1 + right):
+            tl.send("E", token())
+        tl.store(y, tl.load(x, PART))
+    if me() == 1:
+        tl.recv("W", 2 * count, tl.float32, dst_addr=x)
+        for _ in range(SLOTS - 2 + 1 + right):
             tl.recv("W", 1, tl.float32)
 
 

@@ -42,7 +42,7 @@ def random_calls(random: Random, most: int = 36) -> Calls:
         pe = random.randrange(PES)
         kind = random.choice(
             ("load", "load", "store", "store", "load_async", "store_async")
-            + ("send",) * 3
+            + ("send", "send", "send_async")
             + ("recv",) * 4
             + ("recv_async", "wait", "wait", "barrier")
         )
@@ -71,9 +71,9 @@ def _draw(
     direction = random.choice("EW")
     peer = (pe + _NEXT[direction]) % PES
     opposite = "W" if direction == "E" else "E"
-    if kind == "send" and full[peer, opposite] < SLOTS:
+    if kind.startswith("send") and full[peer, opposite] < SLOTS:
         full[peer, opposite] += 1
-        calls[pe].append(PeCall(kind, direction=direction))
+        _begin(calls[pe], open_calls[pe], PeCall(kind, direction=direction))
     elif kind.startswith("recv") and full[pe, direction]:
         full[pe, direction] -= 1
         _begin(calls[pe], open_calls[pe], PeCall(kind, direction=direction))
@@ -109,6 +109,7 @@ def kernel_of(calls: Calls) -> object:
                 "load_async": lambda p=place: tl.load_async(p, CELL),
                 "store_async": lambda p=place: tl.store_async(p, block),
                 "send": lambda d=direction: tl.send(d, token),
+                "send_async": lambda d=direction: tl.send_async(d, token),
                 "recv": lambda d=direction: tl.recv(d, 1, tl.float32),
                 "recv_async": lambda d=direction: tl.recv_async(d, 1, tl.float32),
                 "wait": lambda f=of: tl.wait(flights[f]),
@@ -121,19 +122,20 @@ def kernel_of(calls: Calls) -> object:
 
 class _State(NamedTuple):
     """A state of a kernel: the next call of each PE, the accesses and operations that are under way
-    or have ended, and the messages sent and taken of each ring.
+    or have ended, the sends that wait for each ring, and its messages that are sent and taken.
     """
 
     places: tuple[int, ...]
     active: frozenset[AccessId]
     ended: frozenset[AccessId]
+    leaving: tuple[tuple[AccessId, ...], ...]
     sent: tuple[int, ...]
     taken: tuple[int, ...]
 
 
 def races_in_all_orders(calls: Calls) -> set[frozenset[AccessId]]:
     """The pairs of accesses that are both under way in some order."""
-    start = _State((0,) * PES, frozenset(), frozenset(), (0,) * 6, (0,) * 6)
+    start = _State((0,) * PES, frozenset(), frozenset(), ((),) * 6, (0,) * 6, (0,) * 6)
     seen, waiting, races = {start}, [start], set[frozenset[AccessId]]()
     while waiting:
         state = waiting.pop()
@@ -164,6 +166,9 @@ def _next_states(calls: Calls, state: _State) -> list[_State]:
             later.append(_ended(state, each))
         elif call.kind == "recv_async" and _may_take(calls, state, each):
             later.append(_took(_ended(state, each), _ring(each[0], call.direction)))
+        elif call.kind == "send_async":
+            left = _left(state, each, _ring_of_peer(each[0], call.direction))
+            later += [] if left is None else [left]
     met = [
         place < len(own) and own[place].kind == "barrier"
         for own, place in zip(calls, state.places, strict=True)
@@ -191,7 +196,9 @@ def _may_take(calls: Calls, state: _State, receive: AccessId) -> bool:
     earlier = [
         each
         for each in state.active
-        if each[0] == pe and each[1] < number and calls[pe][each[1]].direction == direction
+        if each[0] == pe
+        and each[1] < number
+        and calls[pe][each[1]] == PeCall("recv_async", direction=direction)
     ]
     return not earlier and state.sent[ring] > state.taken[ring]
 
@@ -211,21 +218,50 @@ def _stepped(  # noqa: PLR0911 - one for each kind of call
         if own in state.active:
             return passed._replace(active=state.active - {own})
         return state._replace(active=state.active | {own})
+    if call.kind == "send_async":
+        passed = _leaving(passed, own, _ring_of_peer(pe, call.direction))
     if call.kind.endswith("async"):
         return passed._replace(active=state.active | {own})
     if call.kind == "send":
-        return _sent(passed, pe, call.direction)
+        return _sent(passed, _ring_of_peer(pe, call.direction))
     if call.kind == "recv" and _may_take(calls, state, own):
         return _took(passed, _ring(pe, call.direction))
     return passed if call.kind == "wait" and (pe, call.of) in state.ended else None
 
 
-def _sent(passed: _State, pe: int, direction: str) -> _State | None:
-    """The state after a send, None while the ring is full."""
-    peer = (pe + _NEXT[direction]) % PES
-    ring = _ring(peer, "W" if direction == "E" else "E")
-    if passed.sent[ring] - passed.taken[ring] >= SLOTS:
+def _ring_of_peer(pe: int, direction: str) -> int:
+    """The number of the ring into which a PE sends in a direction."""
+    return _ring((pe + _NEXT[direction]) % PES, "W" if direction == "E" else "E")
+
+
+def _leaving(state: _State, send: AccessId, ring: int) -> _State:
+    leaving = list(state.leaving)
+    leaving[ring] = (*leaving[ring], send)
+    return state._replace(leaving=tuple(leaving))
+
+
+def _left(state: _State, send: AccessId, ring: int) -> _State | None:
+    """The state after a send in flight, None while others are before it, or the ring is full."""
+    first, *others = state.leaving[ring]
+    if first != send or _is_full(state, ring):
         return None
-    sent = list(passed.sent)
+    leaving = list(state.leaving)
+    leaving[ring] = tuple(others)
+    return _one_more(_ended(state, send)._replace(leaving=tuple(leaving)), ring)
+
+
+def _sent(state: _State, ring: int) -> _State | None:
+    """The state after a send, None while others are before it, or the ring is full."""
+    if state.leaving[ring] or _is_full(state, ring):
+        return None
+    return _one_more(state, ring)
+
+
+def _is_full(state: _State, ring: int) -> bool:
+    return state.sent[ring] - state.taken[ring] >= SLOTS
+
+
+def _one_more(state: _State, ring: int) -> _State:
+    sent = list(state.sent)
     sent[ring] += 1
-    return passed._replace(sent=tuple(sent))
+    return state._replace(sent=tuple(sent))

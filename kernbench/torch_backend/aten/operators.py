@@ -159,7 +159,12 @@ def on_host(operator: OpOverload, *given: Any, **options: Any) -> Any:
             "without it, the operator runs on the host"
         )
     with host_time():
-        arguments, keywords = tree_map(_read, (_tensors_of_numbers(operator, given), options))
+        arguments = tree_map(_read, _tensors_of_numbers(operator, given))
+        outs = {each.name for each in parameters_of(operator) if each.is_out}
+        keywords = {
+            name: tree_map(_unread if name in outs else _read, value)
+            for name, value in options.items()
+        }
         if "device" in keywords:
             keywords["device"] = torch.device("cpu")
         results = wider_types.computed(operator, arguments, keywords)
@@ -293,6 +298,11 @@ def _read(value: Any) -> Any:
     if isinstance(value, Tensor) and value.device.type == DEVICE:
         return value.cpu()
     return torch.device("cpu") if isinstance(value, torch.device) else value
+
+
+def _unread(value: Any) -> Any:
+    """The tensor on the host for the results that PyTorch writes by keyword."""
+    return torch.zeros_like(value, device="cpu") if isinstance(value, Tensor) else value
 
 
 def _tensors_of_numbers(operator: OpOverload, given: Sequence[Any]) -> list[Any]:

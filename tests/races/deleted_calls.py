@@ -1,0 +1,188 @@
+"""Kernels without one of their calls: a wait, a barrier, a send or a receive.
+
+Only the code of the function changes, so all that refers to it runs the changed one.
+"""
+
+import ast
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from inspect import unwrap
+from pathlib import Path
+from types import CodeType, FunctionType, SimpleNamespace
+from typing import Any, NamedTuple
+
+from runtime.language import tl
+from runtime.language.value import Value
+
+CALLS = ("barrier", "wait", "send", "send_async", "recv", "recv_async")
+BARRIER_OF_MESSAGES = "cube_barrier"
+"""A function of a study: tokens that all PEs of a cube send and receive."""
+_DELETED = "_deleted_call"
+"""The global name of what stands for a deleted call whose result is used."""
+
+
+class CallSite(NamedTuple):
+    """A call in a function of a file; `is_statement` if nothing uses its result."""
+
+    file: str
+    line: int
+    end: int
+    column: int
+    function: str
+    kind: str
+    text: str
+    is_statement: bool
+
+    @property
+    def place(self) -> str:
+        """The file and the line."""
+        return f"{self.file}:{self.line}"
+
+    @property
+    def places(self) -> frozenset[str]:
+        """The file with each of its lines, as records name them."""
+        return frozenset(f"{self.file}:{line}" for line in range(self.line, self.end + 1))
+
+    @property
+    def has_mutant(self) -> bool:
+        """Whether there is a program without it. A value of an operation in flight exists only
+        behind its wait.
+        """
+        return self.is_statement or self.kind != "wait"
+
+
+def sites_of(root: Path, folders: Sequence[str]) -> list[CallSite]:
+    """The calls in the files below folders of `root`."""
+    sites = list[CallSite]()
+    for folder in folders:
+        for path in sorted((root / folder).rglob("*.py")):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            sites += sorted(_sites(tree, str(path.relative_to(root)), ()))
+    return sites
+
+
+def _sites(node: ast.AST, file: str, names: tuple[str, ...]) -> Iterator[CallSite]:
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        names = (*names, node.name)
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Call) and _is_deletable(child) and names:
+            function = child.func
+            kind = function.attr if isinstance(function, ast.Attribute) else BARRIER_OF_MESSAGES
+            text = " ".join(ast.unparse(child).split())
+            yield CallSite(
+                file=file,
+                line=child.lineno,
+                end=child.end_lineno or child.lineno,
+                column=child.col_offset,
+                function=".".join(names),
+                kind=kind,
+                text=text,
+                is_statement=isinstance(node, ast.Expr),
+            )
+        yield from _sites(child, file, names)
+
+
+def _is_deletable(call: ast.Call) -> bool:
+    """Whether it is a call of `tl`, a wait for an operation in flight, or the other barrier."""
+    function = call.func
+    if isinstance(function, ast.Name):
+        return function.id == BARRIER_OF_MESSAGES
+    if not isinstance(function, ast.Attribute) or function.attr not in CALLS:
+        return False
+    is_of_tl = isinstance(function.value, ast.Name) and function.value.id == "tl"
+    return is_of_tl or (function.attr == "wait" and not call.args)
+
+
+class _Deletion(ast.NodeTransformer):
+    """Replaces the call of a site by nothing, or by what has its result without its effect."""
+
+    def __init__(self, site: CallSite) -> None:
+        self._site = site
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        if self._is_site(node.value):
+            return ast.copy_location(ast.Pass(), node)
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if self._is_site(node):
+            node.func = ast.copy_location(ast.Name(_DELETED, ast.Load()), node.func)
+        return node
+
+    def _is_site(self, node: ast.AST) -> bool:
+        site = self._site
+        return (
+            isinstance(node, ast.Call)
+            and (node.lineno, node.col_offset, node.end_lineno)
+            == (site.line, site.column, site.end)
+            and _is_deletable(node)
+        )
+
+
+@contextmanager
+def deleted(root: Path, site: CallSite) -> Generator[None]:
+    """The function of a site runs without its call meanwhile."""
+    module = import_module(site.file.removesuffix(".py").replace("/", "."))
+    function = _function(module, site.function.split("."))
+    kept = function.__code__
+    tree = _Deletion(site).visit(ast.parse((root / site.file).read_text(encoding="utf-8")))
+    code = compile(ast.fix_missing_locations(tree), kept.co_filename, "exec")
+    setattr(module, _DELETED, _substitutes.get(site.kind))
+    try:
+        function.__code__ = _code_of(code, kept.co_qualname)
+        yield
+    finally:
+        function.__code__ = kept
+        delattr(module, _DELETED)
+
+
+def _function(owner: object, names: Sequence[str]) -> FunctionType:
+    """The outermost function of the names."""
+    for name in names:
+        owner = vars(owner)[name]
+        owner = getattr(owner, "__func__", getattr(owner, "fget", owner))
+        if not isinstance(owner, type):
+            break
+    function: Any = unwrap(owner)  # pyright: ignore[reportArgumentType] - is a function
+    assert isinstance(function, FunctionType), names
+    return function
+
+
+def _code_of(code: CodeType, name: str) -> CodeType:
+    codes = [code]
+    for each in codes:
+        if each.co_qualname == name:
+            return each
+        codes += [const for const in each.co_consts if isinstance(const, CodeType)]
+    raise LookupError(name)
+
+
+def _no_wait(*_: object, **__: object) -> Any:
+    return SimpleNamespace(wait=lambda: None)
+
+
+def _no_receive(
+    _direction: str | None = None,
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    dst_addr: Any = None,
+    **_: object,
+) -> Any:
+    """What a receive gives, with the elements that were there before."""
+    if isinstance(dst_addr, Value):
+        return dst_addr
+    return None if dst_addr is not None else tl.empty(shape, dtype)
+
+
+def _no_receive_in_flight(*arguments: Any, **options: Any) -> Any:
+    return SimpleNamespace(wait=lambda: _no_receive(*arguments, **options))
+
+
+_substitutes = {
+    "send_async": _no_wait,
+    "recv": _no_receive,
+    "recv_async": _no_receive_in_flight,
+}
