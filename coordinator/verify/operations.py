@@ -118,6 +118,11 @@ def _round(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
     return _converted(source, record.dtype)
 
 
+def _same_bits(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
+    (source,) = _arrays(inputs, 1)
+    return np.ascontiguousarray(source).view(NUMPY[record.dtype])
+
+
 def _gemm(_: OpRecord, inputs: Sequence[Array | float]) -> Array:
     a, b, *rest = _arrays(inputs, 2, 3)
     accumulator = "i32" if a.dtype == np.int8 else "f32"
@@ -257,6 +262,7 @@ _FUNCTIONS: dict[tuple[str, str], Callable[[OpRecord, Sequence[Array | float]], 
     ("pe_math", "trans"): _transpose,
     ("pe_math", "cat"): _cat,
     ("pe_math", "cast"): _round,
+    ("pe_math", "bitcast"): _same_bits,
     ("pe_math", "full"): _full,
     ("pe_math", "arange"): _arange,
     ("pe_math", "where"): _where,

@@ -8,10 +8,10 @@ many PEs interleave.
 import atexit
 import gc
 from collections.abc import Callable
-from functools import cache
-from inspect import getmembers
+from functools import cache, partial
+from inspect import currentframe, getmembers
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 from kernbench.triton import triton_api
 from runtime.language.context import running_kernel
@@ -84,7 +84,8 @@ class _InterpreterConnection:
             return whole_number(value.handle)
 
         def is_true(value: Any) -> bool:
-            return truth(value.handle)
+            frame = currentframe()
+            return truth(value.handle, None if frame is None else frame.f_back)
 
         def shown(value: Any) -> str:
             return f"tensor of {value.type}"
@@ -94,11 +95,16 @@ class _InterpreterConnection:
         tensor.T = property(transposed)
 
     def _replace_language(self) -> None:
-        from kernbench.triton.builder import combining
+        from kernbench.triton.builder import block_pointers, combining
 
         language = self._language
+        load = block_pointers.load_function(language.load)
+        store = block_pointers.store_function(language.store)
         for owner in (language, language.core):
             owner.range = owner.static_range = _range
+            owner.load, owner.store = load, store
+            owner.make_block_ptr = block_pointers.make_block_ptr
+            owner.advance = block_pointers.advance
             owner.static_assert = _static_assert
             owner.static_print = _static_print
             owner.reduce = combining.reduce
@@ -107,6 +113,7 @@ class _InterpreterConnection:
                 setattr(owner, name, _unchanged)
         language.condition.__bool__ = _condition
         language.sort = language.standard.sort = combining.sort
+        language.flip = language.standard.flip = language.tensor.flip = combining.flip
         language.core.dtype.to_ir = _ir_type
         tensor = language.tensor
         tensor.reduce, tensor.sort = combining.reduce, combining.sort
@@ -164,20 +171,27 @@ def _called(function: Any, *given: Any, **options: Any) -> Any:
 
 
 def _replace_library() -> None:
-    """Give functions of a GPU's library that the vector engine has the code that calls it.
+    """Give functions of a GPU's library the code that calls the vector engine, or the error of one
+    that it lacks.
 
     In place: kernels import them by name, before they are launched.
     """
-    from kernbench.triton.builder.library import FUNCTIONS
+    from kernbench.triton.builder.library import FUNCTIONS, absent
 
     library = triton_api.module("triton.language.extra.libdevice")
-    library.kernbench_functions = dict(FUNCTIONS)
-    for name in FUNCTIONS:
-        stub: Any = getattr(library, name, None)
-        if isinstance(stub, FunctionType):
-            called = f"def {name}(*given): return kernbench_functions[{name!r}](*given)"
-            made = dict[str, FunctionType]()
-            exec(called, made)  # noqa: S102 - a name of the table above
-            stub.__code__ = made[name].__code__
-        else:
-            setattr(library, name, FUNCTIONS[name])
+    members = cast("dict[str, object]", vars(library))
+    stubs = dict[str, FunctionType]()
+    functions = dict[str, Callable[..., Any]]()
+    for name, each in members.items():
+        if isinstance(each, FunctionType):
+            stubs[name], functions[name] = each, partial(absent, name)
+    functions |= FUNCTIONS
+    library.kernbench_functions = functions
+    for name, function in functions.items():
+        if name not in stubs:
+            setattr(library, name, function)
+            continue
+        made = dict[str, FunctionType]()
+        called = f"def {name}(*given): return kernbench_functions[{name!r}](*given)"
+        exec(called, made)  # noqa: S102 - a name of the library
+        stubs[name].__code__ = made[name].__code__

@@ -130,8 +130,8 @@ REDUCTIONS: dict[str, Callable[..., Array]] = {
 SCANS: dict[str, Callable[..., Array]] = {"cumsum": np.cumsum}
 """Functions that combine each element with all before it along an axis."""
 
-MOVES = frozenset({"trans", "cat", "cast", "full", "arange"})
-"""Operations that move, convert or make elements."""
+MOVES = frozenset({"trans", "cat", "cast", "bitcast", "full", "arange"})
+"""Operations that move, convert or make elements; `bitcast` takes their bits as another type."""
 
 ACTIVATIONS = ("relu", "gelu", "silu", "sigmoid", "tanh")
 """The elementwise functions that may follow a matrix product."""

@@ -111,6 +111,14 @@ def _elementwise(
 def _moved(name: str, values: Sequence[Value], dtype: object) -> tuple[Shape, DType]:
     if name == "cast":
         return values[0].shape, _type("cast", dtype)
+    if name == "bitcast":
+        own, target = values[0].dtype, _type("bitcast", dtype)
+        if own.itemsize != target.itemsize or boolean.name in (own.name, target.name):
+            raise TypeError(
+                f"bitcast of {own.name} to {target.name}: the elements have {own.itemsize} and "
+                f"{target.itemsize} bytes, and it takes the same bits as another type of numbers"
+            )
+        return values[0].shape, target
     common = _common_type(name, values)
     if name == "trans":
         return _transposed(values[0].shape), common

@@ -86,12 +86,16 @@ def _moved(name: str, dtype: DType, shape: Sequence[int] | None, operands: Opera
             # `infer` has refused numbers that the type does not have exactly: nothing is rounded
             # here.
             return np.arange(int(arrays[0]), int(arrays[1])).astype(dtype.numpy)
-        case "cast":
-            return converted(arrays[0], dtype)
+        case "cast" | "bitcast":
+            return (converted if name == "cast" else _same_bits)(arrays[0], dtype)
         case "trans":
             return np.array(arrays[0].T, order="C")
         case _:
             return np.concatenate([array.reshape(-1) for array in arrays])
+
+
+def _same_bits(array: Array, dtype: DType) -> Array:
+    return np.ascontiguousarray(array).view(dtype.numpy)
 
 
 def _elementwise(function: Callable[..., Array], dtype: DType) -> Callable[[Operands], Array]:

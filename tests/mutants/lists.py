@@ -12,7 +12,9 @@ IDS = "sip_node/programs/lists/open_ids.py"
 NUMBERS = "sip_node/programs/lists/open_numbers.py"
 KERNEL = "sip_node/programs/lists/listed_kernel.py"
 LISTS = "sip_node/programs/lists/command_lists.py"
+GUARDED = "sip_node/programs/lists/guarded_integers.py"
 PLACES = "sip_node/programs/lists/places.py"
+RECORDING = "sip_node/programs/lists/recording.py"
 RECORDER = "sip_node/programs/lists/recorder.py"
 
 RANDOM = "tests/property/test_command_lists.py"
@@ -20,6 +22,7 @@ KERNELS = "tests/integration/test_command_lists.py"
 KEYS = "tests/unit/sip_node/programs/lists/test_command_lists.py"
 TEST_ARGUMENTS = "tests/unit/sip_node/programs/lists/test_arguments.py"
 TEST_IDS = "tests/unit/sip_node/programs/lists/test_open_ids.py"
+TEST_GUARDED = "tests/unit/sip_node/programs/lists/test_guarded_integers.py"
 TEST_NUMBERS = "tests/unit/sip_node/programs/lists/test_open_numbers.py"
 TEST_CODE = "tests/unit/sip_node/programs/lists/test_plain_code.py"
 
@@ -91,11 +94,44 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         name="list-for-all-programs",
-        file=LISTS,
-        old="        reads_ids=reads_ids,\n",
-        new="        reads_ids=True,\n",
+        file=RECORDING,
+        old="program), reads_ids=reads_ids)",
+        new="program), reads_ids=True)",
         breaks="The list of a kernel that reads its ids is one for these ids.",
         noticed_by=KERNELS,
+    ),
+    # Guards.
+    Mutant(
+        name="list-guard-without-comparisons",
+        file=GUARDED,
+        old="distance._require(*((None, -1) if is_below else (0, None)))",
+        new="distance._require(None, None)",
+        breaks="A list serves the programs for which a comparison has one result.",
+        noticed_by=TEST_GUARDED,
+    ),
+    Mutant(
+        name="list-guard-without-quotients",
+        file=GUARDED,
+        old="(ends[0], ends[1] - 1) if period > 0",
+        new="(None, None) if period > 0",
+        breaks="A list serves the programs for which a quotient is one number.",
+        noticed_by=TEST_GUARDED,
+    ),
+    Mutant(
+        name="list-guard-without-remainders",
+        file=GUARDED,
+        old="            return total % self.period == self.low\n",
+        new="            return True\n",
+        breaks="A list serves the addresses that have one remainder.",
+        noticed_by=TEST_GUARDED,
+    ),
+    Mutant(
+        name="list-guard-of-the-other-sign",
+        file=GUARDED,
+        old="            shift = -self.number\n",
+        new="            shift = self.number\n",
+        breaks="The guard of a negative sum is that of its negative.",
+        noticed_by=TEST_GUARDED,
     ),
     # Code of users.
     Mutant(
@@ -265,8 +301,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="list-without-settling",
         file=RECORDER,
-        old="        if self._writes_over:\n",
-        new="        if not self._scratch:\n",
+        old="        if self.writes_over:\n",
+        new="        if not self.scratch_memory:\n",
         breaks="A chain waits for the load that writes over one of its operands.",
         noticed_by=RANDOM,
     ),

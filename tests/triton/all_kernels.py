@@ -6,7 +6,7 @@ from tests.triton.cases import CASES
 
 _MODULES = (
     *("tutorials", "tutorials_attention", "layers", "losses", "serving", "experts"),
-    *("products", "language"),
+    *("products", "language", "types"),
 )
 for _name in _MODULES:
     # Each module adds its kernels to the table.

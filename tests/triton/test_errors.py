@@ -121,6 +121,77 @@ def static_kernel(X, N: tl.constexpr):
     tl.static_assert(N == 2, "two")
 
 
+@triton.jit
+def branching_kernel(X):
+    if tl.load(X + tl.arange(0, 8)) > 0:
+        tl.store(X, 1.0)
+
+
+@triton.jit
+def unsigned_kernel(X):
+    tl.load(X + tl.arange(0, 8)).to(tl.int32).to(tl.uint64)
+
+
+@triton.jit
+def narrow_kernel(X):
+    tl.load(X.to(tl.pointer_type(tl.int16)) + tl.arange(0, 8))
+
+
+@triton.jit
+def narrow_bits_kernel(X):
+    tl.load(X + tl.arange(0, 8)).to(tl.float16).to(tl.int16, bitcast=True)
+
+
+@triton.jit
+def gathered_kernel(X):
+    tl.gather(tl.load(X + tl.arange(0, 8)), tl.arange(0, 8), 0)
+
+
+@triton.jit
+def extern_kernel(X):
+    x = tl.load(X + tl.arange(0, 8))
+    tl.extra.libdevice.tgamma(x)
+
+
+@triton.jit
+def external_kernel(X):
+    x = tl.load(X + tl.arange(0, 8))
+    names = {(tl.core.dtype("fp32"),): ("__nv_tgammaf", tl.core.dtype("fp32"))}
+    tl.core.extern_elementwise("libdevice", "", [x], names, is_pure=True)
+
+
+@triton.jit
+def scaled_dot_kernel(X):
+    x = tl.load(X + tl.arange(0, 8)[:, None] * 8 + tl.arange(0, 8)[None, :]).to(tl.bfloat16)
+    tl.dot_scaled(x, None, "bf16", x, None, "bf16")
+
+
+@triton.jit
+def masked_block_kernel(X):
+    tl.load(tl.make_block_ptr(X, (8, 8), (8, 1), (0, 0), (4, 4), (1, 0)), mask=True)
+
+
+@triton.jit
+def axes_kernel(X):
+    tl.make_block_ptr(X, (8,), (8, 1), (0, 0), (4, 4), (1, 0))
+
+
+@triton.jit
+def checked_kernel(X):
+    tl.load(tl.make_block_ptr(X, (8, 8), (8, 1), (0, 0), (4, 4), (1, 0)), boundary_check=(2,))
+
+
+@triton.jit
+def unaligned_kernel(X):
+    address = X.to(tl.pointer_type(tl.int8)) + 1
+    tl.load(address.to(tl.pointer_type(tl.float32)) + tl.arange(0, 8))
+
+
+@triton.jit
+def flipped_kernel(X):
+    tl.flip(tl.load(X + tl.arange(0, 8)), 1)
+
+
 @pytest.mark.parametrize(
     ("kernel", "text"),
     [
@@ -129,6 +200,19 @@ def static_kernel(X, N: tl.constexpr):
         (shaped_kernel, "incompatible"),
         (atomic_kernel, "store one part for each program"),
         (asserting_kernel, "device_assert: positive"),
+        (branching_kernel, "a block of shape (8,) has no truth value: use tl.where"),
+        (unsigned_kernel, "the PE has no elements of type uint64"),
+        (narrow_kernel, "no elements of type int16: it has bf16, fp16"),
+        (narrow_bits_kernel, "the bits of fp16 as those of int16: the PE has no integers of 16"),
+        (gathered_kernel, "tl.load(pointer + indices) selects elements of memory"),
+        (extern_kernel, "libdevice.tgamma is code of a GPU; known: abs, ceil"),
+        (external_kernel, "extern_elementwise '__nv_tgammaf' of 'libdevice' is code of a GPU"),
+        (scaled_dot_kernel, "multiply the operands by their scales, and use tl.dot"),
+        (masked_block_kernel, "use boundary_check and padding_option"),
+        (axes_kernel, "with 1, 2, 2 and 2 axes: they are as many"),
+        (checked_kernel, "boundary_check (2,): the block has 2 axes"),
+        (unaligned_kernel, "is no multiple of the 4 bytes of f32"),
+        (flipped_kernel, "tl.flip along axis 1: the value has 1 axes"),
     ],
     ids=lambda each: getattr(getattr(each, "fn", None), "__name__", ""),
 )
@@ -140,6 +224,21 @@ def test_what_the_pe_lacks_is_refused_with_the_nearest_thing(kernel: Any, text: 
 
 def test_a_static_assertion_names_its_message():
     assert "static_assert: two" in problem(static_kernel, np.zeros(4, np.float32), N=3).problem
+
+
+def test_a_line_of_a_program_is_printed_with_its_elements():
+    @triton.jit
+    def printing_kernel(X):
+        x = tl.load(X + tl.program_id(0) * 4 + tl.arange(0, 4))
+        tl.device_print("x", x * 2)
+
+    def program(launches: Launches):
+        given = launches.put(np.arange(8, dtype=np.float32))
+        launches(printing_kernel, (2,), given)
+        return [(given, np.arange(8), 0)]
+
+    printed = run(program).simulation.prints
+    assert [each.text for each in printed] == ["x: [0. 2. 4. 6.]", "x: [ 8. 10. 12. 14.]"]
 
 
 def test_two_programs_that_store_one_element_are_refused():

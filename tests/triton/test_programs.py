@@ -10,12 +10,19 @@ import pytest
 
 ROOT, PROGRAMS = Path(__file__).parents[2], Path(__file__).parent / "programs"
 pytestmark = [pytest.mark.slow, pytest.mark.multiproc, pytest.mark.timeout(600)]
+LINE = "tests/triton/programs/vector_add.py"
+STORE = "    tl.store(out_ptr + offsets, x + y, mask=mask)"
 PUBLIC = {
     "liger_kernel": (
         *("liger_rms_norm", "liger_layer_norm", "liger_group_norm", "liger_swiglu"),
         *("liger_geglu", "liger_rope", "liger_cross_entropy", "liger_kl_div", "liger_softmax"),
     ),
     "fla": ("fla_rms_norm", "fla_cumsum"),
+    "mlstm_kernels": (
+        *("mlstm_chunkwise", "mlstm_step", "mlstm_simple_gla", "lightning_attention"),
+    ),
+    "accelerated_scan": ("scan_forward", "scan_backward"),
+    "torchao": ("torchao_int8", "torchao_fp8_rows", "torchao_fp8_blocks"),
 }
 
 
@@ -45,6 +52,23 @@ def test_a_script_of_triton_runs_unchanged(tmp_path: Path, sips: int):
     errors = [line for line in lines if "= error" in line]
     assert len(errors) == sips
     assert "is on 'cpu', and the kernel runs on 'ahbm'; pass x.to('ahbm')" in errors[0]
+    if sips == 1:
+        assert_why_names_lines(tmp_path / "run")
+
+
+def assert_why_names_lines(out: Path) -> None:
+    """The times of a run belong to lines of the kernel, which are shown with their text."""
+    done = subprocess.run(
+        [sys.executable, "-m", "kernbench", "why", str(out)],
+        cwd=ROOT,
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    number = 1 + (PROGRAMS / "vector_add.py").read_text("utf-8").splitlines().index(STORE)
+    lines = [each for each in done.stdout.splitlines() if f"{LINE}:{number} " in each]
+    assert any(each.endswith(STORE.strip()) for each in lines)
 
 
 def test_a_script_without_a_kernel_of_triton_does_not_import_it(tmp_path: Path):

@@ -29,7 +29,7 @@ from runtime.core.run_tables import NONE
 from runtime.core.run_tables import BlockAccess as Use
 
 _COPIES = ("load", "store")
-_MOVES = frozenset({"math cat", "math trans", "math cast"})
+_MOVES = frozenset({"math cat", "math trans", "math cast", "math bitcast"})
 
 
 class UndefinedUse(NamedTuple):

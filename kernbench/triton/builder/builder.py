@@ -1,6 +1,8 @@
 """The builder that replaces that of Triton's interpreter."""
 
 from collections.abc import Sequence
+from math import prod
+from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,6 +15,7 @@ from kernbench.triton.builder.builder_types import BuilderTypes
 from kernbench.triton.builder.program import DeviceValue, Handle, running
 from kernbench.triton.indices.index_values import Affine, IndexValue
 from kernbench.triton.tape.tape import MathOptions
+from runtime.language.caller import is_language
 from runtime.language.functions import ELEMENTWISE
 
 _language = triton_api.module("triton.language")
@@ -56,7 +59,7 @@ class Builder(BuilderTypes, BuilderArithmetic, BuilderShapes, BuilderMemory):
                 texts.append(" ".join(hex(int(each)) for each in array.reshape(-1)))
             else:
                 texts.append(np.array2string(array, threshold=16, edgeitems=3))
-        running().context.device_print(": ".join([prefix.strip(), *texts]))
+        running().context.device_print(": ".join([prefix.strip().removesuffix(":"), *texts]))
 
     def create_assert(self, condition: Handle, message: str) -> None:
         """End the run if an element is false."""
@@ -91,6 +94,13 @@ class Builder(BuilderTypes, BuilderArithmetic, BuilderShapes, BuilderMemory):
             "inline_asm_elementwise is assembly of a GPU; write the operation with functions of tl"
         )
 
+    def create_dot_scaled(self, *_: object) -> NoReturn:
+        """No product with scales for each block."""
+        running().fail(
+            "tl.dot_scaled multiplies blocks with scales of their own, which the GEMM engine has "
+            "not: multiply the operands by their scales, and use tl.dot"
+        )
+
     def create_gather(self, *_: object) -> NoReturn:
         """No gather inside TCM."""
         running().fail(
@@ -99,10 +109,17 @@ class Builder(BuilderTypes, BuilderArithmetic, BuilderShapes, BuilderMemory):
         )
 
 
-def truth(value: Handle) -> bool:
+def truth(value: Handle, caller: FrameType | None) -> bool:
     """The truth value of a scalar: that of a value in TCM is waited for."""
-    index = on_host(value)
-    return bool(index.number) if index.numel == 1 else True
+    if prod(value.shape) != 1:
+        if caller is not None and is_language(caller):
+            # Triton itself tests whether an operand is given.
+            return True
+        raise ValueError(
+            f"a block of shape {value.shape} has no truth value: use tl.where(mask, x, y), or "
+            "reduce it to a scalar"
+        )
+    return bool(on_host(value).number)
 
 
 def whole_number(value: Handle) -> Any:

@@ -1,20 +1,16 @@
-"""Arithmetic of the builder: on numbers of the host side there, else commands of the vector engine.
-
-Integer types that the PE lacks are kept in wider ones, and a result keeps their low bits. Integer
-quotients, remainders and shifts are computed in float64, which has every integer below 2^53.
-"""
+"""Arithmetic of the builder: of numbers of the host side, and as commands of the vector engine."""
 
 from functools import partial
 from typing import Any
 
 from kernbench.triton import triton_api
+from kernbench.triton.builder.integers import EMULATED, same_bits, wrapped
 from kernbench.triton.builder.program import DeviceValue, Handle, TritonProgram, running
-from kernbench.triton.indices.element_types import BITS, WIDENED, type_name, value_type
+from kernbench.triton.indices.element_types import type_name, value_type
 from kernbench.triton.indices.index_arithmetic import computed, converted
 from kernbench.triton.indices.index_values import IndexValue, Recipe
 from kernbench.triton.indices.open_integers import plain_number
 from kernbench.triton.tape.tape import MathOptions, Operand, TapeBlock
-from runtime.core.dtypes import float64
 from runtime.language.functions import COMPARISONS
 from runtime.language.value import Shape
 
@@ -74,91 +70,11 @@ def _selected(
 def _computed(
     program: TritonProgram, name: str, kind: str, operands: tuple[Operand, ...]
 ) -> TapeBlock:
-    if name in _EMULATED:
-        result = _EMULATED[name](program, kind, *operands)
+    if name in EMULATED:
+        result = EMULATED[name](program, kind, *operands)
     else:
         result = program.math(name, operands)
     return wrapped(program, result, kind) if name in _WRAPPING else result
-
-
-def wrapped(program: TritonProgram, block: TapeBlock, kind: str) -> TapeBlock:
-    """The low bits of integers of a type that the PE lacks."""
-    if kind not in WIDENED:
-        return block
-    bits = BITS[kind]
-    if kind.startswith("u"):
-        return program.math("bitwise_and", (block, 2**bits - 1))
-    half = 2 ** (bits - 1)
-    low = program.math("bitwise_and", (program.math("add", (block, half)), 2**bits - 1))
-    return program.math("sub", (low, half))
-
-
-def _quotient(program: TritonProgram, _: str, a: Operand, b: Operand) -> TapeBlock:
-    exact = program.math("div", (_wide(program, a), _wide(program, b)))
-    # Towards zero.
-    down, up = program.math("floor", (exact,)), program.math("ceil", (exact,))
-    whole = program.math("where", (program.math("lt", (exact, 0.0)), up, down))
-    return program.math("cast", (whole,), MathOptions(dtype=_dtype(a, b)))
-
-
-def _remainder(program: TritonProgram, kind: str, a: Operand, b: Operand) -> TapeBlock:
-    product = program.math("mul", (_quotient(program, kind, a, b), b))
-    return program.math("sub", (a, product))
-
-
-def _shift_left(program: TritonProgram, kind: str, a: Operand, b: Operand) -> TapeBlock:
-    power: Operand
-    if isinstance(b, TapeBlock):
-        exact = program.math("exp2", (_wide(program, b),))
-        power = program.math("cast", (exact,), MathOptions(dtype=_dtype(a, b)))
-    else:
-        power = 2 ** int(b)
-    return wrapped(program, program.math("mul", (a, power)), kind)
-
-
-def _shift_right(program: TritonProgram, _: str, a: Operand, b: Operand) -> TapeBlock:
-    dtype = _dtype(a, b)
-    inverse: Operand
-    below: Operand
-    if isinstance(b, TapeBlock):
-        # Powers of 2 are exact in float64.
-        count = _wide(program, b)
-        power = program.math("cast", (program.math("exp2", (count,)),), MathOptions(dtype=dtype))
-        below = program.math("sub", (power, 1))
-        inverse = program.math("exp2", (program.math("mul", (count, -1.0)),))
-    else:
-        below, inverse = 2 ** int(b) - 1, 2.0 ** -int(b)
-    # What is left is a multiple of the power, so the quotient is an integer.
-    high = program.math("sub", (a, program.math("bitwise_and", (a, below))))
-    exact = program.math("mul", (_wide(program, high), inverse))
-    return program.math("cast", (exact,), MathOptions(dtype=dtype))
-
-
-def _high_product(program: TritonProgram, kind: str, a: Operand, b: Operand) -> TapeBlock:
-    if kind != "uint32":
-        program.fail(f"umulhi of {kind}: the PE has it for uint32")
-    product = program.math("mul", (a, b))
-    # The product less its low half is a multiple of 2^32, which float64 has exactly.
-    return wrapped(program, _shift_right(program, kind, product, 32), kind)
-
-
-def _wide(program: TritonProgram, each: Operand) -> Operand:
-    if isinstance(each, TapeBlock):
-        return program.math("cast", (each,), MathOptions(dtype=float64))
-    return float(each)
-
-
-def _dtype(*operands: Operand) -> Any:
-    return next(each.dtype for each in operands if isinstance(each, TapeBlock))
-
-
-_EMULATED = {
-    "quotient": _quotient,
-    "remainder": _remainder,
-    "shift_left": _shift_left,
-    "shift_right": _shift_right,
-    "high_product": _high_product,
-}
 
 
 def _converted(value: Handle, dtype: Any) -> Handle:
@@ -190,10 +106,14 @@ def reinterpreted(value: Handle, dtype: Any) -> Handle:
         return IndexValue(dtype.scalar, value.shape, array=array, recipe=recipe)
     if old == new or old.lstrip("u") == new.lstrip("u"):
         return _converted(value, dtype)
-    return running().fail(
-        f"the bits of {old} as those of {new}: the PE converts numbers, x.to({new}), and has no "
-        "view of a value in TCM as another type"
-    )
+    program = running()
+    block = same_bits(program, value.block, old, new)
+    if block is None:
+        program.fail(
+            f"the bits of {old} as those of {new}: the PE has no integers of 16 bits; convert to "
+            "float32 before, and to int32"
+        )
+    return DeviceValue(dtype.scalar, block, value.shape)
 
 
 def _numpy_name(name: str) -> Any:

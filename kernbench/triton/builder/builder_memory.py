@@ -1,6 +1,6 @@
 """Loads, stores and products of the builder."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from math import prod
 from typing import Any
@@ -146,8 +146,14 @@ class MemoryDescriptor:
 
     def block_at(self, indices: Sequence[Handle]) -> tuple[IndexValue, IndexValue]:
         """The pointers of a block, and the mask of those inside the tensor."""
-        size = memory_type(self.base.dtype.scalar.element_ty).itemsize
         starts = [on_host(each).number for each in indices]
+        return self.block_of(starts, range(len(starts)))
+
+    def block_of(
+        self, starts: Sequence[Any], checked: Collection[int]
+    ) -> tuple[IndexValue, IndexValue]:
+        """The pointers of a block, and the mask of those inside the tensor along `checked` axes."""
+        size = memory_type(self.base.dtype.scalar.element_ty).itemsize
         first = self.base.number + size * sum(
             start * step for start, step in zip(starts, self.strides, strict=True)
         )
@@ -155,7 +161,11 @@ class MemoryDescriptor:
         pointers = IndexValue(self.base.dtype, self.block, affine=Affine(first, steps))
         box = tuple(
             (int(min(max(-start, 0), block)), int(min(max(length - start, 0), block)))
-            for start, length, block in zip(starts, self.shape, self.block, strict=True)
+            if axis in checked
+            else (0, block)
+            for axis, (start, length, block) in enumerate(
+                zip(starts, self.shape, self.block, strict=True)
+            )
         )
         return pointers, IndexValue(_language.int1, self.block, box=box)
 

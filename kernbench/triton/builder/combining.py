@@ -205,6 +205,24 @@ def sort(x: Any, dim: Any = None, descending: Any = False, **_: object) -> Any: 
     return _tensor(with_shape(handle, shape), x.dtype)
 
 
+def flip(x: Any, dim: Any = None) -> Any:
+    """`tl.flip`: halves change places, then their halves, and so on."""
+    handle = x.handle
+    shape = handle.shape
+    axis = len(shape) - 1 if _plain(dim) is None else int(_plain(dim))
+    if not -len(shape) <= axis < len(shape):
+        raise ValueError(f"tl.flip along axis {axis}: the value has {len(shape)} axes")
+    axis %= len(shape)
+    outer, length, inner = shape[:axis], shape[axis], shape[axis + 1 :]
+    block = length
+    while block > 1:
+        pairs = with_shape(handle, (*outer, length // block, 2, block // 2, *inner))
+        halves = [part(pairs, axis + 1, each, each + 1) for each in (1, 0)]
+        handle = joined(halves, axis + 1)
+        block //= 2
+    return _tensor(with_shape(handle, shape), x.dtype)
+
+
 def _merged(handle: Handle, rows: int, length: int, block: int, *, is_descending: bool) -> Handle:
     """Blocks whose halves rise and fall become sorted ones, which rise and fall in turns."""
     distance, blocks = block // 2, length // block

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from kernbench.triton import triton_api
 from kernbench.triton.builder.builder_arithmetic import operation
+from kernbench.triton.builder.program import running
 from kernbench.triton.indices.index_values import IndexValue
+from runtime.core.errors import nearest
 
 _language = triton_api.module("triton.language")
 
@@ -67,6 +69,11 @@ def _truncated(given: Any) -> Any:
     falls = operation("lt", x.handle, _constant(x, 0.0))
     whole = operation("where", falls, operation("ceil", x.handle), operation("floor", x.handle))
     return _wrapped(x, whole)
+
+
+def absent(name: str, *_: object) -> NoReturn:
+    """The error of a function that the vector engine lacks."""
+    running().fail(f"libdevice.{name} is code of a GPU{nearest(name, FUNCTIONS)}")
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {

@@ -9,7 +9,7 @@ import numpy as np
 from runtime.core import dtypes
 from runtime.core.dtypes import DType
 
-_OF_NAMES: Mapping[str, DType] = {
+DTYPES: Mapping[str, DType] = {
     "int1": dtypes.boolean,
     "int8": dtypes.int8,
     "uint8": dtypes.uint8,
@@ -22,6 +22,7 @@ _OF_NAMES: Mapping[str, DType] = {
     "fp8e4nv": dtypes.float8e4nv,
     "fp8e5": dtypes.float8e5,
 }
+"""The types of the PE by the names of Triton."""
 WIDENED: Mapping[str, DType] = {
     "int16": dtypes.int32,
     "uint16": dtypes.int32,
@@ -53,11 +54,12 @@ _ARRAYS: Mapping[str, str] = {
 def memory_type(dtype: Any) -> DType:
     """The type of elements in memory; `TypeError` for one that the PE lacks."""
     name = _name(dtype)
-    known = _OF_NAMES.get(name)
+    known = DTYPES.get(name)
     if known is None:
-        advice = f"; convert the tensor to {WIDENED[name].torch_name}" if name in WIDENED else ""
+        wider = WIDENED.get(name) or (dtypes.int64 if name == "uint64" else None)
+        advice = f"; convert to {wider.torch_name}" if wider is not None else ""
         raise TypeError(
-            f"the PE has no elements of type {name}: it has {', '.join(sorted(_OF_NAMES))}{advice}"
+            f"the PE has no elements of type {name}: it has {', '.join(sorted(DTYPES))}{advice}"
         )
     return known
 
@@ -77,7 +79,7 @@ def array_type(name: str) -> "np.dtype[Any]":
     """The element type of arrays of the host side; addresses have the name `pointer`."""
     if name == "pointer":
         return np.dtype(np.int64)
-    known = _OF_NAMES.get(name)
+    known = DTYPES.get(name)
     return known.numpy if known is not None else np.dtype(_ARRAYS[name])
 
 

@@ -17,6 +17,7 @@ _ALONE = frozenset({"trans", "cat", "softmax", *SCANS})
 _CHEAP = frozenset(
     {
         *("add", "sub", "mul", "fma", "maximum", "minimum", "abs", "relu", "cast", "full"),
+        "bitcast",
         *("arange", "where", "eq", "ne", "lt", "le", "gt", "ge"),
         *("bitwise_and", "bitwise_or", "bitwise_xor"),
     }

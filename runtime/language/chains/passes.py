@@ -36,15 +36,19 @@ _SOFTMAX = (
 )
 
 
+_COSTS = {"bitcast": "cast"}
+"""Operations that take the cycles of another one."""
+
+
 @cache
 def passes(name: str) -> tuple[Pass, ...]:
     """The passes of an operation, in their order.
 
     Every operation but `softmax` has one, of one function. The comparisons share the function
-    `compare`, the bitwise operations `bitwise`.
+    `compare`, the bitwise operations `bitwise`; `bitcast` passes the datapath of `cast`.
     """
     if name == "softmax":
         return _SOFTMAX
     function = ELEMENTWISE.get(name) or COMPARISONS.get(name)
-    cost = name if function is None else function.cost
+    cost = _COSTS.get(name, name) if function is None else function.cost
     return (Pass((cost,), reduces=name in REDUCTIONS, scans=name in SCANS),)

@@ -108,8 +108,111 @@ def fla_cumsum() -> _Pair:
     return chunk_local_cumsum(on(x), 16), exact
 
 
+def scan_forward() -> _Pair:
+    from accelerated_scan.scalar import scan
+
+    gates, tokens = torch.rand(2, 3, 64), draw(2, 3, 64)
+    return scan(on(gates), on(tokens)), _scanned(gates, tokens)
+
+
+def scan_backward() -> _Pair:
+    from accelerated_scan.scalar import scan
+
+    # Its blocks have 2,048 elements, and a shorter sequence is read behind its end.
+    given = torch.rand(1, 2, 2048), draw(1, 2, 2048)
+    weights = draw(1, 2, 2048)
+    mine, exact = ([each.requires_grad_() for each in group] for group in (map(on, given), given))
+    (scan(*mine) * on(weights)).sum().backward()
+    (_scanned(*exact) * weights).sum().backward()
+    return mine[0].grad, exact[0].grad
+
+
+def _scanned(gates: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    states, state = [], torch.zeros_like(tokens[..., 0])
+    for t in range(tokens.shape[-1]):
+        state = gates[..., t] * state + tokens[..., t]
+        states.append(state)
+    return torch.stack(states, -1)
+
+
+def mlstm_chunkwise() -> _Pair:
+    from mlstm_kernels.torch.chunkwise.native.fw import mlstm_chunkwise_fw as native
+    from mlstm_kernels.torch.chunkwise.triton_limit_chunk.fw import mlstm_chunkwise_fw
+
+    given = (*[draw(1, 2, 64, 16) for _ in range(3)], draw(1, 2, 64), draw(1, 2, 64))
+    out = mlstm_chunkwise_fw(*map(on, given), CHUNK_SIZE=16)[0]
+    return out, native(*given, chunk_size=16)[0]
+
+
+def mlstm_simple_gla() -> _Pair:
+    from mlstm_kernels.baselines.flash_linear_attention.simple_gla.chunk import chunk_simple_gla
+
+    q, k, v = (draw(1, 2, 64, 32) for _ in range(3))
+    gates = -torch.rand(1, 2, 64)
+    out = chunk_simple_gla(*map(on, (q, k, v, gates)))[0]
+    total = gates.cumsum(-1)
+    decay = torch.exp(total[..., :, None] - total[..., None, :]).tril()
+    return out, (q @ k.mT * decay * 32**-0.5) @ v
+
+
+def mlstm_step() -> _Pair:
+    from mlstm_kernels.torch.recurrent.native_step import mlstm_recurrent_step__native_fw as native
+    from mlstm_kernels.torch.recurrent.triton_step import mlstm_recurrent_step__triton_fw
+
+    state = draw(1, 2, 64, 64), draw(1, 2, 64), draw(1, 2, 1)
+    given = (*state, *[draw(1, 2, 64) for _ in range(3)], draw(1, 2, 1), draw(1, 2, 1))
+    out = mlstm_recurrent_step__triton_fw(*map(on, given))[0]
+    return out, native(*given)[0]
+
+
+def lightning_attention() -> _Pair:
+    from mlstm_kernels.baselines.lightning_attention.lightning_attn2 import LightningAttention2
+
+    q, k, v = (draw(1, 2, 64, 32) / 4 for _ in range(3))
+    slopes = torch.tensor([0.25, 0.5])
+    distance = torch.arange(64)[:, None] - torch.arange(64)
+    decay = torch.exp(-slopes[:, None, None] * distance).tril()
+    out = LightningAttention2.apply(*map(on, (q, k, v)), on(slopes[:, None, None]))
+    return out, (q @ k.mT * decay) @ v
+
+
+def torchao_int8() -> _Pair:
+    from torchao.prototype.quantized_training.int8_mm import scaled_int8_mm_cuda
+
+    a, b = (torch.randint(-128, 128, (64, 64), dtype=torch.int8) for _ in range(2))
+    rows, columns = torch.rand(64) / 1e4, torch.rand(64)
+    out = scaled_int8_mm_cuda(*map(on, (a, b, rows, columns)))
+    return out, (a.float() @ b.float()) * rows[:, None] * columns
+
+
+def torchao_fp8_rows() -> _Pair:
+    from torchao.prototype.blockwise_fp8_training.kernels import (
+        torch_blockwise_scale_act_quant_lhs,
+        triton_fp8_blockwise_act_quant_lhs,
+    )
+
+    x = draw(32, 256)
+    out, scales = triton_fp8_blockwise_act_quant_lhs(on(x))
+    exact, inverse = torch_blockwise_scale_act_quant_lhs(x)
+    return out.cpu().float() * scales.cpu().repeat_interleave(128, 1), exact.float() * (
+        inverse.repeat_interleave(128, 1)
+    )
+
+
+def torchao_fp8_blocks() -> _Pair:
+    from torchao.prototype.blockwise_fp8_training.kernels import (
+        torch_blockwise_scale_weight_quant,
+        triton_fp8_blockwise_weight_quant_rhs,
+    )
+
+    x = draw(128, 256)
+    out, _ = triton_fp8_blockwise_weight_quant_rhs(on(x))
+    return out, torch_blockwise_scale_weight_quant(x)[0].float()
+
+
+_PREFIXES = ("liger_", "fla_", "scan_", "mlstm_", "lightning_", "torchao_")
 KERNELS: dict[str, Callable[[], _Pair]] = {
-    name: function for name, function in globals().items() if name.startswith(("liger_", "fla_"))
+    name: function for name, function in globals().items() if name.startswith(_PREFIXES)
 }
 
 if __name__ == "__main__":

@@ -209,6 +209,12 @@ def test_a_cast_rounds_once_or_truncates_and_saturates():
     assert verdict_of("cast", [array([2.0, 300.0], "f32")], array([2, 300], "i32")).passed
 
 
+def test_a_bitcast_keeps_bits():
+    x = array([1.0, -0.0])
+    assert verdict_of("bitcast", [x], array([0x3F800000, -(2**31)], "i32")).passed
+    assert not verdict_of("bitcast", [x], array([1, 0], "i32")).passed
+
+
 @pytest.mark.parametrize(("dtype", "most"), [("f8e4m3", 448.0), ("f8e5m2", 57344.0)])
 def test_types_of_8_bits_saturate(dtype: str, most: float):
     x, right = array([1e9, -math.inf, 3.25, math.nan]), array([most, -most, 3.25, math.nan], dtype)

@@ -70,7 +70,7 @@ def test_a_program_that_keeps_the_guards_computes_the_same_formulas(ids: tuple[i
     kept, draw = 0, random.Random(ids[0])
     for other in IDS:
         for _ in range(4):
-            addresses = [8 * draw.randrange(256, 2048) for _ in ADDRESSES]
+            addresses = [4 * draw.randrange(512, 4096) for _ in ADDRESSES]
             values = variables(other, addresses)
             if all(guard.holds(values) for guard in opened.guards()):
                 kept += 1
