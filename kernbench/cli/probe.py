@@ -143,7 +143,7 @@ def _transfers(
 
 
 def _notes(topology: Topology, jitter: str) -> list[str]:
-    """What the measured machine has of its own, and what it lacks."""
+    """Notes on the measured machine: its parts of their own, and the jitter that it lacks."""
     notes = list[str]()
     if topology.overrides:
         notes.append(f"parts of their own: {', '.join(topology.overrides)}")

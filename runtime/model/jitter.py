@@ -12,7 +12,8 @@ from runtime.core.config.plain_yaml import to_yaml
 from runtime.core.sha256 import sha256_hex
 from runtime.core.simtime import ps_from_ns
 from runtime.model.parts.overrides import parts_of
-from runtime.model.schema.topology_schema import JitterConfig, Topology
+from runtime.model.schema.jitter_schema import JitterConfig
+from runtime.model.schema.topology_schema import Topology
 
 ENGINE = "jitter"
 """The engine of the records of delays; their names are those of the sources."""

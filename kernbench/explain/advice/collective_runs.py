@@ -29,7 +29,7 @@ COLLECTIVE_OF_CALL: Mapping[str, Collective] = {
 _DTYPE, _ITEM_BYTES = "float", 4
 
 
-class CollectiveCall(NamedTuple):
+class SimulatedCall(NamedTuple):
     """A call of `torch.distributed` on all ranks.
 
     The input of a rank has `nbytes`, as float32, over the PEs of `cubes`, `pes` of each.
@@ -45,7 +45,7 @@ class CollectiveCall(NamedTuple):
 
 
 @cache
-def simulated_ps(topology: str, of: CollectiveCall) -> int | None:
+def simulated_ps(topology: str, of: SimulatedCall) -> int | None:
     """The time of the kernels of a call on a topology file; None if it does not run there."""
     case, parameters = _case(of)
 
@@ -64,7 +64,7 @@ def simulated_ps(topology: str, of: CollectiveCall) -> int | None:
     return kernels[-1].time_ps if kernels else None
 
 
-def _case(of: CollectiveCall) -> tuple[PerfCase, PerfParameters]:
+def _case(of: SimulatedCall) -> tuple[PerfCase, PerfParameters]:
     collective = COLLECTIVE_OF_CALL[of.name]
     op = "sum" if collective.reduces else "none"
     cubes = ",".join(map(str, of.cubes))

@@ -24,6 +24,7 @@ from runtime.core.simtime import exact
 from runtime.model.schema.cube_schema import CubeConfig
 from runtime.model.schema.draws import Fixed, Scaled, among
 from runtime.model.schema.hbm_schema import Hbm
+from runtime.model.schema.jitter_schema import JitterConfig
 from runtime.model.schema.meanings import WHAT_IF, ActsOn
 from runtime.model.schema.pe_schema import PeConfig
 from runtime.model.schema.quantities import DelayNs, Gbs, Ghz, GridSize, Mm, Ns, Overhead, Side
@@ -146,26 +147,6 @@ class HostConfig(Section, frozen=True):
     def of_an_operator_ns(self, elements: int) -> Fraction:
         """The time that the host needs for a call of an operator of a number of elements."""
         return exact(self.fallback_overhead_ns) + exact(self.fallback_ns_per_element) * elements
-
-
-_NOT_DRAWN = Fixed("closed forms give the times without it; `overrides` of random machines draw it")
-
-
-class JitterConfig(Section, frozen=True, kw_only=True):
-    """Random delays of hosts and of the links between SIPs, each uniform from 0 to a bound."""
-
-    seed: Annotated[
-        int, Meta(ge=0, le=(1 << 63) - 1), _NOT_DRAWN, ActsOn("seed of all delays of this section")
-    ] = 0
-    start_skew_ns: Annotated[
-        Ns, _NOT_DRAWN, ActsOn("start of the program of a rank, late by at most this")
-    ] = 0.0
-    command_ns: Annotated[
-        Ns, _NOT_DRAWN, ActsOn("a command on its way out of a host, late by at most this")
-    ] = 0.0
-    crossing_ns: Annotated[
-        Ns, _NOT_DRAWN, ActsOn("a packet at a port to another SIP, late by at most this")
-    ] = 0.0
 
 
 class NocConfig(Section, frozen=True):

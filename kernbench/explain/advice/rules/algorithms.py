@@ -10,7 +10,7 @@ from functools import cache
 
 from kernbench.explain.advice.collective_runs import (
     COLLECTIVE_OF_CALL,
-    CollectiveCall,
+    SimulatedCall,
     simulated_ps,
 )
 from kernbench.explain.advice.evidence import Evidence
@@ -29,7 +29,7 @@ _SIMULATED = 4
 
 def algorithm_findings(evidence: Evidence) -> Iterator[Finding]:
     """Collectives for whose size another algorithm is faster."""
-    by_call = defaultdict[tuple[str, CollectiveCall], list[LaunchSteps]](list)
+    by_call = defaultdict[tuple[str, SimulatedCall], list[LaunchSteps]](list)
     for launch in evidence.launches:
         name, dot, algorithm = launch.launch.name.partition(".")
         all_ranks = len(launch.launch.of_ranks) == len(evidence.records.sips) > 1
@@ -45,7 +45,7 @@ def algorithm_findings(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _finding(
-    name: str, call: CollectiveCall, launches: Sequence[LaunchSteps], least_ps: int
+    name: str, call: SimulatedCall, launches: Sequence[LaunchSteps], least_ps: int
 ) -> Finding:
     times = [each.time_ps for each in launches]
     cost_ps = sum(max(time_ps - least_ps, 0) for time_ps in times)
@@ -66,7 +66,7 @@ def _finding(
 
 def _faster_call(
     evidence: Evidence, launch: LaunchSteps, name: str, algorithm: str
-) -> CollectiveCall | None:
+) -> SimulatedCall | None:
     """The call with the algorithm of the table; None if it has that one."""
     root, loaded = _loads(evidence, launch, reads=name != "reduce")
     nbytes, ranks = sum(loaded.values()), len(launch.launch.of_ranks)
@@ -82,7 +82,7 @@ def _faster_call(
         return None
     if chosen == algorithm:
         return None
-    return CollectiveCall(name, chosen, ranks, nbytes, cubes, len(loaded) // len(cubes), root)
+    return SimulatedCall(name, chosen, ranks, nbytes, cubes, len(loaded) // len(cubes), root)
 
 
 def _loads(

@@ -3,7 +3,7 @@
 import pytest
 
 from kernbench import DPPolicy, torch
-from kernbench.explain.advice.collective_runs import CollectiveCall, simulated_ps
+from kernbench.explain.advice.collective_runs import SimulatedCall, simulated_ps
 from kernbench.explain.advice.launches import joint_launches, rank_launches
 from tests.support.simulated_runs import recorded
 from tests.support.topologies import default_text
@@ -46,11 +46,11 @@ def test_a_call_alone_takes_as_long_as_in_a_program(name: str, algorithm: str) -
 
     records = recorded(program, RANKS, data=False)
     *_, launch = joint_launches({sip: rank_launches(records, sip) for sip in records.sips})
-    of = CollectiveCall(name, algorithm, RANKS, 4096, cubes=(0,), pes=1, root=1)
+    of = SimulatedCall(name, algorithm, RANKS, 4096, cubes=(0,), pes=1, root=1)
     assert launch.name == f"{name}.{algorithm}"
     assert simulated_ps(default_text(), of) == launch.time_ps
 
 
 def test_an_algorithm_without_the_collective_has_no_time() -> None:
-    of = CollectiveCall("broadcast", "tree", RANKS, 4096, cubes=(0,), pes=1, root=0)
+    of = SimulatedCall("broadcast", "tree", RANKS, 4096, cubes=(0,), pes=1, root=0)
     assert simulated_ps(default_text(), of) is None
