@@ -92,8 +92,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="collective-with-another-number-of-events",
         file=LEARNED,
-        old="self._to_come - len(left)",
-        new="self._to_come + len(left)",
+        old="self._events = len(on_way) - chips.engine.scheduled",
+        new="self._events = 0 - chips.engine.scheduled",
         breaks="A repetition counts the events of a simulation.",
         noticed_by=EXCHANGES,
         with_core=True,
@@ -101,8 +101,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="collective-whose-records-come-before-answers",
         file=LEARNED,
-        old="                entered = self._recordings[place].entered\n",
-        new="                entered = 0\n",
+        old="HostAnswer(place, after_ps, recording.entered, number)",
+        new="HostAnswer(place, after_ps, 0, number)",
         breaks="The records of a launch and those of answers are in the order of their ends.",
         noticed_by=EXCHANGES,
         with_core=True,

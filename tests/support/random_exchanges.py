@@ -102,7 +102,7 @@ def _disturb(own: Random, x: Tensor, y: Tensor) -> None:
     """Something of a rank alone, which may shift it against the others."""
     match own.randrange(5):
         case 0:
-            running_rank().device.compute("host", own.choice((500, 20_000, 300_000)))
+            running_rank().device.compute("host", own.choice((500, 3_000, 9_000, 20_000, 300_000)))
         case 1:
             torch.ahbm.Event().record()
         case 2:

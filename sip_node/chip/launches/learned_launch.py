@@ -58,9 +58,10 @@ class LearnedLaunch:
         """The launch ends now; returns whether it can be repeated: nothing else was at work."""
         chip, begin_ps = self._chip, self._recording.begin_ps
         pending = chip.engine.pending(chip.fabric.actor)
-        if pending is None or self._of_others() != self._foreign or self.size > MOST_OF_A_LAUNCH:
+        if pending is None or self._of_others() != self._foreign:
             return False
-        if chip.context.launch_keys.functions(chip.context.sip) != self._functions:
+        functions = chip.context.launch_keys.functions(chip.context.sip)
+        if functions != self._functions or self.size > MOST_OF_A_LAUNCH:
             return False
         numbers = {id(each.packet): number for number, each in enumerate(self.passengers)}
         if any(id(packet) not in numbers for *_, packet in pending):
