@@ -15,10 +15,10 @@ from runtime.wire.lp_name import lp_name
 from runtime.wire.pieces import cut_text
 from sip_node.busy_report import busy_reports, start_reports
 from sip_node.chip.kernel import ProgramRaised
+from sip_node.clock_warning import watch_clocks
 from sip_node.control import JOIN_S, Control
 from sip_node.lp_channels import Joining, LpChannels
 from sip_node.node import LpNode
-from sip_node.programs.clock_warning import watch_clocks
 from sip_node.programs.user_program import (
     Function,
     ProgramExited,

@@ -4,7 +4,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec.structs import replace
 
 from coordinator.launch.launcher import Launcher
 from coordinator.launch.node_launch import NodeLaunch
@@ -33,6 +35,9 @@ from runtime.core.errors import KernbenchError, UsageError
 from runtime.core.output import OutputError, UnwrittenOutputs, print_lines
 from runtime.model.addresses import AddressMap
 from runtime.wire.reports import SipReport, in_order_of_time
+
+if TYPE_CHECKING:
+    from kernbench.explain.records.records import RunRecords
 
 _WHY = ("kernbench.explain.records.collected", "kernbench.explain.why.summary")
 """The modules of the last lines of a run with a trace."""
@@ -281,12 +286,38 @@ def _verdict(plan: Plan, result: RunResult) -> Verdict | None:
     from coordinator.verify.check import verify
 
     collected = result.collected
-    return verify(
+    verdict = verify(
         collected.logs.records(),
         collected.written,
         collected.contents,
         AddressMap(plan.config.topology),
     )
+    if verdict.passed or not plan.trace:
+        return verdict
+    from kernbench.explain.records.collected import collected_records
+
+    rows = RecordRows(collected.records)
+    return with_races(verdict, collected_records(plan.sips, collected.time_ps, rows))
+
+
+def with_races(verdict: Verdict, records: "RunRecords") -> Verdict:
+    """A verdict of data that differ, whose first problem is a race of the program if it has any:
+    the chip reads memory while a load lasts, the replay at its start.
+    """
+    from kernbench.explain.check.findings import check_records
+
+    races = check_records(records).races
+    race = next(iter(races), None)
+    if race is None:
+        return verdict
+    problem = (
+        f"the program has {len(races)} race{'s' if len(races) > 1 else ''}, by which its data "
+        f"depend on the machine: element {race.element} of tensor {race.tensor}, "
+        f"{race.first.operation} at {race.first.line} and "
+        f"{race.second.operation} at {race.second.line}; "
+        "kernbench check has all that would order them"
+    )
+    return replace(verdict, problems=(problem, *verdict.problems))
 
 
 def _explain(error: KernbenchError, directory: Path | None) -> int:

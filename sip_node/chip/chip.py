@@ -37,6 +37,7 @@ from sip_node.chip.ports.ucie_ports import UciePorts
 from sip_node.chip.records.link_loads import LinkLoads
 from sip_node.chip.records.op_log import OpLog
 from sip_node.chip.registry import Unreached, components, is_late
+from sip_node.chip.store_order import StoreOrders
 from sip_node.pdes.engine import Engine
 
 
@@ -133,6 +134,7 @@ class Chip:
             log=log,
             send_bounds=self.send_bounds,
             flows=Flows(sip),
+            store_orders=StoreOrders(),
             loads=self.loads,
             forward=forward,
             memory_ports={},

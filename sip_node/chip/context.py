@@ -23,6 +23,7 @@ from sip_node.chip.launch_keys import Launches, LaunchKeys
 from sip_node.chip.mapping.memory_map import MemoryMap
 from sip_node.chip.records.link_loads import LinkLoads
 from sip_node.chip.records.op_log import OpLog
+from sip_node.chip.store_order import StoreOrders
 from sip_node.pdes.engine import Engine
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ class ChipContext(ChipSpec):
     log: OpLog
     send_bounds: SendBounds
     flows: Flows
+    store_orders: StoreOrders
     loads: LinkLoads | None
     forward: FastForward | None
     memory_ports: dict[int, WatchedPort]

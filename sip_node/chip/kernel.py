@@ -26,6 +26,7 @@ from runtime.core.run_tables import NONE
 from runtime.wire.reports import BlockedPe
 from sip_node.chip.completion import Completion
 from sip_node.chip.mapping.stored_ranges import StoredRanges
+from sip_node.chip.store_order import KernelPoint
 
 
 class ProgramRaised(Exception):  # noqa: N818 - it wraps the error
@@ -60,12 +61,12 @@ class LaunchBarrier:
         self._arrived: dict[int, int] = {}
         self._complete_cubes = 0
         self._of_cubes: dict[int, LaunchBarrier] = {}
+        self._entered: list[KernelPoint | None] = []
+        self.points: tuple[KernelPoint | None, ...] = ()
+        """The points of kernels at which all its PEs have entered the barrier of a cube."""
 
     def of_cube(self, cube: int) -> "LaunchBarrier":
-        """The barrier of the launch's PEs in one cube.
-
-        Stores of the launch are not ordered by it: PEs of other cubes may store to the same bytes.
-        """
+        """The barrier of the launch's PEs in one cube, which orders their stores alone."""
         if cube not in self._of_cubes:
             self._of_cubes[cube] = LaunchBarrier({cube: self.cubes[cube]})
         return self._of_cubes[cube]
@@ -80,6 +81,13 @@ class LaunchBarrier:
         """The PEs that have not called it, in ascending order."""
         every_pe = [(cube, pe) for cube, pes in self.cubes.items() for pe in pes]
         return sorted(each for each in every_pe if each not in self.waiting)
+
+    def enter(self, point: KernelPoint | None) -> None:
+        """A PE enters the barrier of a cube at a point of its kernel."""
+        self._entered.append(point)
+        # No PE enters again before it has left, so the points before these are joined by all.
+        if len(self._entered) == sum(map(len, self.cubes.values())):
+            self.points, self._entered = tuple(self._entered), []
 
     def arrived(self, cube: int) -> bool:
         """A PE of a cube has arrived; returns whether it is the last one of the cube."""

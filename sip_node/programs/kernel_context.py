@@ -41,9 +41,9 @@ from sip_node.chip.pe.pe import Pe
 from sip_node.programs.call_texts import chain_text, math_text
 from sip_node.programs.kernel_calls import end_call, end_call_with
 from sip_node.programs.kernel_faults import call_once
+from sip_node.programs.kernel_memory import fill
 from sip_node.programs.kernel_messages import KernelMessages
 from sip_node.programs.kernel_operation import Operation
-from sip_node.programs.kernel_transfers import fill
 from sip_node.programs.program import AnyProgram, Program, Steps
 from sip_node.programs.program_stacks import ProgramStacks
 from sip_node.programs.program_steps import ProgramOrigin, ProgramSteps
@@ -238,14 +238,14 @@ class KernelCommands(KernelMessages):
             [UsedBlock.of(each) for each in (gemm.a, gemm.b) if isinstance(each, Ref)],
             [] if gemm.out is None else [UsedBlock.of(gemm.out)],
         )
-        read, written = list[Operand](), list[Operand]()
+        read, written, store = list[Operand](), list[Operand](), None
         for matrix in (gemm.a, gemm.b, gemm.out):
             if isinstance(matrix, Ref):
                 # A page fault belongs to this line of the kernel. The scheduler translates tile by
                 # tile later, where no line is known.
                 blocks = self._memory.translate(matrix.pointer, matrix.shape, matrix.strides)
                 if matrix is gemm.out:
-                    self._memory.check_store(matrix.pointer, blocks)
+                    store = self._memory.check_store(matrix.pointer, blocks, in_flight=True)
                 (written if matrix is gemm.out else read).extend(blocks)
         result = None
         if gemm.out is None:
@@ -268,6 +268,7 @@ class KernelCommands(KernelMessages):
             # A product that is complete, and no longer in flight, bounds nothing.
             earliest_end_ps=lambda: 0 if done.done else scheduler.earliest_end_ps(done),
             call=recorded,
+            store=store,
         )
 
     def empty(self, shape: Shape, dtype: DType) -> Value:

@@ -2,12 +2,14 @@
 
 Scratch is a stack: values are allocated one behind the other, and a scope releases all of its own
 at once. Allocation takes no time. A block of virtual memory may lie in several physical extents; it
-becomes one DMA request for each piece that a descriptor can describe. Two PEs of a launch never
-store to the same bytes (`StoredRanges`).
+becomes one DMA request for each piece that a descriptor can describe. Two PEs of a launch store to
+the same bytes only in an order (`StoredRanges`).
 """
 
 from collections.abc import Iterable
 from math import prod
+
+import numpy as np
 
 from runtime.core.dtypes import DType
 from runtime.core.errors import PageFaultError
@@ -22,13 +24,23 @@ from runtime.model.allocation import (
     transfer_scratch_offset,
 )
 from runtime.model.topology import Topology
-from sip_node.chip.mapping.stored_ranges import StoreConflict, StoredRanges
+from sip_node.chip.kernel import PeLaunch
+from sip_node.chip.mapping.stored_ranges import StoreConflict
 from sip_node.chip.mapping.strided_block import StridedBlock, is_packed, layout_of, part_of
-from sip_node.chip.pe.mmu import PeMmu
+from sip_node.chip.pe.pe import Pe
+from sip_node.chip.store_order import KernelOrder, OrderedStore
 from sip_node.programs.kernel_faults import KernelFaults
 
 Transfer = tuple[Operand, Operand]
 """A block in TCM and the block of memory with the same elements, for one copy."""
+
+
+def fill(value: Value, data: bytes) -> None:
+    """Set the elements of a value; none in a run without data."""
+    if len(data) != value.nbytes:
+        return
+    # A copy, since a later receive may write over a view of it.
+    value.fill(np.frombuffer(bytearray(data), value.dtype.numpy).reshape(value.shape))
 
 
 class KernelScratch:
@@ -92,20 +104,14 @@ class KernelScratch:
         self._used = 0
 
 
-class KernelMemory(KernelScratch):
-    """The scratch of one hardware thread, and its MMU."""
+class KernelMemory(KernelScratch, KernelOrder):
+    """The scratch of one hardware thread, its MMU, and the order of its stores."""
 
-    def __init__(
-        self,
-        topology: Topology,
-        thread: HardwareThread,
-        tcm_base: int,
-        mmu: PeMmu,
-        faults: KernelFaults,
-        stored: StoredRanges | None,
-    ) -> None:
-        super().__init__(topology, thread, tcm_base, faults)
-        self._mmu, self._stored = mmu, stored
+    def __init__(self, pe: Pe, launch: PeLaunch, faults: KernelFaults) -> None:
+        chip = pe.chip
+        KernelScratch.__init__(self, chip.topology, launch.thread, pe.tcm.base, faults)
+        KernelOrder.__init__(self, chip.store_orders)
+        self._mmu, self._stored = pe.mmu, launch.stored
 
     def transfers(self, block: Operand, pointer: Pointer, strides: Strides) -> list[Transfer]:
         """The copies between a block in TCM and one of memory, in the order of the elements."""
@@ -154,17 +160,22 @@ class KernelMemory(KernelScratch):
                 raise rows.fault(entry, error) from None
         return blocks
 
-    def check_store(self, pointer: Pointer, blocks: Iterable[Operand]) -> None:
-        """Record that the kernel stores to physical blocks, those of a block at `pointer`.
-
-        Raises `KernelError` where another PE of the launch stores, too.
+    def check_store(
+        self, pointer: Pointer, blocks: Iterable[Operand], *, in_flight: bool = False
+    ) -> OrderedStore | None:
+        """Record that the kernel stores to physical blocks, those of a block at `pointer`; the
+        store, of a launch on several PEs. Raises `KernelError` where another PE of the launch
+        stores, too, and nothing orders the two.
         """
-        if self._stored is None:
-            return
+        stored = self._stored
+        if stored is None:
+            return None
+        store = self._new_store(self._faults.writer, in_flight=in_flight)
         for block in blocks:
-            conflict = self._stored.add(block, self._faults.writer)
+            conflict = stored.add(block, store)
             if conflict is not None:
                 raise self._faults.error(self._described(conflict, pointer))
+        return store
 
     def _described(self, conflict: StoreConflict, pointer: Pointer) -> str:
         tensor, offset = self._mmu.tensor_at(pointer.address, conflict.start)
@@ -179,8 +190,8 @@ class KernelMemory(KernelScratch):
         return problem + (
             "a kernel runs on every PE that holds a part of its tensors: store "
             "other elements on each PE (tl.program_id), give each PE a replica "
-            '(DPPolicy(cube="replicate", pe="replicate")), or place the tensors on one PE '
-            "(DPPolicy(num_cubes=1, num_pes=1))"
+            '(DPPolicy(cube="replicate", pe="replicate")), place the tensors on one PE '
+            "(DPPolicy(num_cubes=1, num_pes=1)), or order the stores (tl.barrier, a message)"
         )
 
     def _rows_in_extents(self, pointer: Pointer, rows: StridedBlock, count: int) -> list[Operand]:

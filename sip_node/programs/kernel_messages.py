@@ -5,6 +5,7 @@ PEs of the launch call it.
 """
 
 from math import prod
+from typing import NamedTuple
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.dtypes import DType
@@ -16,11 +17,14 @@ from runtime.language.value import Pointer, Shape, Value, row_major
 from sip_node.chip.completion import Completion, completed
 from sip_node.chip.kernel import LaunchBarrier
 from sip_node.chip.pe.pe import Pe
+from sip_node.chip.pe.queue_table import QueueState
+from sip_node.chip.store_order import KernelPoint, QueuePoints, StoreOrders
 from sip_node.programs.kept_slots import NOT_KEPT
 from sip_node.programs.kernel_calls import KernelCall, end_call, end_call_with
+from sip_node.programs.kernel_memory import fill
 from sip_node.programs.kernel_operation import Operation
 from sip_node.programs.kernel_receive import Receive
-from sip_node.programs.kernel_transfers import KernelTransfers, fill
+from sip_node.programs.kernel_transfers import KernelTransfers
 from sip_node.programs.kernel_wait import PeerWait
 from sip_node.programs.program import Steps
 
@@ -35,7 +39,9 @@ class KernelMessages(KernelTransfers):
         """Write a value to the peer's ring, slot by slot; sleep while the ring is full."""
         self._operations.await_writers((value,))
         call = self._begun_send("send", direction, value)
+        leaving = self._leaving(direction, value)
         self._sends.send(direction, value)
+        self._memory.join((leaving.credited(),))
         end_call(call)
 
     def send_async(self, direction: str, value: Value) -> Operation:
@@ -43,13 +49,26 @@ class KernelMessages(KernelTransfers):
         self._operations.await_writers((value,))
         peer = self._queues.on_peer("send", direction, kernel_line())
         call = self._begun_send("send_async", direction, value, peer.line)
+        leaving = self._leaving(direction, value)
         message = self._sends.start(direction, value, peer.line)
         end_call_with(call, message.paused)
         sending = Operation(
             self._operations, message.paused, None, reads=(value,), peer=peer, call=call
         )
         sending.message = message
+        message.paused.then(lambda _: _join(sending, leaving.credited()))
         return sending
+
+    def _leaving(self, direction: str, value: Value) -> "_Leaving":
+        """A message begins to leave, behind all that the kernel has stored."""
+        queue, point = self._queues.outgoing(direction), self._memory.point()
+        orders, pair = self._pe.chip.store_orders, queue.pair
+        if pair.peer.sip != self._pe.coordinates.sip or self._launch.transfer is not None:
+            orders.leave(point)
+            return _Leaving(queue, orders)
+        points = orders.queue(self._table.name, pair.peer, pair.peer_direction)
+        slots = -(-value.nbytes // pair.slot_size)
+        return _Leaving(queue, orders, points, points.send(point, slots) if slots else 0)
 
     def _begun_send(
         self, operation: str, direction: str, value: Value, line: str = ""
@@ -71,6 +90,24 @@ class KernelMessages(KernelTransfers):
     def _begun_receive(self, line: str) -> KernelCall | None:
         calls = self._calls
         return None if calls is None else calls.begin("recv", (), (), line)
+
+    def _arrives(
+        self, operation: Operation, receive: Receive, nbytes: int, posted: KernelPoint | None
+    ) -> None:
+        """A message has arrived; the receive was posted at a point of the kernel."""
+        if receive.done.error is not None or not nbytes:
+            return
+        orders, pair = self._pe.chip.store_orders, self._table.pair(receive.source)
+        if pair.peer.sip != self._pe.coordinates.sip or self._launch.transfer is not None:
+            orders.leave(posted)
+            operation.joins = (orders.entered(),)
+            return
+        points = orders.queue(self._table.name, self._pe.coordinates, pair.direction)
+        sent, credit = points.receive(-(-nbytes // pair.slot_size), posted)
+        operation.joins = (sent,)
+        if receive.kept != NOT_KEPT:
+            # The slots are free when the kernel releases them.
+            credit.point, self._kept_credits[receive.kept] = None, credit
 
     def _record_end(self, call: KernelCall, receive: Receive, nbytes: int) -> None:
         """A receive has ended: record its message."""
@@ -106,10 +143,11 @@ class KernelMessages(KernelTransfers):
             in_place=in_place,
         )
         over = () if target is None else (target,)
-        call = self._begun_receive(peer.line)
+        call, posted = self._begun_receive(peer.line), self._memory.point()
         operation = Operation(
             self._operations, receive.done, value, over=over, peer=peer, call=call
         )
+        receive.done.then(lambda _: self._arrives(operation, receive, value.nbytes, posted))
         if call is not None:
             recorded = call
             receive.done.then(lambda _: self._record_value(recorded, receive, value))
@@ -136,6 +174,8 @@ class KernelMessages(KernelTransfers):
         self._operations.await_users(value)
         if value.nbytes:
             call = self._begun_call("release", (), (value,))
+            if value.address in self._kept_credits:
+                self._kept_credits.pop(value.address).point = self._memory.point()
             self._issuer.issue("release", self._released, value)
             end_call(call)
 
@@ -156,7 +196,13 @@ class KernelMessages(KernelTransfers):
             barrier = barrier.of_cube(pe.coordinates.cube)
         self._wait.begin_barrier(lambda: _missing(pe, barrier), self._faults.line)
         call = self._begun_call("barrier of a cube" if scope == "cube" else "barrier", ())
+        if scope == "cube":
+            barrier.enter(self._memory.point())
         yield from self._issuer.issuing("barrier", pe.cpu.enter_barrier, barrier)
+        if scope == "cube":
+            self._memory.join(barrier.points)
+        else:
+            self._memory.forget()
         end_call(call)
         self._wait.end()
 
@@ -167,16 +213,18 @@ class KernelMessages(KernelTransfers):
         peer, block = self._peer(direction), UsedBlock(target, shape, row_major(shape))
         use = self._checked_use("tl.recv", writes=(block,), line=kernel_line())
         blocks = self._memory.translate(target, shape, row_major(shape)) if prod(shape) else []
-        self._memory.check_store(target, blocks)
+        store = self._memory.check_store(target, blocks, in_flight=True)
         receive = Receive(
             direction=direction, dtype=dtype, targets=blocks, line=peer.line, in_tcm=False
         )
-        call = self._begun_receive(peer.line)
+        call, posted = self._begun_receive(peer.line), self._memory.point()
         operation = Operation(
-            self._operations, receive.done, None, memory=use, peer=peer, call=call
+            self._operations, receive.done, None, memory=use, peer=peer, call=call, store=store
         )
+        nbytes = prod(shape) * dtype.itemsize
+        receive.done.then(lambda _: self._arrives(operation, receive, nbytes, posted))
         if call is not None:
-            recorded, nbytes = call, prod(shape) * dtype.itemsize
+            recorded = call
             recorded.writes(blocks)
             receive.done.then(lambda _: self._record_end(recorded, receive, nbytes))
         self._post(receive)
@@ -207,6 +255,26 @@ class KernelMessages(KernelTransfers):
         if not self._receives.release(value.address):
             raise self._faults.error(f"release of {value!r}, which was not received in place")
         return completed(None)
+
+
+class _Leaving(NamedTuple):
+    """A message that leaves through a queue, up to slot `end` of those between PEs of a SIP."""
+
+    queue: QueueState
+    orders: StoreOrders
+    points: QueuePoints | None = None
+    end: int = 0
+
+    def credited(self) -> KernelPoint | None:
+        """The point that the end of the message is behind, by the credit of its last slot."""
+        depth = self.queue.pair.n_slots
+        if self.points is not None:
+            return self.points.credited(self.end, depth)
+        return self.orders.entered() if self.queue.sent > depth else None
+
+
+def _join(operation: Operation, point: KernelPoint | None) -> None:
+    operation.joins = (point,)
 
 
 def _place(

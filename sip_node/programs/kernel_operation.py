@@ -14,6 +14,7 @@ from runtime.language.memory_in_flight import MemoryInFlight, MemoryUse
 from runtime.language.refusals import PENDING, PENDING_ADVICE, refuse_operators
 from runtime.language.value import Value
 from sip_node.chip.completion import Completion
+from sip_node.chip.store_order import KernelOrder, KernelPoint, OrderedStore
 from sip_node.programs.kernel_calls import KernelCall, KernelCalls
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_send import SentMessage
@@ -50,7 +51,7 @@ class Operation:
     `written` are the extents of what it writes over, `used` those, and those of what it reads.
     `peer` describes the wait for the peer that it depends on. An operation that depends on no peer
     has `earliest_end_ps` instead, which returns a lower bound for its end. `call` has started it,
-    in a run with records.
+    in a run with records. `store` is what it stores, in a launch on several PEs.
     """
 
     def __init__(  # noqa: PLR0913 - what a command waits for, and what it is recorded as
@@ -65,8 +66,11 @@ class Operation:
         peer: PeerWait | None = None,
         earliest_end_ps: Callable[[], int] | None = None,
         call: KernelCall | None = None,
+        store: OrderedStore | None = None,
     ) -> None:
-        self._operations, self.call = operations, call
+        self._operations, self.call, self.store = operations, call, store
+        self.joins: tuple[KernelPoint | None, ...] = ()
+        """Points of other kernels behind which the kernel is when it has waited."""
         self.done, self.result = done, result
         self.peer, self.earliest_end_ps = peer, earliest_end_ps
         self.written = _Extents([value.extent for value in over])
@@ -131,9 +135,13 @@ class Operations:
     """The operations of one kernel for which it has not waited, in the order of their start."""
 
     def __init__(
-        self, issuer: CommandIssuer, wait: KernelWait, calls: KernelCalls | None = None
+        self,
+        issuer: CommandIssuer,
+        wait: KernelWait,
+        order: KernelOrder,
+        calls: KernelCalls | None = None,
     ) -> None:
-        self._issuer, self._wait, self._calls = issuer, wait, calls
+        self._issuer, self._wait, self._order, self._calls = issuer, wait, order, calls
         # Dictionaries as sets in the order of the starts.
         self._open: dict[Operation, None] = {}
         # Of the open ones, those that write over a value which exists.
@@ -226,7 +234,11 @@ class Operations:
         return done.done
 
     def _waited(self, operation: Operation, begin_ps: int) -> None:
-        """Record a wait that ends now."""
+        """A wait ends now: the kernel goes on behind the operation."""
+        if operation.store is not None:
+            self._order.ended(operation.store)
+        if operation.joins:
+            self._order.join(operation.joins)
         if self._calls is not None and operation.call is not None:
             self._calls.waited(operation.call, begin_ps)
 

@@ -14,8 +14,6 @@ The elements of a store are those at its command: nothing writes over the value 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
 from runtime.core.dtypes import DType
 from runtime.core.trace import Operand
 from runtime.language.caller import kernel_line
@@ -28,10 +26,11 @@ from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.mapping.strided_block import nbytes_of
 from sip_node.chip.pe.pe import Pe
 from sip_node.chip.pe.queue_table import QueueTable, SlotTrace
+from sip_node.chip.store_order import FreedSlots, OrderedStore
 from sip_node.programs.kernel_calls import KernelCall, KernelCalls, end_call, end_call_with
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
-from sip_node.programs.kernel_memory import KernelMemory, Transfer
+from sip_node.programs.kernel_memory import KernelMemory, Transfer, fill
 from sip_node.programs.kernel_operation import Operation, Operations
 from sip_node.programs.kernel_receive import Receives
 from sip_node.programs.kernel_send import Sends
@@ -43,7 +42,7 @@ _Request = TypeVar("_Request")
 _Result = TypeVar("_Result")
 
 
-_OF_MESSAGES = frozenset({"_queues", "_receives", "_sends"})
+_OF_MESSAGES = frozenset({"_kept_credits", "_queues", "_receives", "_sends"})
 
 
 class KernelParts:
@@ -61,6 +60,7 @@ class KernelParts:
     _table: QueueTable
     _queues: KernelQueues
     _sends: Sends
+    _kept_credits: dict[int, FreedSlots]
     _receives: Receives
     _wait: KernelWait
     _operations: Operations
@@ -92,9 +92,7 @@ class KernelParts:
     def _make_parts(self) -> None:
         pe, launch, program, chip = self._pe, self._launch, self.program, self._pe.chip
         self._faults = KernelFaults(launch.name, pe.coordinates, launch.call)
-        self._memory = KernelMemory(
-            chip.topology, launch.thread, pe.tcm.base, pe.mmu, self._faults, launch.stored
-        )
+        self._memory = KernelMemory(pe, launch, self._faults)
         self._issuer = CommandIssuer(chip.engine, chip.topology, program, self._steps)
         self._calls = None
         if self._steps is not None:
@@ -106,7 +104,7 @@ class KernelParts:
         # Taken now: a table may be installed while the kernel runs.
         self._table = pe.ipcq.table(launch.queues)
         self._wait = KernelWait(pe, launch, program, self._table)
-        self._operations = Operations(self._issuer, self._wait, self._calls)
+        self._operations = Operations(self._issuer, self._wait, self._memory, self._calls)
         self._has_parts = True
 
     def _make_messages(self) -> None:
@@ -128,6 +126,7 @@ class KernelParts:
             transfer=launch.transfer,
         )
         self._sends = Sends(issuer, wait, pe.dma, self._queues, faults, trace)
+        self._kept_credits = {}
         self._has_messages = True
 
 
@@ -280,7 +279,7 @@ class KernelTransfers(KernelParts):
     def storing(self, pointer: Pointer, value: Value, strides: Strides) -> Steps[None]:
         """The steps of `store`."""
         self._check_memory("tl.store", writes=(UsedBlock(pointer, value.shape, strides),))
-        writes = yield from self._writes(pointer, value, strides)
+        writes, _ = yield from self._writes(pointer, value, strides)
         if not writes:
             return
         call = self._begun_call("store", (), (value,))
@@ -300,7 +299,7 @@ class KernelTransfers(KernelParts):
         """The steps of `store_async`."""
         block = UsedBlock(pointer, value.shape, strides)
         use = self._checked_use("tl.store_async", writes=(block,))
-        writes = yield from self._writes(pointer, value, strides)
+        writes, store = yield from self._writes(pointer, value, strides, in_flight=True)
         done, call = completed(list[bytes]()), None
         if writes:
             call = self._begun_call("store_async", (), (value,))
@@ -310,7 +309,9 @@ class KernelTransfers(KernelParts):
                 "store_async", self._begun, self._write, writes
             )
             end_call_with(call, done)
-        return Operation(self._operations, done, None, reads=(value,), memory=use, call=call)
+        return Operation(
+            self._operations, done, None, reads=(value,), memory=use, call=call, store=store
+        )
 
     def _begun_call(
         self, operation: str, reads: Sequence[Operand], values: Sequence[object] = ()
@@ -344,21 +345,22 @@ class KernelTransfers(KernelParts):
             raise self._faults.error(problem)
 
     def _writes(
-        self, pointer: Pointer, value: Value, strides: Strides
-    ) -> Steps[list[tuple[Operand, Operand, bytes]]]:
-        """The requests of a store; an empty value has none."""
+        self, pointer: Pointer, value: Value, strides: Strides, *, in_flight: bool = False
+    ) -> Steps[tuple[list[tuple[Operand, Operand, bytes]], OrderedStore | None]]:
+        """The requests of a store, and its place in the order; an empty value has none."""
         yield from self._operations.awaiting_writers((value,))
         if not value.nbytes:
-            return []
+            return [], None
         transfers = self._memory.transfers(value.operand, pointer, strides)
-        self._memory.check_store(pointer, (far for _, far in transfers))
+        blocks = (far for _, far in transfers)
+        store = self._memory.check_store(pointer, blocks, in_flight=in_flight)
         data, start = value.tobytes(), 0
         writes: list[tuple[Operand, Operand, bytes]] = []
         for near, far in transfers:
             end = start + nbytes_of(far)
             writes.append((near, far, data[start:end]))
             start = end
-        return writes
+        return writes, store
 
     def _rows(
         self, pointer: Pointer, rows: RowList, strides: Strides, value: Value
@@ -389,11 +391,3 @@ class KernelTransfers(KernelParts):
 
 def _existing(out: Value | None) -> tuple[Value, ...]:
     return () if out is None else (out,)
-
-
-def fill(value: Value, data: bytes) -> None:
-    """Set the elements of a value; none in a run without data."""
-    if len(data) != value.nbytes:
-        return
-    # A copy, since a later receive may write over a view of it.
-    value.fill(np.frombuffer(bytearray(data), value.dtype.numpy).reshape(value.shape))

@@ -110,13 +110,21 @@ def test_what_was_stored_before_a_barrier_of_a_cube_is_loaded_behind_it() -> Non
     np.testing.assert_array_equal(mocked, expected)
 
 
-def test_a_barrier_of_a_cube_orders_no_stores_of_two_pes_to_one_element() -> None:
+@pytest.mark.parametrize("in_its_cube", [True, False])
+def test_a_barrier_of_a_cube_orders_stores_to_one_element_by_pes_of_that_cube_alone(
+    *, in_its_cube: bool
+) -> None:
     def twice(x: Pointer) -> None:
+        cube = tl.program_id(1)
         for pe in range(2):
-            if tl.program_id(0) == pe:
-                tl.store(x + tl.program_id(1), tl.full(1, pe, tl.int32))
+            # In turn: each PE of a cube, or PE 0 of cube 0 and PE 1 of cube 1.
+            if tl.program_id(0) == pe and (in_its_cube or pe == cube):
+                tl.store(x + cube * in_its_cube, tl.full(1, pe + 5, tl.int32))
             tl.barrier("cube")
 
+    if in_its_cube:
+        assert launched(twice).returned[0][:4].tolist() == [6, 6, 6, 6]
+        return
     with pytest.raises(KernelError, match="and so does sip 0 cube 0 pe 0 in the same launch"):
         launched(twice)
 

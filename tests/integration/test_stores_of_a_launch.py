@@ -8,6 +8,7 @@ import pytest
 
 from runtime import DPPolicy, tl, torch
 from runtime.core.errors import KernelError
+from tests.support.joined import ccl_text
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
 
@@ -156,3 +157,96 @@ def test_two_launches_store_to_the_same_elements() -> None:
         return tensor.numpy()
 
     assert result(program).tolist() == [4.0] * 64
+
+
+def handed_on(store: Callable[[tl.Pointer, int], None], *, behind: bool) -> Callable[..., None]:
+    """A kernel of two PEs that store to one element in turn; `behind` a message through the PEs of
+    the other SIP, or beside it.
+    """
+
+    def kernel(x: tl.Pointer, rank: int) -> None:
+        pe, token = tl.program_id(0), tl.full(1, 1.0, tl.float32)
+        if rank == 1 and pe == 0:
+            tl.send("E", tl.recv("global_W", 1, tl.float32))
+        elif rank == 1:
+            tl.send("global_E", tl.recv("W", 1, tl.float32))
+        elif pe == 0:
+            store(x, 1)
+            tl.send("global_E", token)
+        else:
+            if not behind:
+                store(x, 2)
+            tl.recv("global_W", 1, tl.float32)
+            if behind:
+                store(x, 2)
+
+    return kernel
+
+
+def _store(x: tl.Pointer, value: int) -> None:
+    tl.store(x, tl.full(16, value, tl.float32))
+
+
+def _store_in_flight(x: tl.Pointer, value: int) -> None:
+    tl.wait(tl.store_async(x, tl.full(16, value, tl.float32)))
+
+
+def _product(x: tl.Pointer, value: int) -> None:
+    ones = tl.full((4, 4), value, tl.float32)
+    tl.wait(tl.composite("gemm", ones, ones, tl.ref(x, (4, 4))))
+
+
+def through_the_other_sip(kernel: Callable[..., None]) -> np.ndarray:
+    def program(rank: int) -> np.ndarray:
+        dist.init_process_group("ahbm")
+        x = torch.zeros(16, dp=DPPolicy(pe="row_wise", num_cubes=1))
+        torch.launch("handed_on", kernel, x, rank)
+        return x.numpy()
+
+    ccl = ccl_text("tests.support.joined.both_0_0_0_1")
+    return simulate(program, 2, topology=TOPOLOGY, ccl=ccl).returned[0]
+
+
+@pytest.mark.parametrize(("store", "last"), [(_store, 2), (_store_in_flight, 2), (_product, 16)])
+def test_stores_behind_a_message_through_another_sip_are_legal_and_others_are_refused(
+    store: Callable[[tl.Pointer, int], None], last: int
+) -> None:
+    kernel = handed_on(store, behind=True)
+    assert through_the_other_sip(kernel).tolist() == [last] * 16
+    with pytest.raises(KernelError, match="in the same launch"):
+        through_the_other_sip(handed_on(store, behind=False))
+
+
+@pytest.mark.parametrize("behind", [True, False])
+def test_a_slot_kept_in_place_orders_the_sender_behind_its_release(*, behind: bool) -> None:
+    def kernel(x: tl.Pointer) -> None:
+        pe, token = tl.program_id(0), tl.full(1, 1.0, tl.float32)
+        if pe == 0:
+            # The third message needs the slot of the first one.
+            for _ in range(3):
+                tl.send("E", token)
+            _store(x, 2)
+            return
+        buffer = tl.empty(1, tl.float32)
+        kept = tl.recv_async("W", dst_addr=buffer, in_place=True).wait()
+        if behind:
+            _store(x, 1)
+        tl.release(kept)
+        if not behind:
+            _store(x, 1)
+        for _ in range(2):
+            tl.recv("W", 1, tl.float32)
+
+    def program(_rank: int) -> np.ndarray:
+        dist.init_process_group("ahbm")
+        x = torch.zeros(16, dp=DPPolicy(pe="row_wise", num_cubes=1))
+        torch.launch("kept", kernel, x)
+        return x.numpy()
+
+    ccl = ccl_text("tests.support.joined.pair_0_0_0_1", n_slots=2)
+    if behind:
+        world = simulate(program, 1, topology=TOPOLOGY, ccl=ccl)
+        assert world.returned[0].tolist() == [2] * 16
+        return
+    with pytest.raises(KernelError, match="in the same launch"):
+        simulate(program, 1, topology=TOPOLOGY, ccl=ccl)

@@ -6,7 +6,9 @@ from msgspec.structs import replace
 
 from coordinator.verify.check import verify
 from coordinator.verify.verdict import Verdict
-from runtime import tl, torch
+from kernbench.command.simulation import with_races
+from kernbench.explain.records.collected import simulated_records
+from runtime import DPPolicy, tl, torch
 from runtime.core import dtypes
 from runtime.core.trace import Operand
 from runtime.model.addresses import AddressMap
@@ -20,6 +22,8 @@ ONE_PE = {
     "cube__pe_layout__pe_per_corner": 1,
 }
 M, K, N = 40, 70, 36
+LONG = 16384
+"""Elements of a load that lasts while another PE stores."""
 
 
 def layer(
@@ -163,3 +167,37 @@ def test_every_element_type_is_replayed() -> None:
     text = variant_text(**ONE_PE)
     verdict = verdict_of(simulate(program, 1, topology=text, verify=True), text)
     assert verdict.passed, verdict
+
+
+def test_a_race_of_the_program_is_named_where_its_data_differ() -> None:
+    def racy(x: tl.Pointer, y: tl.Pointer) -> None:
+        if tl.program_id(0) == 0:
+            tl.store(y, tl.load(x, LONG))
+        else:
+            # One of them is at memory while the load lasts.
+            for part in range(40):
+                tl.store(x + LONG - (part + 1) * 16, tl.full(16, 2.0, dtypes.float32))
+
+    def program(_rank: int) -> None:
+        x, y = (torch.ones(LONG, dp=DPPolicy(pe="row_wise", num_cubes=1)) for _ in range(2))
+        torch.launch("racy", racy, x, y)
+        torch.ahbm.synchronize()
+
+    text = variant_text(**ONE_PE | {"cube__pe_layout__pe_per_corner": 2})
+    world = simulate(program, 1, topology=text, verify=True, record=True)
+    verdict = verdict_of(world, text)
+    assert not verdict.passed
+    records = simulated_records(1, world.time_ps, world.rows, world.texts)
+    race, *others = with_races(verdict, records).problems
+    line = racy.__code__.co_firstlineno
+    assert race.startswith("the program has 1 race, by which its data depend on the machine: ")
+    assert f"test_verify_simulations.py:{line + 2}" in race
+    assert f"test_verify_simulations.py:{line + 6}" in race
+    assert tuple(others) == verdict.problems
+
+
+def test_a_wrong_component_is_named_alone_where_the_program_has_no_race() -> None:
+    world = simulate(lambda _rank: None, 1, topology=variant_text(**ONE_PE), record=True)
+    records = simulated_records(1, world.time_ps, world.rows, world.texts)
+    verdict = Verdict(passed=False, operations=1, memories=(), problems=("a buffer differs",))
+    assert with_races(verdict, records) == verdict

@@ -22,10 +22,11 @@ def __getattr__(name: str) -> Callable[[Topology, int], Mapping]:
     """Mappers by name.
 
     `pair_0_1_5_3` joins direction E of cube 0, PE 1 to direction W of cube 5, PE 3.
-    `exchange_5_3` joins SIPs at cube 5, PE 3.
+    `exchange_5_3` joins SIPs at cube 5, PE 3. `both_0_0_0_1` does both: it joins two PEs, and each
+    of them with its own in the next SIP.
     """
     kind, *numbers = name.split("_")
-    if kind not in ("pair", "exchange") or not all(number.isdigit() for number in numbers):
+    if kind not in ("pair", "exchange", "both") or not all(number.isdigit() for number in numbers):
         raise AttributeError(name)
     places = [(int(cube), int(pe)) for cube, pe in zip(numbers[::2], numbers[1::2], strict=True)]
     return lambda topology, root_cube: _mapping(kind, places)
@@ -35,7 +36,8 @@ def _mapping(kind: str, places: list[CubePe]) -> Mapping:
     if kind == "exchange":
         return Mapping(tuple(places), {}, frozenset(places))
     first, second = places
-    return Mapping((first, second), {first: {"E": second}, second: {"W": first}}, frozenset())
+    joined = {first: {"E": second}, second: {"W": first}}
+    return Mapping((first, second), joined, frozenset(places if kind == "both" else ()))
 
 
 def ccl_text(mapper: str, **values: Any) -> str:

@@ -53,6 +53,62 @@ def random_calls(random: Random, most: int = 36) -> Calls:
     return tuple(map(tuple, calls))
 
 
+def random_turns(random: Random) -> Calls:
+    """Calls in which PEs store to one cell in turn. The turn passes by messages or by a credit, and
+    now and then too early, or not at all.
+    """
+    calls: list[list[PeCall]] = [[] for _ in range(PES)]
+    late: list[list[int]] = [[] for _ in range(PES)]
+    turn = random.randrange(PES)
+    for _ in range(random.randrange(2, 5)):
+        _draw_store(random, calls[turn], late[turn])
+        turn = _pass_turn(random, calls, late, turn)
+    _draw_store(random, calls[turn], late[turn])
+    for own, numbers in zip(calls, late, strict=True):
+        own += [PeCall("wait", of=number) for number in numbers]
+    return tuple(map(tuple, calls))
+
+
+def _draw_store(random: Random, own: list[PeCall], late: list[int]) -> None:
+    """A store to the cell, one of three in flight, with a wait for it at once or late."""
+    # Operations of a PE in flight do not share the cell.
+    own += [PeCall("wait", of=number) for number in late]
+    late.clear()
+    if random.randrange(3):
+        own.append(PeCall("store", cell=0))
+        return
+    late.append(len(own))
+    own.append(PeCall("store_async", cell=0))
+    if random.randrange(4):
+        own.append(PeCall("wait", of=late.pop()))
+
+
+def _pass_turn(random: Random, calls: list[list[PeCall]], late: list[list[int]], turn: int) -> int:
+    """Messages from the PE whose turn it is; returns the next one."""
+    direction, opposite = random.choice(("EW", "WE"))
+    peer, third = (turn + _NEXT[direction]) % PES, (turn + _NEXT[opposite]) % PES
+    way = random.randrange(6)
+    if way == 0:
+        # Of one message more than the ring has slots, the end of its send is behind a receive.
+        count = SLOTS + random.randrange(2)
+        calls[peer] += [PeCall("send", direction=opposite)] * count
+        calls[turn] += [PeCall("recv", direction=direction)] * count
+    elif way == 1:
+        calls[turn].append(PeCall("send", direction=opposite))
+        calls[third].append(PeCall("recv", direction=direction))
+        calls[third].append(PeCall("send", direction=opposite))
+        calls[peer].append(PeCall("recv", direction=direction))
+    else:
+        calls[turn].append(PeCall("send", direction=direction))
+        if way == 2:
+            # The peer may store before it has waited for the message.
+            late[peer].append(len(calls[peer]))
+            calls[peer].append(PeCall("recv_async", direction=opposite))
+        else:
+            calls[peer].append(PeCall("recv", direction=opposite))
+    return peer if random.randrange(12) else random.randrange(PES)
+
+
 def _draw(
     random: Random,
     kind: str,

@@ -82,7 +82,9 @@ class CommandOrders:
         for group in _groups(command.resources):
             rows += self._after_threads(group, number, stream)
         text = self._recorder.text
-        packed = [_PACK(number, after, text(reason), text(tensor)) for after, reason, tensor in rows]
+        packed = [
+            _PACK(number, after, text(reason), text(tensor)) for after, reason, tensor in rows
+        ]
         self._recorder.add(ORDERS, b"".join(packed))
 
     def _after_users(self, name: str, command: Command) -> list[tuple[int, Order, str]]:

@@ -14,25 +14,37 @@ cdef class PageRanges:
     cpdef Py_ssize_t conflict(self, long long start, long long stop, long long writer) except -2
     @cython.locals(first=cython.Py_ssize_t, last=cython.Py_ssize_t)
     cpdef int add(self, long long start, long long stop, long long writer) except -1
+    @cython.locals(
+        first=cython.Py_ssize_t, last=cython.Py_ssize_t, begin=cython.longlong,
+        before=cython.longlong, end=cython.longlong, behind=cython.longlong,
+    )
+    cpdef int overwrite(self, long long start, long long stop, long long writer) except -1
+    cdef int _insert(
+        self, Py_ssize_t index, long long start, long long stop, long long writer
+    ) except -1
 
 
 cdef class StoredRanges:
     cdef dict _pages
     cdef long long _last_number
     cdef PageRanges _last_page
-    cdef list _writers
+    cdef list _stores
     cdef dict _numbers
 
     @cython.locals(
         address=cython.longlong, start=cython.longlong, nbytes=cython.longlong,
         row_bytes=cython.longlong, pitch=cython.longlong, plane_rows=cython.longlong,
-        plane_pitch=cython.longlong, row=cython.longlong, writer_number=cython.longlong,
+        plane_pitch=cython.longlong, row=cython.longlong, store_number=cython.longlong,
     )
-    cpdef object add(self, object block, object writer)
+    cpdef object add(self, object block, object store)
     @cython.locals(
         begin=cython.longlong, end=cython.longlong, index=cython.Py_ssize_t, page=PageRanges
     )
     cdef object _store(self, long long start, long long stop, long long writer)
+    @cython.locals(owner=cython.longlong, overlaps=cython.bint)
+    cdef Py_ssize_t _unordered(
+        self, PageRanges page, Py_ssize_t index, long long start, long long stop, long long writer
+    ) except -2
     cdef PageRanges _page(self, long long number)
     @cython.locals(
         begin=cython.longlong, end=cython.longlong, owner=cython.longlong, page=PageRanges,

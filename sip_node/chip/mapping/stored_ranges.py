@@ -1,8 +1,9 @@
-"""The bytes of memory that the PEs of one launch store to: each byte belongs to one PE at most.
+"""The bytes of memory that the PEs of one launch store to, each with its last store.
 
 The PEs of a launch run side by side, so which of two stores to the same byte comes last depends on
-contention alone. A program that lets it happen has no defined result, and no run shows it. So a
-launch records every store and refuses the second PE. The addresses are physical: PEs that store to
+contention alone, unless messages or barriers order them. A program that lets it happen has no
+defined result, and no run shows it. So a launch records every store and refuses one that is not
+behind the last store of another PE to a byte. The addresses are physical: PEs that store to
 replicas of their own, at one virtual address, share no byte.
 
 The PEs of a product store tile by tile, so the rows of a large matrix have hundreds of thousands of
@@ -11,13 +12,10 @@ ranges until it is complete. They are kept page by page, where an insertion move
 
 from typing import NamedTuple
 
-from runtime.core.coordinates import PeCoordinates
 from runtime.core.trace import Operand
 from sip_node.chip.mapping.strided_block import layout_of
+from sip_node.chip.store_order import OrderedStore, Writer
 from sip_node.kernel.containers.int_array import IntArray
-
-Writer = PeCoordinates | str
-"""A PE, or the text of a program of a grid on a PE."""
 
 
 class StoreConflict(NamedTuple):
@@ -34,7 +32,7 @@ _PAGE_BYTES = PAGE_BYTES
 
 
 class StoredRanges:
-    """The byte ranges of one launch with their writers, which have numbers here.
+    """The byte ranges of one launch with their stores, which have numbers here.
 
     Kernels store block behind block, so a page has few ranges as a rule.
     """
@@ -43,29 +41,30 @@ class StoredRanges:
         self._pages: dict[int, PageRanges] = {}
         # The page of the last store: rows follow each other.
         self._last_number, self._last_page = -1, PageRanges()
-        self._writers: list[Writer] = []
-        self._numbers: dict[Writer, int] = {}
+        self._stores: list[OrderedStore] = []
+        self._numbers: dict[OrderedStore, int] = {}
 
-    def add(self, block: Operand, writer: Writer) -> StoreConflict | None:
-        """Record a store to a physical block; the first bytes of another PE, if there are any.
+    def add(self, block: Operand, store: OrderedStore) -> StoreConflict | None:
+        """Record a store to a physical block; the first bytes with a store of another PE that it is
+        not behind, if there are any.
 
         Nothing more is recorded of a block with a conflict.
         """
-        # By number, since a store compares its writer with that of each range that it overlaps.
-        if writer not in self._numbers:
-            self._numbers[writer] = len(self._writers)
-            self._writers.append(writer)
-        writer_number, address = self._numbers[writer], block.address
+        # By number, since a store is compared with that of each range that it overlaps.
+        if store not in self._numbers:
+            self._numbers[store] = len(self._stores)
+            self._stores.append(store)
+        store_number, address = self._numbers[store], block.address
         nbytes, rows = layout_of(block)
         if rows is None:
-            return self._store(address, address + nbytes, writer_number)
+            return self._store(address, address + nbytes, store_number)
         row_bytes, pitch, plane_rows, plane_pitch = rows
         for row in range(nbytes // row_bytes):
             # `rows.row_offset`, without a call for each row.
             start = address + row * pitch
             if plane_rows:
                 start = address + row // plane_rows * plane_pitch + row % plane_rows * pitch
-            conflict = self._store(start, start + row_bytes, writer_number)
+            conflict = self._store(start, start + row_bytes, store_number)
             if conflict is not None:
                 return conflict
         return None
@@ -83,10 +82,27 @@ class StoredRanges:
             page = self._page(begin // _PAGE_BYTES)
             index = page.conflict(begin, end, writer)
             if index >= 0:
-                return self._conflict(page, index, begin, stop)
-            page.add(begin, end, writer)
+                index = self._unordered(page, index, begin, end, writer)
+                if index >= 0:
+                    return self._conflict(page, index, begin, stop)
+                page.overwrite(begin, end, writer)
+            else:
+                page.add(begin, end, writer)
             begin = end
         return None
+
+    def _unordered(self, page: "PageRanges", index: int, start: int, stop: int, writer: int) -> int:
+        """The first range of a page, from `index` on, whose store is not before that of `writer`;
+        -1 without one.
+        """
+        store = self._stores[writer]
+        while index < page.starts.size and page.starts.values[index] < stop:
+            owner = page.writers.values[index]
+            overlaps = owner != writer and page.stops.values[index] > start
+            if overlaps and not store.is_behind(self._stores[owner]):
+                return index
+            index += 1
+        return -1
 
     def _page(self, number: int) -> "PageRanges":
         if number != self._last_number:
@@ -111,7 +127,7 @@ class StoredRanges:
             if page.writers.values[further] != owner:
                 break
             end = min(stop, page.stops.values[further])
-        return StoreConflict(begin, end, self._writers[owner])
+        return StoreConflict(begin, end, self._stores[owner].writer)
 
 
 class PageRanges:
@@ -131,6 +147,26 @@ class PageRanges:
                 return index
             index += 1
         return -1
+
+    def overwrite(self, start: int, stop: int, writer: int) -> None:
+        """Record a store that is behind those of the ranges that it overlaps, one at least."""
+        first = last = self.stops.first_from(start + 1)
+        while last < self.starts.size and self.starts.values[last] < stop:
+            last += 1
+        begin, before = self.starts.values[first], self.writers.values[first]
+        end, behind = self.stops.values[last - 1], self.writers.values[last - 1]
+        self.starts.replace(first, last, start)
+        self.stops.replace(first, last, stop)
+        self.writers.replace(first, last, writer)
+        if end > stop:
+            self._insert(first + 1, stop, end, behind)
+        if begin < start:
+            self._insert(first, begin, start, before)
+
+    def _insert(self, index: int, start: int, stop: int, writer: int) -> None:
+        self.starts.replace(index, index, start)
+        self.stops.replace(index, index, stop)
+        self.writers.replace(index, index, writer)
 
     def add(self, start: int, stop: int, writer: int) -> None:
         """Record a store without a conflict."""

@@ -4,6 +4,7 @@ from runtime.core.coordinates import PeCoordinates
 from runtime.core.trace import Operand
 from sip_node.chip.kernel import LaunchBarrier
 from sip_node.chip.mapping.stored_ranges import StoredRanges
+from sip_node.chip.store_order import KernelOrder, OrderedStore, StoreOrders
 
 
 def test_a_cube_and_a_launch_are_complete_each_time_that_all_have_arrived() -> None:
@@ -23,7 +24,10 @@ def test_the_missing_pes_are_those_that_do_not_wait() -> None:
 def test_stores_before_a_barrier_conflict_with_none_behind_it() -> None:
     stored = StoredRanges()
     barrier, block = LaunchBarrier({0: [0, 1]}, stored), Operand(4096, (4,), "f32")
-    assert stored.add(block, PeCoordinates(0, 0, 0)) is None
-    assert stored.add(block, PeCoordinates(0, 0, 1)) is not None
+    first, second = [
+        OrderedStore(KernelOrder(StoreOrders()), PeCoordinates(0, 0, pe), 0) for pe in range(2)
+    ]
+    assert stored.add(block, first) is None
+    assert stored.add(block, second) is not None
     assert barrier.cube_arrived()
-    assert stored.add(block, PeCoordinates(0, 0, 1)) is None
+    assert stored.add(block, second) is None

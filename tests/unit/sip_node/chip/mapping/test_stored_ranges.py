@@ -15,8 +15,20 @@ from sip_node.chip.mapping.stored_ranges import (
     StoreConflict,
     StoredRanges,
 )
+from sip_node.chip.store_order import KernelOrder, OrderedStore, StoreOrders
 
-FIRST, SECOND = PeCoordinates(0, 0, 0), PeCoordinates(0, 0, 1)
+
+class LastKernel(KernelOrder):
+    """A kernel that is behind all others."""
+
+    def is_behind(self, kernel: KernelOrder, end: int) -> bool:
+        return True
+
+
+PES = [PeCoordinates(0, 0, pe) for pe in range(3)]
+FIRST, SECOND = [OrderedStore(KernelOrder(StoreOrders()), pe, 0) for pe in PES[:2]]
+"""Stores of kernels that nothing orders."""
+LAST = OrderedStore(LastKernel(StoreOrders()), PES[2], 0)
 
 
 def packed(address: int, nbytes: int) -> Operand:
@@ -43,7 +55,7 @@ blocks = (
         st.integers(0, 5),
     )
 )
-stores = st.lists(st.tuples(blocks, st.sampled_from([FIRST, SECOND])), max_size=20)
+stores = st.lists(st.tuples(blocks, st.sampled_from([FIRST, SECOND, LAST])), max_size=20)
 
 
 def bytes_of(block: Operand) -> list[int]:
@@ -54,11 +66,16 @@ def bytes_of(block: Operand) -> list[int]:
 
 
 @given(stores)
-def test_a_byte_has_one_writer(stores: list[tuple[Operand, PeCoordinates]]) -> None:
-    ranges, writers = StoredRanges(), dict[int, PeCoordinates]()
-    for block, writer in stores:
+def test_a_byte_has_the_writer_of_its_last_store_and_another_is_behind_that(
+    stores: list[tuple[Operand, OrderedStore]],
+) -> None:
+    ranges, writers = StoredRanges(), dict[int, PeCoordinates | str]()
+    for block, store in stores:
+        writer = store.writer
         other = [each for each in bytes_of(block) if writers.get(each, writer) != writer]
-        conflict = ranges.add(block, writer)
+        conflict = ranges.add(block, store)
+        if store is LAST:
+            other = []
         if not other:
             assert conflict is None
             writers |= dict.fromkeys(bytes_of(block), writer)
@@ -73,7 +90,7 @@ def test_a_byte_has_one_writer(stores: list[tuple[Operand, PeCoordinates]]) -> N
 def test_the_conflict_is_the_common_part_of_both_stores() -> None:
     ranges = StoredRanges()
     assert ranges.add(packed(100, 50), FIRST) is None
-    assert ranges.add(packed(140, 30), SECOND) == StoreConflict(140, 150, FIRST)
+    assert ranges.add(packed(140, 30), SECOND) == StoreConflict(140, 150, PES[0])
 
 
 def test_a_pe_stores_again_to_its_own_bytes_and_beside_those_of_another() -> None:
@@ -87,7 +104,7 @@ def test_columns_of_one_matrix_that_pes_share_do_not_overlap() -> None:
     ranges = StoredRanges()
     assert ranges.add(rows(0, 4, 8, 16), FIRST) is None
     assert ranges.add(rows(8, 4, 8, 16), SECOND) is None
-    assert ranges.add(rows(7, 4, 2, 16), SECOND) == StoreConflict(7, 8, FIRST)
+    assert ranges.add(rows(7, 4, 2, 16), SECOND) == StoreConflict(7, 8, PES[0])
 
 
 def test_blocks_behind_each_other_are_one_range_of_a_page() -> None:
@@ -107,7 +124,7 @@ def test_a_conflict_across_pages_is_one() -> None:
     assert ranges.add(packed(100, 2 * PAGE_BYTES), FIRST) is None
     assert ranges.add(packed(100 + 2 * PAGE_BYTES, 50), SECOND) is None
     assert ranges.add(packed(PAGE_BYTES - 7, 3 * PAGE_BYTES), SECOND) == StoreConflict(
-        PAGE_BYTES - 7, 100 + 2 * PAGE_BYTES, FIRST
+        PAGE_BYTES - 7, 100 + 2 * PAGE_BYTES, PES[0]
     )
 
 
@@ -117,7 +134,7 @@ def test_a_conflict_at_the_end_of_a_page_ends_there_unless_it_goes_on(shift: int
     assert ranges.add(packed(0, end), FIRST) is None
     assert ranges.add(packed(end, 10), SECOND) is None
     conflict = ranges.add(packed(end - 5, 10), SECOND)
-    assert conflict == StoreConflict(end - 5, end, FIRST)
+    assert conflict == StoreConflict(end - 5, end, PES[0])
 
 
 def test_a_conflict_ends_at_a_page_behind_which_the_first_bytes_are_free() -> None:
@@ -125,4 +142,4 @@ def test_a_conflict_ends_at_a_page_behind_which_the_first_bytes_are_free() -> No
     assert ranges.add(packed(PAGE_BYTES - 10, 10), FIRST) is None
     assert ranges.add(packed(PAGE_BYTES + 5, 10), FIRST) is None
     conflict = ranges.add(packed(PAGE_BYTES - 5, 20), SECOND)
-    assert conflict == StoreConflict(PAGE_BYTES - 5, PAGE_BYTES, FIRST)
+    assert conflict == StoreConflict(PAGE_BYTES - 5, PAGE_BYTES, PES[0])

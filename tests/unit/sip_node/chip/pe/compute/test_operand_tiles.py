@@ -13,6 +13,7 @@ from runtime.model.tiles import blocked_offset
 from sip_node.chip.host.commands import ExtentRun
 from sip_node.chip.pe.compute.operand_tiles import Streamed
 from sip_node.chip.pe.mmu import PeMmu
+from sip_node.chip.store_order import StoreOrders
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_memory import KernelMemory
 from tests.support.topologies import small
@@ -29,8 +30,16 @@ def memory_of(*cuts: int) -> KernelMemory:
         for index, (start, end) in enumerate(zip(starts, [*starts[1:], BYTES], strict=True))
     ]
     mmu.map(ExtentRun(extents))
+    return with_mmu(mmu)
+
+
+def with_mmu(mmu: PeMmu) -> KernelMemory:
+    """The memory of a kernel that runs alone on a PE."""
+    chip = SimpleNamespace(topology=small(), store_orders=StoreOrders())
+    pe = SimpleNamespace(chip=chip, tcm=SimpleNamespace(base=0), mmu=mmu)
+    launch = SimpleNamespace(thread="kernels", stored=None)
     faults = KernelFaults("k", cast("Any", SimpleNamespace()))
-    return KernelMemory(small(), "kernels", 0, mmu, faults, None)
+    return KernelMemory(cast("Any", pe), cast("Any", launch), faults)
 
 
 @given(LENGTHS, LENGTHS, LENGTHS, LENGTHS, st.integers(0, 3), st.booleans(), st.data())
@@ -58,8 +67,7 @@ def test_a_tile_has_the_blocks_to_which_it_is_translated_alone(
 def test_bytes_between_the_rows_of_a_matrix_need_not_be_mapped() -> None:
     mmu = PeMmu()
     mmu.map(ExtentRun([Extent(BASE, 8, 0, "a"), Extent(BASE + 16, 8, FAR, "a")]))
-    faults = KernelFaults("k", cast("Any", SimpleNamespace()))
-    memory = KernelMemory(small(), "kernels", 0, mmu, faults, None)
+    memory = with_mmu(mmu)
     ref = Ref(Pointer(BASE, float16), (2, 4), (8, 1))
     [first, second] = Streamed(ref, (2, 4), memory.translate).at((0, 2), (0, 4)).pieces
     assert (first.address, second.address) == (0, FAR)

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from runtime.device.rank.rank_state import RankState, current_rank
-from sip_node.programs.clock_warning import CLOCKS, watch_clocks
+from sip_node.clock_warning import CLOCKS, watch_clocks
 
 CLOCK = time.perf_counter
 
