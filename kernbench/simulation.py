@@ -5,7 +5,8 @@ command line does: times, values and digest are the same.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,11 @@ class Simulation:
             for record in records
             if record.engine == engine and record.name.startswith(name)
         ]
+
+
+on_simulated: ContextVar[Callable[[str, Simulation], None] | None] = ContextVar(
+    "what is called with each simulation, which is then recorded, and its name", default=None
+)
 
 
 class _Recorder:
@@ -186,7 +192,7 @@ def simulate(  # noqa: PLR0913 - the options of a run
         remote_dma=remote_dma,
         verify=verify,
         ccl_trace=ccl_trace_requested(),
-        records=record,
+        records=record or on_simulated.get() is not None,
     )
     recorder = _Recorder(on_records)
     returned: dict[int, Any] = {}
@@ -208,7 +214,16 @@ def simulate(  # noqa: PLR0913 - the options of a run
     finally:
         # Also after an error, whose cause they may show.
         print_lines(map(str, in_order_of_time(recorder.prints)))
-    return recorder.world(done, node, returned)
+    return _observed(program, recorder.world(done, node, returned), record=record)
+
+
+def _observed(program: Callable[[int], object], world: Simulation, *, record: bool) -> Simulation:
+    """Pass a run to the observer, if there is one; the run as the caller has requested it."""
+    observer = on_simulated.get()
+    if observer is None:
+        return world
+    observer(f"simulation of {getattr(program, '__qualname__', 'a program')}", world)
+    return world if record else replace(world, rows={}, texts={})
 
 
 def _read(file: str | Path | None, default: str) -> tuple[str, str]:

@@ -168,11 +168,23 @@ def _explain(
         _print_json(_json(records, explanation, advice, predictions))
         return
     print_lines(heading_lines(records))
+    if is_whole:
+        print_lines(_findings(records))
     print_lines(scope_lines(advice, records.total_ps, source))
     if explanation is not None:
         print_lines(["", "the whole run", ""])
         print_lines(explanation_lines(explanation))
         print_lines(prediction_lines(predictions, explanation.total_ps))
+
+
+def _findings(records: "RecordedRun") -> list[str]:
+    """The first races and undefined values of a run, if there are any."""
+    from kernbench.explain.check.findings import check_records
+    from kernbench.explain.check.report import counts_text, first_lines
+
+    findings = check_records(records)
+    lines = [f"  {each}" for each in first_lines(findings, records.name)]
+    return [counts_text(findings), *lines, ""] if lines else []
 
 
 def _json(

@@ -1,5 +1,6 @@
 """Runs one simulation: makes its plan, runs it, prints and writes its report."""
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -34,6 +35,7 @@ from runtime.core.cores import usable_cores
 from runtime.core.errors import KernbenchError, UsageError
 from runtime.core.output import OutputError, UnwrittenOutputs, print_lines
 from runtime.model.addresses import AddressMap
+from runtime.wire.environment import CHECK_RACES
 from runtime.wire.reports import SipReport, in_order_of_time
 
 if TYPE_CHECKING:
@@ -253,18 +255,22 @@ def run(
             print_error(unwritten.error)
         return code
     unwritten.check()
-    is_clean = not checks or directory is None or _is_clean(directory)
+    check = os.environ.get(CHECK_RACES, "") if plan.trace else ""
+    checks = checks or check in ("1", "strict")
+    is_clean = not checks or directory is None or _is_clean(directory, is_strict=check == "strict")
     return ExitCode.PASSED if report.passed and is_clean else ExitCode.FAILED
 
 
-def _is_clean(directory: Path) -> bool:
+def _is_clean(directory: Path, *, is_strict: bool) -> bool:
     """Check the run in a directory, print its findings, and return whether there are none."""
     # Imported here: other runs read no records.
+    from kernbench.explain.check.checked_runs import note_findings
     from kernbench.explain.check.findings import check_records
     from kernbench.explain.check.report import finding_lines
     from kernbench.explain.records import open_run
 
-    findings = check_records(open_run(directory))
+    findings = check_records(open_run(directory), is_strict=is_strict)
+    note_findings(findings, str(directory))
     print_lines(finding_lines(findings, str(directory)))
     return not findings.reports
 

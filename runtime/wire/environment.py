@@ -30,6 +30,11 @@ SECRET_FILE = "KERNBENCH_SECRET_FILE"  # noqa: S105 - as above
 CCL_TRACE = "KERNBENCH_CCL_TRACE"
 """Set by the user: 1 requests a line for every slot that a kernel sends or receives."""
 
+CHECK_RACES = "KERNBENCH_CHECK_RACES"
+"""Set by the user, or by `pytest --kernbench-check`: 1 checks each run of a bench or a script, as
+--check-races does; strict, with the order of streams that CUDA has.
+"""
+
 FAST_FORWARD = "KERNBENCH_FAST_FORWARD"
 """Set by the user: 0 simulates every step of a matrix product."""
 

@@ -26,6 +26,7 @@ from runtime.core.program_grid import DealtPrograms, GridPoint, program_text
 from runtime.core.simtime import format_ps, ps_from_ns
 from runtime.core.trace import Operand
 from runtime.language.chain import ChainCall, VectorRegisters
+from runtime.language.chains.call_texts import chain_text, math_text
 from runtime.language.context import PendingResult
 from runtime.language.gemm import Gemm
 from runtime.language.inference import MathCall, check_over, infer
@@ -38,7 +39,6 @@ from runtime.wire.reports import BlockedPe, DevicePrint
 from sip_node.chip.completion import Completion, completed
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.pe.pe import Pe
-from sip_node.programs.call_texts import chain_text, math_text
 from sip_node.programs.kernel_calls import end_call, end_call_with
 from sip_node.programs.kernel_faults import call_once
 from sip_node.programs.kernel_memory import fill

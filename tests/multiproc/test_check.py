@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kernbench.cli.main import main
+from kernbench.explain.check.checked_runs import checked_runs
 from tests.support.runs import called
 
 pytestmark = [
@@ -78,3 +79,18 @@ def test_a_race_across_sips_has_one_verdict_for_every_number_of_processes(
     code, content = verdicts[0]
     assert (code, len(content["races"])) == (1, 1)
     assert verdict(2, "--right")[0] == 0
+
+
+def test_a_variable_of_the_environment_checks_each_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own_chains.py").write_text(SOURCE)
+    words = ("--sips", "3", "--procs", "1", "--out", "run", "--bench", "own_chains.py:chain")
+    assert called(tmp_path, *words).code == 0
+    monkeypatch.setenv("KERNBENCH_CHECK_RACES", "1")
+    with checked_runs(is_strict=False) as reports:
+        wrong = called(tmp_path, *words)
+    assert wrong.code == 1
+    assert "1 race, 0 undefined values" in wrong.out
+    assert len(reports) == 1
+    assert called(tmp_path, *words, "--right").code == 0

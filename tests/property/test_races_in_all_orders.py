@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from kernbench.explain.check.accesses import TrackedAccess
+from kernbench.explain.check.overlaps import overlaps
 from kernbench.explain.check.races import races
 from kernbench.explain.check.replay import CallReplay
 from kernbench.explain.check.run_calls import SipCalls
@@ -50,13 +51,16 @@ def reported(kernels: Sequence[Calls]) -> list[Pairs]:
     ring = ccl_text("pe_ring", n_slots=SLOTS)
     world = simulate(program, 1, topology=MACHINE, ccl=ring, record=True, data=False)
     sip = SipCalls(simulated_records(1, world.time_ps, world.rows, world.texts), 0)
-    replay = CallReplay([sip], None, is_strict=False)
-    replay.run()
     commands = sorted({each.command for each in sip.programs if each.kernel == "random"})
+    every = {(each.tensor, command) for each in sip.tensors for command in commands}
+    replay = CallReplay([sip], None, {0: every}, is_strict=False)
+    replay.run()
+    selected = overlaps(sip, replay.begun)
     assert len(commands) == len(kernels)
     pairs: list[Pairs] = [set() for _ in kernels]
     names = _names(replay.accesses, dict(zip(commands, kernels, strict=True)))
-    for race in races(replay.accesses, replay.begun):
+    for race in races(replay.accesses):
+        assert (race.tensor, race.first.accessor.command) in selected
         both = frozenset(names[each.row.call] for each in (race.first, race.second))
         pairs[commands.index(race.first.accessor.command)].add(both)
     return pairs

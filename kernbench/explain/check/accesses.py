@@ -2,8 +2,9 @@
 
 from typing import NamedTuple
 
+from kernbench.explain.check.block_tables import CallBlock
 from kernbench.explain.check.clocks import CompletionClock, is_done
-from kernbench.explain.check.run_calls import CallBlock, CallRow, ProgramRow
+from kernbench.explain.check.run_calls import CallRow, ProgramRow
 
 NEVER = 1 << 62
 """The number of no call: of an operation for which no wait is recorded."""
@@ -26,7 +27,7 @@ class TrackedAccess(NamedTuple):
     """A call of `accessor` uses `block` of memory. It begins with all complete that `clock` has.
 
     The thread is complete with it from call `end` on; `flight` is the key of its operation in
-    `known` of clocks. `barriers` counts those before it.
+    clocks. `barriers` counts those before it.
     """
 
     accessor: Accessor
@@ -43,14 +44,14 @@ class TrackedAccess(NamedTuple):
         own, its = self.accessor, other.accessor
         if own.key == its.key:
             return self.end <= other.row.call
-        clock = other.clock
+        clock, command = other.clock, (own.sip, own.command)
         return (
-            clock.known.get(own.key, -1) >= self.end
-            or self.flight in clock.known
-            or is_done(clock, own.sip, own.command)
+            clock.latest(command, own.key) >= self.end
+            or clock.latest(command, self.flight) >= 0
+            or is_done(clock, command)
         )
 
 
-def flight_key(sip: int, call: int) -> int:
+def flight_key(call: int) -> int:
     """The key of an operation in flight, which is no number of a thread."""
-    return -1 - (call << 16 | sip)
+    return -1 - call

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kernbench.explain.check.accesses import Accessor, TrackedAccess
+from kernbench.explain.check.overlaps import overlaps
 from kernbench.explain.check.races import Race, races
 from kernbench.explain.check.remedies import common_point, remedy
 from kernbench.explain.check.replay import CallReplay
@@ -81,25 +82,24 @@ def check_records(records: RunRecords, *, is_strict: bool = False) -> Findings:
     """The findings of a recorded run; with `is_strict`, commands are ordered as in CUDA."""
     sips = [SipCalls(records, sip) for sip in records.sips]
     values = UndefinedValues(sips)
-    replay = CallReplay(sips, values, is_strict=False)
+    replay = CallReplay(sips, values, {}, is_strict=False)
     replay.run()
-    by_sip = {each.sip: each for each in sips}
-    reports = _Reports(by_sip)
-    found_races = reports.races(races(replay.accesses, replay.begun), replay, is_strict=False)
+    reports = _Reports({each.sip: each for each in sips})
+    found_races = reports.races(sips, replay, is_strict=False)
     if is_strict:
-        strict = CallReplay(sips, None, is_strict=True)
+        strict = CallReplay(sips, None, {}, is_strict=True)
         strict.run()
         pairs = {(each.first, each.second) for each in found_races}
         found_races += [
             each
-            for each in reports.races(races(strict.accesses, strict.begun), strict, is_strict=True)
+            for each in reports.races(sips, strict, is_strict=True)
             if (each.first, each.second) not in pairs
         ]
     return Findings(
         tuple(found_races),
         tuple(reports.undefined(values.uses, is_note=False)),
         tuple(reports.undefined(map(_as_use, values.notes), is_note=True)),
-        sum(len(rows) for each in sips for rows in each.by_program.values()),
+        sum(map(len, sips)),
     )
 
 
@@ -112,14 +112,21 @@ class _Reports:
 
     def __init__(self, sips: dict[int, SipCalls]) -> None:
         self._sips = sips
-        self._rows: dict[tuple[int, int], tuple[int, CallRow]] = {}
 
     def races(
-        self, pairs: Iterable[Race], replay: CallReplay, *, is_strict: bool
+        self, sips: Sequence[SipCalls], replay: CallReplay, *, is_strict: bool
     ) -> list[FoundRace]:
-        """One report for the races of a pair of lines, the first one in the order of the run."""
+        """One report for the races of a pair of lines, the first one in the order of the run.
+        `replay` has the clocks of all commands.
+        """
+        watched = {each.sip: overlaps(each, replay.begun) for each in sips}
+        if not any(watched.values()):
+            return []
+        # Few programs have accesses that may be in a race: they are replayed again, with these.
+        replay = CallReplay(sips, None, watched, is_strict=is_strict)
+        replay.run()
         counts, first = dict[tuple[str, ...], int](), dict[tuple[str, ...], Race]()
-        for race in pairs:
+        for race in races(replay.accesses):
             one, other = sorted(
                 (each.row.line, each.row.operation) for each in (race.first, race.second)
             )
@@ -167,7 +174,7 @@ class _Reports:
         name, made = self._made(origin)
         read = None
         if origin.read != (use.accessor.sip, use.row.call) and origin.read[0] != NONE:
-            program, row = self._row(*origin.read)
+            program, row = self._sips[origin.read[0]].row_of(origin.read[1])
             read = self._place(self._accessor(origin.read[0], program), row)
         return FoundUndefined(
             tensor=name,
@@ -182,25 +189,15 @@ class _Reports:
     def _made(self, origin: UndefinedOrigin) -> tuple[str, str]:
         """The name and the line of what is undefined."""
         if origin.tensor == NONE:
-            _, row = self._row(origin.sip, origin.call)
+            _, row = self._sips[origin.sip].row_of(origin.call)
             return "a value of tl.empty", row.line
         tensor: TensorRow = self._sips[origin.sip].tensors[origin.tensor]
         return tensor.name, tensor.line
 
     def _item_bytes(self, origin: UndefinedOrigin) -> int:
-        blocks = self._sips[origin.sip].blocks.get(origin.read[1], ())
+        _, row = self._sips[origin.sip].row_of(origin.read[1])
+        blocks = row.blocks
         return blocks[0].layout.item_bytes if blocks else 1
-
-    def _row(self, sip: int, call: int) -> tuple[int, CallRow]:
-        """The program and the row of a call."""
-        if not self._rows:
-            self._rows = {
-                (each.sip, row.call): (program, row)
-                for each in self._sips.values()
-                for program, rows in each.by_program.items()
-                for row in rows
-            }
-        return self._rows[sip, call]
 
     def _accessor(self, sip: int, program: int) -> Accessor:
         for each in self._sips[sip].programs:

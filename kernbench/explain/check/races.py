@@ -1,20 +1,20 @@
 """Finds races: two accesses of different threads to a common byte, one a write, without an order.
 
-Accesses of a tensor come in an order that the run could have had. Its bytes are cut into cells, at
+Accesses of a tensor come in an order that the run could have had: those of commands and threads
+that may overlap in it (`overlaps`). Its bytes are cut into cells, at
 all ends of rows of the blocks that may be in a race, and each cell keeps the accesses that are
 still to be compared with later ones: a write replaces all that is before it, a read replaces
 earlier reads of its line. An access in a race with a replaced one is in a race with its successor.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernbench.explain.check.accesses import TrackedAccess
-from kernbench.explain.check.clocks import CompletionClock
 
 Cells = NDArray[np.int64]
 
@@ -28,79 +28,13 @@ class Race(NamedTuple):
     second: TrackedAccess
 
 
-def races(
-    accesses: Iterable[TrackedAccess], begun: Mapping[tuple[int, int], CompletionClock]
-) -> Iterator[Race]:
-    """The races among accesses, each pair of accesses once; `begun` are the clocks of commands."""
+def races(accesses: Iterable[TrackedAccess]) -> Iterator[Race]:
+    """The races among accesses, each pair of accesses once."""
     by_tensor = defaultdict[tuple[int, int], list[TrackedAccess]](list)
     for each in accesses:
         by_tensor[each.accessor.sip, each.block.tensor].append(each)
-    for (sip, tensor), own in by_tensor.items():
-        if any(each.writes for each in own):
-            for part in _unordered(own, sip, begun):
-                yield from _Cells(tensor, part).races()
-
-
-def _unordered(
-    accesses: Sequence[TrackedAccess], sip: int, begun: Mapping[tuple[int, int], CompletionClock]
-) -> Iterator[list[TrackedAccess]]:
-    """The accesses of commands that are not ordered with each other, and those of one command by
-    several threads, as far as one of them writes.
-    """
-    by_command = defaultdict[int, list[TrackedAccess]](list)
-    for each in accesses:
-        by_command[each.accessor.command].append(each)
-    # In the order of the replay, each command with those before it that it does not wait for.
-    groups, earlier = dict[int, set[int]](), 0
-    for command in by_command:
-        own = {command}
-        loose = earlier & ~begun[sip, command].done.get(sip, 0)
-        while loose:
-            other = loose.bit_length() - 1
-            loose ^= 1 << other
-            own |= groups[other]
-        for each in own:
-            groups[each] = own
-        earlier |= 1 << command
-    seen = set[int]()
-    for command, group in groups.items():
-        if command in seen:
-            continue
-        seen |= group
-        part = by_command[command]
-        if len(group) > 1:
-            part = [each for each in accesses if each.accessor.command in group]
-        if any(each.writes for each in part) and _overlap(part):
-            yield part
-
-
-def _overlap(accesses: Sequence[TrackedAccess]) -> bool:
-    """Whether the bytes from first to last of a thread that writes overlap those of another."""
-    keys = {each.accessor.key for each in accesses}
-    if len(keys) == 1:
-        return False
-    spans = [
-        (
-            each.block.address,
-            each.block.address + each.block.layout.span_bytes,
-            each.accessor.key,
-            each.writes,
-        )
-        for each in accesses
-    ]
-    spans.sort()
-    # The ends of the spans so far, by whether they write: the two farthest of different threads.
-    farthest: list[list[tuple[int, int]]] = [[], []]
-    for begin, end, key, writes in spans:
-        for kind in (0, 1):
-            if not writes and not kind:
-                continue
-            if any(other != key and stop > begin for stop, other in farthest[kind]):
-                return True
-        own = [each for each in farthest[writes] if each[1] != key]
-        mine = max([end, *(stop for stop, other in farthest[writes] if other == key)])
-        farthest[writes] = sorted([*own, (mine, key)], reverse=True)[:2]
-    return False
+    for (_, tensor), own in by_tensor.items():
+        yield from _Cells(tensor, own).races()
 
 
 class _Cells:

@@ -1,7 +1,7 @@
 """The last point that two accesses have in common, and what would order them."""
 
 from kernbench.explain.check.accesses import TrackedAccess
-from kernbench.explain.check.clocks import CompletionClock, is_done
+from kernbench.explain.check.clocks import CompletionClock, done_of, is_done
 from kernbench.explain.check.replay import CallReplay
 from kernbench.explain.check.run_calls import SipCalls
 from runtime.core.device import COMMUNICATION_STREAM
@@ -20,20 +20,21 @@ def common_point(
         return f"the begin of the launch{kernel}"
     sip = own.sip
     one, other = (_begun(replay, sip, each.accessor.command) for each in (first, second))
-    both = one.done.get(sip, 0) & other.done.get(sip, 0)
-    if not both:
+    number = done_of(one, sip).latest_of_both(done_of(other, sip))
+    if not number:
         return "the begin of the program"
-    command = calls.commands.get(both.bit_length() - 1)
+    command = calls.commands.get(number)
     if command is None:
-        return f"the end of command {both.bit_length() - 1}"
+        return f"the end of command {number}"
     return f"the end of command {command.command}, {command.why} at {command.line}"
 
 
 def remedy(first: TrackedAccess, second: TrackedAccess, calls: SipCalls, *, is_strict: bool) -> str:
     """The call that would order two accesses, in words."""
     own, its = first.accessor, second.accessor
-    known = second.clock.known.get(own.key, -1)
-    if first.row.call <= known < first.end and not is_done(second.clock, own.sip, own.command):
+    number = own.sip, own.command
+    known = second.clock.latest(number, own.key)
+    if first.row.call <= known < first.end and not is_done(second.clock, number):
         return (
             f"the {first.row.operation} is in flight when its PE sends, or calls the barrier, that "
             "the other one waits for: tl.wait for it before"

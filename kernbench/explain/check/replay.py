@@ -6,33 +6,32 @@ flight, messages, credits, barriers, launches, streams, events, and waits of the
 """
 
 from collections import defaultdict, deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from kernbench.explain.check.accesses import NEVER, Accessor, TrackedAccess, flight_key
 from kernbench.explain.check.clocks import (
     START,
     CompletionClock,
-    is_done,
     joined,
     joined_all,
     with_done,
     with_known,
 )
+from kernbench.explain.check.plain_commands import PlainCommands
 from kernbench.explain.check.queues import CallId, queues_of
-from kernbench.explain.check.run_calls import (
-    CallBlock,
-    CallRow,
-    ProgramRow,
-    SipCalls,
-    copy_of_host,
-)
+from kernbench.explain.check.run_calls import CallRow, ProgramRow, SipCalls
 from kernbench.explain.check.threads import CallInFlight, ReplayedThread, ValueObserver
 from runtime.core.run_tables import NONE, RANK_PROGRAM, Order
 from runtime.core.run_tables import BlockAccess as Use
 
 _IN_FLIGHT = ("load_async", "store_async", "gather_async", "composite", "chain", "recv")
+_ORDERS = ("wait", "barrier", "send", "recv", "release", "program ")
+"""The begins of the names of calls that order others."""
 _STRICT = frozenset({Order.STREAM, Order.EVENT})
+Watched = Mapping[int, AbstractSet[tuple[int, int]]]
+"""The pairs, by SIP, of a tensor and a command of which a replay keeps the accesses."""
 
 
 class _BarrierGroup(NamedTuple):
@@ -45,26 +44,30 @@ class _BarrierGroup(NamedTuple):
 
 
 class CallReplay:
-    """Replays the programs of all SIPs. `accesses` are those to memory, in an order that the run
+    """Replays the programs of all SIPs. `accesses` are those `watched`, in an order that the run
     could have had.
 
     `is_strict` is whether commands are ordered by streams and events alone.
     """
 
     def __init__(
-        self, sips: Sequence[SipCalls], observer: ValueObserver | None, *, is_strict: bool
+        self,
+        sips: Sequence[SipCalls],
+        observer: ValueObserver | None,
+        watched: Watched,
+        *,
+        is_strict: bool,
     ) -> None:
         self._sips = {each.sip: each for each in sips}
-        self._observer, self._is_strict = observer, is_strict
-        self._queues = queues_of(
-            (each.sip, row) for each in sips for rows in each.by_program.values() for row in rows
-        )
+        self._observer, self._watched, self._is_strict = observer, watched, is_strict
+        self._queues = queues_of(sips)
         self.accesses: list[TrackedAccess] = []
         self._keys = 0
-        self._commands: dict[int, tuple[int, int]] = {}
+        # Messages in flight: sends that are not complete, and receives that wait.
         self._operations: dict[CallId, CallInFlight] = {}
         self._messages: dict[CallId, CompletionClock] = {}
-        self._kept: dict[tuple[int, int, int], tuple[CallId, str, CompletionClock]] = {}
+        # By thread and address, the receive of a value that is in its slots, and its queue.
+        self._kept = defaultdict[int, dict[int, tuple[CallId, str]]](dict)
         self._ready = deque[ReplayedThread]()
         self._waiting = defaultdict[Hashable, list[ReplayedThread]](list)
         self._barriers = defaultdict[_BarrierGroup, list[ReplayedThread]](list)
@@ -76,39 +79,46 @@ class CallReplay:
         """The clock with which each command begins, by SIP and number."""
         self.ended: dict[tuple[int, int], CompletionClock] = {}
         """The clock of what comes after each command."""
-        self._ends = {each.sip: _ends(each) for each in sips}
+        self._copies: dict[tuple[int, int], CallRow] = {}
+        self._plain = {each.sip: PlainCommands(each) for each in sips}
+        self._watched_commands = {
+            sip: {command for _, command in uses} for sip, uses in watched.items()
+        }
         self._programs = {each.sip: _by_command(each) for each in sips}
 
     def run(self) -> None:
         """Replay all that can be."""
         for sip, calls in self._sips.items():
             accessor = self._accessor(sip, NONE, None)
-            self._ready.append(
-                ReplayedThread(accessor, calls.by_program.get(RANK_PROGRAM, ()), START)
-            )
+            [rows] = calls.rows([RANK_PROGRAM])
+            self._ready.append(ReplayedThread(accessor, rows, START))
         while self._ready:
             self._continue(self._ready.popleft())
 
     def _accessor(self, sip: int, command: int, program: ProgramRow | None) -> Accessor:
         self._keys += 1
-        self._commands[self._keys] = sip, command
         return Accessor(sip, command, self._keys, program, "")
 
     def _continue(self, thread: ReplayedThread) -> None:
-        rows = thread.rows
-        while thread.index < len(rows):
-            if not self._step(thread, rows[thread.index]):
+        is_rank, step = thread.accessor.command == NONE, self._step
+        while (row := thread.row) is not None:
+            if not (self._rank_step(thread, row) if is_rank else step(thread, row)):
                 thread.has_begun = True
                 return
-            thread.index += 1
-            thread.has_begun = False
+            thread.advance()
         self._thread_ended(thread)
 
     def _step(self, thread: ReplayedThread, row: CallRow) -> bool:
-        """Replay a call; whether it has ended."""
+        """Replay a call of a kernel; whether it has ended."""
+        if not row.queue and not row.operation.startswith(_ORDERS):
+            if row.blocks:
+                self._use(thread, row, thread.clock)
+            return True
+        return self._order(thread, row)
+
+    def _order(self, thread: ReplayedThread, row: CallRow) -> bool:
+        """Replay a call that orders calls; whether it has ended."""
         operation = row.operation
-        if thread.accessor.command == NONE:
-            return self._rank_step(thread, row)
         if operation == "wait":
             return self._wait(thread, row)
         if operation.startswith("barrier"):
@@ -119,18 +129,13 @@ class CallReplay:
             self._receive(thread, row)
         elif operation == "release":
             self._release(thread, row)
-        elif operation.startswith("program "):
+        else:
+            # A program of a grid.
             fresh = self._accessor(thread.accessor.sip, thread.accessor.command, None)
             thread.accessor = fresh._replace(
                 program=thread.accessor.program, grid=operation.removeprefix("program ")
             )
             thread.clock = thread.begun
-        else:
-            self._use(thread, row, thread.clock)
-            if operation.startswith(_IN_FLIGHT):
-                done = CallInFlight(thread, row, thread.clock)
-                done.is_complete = True
-                self._operations[thread.accessor.sip, row.call] = done
         return True
 
     def _rank_step(self, thread: ReplayedThread, row: CallRow) -> bool:
@@ -138,12 +143,14 @@ class CallReplay:
         command = sip, row.command
         if row.operation == "submit":
             self._submitted[command] = thread.clock
+            if row.blocks:
+                self._copies[command] = row
             self._begin(command)
             return True
         if row.operation == "zeros":
             # No access: it states that memory is zero because nothing has used it.
             if self._observer is not None:
-                self._observer.used(thread.accessor, row, self._blocks(sip, row))
+                self._observer.used(thread.accessor, row, row.blocks)
             return True
         ended = self.ended.get(command)
         if ended is None:
@@ -163,19 +170,31 @@ class CallReplay:
                 return
             if not self._is_strict or reason in _STRICT:
                 clock = joined(clock, ended)
+        del self._submitted[command]
         self.begun[command] = clock
-        call = calls.submits[number]
-        blocks = calls.blocks.get(call, ())
-        if blocks:
-            row = copy_of_host(call, number, calls.commands.get(number))
-            self._use_blocks(self._accessor(sip, number, None), row, blocks, clock, NEVER, 0)
+        copy = self._copies.pop(command, None)
+        if copy is not None:
+            known = calls.commands.get(number)
+            row = copy._replace(operation="copy", line="" if known is None else known.line)
+            self._use_blocks(self._accessor(sip, number, None), row, clock, NEVER, 0)
         programs = self._programs[sip].get(number, ())
-        self._running[command] = len(programs)
-        for program in programs:
-            rows = calls.by_program.get(program.program, ())
-            self._ready.append(ReplayedThread(self._accessor(sip, number, program), rows, clock))
-        if not programs:
+        if number in self._plain[sip] and self._passes(sip, number):
             self._end(command, clock)
+            return
+        self._running[command] = len(programs)
+        if programs:
+            made = calls.rows([each.program for each in programs])
+            for program, rows in zip(programs, made, strict=True):
+                accessor = self._accessor(sip, number, program)
+                self._ready.append(ReplayedThread(accessor, rows, clock))
+        else:
+            self._end(command, clock)
+
+    def _passes(self, sip: int, number: int) -> bool:
+        """Whether nothing is lost if the calls of a plain command are not replayed."""
+        if number in self._watched_commands.get(sip, ()):
+            return False
+        return self._observer is None or self._observer.passes(sip, number, self._plain[sip])
 
     def _thread_ended(self, thread: ReplayedThread) -> None:
         sip, number = thread.accessor.sip, thread.accessor.command
@@ -186,25 +205,16 @@ class CallReplay:
         self._running[command] -= 1
         self._release_all(thread)
         if not self._running[command]:
+            del self._running[command]
             threads = self._left.pop(command)
             self._end(command, joined_all(each.clock for each in threads))
 
     def _end(self, command: tuple[int, int], clock: CompletionClock) -> None:
-        sip, number = command
-        done, known = with_done(clock, sip, number)
-        if known:
-            kept = {key: call for key, call in known.items() if not self._is_done(done, key)}
-            known = known if len(kept) == len(known) else kept
-        self.ended[command] = CompletionClock(done, known)
+        self.ended[command] = with_done(clock, command)
         self._wake(command)
         for each in self._held.pop(command, ()):
             if each not in self.begun:
                 self._begin(each)
-
-    def _is_done(self, done: object, key: int) -> bool:
-        """Whether the command of a thread is complete, by the first part of a clock."""
-        sip, command = self._commands[key]
-        return is_done(CompletionClock(done, {}), sip, command)  # type: ignore[arg-type]
 
     def _wake(self, event: Hashable) -> None:
         self._ready.extend(self._waiting.pop(event, ()))
@@ -262,12 +272,13 @@ class CallReplay:
         if not thread.has_begun:
             self._messages[call] = thread.exported
             if self._observer is not None:
-                self._observer.sent(call, thread.accessor, self._blocks(sip, row))
+                self._observer.sent(call, thread.accessor, row.blocks)
             receive = queue.receive_of(call)
             if receive is not None and receive in self._operations:
                 self._arrive(self._operations[receive])
             if row.operation == "send_async":
                 self._operations[call] = CallInFlight(thread, row, thread.clock)
+                thread.messages.append(call)
                 return True
         credit = queue.credit(call)
         if credit is None:
@@ -280,6 +291,7 @@ class CallReplay:
         operation = CallInFlight(thread, row, thread.exported)
         call = thread.accessor.sip, row.call
         self._operations[call] = operation
+        thread.messages.append(call)
         self._arrive(operation)
 
     def _arrive(self, operation: CallInFlight) -> None:
@@ -296,96 +308,75 @@ class CallReplay:
             return
         posted = operation.clock
         begun = joined(posted, self._messages.pop(message))
-        blocks = self._blocks(accessor.sip, row)
-        flight = flight_key(accessor.sip, row.call)
-        self._commands[flight] = accessor.sip, accessor.command
         if self._observer is not None:
-            self._observer.received(message, accessor, row, blocks)
-        self._use_blocks(
-            accessor,
-            row,
-            blocks,
-            begun,
-            self._end_of(accessor.sip, row),
-            operation.thread.barriers,
-            is_followed=False,
-        )
+            self._observer.received(message, accessor, row, row.blocks)
+        end, barriers = self._end_of(accessor.sip, row), operation.thread.barriers
+        self._track(accessor, row, begun, end, barriers)
         operation.clock, operation.is_complete = begun, True
         if row.operation == "recv in place":
-            for block in blocks:
-                self._kept[accessor.sip, accessor.key, block.address] = call, row.queue, begun
+            for block in row.blocks:
+                self._kept[accessor.key][block.address] = call, row.queue
         else:
-            queue.free(call, with_known(begun, flight, 0), posted)
+            last = begun
+            if any(block.in_memory for block in row.blocks):
+                command = accessor.sip, accessor.command
+                last = with_known(begun, command, flight_key(row.call), 0)
+            queue.free(call, last, posted)
             self._wake(row.queue)
         self._wake(operation)
 
     def _release(self, thread: ReplayedThread, row: CallRow) -> None:
-        sip, key = thread.accessor.sip, thread.accessor.key
-        for block in self._blocks(sip, row):
-            kept = self._kept.pop((sip, key, block.address), None)
+        own = self._kept[thread.accessor.key]
+        for block in row.blocks:
+            kept = own.pop(block.address, None)
             if kept is not None:
-                call, name, _ = kept
+                call, name = kept
                 self._queues[name].free(call, thread.exported, thread.exported)
                 self._wake(name)
 
     def _release_all(self, thread: ReplayedThread) -> None:
         """A kernel has ended: its slots are free."""
-        own = thread.accessor.sip, thread.accessor.key
-        for place in [each for each in self._kept if each[:2] == own]:
-            call, name, _ = self._kept.pop(place)
-            clock = with_known(thread.clock, own[1], NEVER - 1)
+        key = thread.accessor.key
+        for call, name in self._kept.pop(key, {}).values():
+            command = thread.accessor.sip, thread.accessor.command
+            clock = with_known(thread.clock, command, key, NEVER - 1)
             self._queues[name].free(call, clock, clock)
             self._wake(name)
-
-    def _blocks(self, sip: int, row: CallRow) -> Sequence[CallBlock]:
-        return self._sips[sip].blocks.get(row.call, ())
+        for each in thread.messages:
+            del self._operations[each]
 
     def _end_of(self, sip: int, row: CallRow) -> int:
         """The call from which on the thread of a call is complete with it."""
         if row.operation.startswith(_IN_FLIGHT):
-            return self._ends[sip].get(row.call, NEVER)
+            return self._sips[sip].first_waits.get(row.call, NEVER)
         return row.call
 
     def _use(self, thread: ReplayedThread, row: CallRow, clock: CompletionClock) -> None:
         accessor = thread.accessor
-        blocks, end = self._blocks(accessor.sip, row), self._end_of(accessor.sip, row)
-        self._use_blocks(accessor, row, blocks, clock, end, thread.barriers)
+        end = self._end_of(accessor.sip, row) if self._watched else NEVER
+        self._use_blocks(accessor, row, clock, end, thread.barriers)
 
     def _use_blocks(
-        self,
-        accessor: Accessor,
-        row: CallRow,
-        blocks: Sequence[CallBlock],
-        clock: CompletionClock,
-        end: int,
-        barriers: int,
-        *,
-        is_followed: bool = True,
+        self, accessor: Accessor, row: CallRow, clock: CompletionClock, end: int, barriers: int
     ) -> None:
-        flight = flight_key(accessor.sip, row.call)
+        if self._watched:
+            self._track(accessor, row, clock, end, barriers)
+        if self._observer is not None:
+            self._observer.used(accessor, row, row.blocks)
+
+    def _track(
+        self, accessor: Accessor, row: CallRow, clock: CompletionClock, end: int, barriers: int
+    ) -> None:
+        """Keep the accesses of a call that are watched."""
+        sip, command = accessor.sip, accessor.command
+        watched, flight = self._watched.get(sip, ()), flight_key(row.call)
         self.accesses.extend(
             TrackedAccess(
                 accessor, row, block, block.access == Use.WRITE, clock, end, flight, barriers
             )
-            for block in blocks
-            if block.in_memory
+            for block in row.blocks
+            if block.in_memory and (block.tensor, command) in watched
         )
-        if self._observer is not None and is_followed and blocks:
-            self._observer.used(accessor, row, blocks)
-
-
-def _ends(calls: SipCalls) -> dict[int, int]:
-    """The first wait for each operation in flight."""
-    ends: dict[int, int] = {}
-    for row in _rows(calls):
-        if row.awaits != NONE:
-            ends[row.awaits] = min(row.call, ends.get(row.awaits, NEVER))
-    return ends
-
-
-def _rows(calls: SipCalls) -> Iterator[CallRow]:
-    for rows in calls.by_program.values():
-        yield from rows
 
 
 def _by_command(calls: SipCalls) -> dict[int, list[ProgramRow]]:

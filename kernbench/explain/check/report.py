@@ -7,6 +7,8 @@ from kernbench.explain.check.findings import Findings, FoundPlace, FoundRace, Fo
 from runtime.core.run_tables import NONE
 from runtime.core.simtime import PS_PER_NS
 
+_SHOWN = 4
+"""Reports of which `why` and the page of a run have a line."""
 VERSION = 1
 """Increases when a key of the JSON changes its meaning or disappears."""
 
@@ -18,14 +20,27 @@ def finding_lines(findings: Findings, name: str) -> list[str]:
         lines += [*_race_lines(race), ""]
     for undefined in (*findings.undefined, *findings.notes):
         lines += [*_undefined_lines(undefined), ""]
-    races, uses = len(findings.races), len(findings.undefined)
     notes = f", {len(findings.notes)} notes" if findings.notes else ""
-    lines.append(
-        f"check  {name}: {findings.calls:,} calls, {races} "
-        f"{'race' if races == 1 else 'races'}, {uses} undefined "
-        f"{'value' if uses == 1 else 'values'}{notes}"
-    )
+    lines.append(f"check  {name}: {findings.calls:,} calls, {counts_text(findings)}{notes}")
     return lines
+
+
+def counts_text(findings: Findings) -> str:
+    """The numbers of races and undefined values."""
+    races, uses = len(findings.races), len(findings.undefined)
+    return (
+        f"{races} {'race' if races == 1 else 'races'}, {uses} undefined "
+        f"{'value' if uses == 1 else 'values'}"
+    )
+
+
+def first_lines(findings: Findings, name: str) -> list[str]:
+    """The first reports, a line for each, and the command that prints all; none without reports."""
+    if not findings.reports:
+        return []
+    lines = [next(iter(_race_lines(each))) for each in findings.races]
+    lines += [next(iter(_undefined_lines(each))) for each in findings.undefined]
+    return [*lines[:_SHOWN], f"all of them: kernbench check {name}"]
 
 
 def _race_lines(race: FoundRace) -> Iterator[str]:

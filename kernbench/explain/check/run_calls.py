@@ -1,14 +1,20 @@
-"""The calls of all programs of a run, from the tables of its records."""
+"""The calls of all programs of a run, from the tables of its records.
+
+A run may have millions of calls. The rows of a program are made from the columns while it is
+replayed, some hundreds at a time.
+"""
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kernbench.explain.check.geometry import RowLayout, layout_of
-from kernbench.explain.records import Columns, RunRecords
+from kernbench.explain.check.block_tables import BlockTables, CallBlock
+from kernbench.explain.records.records import RunRecords
 from runtime.core.run_tables import (
     BLOCKS,
     CALLS,
@@ -22,26 +28,20 @@ from runtime.core.run_tables import (
 )
 
 Numbers = NDArray[Any]
-
-
-class CallBlock(NamedTuple):
-    """A block that a call uses: `tensor` is the number of its tensor, -1 for values in TCM."""
-
-    access: int
-    in_memory: bool
-    address: int
-    layout: RowLayout
-    tensor: int
+_AT_ONCE, _CHUNK = 4096, 512
+"""Rows of a launch that are made together; of a longer one, those of a program at a time."""
 
 
 class CallRow(NamedTuple):
-    """A row of the table of calls; `row` is its number there. `form` is what the name of its
-    operation has behind the name: the operands of an operation, the steps of a chain.
+    """A row of the table of calls, with its blocks, those that it reads first; `row` is its number
+    there. `form` is what the name of its operation has behind the name: the operands of an
+    operation, the steps of a chain.
     """
 
     row: int
     call: int
     operation: str
+    form: str
     line: str
     begin_ps: int
     end_ps: int
@@ -50,7 +50,17 @@ class CallRow(NamedTuple):
     queue: str
     slots: int
     depth: int
-    form: str = ""
+    blocks: Sequence[CallBlock] = ()
+
+
+class MessageRow(NamedTuple):
+    """A call that sends or receives a message of `slots` slots in a ring of `depth` slots."""
+
+    call: int
+    queue: str
+    is_send: bool
+    slots: int
+    depth: int
 
 
 class ProgramRow(NamedTuple):
@@ -85,42 +95,141 @@ class CommandRow(NamedTuple):
     end_ps: int
 
 
-def copy_of_host(call: int, number: int, command: CommandRow | None) -> CallRow:
-    """The call that a command of copies stands for, which `call` has submitted."""
-    line = "" if command is None else command.line
-    return CallRow(NONE, call, "copy", line, 0, 0, NONE, number, "", 0, 0)
-
-
 class SipCalls:
-    """The calls of the programs of one SIP."""
+    """The calls of the programs of one SIP. The *place* of a call is its number in the order of
+    programs, and of the begins of their calls.
+    """
 
     def __init__(self, records: RunRecords, sip: int) -> None:
         self.sip, self._records = sip, records
-        self._calls = records.table(CALLS, sip)
-        self._blocks = records.table(BLOCKS, sip)
+        self._table = records.table(CALLS, sip)
         self._shards = records.table(SHARDS, sip)
+        program, call = self._table["program"], self._table["call"]
+        self._source: Numbers = np.lexsort((call, program))
+        self.program: Numbers = program[self._source]
+        """The program of each call, by place."""
+        self.call: Numbers = call[self._source]
+        """The number of each call, by place."""
+        most = max((each.program for each in self.programs), default=RANK_PROGRAM)
+        # As integers of one type: else each search converts all programs.
+        numbers = np.arange(most + 2, dtype=self.program.dtype)
+        self._ends: Numbers = np.searchsorted(self.program, numbers)
+        texts = self._table.text("operation")
+        self._operations = [_operation(text) for text in texts.values]
+        self._codes: Numbers = texts.codes[self._source]
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def rows(self, programs: Sequence[int]) -> list[Iterator[list[CallRow]]]:
+        """The calls of each of `programs` in the order of their begins, some at a time."""
+        first, last = programs[0], programs[-1]
+        begin, end = self._ends[first : last + 2 : last + 1 - first].tolist()
+        if last - first == len(programs) - 1 and end - begin <= _AT_ONCE:
+            # Kernels of a launch have few calls, and are made together.
+            rows = self._rows(slice(begin, end))
+            ends = (self._ends[first : last + 2] - begin).tolist()
+            return [iter((rows[one:other],)) for one, other in pairwise(ends)]
+        return [self._parts(*self._ends[each : each + 2].tolist()) for each in programs]
+
+    def _parts(self, begin: int, end: int) -> Iterator[list[CallRow]]:
+        for first in range(begin, end, _CHUNK):
+            yield self._rows(slice(first, min(first + _CHUNK, end)))
+
+    def row_of(self, call: int) -> tuple[int, CallRow]:
+        """The program of the call with a number, and its row."""
+        [place] = np.flatnonzero(self.call == call).tolist()
+        return int(self.program[place]), self._rows(slice(place, place + 1))[0]
+
+    def messages(self) -> Iterator[MessageRow]:
+        """The calls that send or receive, in the order of the table."""
+        table, queues = self._table, self._table.text("queue")
+        rows = np.flatnonzero(queues.matching(bool))
+        sends = table.text("operation").matching(lambda text: text.startswith("send"))
+        columns = [each[rows].tolist() for each in (table["call"], sends, queues.codes)]
+        columns += [table[name][rows].tolist() for name in ("slots", "depth")]
+        for call, is_send, queue, slots, depth in zip(*columns, strict=True):
+            yield MessageRow(call, queues.values[queue], bool(is_send), slots, depth)
+
+    @property
+    def exchanges(self) -> Numbers:
+        """The places of the calls that send or receive."""
+        return np.flatnonzero(self._table.text("queue").matching(bool)[self._source])
 
     @cached_property
-    def by_program(self) -> dict[int, list[CallRow]]:
-        """The calls of each program, in the order of their begins."""
-        calls = self._calls
-        order = np.argsort(calls["call"], kind="stable")
-        columns: list[list[Any]] = [order.tolist()]
-        names = {text: _operation(text) for text in calls.text("operation").values}
-        operations = [names[text] for text in _texts(calls, "operation", order)]
-        for name in CallRow._fields[1:-1]:
-            if name == "operation":
-                columns.append([operation for operation, _ in operations])
-            elif name in calls.numbers:
-                columns.append(calls[name][order].tolist())
-            else:
-                columns.append(_texts(calls, name, order))
-        columns.append([form for _, form in operations])
-        rows = defaultdict[int, list[CallRow]](list)
-        programs = calls["program"][order].tolist()
-        for program, row in zip(programs, zip(*columns, strict=True), strict=True):
-            rows[program].append(CallRow(*row))
-        return rows
+    def first_waits(self) -> dict[int, int]:
+        """The first wait for each operation in flight."""
+        awaits = self._table["awaits"]
+        rows = np.flatnonzero(awaits != NONE)
+        # A later entry replaces earlier ones.
+        rows = rows[np.argsort(-self._table["call"][rows], kind="stable")]
+        waits = self._table["call"][rows].tolist()
+        return dict(zip(awaits[rows].tolist(), waits, strict=True))
+
+    @cached_property
+    def accessors(self) -> Numbers:
+        """A number for each thread or command that uses memory, by place: calls of a program have
+        one, those of programs of a grid one each, and each command of the host has one.
+        """
+        begins = [name.startswith("program ") for name, _ in self._operations] or [False]
+        is_new = np.array(begins, np.bool_)[self._codes] | (self.program == RANK_PROGRAM)
+        is_new[1:] |= self.program[1:] != self.program[:-1]
+        return np.cumsum(is_new)
+
+    @cached_property
+    def commands_of_calls(self) -> Numbers:
+        """The command that each call belongs to, by place; of a submission the submitted one."""
+        most = int(self.program.max(initial=0))
+        commands: Numbers = np.full(most + 1, NONE, np.int64)
+        for each in self.programs:
+            if each.program <= most:
+                commands[each.program] = each.command
+        own = self._table["command"][self._source]
+        return np.where(self.program == RANK_PROGRAM, own, commands[self.program])
+
+    @cached_property
+    def blocks(self) -> BlockTables:
+        """The blocks of the calls, by place."""
+        records, commands = self._records, self.commands_of_calls
+        is_submit = np.array([name == "submit" for name, _ in self._operations] or [False])
+        places = np.flatnonzero(is_submit[self._codes])
+        # Calls of no command come after all tensors.
+        submits: Numbers = np.full(int(commands.max(initial=NONE)) + 2, np.iinfo(np.int32).max)
+        submits[commands[places]] = self.call[places]
+        of_calls = np.where(self.program == RANK_PROGRAM, self.call, submits[commands])
+        blocks, memory = records.table(BLOCKS, self.sip), records.table(MEMORY, self.sip)
+        return BlockTables(blocks, self._shards, memory, self.call, of_calls)
+
+    def _rows(self, places: slice) -> list[CallRow]:
+        return self._made(self._source[places], self.blocks.of(places.start, places.stop))
+
+    def _made(self, rows: Numbers, blocks: Sequence[Sequence[CallBlock]]) -> list[CallRow]:
+        """The rows of the table with these numbers."""
+        table, operations = self._table, self._operations
+        codes: list[int] = table.text("operation").codes[rows].tolist()
+        lines, queues = (table.text(name) for name in ("line", "queue"))
+        numbers = {
+            name: table[name][rows].tolist()
+            for name in ("call", "begin_ps", "end_ps", "awaits", "command", "slots", "depth")
+        }
+        return list(
+            map(
+                CallRow,
+                rows.tolist(),
+                numbers["call"],
+                [operations[code][0] for code in codes],
+                [operations[code][1] for code in codes],
+                map(lines.values.__getitem__, lines.codes[rows].tolist()),
+                numbers["begin_ps"],
+                numbers["end_ps"],
+                numbers["awaits"],
+                numbers["command"],
+                map(queues.values.__getitem__, queues.codes[rows].tolist()),
+                numbers["slots"],
+                numbers["depth"],
+                blocks,
+            )
+        )
 
     @cached_property
     def programs(self) -> list[ProgramRow]:
@@ -188,94 +297,6 @@ class SipCalls:
         ):
             shards[block].append((address, nbytes, offset))
         return shards
-
-    @cached_property
-    def submits(self) -> dict[int, int]:
-        """The call of the rank program that submitted each command."""
-        return {
-            each.command: each.call
-            for each in self.by_program.get(RANK_PROGRAM, ())
-            if each.operation == "submit"
-        }
-
-    @cached_property
-    def blocks(self) -> dict[int, list[CallBlock]]:
-        """The blocks of each call, those that it reads first."""
-        table = self._blocks
-        layouts, numbers = self._layouts()
-        columns = [table[name].tolist() for name in ("access", "in_memory", "address")]
-        columns += [[layouts[number] for number in numbers], self._tensors_of_rows.tolist()]
-        blocks = defaultdict[int, list[CallBlock]](list)
-        calls = table["call"].tolist()
-        for call, row in zip(calls, zip(*columns, strict=True), strict=True):
-            blocks[call].append(CallBlock(*row))
-        return blocks
-
-    def _layouts(self) -> tuple[list[RowLayout], list[int]]:
-        """The layouts of all blocks, and the number of that of each."""
-        texts = [self._blocks.text(name) for name in ("dtype", "shape", "strides")]
-        keys: Numbers = np.zeros(len(self._blocks), np.int64)
-        for each in texts:
-            keys = keys * max(len(each.values), 1) + each.codes
-        _, firsts, numbers = np.unique(keys, return_index=True, return_inverse=True)
-        names = ([each[row] for each in texts] for row in firsts.tolist())
-        return [layout_of(*each) for each in names], numbers.tolist()
-
-    @cached_property
-    def _tensors_of_rows(self) -> Numbers:
-        """The tensor of each block, -1 for one that is in none.
-
-        Memory belongs to the latest tensor that was made in it before its command was submitted.
-        """
-        table, memory = self._blocks, self._records.table(MEMORY, self.sip)
-        tensors: Numbers = np.full(len(table), NONE, np.int64)
-        if not len(memory) or not len(table):
-            return tensors
-        submitted = self._submits_of_calls()[table["call"]]
-        begins, blocks = self._shards["address"], self._shards["block"].astype(np.int64)
-        # Of shards that follow each other at one address the later one comes behind.
-        order = np.lexsort((blocks, begins))
-        begins, blocks = begins[order], blocks[order]
-        ends = begins + self._shards["nbytes"][order]
-        keys = memory["block"].astype(np.int64) << 40 | memory["call"]
-        by_key = np.argsort(keys, kind="stable")
-        keys = keys[by_key]
-        rows = np.flatnonzero(table["in_memory"])
-        address = table["address"][rows]
-        shard = np.searchsorted(begins, address, "right") - 1
-        left = np.ones(len(rows), np.bool_)
-        # The latest shard there may be of a tensor that was made later: then it is an earlier one.
-        while left.any():
-            left &= shard >= 0
-            inside = left & (address < ends[shard])
-            wanted = blocks[shard] << 40 | submitted[rows]
-            place = np.searchsorted(keys, wanted, "right") - 1
-            fits = inside & (place >= 0) & (keys[place] >> 40 == blocks[shard])
-            tensors[rows[fits]] = memory["tensor"][by_key[place[fits]]]
-            left &= ~fits
-            shard = shard - 1
-            if len(begins) == len(np.unique(begins)):
-                break
-        return tensors
-
-    def _submits_of_calls(self) -> Numbers:
-        """The call that submitted the command of each call, by call."""
-        calls = self._calls
-        submits, most = self.submits, int(calls["call"].max(initial=0)) + 1
-        commands: Numbers = np.full(int(calls["program"].max(initial=0)) + 2, NONE, np.int64)
-        for each in self.programs:
-            if each.program < len(commands):
-                commands[each.program] = submits.get(each.command, NONE)
-        result: Numbers = np.full(max(most, int(self._blocks["call"].max(initial=0)) + 1), most)
-        result[calls["call"]] = commands[calls["program"]]
-        own = calls["program"] == RANK_PROGRAM
-        result[calls["call"][own]] = calls["call"][own]
-        return result
-
-
-def _texts(table: Columns, name: str, order: Numbers) -> list[str]:
-    texts = table.text(name)
-    return [texts.values[code] for code in texts.codes[order].tolist()]
 
 
 def _operation(text: str) -> tuple[str, str]:

@@ -8,15 +8,17 @@ elements, which few programs do.
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernbench.explain.check.accesses import Accessor
+from kernbench.explain.check.block_tables import CallBlock
 from kernbench.explain.check.geometry import RowLayout
 from kernbench.explain.check.moves import ElementMask
-from kernbench.explain.check.run_calls import CallBlock, CallRow, SipCalls
+from kernbench.explain.check.run_calls import CallRow, SipCalls
 from kernbench.explain.check.undefined_ranges import UndefinedOrigin
 from runtime.core import dtypes
 from runtime.core.run_tables import BlockAccess as Use
@@ -237,31 +239,30 @@ class KnownElements:
         """The values before a call, which comes behind those of earlier questions."""
         key = sip, program
         if key not in self._programs:
-            rows = iter(self._sips[sip].by_program[program])
+            [parts] = self._sips[sip].rows([program])
+            rows = chain.from_iterable(parts)
             self._programs[key] = rows, []
             self._next[key] = next(rows, None)
         rows, values = self._programs[key]
         each = self._next[key]
         while each is not None and each.call < row.call:
-            self._follow(sip, each, values)
+            _follow(each, values)
             each = self._next[key] = next(rows, None)
         return values
 
-    def _follow(self, sip: int, row: CallRow, values: list[_KnownValue]) -> None:
-        """Follow a call: what it writes over is not known any more, unless it is computed."""
-        blocks = self._sips[sip].blocks.get(row.call, ())
-        reads = [each for each in blocks if each.access == Use.READ]
-        writes = [each for each in blocks if each.access != Use.READ and not each.in_memory]
-        if not writes:
-            return
-        results = _results(row, reads, writes, values)
-        for index, block in enumerate(writes):
-            begin, layout = block.address, block.layout
-            end = begin + layout.span_bytes
-            values[:] = [each for each in values if each.end <= begin or end <= each.begin]
-            elements = results[index] if results else None
-            if elements is not None and len(layout.offsets) == 1:
-                values.append(_KnownValue(begin, end, layout.dtype, elements.reshape(-1)))
+
+def _follow(row: CallRow, values: list[_KnownValue]) -> None:
+    """Follow a call: what it writes over is not known any more, unless it is computed."""
+    reads = [each for each in row.blocks if each.access == Use.READ]
+    writes = [each for each in row.blocks if each.access != Use.READ and not each.in_memory]
+    results = _results(row, reads, writes, values) if writes else []
+    for index, block in enumerate(writes):
+        begin, layout = block.address, block.layout
+        end = begin + layout.span_bytes
+        values[:] = [each for each in values if each.end <= begin or end <= each.begin]
+        elements = results[index] if results else None
+        if elements is not None and len(layout.offsets) == 1:
+            values.append(_KnownValue(begin, end, layout.dtype, elements.reshape(-1)))
 
 
 def _results(

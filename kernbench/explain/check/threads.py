@@ -1,16 +1,22 @@
 """The threads of a replay, with their operations in flight, and what follows their values."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from kernbench.explain.check.accesses import Accessor
+from kernbench.explain.check.block_tables import CallBlock
 from kernbench.explain.check.clocks import CompletionClock, with_known
+from kernbench.explain.check.plain_commands import PlainCommands
 from kernbench.explain.check.queues import CallId
-from kernbench.explain.check.run_calls import CallBlock, CallRow
+from kernbench.explain.check.run_calls import CallRow
 
 
 class ValueObserver(Protocol):
     """Follows the elements that the calls of a replay use."""
+
+    def passes(self, sip: int, command: int, commands: PlainCommands) -> bool:
+        """Whether it needs none of the calls of a plain command, whose writes it has noted."""
+        ...
 
     def used(self, accessor: Accessor, row: CallRow, blocks: Sequence[CallBlock]) -> None:
         """A call uses blocks."""
@@ -36,15 +42,34 @@ class CallInFlight:
 
 
 class ReplayedThread:
-    """A thread of a command, or the rank program, and how far its replay is."""
+    """A thread of a command, or the rank program, and how far its replay is: at `row`, None behind
+    its last call. `rows` are its calls, some at a time.
+    """
 
-    def __init__(self, accessor: Accessor, rows: Sequence[CallRow], clock: CompletionClock) -> None:
-        self.accessor, self.rows, self.begun, self.clock = accessor, rows, clock, clock
-        self.index = self.barriers = 0
-        # Whether the call at `index` has begun, and waits.
+    def __init__(
+        self, accessor: Accessor, rows: Iterator[list[CallRow]], clock: CompletionClock
+    ) -> None:
+        self.accessor, self.begun, self.clock = accessor, clock, clock
+        self._chunks, self._rows = rows, iter(next(rows, ()))
+        self.barriers = 0
+        self.messages: list[CallId] = []
+        """The calls that send beside the thread, or receive."""
+        self.row: CallRow | None = next(self._rows, None)
+        # Whether the call at `row` has begun, and waits.
         self.has_begun = False
+
+    def advance(self) -> None:
+        """Go on to the next call."""
+        self.has_begun = False
+        self.row = next(self._rows, None)
+        if self.row is None:
+            self._rows = iter(next(self._chunks, ()))
+            self.row = next(self._rows, None)
 
     @property
     def exported(self) -> CompletionClock:
         """The clock of what comes after its calls until now."""
-        return with_known(self.clock, self.accessor.key, self.rows[self.index].call)
+        assert self.row is not None, "a call of the thread is replayed"
+        accessor = self.accessor
+        command = accessor.sip, accessor.command
+        return with_known(self.clock, command, accessor.key, self.row.call)

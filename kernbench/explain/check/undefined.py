@@ -10,10 +10,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kernbench.explain.check.accesses import Accessor
+from kernbench.explain.check.block_tables import CallBlock
 from kernbench.explain.check.geometry import RowLayout
 from kernbench.explain.check.moves import moved, ranges_of, undefined_elements
+from kernbench.explain.check.plain_commands import PlainCommands
 from kernbench.explain.check.queues import CallId
-from kernbench.explain.check.run_calls import CallBlock, CallRow, SipCalls
+from kernbench.explain.check.run_calls import CallRow, SipCalls
 from kernbench.explain.check.selections import (
     ElementStates,
     KnownElements,
@@ -64,8 +66,25 @@ class UndefinedValues:
         self.uses: list[UndefinedUse] = []
         self.notes: list[UndefinedNote] = []
 
+    def passes(self, sip: int, command: int, commands: PlainCommands) -> bool:
+        """Whether a plain command reads nothing undefined; then what it writes is defined."""
+        if any(self._of_tensor(sip, each) for each in commands.reads(command)):
+            return False
+        for tensor, address, layout in commands.writes(command):
+            ranges = self._of_tensor(sip, tensor)
+            if ranges:
+                for begin, end in layout.spans(address):
+                    ranges.remove(begin, end)
+        return True
+
     def used(self, accessor: Accessor, row: CallRow, blocks: Sequence[CallBlock]) -> None:
         """A call reads its blocks, and writes others."""
+        # Most blocks are where nothing is undefined.
+        for each in blocks:
+            if each.access == Use.MAKE or self._ranges(accessor, each):
+                break
+        else:
+            return
         reads = [each for each in blocks if each.access == Use.READ]
         writes = [each for each in blocks if each.access == Use.WRITE]
         packed = self._read(accessor, row, reads)
@@ -82,7 +101,7 @@ class UndefinedValues:
 
     def sent(self, message: CallId, accessor: Accessor, blocks: Sequence[CallBlock]) -> None:
         """A call sends a value."""
-        row = CallRow(NONE, message[1], "send", "", 0, 0, NONE, NONE, "", 0, 0)
+        row = CallRow(NONE, message[1], "send", "", "", 0, 0, NONE, NONE, "", 0, 0)
         packed = self._read(accessor, row, blocks)
         if packed:
             self._messages[message] = packed
@@ -201,17 +220,21 @@ class UndefinedValues:
         if not block.in_memory:
             program = accessor.program
             assert program is not None, "only kernels have values"
-            return self._of_pes.setdefault(
-                (accessor.sip, program.cube, program.pe), UndefinedRanges()
-            )
-        key = accessor.sip, block.tensor
-        ranges = self._of_tensors.get(key)
+            place = accessor.sip, program.cube, program.pe
+            of_pe = self._of_pes.get(place)
+            if of_pe is None:
+                of_pe = self._of_pes[place] = UndefinedRanges()
+            return of_pe
+        return self._of_tensor(accessor.sip, block.tensor)
+
+    def _of_tensor(self, sip: int, number: int) -> UndefinedRanges:
+        ranges = self._of_tensors.get((sip, number))
         if ranges is None:
-            ranges = self._of_tensors[key] = UndefinedRanges()
-            if block.tensor != NONE:
-                calls = self._sips[accessor.sip]
-                tensor = calls.tensors[block.tensor]
-                origin = UndefinedOrigin(accessor.sip, block.tensor, tensor.call)
+            ranges = self._of_tensors[sip, number] = UndefinedRanges()
+            if number != NONE:
+                calls = self._sips[sip]
+                tensor = calls.tensors[number]
+                origin = UndefinedOrigin(sip, number, tensor.call)
                 for address, nbytes, _ in calls.shards[tensor.block]:
                     ranges.add(UndefinedRange(address, address + nbytes, origin))
         return ranges

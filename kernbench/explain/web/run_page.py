@@ -14,6 +14,7 @@ from kernbench.explain.web.comparison_section import comparison_section
 from kernbench.explain.web.document import page_html
 from kernbench.explain.web.fabric_geometry import FabricDrawing
 from kernbench.explain.web.figures import span
+from kernbench.explain.web.findings_section import findings_section
 from kernbench.explain.web.geometry import IO, M_CPU, PE, PORT, SLICE, SRAM, SipDrawing
 from kernbench.explain.web.kernel_work import KernelWork, kernel_work
 from kernbench.explain.web.loads import PageLoads
@@ -58,6 +59,7 @@ def run_page(records: RecordedRun, other: RecordedRun | None = None) -> str:
     facts = [*_facts(records), *machine_facts(topology)]
     advice = advise(records, RunSelection())
     section = advice_section(advice, records.total_ps, SourceText(records))
+    section = f"{findings_section(records)}{section}"
     if other is not None:
         section = f"{comparison_section(records, other)}\n{section}"
     return page_html(_title(records), facts, figures, data, section)

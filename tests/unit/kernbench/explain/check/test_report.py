@@ -1,7 +1,7 @@
 """The text and the JSON of findings."""
 
 from kernbench.explain.check.findings import Findings, FoundPlace, FoundRace, FoundUndefined
-from kernbench.explain.check.report import finding_lines, findings_json
+from kernbench.explain.check.report import finding_lines, findings_json, first_lines
 
 LOAD = FoundPlace(
     operation="load",
@@ -45,6 +45,14 @@ def test_a_strict_race_and_a_note_have_names_of_their_own() -> None:
     assert "missing order of streams: element 5" in text
     assert "note: perhaps undefined: element 2" in text
     assert findings.reports == 1
+
+
+def test_a_summary_has_the_first_line_of_each_report_and_the_command() -> None:
+    assert first_lines(Findings((RACE,) * 5, (USE,), (), 10), "runs/one") == [
+        *["race: element 5 of tensor t1[64], made at main.py:4"] * 4,
+        "all of them: kernbench check runs/one",
+    ]
+    assert first_lines(Findings((), (), (USE,), 10), "runs/one") == []
 
 
 def test_the_json_has_all_fields_with_times_in_picoseconds() -> None:
