@@ -65,7 +65,9 @@ def product_picture(times: Sequence[ProductTime]) -> Figure:
         left.plot(rows, [each.time_ns / 1e3 for each in line], **look)
         right.plot(rows, [100 * each.bound_ns / each.time_ns for each in line], **look)
     for axes in (left, right):
-        _by_rows(axes, sorted({each.rows for each in times}))
+        # Other numbers of rows are too near to be labelled.
+        rows = sorted({each.rows for each in times})
+        _by_rows(axes, [each for each in rows if each & (each - 1) == 0])
     left.set(yscale="log", ylabel="time (us)")
     left.yaxis.set_major_formatter("{x:g}")
     left.yaxis.set_minor_formatter("{x:g}")

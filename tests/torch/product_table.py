@@ -28,7 +28,7 @@ from tests.support.product_picture import (
 ROOT = Path(__file__).parents[2]
 FIGURES, PAGE = ROOT / "docs" / "figures", ROOT / "docs" / "internals" / "torch-device.md"
 PROGRAM = Path(__file__).parent / "programs" / "products.py"
-ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+ROWS = (1, 2, 3, 5, 8, 13, 16, 31, 32, 64, 100, 128, 200, 256, 384, 512)
 WEIGHTS = {
     (768, 768): 512,
     (768, 3072): 512,

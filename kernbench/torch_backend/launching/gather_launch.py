@@ -64,6 +64,7 @@ def launch_gathered(
         result_pitch=max(out.stride(0), out.shape[1]),
         step=plan.step,
         ring=plan.ring,
+        early=plan.early,
         is_relayed=plan.is_relayed,
     )
     pes, start = cube_mesh().pes, pointer_of(copies)

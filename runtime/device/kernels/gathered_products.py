@@ -74,7 +74,8 @@ class OwnPart(NamedTuple):
 class GatheredShape(NamedTuple):
     """Both operands: whether the own one is the right one, and whether the rows in memory are those
     of the depth; the distances of the rows of the own operand and of the result; the depth and the
-    number of own panels in TCM; whether PEs copy to other cubes than their own.
+    number of own panels in TCM, and of those that are loaded before the first chunk; whether PEs
+    copy to other cubes than their own.
     """
 
     own_is_b: bool
@@ -84,6 +85,7 @@ class GatheredShape(NamedTuple):
     result_pitch: int
     step: int
     ring: int
+    early: int
     is_relayed: bool
 
 
@@ -101,19 +103,24 @@ def multiply_gathered(
     if not parts:
         # Other PEs of the cube multiply what this one copies.
         for chunk in range(len(chunks)):
-            slots.copy(chunk)
+            slots.store(chunk)
+            slots.finish()
     for number, part in enumerate(parts):
         with tl.scratch():
             product = _OwnProduct(shape, chunks, copies, part)
-            product.prefetch()
+            product.prefetch(shape.early)
+            # The slots are there for the parts to come.
+            if not number:
+                slots.store(0)
             for chunk in range(len(chunks)):
-                # The slots are there for the parts to come.
                 if not number:
-                    slots.copy(chunk)
+                    slots.finish()
                 product.load(chunk)
-                if chunk:
-                    product.multiply(chunk - 1)
-            product.multiply(len(chunks) - 1)
+                if not chunk:
+                    product.prefetch(shape.ring)
+                if not number and chunk + 1 < len(chunks):
+                    slots.store(chunk + 1)
+                product.multiply(chunk)
             product.finish()
 
 
@@ -130,6 +137,7 @@ class _SlotCopies:
         self._slots = [each.copied for each in chunks]
         self._gathered, self._copies = gathered, copies
         self._scope: BarrierScope = scope
+        self._stored = list[tl.PendingResult]()
         longest = max(sum(prod(each.source.shape) for each in slot) for slot in self._slots)
         count = min(COPIED_AHEAD + 1, len(chunks)) if longest else 0
         self._ring = [tl.empty((longest,), gathered.dtype) for _ in range(count)]
@@ -137,15 +145,18 @@ class _SlotCopies:
         for chunk in range(COPIED_AHEAD):
             self._load(chunk)
 
-    def copy(self, chunk: int) -> None:
-        """Store what this PE copies of a chunk, and wait for the other PEs that copy it."""
-        stored = [
+    def store(self, chunk: int) -> None:
+        """Start the stores of what this PE copies of a chunk, which it has loaded."""
+        self._stored = [
             tl.store_async(self._copies + target, loading.wait())
             for slot, loading in zip(self._slots[chunk], self._loading.pop(chunk), strict=True)
             for target in slot.targets
         ]
         self._load(chunk + COPIED_AHEAD)
-        for each in stored:
+
+    def finish(self) -> None:
+        """Wait until all PEs have stored what they copy of the chunk."""
+        for each in self._stored:
             each.wait()
         tl.barrier(self._scope)
 
@@ -185,9 +196,9 @@ class _OwnProduct:
         self._sums: Value | None = None
         self._pending = list[tl.PendingResult]()
 
-    def prefetch(self) -> None:
-        """Start the loads of the first own panels, which wait for nothing."""
-        for number in range(len(self._ring)):
+    def prefetch(self, count: int) -> None:
+        """Start the loads of the first `count` own panels, which wait for nothing."""
+        for number in range(len(self._own), min(count, len(self._ring))):
             self._load_own(number)
 
     def load(self, chunk: int) -> None:

@@ -88,14 +88,17 @@ class _LinkShares(NamedTuple):
         return max(self.loads.values(), default=0.0)
 
 
-def relay_targets(mesh: CubeMesh, home: int) -> dict[int, tuple[int, ...]]:
+def relay_targets(mesh: CubeMesh, home: int, turn: int) -> dict[int, tuple[int, ...]]:
     """The cubes that load what `home` holds, with the cubes to which each of them stores it: those
-    in the row of the home and their columns, or the reverse for every other home.
+    in the row of the home and their columns, or the reverse for every other home and `turn`.
+
+    Homes alternate along a row, and rows in pairs: the links have equal loads if each row
+    alternates, too, but 128 rows of 4096 elements then take 7 % more time on the default machine.
     """
     row, column = divmod(home, mesh.width)
     rows = [tuple(range(first, first + mesh.width)) for first in _firsts(mesh)]
     columns = [tuple(range(first, mesh.width * mesh.height, mesh.width)) for first in rows[0]]
-    if (row + column) % 2:
+    if ((row + 1) // 2 + column + turn) % 2:
         return {cube: rows[cube // mesh.width] for cube in columns[column]}
     return {cube: columns[cube % mesh.width] for cube in rows[row]}
 
@@ -110,8 +113,9 @@ def relayed_gather_load(mesh: CubeMesh, shares: tuple[tuple[int, float], ...]) -
     """The part of a tensor that passes the busiest link with the copies of `relay_targets`."""
     loads = _LinkShares(mesh, {})
     for home, share in shares:
-        for cube, targets in relay_targets(mesh, home).items():
-            loads.add(home, cube, share)
-            for target in targets:
-                loads.add(cube, target, share)
+        for turn in range(2):
+            for cube, targets in relay_targets(mesh, home, turn).items():
+                loads.add(home, cube, share / 2)
+                for target in targets:
+                    loads.add(cube, target, share / 2)
     return loads.busiest()

@@ -1,9 +1,9 @@
 """The plan of a product of which one operand is copied to every cube.
 
 The *own* operand is dealt to PEs along its free axis, by the slices that hold it. Of the *gathered*
-operand every cube has a copy, chunk by chunk. A chunk is cut into slots, one for each PE of a cube:
-along the free axis where it lies in memory rows and is not one row alone, else along the depth. A
-cube reads the slots from where they are, or they come by relays (`gather_relays`).
+operand every cube has a copy, chunk by chunk. A chunk is cut into slots, one for each PE of a cube
+(`gather_slots`). A cube reads the slots from where they are, or they come by relays
+(`gather_relays`).
 
 A cube cuts its block of the result into parts, one for each PE: parts of the gathered operand times
 ranges of the own one. Neighbours that have one range multiply it with different parts.
@@ -20,6 +20,7 @@ from math import hypot
 from typing import NamedTuple
 
 from runtime.device.products.cube_mesh import CubeMesh, all_gather_load, relayed_gather_load
+from runtime.device.products.gather_slots import GatherSlot, SlotCut, padded
 from runtime.device.products.product_plan import (
     ACCUMULATOR_BYTES,
     PeRates,
@@ -30,10 +31,12 @@ from runtime.model.placement import Span
 
 _ALIGNMENT_BYTES = 16384
 """Scratch that the alignment of the values may take."""
-_COPIED_NS, _RELAYED_NS = (900.0, 250.0), (1400.0, 350.0)
+_COPIED_NS, _RELAYED_NS = (900.0, 250.0), (1300.0, 350.0)
 """The time until a chunk is copied, stored and loaded, and that of each further one, without their
 bytes: measured on the default machine, and no more than a guide to the best of several plans.
 """
+_FIRST_NS = 700.0
+"""The time in which the only chunk of a product is copied, without its bytes."""
 _FAR_NS, _NEAR_NS = 350.0, 130.0
 """The times of a request to another cube and in the cube."""
 _LEAST_SHARE_BYTES = 4096
@@ -92,25 +95,14 @@ class GatherMachine(NamedTuple):
         return self.far_ns(-(-rows // max(1, share // row_bytes)))
 
 
-class GatherSlot(NamedTuple):
-    """A slot of a chunk: the ranges of the free axis and of the depth that a PE copies."""
-
-    free: Span
-    depth: Span
-
-    @property
-    def elements(self) -> int:
-        """The number of its elements."""
-        return (self.free[1] - self.free[0]) * (self.depth[1] - self.depth[0])
-
-
 class GatherPlan(NamedTuple):
     """The plan of a product.
 
     `own` has the ranges of the own operand's free axis of each PE, by number; a PE multiplies them
     with part `number % len(parts)` of the gathered operand. `chunks` has the slots of each PE of a
     cube, which are cut along the depth if `by_depth` is set. `step` is the depth of an own panel,
-    `ring` the number of them in TCM, `time_ns` the estimated time.
+    `ring` the number of them in TCM, `early` of those that are loaded before the first chunk;
+    `time_ns` is the estimated time.
     """
 
     own: tuple[tuple[Span, ...], ...]
@@ -119,6 +111,7 @@ class GatherPlan(NamedTuple):
     by_depth: bool
     step: int
     ring: int
+    early: int
     is_relayed: bool
     time_ns: float
 
@@ -182,21 +175,24 @@ class _Planner(NamedTuple):
             ((*self._time_ns(choice, longest[choice.parts]), -choice.ring), choice)
             for choice in choices
         )
-        parts = _padded(divided(self.gathered.length, chosen.parts, self._unit()), chosen.parts)
+        parts = padded(divided(self.gathered.length, chosen.parts, self._unit()), chosen.parts)
         starts = [*range(0, self.depth, chosen.chunk), self.depth]
         return GatherPlan(
             own=tuple(_ranges(span, chosen.ranges) for span in _merged(spans, chosen.parts)),
             parts=parts,
-            chunks=tuple(self._slots(parts, chunk) for chunk in pairwise(starts)),
-            by_depth=self._is_by_depth(),
+            chunks=tuple(self._cut.slots(parts, chunk) for chunk in pairwise(starts)),
+            by_depth=self._cut.by_depth,
             step=chosen.step,
             ring=chosen.ring,
+            early=self._early(chosen, longest[chosen.parts]),
             is_relayed=chosen.is_relayed,
             time_ns=time_ns,
         )
 
-    def _is_by_depth(self) -> bool:
-        return not self.gathered.in_rows or self.gathered.length == 1
+    @property
+    def _cut(self) -> SlotCut:
+        unit = self.machine.rates.tile.k
+        return SlotCut(self.machine.mesh.pes, unit, self.gathered.length, self.gathered.in_rows)
 
     def _unit(self) -> int:
         """The rows or columns of a tile, of which a part has whole ones where there are enough."""
@@ -228,7 +224,7 @@ class _Planner(NamedTuple):
     def _parts(self) -> list[int]:
         """The numbers of parts of the gathered operand that are compared."""
         pes, tile = self.machine.mesh.pes, self.machine.rates.tile
-        if self._is_by_depth() and self.gathered.in_rows:
+        if self._cut.by_depth and self.gathered.in_rows:
             return [1]
         unit = tile.m if self.own_is_b else tile.n
         return [
@@ -263,7 +259,7 @@ class _Planner(NamedTuple):
         """The own panels for which the scratch has room."""
         mesh, chunk = self.machine.mesh, min(choice.chunk, self.depth)
         part = min(self.gathered.length, self._part(choice.parts) + self._unit())
-        slot = -(-self.gathered.length * chunk // mesh.pes) + self.gathered.length
+        slot = self._cut.longest(part, choice.parts, chunk)
         own, is_whole = -(-longest // choice.ranges), chunk == self.depth
         panels = (1 if is_whole else 2) * part * chunk + (1 if is_whole else 3) * slot
         taken = panels * self.itemsize + own * part * (ACCUMULATOR_BYTES + self.itemsize)
@@ -271,24 +267,17 @@ class _Planner(NamedTuple):
         panel = own * min(choice.step, self.depth) * self.itemsize
         return min(room // panel, _LONGEST_RING) if panel else 0
 
+    def _early(self, choice: _GatherChoice, longest: int) -> int:
+        """The own panels that are loaded while the first chunk is copied. If that is the only one,
+        they are few: it waits behind them in the slices.
+        """
+        if choice.chunk < self.depth:
+            return choice.ring
+        panel = -(-longest // choice.ranges) * min(choice.step, self.depth) * self.itemsize
+        return max(1, int(_FIRST_NS * self.machine.rates.slice_gbs / panel))
+
     def _part(self, parts: int) -> int:
         return -(-self.gathered.length // parts)
-
-    def _slots(self, parts: tuple[Span, ...], chunk: Span) -> tuple[GatherSlot, ...]:
-        """The slot of each PE of a cube. Those of the PEs of a part are cut from that part."""
-        pes, (begin, end) = self.machine.mesh.pes, chunk
-        if self._is_by_depth():
-            cuts = _padded(divided(end - begin, pes, self.machine.rates.tile.k), pes)
-            whole = (0, self.gathered.length)
-            return tuple(GatherSlot(whole, (begin + first, begin + last)) for first, last in cuts)
-        slots = list[GatherSlot]()
-        for pe in range(pes):
-            turn, part = divmod(pe, len(parts))
-            (start, stop), turns = parts[part], pes // len(parts)
-            length = stop - start
-            rows = start + length * turn // turns, start + length * (turn + 1) // turns
-            slots.append(GatherSlot(rows, chunk))
-        return tuple(slots)
 
     def _time_ns(self, choice: _GatherChoice, longest: int) -> tuple[float, int]:
         """The estimated time, and the number of chunks, of which fewer are better."""
@@ -315,7 +304,7 @@ class _Planner(NamedTuple):
         chunks = -(-self.depth // choice.chunk)
         steps = choice.ranges * max(chunks, -(-self.depth // choice.step))
         far, near = chunks * self._slot_requests(-(-self.depth // chunks)), steps
-        near += chunks * choice.ranges * mesh.pes // (1 if self._is_by_depth() else choice.parts)
+        near += chunks * choice.ranges * mesh.pes // (1 if self._cut.by_depth else choice.parts)
         requests_ns = self.machine.far_ns(far) + near * _NEAR_NS / self.machine.requests
         links_ns = self._links_ns(is_relayed=choice.is_relayed)
         corner_ns = corner / self.machine.router_gbs
@@ -360,7 +349,7 @@ class _Planner(NamedTuple):
     def _slot_requests(self, chunk: int) -> int:
         """The pieces in memory of the slot of a PE: a request for each slice that holds some."""
         pes, share = self.machine.mesh.pes, max(1, self.gathered.ends[0])
-        if not self._is_by_depth():
+        if not self._cut.by_depth:
             rows, columns = -(-self.gathered.length // pes), chunk
         elif self.gathered.in_rows:
             rows, columns = self.gathered.length, -(-chunk // pes)
@@ -383,12 +372,6 @@ def _ranges(span: Span, count: int) -> tuple[Span, ...]:
     start, length = span[0], span[1] - span[0]
     bounds = [start + length * number // count for number in range(count + 1)]
     return tuple(each for each in pairwise(bounds) if each[0] < each[1])
-
-
-def _padded(spans: list[Span], count: int) -> tuple[Span, ...]:
-    """`count` ranges, the last ones empty."""
-    end = spans[-1][1]
-    return (*spans, *[(end, end)] * (count - len(spans)))
 
 
 def _shares(operand: GatherOperand, pes: int) -> tuple[tuple[int, float], ...]:

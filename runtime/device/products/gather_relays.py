@@ -2,8 +2,9 @@
 where direct reads of all cubes pass the links around its home as often as there are cubes behind.
 
 The *home* of a part is the cube that holds it. The cubes in the home's row of the mesh load it, and
-each of them stores it to all cubes of its column; every other home has columns for rows and rows
-for columns, so that both axes carry both. A barrier of the launch later all cubes have it.
+each of them stores it to all cubes of its column; every other home, and every other part of a home,
+has columns for rows and rows for columns, so that both axes carry both. A barrier of the launch
+later all cubes have it.
 
     home --load--> a PE of each cube in its row --store--> the cubes of the column
 """
@@ -31,6 +32,8 @@ def relayed_copies(
         for pe in range(mesh.pes)
     }
     for number, slots in enumerate(plan.chunks):
+        # Parts of one home take turns between the axes.
+        turns = [0] * (mesh.width * mesh.height)
         for pe, slot in enumerate(slots):
             if not slot.elements:
                 continue
@@ -38,9 +41,10 @@ def relayed_copies(
             start = layout.offset(pe, number)
             for home, part in relays.parts(block):
                 target = start + (part.offset - block.offset) // block.pitch * block.shape[1]
-                for cube, others in relay_targets(mesh, home).items():
+                for cube, others in relay_targets(mesh, home, turns[home]).items():
                     targets = tuple(target + relays.distance(cube, other) for other in others)
                     copied[cube, pe][number].append(SlotCopying(part, targets))
+                turns[home] += 1
     return {pe: tuple(map(tuple, chunks)) for pe, chunks in copied.items()}
 
 

@@ -15,7 +15,8 @@ from runtime.device.kernels.gathered_products import (
     PanelBlock,
     SlotCopying,
 )
-from runtime.device.products.gather_plan import GatherPlan, GatherSlot
+from runtime.device.products.gather_plan import GatherPlan
+from runtime.device.products.gather_slots import GatherSlot
 from runtime.model.placement import Span
 
 

@@ -101,11 +101,11 @@ def test_one_row_is_cut_along_the_depth() -> None:
     plan = plan_of(1, 4096, 4096)
     assert plan.by_depth
     assert {slot.free for chunk in plan.chunks for slot in chunk} == {(0, 1)}
-    # Three PEs copy a row each.
+    # Six PEs copy the halves of three rows.
     plan = plan_of(3, 4096, 4096)
     assert not plan.by_depth
     copied = [slot.free for slot in plan.chunks[0] if slot.elements]
-    assert copied == [(0, 1), (1, 2), (2, 3)]
+    assert copied == [(0, 1), (0, 1), (1, 2), (1, 2), (2, 3), (2, 3)]
 
 
 def test_columns_that_do_not_fit_the_scratch_are_ranges_of_their_own() -> None:
@@ -123,3 +123,16 @@ def test_a_scratch_without_room_for_the_sums_has_no_plan() -> None:
 def test_rows_take_no_less_time_than_fewer_rows() -> None:
     times = [plan_of(rows, 4096, 4096).time_ns for rows in (1, 2, 4, 8, 16, 64, 128, 256, 512)]
     assert times == sorted(times)
+
+
+def test_own_panels_wait_where_one_chunk_has_all_of_the_row() -> None:
+    plan = plan_of(1, 4096, 4096)
+    assert plan.is_relayed
+    assert len(plan.chunks) == 1
+    # The slices serve at most 700 ns of panels before those PEs that read the copies of the row.
+    panel = 32 * plan.step * 2
+    assert plan.early == max(1, int(700 * 204.8 / panel)) < 4096 // plan.step
+    # The panels of further chunks are multiplied while the next chunk is copied.
+    plan = plan_of(16, 4096, 4096)
+    assert len(plan.chunks) > 1
+    assert plan.early == plan.ring

@@ -85,10 +85,10 @@ def test_a_pe_loads_its_part_of_what_its_cube_has(
 
 
 def test_a_cube_gets_each_part_by_one_link_to_its_column_or_row() -> None:
-    for home in range(CUBES):
-        reached = [each for targets in relay_targets(MESH, home).values() for each in targets]
-        assert sorted(reached) == list(range(CUBES))
-        for relay, targets in relay_targets(MESH, home).items():
+    for home, turn in product(range(CUBES), range(2)):
+        relays = relay_targets(MESH, home, turn)
+        assert sorted(each for targets in relays.values() for each in targets) == [*range(CUBES)]
+        for relay, targets in relays.items():
             lines = [
                 {divmod(each, MESH.width)[axis] for each in (relay, *targets)} for axis in (0, 1)
             ]
@@ -102,6 +102,10 @@ def test_relays_pass_fewer_elements_over_the_busiest_link() -> None:
     shares = tuple((cube, 1 / CUBES) for cube in range(CUBES))
     assert all_gather_load(MESH, shares) == 16 / CUBES
     assert relayed_gather_load(MESH, shares) == 10 / CUBES
+    # One cube in a corner: directly, 12 others are behind its link along the row. With relays, 3
+    # cubes load each half over one link, and the cube stores the other half over it to 3 cubes.
+    assert all_gather_load(MESH, ((0, 1.0),)) == 12
+    assert relayed_gather_load(MESH, ((0, 1.0),)) == 3
 
 
 def test_slots_of_three_chunks_are_kept_of_a_product_with_one_range() -> None:
