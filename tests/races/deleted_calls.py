@@ -23,7 +23,9 @@ _DELETED = "_deleted_call"
 
 
 class CallSite(NamedTuple):
-    """A call in a function of a file; `is_statement` if nothing uses its result."""
+    """A call in a function of a file, which has the lines `around`; `is_statement` if nothing uses
+    its result.
+    """
 
     file: str
     line: int
@@ -33,6 +35,7 @@ class CallSite(NamedTuple):
     kind: str
     text: str
     is_statement: bool
+    around: tuple[int, int]
 
     @property
     def place(self) -> str:
@@ -43,6 +46,12 @@ class CallSite(NamedTuple):
     def places(self) -> frozenset[str]:
         """The file with each of its lines, as records name them."""
         return frozenset(f"{self.file}:{line}" for line in range(self.line, self.end + 1))
+
+    @property
+    def places_around(self) -> frozenset[str]:
+        """The file with each line of the function."""
+        first, last = self.around
+        return frozenset(f"{self.file}:{line}" for line in range(first, last + 1))
 
     @property
     def has_mutant(self) -> bool:
@@ -58,13 +67,15 @@ def sites_of(root: Path, folders: Sequence[str]) -> list[CallSite]:
     for folder in folders:
         for path in sorted((root / folder).rglob("*.py")):
             tree = ast.parse(path.read_text(encoding="utf-8"))
-            sites += sorted(_sites(tree, str(path.relative_to(root)), ()))
+            sites += sorted(_sites(tree, str(path.relative_to(root)), (), (0, 0)))
     return sites
 
 
-def _sites(node: ast.AST, file: str, names: tuple[str, ...]) -> Iterator[CallSite]:
+def _sites(
+    node: ast.AST, file: str, names: tuple[str, ...], around: tuple[int, int]
+) -> Iterator[CallSite]:
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        names = (*names, node.name)
+        names, around = (*names, node.name), (node.lineno, node.end_lineno or node.lineno)
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Call) and _is_deletable(child) and names:
             function = child.func
@@ -79,8 +90,9 @@ def _sites(node: ast.AST, file: str, names: tuple[str, ...]) -> Iterator[CallSit
                 kind=kind,
                 text=text,
                 is_statement=isinstance(node, ast.Expr),
+                around=around,
             )
-        yield from _sites(child, file, names)
+        yield from _sites(child, file, names, around)
 
 
 def _is_deletable(call: ast.Call) -> bool:
@@ -171,7 +183,7 @@ def _no_receive(
     dst_addr: Any = None,
     **_: object,
 ) -> Any:
-    """What a receive gives, with the elements that were there before."""
+    """The result of a receive, with the elements that were there before."""
     if isinstance(dst_addr, Value):
         return dst_addr
     return None if dst_addr is not None else tl.empty(shape, dtype)

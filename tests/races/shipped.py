@@ -67,12 +67,6 @@ COMMANDS = """
 --sips 1 tests/torch/programs/cycles.py
 --sips 2 tests/torch/programs/data_parallel.py
 --sips 1 tests/torch/programs/losses.py
---sips 1 tests/torch/programs/operators.py
---sips 1 tests/torch/programs/optimizer_steps.py
---sips 2 tests/torch/programs/overlap.py
---sips 1 tests/torch/programs/own_kernels.py
---sips 4 tests/torch/programs/parallelism.py
---sips 1 tests/torch/programs/placed_elements.py
 """
 SUITE = ("tests/integration",)
 """The tests of programs that have to be right; those of tests/races and of the mock are others."""

@@ -1,4 +1,4 @@
-"""What ships has no report. A call that is deleted from a right program has one."""
+"""Kernels, collectives, benches and examples have no report; without a barrier they have one."""
 
 import subprocess
 import sys

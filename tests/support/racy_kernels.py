@@ -9,12 +9,9 @@ from collections.abc import Callable
 from runtime import tl
 from runtime.language.value import Pointer
 
-PES = 4
-PART = 64
-"""Elements of a PE in a tensor."""
+PES, PART, SLOTS, SLOT_BYTES = 4, 64, 4, 128
+"""PEs, the elements of each in a tensor, and the slots of a ring."""
 SIZE = PES * PART
-SLOTS, SLOT_BYTES = 4, 128
-"""Slots of a ring."""
 Kernel = Callable[[Pointer, Pointer, int], None]
 KERNELS: dict[str, Kernel] = {}
 """Kernels by name, which is what is missing or wrong."""
@@ -287,7 +284,7 @@ def credits_too_few(x: Pointer, y: Pointer, right: int) -> None:
 
 @racy
 def credits_of_sends_in_flight(x: Pointer, y: Pointer, right: int) -> None:
-    # A send in flight ends with the credit of its slot: only its wait orders what follows.
+    # A send in flight ends with the credit of its slot.
     if me() == 0:
         sends = [tl.send_async("E", token()) for _ in range(SLOTS + 1)]
         if right:
@@ -302,15 +299,15 @@ def credits_of_sends_in_flight(x: Pointer, y: Pointer, right: int) -> None:
 @racy
 def credit_of_the_first_slot_of_two(x: Pointer, y: Pointer, right: int) -> None:
     # Slots return one by one: the credit of the first slot comes before the message has ended.
-    count = SLOT_BYTES // 4
+    count, tokens = SLOT_BYTES // 2, SLOTS - 1 + right
     if me() == 0:
-        tl.send("E", tl.full(2 * count, 1.0, tl.float32))
-        for _ in range(SLOTS - 2 + 1 + right):
+        tl.send("E", tl.full(count, 1.0, tl.float32))
+        for _ in range(tokens):
             tl.send("E", token())
         tl.store(y, tl.load(x, PART))
     if me() == 1:
-        tl.recv("W", 2 * count, tl.float32, dst_addr=x)
-        for _ in range(SLOTS - 2 + 1 + right):
+        tl.recv("W", count, tl.float32, dst_addr=x)
+        for _ in range(tokens):
             tl.recv("W", 1, tl.float32)
 
 
