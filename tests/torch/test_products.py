@@ -28,10 +28,11 @@ def test_products_of_any_sizes_and_orders_have_the_values_of_a_cpu(run: Runs):
     assert [each for each, is_near in lines if is_near != "True"] == []
 
 
-def test_one_row_times_a_weight_takes_at_most_three_times_the_bytes_of_the_weight(run: Runs):
+def test_one_row_times_a_weight_takes_less_than_2_4_times_the_bytes_of_the_weight(run: Runs):
     time_ns, bound_ns = times_of(run, "1x4096x4096")["1x4096x4096"]
     assert bound_ns == pytest.approx(2 * 4096 * 4096 / (128 * 204.8), rel=2e-3)
-    assert time_ns < 3 * bound_ns
+    # Own panels that are loaded before the row, all of them, would make it 2.5 times.
+    assert time_ns < 2.4 * bound_ns
 
 
 @pytest.mark.parametrize("weight", ["768x768", "1000x1000"])
