@@ -100,7 +100,7 @@ class RankCalls:
     def _add(self, operation: str, line: str, command: int) -> int:
         call, now_ps = self._rows.new_call(), self._now_ps()
         text = self._recorder.text
-        of, to, place = text(operation), text(""), text(line)
+        place, of, to = text(line), text(operation), text("")
         self._rows.add(call, RANK_PROGRAM, of, place, now_ps, now_ps, NONE, command, to, 0, 0)
         return call
 
