@@ -93,4 +93,9 @@ def test_a_variable_of_the_environment_checks_each_run(
     assert wrong.code == 1
     assert "1 race, 0 undefined values" in wrong.out
     assert len(reports) == 1
+    run, page = tmp_path / "run", tmp_path / "page.html"
+    # The commands that explain the run show the first line of the report.
+    assert called(tmp_path, "why", str(run)).out.count("  race: element") == 1
+    assert called(tmp_path, "web", str(run), "--out", str(page)).code == 0
+    assert f'<p class="note">all of them: kernbench check {run}</p>' in page.read_text()
     assert called(tmp_path, *words, "--right").code == 0
