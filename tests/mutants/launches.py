@@ -158,8 +158,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="launch-learned-from-a-function",
         file=LEARNED,
-        old="functions(chip.context.sip) != self._functions:",
-        new="functions(chip.context.sip) < 0:",
+        old="functions != self._functions",
+        new="functions < 0",
         breaks="Records of a function have numbers without formulas.",
         noticed_by=LAUNCH_NUMBERS,
         with_core=True,
