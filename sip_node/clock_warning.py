@@ -16,7 +16,8 @@ from contextvars import ContextVar
 from functools import cache
 from inspect import currentframe
 from itertools import count
-from types import ModuleType
+from types import FrameType, ModuleType
+from typing import cast
 from warnings import warn
 
 from runtime.core.code.package_check import is_own
@@ -67,8 +68,9 @@ def _watched_module(clocks: Mapping[str, "_WatchedClock"]) -> type[ModuleType]:
 
 def _choice(clock: "_WatchedClock") -> Callable[[ModuleType], object]:
     def choose(_: ModuleType) -> object:
-        frame = currentframe()
-        reader = None if frame is None else frame.f_back
+        # No variable is the frame of this call: it would hold all frames below, and their tensors,
+        # until a garbage collection.
+        reader = cast("FrameType | None", getattr(currentframe(), "f_back", None))
         users = reader is not None and _is_users(reader.f_code.co_filename)
         return clock if users else clock.function
 

@@ -22,6 +22,7 @@ from kernbench.torch_backend.aten.products.attention_operators import register_a
 from kernbench.torch_backend.aten.rows.loss_operators import register_cross_entropy
 from kernbench.torch_backend.distributed.checkpoint_saves import register_saves
 from kernbench.torch_backend.distributed.groups import register_backend
+from kernbench.torch_backend.inductor.compiler import register_inductor
 from kernbench.torch_backend.own_kernels.triton_launch import register_triton
 from kernbench.torch_backend.runtime import device_calls
 from kernbench.torch_backend.runtime.autocast import register_autocast
@@ -35,7 +36,6 @@ from kernbench.torch_backend.runtime.patches import (
     keep_parameters,
     leave_triton_to_scripts,
     record_ranges,
-    refuse_inductor,
     refuse_sparse,
     register_loading,
 )
@@ -118,7 +118,7 @@ def _connected_device(native: ModuleType, memory: Storages) -> tuple[torch.libra
     generate_methods_for_privateuse1_backend()
     keep_parameters(native.become)
     register_loading()
-    refuse_inductor()
+    register_inductor()
     register_late_patches()
     register_triton()
     register_device_profile()

@@ -75,7 +75,8 @@ def program_call() -> tuple[str, str]:
     calls there.
     """
     frame, called = currentframe(), ""
-    while frame is not None and _inside(frame, _VOCABULARY):
+    # Code that PyTorch generates is in no module.
+    while frame is not None and ("__name__" not in frame.f_globals or _inside(frame, _VOCABULARY)):
         frame, called = frame.f_back, frame.f_code.co_name
     return (UNKNOWN_LINE if frame is None else location(frame)), called
 

@@ -5,12 +5,22 @@ PEs in the order of memory. The number of blocks of a matrix is that with the le
 the largest number of blocks of a PE times the time of a block (`product_plan.grid_cost`).
 """
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import torch
 
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
 from kernbench.torch_backend.runtime.storages import storages
 from runtime.core.requests import PerPe
-from runtime.device.kernels.products import ProductOperand, ProductTask, ResultMatrix, multiply
+from runtime.device.kernels.products import (
+    ProductJob,
+    ProductOperand,
+    ProductTask,
+    ResultMatrix,
+    multiply,
+    multiply_each,
+)
 from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.products.product_blocks import block_plans, pe_rates
 from runtime.device.products.product_operands import MatrixOrder, first_matrix
@@ -19,12 +29,48 @@ from runtime.device.regions.regions import Pe
 from runtime.model.placement import Span
 
 
-def launch_products(
-    a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, out: torch.Tensor
-) -> None:
-    """Write `a @ b + bias` to `out`: tensors (batch, m, k), (batch, k, n), (n,), (batch, m, n), all
-    with elements. `out` is row-major in each matrix; it may have a wider type than the operands.
+class ProductCall(NamedTuple):
+    """`out = a @ b + bias`: tensors (batch, m, k), (batch, k, n), (batch, m, n), (n,), all with
+    elements. `out` is row-major in each matrix; it may have a wider type than the operands.
     """
+
+    a: torch.Tensor
+    b: torch.Tensor
+    out: torch.Tensor
+    bias: torch.Tensor | None = None
+
+
+class _BlockedProduct(NamedTuple):
+    """The arguments of the kernel on each PE, and all tensors of a product."""
+
+    tasks: dict[Pe, tuple[ProductTask, ...]]
+    operands: tuple[ProductOperand, ProductOperand, ProductOperand | None]
+    used: list[StridedWindow]
+
+
+def launch_products(call: ProductCall) -> None:
+    """Compute the products of one call."""
+    tasks, operands, used = _blocked(call, 0)
+    launched("matmul", multiply, (PerPe(tasks), *operands), used, list(tasks))
+
+
+def launch_products_together(calls: Sequence[ProductCall]) -> None:
+    """Compute independent products in one launch: those of few blocks are on different PEs."""
+    jobs, used = dict[Pe, list[ProductJob]](), list[StridedWindow]()
+    first = 0
+    for call in calls:
+        product = _blocked(call, first)
+        first += len(product.tasks)
+        used += product.used
+        for pe, tasks in product.tasks.items():
+            jobs.setdefault(pe, []).append(ProductJob(tasks, *product.operands))
+    given = PerPe({pe: tuple(each) for pe, each in sorted(jobs.items())})
+    launched("matmul", multiply_each, (given,), used, list(jobs))
+
+
+def _blocked(call: ProductCall, first: int) -> _BlockedProduct:
+    """A product in blocks, which are dealt from the PE with the number `first` on."""
+    a, b, out, bias = call
     (left, window_a), (right, window_b) = _operand(a, used_in_rows=True), _operand(b)
     target = window_of(out)
     used, row = [target, window_a, window_b], None
@@ -33,10 +79,10 @@ def launch_products(
         used.append(window)
         order = MatrixOrder(1, is_turned=False)
         row = first_matrix(pointer_of(window), (1, out.shape[2]), order)
-    tasks, sums = _tasks(_dealt_blocks(a, b), a, (left, right), target)
+    tasks, sums = _tasks(_dealt_blocks(a, b, first), a, (left, right), target)
     if sums is not None:
         used.append(window_of(sums))
-    launched("matmul", multiply, (PerPe(tasks), left, right, row), used, list(tasks))
+    return _BlockedProduct(tasks, (left, right, row), used)
 
 
 def product_grid(a: torch.Tensor, b: torch.Tensor) -> BatchGrid:
@@ -47,7 +93,7 @@ def product_grid(a: torch.Tensor, b: torch.Tensor) -> BatchGrid:
     return batch_grid(count, size, pe_rates(), (per_matrix[0], per_matrix[1]))
 
 
-def _dealt_blocks(a: torch.Tensor, b: torch.Tensor) -> list[tuple[Pe, int, Span, Span]]:
+def _dealt_blocks(a: torch.Tensor, b: torch.Tensor, first: int) -> list[tuple[Pe, int, Span, Span]]:
     """The PE of each block, with the number of its matrix, its rows and its columns."""
     rates, usable = pe_rates(), storages().state.pes
     rows, columns, _ = product_grid(a, b)
@@ -58,7 +104,10 @@ def _dealt_blocks(a: torch.Tensor, b: torch.Tensor) -> list[tuple[Pe, int, Span,
         for column in divided(b.shape[2], columns, rates.tile.n)
     ]
     pes = min(rates.pes, len(cells))
-    return [(usable.at(index * pes // len(cells)), *cell) for index, cell in enumerate(cells)]
+    return [
+        (usable.at((first + index * pes // len(cells)) % rates.pes), *cell)
+        for index, cell in enumerate(cells)
+    ]
 
 
 def _tasks(

@@ -28,11 +28,32 @@ class _Utilities:
         }
 
 
+class NoCompiler:
+    """The compiler of Triton's backend for the device, which compiles nothing."""
+
+    def __init__(self, target: Any) -> None:
+        self._target = target
+
+    @staticmethod
+    def supports_target(target: Any) -> bool:
+        """Whether the target is the device."""
+        return target.backend == DEVICE
+
+    def hash(self) -> str:
+        """A name for caches."""
+        return DEVICE
+
+
 class SimulatedDriver:
     """Triton's active driver: the device is that of the rank."""
 
     def __init__(self) -> None:
         self.utils = _Utilities()
+
+    @staticmethod
+    def is_active() -> bool:
+        """True: it is the only driver of a run."""
+        return True
 
     def get_current_device(self) -> int:
         """The number of the device."""
@@ -78,3 +99,11 @@ class SimulatedDriver:
             return time_ms if quantiles is None else [time_ms] * len(quantiles)
 
         return benchmark
+
+
+def register_driver() -> None:
+    """Add the device to the backends of Triton, of which PyTorch selects the active one."""
+    from kernbench.triton import triton_api
+
+    backends = triton_api.module("triton.backends")
+    backends.backends[DEVICE] = backends.Backend(NoCompiler, SimulatedDriver)

@@ -6,7 +6,7 @@ programs are dealt to all PEs of the SIP, in blocks of neighbours: tensors that 
 their shares in the same order.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, cast
 
@@ -50,7 +50,8 @@ def _patch_run(kernel: Any) -> None:
             return None
         if not any(_is_on_device(each) for each in (*given, *options.values())):
             return run(self, *given, grid=grid, warmup=warmup, **options)
-        return launch_triton(self, given, options, grid)
+        launch_triton(self, given, options, grid)
+        return None
 
     kernel.run = replaced
 
@@ -64,20 +65,26 @@ def _is_on_device(value: object) -> bool:
 
 def _patch_driver(module: ModuleType) -> None:
     """Scripts get the device from the active driver: it is that of the simulation."""
-    from kernbench.torch_backend.own_kernels.triton_driver import SimulatedDriver
+    from kernbench.torch_backend.own_kernels.triton_driver import SimulatedDriver, register_driver
 
+    register_driver()
     module.driver.set_active(SimulatedDriver())
 
 
-def launch_triton(kernel: Any, given: Sequence[Any], options: dict[str, Any], grid: Any) -> None:
+def launch_triton(
+    kernel: Any, given: Sequence[Any], options: Mapping[str, Any], grid: Any
+) -> Handle:
     """Queue a kernel with its grid."""
     from kernbench.triton.launching import launched
     from kernbench.triton.triton_call import TritonCall
 
-    launched(TritonCall(kernel, given, options, grid), _queue, timed=_time_ps)
+    handle = launched(TritonCall(kernel, given, options, grid), _queue, timed=time_ps)
+    assert isinstance(handle, Handle)
+    return handle
 
 
-def _time_ps(start: Callable[[], Handle]) -> int:
+def time_ps(start: Callable[[], Handle]) -> int:
+    """The simulated time of a launch on its PEs, for which the host waits."""
     handle = start()
     synchronize()
     return handle.pe_exec_ps

@@ -2,7 +2,6 @@
 
 - `Module.to` and such keep the identity of parameters, as on GPUs.
 - Sparse tensors of the device are refused.
-- The default backend of `torch.compile` refuses graphs on the device, for which it has no code.
 - PyTorch's compiler leaves the import of Triton to scripts with kernels.
 - `torch.load` makes storages of the device whose elements come later.
 - The ranges of `torch.profiler.record_function` appear in the trace of the run, in simulated time.
@@ -13,7 +12,7 @@
 import functools
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import torch
@@ -24,7 +23,6 @@ from kernbench.torch_backend.runtime.pytorch_api import (
     CONVERT,
     DEVICE,
     IS_SAVED_EMPTY,
-    Inductor,
     OpOverload,
     replace,
 )
@@ -71,24 +69,6 @@ def _keeping(become: Become, convert: Callable[..., nn.Module]) -> Callable[...,
             _utils.swap_tensors = swap_before
 
     return converted
-
-
-def refuse_inductor() -> None:
-    """Make the default backend of `torch.compile` an error for graphs on the device."""
-    replace(Inductor, "__call__", _refusing)
-
-
-def _refusing(compiled: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(compiled)
-    def call(self: Any, model: Any, inputs: Sequence[Any]) -> Any:
-        if any(isinstance(each, torch.Tensor) and each.device.type == DEVICE for each in inputs):
-            raise NotImplementedError(
-                f"the backend 'inductor' generates code for CPUs and GPUs, which {DEVICE!r} does "
-                "not execute; torch.compile(..., backend='aot_eager') calls its operators"
-            )
-        return compiled(self, model, inputs)
-
-    return call
 
 
 def leave_triton_to_scripts() -> None:

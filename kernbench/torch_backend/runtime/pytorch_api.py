@@ -165,6 +165,11 @@ def register_gradient(
     operator.register_autograd(computed, setup_context=kept)
 
 
+def overload_of(operator: CustomOpDef) -> OpOverload:
+    """The overload of an operator, as nodes of a graph call it."""
+    return operator._opoverload
+
+
 def is_random(operator: OpOverload) -> bool:
     """Whether an operator draws random numbers."""
     return torch.Tag.nondeterministic_seeded in operator.tags

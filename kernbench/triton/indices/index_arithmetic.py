@@ -11,6 +11,7 @@ import numpy as np
 from kernbench.triton.indices.element_types import LIMITS, array_type, type_name
 from kernbench.triton.indices.index_values import Affine, Array, Box, IndexValue, Recipe
 from kernbench.triton.indices.open_integers import of_open
+from runtime.language.functions import ELEMENTWISE
 
 _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
     "eq": np.equal,
@@ -83,6 +84,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "fma": _multiplied_and_added,
     "clamp": _clamped,
     "where": _chosen,
+    **{name: ELEMENTWISE[name].function for name in ("erf", "pow", "round", "tanh")},
     **_COMPARED,
 }
 

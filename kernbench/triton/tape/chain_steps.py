@@ -65,7 +65,8 @@ class StepChain:
         if added is None:
             return False
         width, kept = self._kept_with(added)
-        if self.steps and (kept > self._registers.total or len(self.steps) >= _MOST_STEPS):
+        # The values of one operation may be more than fit: it runs alone.
+        if kept > self._registers.total or len(self.steps) >= _MOST_STEPS:
             return False
         if self.steps and not self._streams(step, added, width):
             return False

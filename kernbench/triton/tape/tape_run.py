@@ -189,11 +189,15 @@ class TapeRun:
     def _issue_late(self, position: int) -> None:
         """Issue the stores that wait behind a command; the program is at a position."""
         late, self._late = self._late, []
+        ends = dict[TapeStorage, int]()
         for store, last in late:
             self._context.locate(store.line)
             self._store(store)
-            store.block.storage.last = last
-            self._release_used(store.reads(), position)
+            # One that is stored twice has its own last use at the first store.
+            ends.setdefault(store.block.storage, last)
+        for storage, last in ends.items():
+            storage.last = last
+            self._release_used((storage,), position)
 
     def _order_behind_stores(self, blocks: Sequence[UsedBlock]) -> None:
         """Issue the stores that wait before a command that uses bytes which they write."""

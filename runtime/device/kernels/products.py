@@ -146,6 +146,21 @@ def multiply(
                     products.run(group, _turned(task.plan.moving, task.turn), task.plan.slots)
 
 
+class ProductJob(NamedTuple):
+    """The part of a PE in one of several products."""
+
+    tasks: Sequence[ProductTask]
+    a: ProductOperand
+    b: ProductOperand
+    bias: ProductOperand | None
+
+
+def multiply_each(jobs: Sequence[ProductJob]) -> None:
+    """Kernel: blocks of independent products."""
+    for job in jobs:
+        multiply(*job)
+
+
 def _products(
     task: ProductTask,
     a: ProductOperand,

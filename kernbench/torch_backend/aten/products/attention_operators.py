@@ -6,8 +6,10 @@ that needs a gradient, a causal mask of fewer queries than keys, or head sizes b
 attention is its products and its softmax; so it is where a gradient needs a gradient of its own.
 """
 
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -38,6 +40,19 @@ _TYPES = frozenset({torch.float16, torch.bfloat16, torch.float32})
 _PLAIN = frozenset({Tensor, torch.nn.Parameter})
 
 
+class GraphAttention(NamedTuple):
+    """Attention in a graph that is traced: the function that adds it to the graph, and the class of
+    the tensors of the trace.
+    """
+
+    added: Callable[..., tuple[Tensor, Tensor]]
+    traced: type
+
+
+GRAPH_ATTENTION: ContextVar[GraphAttention | None] = ContextVar("graph_attention", default=None)
+"""Set while a graph is traced in which attention is one operator."""
+
+
 def register_attention(library: torch.library.Library) -> None:
     """Add the operator to a library: with gradients and without."""
     for key in ("AutogradPrivateUse1", "PrivateUse1"):
@@ -60,9 +75,12 @@ def _attention(
         return on_shards(partial(_attention, dropout_p=dropout_p, **options), given)
     factor = (q.shape[-1] or 1) ** -0.5 if scale is None else float(scale)
     options = AttentionCall(is_causal, factor, enable_gqa)
+    graph = GRAPH_ATTENTION.get()
     if dropout_p or not (_is_supported(q, k, v, options) and _takes(q, k, attn_mask, options)):
         return _composed(q, k, v, attn_mask, options, dropout_p)
     mask = None if attn_mask is None else _expanded(attn_mask, q, k)
+    if graph is not None and type(q) is graph.traced:
+        return graph.added(q, k, v, mask, *options)[0]
     if torch.is_grad_enabled() and any(each.requires_grad for each in (q, k, v)):
         return applied(_Attention, q, k, v, mask, options)
     return _flash(q, k, v, mask, options, None)
@@ -96,10 +114,7 @@ class _Attention(torch.autograd.Function):
         if not ctx.is_flash:
             ctx.save_for_backward(q, k, v, mask, None, None)
             return _flash(q, k, v, mask, options, None)
-        # Two numbers of each row from here, and one of the gradient.
-        rows = q.shape[0] * q.shape[1] * q.shape[2]
-        statistics = torch.empty((3, rows), dtype=torch.float32, device=q.device)
-        out = _flash(q, k, v, mask, options, statistics)
+        out, statistics = flash_with_statistics((q, k, v), mask, options)
         ctx.save_for_backward(q, k, v, mask, out, statistics)
         return out
 
@@ -110,9 +125,8 @@ class _Attention(torch.autograd.Function):
         q, k, v, mask, out, statistics = ctx.saved_tensors
         has_graph = torch.is_grad_enabled()
         if ctx.is_flash and not has_graph and type(grad) in _PLAIN:
-            CALLS[f"{_NAME}_backward"] += 1
             operands = (q, k, v, out, grad)
-            return (*gradients(operands, mask, statistics, options), None, None)
+            return (*flash_gradients(operands, mask, statistics, options), None, None)
         if not has_graph:
             q, k, v = (each.detach().requires_grad_() for each in (q, k, v))
         given = (q, k, v)
@@ -123,10 +137,37 @@ class _Attention(torch.autograd.Function):
         return (*(next(computed) if each.requires_grad else None for each in given), None, None)
 
 
+def flash_with_statistics(
+    operands: Sequence[Tensor], mask: Tensor | None, options: AttentionCall
+) -> tuple[Tensor, Tensor]:
+    """The result of attention, and the numbers of each row that its gradient reads."""
+    q, k, v = operands
+    # Two numbers of each row from here, and one of the gradient.
+    rows = q.shape[0] * q.shape[1] * q.shape[2]
+    statistics = torch.empty((3, rows), dtype=torch.float32, device=q.device)
+    return _flash(q, k, v, mask, options, statistics), statistics
+
+
+def flash_gradients(
+    operands: Sequence[Tensor], mask: Tensor | None, statistics: Tensor, options: AttentionCall
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of q, k and v, from q, k, v, the result, its gradient and the statistics."""
+    CALLS[f"{_NAME}_backward"] += 1
+    return gradients(operands, mask, statistics, options)
+
+
+def _is_plain(x: Tensor) -> bool:
+    graph = GRAPH_ATTENTION.get()
+    if graph is None or type(x) is not graph.traced:
+        return type(x) in _PLAIN
+    # The blocks of the kernels follow from lengths, and gradients in a graph are kernels, too.
+    return all(type(each) is int for each in x.shape)
+
+
 def _is_supported(q: Tensor, k: Tensor, v: Tensor, options: AttentionCall) -> bool:
     """Whether the flash kernel takes these operands; errors of shapes are those of PyTorch."""
     operands = (q, k, v)
-    if any(type(each) not in _PLAIN for each in operands):
+    if not all(map(_is_plain, operands)):
         return False
     if any(each.dim() != 4 or not each.numel() or each.dtype != q.dtype for each in operands):
         return False
@@ -146,7 +187,7 @@ def _takes(q: Tensor, k: Tensor, mask: Tensor | None, options: AttentionCall) ->
         shape = (*q.shape[:3], k.shape[2])
         lengths = zip(reversed(mask.shape), reversed(shape), strict=False)
         if (
-            type(mask) not in _PLAIN
+            not _is_plain(mask)
             or options.is_causal
             or mask.requires_grad
             or mask.dtype not in {torch.bool, torch.float32, q.dtype}
@@ -155,7 +196,9 @@ def _takes(q: Tensor, k: Tensor, mask: Tensor | None, options: AttentionCall) ->
             or any(given not in {1, length} for given, length in lengths)
         ):
             return False
-    return _blocks(q, k, mask) is not None
+    if _blocks(q, k, mask) is None:
+        return False
+    return GRAPH_ATTENTION.get() is None or has_gradient_kernels(q, k, mask)
 
 
 def _expanded(mask: Tensor, q: Tensor, k: Tensor) -> Tensor:

@@ -5,13 +5,14 @@ the plan with the least estimated time (`product_choice`): blocks, parts of the 
 launch adds, a copy of one operand in each cube, or a grid of cubes.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from kernbench.torch_backend.aten.elements.pointwise_operators import compute
-from kernbench.torch_backend.aten.operators import operator
+from kernbench.torch_backend.aten.operators import CALLS, operator
 from kernbench.torch_backend.launching.cube_launch import cube_grid, launch_in_cubes
 from kernbench.torch_backend.launching.gather_launch import (
     gather_machine,
@@ -19,7 +20,11 @@ from kernbench.torch_backend.launching.gather_launch import (
     matrix_in_memory,
 )
 from kernbench.torch_backend.launching.launches import window_of
-from kernbench.torch_backend.launching.product_launch import launch_products
+from kernbench.torch_backend.launching.product_launch import (
+    ProductCall,
+    launch_products,
+    launch_products_together,
+)
 from kernbench.torch_backend.launching.rowwise_launch import sum_of_parts
 from kernbench.torch_backend.runtime.pytorch_api import cut
 from runtime.device.products.product_choice import ProductMatrices, product_choice
@@ -53,7 +58,7 @@ def _int_mm(a: Tensor, b: Tensor) -> Any:
     out = torch.empty((a.shape[0], b.shape[1]), dtype=torch.int32, device=a.device)
     if not out.numel() or not a.shape[1]:
         return out.zero_()
-    launch_products(a.unsqueeze(0), b.unsqueeze(0), None, out.unsqueeze(0))
+    launch_products(ProductCall(a.unsqueeze(0), b.unsqueeze(0), out.unsqueeze(0)))
     return out
 
 
@@ -109,13 +114,60 @@ def _products(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> Tensor:
     if shape[0] == 1:
         _multiply(a[0], b[0], bias, target[0])
     else:
-        launch_products(a, b, bias, target)
+        launch_products(ProductCall(a, b, target, bias))
     return out if target is out else out.copy_(target)
+
+
+def products_together(
+    a: Sequence[Tensor], b: Sequence[Tensor], biases: Sequence[Tensor], biased: Sequence[int]
+) -> list[Tensor]:
+    """The products of matrices, those with the numbers `biased` plus a row; those without another
+    plan are one launch.
+    """
+    results, together = list[Tensor](), list[ProductCall]()
+    rows = dict(zip(biased, biases, strict=True))
+    for number, (left, right) in enumerate(zip(a, b, strict=True)):
+        out = left.new_empty((left.shape[0], right.shape[1]))
+        bias = rows.get(number)
+        results.append(out)
+        if _is_in_blocks(left, right, bias, out):
+            together.append(
+                ProductCall(left.unsqueeze(0), right.unsqueeze(0), out.unsqueeze(0), bias)
+            )
+        elif bias is None:
+            torch.mm(left, right, out=out)
+        else:
+            torch.addmm(bias, left, right, out=out)
+    if together:
+        CALLS["mm.out"] += len(together)
+        launch_products_together(together)
+    return results
+
+
+def _is_in_blocks(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> bool:
+    if not out.numel() or not a.shape[1] or a.dtype not in _TYPES:
+        return False
+    choice = product_choice(_matrices(a, b, bias, out))
+    return choice.kind == "blocks" and choice.parts == 1
 
 
 def _multiply(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> None:
     """One product by the plan with the least estimated time."""
-    product = ProductMatrices(
+    product = _matrices(a, b, bias, out)
+    choice = product_choice(product)
+    if choice.kind == "copies":
+        launch_gathered((a, b), bias, out, own_is_b=choice.own_is_b)
+    elif choice.kind == "grid":
+        assert product.grid is not None, "a grid that divides is chosen"
+        launch_in_cubes((a, b), bias, out, product.grid)
+    elif choice.parts == 1:
+        launch_products(ProductCall(a.unsqueeze(0), b.unsqueeze(0), out.unsqueeze(0), bias))
+    else:
+        _multiply_parts((a, b), bias, out, choice.parts)
+
+
+def _matrices(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> ProductMatrices:
+    return ProductMatrices(
         machine=gather_machine(),
         size=ProductSize(a.shape[0], a.shape[1], b.shape[1], a.itemsize),
         a=matrix_in_memory(a, 0),
@@ -124,16 +176,6 @@ def _multiply(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> None:
         grid=cube_grid(a, b, out),
         has_bias=bias is not None,
     )
-    choice = product_choice(product)
-    if choice.kind == "copies":
-        launch_gathered((a, b), bias, out, own_is_b=choice.own_is_b)
-    elif choice.kind == "grid":
-        assert product.grid is not None, "a grid that divides is chosen"
-        launch_in_cubes((a, b), bias, out, product.grid)
-    elif choice.parts == 1:
-        launch_products(a.unsqueeze(0), b.unsqueeze(0), bias, out.unsqueeze(0))
-    else:
-        _multiply_parts((a, b), bias, out, choice.parts)
 
 
 def _multiply_parts(
@@ -143,7 +185,7 @@ def _multiply_parts(
     a, b = factors
     count = parts if bias is None else parts + 1
     sums = torch.empty((count, *out.shape), dtype=torch.float32, device=out.device)
-    launch_products(_unfolded(a, 1, parts), _unfolded(b, 0, parts), None, sums[:parts])
+    launch_products(ProductCall(_unfolded(a, 1, parts), _unfolded(b, 0, parts), sums[:parts]))
     if bias is not None:
         sums[parts].copy_(bias.expand(out.shape))
     sum_of_parts(out.unsqueeze(0), sums)

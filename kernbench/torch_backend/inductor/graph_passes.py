@@ -1,0 +1,160 @@
+"""Passes over a graph before Inductor generates code.
+
+- Products of one level become one operator. The level of a product is the number of products on the
+  longest path before it, so products of one level are independent, and a graph whose levels are
+  joined has no cycle.
+- Operators that write elements at computed addresses stay operators: the device has kernels for
+  them, and programs of a generated kernel may not write one element twice.
+"""
+
+from collections import defaultdict
+from operator import getitem
+from typing import Any
+
+import torch
+from torch._inductor.custom_graph_pass import CustomGraphModulePass
+from torch._inductor.pattern_matcher import stable_topological_sort
+
+from kernbench.torch_backend.inductor.graph_operators import graph_products
+from kernbench.torch_backend.runtime.pytorch_api import DEVICE, overload_of
+
+_aten: Any = torch.ops.aten
+_SCATTERS = frozenset(
+    {
+        *(_aten.index_put, _aten.index_put_, _aten.scatter, _aten.masked_scatter),
+        *(_aten.scatter_, _aten.scatter_add, _aten.scatter_add_, _aten.scatter_reduce),
+        *(_aten.scatter_reduce_, _aten.index_add, _aten.index_add_),
+        getattr(_aten, "_unsafe_index_put"),  # noqa: B009 - no public name
+    }
+)
+_VIEWS = frozenset(
+    {_aten.permute.default, _aten.view.default, _aten.reshape.default, _aten.t.default}
+)
+_TYPES = frozenset({torch.float16, torch.bfloat16, torch.float32})
+_MOST = 16
+"""Products of a launch, whose operands are all in memory until it is complete."""
+_SUMMED = 1 << 20
+"""Elements of a matrix whose columns are summed by a product: of a larger one, the sum takes longer
+than the launch that is saved.
+"""
+_Node = Any
+"""A node of a graph; the types of its arguments are those of all operators."""
+
+
+class DevicePasses(CustomGraphModulePass):
+    """The passes of the device, in their order."""
+
+    def __call__(self, gm: torch.fx.GraphModule) -> None:
+        """Change a graph."""
+        for node in gm.graph.nodes:
+            if getattr(node.target, "overloadpacket", None) in _SCATTERS:
+                node.meta["should_fallback"] = True
+        _sum_by_products(gm.graph)
+        _join_products(gm.graph)
+
+    def uuid(self) -> Any:
+        """A name for caches."""
+        return f"{DEVICE}-{_MOST}-{_SUMMED}"
+
+
+def _sum_by_products(graph: torch.fx.Graph) -> None:
+    """Make sums of the columns of a matrix that is an operand of a product, such as gradients of
+    biases, products with a row of ones.
+    """
+    factors = {
+        _storage(each) for node in graph.nodes if _is_product(node) for each in node.args[-2:]
+    }
+    rows = dict[tuple[int, torch.dtype], _Node]()
+    for node in list(graph.nodes):
+        if node.target is not _aten.sum.dim_IntList or node.kwargs:
+            continue
+        matrix, axes, *keeps = node.args
+        value = matrix.meta["val"]
+        is_product = (
+            axes == [0] and value.dim() == 2 and _storage(matrix) in factors and _is_own(node)
+        )
+        if not is_product or not all(type(each) is int for each in value.shape):
+            continue
+        if value.dtype not in _TYPES or value.numel() > _SUMMED or not value.numel():
+            continue
+        with graph.inserting_before(node):
+            key = value.shape[0], value.dtype
+            ones = rows[key] if key in rows else _ones(graph, value)
+            rows[key] = ones
+            result = _added(graph, _aten.mm.default, (ones, matrix))
+            if not (keeps and keeps[0]):
+                result = _added(graph, _aten.squeeze.dim, (result, 0))
+        node.replace_all_uses_with(result)
+        graph.erase_node(node)
+
+
+def _ones(graph: torch.fx.Graph, value: Any) -> _Node:
+    first = next(node for node in graph.nodes if node.op != "placeholder")
+    with graph.inserting_before(first):
+        node = graph.call_function(
+            _aten.full.default,
+            ([1, value.shape[0]], 1.0),
+            {"dtype": value.dtype, "device": value.device, "pin_memory": False},
+        )
+    node.meta["val"] = value.new_empty((1, value.shape[0]))
+    return node
+
+
+def _added(graph: torch.fx.Graph, target: Any, given: tuple[Any, ...]) -> _Node:
+    node = graph.call_function(target, given)
+    values = [each.meta["val"] if isinstance(each, torch.fx.Node) else each for each in given]
+    node.meta["val"] = target(*values)
+    return node
+
+
+def _storage(node: _Node) -> _Node:
+    """The node whose elements a view has."""
+    while node.target in _VIEWS:
+        node = node.args[0]
+    return node
+
+
+def _join_products(graph: torch.fx.Graph) -> None:
+    levels = dict[_Node, int]()
+    products = defaultdict[tuple[int, torch.dtype], list[_Node]](list)
+    for node in graph.nodes:
+        level = max((levels[each] for each in node.all_input_nodes), default=0)
+        if _is_product(node):
+            products[level, node.meta["val"].dtype].append(node)
+            level += 1
+        levels[node] = level
+    for alike in products.values():
+        for first in range(0, len(alike), _MOST):
+            if len(joined := alike[first : first + _MOST]) > 1:
+                _join(graph, joined)
+    stable_topological_sort(graph)
+    graph.lint()
+
+
+def _is_product(node: _Node) -> bool:
+    if node.target is _aten.mm.default:
+        return _is_own(node)
+    if node.target is not _aten.addmm.default or node.kwargs or not _is_own(node):
+        return False
+    bias = node.args[0].meta["val"]
+    return bias.dim() == 1 and bias.shape[0] == node.meta["val"].shape[1]
+
+
+def _is_own(node: _Node) -> bool:
+    return node.meta["val"].device.type == DEVICE
+
+
+def _join(graph: torch.fx.Graph, products: list[_Node]) -> None:
+    operator = overload_of(graph_products())
+    factors = ([node.args[at] for node in products] for at in (-2, -1))
+    biased = [number for number, node in enumerate(products) if len(node.args) == 3]
+    biases = [products[number].args[0] for number in biased]
+    with graph.inserting_after(products[-1]):
+        joined = graph.call_function(operator, (*factors, biases, biased))
+    joined.meta["val"] = [node.meta["val"] for node in products]
+    for number, node in reversed(list(enumerate(products))):
+        with graph.inserting_after(joined):
+            result = graph.call_function(getitem, (joined, number))
+        result.meta.update(node.meta)
+        node.replace_all_uses_with(result)
+        graph.erase_node(node)
