@@ -101,15 +101,6 @@ def test_collectives_with_more_records_than_are_kept_are_simulated(
 
 
 @pytest.mark.nightly
-def test_a_collective_of_many_records_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    ccl = ccl_text(algorithm="ring", slot_size=256)
-    program = looped(4, waited, count=PES * 700_000)
-    run = compared(monkeypatch, program, sips=2, ccl=ccl)
-    assert len(run.records[0]) > 4 << 16
-    assert run.done.repeated_kernels > 0
-
-
-@pytest.mark.nightly
 def test_messages_that_stay_in_their_slots_are_repeated_from_the_same_slots(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
