@@ -1,10 +1,12 @@
 """The missing order of two streams is reported with `--strict`: on CUDA it would be a race."""
 
+import sys
 from collections.abc import Callable
 
 import pytest
 
-from runtime import torch
+from runtime import DPPolicy, torch
+from runtime.device.rank.rank_state import running_rank
 from tests.support.checked import CUBE, TWO_CUBES, checked
 from tests.support.unordered_streams import PROGRAMS
 from tests.support.world import Simulation, simulate
@@ -41,3 +43,14 @@ def test_a_report_names_what_would_order_the_streams() -> None:
     assert "wait_stream" in event.remedy
     [work, *_] = checked(run("all_reduce_without_wait_of_two", 0, CUBE), is_strict=True).races
     assert "Work.wait()" in work.remedy
+
+
+def test_a_chain_of_commands_may_be_longer_than_the_stack_of_python() -> None:
+    def main(_rank: int) -> None:
+        torch.distributed.init_process_group("ahbm")
+        torch.distributed.all_reduce(torch.zeros(8, dp=DPPolicy(num_cubes=1, num_pes=1)))
+        for _ in range(sys.getrecursionlimit()):
+            running_rank().device.submit([], "an event")
+        torch.ahbm.synchronize()
+
+    assert checked(simulate(main, 2, topology=CUBE, record=True)).reports == 0

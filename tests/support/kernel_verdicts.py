@@ -14,7 +14,8 @@ from runtime import DPPolicy, torch
 from tests.support.checked import CUBE, checked
 from tests.support.joined import ccl_text
 from tests.support.racy_blocks import BLOCKS
-from tests.support.racy_kernels import GRIDS, KERNELS, SIZE, SLOTS, Kernel
+from tests.support.racy_grids import GRIDS
+from tests.support.racy_kernels import KERNELS, SIZE, SLOTS, Kernel
 from tests.support.world import Simulation, simulate
 
 NAMES = [*KERNELS, *BLOCKS, *GRIDS]

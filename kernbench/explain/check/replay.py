@@ -75,6 +75,8 @@ class CallReplay:
         self._running: dict[tuple[int, int], int] = {}
         self._submitted: dict[tuple[int, int], CompletionClock] = {}
         self._held = defaultdict[tuple[int, int], list[tuple[int, int]]](list)
+        # Commands whose wait has ended. A chain of commands can be longer than the stack of Python.
+        self._loose = deque[tuple[int, int]]()
         self.begun: dict[tuple[int, int], CompletionClock] = {}
         """The clock with which each command begins, by SIP and number."""
         self.ended: dict[tuple[int, int], CompletionClock] = {}
@@ -145,7 +147,8 @@ class CallReplay:
             self._submitted[command] = thread.clock
             if row.blocks:
                 self._copies[command] = row
-            self._begin(command)
+            self._loose.append(command)
+            self._begin_all()
             return True
         if row.operation == "zeros":
             # No access: it states that memory is zero because nothing has used it.
@@ -158,6 +161,10 @@ class CallReplay:
             return False
         thread.clock = joined(thread.clock, ended)
         return True
+
+    def _begin_all(self) -> None:
+        while self._loose:
+            self._begin(self._loose.popleft())
 
     def _begin(self, command: tuple[int, int]) -> None:
         """Begin a command if all have ended that it waits for."""
@@ -208,13 +215,12 @@ class CallReplay:
             del self._running[command]
             threads = self._left.pop(command)
             self._end(command, joined_all(each.clock for each in threads))
+            self._begin_all()
 
     def _end(self, command: tuple[int, int], clock: CompletionClock) -> None:
         self.ended[command] = with_done(clock, command)
         self._wake(command)
-        for each in self._held.pop(command, ()):
-            if each not in self.begun:
-                self._begin(each)
+        self._loose.extend(self._held.pop(command, ()))
 
     def _wake(self, event: Hashable) -> None:
         self._ready.extend(self._waiting.pop(event, ()))

@@ -147,6 +147,7 @@ def _operations(file: TopologyFile) -> list[VectorCase]:
         VectorCase("cat", "cat", ((size[0] - 7,), (7,), size), (2 * size[0],)),
         _constant("full", size),
         _cast("cast", size, float32, float16),
+        VectorCase("bitcast", "bitcast", (size,), size, float32, int32, {"dtype": int32}),
     ]
 
 
@@ -240,6 +241,8 @@ def _reduced(name: str) -> DType:
 def _function(name: str) -> str:
     if name in COMPARISONS:
         return "compare"
+    if name == "bitcast":
+        return "cast"
     return "bitwise" if name in BITWISE else name
 
 
