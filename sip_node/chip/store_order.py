@@ -19,6 +19,7 @@ all that have left: an order through other SIPs is never refused.
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from weakref import ReferenceType
 
 from runtime.core.coordinates import PeCoordinates
 
@@ -34,7 +35,10 @@ class KernelPoint:
     __slots__ = ("earlier", "kernel", "number")
 
     def __init__(
-        self, kernel: "KernelOrder | None", number: int, earlier: Sequence["KernelPoint"]
+        self,
+        kernel: "ReferenceType[KernelOrder] | None",
+        number: int,
+        earlier: Sequence["KernelPoint"],
     ) -> None:
         self.kernel, self.number, self.earlier = kernel, number, earlier
 
@@ -97,7 +101,9 @@ class StoreOrders:
         """The queue of a table that a PE receives from in a direction."""
         return self._queues.setdefault((table, receiver, direction), QueuePoints())
 
-    def point(self, kernel: "KernelOrder | None", earlier: Sequence[KernelPoint]) -> KernelPoint:
+    def point(
+        self, kernel: "ReferenceType[KernelOrder] | None", earlier: Sequence[KernelPoint]
+    ) -> KernelPoint:
         """A new point."""
         self.numbers += 1
         return KernelPoint(kernel, self.numbers - 1, earlier)
@@ -126,13 +132,15 @@ class KernelOrder:
 
     def __init__(self, orders: StoreOrders) -> None:
         self._orders = orders
+        # Stores and points outlive their kernel, and a cycle would stay for as long as the run.
+        self.own = ReferenceType[KernelOrder](self)
 
     def point(self) -> KernelPoint | None:
         """A point of the kernel now; None where no store of a launch is before it."""
         if not (self._store or self._last or self._joined):
             return None
         last = () if self._last is None else (self._last,)
-        self._last = self._orders.point(self, (*last, *self._joined))
+        self._last = self._orders.point(self.own, (*last, *self._joined))
         # What the kernel stores from now on is not before the point.
         self._joined, self._store = (), None
         return self._last
@@ -149,7 +157,7 @@ class KernelOrder:
         """The kernel goes on behind all stores of its launch: no earlier point matters."""
         self._last, self._joined, self._store = None, (), None
 
-    def is_behind(self, kernel: "KernelOrder", end: int) -> bool:
+    def is_behind(self, kernel: "ReferenceType[KernelOrder]", end: int) -> bool:
         """Whether it is behind a point of a kernel with a number from `end` on."""
         pending, seen = list(self._joined), set[int]()
         if self._last is not None:
@@ -168,11 +176,11 @@ class KernelOrder:
         """The stores of a writer of the kernel, of which one begins now."""
         if in_flight:
             # The kernel may send before it has waited for this one, and behind other stores.
-            self._store = self._store or OrderedStore(self, writer, self._orders.numbers)
-            return OrderedStore(self, writer, _IN_FLIGHT)
+            self._store = self._store or OrderedStore(self.own, writer, self._orders.numbers)
+            return OrderedStore(self.own, writer, _IN_FLIGHT)
         store = self._store
         if store is None or store.writer != writer:
-            store = self._store = OrderedStore(self, writer, self._orders.numbers)
+            store = self._store = OrderedStore(self.own, writer, self._orders.numbers)
         return store
 
 
@@ -181,11 +189,12 @@ class OrderedStore:
 
     __slots__ = ("end", "kernel", "writer")
 
-    def __init__(self, kernel: KernelOrder, writer: Writer, end: int) -> None:
+    def __init__(self, kernel: ReferenceType[KernelOrder], writer: Writer, end: int) -> None:
         self.kernel, self.writer, self.end = kernel, writer, end
 
     def is_behind(self, other: "OrderedStore") -> bool:
         """Whether the store that begins is behind another one in every run."""
         if self.kernel is other.kernel:
             return self.writer == other.writer
-        return self.kernel.is_behind(other.kernel, other.end)
+        own = self.kernel()
+        return own is not None and own.is_behind(other.kernel, other.end)

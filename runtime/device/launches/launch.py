@@ -1,9 +1,10 @@
 """Launches of kernels on the PEs that hold their tensors."""
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
+from functools import cache
+from importlib.metadata import entry_points
 from inspect import signature
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from runtime.language.value import Pointer
 
 _TRITON = "triton."
 """The packages of kernels under `@triton.jit`."""
+_FRONT_ENDS = "kernbench.kernels"
+"""The entry points of packages that launch kernels of other languages, by language."""
 
 
 def launch(
@@ -55,9 +58,7 @@ def launch(
     them, if the group has no such queues, or for a grid without programs.
     """
     if type(kernel).__module__.startswith(_TRITON):
-        # Loaded for such a kernel only; it is above this package.
-        launches: Any = import_module("kernbench.triton.tensor_launch")
-        return launches.launch(name, kernel, arguments, grid, options)
+        return _front_end("triton")(name, kernel, arguments, grid, options)
     _check_launch(name, kernel, arguments)
     if options:
         raise TypeError(_unknown_option(name, next(iter(options)), kernel))
@@ -75,6 +76,18 @@ def launch(
     if programs is not None:
         pes = pes[: programs.count]
     return launch_on(name, kernel, passed, tensors, pes, queue_table=table, grid=programs)
+
+
+@cache
+def _front_end(language: str) -> Callable[..., Handle]:
+    """The launch of a package for kernels of another language, loaded with its first kernel."""
+    points = entry_points(group=_FRONT_ENDS, name=language)
+    if not points:
+        raise TypeError(
+            f"kernels of {language} need the entry point {language!r} in {_FRONT_ENDS!r}, which "
+            "this installation of kernbench lacks: install it again (make setup, or pip install)"
+        )
+    return cast(Callable[..., Handle], next(iter(points)).load())
 
 
 def _unknown_option(name: str, option: str, kernel: Callable[..., object]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-PLUGIN = ("-p", "kernbench.pytest_plugin", "-p", "no:cacheprovider", "-p", "no:randomly")
+QUIET = ("-p", "no:cacheprovider", "-p", "no:randomly")
 SUITE = """
 import sys
 from kernbench import DPPolicy, simulate, tl, torch
@@ -41,7 +41,7 @@ def pytest_of(folder: Path, source: str, *flags: str) -> subprocess.CompletedPro
     (folder / "test_suite.py").write_text(source)
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", *PLUGIN, *flags, "test_suite.py"],
+        [sys.executable, "-m", "pytest", "-q", *QUIET, *flags, "test_suite.py"],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": path, "PYTEST_ADDOPTS": ""},
         capture_output=True,

@@ -24,8 +24,9 @@ def test_the_missing_pes_are_those_that_do_not_wait() -> None:
 def test_stores_before_a_barrier_conflict_with_none_behind_it() -> None:
     stored = StoredRanges()
     barrier, block = LaunchBarrier({0: [0, 1]}, stored), Operand(4096, (4,), "f32")
+    kernels = [KernelOrder(StoreOrders()) for _ in range(2)]
     first, second = [
-        OrderedStore(KernelOrder(StoreOrders()), PeCoordinates(0, 0, pe), 0) for pe in range(2)
+        OrderedStore(kernel.own, PeCoordinates(0, 0, pe), 0) for pe, kernel in enumerate(kernels)
     ]
     assert stored.add(block, first) is None
     assert stored.add(block, second) is not None

@@ -2,6 +2,7 @@
 
 from itertools import product
 from operator import mul
+from weakref import ReferenceType
 
 import pytest
 from hypothesis import given
@@ -21,14 +22,14 @@ from sip_node.chip.store_order import KernelOrder, OrderedStore, StoreOrders
 class LastKernel(KernelOrder):
     """A kernel that is behind all others."""
 
-    def is_behind(self, kernel: KernelOrder, end: int) -> bool:
+    def is_behind(self, kernel: ReferenceType[KernelOrder], end: int) -> bool:
         return True
 
 
 PES = [PeCoordinates(0, 0, pe) for pe in range(3)]
-FIRST, SECOND = [OrderedStore(KernelOrder(StoreOrders()), pe, 0) for pe in PES[:2]]
-"""Stores of kernels that nothing orders."""
-LAST = OrderedStore(LastKernel(StoreOrders()), PES[2], 0)
+KERNELS = KernelOrder(StoreOrders()), KernelOrder(StoreOrders()), LastKernel(StoreOrders())
+FIRST, SECOND, LAST = map(OrderedStore, [each.own for each in KERNELS], PES, [0, 0, 0])
+"""Stores of kernels: nothing orders the first two, and the last one is behind both."""
 
 
 def packed(address: int, nbytes: int) -> Operand:
