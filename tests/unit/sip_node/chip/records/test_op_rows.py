@@ -73,6 +73,7 @@ def test_a_row_has_the_record_and_its_first_block():
         (50, Cause.CHANNEL, queued(20, 20), Cause.LINK),
         # A request that waited for nothing that has a name.
         (30, Cause.NONE, None, Cause.NONE),
+        (30, Cause.NONE, queued(1, 0), Cause.LINK),
         (50, Cause.CHANNEL, queued(0, 0), Cause.NONE),
     ],
 )
