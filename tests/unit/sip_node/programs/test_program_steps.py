@@ -11,7 +11,13 @@ from runtime.core.trace import OpRecord
 from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
 from sip_node.programs.program import Steps
-from sip_node.programs.program_steps import RANK_THREAD, Issued, ProgramOrigin, ProgramSteps
+from sip_node.programs.program_steps import (
+    RANK_THREAD,
+    Issued,
+    ProgramOrigin,
+    ProgramSteps,
+    issued,
+)
 from tests.support.recorded import Recorded
 
 LANGUAGE = """
@@ -184,19 +190,37 @@ def test_a_step_of_the_rank_program_is_the_call_of_its_device_with_a_cause(
     assert row["line"].rpartition(":")[0].endswith("test_program_steps.py")
 
 
+@pytest.mark.parametrize(
+    ("operation", "cause"),
+    [
+        ("load", Cause.OPERAND),
+        ("store", Cause.OPERAND),
+        ("gather", Cause.OPERAND),
+        ("barrier", Cause.PEER),
+        ("recv", Cause.SLOT),
+        ("dot", Cause.ENGINE),
+    ],
+)
+def test_a_command_waits_for_its_memory_its_peers_or_an_engine(operation: str, cause: str) -> None:
+    assert issued(operation) == Issued(operation, cause)
+
+
 def test_more_steps_than_fit_into_a_block_arrive_in_their_order(recording: Recording) -> None:
     for until_ps in range(1, 3001):
         recording.step(Issued("load", Cause.OPERAND), 0, recording.sleep, until_ps)
     assert [row["end_ps"] for row in recording.rows] == list(range(1, 3001))
 
 
-def test_a_program_that_ends_has_a_row_and_one_that_is_deleted_has_none(
+def test_a_program_that_ends_or_fails_has_a_row_and_one_that_is_deleted_has_none(
     recording: Recording,
 ) -> None:
     with recording.steps:
         recording.sleep(30)
-    with pytest.raises(GeneratorExit), recording.steps:
-        raise GeneratorExit
-    (row,) = recording.recorded.rows(PROGRAMS)
+    for until_ps, error in ((40, GeneratorExit), (50, ValueError)):
+        recording.sleep(until_ps)
+        with pytest.raises(error), recording.steps:
+            raise error
+    row, failed = recording.recorded.rows(PROGRAMS)
+    assert failed == row | {"end_ps": 50}
     assert (row["program"], row["cube"], row["pe"], row["kernel"]) == (1, 2, 3, "add")
     assert (row["line"], row["begin_ps"], row["end_ps"]) == ("bench.py:5", 0, 30)

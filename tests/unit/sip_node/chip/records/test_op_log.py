@@ -183,6 +183,12 @@ def test_an_operation_without_a_request_was_requested_at_its_start(kind: Any) ->
     assert rows == [(3, Cause.NONE), (1, Cause.CHANNEL)]
 
 
+@both
+def test_a_log_has_rows_of_steps_only_with_a_recorder(kind: Any) -> None:
+    assert kind(None).steps is None
+    assert kind(None, recorder=Recorded().recorder).steps is not None
+
+
 @given(st.lists(op_records(), max_size=3))
 def test_a_record_has_the_bytes_that_msgspec_makes_of_it(added: list[OpRecord]) -> None:
     expected = b"".join(msgspec.msgpack.encode(record) for record in added)

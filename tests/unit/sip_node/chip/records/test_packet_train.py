@@ -88,6 +88,9 @@ def test_channels_of_a_memory_serve_a_train_side_by_side(core: TrainCore) -> Non
     assert train.times.memory_ps == 15
     train.at_channels(core.channels(1), 3, 20, 40)
     assert train.times.memory_ps == 15
+    # Alone, the access before would have ended at 40.
+    train.at_channels(core.channels(0), 4, 60, 80)
+    assert train.times.memory_ps == 20
 
 
 def test_channels_behind_the_64th_share_the_times_of_the_first_ones(core: TrainCore) -> None:
@@ -124,6 +127,7 @@ def test_a_first_packet_waits_for_others_since_the_first_picosecond(core: TrainC
 
 def test_the_longest_times_are_kept_with_their_link(core: TrainCore) -> None:
     times, other = core.times(), core.times()
+    assert (times.link_ps, times.link, times.memory_ps) == (0, "", 0)
     times.at_links(7, "a")
     times.at_links(7, "b")
     assert (times.link_ps, times.link) == (7, "a")

@@ -68,6 +68,8 @@ def test_rows_are_passed_on_during_a_run() -> None:
     for _ in range(100):
         received.recorder.add(LINKS, rows)
     assert len(received.rows(LINKS)) > 90 * len(rows)
+    # And not in small pieces.
+    assert len(received.chunks) < 20
 
 
 def test_kernels_have_the_numbers_behind_that_of_the_rank_program() -> None:
