@@ -114,6 +114,16 @@ def test_a_service_to_the_end_of_the_last_bin_needs_no_wider_ones(bins: Any) -> 
 
 
 @both
+def test_services_of_a_server_are_repeated_onto_another_one(bins: Any) -> None:
+    first, other = bins(), bins()
+    first.begin_log()
+    first.add(0, 10, 7, 3, 1)
+    first.template(0).onto(other).repeat(BIN, 2 * BIN, 2)
+    assert other.rows() == [(1, 7, 10, 3, 1), (3, 7, 10, 3, 1)]
+    assert first.rows() == [(0, 7, 10, 3, 1)]
+
+
+@both
 @pytest.mark.parametrize("last_ps", [BIN, 1000 * BIN, 50_000 * BIN])
 def test_bins_keep_all_that_is_added_and_none_is_busy_for_longer_than_it_lasts(
     bins: Any, last_ps: int
