@@ -11,7 +11,13 @@ from runtime.core.trace import OpRecord
 from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
 from sip_node.programs.program import Steps
-from sip_node.programs.program_steps import Issued, ProgramOrigin, ProgramSteps
+from sip_node.programs.program_steps import (
+    RANK_THREAD,
+    Issued,
+    ProgramOrigin,
+    ProgramSteps,
+    issued,
+)
 from tests.support.recorded import Recorded
 
 LANGUAGE = """
@@ -20,8 +26,11 @@ def load(steps, *rest):
 
 def inner(steps, *rest):
     return steps.steps_of(*rest)
+
+def synchronize(steps, *rest):
+    return (yield from steps.rank_step(*rest))
 """
-"""A call of the language, which is between a kernel and its steps."""
+"""A call of the language, which is between a kernel and its steps, and a call of a device."""
 
 
 class Pair(NamedTuple):
@@ -73,11 +82,11 @@ def recording() -> Recording:
     return Recording()
 
 
-def language(module: str) -> Callable[..., Steps[Any]]:
-    """`load` of a module with this name."""
+def language(module: str, call: str = "load") -> Callable[..., Steps[Any]]:
+    """A call of a module with this name."""
     found: dict[str, Any] = {"__name__": module}
     exec(compile(LANGUAGE, "language.py", "exec"), found)
-    return found["load"]
+    return found[call]
 
 
 def test_a_step_has_the_cost_of_its_command_its_cause_and_what_ended_it(
@@ -113,6 +122,9 @@ def test_the_peer_is_that_of_the_direction_and_a_barrier_is_released_by_no_opera
     assert (send["direction"], send["cause"]) == ("E", "credit")
     assert (send["peer_sip"], send["peer_cube"], send["peer_pe"]) == (1, 5, 6)
     assert (barrier["cause"], barrier["released_by"]) == ("peer", -1)
+    # And it has no direction, so no peer.
+    assert (barrier["direction"], barrier["peer_sip"], barrier["peer_pe"]) == ("", -1, -1)
+    assert (send["scratch_bytes"], barrier["scratch_bytes"]) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -133,14 +145,19 @@ def test_a_call_without_duration_is_no_step_and_keeps_its_number(recording: Reco
     assert [row["step"] for row in recording.rows] == [1]
 
 
-def test_the_line_is_that_of_the_kernel_outside_of_the_language(recording: Recording) -> None:
+def test_the_line_is_that_of_the_kernel_outside_of_the_language_or_the_given_one(
+    recording: Recording,
+) -> None:
     load = language("runtime.language.memory")
     blocked, own = Issued("load", Cause.OPERAND), language("kernel_of_a_user")
     for until_ps in (1, 2):
         carried_out(load(recording.steps, blocked, "", 0, (recording.sleep, (until_ps,))))
     carried_out(load(recording.steps, blocked, "", 0, (recording.sleep, (3,))))
     carried_out(own(recording.steps, blocked, "", 0, (recording.sleep, (4,))))
-    lines = [row["line"].rpartition(":") for row in recording.rows]
+    carried_out(load(recording.steps, blocked, "given.py:9", 0, (recording.sleep, (5,))))
+    *found, given = [row["line"] for row in recording.rows]
+    assert given == "given.py:9"
+    lines = [line.rpartition(":") for line in found]
     first, second, third, other = (int(line) for _, _, line in lines)
     assert first == second == third - 1
     assert lines[0][0].endswith("test_program_steps.py")
@@ -160,19 +177,50 @@ def test_an_error_ends_the_step_and_the_deletion_of_a_program_does_not(
     assert [(row["begin_ps"], row["end_ps"]) for row in recording.rows] == [(0, 7), (14, 21)]
 
 
+def test_a_step_of_the_rank_program_is_the_call_of_its_device_with_a_cause(
+    recording: Recording,
+) -> None:
+    origin = ProgramOrigin("program", RANK_THREAD)
+    steps = ProgramSteps(recording.engine, recording.log, origin)
+    synchronize = language("runtime.device", "synchronize")
+    carried_out(synchronize(steps, Cause.COMMAND, 3, (recording.sleep, (8,))))
+    (row,) = recording.rows
+    assert (row["program"], row["operation"], row["cause"]) == (0, "synchronize", "command")
+    assert (row["begin_ps"], row["issued_ps"], row["end_ps"]) == (0, 3, 8)
+    assert row["line"].rpartition(":")[0].endswith("test_program_steps.py")
+
+
+@pytest.mark.parametrize(
+    ("operation", "cause"),
+    [
+        ("load", Cause.OPERAND),
+        ("store", Cause.OPERAND),
+        ("gather", Cause.OPERAND),
+        ("barrier", Cause.PEER),
+        ("recv", Cause.SLOT),
+        ("dot", Cause.ENGINE),
+    ],
+)
+def test_a_command_waits_for_its_memory_its_peers_or_an_engine(operation: str, cause: str) -> None:
+    assert issued(operation) == Issued(operation, cause)
+
+
 def test_more_steps_than_fit_into_a_block_arrive_in_their_order(recording: Recording) -> None:
     for until_ps in range(1, 3001):
         recording.step(Issued("load", Cause.OPERAND), 0, recording.sleep, until_ps)
     assert [row["end_ps"] for row in recording.rows] == list(range(1, 3001))
 
 
-def test_a_program_that_ends_has_a_row_and_one_that_is_deleted_has_none(
+def test_a_program_that_ends_or_fails_has_a_row_and_one_that_is_deleted_has_none(
     recording: Recording,
 ) -> None:
     with recording.steps:
         recording.sleep(30)
-    with pytest.raises(GeneratorExit), recording.steps:
-        raise GeneratorExit
-    (row,) = recording.recorded.rows(PROGRAMS)
+    for until_ps, error in ((40, GeneratorExit), (50, ValueError)):
+        recording.sleep(until_ps)
+        with pytest.raises(error), recording.steps:
+            raise error
+    row, failed = recording.recorded.rows(PROGRAMS)
+    assert failed == row | {"end_ps": 50}
     assert (row["program"], row["cube"], row["pe"], row["kernel"]) == (1, 2, 3, "add")
     assert (row["line"], row["begin_ps"], row["end_ps"]) == ("bench.py:5", 0, 30)

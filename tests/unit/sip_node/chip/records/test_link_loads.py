@@ -1,6 +1,6 @@
 """The loads of a SIP: its links, ports and memories by name, in bins of one width."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -16,6 +16,12 @@ GBS = 1000.0
 """A byte a picosecond."""
 Row = tuple[str, str, int, int, int, int, int]
 """Link, kind, bin, bytes, busy_ps, queued_ps, packets."""
+
+
+class Uncounted(NamedTuple):
+    """A channel that counts no load."""
+
+    name: str
 
 
 class Collected:
@@ -41,10 +47,10 @@ class Collected:
 def test_servers_are_sorted_by_kind_and_name_and_only_those_in_use_have_a_text(kind: Any) -> None:
     collected = Collected()
     loads = kind(collected.recorder)
-    b, a, idle, port, channel = (Server(name, GBS) for name in ("b", "a", "idle", "port", "pc0"))
+    b, a, idle, port, channel = (Server(name, GBS) for name in ("b", "a", "idle", "a0", "pc0"))
     loads.watch("port", port)
     loads.watch("link", b, idle, a)
-    loads.watch_channels("memory", [object(), channel])
+    loads.watch_channels("memory", [object(), Uncounted("pc1"), channel])
     for server in (a, b, port, channel):
         server.reserve(0, 0, 10)
     b.reserve(0, 0, 7)
@@ -53,9 +59,12 @@ def test_servers_are_sorted_by_kind_and_name_and_only_those_in_use_have_a_text(k
         ("a", "link", 0, 10, 10, 0, 1),
         ("b", "link", 0, 17, 17, 10, 2),
         ("pc0", "memory", 0, 10, 10, 0, 1),
-        ("port", "port", 0, 10, 10, 0, 1),
+        ("a0", "port", 0, 10, 10, 0, 1),
     ]
-    assert collected.texts == ["a", "link", "b", "pc0", "memory", "port"]
+    assert collected.texts == ["a", "link", "b", "pc0", "memory", "a0", "port"]
+    # Once.
+    loads.report()
+    assert len(collected.rows()) == 4
 
 
 @both

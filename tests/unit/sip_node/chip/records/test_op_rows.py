@@ -61,6 +61,14 @@ def test_a_row_has_the_record_and_its_first_block():
     ]
 
 
+def test_an_operation_without_blocks_reads_at_no_address():
+    recorded = Recorded()
+    rows = OpRows(recorded.recorder)
+    rows.add(OpRecord("pe_math", "full", 0, 1, inputs=(2.0,)), 0, Cause.NONE, None)
+    rows.flush()
+    assert [row["read_address"] for row in recorded.rows(OPS)] == [0]
+
+
 @pytest.mark.parametrize(
     ("requested_ps", "cause", "times", "expected"),
     [
@@ -73,6 +81,7 @@ def test_a_row_has_the_record_and_its_first_block():
         (50, Cause.CHANNEL, queued(20, 20), Cause.LINK),
         # A request that waited for nothing that has a name.
         (30, Cause.NONE, None, Cause.NONE),
+        (30, Cause.NONE, queued(1, 0), Cause.LINK),
         (50, Cause.CHANNEL, queued(0, 0), Cause.NONE),
     ],
 )

@@ -107,6 +107,23 @@ def test_the_width_is_the_least_for_which_the_bins_suffice(bins: Any, last: int)
 
 
 @both
+def test_a_service_to_the_end_of_the_last_bin_needs_no_wider_ones(bins: Any) -> None:
+    made = filled(bins, [(0, MOST_BINS * BIN, 7, 0)])
+    assert made.rows() == [(0, 7, BIN, 0, 1), *((at, 0, BIN, 0, 0) for at in range(1, MOST_BINS))]
+    assert made.shift == LEAST_SHIFT
+
+
+@both
+def test_services_of_a_server_are_repeated_onto_another_one(bins: Any) -> None:
+    first, other = bins(), bins()
+    first.begin_log()
+    first.add(0, 10, 7, 3, 1)
+    first.template(0).onto(other).repeat(BIN, 2 * BIN, 2)
+    assert other.rows() == [(1, 7, 10, 3, 1), (3, 7, 10, 3, 1)]
+    assert first.rows() == [(0, 7, 10, 3, 1)]
+
+
+@both
 @pytest.mark.parametrize("last_ps", [BIN, 1000 * BIN, 50_000 * BIN])
 def test_bins_keep_all_that_is_added_and_none_is_busy_for_longer_than_it_lasts(
     bins: Any, last_ps: int
@@ -134,9 +151,12 @@ def test_bins_keep_all_that_is_added_and_none_is_busy_for_longer_than_it_lasts(
             )
 
 
-def test_services_of_skipped_periods_count_as_if_they_were_added() -> None:
+@pytest.mark.parametrize(
+    ("bins", "draws"), [(TimeBins, 200), (InterpretedBins, 10)], ids=["core", "interpreted"]
+)
+def test_services_of_skipped_periods_count_as_if_they_were_added(bins: Any, draws: int) -> None:
     rng = Random(3)
-    for _ in range(200):
+    for _ in range(draws):
         period_ps = rng.choice((BIN // 7, BIN, 3 * BIN + 11, 100 * BIN))
         period: list[Service] = []
         free_ps = 5 * BIN
@@ -145,14 +165,17 @@ def test_services_of_skipped_periods_count_as_if_they_were_added() -> None:
             free_ps = start_ps + rng.randrange(period_ps // 8 + 1)
             period.append((start_ps, free_ps, rng.randrange(99), rng.randrange(50)))
         periods = rng.choice((1, 2, 40, 3000))
-        simulated, skipped = TimeBins(), TimeBins()
+        simulated, skipped = bins(), bins()
         skipped.begin_log()
+        assert skipped.logged == 0
         # The first period is the template, the second and the last one are simulated as well.
         for number in range(periods + 3):
             moved = number * period_ps
             if number == 1:
+                assert skipped.logged == len(period)
                 template = skipped.template(0)
                 skipped.end_log()
+                assert skipped.logged == 0
             if number == 2:
                 template.repeat(moved, period_ps, periods)
             for start, end, nbytes, queued in period:
