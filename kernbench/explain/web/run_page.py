@@ -68,7 +68,9 @@ def run_page(records: RecordedRun, other: RecordedRun | None = None) -> str:
 def _title(records: RecordedRun) -> str:
     run = records.run
     given = " ".join(f"{key}={value}" for key, value in run.arguments.items())
-    return f"{run.bench} on {run.sips} SIP{'s' * (run.sips > 1)}: {' '.join((given, *run.argv))}"
+    arguments = " ".join(filter(None, (given, *run.argv)))
+    title = f"{run.bench} on {run.sips} SIP{'s' * (run.sips > 1)}"
+    return f"{title}: {arguments}" if arguments else title
 
 
 def _facts(records: RecordedRun) -> list[str]:

@@ -78,7 +78,7 @@ def leave_triton_to_scripts() -> None:
     of Triton as leaked.
     """
     package = importlib.import_module("torch.utils._triton")
-    replace(package, "has_triton_package", lambda _: lambda: "triton" in sys.modules)
+    replace(package, "has_triton_package", lambda _: lambda: sys.modules.get("triton") is not None)
 
 
 def refuse_sparse(operator: OpOverload, *_: Any, **__: Any) -> NoReturn:
