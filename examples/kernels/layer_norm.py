@@ -65,6 +65,8 @@ def normalised(
 
 def run(cubes: int = 1, pes: int = 1, rows: int = 256, columns: int = 1024) -> None:
     """Give every PE `rows` rows of float16, run the kernel, and compare with numpy in float64."""
+    if rows % BLOCK:
+        raise ValueError(f"{rows} rows a PE: a multiple of {BLOCK}, which are a block")
     rank, device = torch.ahbm.current_device(), torch.ahbm.get_device_properties()
     of_pes = {"num_cubes": cubes, "num_pes": pes}
     by_rows = DPPolicy(cube="row_wise", pe="row_wise", **of_pes)

@@ -43,6 +43,8 @@ def vector_add(x: tl.Pointer, y: tl.Pointer, out: tl.Pointer, count: int) -> Non
 
 def run(cubes: int = 1, pes: int = 1, count: int = 262144) -> None:
     """Give every PE `count` elements of float16, run the kernel, and compare with numpy."""
+    if count % BLOCK:
+        raise ValueError(f"{count} elements a PE: a multiple of {BLOCK}, which are a block")
     rank, device = torch.ahbm.current_device(), torch.ahbm.get_device_properties()
     placement = DPPolicy(cube="row_wise", pe="row_wise", num_cubes=cubes, num_pes=pes)
     draw, size = np.random.default_rng(rank).standard_normal, cubes * pes * count

@@ -45,11 +45,11 @@ COMMANDS = """
 --sips 1 examples/kernels/flash_attention.py --tokens 256
 --sips 1 examples/kernels/flash_attention.py --tokens 256 --causal
 --sips 1 examples/kernels/gemv.py --cubes 2 --pes 4 --rows 64 --columns 256
---sips 1 examples/kernels/layer_norm.py --cubes 2 --pes 4 --rows 20
+--sips 1 examples/kernels/layer_norm.py --cubes 2 --pes 4 --rows 64
 --sips 1 examples/kernels/matmul.py --cubes 1 --pes 8
 --sips 1 examples/kernels/paged_attention.py --users 2 --pages 20
---sips 1 examples/kernels/softmax.py --cubes 2 --pes 4 --rows 20
---sips 1 examples/kernels/vector_add.py --cubes 2 --pes 4 --count 5000
+--sips 1 examples/kernels/softmax.py --cubes 2 --pes 4 --rows 64
+--sips 1 examples/kernels/vector_add.py --cubes 2 --pes 4 --count 65536
 --sips 2 --bench examples/own_bench.py:scale-check --factor 2
 --sips 2 --bench qkv-gemm-multi-pe --scale 96 --seq 20 --cubes 2 --pes 4
 --sips 2 --bench tp-attention-block
