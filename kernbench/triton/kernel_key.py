@@ -9,23 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any, cast
 
+from runtime.core.identity import Identity
+
 _PLAIN = (int, float, bool, str, type(None))
 _MUTABLE = (list, dict, set, bytearray)
-
-
-class _Identity:
-    """An object that is equal to itself only, and kept while a key names it."""
-
-    __slots__ = ("_each",)
-
-    def __init__(self, each: object) -> None:
-        self._each = each
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Identity) and self._each is other._each
-
-    def __hash__(self) -> int:
-        return id(self._each)
 
 
 class _NoKey(Exception):  # noqa: N818 - no error, but an answer
@@ -59,8 +46,8 @@ def _part(each: Any, inside: list[int]) -> object:
     if kind.__name__ == "dtype":
         return kind, str(each)
     if hasattr(each, "fn") and hasattr(each, "rewrite"):
-        return _Identity(each), _globals(each.fn, inside)
-    return _Identity(each)
+        return Identity(each), _globals(each.fn, inside)
+    return Identity(each)
 
 
 def _globals(function: Any, inside: list[int]) -> tuple[object, ...]:

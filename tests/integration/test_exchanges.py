@@ -179,7 +179,8 @@ def test_a_sip_that_is_far_ahead_is_not_held_until_others_begin(
             dist.broadcast(x, turn // 6)
         return (x,)
 
-    compared(monkeypatch, program, sips=3, record=True)
+    run = compared(monkeypatch, program, sips=3, record=True)
+    assert run.done.repeated_kernels == 0
 
 
 def test_a_collective_that_ranks_begin_at_different_times_is_simulated(

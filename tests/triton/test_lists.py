@@ -9,7 +9,7 @@ import triton.language as tl
 
 from runtime.wire.environment import FOLD
 from tests.triton.all_kernels import ALL
-from tests.triton.cases import Launches, Program, run
+from tests.triton.cases import Launches, Outcome, Program, run
 
 CASES = {each.name: each for each in ALL}
 
@@ -27,18 +27,21 @@ def thrice(program: Program) -> Program:
     return again
 
 
-def traces(program: Program, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
-    """The kernels of a run without a function, and all; it leaves behind what functions leave."""
-    outcomes = list[Any]()
+def listed_share(program: Program, monkeypatch: pytest.MonkeyPatch) -> float:
+    """The share of kernels that run without a function, in a run that leaves what functions do."""
+    outcomes = list[Outcome]()
     for fold in ("1", "0"):
         monkeypatch.setenv(FOLD, fold)
-        outcome = run(thrice(program), record=True)
-        assert outcome.error <= 1
-        simulation = outcome.simulation
-        outcomes.append((simulation, (simulation.digest, simulation.rows, simulation.texts)))
-    (listed, traced), (_, expected) = outcomes
-    assert traced == expected
-    return listed.done.listed_kernels + listed.done.repeated_kernels, listed.done.kernels
+        outcomes.append(run(thrice(program), record=True))
+    listed, expected = (each.simulation for each in outcomes)
+    assert max(each.error for each in outcomes) <= 1
+    assert (listed.digest, listed.rows, listed.texts) == (
+        expected.digest,
+        expected.rows,
+        expected.texts,
+    )
+    done = listed.done
+    return (done.listed_kernels + done.repeated_kernels) / done.kernels
 
 
 @pytest.mark.slow
@@ -51,7 +54,7 @@ def traces(program: Program, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]
     ],
 )
 def test_a_kernel_has_the_records_of_its_function(name: str, monkeypatch: pytest.MonkeyPatch):
-    traces(CASES[name].program, monkeypatch)
+    assert listed_share(CASES[name].program, monkeypatch) > 0
 
 
 def without_function(
@@ -149,4 +152,4 @@ def test_tensors_that_share_memory_keep_their_order(distance: int, monkeypatch: 
             expected[distance : distance + 16] = expected[i : i + 16] * np.float32(2)
         return [(whole, expected, 0)]
 
-    traces(program, monkeypatch)
+    assert listed_share(program, monkeypatch) > 0.5

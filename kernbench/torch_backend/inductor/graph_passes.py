@@ -78,10 +78,11 @@ def _sum_by_products(graph: torch.fx.Graph) -> None:
         if value.dtype not in _TYPES or value.numel() > _SUMMED or not value.numel():
             continue
         with graph.inserting_before(node):
+            # The first sum of this length has the row in front of it, and the others come behind.
             key = value.shape[0], value.dtype
-            ones = rows[key] if key in rows else _ones(graph, value)
-            rows[key] = ones
-            result = _added(graph, _aten.mm.default, (ones, matrix))
+            if key not in rows:
+                rows[key] = _ones(graph, value)
+            result = _added(graph, _aten.mm.default, (rows[key], matrix))
             if not (keeps and keeps[0]):
                 result = _added(graph, _aten.squeeze.dim, (result, 0))
         node.replace_all_uses_with(result)
@@ -89,13 +90,11 @@ def _sum_by_products(graph: torch.fx.Graph) -> None:
 
 
 def _ones(graph: torch.fx.Graph, value: Any) -> _Node:
-    first = next(node for node in graph.nodes if node.op != "placeholder")
-    with graph.inserting_before(first):
-        node = graph.call_function(
-            _aten.full.default,
-            ([1, value.shape[0]], 1.0),
-            {"dtype": value.dtype, "device": value.device, "pin_memory": False},
-        )
+    node = graph.call_function(
+        _aten.full.default,
+        ([1, value.shape[0]], 1.0),
+        {"dtype": value.dtype, "device": value.device, "pin_memory": False},
+    )
     node.meta["val"] = value.new_empty((1, value.shape[0]))
     return node
 

@@ -19,27 +19,13 @@ from typing import Any, ClassVar, Protocol, cast
 import numpy as np
 
 from runtime.core.dtypes import DType
+from runtime.core.identity import Identity
 from runtime.core.launch_numbers import packed
 from runtime.language.value import Pointer
 from sip_node.programs.lists.not_listed import NotListed
 from sip_node.programs.lists.plain_code import adds_up, captured, is_own, is_plain_builtin
 
 Key = tuple[object, ...]
-
-
-class _Same:
-    """An object that is equal to itself only, and kept while a key names it."""
-
-    __slots__ = ("_each",)
-
-    def __init__(self, each: object) -> None:
-        self._each = each
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self._each is other._each
-
-    def __hash__(self) -> int:
-        return id(self._each)
 
 
 class KeyedKernel(Protocol):
@@ -123,13 +109,13 @@ class Argument:
             return self._items(cast("list[object]", each))
         if is_plain_builtin(each) or isinstance(each, np.ufunc):
             self.reads_all |= each is sum
-            return _Same(each)
+            return Identity(each)
         # Methods of a class of a user are code that has not been examined.
         if is_own(kind.__module__):
             if isinstance(each, tuple):
                 return self._items(cast("tuple[object, ...]", each))
             if isinstance(each, Enum):
-                return _Same(each)
+                return Identity(each)
             if is_frozen(each):
                 return (kind, *(self._of(getattr(each, name)) for name in field_names(each)))
         raise NotListed(f"an argument of type {kind.__name__}")
@@ -146,7 +132,7 @@ class Argument:
         if id(function) in self._inside:
             # By the name of a global variable it calls itself, and not its copy with open numbers.
             self.reads_all |= self._closed > 0
-            return _Same(code)
+            return Identity(code)
         self._inside.append(id(function))
         self.reads_all |= adds_up(function)
         given = tuple((function.__kwdefaults__ or {}).items())
@@ -156,7 +142,7 @@ class Argument:
         key = key, self._bound(FunctionType, variables[cells:])
         self._closed -= 1
         self._inside.pop()
-        return _Same(code), key
+        return Identity(code), key
 
     _by_type: ClassVar[dict[type, Callable[..., object]]] = {
         float: _float,
