@@ -118,6 +118,8 @@ ALL = (
     *(float8e4nv, float8e5),
 )
 """All element types, in the order of their numbers in packets."""
+BY_NAME = {each.name: each for each in ALL}
+"""The element types by their names in the op log."""
 
 
 def from_numpy(dtype: "np.dtype[np.generic]") -> DType:

@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runtime.core import dtypes
+from runtime.core.dtypes import BY_NAME
 
 Offsets = NDArray[np.int64]
-_ITEM_BYTES = {"u8": 1} | {dtype.name: dtype.itemsize for dtype in dtypes.ALL}
 
 
 class RowLayout(NamedTuple):
@@ -46,7 +45,7 @@ class RowLayout(NamedTuple):
 
 def layout_of(dtype: str, shape: str, strides: str) -> RowLayout:
     """The layout with lengths and strides as the table of blocks has them."""
-    lengths, item = _numbers(shape), _ITEM_BYTES[dtype]
+    lengths, item = _numbers(shape), BY_NAME[dtype].itemsize
     steps = _numbers(strides) or _row_major(lengths)
     outer = list(zip(lengths, steps, strict=True))
     row = 1

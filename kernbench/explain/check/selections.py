@@ -20,13 +20,12 @@ from kernbench.explain.check.geometry import RowLayout
 from kernbench.explain.check.moves import ElementMask
 from kernbench.explain.check.run_calls import CallRow, SipCalls
 from kernbench.explain.check.undefined_ranges import UndefinedOrigin
-from runtime.core import dtypes
+from runtime.core.dtypes import BY_NAME
 from runtime.core.run_tables import BlockAccess as Use
 from runtime.language.functions import COMPARISONS, ELEMENTWISE
 from runtime.language.operations import compute
 
 Array = NDArray[Any]
-_DTYPES = {each.name: each for each in dtypes.ALL}
 _OPERANDS = {name: each.operands for name, each in (ELEMENTWISE | COMPARISONS).items()} | {
     "arange": 2,
     "full": 1,
@@ -204,7 +203,7 @@ def _computed(step: SelectionStep, given: Sequence[ElementStates]) -> Array | No
     return compute(
         step.name,
         operands,
-        _DTYPES[step.dtype],
+        BY_NAME[step.dtype],
         axis=step.axis,
         keep_dims=step.keeps_dims,
         shape=step.shape,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from runtime.core.dtypes import BY_NAME
 from runtime.core.trace import Operand, OpRecord
 from runtime.language.conversions import element
 from runtime.language.functions import ELEMENTWISE
@@ -20,7 +21,6 @@ from sip_node.chip.launch_keys import NotRepeated
 from sip_node.chip.launches.equal_values import EqualValues
 from sip_node.chip.launches.relocation import BlockUse
 from sip_node.chip.launches.value_operands import (
-    DTYPES,
     LocalOperand,
     WholeResult,
     bytes_of,
@@ -234,7 +234,7 @@ class LaunchValues:
 
     def _loaded(self, number: int, record: OpRecord) -> Evaluate | None:
         """The rows that a record loads from memory; None where it loads from TCM."""
-        shape, dtype = record.shape, DTYPES[record.dtype].numpy
+        shape, dtype = record.shape, BY_NAME[record.dtype].numpy
         blocks, written = list[BytesInMemory](), -1
         for index, row in enumerate(record.inputs):
             place = self._place_of(row.address) if isinstance(row, Operand) else None
@@ -264,7 +264,7 @@ class LaunchValues:
 
     def _copied(self, number: int, record: OpRecord) -> tuple[int, Evaluate]:
         (source,) = record.inputs
-        operand, target = self._operand(number, source), DTYPES[record.dtype]
+        operand, target = self._operand(number, source), BY_NAME[record.dtype]
         shape = record.shape
         assert isinstance(source, Operand)
         if source.dtype != record.dtype and record.engine == "pe_fetch_store":
@@ -292,7 +292,7 @@ class LaunchValues:
         return product
 
     def _computed(self, number: int, record: OpRecord) -> Evaluate:
-        shape, dtype = record.shape, DTYPES[record.dtype]
+        shape, dtype = record.shape, BY_NAME[record.dtype]
         operation = evaluator(record.name, dtype, axis=record.axis, shape=shape)
         inputs: list[LocalOperand | float | Array] = [
             self._operand(number, each) if isinstance(each, Operand) else _number(record, each)
@@ -320,7 +320,7 @@ class LaunchValues:
 
 def _number(record: OpRecord, number: float) -> float | Array:
     """A number of an operation; of an elementwise one, an element of its type."""
-    return element(number, DTYPES[record.dtype]) if record.name in ELEMENTWISE else number
+    return element(number, BY_NAME[record.dtype]) if record.name in ELEMENTWISE else number
 
 
 def _nothing(_: Sequence[Any]) -> Any:

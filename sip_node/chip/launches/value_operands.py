@@ -5,14 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from runtime.core import dtypes
+from runtime.core.dtypes import BY_NAME
 from runtime.core.trace import Operand
 from runtime.language.value import Array, row_major
 from sip_node.chip.launch_keys import NotRepeated
 from sip_node.chip.launches.written_bytes import WrittenBytes, WrittenMemory
 from sip_node.chip.mapping.strided_block import end_of, is_packed, item_bytes
 
-DTYPES = {each.name: each for each in dtypes.ALL}
 """The element types by their names in the op log."""
 
 
@@ -117,7 +116,7 @@ def local_operand(block: Operand, written: WrittenMemory, whole: Sequence[Operan
     strides = block.strides or row_major(block.shape)
     view = ByteView(
         shape=(*block.shape, item),
-        dtype=DTYPES[block.dtype].numpy,
+        dtype=BY_NAME[block.dtype].numpy,
         offset=0,
         strides=(*(stride * item for stride in strides), 1),
     )

@@ -17,7 +17,7 @@ from runtime.core.trace import Operand
 BYTES = "u8"
 """The element type of a copy of bytes."""
 
-_ITEM_BYTES = {BYTES: 1} | {dtype.name: dtype.itemsize for dtype in dtypes.ALL}
+_ITEM_BYTES = {dtype.name: dtype.itemsize for dtype in dtypes.ALL}
 
 
 class StridedBlock(NamedTuple):

@@ -6,9 +6,9 @@ compiled rows add those of a launch that is repeated again, with other numbers, 
 
 from typing import Protocol
 
+from runtime.core.dtypes import BY_NAME
 from runtime.core.run_tables import BLOCKS, CALLS, RunTable
 from runtime.core.trace import Operand
-from sip_node.chip.records.kept_calls import item_bytes
 
 
 class RowSink(Protocol):
@@ -61,7 +61,7 @@ class CallRows:
     def _layout_of(
         self, shape: tuple[int, ...], dtype: str, strides: tuple[int, ...]
     ) -> tuple[int, ...]:
-        text, nbytes = self._recorder.text, item_bytes(dtype)
+        text, nbytes = self._recorder.text, BY_NAME[dtype].itemsize
         for length in shape:
             nbytes *= length
         lengths, steps = ",".join(map(str, shape)), ",".join(map(str, strides))

@@ -4,9 +4,10 @@ interpreted.
 
 from libc.string cimport memcpy
 
+from runtime.core.dtypes import BY_NAME
 from runtime.core.run_tables import BLOCKS, CALLS
 from runtime.core.trace import Operand
-from sip_node.chip.records.kept_calls import KeptCalls, item_bytes
+from sip_node.chip.records.kept_calls import KeptCalls
 from sip_node.compiled.struct_fields cimport field_at, offset_of
 
 cdef enum:
@@ -43,7 +44,7 @@ cdef class BlockRows(PackedRows):
     cdef bytes layout_of(self, tuple key):
         cdef BlockRow row
         shape, dtype, strides = key
-        row.nbytes = item_bytes(dtype)
+        row.nbytes = BY_NAME[dtype].itemsize
         for length in shape:
             row.nbytes *= length
         row.dtype = self.text(dtype)

@@ -4,17 +4,10 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from runtime.core import dtypes
 from runtime.core.run_tables import BLOCKS
 
 IN_TCM, IN_MEMORY = 0, 1
 """The places of a block: a value of a kernel, or behind a pointer."""
-_ITEM_BYTES = {"u8": 1} | {dtype.name: dtype.itemsize for dtype in dtypes.ALL}
-
-
-def item_bytes(dtype: str) -> int:
-    """The bytes of an element of a block."""
-    return _ITEM_BYTES[dtype]
 
 
 class KeptCalls(NamedTuple):

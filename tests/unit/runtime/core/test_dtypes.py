@@ -102,3 +102,7 @@ def test_bfloat16_is_the_type_of_ml_dtypes() -> None:
 def test_the_step_after_1_has_the_fraction_bits_of_the_type(dtype: DType) -> None:
     assert dtype.limits.eps == 2.0**-dtype.fraction_bits
     assert dtype.limits.max == dtype.greatest == float(np.asarray(dtype.greatest, dtype.numpy))
+
+
+def test_a_type_by_its_name_has_the_bytes_of_an_element_and_bytes_of_a_host_have_one() -> None:
+    assert [dtypes.BY_NAME[name].itemsize for name in ("u8", "f16", "f32")] == [1, 2, 4]

@@ -1,7 +1,7 @@
 """Blocks of a launch that is repeated are found in the extents of its tensors."""
 
 from runtime.core.run_tables import BLOCKS
-from sip_node.chip.records.kept_calls import IN_MEMORY, IN_TCM, KeptCalls, item_bytes
+from sip_node.chip.records.kept_calls import IN_MEMORY, IN_TCM, KeptCalls
 
 
 def _kept(*blocks: tuple[int, int]) -> KeptCalls:
@@ -19,7 +19,3 @@ def test_a_value_of_a_kernel_is_in_no_extent_and_does_not_move() -> None:
     assert _kept((IN_TCM, 4096), (IN_MEMORY, 4096)).extents([4096]) == [-1, 0]
     # As the column of the table has it, which is a flag.
     assert (IN_TCM, IN_MEMORY) == (False, True)
-
-
-def test_an_element_has_the_bytes_of_its_type_and_bytes_of_a_host_have_one() -> None:
-    assert [item_bytes(dtype) for dtype in ("u8", "f16", "f32")] == [1, 2, 4]
