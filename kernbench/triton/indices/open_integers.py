@@ -22,6 +22,7 @@ def plain_number(number: Any) -> float:
 
 
 def _quotient(a: Any, b: Any) -> Any:
+    # The stub of `operator.floordiv` has no types.
     return a // b
 
 

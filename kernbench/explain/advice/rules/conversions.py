@@ -33,7 +33,8 @@ def conversion_findings(evidence: Evidence) -> list[Finding]:
             kind=LossKind.DEFECT,
             cost_ps=saved_ps,
             title=f"needless conversions: {count:,} of type, two behind each other",
-            evidence="no command between the two uses the values of the first one",
+            evidence="no command between the two uses the values of the first one; a narrower type "
+            "between them rounds",
             line=line,
             advice=(Advice(text=f"leave out the conversions at {line}", saves_ps=saved_ps),),
         )
