@@ -10,12 +10,14 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from multiprocessing import Pipe
 from signal import Signals
 from socket import gethostname
+from weakref import finalize
 
 import msgspec
 
@@ -53,6 +55,8 @@ class PointProcess:
         )
         theirs.close()
         self._connection = ours
+        # The thread that uses this object may end, or this process, without a last call.
+        self._release = finalize(self, _release, self._process, ours.close, self._output.close)
 
     def measured(self, task: PointTask) -> PointResult | None:
         """The result of the task; None if the process had ended for lack of tasks before."""
@@ -84,9 +88,7 @@ class PointProcess:
 
     def close(self) -> None:
         """End the process and release what this object holds."""
-        self.end()
-        self._connection.close()
-        self._output.close()
+        self._release()
 
     def _waited(self, limits: Limits) -> PointResult | None:
         """Wait for the result; in its place, that of a task which must not go on."""
@@ -161,6 +163,7 @@ class _Processes:
         with self._lock:
             for each in self._all:
                 each.end()
+            self._all.clear()
 
 
 _processes = _Processes()
@@ -182,6 +185,13 @@ def run_task(task: PointTask) -> PointResult:
 def end_point_processes() -> None:
     """Kill the point processes of this process; their points are lost."""
     _processes.end()
+
+
+def _release(process: subprocess.Popen[bytes], *closings: Callable[[], None]) -> None:
+    process.kill()
+    process.wait()
+    for close in closings:
+        close()
 
 
 def _exit_text(code: int) -> str:
