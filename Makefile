@@ -66,7 +66,7 @@ test-torch: setup-torch
 test-triton: setup-triton
 	$(BIN)/python -m pytest tests/triton --numprocesses auto
 
-# The table of kernels in docs/triton.md.
+# The table of kernels in docs/internals/triton-kernels.md.
 triton-coverage: setup-triton
 	$(BIN)/python -m tests.triton.coverage_table
 
@@ -75,7 +75,8 @@ test-opinfo: setup-torch
 	$(BIN)/python -m pytest tests/torch/test_opinfo.py -m nightly --numprocesses auto
 
 # Features of scripts, whole models, every operator of PyTorch's database, by where they run: prints
-# the tables and writes them to docs/pytorch-coverage.md; takes about 20 minutes. With a checkout of
+# the tables and writes them to docs/pytorch-coverage.md, the operators to
+# docs/internals/torch-operators.md; takes about 20 minutes. With a checkout of
 # github.com/pytorch/examples its distributed scripts, too; two of its packages are for them:
 # make torch-coverage PYTORCH_EXAMPLES=~/examples PARTS=published
 torch-coverage: setup-torch $(MODELS)

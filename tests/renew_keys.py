@@ -18,6 +18,8 @@ PAGE, FILE = ROOT / "docs" / "keys.md", ROOT / "topology.yaml"
 BEGIN = "<!-- python -m tests.renew_keys writes all columns but the last -->\n"
 END = "<!-- end of the keys -->\n"
 HEADING = "| key | unit | default | meaning | source |\n| --- | --- | --- | --- | --- |\n"
+CLASSES = "impl."
+"""Keys with one meaning, which the page has in a sentence."""
 COMMENT_COLUMN = 27
 NONE = "\N{EN DASH}"
 """A cell without content."""
@@ -44,7 +46,9 @@ def renewed_page(page: str) -> str:
     }
     values = shipped_values()
     rows = "".join(
-        _row(key, values[key.path], sources.get(key.path, NONE)) for key in hardware_keys()
+        _row(key, values[key.path], sources.get(key.path, NONE))
+        for key in hardware_keys()
+        if not key.path.startswith(CLASSES)
     )
     return f"{before}{BEGIN}\n{HEADING}{rows}\n{END}{after}"
 

@@ -3,7 +3,7 @@
 # matplotlib leaves the types of keyword arguments open.
 # pyright: reportUnknownMemberType=false
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Literal
@@ -108,9 +108,14 @@ def size_label(nbytes: float) -> str:
 
 
 def size_axis(axes: Axes, ticks: Sequence[int]) -> None:
-    """Logarithmic axes with a grid: sizes along x, numbers along y."""
+    """Logarithmic axes with sizes along x."""
+    log_axes(axes, ticks, size_label)
+
+
+def log_axes(axes: Axes, ticks: Sequence[int], label: Callable[[int], str]) -> None:
+    """Logarithmic axes with a grid: a labelled tick at each of `ticks` along x, numbers along y."""
     axes.set(xscale="log", yscale="log")
     axes.grid(alpha=PALE)
-    axes.set_xticks(ticks, [size_label(nbytes) for nbytes in ticks])
+    axes.set_xticks(ticks, [label(each) for each in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter("{x:g}")

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
+from kernbench.benches.decoder_layer.shape import LLAMA_70B
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.kv_transfer.points import KvPoint
 from kernbench.studies.kv_transfer.rows import RankOrder
-from kernbench.studies.llama70b_layer.shape import LLAMA_70B
 from tests.support.topologies import variant_text
 
 TWO_PES = TopologyFile.of(

@@ -1,11 +1,12 @@
-"""The page docs/pytorch-coverage.md: what scripts of PyTorch use, and whether it works.
+"""The pages docs/pytorch-coverage.md, what scripts of PyTorch use, and whether it works, and
+docs/internals/torch-operators.md, its operators.
 
     python -m tests.torch.coverage_table [features | models | published | operators] ...
 
 runs every feature on CPUs with gloo and on the device, compares the results, does the same with
 whole models (`models_table`), with published scripts where a checkout of them is named
-(`published_table`) and with the operators of OpInfo (`operator_table`), writes the page and prints
-it. Arguments name parts of the page, and the others do not change.
+(`published_table`) and with the operators of OpInfo (`operator_table`), writes the pages and prints
+them. Arguments name parts of them, and the others do not change.
 """
 
 import os
@@ -23,6 +24,7 @@ from tests.torch import models_table, operator_table, published_table
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "pytorch-coverage.md"
+OPERATORS = ROOT / "docs" / "internals" / "torch-operators.md"
 PROGRAMS = Path(__file__).parent / "programs"
 PROGRAM = PROGRAMS / "coverage" / "run.py"
 THEMES = {"Language models": 1, "Training": 1, "Images, sequences, graphs": 1, "Several ranks": 2}
@@ -43,13 +45,12 @@ share of the simulated time. The pieces are in
 the share of the host is less where it computes few elements.
 
 The page is written by `make torch-coverage`, and tested to be true: features first, then [whole
-models](#models), [published scripts](#distributed-scripts-of-pytorchs-examples) and
-[operators](#operators-opinfo).
+models](#models) and [published scripts](#distributed-scripts-of-pytorchs-examples). The operators
+of PyTorch's own database have [a page of their own](internals/torch-operators.md).
 """
 HEADINGS = {
     "models": "\n## Models\n",
     "published": "\n## Distributed scripts of PyTorch's examples\n",
-    "operators": "\n## Operators (OpInfo)\n",
 }
 """The headings of the parts of the page that follow the features."""
 
@@ -189,22 +190,22 @@ def _renewed(part: str) -> str:
         return page({theme: measured(theme) for theme in THEMES})
     if part == "models":
         return "\n" + models_table.section(models_table.measured())
-    if part == "published":
-        return "\n" + published_table.section(published_table.all_measured())
-    return "\n" + operator_table.section(operator_table.measured())
+    return "\n" + published_table.section(published_table.all_measured())
 
 
 def main() -> None:
-    """Write the parts of the page that the arguments name, by default all that this machine can
-    measure, and print it.
+    """Write the parts of the pages that the arguments name, by default all that this machine can
+    measure, and print them.
     """
     parts = parts_of(PAGE.read_text("utf-8"))
-    for name in sys.argv[1:] or parts:
-        if name != "published" or published_table.CHECKOUT in os.environ:
+    for name in sys.argv[1:] or (*parts, "operators"):
+        if name == "operators":
+            OPERATORS.write_text(operator_table.page(operator_table.measured()), "utf-8")
+        elif name != "published" or published_table.CHECKOUT in os.environ:
             parts[name] = _renewed(name)
-    text = "".join(parts.values())
-    PAGE.write_text(text, "utf-8")
-    sys.stdout.write(text)
+    PAGE.write_text("".join(parts.values()), "utf-8")
+    for page_file in (PAGE, OPERATORS):
+        sys.stdout.write(page_file.read_text("utf-8"))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""The table of PyTorch's operators by where they run, from its own database of them, OpInfo: a
-section of docs/pytorch-coverage.md, which `coverage_table` writes.
+"""The table of PyTorch's operators by where they run, from its own database of them, OpInfo: the
+page docs/internals/torch-operators.md, which `coverage_table` writes.
 """
 
 import re
@@ -39,7 +39,7 @@ _FAMILY = re.compile(
     r"|(di|lg|mvlg|ig)ammac?|lgamma|digamma|igammac?|i0|erfinv|logcumsumexp|norm \(nuc\)"
 )
 """Linear algebra, FFTs and special functions, by the beginnings of names."""
-_HEAD = """## Operators (OpInfo)
+_HEAD = """# Which operators of PyTorch run where?
 
 The operators of PyTorch's own database, {count} with a result on a CPU, of {samples} samples each,
 and their gradients. *Others* are all but linear algebra, FFTs and special functions.
@@ -109,8 +109,8 @@ def _kind_of(outcome: str, part: str) -> str | None:
     return "decomposed" if decomposed else "by kernels and formulas"
 
 
-def section(rows: Sequence[OperatorRow]) -> str:
-    """The section of the page."""
+def page(rows: Sequence[OperatorRow]) -> str:
+    """The text of the page."""
     text = _HEAD.format(count=len(rows), samples=SAMPLES)
     others = [row for row in rows if row.is_other]
     columns = [

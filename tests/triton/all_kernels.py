@@ -1,4 +1,4 @@
-"""The kernels of the table of docs/triton.md, in its order."""
+"""The kernels of the table of docs/internals/triton-kernels.md, in its order."""
 
 from importlib import import_module
 

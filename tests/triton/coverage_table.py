@@ -1,4 +1,4 @@
-"""The table of docs/triton.md: every kernel of the tests, its time and its descriptors.
+"""The table of docs/internals/triton-kernels.md: every test kernel, its time and its descriptors.
 
     python -m tests.triton.coverage_table
 
@@ -18,7 +18,7 @@ from runtime.core.errors import KernbenchError
 from tests.triton.all_kernels import ALL
 from tests.triton.cases import Case, run
 
-PAGE = Path(__file__).parents[2] / "docs" / "triton.md"
+PAGE = Path(__file__).parents[2] / "docs" / "internals" / "triton-kernels.md"
 BEGIN, END = "<!-- table -->\n", "<!-- end of the table -->"
 _HEAD = (
     "| kernel | source | runs | equal | simulated ns | % of bound "

@@ -1,7 +1,7 @@
-"""Sensitivity of the results to numbers of the topology file: the tables in `docs/limits.md`.
+"""Sensitivity of the results to numbers of the topology file.
 
-`python -m kernbench.measure.transfers.sensitivity` prints them, for the topology that ships with
-kernbench.
+`python -m kernbench.measure.transfers.sensitivity` prints the tables of
+`docs/internals/sensitivity.md`, for the topology that ships with kernbench.
 """
 
 from collections.abc import Mapping, Sequence

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
+from kernbench.studies import plots
 from kernbench.studies.ccl_algorithms.rows import AlgorithmResults, AlgorithmRow
 from kernbench.studies.ccl_algorithms.selection import (
     algorithm_for,
@@ -16,15 +17,6 @@ from kernbench.studies.ccl_algorithms.selection import (
     loss,
     selected_table,
     tables_of,
-)
-from kernbench.studies.plots import (
-    SEVEN_LOOKS,
-    key,
-    legend_below,
-    looks,
-    new_figure,
-    panels_of,
-    size_axis,
 )
 from runtime.ccl.selection import CallShape, Choice, matching_row
 
@@ -39,7 +31,7 @@ def latency(results: AlgorithmResults) -> Figure:
     of = candidates(rows, "all_reduce")
     on_rings = [row for row in rows if not row.grid]
     held_out = _all_reduces(results.held_out)
-    figure = new_figure(7.0, _finding(held_out, selected_table(of)))
+    figure = plots.new_figure(7.0, _finding(held_out, selected_table(of)))
     _panels(figure, _by_system([*on_rings, *held_out]), rows, columns=2)
     return figure
 
@@ -49,8 +41,8 @@ def latency_on_grids(results: AlgorithmResults) -> Figure:
     rows = _all_reduces(results.of_tables)
     on_grids = _by_system([row for row in rows if row.grid])
     if not on_grids:
-        return new_figure(4.5, "All-reduces on grids of SIPs: no sizes were measured")
-    figure = new_figure(4.5, _finding_on_grids(rows))
+        return plots.new_figure(4.5, "All-reduces on grids of SIPs: no sizes were measured")
+    figure = plots.new_figure(4.5, _finding_on_grids(rows))
     _panels(figure, on_grids, rows, columns=len(on_grids))
     return figure
 
@@ -84,25 +76,25 @@ def _panels(
     """Panels with one legend; an algorithm has one style in all figures of `rows`."""
     selected = tables_of(rows)["all_reduce"]
     names = list(dict.fromkeys(row.algorithm for row in rows))
-    styles = dict(zip(names, looks(len(names), SEVEN_LOOKS), strict=True))
+    styles = dict(zip(names, plots.looks(len(names), plots.SEVEN_LOOKS), strict=True))
     shown = {row.algorithm for of_panel in panels.values() for row in of_panel}
     styles = {name: style for name, style in styles.items() if name in shown}
-    axes = panels_of(figure, len(panels), columns)
+    axes = plots.panels_of(figure, len(panels), columns)
     for (title, of_panel), each in zip(panels.items(), axes, strict=True):
         _panel(each, of_panel, styles, selected)
         each.set_title(title, fontsize=11)
-    legend = [key(name, colour, marker=marker) for name, (colour, marker) in styles.items()]
+    legend = [plots.key(name, colour, marker=marker) for name, (colour, marker) in styles.items()]
     circle: dict[str, Any] = {
         "linestyle": "",
         "marker": "o",
         "markersize": 12,
         "markerfacecolor": "none",
     }
-    legend.append(key("fastest algorithm", **circle))
-    legend.append(key("size at which the selected algorithm changes", linestyle=":"))
+    legend.append(plots.key("fastest algorithm", **circle))
+    legend.append(plots.key("size at which the selected algorithm changes", linestyle=":"))
     if any(row.held_out for of_panel in panels.values() for row in of_panel):
-        legend.append(key("auto at a held-out size", linestyle="", marker="x", markersize=7))
-    legend_below(figure, legend, 4)
+        legend.append(plots.key("auto at a held-out size", linestyle="", marker="x", markersize=7))
+    plots.legend_below(figure, legend, 4)
 
 
 def _panel(
@@ -128,7 +120,7 @@ def _panel(
         if nbytes < sizes[0]:
             continue
         axes.axvline(nbytes, color="black", linestyle=":", linewidth=1.2)
-    size_axis(axes, sizes)
+    plots.size_axis(axes, sizes)
     # The times span less than two decades: powers of ten alone would give two labels.
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_minor_locator(NullLocator())

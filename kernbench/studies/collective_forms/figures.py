@@ -9,17 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
+from kernbench.studies import plots
 from kernbench.studies.collective_forms.study import LARGE_BYTES, FormResults, FormRow
-from kernbench.studies.plots import (
-    PALE,
-    SEVEN_LOOKS,
-    key,
-    legend_below,
-    looks,
-    new_figure,
-    panels_of,
-    size_label,
-)
 
 
 def ratios(results: FormResults) -> Figure:
@@ -27,16 +18,16 @@ def ratios(results: FormResults) -> Figure:
     rows = results.rows
     names = list(dict.fromkeys(row.collective for row in rows))
     counts = sorted({row.ranks for row in rows})
-    figure = new_figure(7.0, _finding(rows))
-    for name, axes in zip(names, panels_of(figure, len(names), 3), strict=True):
+    figure = plots.new_figure(7.0, _finding(rows))
+    for name, axes in zip(names, plots.panels_of(figure, len(names), 3), strict=True):
         _panel(axes, [row for row in rows if row.collective == name], counts)
         axes.set_title(name, fontsize=11)
     legend = [
-        key(f"{count} ranks", colour, marker=marker)
+        plots.key(f"{count} ranks", colour, marker=marker)
         for count, (colour, marker) in zip(counts, _looks(counts), strict=True)
     ]
-    legend += [key("one PE a rank"), key("all PEs", linestyle="--")]
-    legend_below(figure, legend)
+    legend += [plots.key("one PE a rank"), plots.key("all PEs", linestyle="--")]
+    plots.legend_below(figure, legend)
     return figure
 
 
@@ -45,7 +36,7 @@ FIGURES: Mapping[str, Callable[[FormResults], Figure]] = {"collective_forms.png"
 
 
 def _looks(counts: Sequence[int]) -> list[tuple[str, str]]:
-    return looks(len(counts), SEVEN_LOOKS[:-1])
+    return plots.looks(len(counts), plots.SEVEN_LOOKS[:-1])
 
 
 def _panel(axes: Axes, rows: Sequence[FormRow], counts: Sequence[int]) -> None:
@@ -61,9 +52,9 @@ def _panel(axes: Axes, rows: Sequence[FormRow], counts: Sequence[int]) -> None:
                 axes.plot(*zip(*points, strict=True), markersize=5, linewidth=1.2, **look)
     sizes = sorted({row.nbytes for row in rows})
     axes.set_xscale("log")
-    axes.set_xticks(sizes, [size_label(nbytes) for nbytes in sizes], fontsize=8.5)
+    axes.set_xticks(sizes, [plots.size_label(nbytes) for nbytes in sizes], fontsize=8.5)
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.grid(alpha=PALE)
+    axes.grid(alpha=plots.PALE)
     axes.set_ylabel("time / closed form")
     axes.set_xlabel("larger tensor of a rank")
     axes.label_outer()
@@ -72,5 +63,5 @@ def _panel(axes: Axes, rows: Sequence[FormRow], counts: Sequence[int]) -> None:
 def _finding(rows: Sequence[FormRow]) -> str:
     large = [row for row in rows if row.nbytes >= LARGE_BYTES] or list(rows)
     low, high = min(row.ratio for row in large), max(row.ratio for row in large)
-    size = size_label(min(row.nbytes for row in large))
+    size = plots.size_label(min(row.nbytes for row in large))
     return f"From {size} on, collectives take {low:.2f} to {high:.2f} times their closed forms"

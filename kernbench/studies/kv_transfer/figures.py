@@ -10,25 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
+from kernbench.studies import plots
 from kernbench.studies.kv_transfer.link_figure import links
 from kernbench.studies.kv_transfer.rows import KvResults, KvRow, RankOrder
-from kernbench.studies.plots import (
-    BLUE,
-    GREEN,
-    GREY,
-    PALE,
-    VERMILION,
-    key,
-    legend_below,
-    new_figure,
-)
 
 _LOOKS = {
-    RankOrder.BLOCKS: (VERMILION, "o", 10),
-    RankOrder.MIRRORED: (BLUE, "s", 7),
-    RankOrder.INTERLEAVED: (GREEN, "^", 4),
+    RankOrder.BLOCKS: (plots.VERMILION, "o", 10),
+    RankOrder.MIRRORED: (plots.BLUE, "s", 7),
+    RankOrder.INTERLEAVED: (plots.GREEN, "^", 4),
 }
 """Colour, marker and its size for each order: equal times stay visible."""
 
@@ -38,7 +28,7 @@ def added(results: KvResults) -> Figure:
     transfer after the prefill, the lower row one beside it.
     """
     pairs = results.sizes.pairs
-    figure = new_figure(6.4, _finding(results))
+    figure = plots.new_figure(6.4, _finding(results))
     grid = figure.subplots(2, len(pairs), sharex=True, sharey=True, squeeze=False)
     for column, pair in enumerate(pairs):
         for order in results.sizes.orders:
@@ -50,25 +40,21 @@ def added(results: KvResults) -> Figure:
         # The computation does not depend on the order.
         alone = results.of(pair, results.sizes.orders[0])
         layers = [row.layer_ps / 1e6 for row in alone]
-        grid[1][column].plot(results.sizes.tokens, layers, ":", color=GREY, linewidth=2.5)
+        grid[1][column].plot(results.sizes.tokens, layers, ":", color=plots.GREY, linewidth=2.5)
         grid[0][column].set_title(f"{pair[0]} to {pair[1]} SIPs")
         grid[1][column].set_xlabel("tokens of the prompt")
     for axes in grid.flat:
-        axes.set(xscale="log", yscale="log")
-        axes.set_xticks(results.sizes.tokens, [f"{each:,}" for each in results.sizes.tokens])
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.grid(alpha=PALE)
+        plots.log_axes(axes, results.sizes.tokens, "{:,}".format)
     grid[0][0].set_ylabel("added after the prefill (us)")
     grid[1][0].set_ylabel("added with overlap (us)")
     handles = [
-        key(order, colour, marker=marker, markersize=size)
+        plots.key(order, colour, marker=marker, markersize=size)
         for order, (colour, marker, size) in _LOOKS.items()
         if order in results.sizes.orders
     ]
-    handles.append(key("bound", linestyle="--", linewidth=1))
-    handles.append(key("computation of a layer", GREY, linestyle=":", linewidth=2.5))
-    legend_below(figure, handles)
+    handles.append(plots.key("bound", linestyle="--", linewidth=1))
+    handles.append(plots.key("computation of a layer", plots.GREY, linestyle=":", linewidth=2.5))
+    plots.legend_below(figure, handles)
     return figure
 
 

@@ -12,18 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
 from kernbench.oracle.theory.paths.sip_grid import grid_of
+from kernbench.studies import plots
 from kernbench.studies.kv_transfer.rows import KvResults, KvRow, LinkLoad, Sides
-from kernbench.studies.plots import (
-    BLUE,
-    ORANGE,
-    SKY,
-    VERMILION,
-    centred,
-    key,
-    legend_below,
-    new_figure,
-    size_label,
-)
 
 Position = tuple[float, float]
 _ASIDE, _SHORT, _LABEL = 0.07, 0.22, (0.35, 0.25)
@@ -35,7 +25,7 @@ from that line, across and up.
 def links(results: KvResults) -> Figure:
     """A picture of the SIPs for each pair of sides and order."""
     sizes = results.sizes
-    figure = new_figure(0.8 + 2.9 * len(sizes.orders), _finding(results))
+    figure = plots.new_figure(0.8 + 2.9 * len(sizes.orders), _finding(results))
     grid = figure.subplots(len(sizes.orders), len(sizes.pairs), squeeze=False)
     for line, order in zip(grid, sizes.orders, strict=True):
         for axes, pair in zip(line, sizes.pairs, strict=True):
@@ -46,12 +36,12 @@ def links(results: KvResults) -> Figure:
     box = {"marker": "s", "markersize": 12, "linestyle": ""}
     arrow = {"marker": ">", "linewidth": 2}
     handles = [
-        key("SIP of the prefill", ORANGE, **box),
-        key("SIP of the decode", SKY, **box),
-        key("link of one pair of SIPs", BLUE, **arrow),
-        key("link that several pairs share; bytes of a layer", VERMILION, **arrow),
+        plots.key("SIP of the prefill", plots.ORANGE, **box),
+        plots.key("SIP of the decode", plots.SKY, **box),
+        plots.key("link of one pair of SIPs", plots.BLUE, **arrow),
+        plots.key("link that several pairs share; bytes of a layer", plots.VERMILION, **arrow),
     ]
-    legend_below(figure, handles)
+    plots.legend_below(figure, handles)
     return figure
 
 
@@ -69,10 +59,13 @@ def _panel(axes: Axes, row: KvRow, positions: Sequence[Position]) -> None:
     for link in row.links:
         _arrow(axes, link, positions, most)
     sides = Sides.of(row.order, row.prefill, row.decode)
-    for letter, colour, side in (("P", ORANGE, sides.prefill), ("D", SKY, sides.decode)):
+    for letter, colour, side in (
+        ("P", plots.ORANGE, sides.prefill),
+        ("D", plots.SKY, sides.decode),
+    ):
         for rank, sip in enumerate(side):
             box = {"boxstyle": "square,pad=0.35", "facecolor": colour, "edgecolor": "black"}
-            centred(axes, *positions[sip], f"{letter}{rank}", 10, bbox=box, zorder=3)
+            plots.centred(axes, *positions[sip], f"{letter}{rank}", 10, bbox=box, zorder=3)
     xs, ys = zip(*positions, strict=True)
     axes.set(xlim=(min(xs) - 0.65, max(xs) + 0.65), ylim=(min(ys) - 0.35, max(ys) + 0.35))
     axes.set_aspect("equal")
@@ -89,12 +82,12 @@ def _arrow(axes: Axes, link: LinkLoad, positions: Sequence[Position], most: int)
         (px + aside[0] + sign * along[0] * _SHORT, py + aside[1] + sign * along[1] * _SHORT)
         for px, py, sign in ((x, y, 1), (to_x, to_y, -1))
     )
-    colour = VERMILION if len(link.pairs) > 1 else BLUE
+    colour = plots.VERMILION if len(link.pairs) > 1 else plots.BLUE
     look: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 13, "zorder": 2}
     width = 1 + 4 * link.nbytes / most
     axes.add_patch(FancyArrowPatch(start, end, linewidth=width, color=colour, **look))
     middle = (x + to_x) / 2 + _LABEL[0] * along[1], (y + to_y) / 2 - _LABEL[1] * along[0]
-    centred(axes, *middle, size_label(link.nbytes), 8.5, color=colour)
+    plots.centred(axes, *middle, plots.size_label(link.nbytes), 8.5, color=colour)
 
 
 def _finding(results: KvResults) -> str:

@@ -21,6 +21,7 @@ from math import ceil
 from typing import NamedTuple
 
 from kernbench import tl
+from kernbench.benches.decoder_layer.shape import ITEM_BYTES, LAYERS, LLAMA_70B, LayerShape
 from kernbench.benches.flags import check_choice, check_least
 from kernbench.oracle.theory.bandwidths import gemm_bound_ps, own_memory_gbs, own_read_gbs
 from kernbench.oracle.theory.collectives.exchanges import ExchangeBound, PartSizes
@@ -37,7 +38,6 @@ from kernbench.studies.kv_transfer.rows import (
     RankOrder,
     Sides,
 )
-from kernbench.studies.llama70b_layer.shape import ITEM_BYTES, LAYERS, LLAMA_70B, LayerShape
 from kernbench.studies.parameter_study import TopologyText
 from runtime.core.dtypes import float32
 from runtime.core.errors import UsageError
@@ -144,15 +144,6 @@ CHECKED_BYTES = 1 << 23
 """A run with at most as many bytes of K and V has data, and every element is checked."""
 
 
-class KvSize(NamedTuple):
-    """The sizes of one row of the sweep."""
-
-    prefill: int
-    decode: int
-    order: RankOrder
-    tokens: int
-
-
 @dataclass(frozen=True, kw_only=True)
 class KvPoint:
     """The transfer of `layers` layers on a topology file, given as text.
@@ -233,25 +224,20 @@ def plan_points(topology: TopologyText, sizes: KvSizes) -> tuple[KvPoint, ...]:
     texts = {sips: _on_network(file, sizes.network, sips).text for sips in counts}
     return tuple(
         KvPoint(
-            topology=texts[size.prefill + size.decode],
-            prefill=size.prefill,
-            decode=size.decode,
-            order=size.order,
-            shape=replace(
-                LLAMA_70B, context=size.tokens, tokens=min(sizes.new_tokens, size.tokens)
-            ),
+            topology=texts[prefill + decode],
+            prefill=prefill,
+            decode=decode,
+            order=order,
+            shape=replace(LLAMA_70B, context=tokens, tokens=min(sizes.new_tokens, tokens)),
             layers=sizes.layers,
         )
-        for size in sweep(sizes)
+        for (prefill, decode), order, tokens in sweep(sizes)
     )
 
 
-def sweep(sizes: KvSizes) -> Iterator[KvSize]:
-    """The sizes of all rows, in their order."""
-    for prefill, decode in sizes.pairs:
-        for order in sizes.orders:
-            for tokens in sizes.tokens:
-                yield KvSize(prefill, decode, order, tokens)
+def sweep(sizes: KvSizes) -> Iterator[tuple[tuple[int, int], RankOrder, int]]:
+    """The SIPs of both sides, the order and the tokens of all rows, in their order."""
+    return product(sizes.pairs, sizes.orders, sizes.tokens)
 
 
 def _on_network(file: TopologyFile, network: str, sips: int) -> TopologyFile:

@@ -6,6 +6,7 @@ of the other SIP, however many ranks a side has. Every element is checked.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,6 @@ from kernbench.studies.catalogue import KvFlags
 from kernbench.studies.kv_transfer.points import (
     LAYER_STEP,
     KvPoint,
-    KvSize,
     link_loads,
     plan_points,
     prefill_layer,
@@ -229,10 +229,8 @@ class KvTransferStudy(ParameterStudy[KvPoint, KvRow, KvResults]):
 
     def measure(self, point: KvPoint) -> KvRow:
         """Simulate one point."""
-        file, made = (
-            TopologyFile.of(point.topology),
-            made_elements(point) if point.has_data else None,
-        )
+        file = TopologyFile.of(point.topology)
+        made = made_elements(point) if point.has_data else None
         world = simulate(
             kv_program(point, made),
             point.sips,
@@ -264,21 +262,20 @@ class KvTransferStudy(ParameterStudy[KvPoint, KvRow, KvResults]):
 
     def problem(self, results: KvResults) -> str:
         """The rows of the sweep."""
-        sizes = [KvSize(row.prefill, row.decode, row.order, row.tokens) for row in results.rows]
+        sizes = [((row.prefill, row.decode), row.order, row.tokens) for row in results.rows]
         if sizes and sizes == list(sweep(results.sizes)):
             return ""
         return "there must be a row for each of its sizes"
 
     def findings(self, results: KvResults) -> Iterator[str]:
         """The links that several pairs of SIPs share."""
-        for pair in results.sizes.pairs:
-            for order in results.sizes.orders:
-                row = results.of(pair, order)[0]
-                for link in row.links:
-                    if len(link.pairs) > 1:
-                        pairs = ", ".join(f"{source} to {target}" for source, target in link.pairs)
-                        name = f"{row.pair} {order}"
-                        yield f"{name:<{self.indent}}SIP {link.source} to {link.target}: {pairs}"
+        for pair, order in product(results.sizes.pairs, results.sizes.orders):
+            row = results.of(pair, order)[0]
+            for link in row.links:
+                if len(link.pairs) > 1:
+                    pairs = ", ".join(f"{source} to {target}" for source, target in link.pairs)
+                    name = f"{row.pair} {order}"
+                    yield f"{name:<{self.indent}}SIP {link.source} to {link.target}: {pairs}"
 
     def passed(self, results: KvResults) -> str:
         """Summary of the checks that passed."""

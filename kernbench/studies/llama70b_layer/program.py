@@ -9,13 +9,13 @@ import numpy as np
 
 from kernbench import DPPolicy, torch
 from kernbench.benches.attention.queues import HYPERCUBE
-from kernbench.studies.llama70b_layer.attention import decode_attention, prefill_attention
-from kernbench.studies.llama70b_layer.projection import (
+from kernbench.benches.decoder_layer.attention import decode_attention, prefill_attention
+from kernbench.benches.decoder_layer.projection import (
     project,
     project_gated,
     project_rotated,
 )
-from kernbench.studies.llama70b_layer.shape import LayerShape, Projection
+from kernbench.benches.decoder_layer.shape import LayerShape, Projection
 from kernbench.studies.llama70b_layer.weights import (
     LayerInputs,
     LayerWeights,

@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from kernbench.benches.collective_perf.bound import CollectiveBounds
 from kernbench.benches.collective_perf.collective import COLLECTIVES, PerfCase
+from kernbench.benches.decoder_layer.shape import ITEM_BYTES, LAYERS, LayerShape
 from kernbench.oracle.theory.bandwidths import gemm_bound_ps, own_read_gbs
 from kernbench.oracle.theory.roofline import bytes_ps
 from kernbench.oracle.theory.topology_file import TopologyFile
-from kernbench.studies.llama70b_layer.shape import ITEM_BYTES, LAYERS, LayerShape
 from kernbench.studies.study_results import StudyResults, below_bound, sip_count, wrong_by
 from runtime.model.topology import parse_topology
 

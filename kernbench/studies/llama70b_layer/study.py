@@ -10,20 +10,21 @@ import numpy as np
 
 from kernbench.benches.attention.queues import with_hypercube
 from kernbench.benches.attention.reference import grouped_attention
+from kernbench.benches.decoder_layer.projection import EPSILON
+from kernbench.benches.decoder_layer.shape import (
+    LAYERS,
+    LLAMA_70B,
+    MOST_KEYS,
+    MOST_TOKENS,
+    TOKENS,
+    LayerShape,
+)
 from kernbench.benches.flags import check_least
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import no_records, simulate
 from kernbench.studies.catalogue import LayerFlags, rising_numbers
 from kernbench.studies.llama70b_layer.program import PARTS, LayerRun, layer_program
-from kernbench.studies.llama70b_layer.projection import EPSILON
 from kernbench.studies.llama70b_layer.rows import LayerPart, LayerResults, LayerRow, part_bounds
-from kernbench.studies.llama70b_layer.shape import (
-    LAYERS,
-    LLAMA_70B,
-    MOST_TOKENS,
-    TOKENS,
-    LayerShape,
-)
 from kernbench.studies.llama70b_layer.weights import (
     LayerInputs,
     LayerWeights,
@@ -233,13 +234,40 @@ def prefill_of(shape: LayerShape, tokens: int) -> LayerShape:
 def _points(
     file: TopologyFile, shape: LayerShape, sips: Sequence[int], *, has_data: bool
 ) -> list[LayerPoint]:
-    for count in sips:
-        _check(file, shape, count)
-    return [LayerPoint(file.on_a_ring(count).text, shape, count, has_data) for count in sips]
-
-
-def _check(file: TopologyFile, shape: LayerShape, sips: int) -> None:
     pes = file.pes_per_cube
     if pes & (pes - 1):
         raise UsageError(f"--topology: {pes} PEs a cube; a power of 2 divides the layer")
-    shape.check(sips, file.cubes, pes)
+    for count in sips:
+        check_shape(shape, count, file.cubes, pes)
+    return [LayerPoint(file.on_a_ring(count).text, shape, count, has_data) for count in sips]
+
+
+def check_shape(shape: LayerShape, ranks: int, cubes: int, pes: int) -> None:
+    """Raise `UsageError` for sizes that ranks, cubes or PEs do not divide."""
+    if shape.kv_heads % ranks:
+        raise UsageError(f"--sips-list {ranks}: the {shape.kv_heads} KV heads do not divide by it")
+    own, all_pes = shape.of_rank(ranks), cubes * pes
+    for name, size in (
+        ("hidden columns", shape.hidden),
+        ("columns of queries, keys and values", own.qkv),
+        ("columns of the attention", own.heads * own.depth),
+        ("columns of the MLP", own.inner),
+    ):
+        if size % (2 * all_pes):
+            raise UsageError(f"{size} {name} of a SIP: not an even number for {all_pes} PEs")
+    if cubes % own.kv_heads:
+        raise UsageError(
+            f"{own.kv_heads} heads of keys and values of a SIP do not divide {cubes} cubes"
+        )
+    if not shape.is_decode:
+        return
+    sharing = all_pes // own.kv_heads
+    share = (
+        f"--context {shape.context}: on {sip_count(ranks)}, {sharing} PEs share the keys of a head"
+    )
+    if shape.context % sharing:
+        raise UsageError(f"{share}, so it must be a multiple of {sharing}")
+    if shape.context // sharing > MOST_KEYS:
+        raise UsageError(
+            f"{share}, and the TCM of one has room for {MOST_KEYS}: at most {sharing * MOST_KEYS}"
+        )

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernbench.studies.llama70b_layer.shape import LayerShape, Projection
+from kernbench.benches.decoder_layer.shape import LayerShape, Projection
 from runtime.language.value import Array
 
 SEED = 1

@@ -10,25 +10,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 
+from kernbench.studies import plots
 from kernbench.studies.milestone_1h_ccl.reference_figure import reference
 from kernbench.studies.milestone_1h_ccl.rows import CclResults, CclRow
 from kernbench.studies.milestone_1h_ccl.topology_figure import topologies
-from kernbench.studies.plots import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    VERMILION,
-    key,
-    legend_below,
-    new_figure,
-    panels_of,
-    size_axis,
-    size_label,
-    value_grid,
-)
 
-ALGORITHMS = {"ring": (BLUE, "o"), "intercube": (VERMILION, "s")}
-KINDS = {"tcm": BLUE, "hbm": ORANGE, "sram": GREEN}
+ALGORITHMS = {"ring": (plots.BLUE, "o"), "intercube": (plots.VERMILION, "s")}
+KINDS = {"tcm": plots.BLUE, "hbm": plots.ORANGE, "sram": plots.GREEN}
 """Queue memories with their colours."""
 _FINDING_BYTES = 65_536
 
@@ -36,16 +24,16 @@ _FINDING_BYTES = 65_536
 def latency(results: CclResults) -> Figure:
     """Time against size for each SIP topology: measured, and by the closed forms."""
     rows = results.of("size")
-    figure = new_figure(9.4, _latency_finding(rows))
+    figure = plots.new_figure(9.4, _latency_finding(rows))
     # An odd number of networks leaves a panel empty.
     count = len(results.networks)
-    for network, axes in zip(results.networks, panels_of(figure, count, 2), strict=True):
+    for network, axes in zip(results.networks, plots.panels_of(figure, count, 2), strict=True):
         for algorithm in ALGORITHMS:
             of_line = network, algorithm
             line = [row for row in rows if (row.network, row.algorithm) == of_line]
             _latency_lines(axes, algorithm, line)
         axes.set_title(f"{network}: {network.sips} SIPs", fontsize=11)
-        size_axis(axes, sorted({row.nbytes for row in rows}))
+        plots.size_axis(axes, sorted({row.nbytes for row in rows}))
         # The times are within a factor of ten: a power of ten alone is no scale.
         axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
         axes.yaxis.set_minor_formatter("{x:g}")
@@ -54,14 +42,14 @@ def latency(results: CclResults) -> Figure:
         axes.set_ylabel("time of the all-reduce (us)")
         axes.set_xlabel("bytes a PE")
         axes.label_outer()
-    legend_below(figure, _latency_legend(), 3)
+    plots.legend_below(figure, _latency_legend(), 3)
     return figure
 
 
 def buffers(results: CclResults) -> Figure:
     """The ring with its queues in each memory: its time, and the times of one slot."""
     rows = results.of("kind")
-    figure = new_figure(6.4, _buffer_finding(rows))
+    figure = plots.new_figure(6.4, _buffer_finding(rows))
     times, slots = figure.subplots(1, 2, width_ratios=(1.5, 1))
     _buffer_bars(times, rows)
     _slot_bars(slots, [row for row in rows if row.nbytes == max(row.nbytes for row in rows)])
@@ -109,15 +97,15 @@ def _latency_lines(axes: Axes, algorithm: str, rows: Sequence[CclRow]) -> None:
 def _latency_legend() -> list[Line2D]:
     point = {"linestyle": "", "markersize": 7}
     marks = [
-        key(f"{name}, measured", colour, marker=marker, **point)
+        plots.key(f"{name}, measured", colour, marker=marker, **point)
         for name, (colour, marker) in ALGORITHMS.items()
     ]
     lines = [
-        key(f"{name}, alpha-beta", colour, linestyle="--")
+        plots.key(f"{name}, alpha-beta", colour, linestyle="--")
         for name, (colour, _) in ALGORITHMS.items()
     ]
-    with_rest = key("ring, by the recurrence of its pipeline", linewidth=1)
-    return [*marks, *lines, with_rest, key("1.00 x: measured over alpha-beta", linestyle="")]
+    with_rest = plots.key("ring, by the recurrence of its pipeline", linewidth=1)
+    return [*marks, *lines, with_rest, plots.key("1.00 x: measured over alpha-beta", linestyle="")]
 
 
 def _latency_finding(rows: Sequence[CclRow]) -> str:
@@ -127,11 +115,11 @@ def _latency_finding(rows: Sequence[CclRow]) -> str:
         abs(row.time_ps / row.parts.total_ps - 1) for row in rows if row.parts is not None
     )
     first = (
-        f"{size_label(small.nbytes)} over {small.network} take {small.ratio:.2f} times "
+        f"{plots.size_label(small.nbytes)} over {small.network} take {small.ratio:.2f} times "
         "the alpha-beta form"
     )
     rest = f"the recurrence of its pipeline explains the ring within {explained:.1%}"
-    return f"{first}, {size_label(large.nbytes)} {large.ratio:.2f} times;\n{rest}"
+    return f"{first}, {plots.size_label(large.nbytes)} {large.ratio:.2f} times;\n{rest}"
 
 
 def _buffer_bars(axes: Axes, rows: Sequence[CclRow]) -> None:
@@ -145,11 +133,11 @@ def _buffer_bars(axes: Axes, rows: Sequence[CclRow]) -> None:
         axes.bar(lefts, heights, 0.25, color=colour, label=f"queues in {kind}")
         for x, height, row in zip(lefts, heights, of_kind, strict=True):
             axes.text(x, height + 0.01, f"{row.time_ps / 1e6:.2f}", ha="center", fontsize=9)
-    axes.set_xticks(range(len(sizes)), [size_label(nbytes) for nbytes in sizes])
+    axes.set_xticks(range(len(sizes)), [plots.size_label(nbytes) for nbytes in sizes])
     axes.set_ylim(0, 1.2 * max(row.time_ps / least[row.nbytes] for row in rows))
     axes.set_xlabel("bytes a PE")
     axes.set_ylabel("time / time with queues in TCM (time in us above the bars)")
-    value_grid(axes, "y")
+    plots.value_grid(axes, "y")
 
 
 def _slot_bars(axes: Axes, rows: Sequence[CclRow]) -> None:
@@ -173,7 +161,7 @@ def _slot_bars(axes: Axes, rows: Sequence[CclRow]) -> None:
         (0, 1), ("in: sender's DMA\nto announcement", "out: receiver's DMA\nto its scratch")
     )
     axes.set_ylabel(f"median time of a slot of {first.slot_bytes} B (ns)")
-    value_grid(axes, "y")
+    plots.value_grid(axes, "y")
 
 
 def _buffer_finding(rows: Sequence[CclRow]) -> str:
@@ -191,4 +179,4 @@ def _buffer_finding(rows: Sequence[CclRow]) -> str:
     # where it does not, for example on another topology file.
     by_copies = fastest_first == sorted(fastest_first, key=lambda row: row.slot_out_ps)
     remark = "as the copies of a slot" if by_copies else "not as the copies of a slot"
-    return f"{size_label(nbytes)} a PE, ring over {rows[0].network}: {order}, {remark}"
+    return f"{plots.size_label(nbytes)} a PE, ring over {rows[0].network}: {order}, {remark}"

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from kernbench.oracle.theory.alpha_beta import AlphaBeta
+from kernbench.studies import plots
 from kernbench.studies.milestone_1h_ccl.reference import (
     ALPHA_NS,
     ASTRA_SIM,
@@ -19,26 +20,15 @@ from kernbench.studies.milestone_1h_ccl.reference import (
     explained,
 )
 from kernbench.studies.milestone_1h_ccl.rows import CclResults, CclRow
-from kernbench.studies.plots import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    SKY,
-    VERMILION,
-    legend_below,
-    new_figure,
-    value_grid,
-)
 from runtime.core.simtime import PS_PER_NS
 
 PARTS = (
-    ("alphas, commands", BLUE),
-    ("bytes over the link", SKY),
-    ("endpoints of ASTRA-sim", ORANGE),
-    ("additions, local memory", GREEN),
-    ("waiting for credits", VERMILION),
-    ("load and store of the buffer", GREY),
+    ("alphas, commands", plots.BLUE),
+    ("bytes over the link", plots.SKY),
+    ("endpoints of ASTRA-sim", plots.ORANGE),
+    ("additions, local memory", plots.GREEN),
+    ("waiting for credits", plots.VERMILION),
+    ("load and store of the buffer", plots.GREY),
 )
 """Parts of a bar with their colours, in the order in which they are stacked."""
 _OPEN: dict[str, Any] = {"facecolor": "white", "edgecolor": "black", "hatch": "////"}
@@ -58,14 +48,14 @@ def reference(results: CclResults) -> Figure:
     panels = [(each, _bars(each, rows)) for each in ASTRA_SIM]
     # Panels in proportion to their bars, so that all bars have one thickness.
     heights = [len(bars) + 0.8 for _, bars in panels]
-    figure = new_figure(2.4 + 0.5 * sum(heights), _finding(rows))
+    figure = plots.new_figure(2.4 + 0.5 * sum(heights), _finding(rows))
     columns = figure.subplots(len(panels), 1, height_ratios=heights)
     for axes, (each, bars) in zip(columns, panels, strict=True):
         _panel(axes, each, bars)
     columns[-1].set_xlabel("time of the all-reduce (us)")
     legend = [Patch(color=colour, label=name) for name, colour in PARTS]
     legend.append(Patch(label="measured, not explained by the terms", **_OPEN))
-    legend_below(figure, legend, 4)
+    plots.legend_below(figure, legend, 4)
     return figure
 
 
@@ -114,7 +104,7 @@ def _panel(axes: Axes, each: AstraSimTime, bars: Sequence[TimeBar]) -> None:
         fontsize=11,
         loc="left",
     )
-    value_grid(axes, "x")
+    plots.value_grid(axes, "x")
     axes.spines[["top", "right"]].set_visible(False)
 
 

@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
+from kernbench.studies import plots
 from kernbench.studies.milestone_1h_ccl.networks import RingLayout, SipNetwork
 from kernbench.studies.milestone_1h_ccl.rows import CclResults
-from kernbench.studies.plots import BLUE, centred, key, legend_below, new_figure
 
 Position = tuple[float, float]
 _BEND = 0.42
@@ -21,13 +21,13 @@ _BEND = 0.42
 
 def topologies(results: CclResults) -> Figure:
     """A panel for each network."""
-    figure = new_figure(4.5, _finding(results))
+    figure = plots.new_figure(4.5, _finding(results))
     panels = figure.subplots(1, len(results.networks), squeeze=False)[0]
     for axes, network, layout in zip(panels, results.networks, results.layouts, strict=True):
         _panel(axes, network, layout)
-    links = key("UCIe link, both directions", "lightgrey", linewidth=6)
-    steps = key("ring: to the next SIP", BLUE, linewidth=2, marker=">")
-    legend_below(figure, [links, steps])
+    links = plots.key("UCIe link, both directions", "lightgrey", linewidth=6)
+    steps = plots.key("ring: to the next SIP", plots.BLUE, linewidth=2, marker=">")
+    plots.legend_below(figure, [links, steps])
     return figure
 
 
@@ -65,11 +65,11 @@ def _panel(axes: Axes, network: SipNetwork, layout: RingLayout) -> None:
             _draw(axes, line, arrowstyle="-", color="lightgrey", linewidth=6, zorder=1)
     for source, target in layout.steps:
         line = _LinkLine.of(network, source, target).beside(0.07)
-        _draw(axes, line, arrowstyle="-|>", color=BLUE, linewidth=2, zorder=3)
+        _draw(axes, line, arrowstyle="-|>", color=plots.BLUE, linewidth=2, zorder=3)
     positions = [_position(network, sip) for sip in range(network.sips)]
     for sip, (x, y) in enumerate(positions):
         box = {"boxstyle": "square,pad=0.45", "facecolor": "white", "edgecolor": "black"}
-        centred(axes, x, y, str(sip), 13, fontweight="bold", zorder=4, bbox=box)
+        plots.centred(axes, x, y, str(sip), 13, fontweight="bold", zorder=4, bbox=box)
     axes.set_title(f"{network}\n{', '.join(map(str, layout.order))}", fontsize=10.5)
     axes.set(
         xlim=(-0.6, max(x for x, _ in positions) + 0.4),

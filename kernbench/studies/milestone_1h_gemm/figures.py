@@ -13,41 +13,29 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter
 
+from kernbench.studies import plots
 from kernbench.studies.milestone_1h_gemm.rows import GemmResults, GemmRow
 from kernbench.studies.milestone_1h_gemm.theory import ProductShape, Staging
-from kernbench.studies.plots import (
-    BLUE,
-    GREEN,
-    HATCHED,
-    ORANGE,
-    PALE,
-    SKY,
-    VERMILION,
-    key,
-    legend_below,
-    new_figure,
-    value_grid,
-)
 
 STAGES = {
-    "dma_in_ps": ("DMA in", BLUE),
-    "fetch_ps": ("fetch", SKY),
-    "gemm_ps": ("GEMM", VERMILION),
-    "store_ps": ("store", ORANGE),
-    "dma_out_ps": ("DMA out", GREEN),
+    "dma_in_ps": ("DMA in", plots.BLUE),
+    "fetch_ps": ("fetch", plots.SKY),
+    "gemm_ps": ("GEMM", plots.VERMILION),
+    "store_ps": ("store", plots.ORANGE),
+    "dma_out_ps": ("DMA out", plots.GREEN),
 }
 """The stages of a product in their order: the field of `StageBusy`, its name and colour."""
 STAGINGS = {
-    Staging.REF_REF: ("ref_ref: both operands streamed", BLUE, "o"),
-    Staging.LOAD_REF: ("load_ref: A loaded, B streamed", ORANGE, "s"),
-    Staging.LOAD_LOAD: ("load_load: both loaded", GREEN, "^"),
+    Staging.REF_REF: ("ref_ref: both operands streamed", plots.BLUE, "o"),
+    Staging.LOAD_REF: ("load_ref: A loaded, B streamed", plots.ORANGE, "s"),
+    Staging.LOAD_LOAD: ("load_load: both loaded", plots.GREEN, "^"),
 }
 
 
 def stage_breakdown(results: GemmResults) -> Figure:
     """Busy time of each stage as a share of the kernel's time, for each shape and staging."""
     by_shape = _by_shape(results.rows)
-    figure = new_figure(1.9 + 0.85 * len(by_shape), _stage_finding(results.rows))
+    figure = plots.new_figure(1.9 + 0.85 * len(by_shape), _stage_finding(results.rows))
     panels = figure.subplots(1, len(Staging), sharey=True, squeeze=False)[0]
     for staging, axes in zip(Staging, panels, strict=True):
         _stage_panel(axes, staging, [rows[staging] for rows in by_shape.values()])
@@ -60,15 +48,15 @@ def stage_breakdown(results: GemmResults) -> Figure:
     )
     patches = [Patch(color=colour, label=name) for name, colour in STAGES.values()]
     loading = "part that loads before the product"
-    patches.insert(1, Patch(facecolor=BLUE, label=loading, **HATCHED))
-    legend_below(figure, patches)
+    patches.insert(1, Patch(facecolor=plots.BLUE, label=loading, **plots.HATCHED))
+    plots.legend_below(figure, patches)
     return figure
 
 
 def utilisation(results: GemmResults) -> Figure:
     """Utilisation of the GEMM engine's peak by each product, and its limit by padding."""
     by_shape = _by_shape(results.rows)
-    figure = new_figure(6.6, _utilisation_finding(results.rows))
+    figure = plots.new_figure(6.6, _utilisation_finding(results.rows))
     axes = figure.subplots()
     # Three bars a shape, side by side, with the limit across them.
     for index, rows in enumerate(by_shape.values()):
@@ -82,32 +70,33 @@ def utilisation(results: GemmResults) -> Figure:
     axes.set_ylim(0, 1.08)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.set_ylabel(f"MAC utilisation (% of the peak of {results.hardware.peak_tflops:g} TFLOPS)")
-    value_grid(axes, "y")
+    plots.value_grid(axes, "y")
     pale = "pale: in the product, without the loading before it"
     handles = [
         *(Patch(color=colour, label=name) for name, colour, _ in STAGINGS.values()),
         Patch(color="grey", label="solid: in the whole kernel"),
-        Patch(color="grey", alpha=PALE, label=pale),
-        key("limit by padding", linewidth=1.8),
+        Patch(color="grey", alpha=plots.PALE, label=pale),
+        plots.key("limit by padding", linewidth=1.8),
     ]
-    legend_below(figure, handles, 3)
+    plots.legend_below(figure, handles, 3)
     return figure
 
 
 def theory(results: GemmResults) -> Figure:
     """The kernel's time against its bound, and their ratio."""
     by_shape = _by_shape(results.rows)
-    figure = new_figure(6.6, _theory_finding(results.rows))
+    figure = plots.new_figure(6.6, _theory_finding(results.rows))
     times, ratios = figure.subplots(1, 2, width_ratios=(1.1, 1))
     _time_panel(times, results.rows)
     _ratio_panel(ratios, by_shape)
     marks = [
-        key(name, colour, marker=marker, linestyle="") for name, colour, marker in STAGINGS.values()
+        plots.key(name, colour, marker=marker, linestyle="")
+        for name, colour, marker in STAGINGS.values()
     ]
     hollow: dict[str, Any] = {"marker": "o", "linestyle": "", "markerfacecolor": "white"}
-    marks.append(key("measured = bound", linewidth=1))
-    marks.append(key("hollow: under one tile", "grey", **hollow))
-    legend_below(figure, marks, 3)
+    marks.append(plots.key("measured = bound", linewidth=1))
+    marks.append(plots.key("hollow: under one tile", "grey", **hollow))
+    plots.legend_below(figure, marks, 3)
     return figure
 
 
@@ -144,17 +133,17 @@ def _stage_panel(axes: Axes, staging: Staging, rows: Sequence[GemmRow]) -> None:
             if stage == "dma_in_ps" and row.load_ps:
                 # The DMA is idle between two loads, so loading can last longer than it is busy.
                 loading = min(row.load_ps / row.kernel_ps, _busy(row, stage))
-                axes.barh(y, loading, height * 0.9, color=colour, linewidth=0, **HATCHED)
+                axes.barh(y, loading, height * 0.9, color=colour, linewidth=0, **plots.HATCHED)
         axes.text(1.03, index, _time(row.kernel_ps), va="center", fontsize=9.5)
     axes.set_title(STAGINGS[staging][0], fontsize=11)
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(PercentFormatter(1))
-    value_grid(axes, "x")
+    plots.value_grid(axes, "x")
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def _utilisation_bar(axes: Axes, x: float, row: GemmRow, colour: str) -> None:
-    axes.bar(x, row.product_utilisation, 0.25, color=colour, alpha=PALE)
+    axes.bar(x, row.product_utilisation, 0.25, color=colour, alpha=plots.PALE)
     axes.bar(x, row.utilisation, 0.25, color=colour)
     top, limit = row.product_utilisation, row.padding_utilisation
     # A number just below the line of the limit would be crossed by it: it goes above the line.
@@ -176,7 +165,7 @@ def _time_panel(axes: Axes, rows: Sequence[GemmRow]) -> None:
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
     axes.set_xlabel("bound from the topology file (us)")
     axes.set_ylabel("measured time of the kernel (us)")
-    axes.grid(alpha=PALE)
+    axes.grid(alpha=plots.PALE)
 
 
 def _ratio_panel(axes: Axes, by_shape: Mapping[ProductShape, Mapping[Staging, GemmRow]]) -> None:
@@ -202,7 +191,7 @@ def _ratio_panel(axes: Axes, by_shape: Mapping[ProductShape, Mapping[Staging, Ge
     axes.set_xlabel("measured time / bound")
     axes.set_yticks(range(len(by_shape)), _labels(by_shape))
     axes.set_ylim(len(by_shape) - 0.5, -0.5)
-    axes.grid(axis="x", alpha=PALE)
+    axes.grid(axis="x", alpha=plots.PALE)
 
 
 def _colours(row: GemmRow) -> dict[str, Any]:

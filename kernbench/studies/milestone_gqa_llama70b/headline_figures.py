@@ -14,38 +14,24 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter
 
+from kernbench.studies import plots
 from kernbench.studies.milestone_gqa_llama70b.headline_rows import HeadlineResults, HeadlineRow
 from kernbench.studies.milestone_gqa_llama70b.op_log import AttentionPanel
-from kernbench.studies.plots import (
-    BLUE,
-    GREY,
-    ORANGE,
-    PALE,
-    PURPLE,
-    SKY,
-    VERMILION,
-    centred,
-    key,
-    legend_below,
-    looks,
-    new_figure,
-    value_grid,
-)
 from kernbench.studies.study_results import sip_count
 
 _PARTS = {
-    "gemm_ps": ("GEMM engine works", VERMILION),
-    "vector_ps": ("vector engine works, GEMM engine does not", ORANGE),
-    "memory_ps": ("loads and stores only", BLUE),
-    "message_ps": ("messages between PEs only", PURPLE),
-    "other_ps": ("issue and latencies", SKY),
-    "idle_ps": ("waits until the last PE has ended", GREY),
+    "gemm_ps": ("GEMM engine works", plots.VERMILION),
+    "vector_ps": ("vector engine works, GEMM engine does not", plots.ORANGE),
+    "memory_ps": ("loads and stores only", plots.BLUE),
+    "message_ps": ("messages between PEs only", plots.PURPLE),
+    "other_ps": ("issue and latencies", plots.SKY),
+    "idle_ps": ("waits until the last PE has ended", plots.GREY),
 }
 """The parts of a time in their order: the field of `TimeParts`, its name and colour."""
 _ENGINES = {
-    "gemm_ps": ("GEMM engine", VERMILION),
-    "vector_ps": ("vector engine", ORANGE),
-    "memory_ps": ("HBM", BLUE),
+    "gemm_ps": ("GEMM engine", plots.VERMILION),
+    "vector_ps": ("vector engine", plots.ORANGE),
+    "memory_ps": ("HBM", plots.BLUE),
 }
 
 
@@ -53,7 +39,7 @@ def times(results: HeadlineResults) -> Figure:
     """The time against tokens for each number of SIPs, and the bounds."""
     figure, panels = _panels(results, _times_finding(results))
     sips_list = results.config.sips
-    looks_of = dict(zip(sips_list, looks(len(sips_list)), strict=True))
+    looks_of = dict(zip(sips_list, plots.looks(len(sips_list)), strict=True))
     for panel, axes in panels.items():
         rows = results.of(panel)
         for sips, (colour, marker) in looks_of.items():
@@ -62,22 +48,18 @@ def times(results: HeadlineResults) -> Figure:
             axes.plot(tokens, [row.kernel_ps / 1e6 for row in line], marker=marker, color=colour)
             bounds = [row.bounds.bound_ps / 1e6 for row in line]
             axes.plot(tokens, bounds, ":", color=colour)
-        axes.set(xscale="log", yscale="log")
-        axes.set_xticks(sorted({row.tokens for row in rows}))
-        axes.xaxis.set_major_formatter("{x:,.0f}")
-        axes.xaxis.set_minor_locator(NullLocator())
+        plots.log_axes(axes, sorted({row.tokens for row in rows}), "{:,}".format)
         # Some panels span less than a power of ten.
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_minor_locator(NullLocator())
-        axes.yaxis.set_major_formatter("{x:g}")
         axes.set_xlabel("tokens in the KV cache" if panel.is_decode else "tokens of the prompt")
         if not panel.is_decode:
             axes.set_ylabel("time of the layer (us)")
-        axes.grid(alpha=PALE)
     handles = [
-        key(sip_count(sips), colour, marker=marker) for sips, (colour, marker) in looks_of.items()
+        plots.key(sip_count(sips), colour, marker=marker)
+        for sips, (colour, marker) in looks_of.items()
     ]
-    handles.append(key("bound", "grey", linestyle=":"))
+    handles.append(plots.key("bound", "grey", linestyle=":"))
     _legend(figure, handles)
     return figure
 
@@ -93,7 +75,7 @@ def parts(results: HeadlineResults) -> Figure:
                 share = getattr(row.parts, part) / row.parts.total_ps
                 axes.barh(place, share, 0.75, left=left, color=colour)
                 if share > 0.07:
-                    centred(axes, left + share / 2, place, f"{share:.0%}", 9)
+                    plots.centred(axes, left + share / 2, place, f"{share:.0%}", 9)
                 left += share
             axes.text(1.01, place, f"{row.kernel_ps / 1e6:,.1f} us", va="center", fontsize=9.5)
         axes.set_yticks(range(len(rows)), list(map(_row_label, rows)))
@@ -122,7 +104,7 @@ def utilisation(results: HeadlineResults) -> Figure:
         axes.set_ylim(0, 1.05)
         axes.yaxis.set_major_formatter(PercentFormatter(1))
         axes.set_ylabel("utilisation (% of the peak)")
-        value_grid(axes, "y")
+        plots.value_grid(axes, "y")
     _legend(figure, [Patch(color=colour, label=name) for name, colour in _ENGINES.values()])
     return figure
 
@@ -136,7 +118,7 @@ FIGURES: Mapping[str, Callable[[HeadlineResults], Figure]] = {
 
 
 def _panels(results: HeadlineResults, finding: str) -> tuple[Figure, dict[AttentionPanel, Axes]]:
-    figure = new_figure(6.4, finding)
+    figure = plots.new_figure(6.4, finding)
     grid = figure.subplots(2, 2, squeeze=False)
     panels = dict(zip(AttentionPanel, grid.flat, strict=True))
     for panel, axes in panels.items():
@@ -149,7 +131,7 @@ def _panels(results: HeadlineResults, finding: str) -> tuple[Figure, dict[Attent
 
 
 def _legend(figure: Figure, handles: Sequence[Line2D | Patch]) -> None:
-    legend_below(figure, handles, 0 if len(handles) <= 5 else 3)
+    plots.legend_below(figure, handles, 0 if len(handles) <= 5 else 3)
 
 
 def _longest(results: HeadlineResults, panel: AttentionPanel) -> list[HeadlineRow]:

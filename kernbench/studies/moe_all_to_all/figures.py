@@ -9,10 +9,10 @@ from itertools import cycle
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from kernbench.studies import plots
 from kernbench.studies.moe_all_to_all.rows import MoeResults, MoeRow
-from kernbench.studies.plots import GREY, LOOKS, PALE, PURPLE, SKY, key, new_figure
 
-STYLES = (*LOOKS, (PURPLE, "P"), (SKY, "v"), (GREY, "X"))
+STYLES = (*plots.LOOKS, (plots.PURPLE, "P"), (plots.SKY, "v"), (plots.GREY, "X"))
 """Colour and marker of each number of ranks; there are at most seven, from 2 to 8."""
 _BARS_WIDTH = 0.8
 
@@ -21,15 +21,15 @@ def exchanges(results: MoeResults) -> Figure:
     """Time and bound against skew for each number of ranks; the loads of the largest number."""
     rows = results.rows
     counts = sorted({row.ranks for row in rows})
-    figure = new_figure(5.6, _finding(rows))
+    figure = plots.new_figure(5.6, _finding(rows))
     by_skew, loads = figure.subplots(1, 2)
     for count, (colour, marker) in zip(counts, cycle(STYLES), strict=False):
         _times(by_skew, [row for row in rows if row.ranks == count], colour, marker)
     by_skew.set_xlabel("skew: the largest load of a rank over the mean")
     by_skew.set_ylabel("time of dispatch and combine (us)")
     by_skew.set_ylim(bottom=0)
-    by_skew.grid(alpha=PALE)
-    bound = key("bound: the busiest port", linestyle="--")
+    by_skew.grid(alpha=plots.PALE)
+    bound = plots.key("bound: the busiest port", linestyle="--")
     handles, _ = by_skew.get_legend_handles_labels()
     by_skew.legend(handles=[*handles, bound], frameon=False)
     _loads(loads, [row for row in rows if row.ranks == counts[-1]])
@@ -59,7 +59,7 @@ def _loads(axes: Axes, rows: Sequence[MoeRow]) -> None:
     axes.set_xticks(ranks, [str(rank) for rank in ranks])
     axes.set_xlabel(f"rank, of {rows[0].ranks}")
     axes.set_ylabel("copies of tokens that its experts receive")
-    axes.grid(axis="y", alpha=PALE)
+    axes.grid(axis="y", alpha=plots.PALE)
     axes.legend(frameon=False)
 
 

@@ -6,7 +6,7 @@ The weights are multiples of 1/256 with the sum 1: in float64 it is the token it
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from kernbench import torch
 from kernbench.oracle.theory.collectives.exchanges import ExchangeBound
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.simulation import Simulation, simulate
+from kernbench.studies.all_reduce import kernel_span
 from kernbench.studies.catalogue import MoeFlags
 from kernbench.studies.moe_all_to_all.routing import DispatchPlan, drawn_weights
 from kernbench.studies.moe_all_to_all.rows import (
@@ -33,16 +34,6 @@ from runtime.language.value import Array
 
 KERNEL = "kernel all_to_all"
 """Name in the op log of the kernels of an exchange."""
-
-
-class ExchangeTimes(NamedTuple):
-    """The kernels of all ranks: the end of the last dispatch and of the last combine after the
-    first start, and the time from the first start of a dispatch to the last start of one.
-    """
-
-    dispatch_ps: int
-    total_ps: int
-    start_skew_ps: int
 
 
 def drawn_tokens(point: MoePoint) -> Array:
@@ -79,21 +70,20 @@ def wrong_elements(
     )
 
 
-def exchange_times(world: Simulation) -> ExchangeTimes:
-    """Each PE that moves elements has two kernels: the first one is its part of the dispatch."""
+def exchange_times(world: Simulation) -> tuple[int, int, int]:
+    """(end of the last dispatch, end of the last combine, skew of the dispatches) in ps, as
+    `kernel_span` defines them.
+
+    Each PE that moves elements has two kernels: the first one is its part of the dispatch.
+    """
     # A launch can start late on some PEs, behind the packets of other ranks; so the PE decides.
     by_pe = defaultdict[tuple[int, int, int], list[OpRecord]](list)
     for sip, kernel in world.of("pe_cpu.collective", KERNEL):
         by_pe[sip, kernel.cube, kernel.pe].append(kernel)
     ordered = (sorted(kernels, key=lambda each: each.start_ps) for kernels in by_pe.values())
     dispatches, combines = zip(*ordered, strict=True)
-    starts_ps = [kernel.start_ps for kernel in dispatches]
-    first_ps = min(starts_ps)
-    return ExchangeTimes(
-        dispatch_ps=max(kernel.end_ps for kernel in dispatches) - first_ps,
-        total_ps=max(kernel.end_ps for kernel in combines) - first_ps,
-        start_skew_ps=max(starts_ps) - first_ps,
-    )
+    dispatch_ps, skew_ps = kernel_span(dispatches)
+    return dispatch_ps, kernel_span([*dispatches, *combines])[0], skew_ps
 
 
 def _program(plan: DispatchPlan, tokens: Array) -> Callable[[int], tuple[Array, Array]]:
@@ -169,7 +159,7 @@ class MoeStudy(ParameterStudy[MoePoint, MoeRow, MoeResults]):
         world = simulate(
             _program(plan, tokens), point.ranks, topology=point.topology, ccl=point.ccl
         )
-        times = exchange_times(world)
+        dispatch_ps, total_ps, start_skew_ps = exchange_times(world)
         theory, there = ExchangeBound(TopologyFile.of(point.topology)), point.sizes
         dispatch = theory.busiest(there)
         return MoeRow(
@@ -182,11 +172,11 @@ class MoeStudy(ParameterStudy[MoePoint, MoeRow, MoeResults]):
             loads=plan.loads,
             port=dispatch.port,
             port_bytes=dispatch.nbytes,
-            dispatch_ps=times.dispatch_ps,
+            dispatch_ps=dispatch_ps,
             dispatch_bound_ps=dispatch.bound_ps,
-            time_ps=times.total_ps,
+            time_ps=total_ps,
             bound_ps=theory.there_and_back_ps(there),
-            start_skew_ps=times.start_skew_ps,
+            start_skew_ps=start_skew_ps,
             wrong=sum(
                 wrong_elements(point, plan, tokens, rank, *result)
                 for rank, result in world.returned.items()

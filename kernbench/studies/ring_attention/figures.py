@@ -10,78 +10,66 @@ from collections.abc import Callable, Mapping
 
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import NullLocator
 
-from kernbench.studies.plots import (
-    BLUE,
-    GREY,
-    ORANGE,
-    PALE,
-    key,
-    legend_below,
-    looks,
-    new_figure,
-    value_grid,
-)
+from kernbench.studies import plots
 from kernbench.studies.ring_attention.rows import Division, RingResults, RingRow
 
 
 def times(results: RingResults) -> Figure:
     """The time against the number of SIPs for each length, and the bounds."""
     lengths, sips = results.sizes.tokens, results.sizes.sips
-    figure = new_figure(5.2, _times_finding(results))
+    figure = plots.new_figure(5.2, _times_finding(results))
     panels = figure.subplots(1, len(Division), sharey=True, squeeze=False)[0]
     for division, axes in zip(Division, panels, strict=True):
-        for tokens, (colour, marker) in zip(lengths, looks(len(lengths)), strict=True):
+        for tokens, (colour, marker) in zip(lengths, plots.looks(len(lengths)), strict=True):
             rows = results.of(division, tokens)
             line = [row.layer_ps / 1e6 for row in rows]
             axes.plot(sips, line, marker=marker, color=colour)
             bounds = [row.bounds.bound_ps / 1e6 for row in rows]
             axes.plot(sips, bounds, "--", color=colour, linewidth=1)
-        axes.set(xscale="log", yscale="log", xlabel="SIPs", title=division.words)
-        axes.set_xticks(sips, [str(count) for count in sips])
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.yaxis.set_major_formatter("{x:g}")
+        plots.log_axes(axes, sips, str)
+        axes.set(xlabel="SIPs", title=division.words)
         axes.yaxis.set_minor_formatter("{x:g}")
-        axes.grid(alpha=PALE)
     panels[0].set_ylabel("time of the layer (us)")
     handles = [
-        key(f"{tokens:,} tokens", colour, marker=marker)
-        for tokens, (colour, marker) in zip(lengths, looks(len(lengths)), strict=True)
+        plots.key(f"{tokens:,} tokens", colour, marker=marker)
+        for tokens, (colour, marker) in zip(lengths, plots.looks(len(lengths)), strict=True)
     ]
-    handles.append(key("bound", "grey", linestyle="--", linewidth=1))
-    legend_below(figure, handles)
+    handles.append(plots.key("bound", "grey", linestyle="--", linewidth=1))
+    plots.legend_below(figure, handles)
     return figure
 
 
 def exposed(results: RingResults) -> Figure:
     """Kernels and exposed communication of the longest sequence, on the SIP that ends last."""
     tokens = results.sizes.tokens[-1]
-    figure = new_figure(5.2, _exposed_finding(results))
+    figure = plots.new_figure(5.2, _exposed_finding(results))
     panels = figure.subplots(1, len(Division), sharey=True, squeeze=False)[0]
     for division, axes in zip(Division, panels, strict=True):
         for place, row in enumerate(results.of(division, tokens)):
             kernels, waits = (row.layer_ps - row.exposed_ps) / 1e6, row.exposed_ps / 1e6
-            axes.bar(place, kernels, 0.6, color=ORANGE)
-            axes.bar(place, waits, 0.6, bottom=kernels, color=BLUE)
+            axes.bar(place, kernels, 0.6, color=plots.ORANGE)
+            axes.bar(place, waits, 0.6, bottom=kernels, color=plots.BLUE)
             share = row.exposed_ps / row.layer_ps
             axes.text(place, kernels + waits, f"{share:.0%}", ha="center", va="bottom")
             least = min(row.kernels_ps) / 1e6
             axes.plot([place - 0.36, place + 0.36], [least, least], color="black", linewidth=2)
             link = row.bounds.link_ps / 1e6
-            axes.plot([place - 0.36, place + 0.36], [link, link], ":", color=GREY, linewidth=2)
+            axes.plot(
+                [place - 0.36, place + 0.36], [link, link], ":", color=plots.GREY, linewidth=2
+            )
         sips = results.sizes.sips
         axes.set_xticks(range(len(sips)), [f"{count} SIPs" for count in sips])
         axes.set_title(division.words)
-        value_grid(axes, "y")
+        plots.value_grid(axes, "y")
     panels[0].set_ylabel(f"time of {tokens:,} tokens (us)")
     handles = [
-        Patch(color=ORANGE, label="kernels of the last SIP"),
-        Patch(color=BLUE, label="exposed communication and launches"),
-        key("kernels of the SIP with the least work", linewidth=2),
-        key("bound of the link", GREY, linestyle=":", linewidth=2),
+        Patch(color=plots.ORANGE, label="kernels of the last SIP"),
+        Patch(color=plots.BLUE, label="exposed communication and launches"),
+        plots.key("kernels of the SIP with the least work", linewidth=2),
+        plots.key("bound of the link", plots.GREY, linestyle=":", linewidth=2),
     ]
-    legend_below(figure, handles, 2)
+    plots.legend_below(figure, handles, 2)
     return figure
 
 

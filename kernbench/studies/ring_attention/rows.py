@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import NamedTuple
+from itertools import product
 
 from msgspec import Struct
 
@@ -120,14 +120,6 @@ CHECKED_SCORES = 1 << 23
 """A run with at most as many scores has data, and its result is compared with float64."""
 
 
-class RingSize(NamedTuple):
-    """The sizes of one row of the sweep."""
-
-    division: Division
-    tokens: int
-    sips: int
-
-
 @dataclass(frozen=True)
 class RingPoint:
     """One layer on a topology file, given as text."""
@@ -164,36 +156,32 @@ def plan_points(topology: TopologyText, sizes: RingSizes) -> tuple[RingPoint, ..
         raise UsageError(
             f"--heads {sizes.heads}: each head has a PE of one cube, which has {file.pes_per_cube}"
         )
-    for sips in sizes.sips:
-        for tokens in sizes.tokens:
-            if tokens % (2 * sips * BLOCK_ROWS):
-                raise UsageError(
-                    f"--tokens {tokens}: {sips} SIPs have 2 chunks each, of whole blocks of "
-                    f"{BLOCK_ROWS}; {tokens} is no multiple of {2 * sips * BLOCK_ROWS}"
-                )
+    for sips, tokens in product(sizes.sips, sizes.tokens):
+        if tokens % (2 * sips * BLOCK_ROWS):
+            raise UsageError(
+                f"--tokens {tokens}: {sips} SIPs have 2 chunks each, of whole blocks of "
+                f"{BLOCK_ROWS}; {tokens} is no multiple of {2 * sips * BLOCK_ROWS}"
+            )
     texts = {sips: file.on_a_ring(sips).text for sips in sizes.sips}
     return tuple(
         RingPoint(
-            topology=texts[size.sips],
-            division=size.division,
+            topology=texts[sips],
+            division=division,
             parts=SequenceParts(
-                tokens=size.tokens,
-                ranks=size.sips,
-                is_causal=size.division is not Division.FULL,
-                is_zigzag=size.division is Division.ZIGZAG,
+                tokens=tokens,
+                ranks=sips,
+                is_causal=division is not Division.FULL,
+                is_zigzag=division is Division.ZIGZAG,
             ),
             heads=sizes.heads,
         )
-        for size in sweep(sizes)
+        for division, tokens, sips in sweep(sizes)
     )
 
 
-def sweep(sizes: RingSizes) -> Iterator[RingSize]:
-    """The sizes of all rows, in their order."""
-    for division in Division:
-        for tokens in sizes.tokens:
-            for sips in sizes.sips:
-                yield RingSize(division, tokens, sips)
+def sweep(sizes: RingSizes) -> Iterator[tuple[Division, int, int]]:
+    """The division, the tokens and the SIPs of all rows, in their order."""
+    return product(Division, sizes.tokens, sizes.sips)
 
 
 def ring_bounds(file: TopologyFile, parts: SequenceParts, heads: int, depth: int) -> RingBounds:

@@ -23,7 +23,6 @@ from kernbench.studies.ring_attention.rows import (
     RingPoint,
     RingResults,
     RingRow,
-    RingSize,
     RingSizes,
     plan_points,
     ring_bounds,
@@ -245,7 +244,7 @@ class RingAttentionStudy(ParameterStudy[RingPoint, RingRow, RingResults]):
 
     def problem(self, results: RingResults) -> str:
         """The rows of the sweep."""
-        sizes = [RingSize(row.division, row.tokens, row.sips) for row in results.rows]
+        sizes = [(row.division, row.tokens, row.sips) for row in results.rows]
         if sizes and sizes == list(sweep(results.sizes)):
             return ""
         return "there must be a row for each of its sizes"

@@ -3,9 +3,11 @@
 from typing import Any, cast
 
 from kernbench.oracle.checks.check import Check
-from kernbench.oracle.checks.systems.all_reduce import all_reduce, integral_ccl
+from kernbench.oracle.checks.systems.all_reduce import all_reduce
 from kernbench.oracle.theory.bandwidths import channel_gbs
 from kernbench.oracle.theory.topology_file import TopologyFile
+from runtime.core.config.config_file import default_file, read_text
+from runtime.core.config.plain_yaml import from_yaml, to_yaml
 from runtime.core.rng import Random, seeded
 from runtime.core.trace import OpRecord
 
@@ -33,7 +35,9 @@ def _halved(file: TopologyFile) -> list[Check]:
     pc_gbs = _even("hbm.pc_bw_gbs", float(channel_gbs(even)))
     slow = even.with_values({"cube.hbm_ctrl.efficiency": 1.0, "hbm.pc_bw_gbs": pc_gbs})
     fast = slow.with_values({path: _half(path, value) for path, value in _leaves(slow.content)})
-    ccl = integral_ccl(16)
+    # Credits whose size is a multiple of the unit, as all packets are.
+    content = from_yaml(read_text(default_file("ccl.yaml")))
+    ccl = to_yaml(content | {"defaults": content["defaults"] | {"ipcq_credit_size_bytes": 16}})
     before, after = all_reduce(slow.text, ccl=ccl), all_reduce(fast.text, ccl=ccl)
     pairs = [
         pair

@@ -14,7 +14,6 @@ from kernbench.oracle.theory.paths.routes import (
     UCIE_GBS,
     Route,
     RouteEnd,
-    split_behind,
 )
 from kernbench.oracle.theory.servers import transfer_ps
 from kernbench.oracle.theory.topology_file import TopologyFile
@@ -115,7 +114,7 @@ class FlowRuns:
         link.
         """
         source, target = ends
-        before, after = split_behind(self.plan.route(source, target), *entry)
+        before, after = _split_behind(self.plan.route(source, target), *entry)
         offset = number * LONG * self.file["packet_bytes"]
         return MeetingFlow(
             name=name,
@@ -341,3 +340,9 @@ def _packets(count: int) -> str:
 
 def _pe(sip: int, cube: int) -> RouteEnd:
     return RouteEnd("pe", sip, cube, 0)
+
+
+def _split_behind(route: Route, node: str, sip: int = 0) -> tuple[Route, Route]:
+    """The hops up to that into `node`, and those behind it."""
+    entry = next(index for index, hop in enumerate(route) if (hop.node, hop.sip) == (node, sip))
+    return route[: entry + 1], route[entry + 1 :]

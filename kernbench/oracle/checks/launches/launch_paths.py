@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from math import ceil
 
 from kernbench.oracle.checks.check import Check
-from kernbench.oracle.checks.launches.launch_runs import ELEMENTS, LaunchCases, launch
+from kernbench.oracle.checks.launches.launch_runs import LaunchCases, launch
 from kernbench.oracle.checks.transfers.accesses import Accesses, Bank
-from kernbench.oracle.theory.kernels.kernel_costs import ITEM_BYTES, KernelCosts
 from kernbench.oracle.theory.kernels.launches import (
     IO_NOC_GBS,
     MARGIN_NS,
@@ -30,9 +29,7 @@ MANY_ARGUMENTS = 8000
 
 def launch_paths(file: TopologyFile, prefix: str = "l.0", title: str = "the file") -> list[Check]:
     """Paths of launches on one topology, with ids that start with `prefix`."""
-    # The overheads of the host of the file are not what is checked here.
-    ideal = file.with_values({"host.launch_overhead_ns": 0, "host.copy_overhead_ns": None})
-    cases = _PathCases(ideal, prefix, title)
+    cases = _PathCases(file, prefix, title)
     return [*cases.starts(), *cases.late_cubes(), *cases.late_pes(), *cases.overheads()]
 
 
@@ -41,9 +38,6 @@ class _PathCases(LaunchCases):
 
     def __init__(self, file: TopologyFile, prefix: str, title: str) -> None:
         super().__init__(file, prefix, title)
-        costs = KernelCosts(file, file["packet_bytes"])
-        nbytes = ELEMENTS * ITEM_BYTES
-        self._fill_ps, self._add_ps = costs.fill_ps(nbytes), costs.add_ps(nbytes)
         self._cubes, self._pes = range(file.cubes), range(file.pes_per_cube)
 
     def starts(self) -> Iterator[Check]:

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from kernbench.oracle.checks.check import Check
-from kernbench.oracle.checks.launches.launch_runs import ELEMENTS, HostProgram, LaunchCases, launch
+from kernbench.oracle.checks.launches.launch_runs import HostProgram, LaunchCases, launch
 from kernbench.oracle.checks.transfers.accesses import Accesses, Bank
-from kernbench.oracle.theory.kernels.kernel_costs import ITEM_BYTES, KernelCosts
 from kernbench.oracle.theory.kernels.launches import IO_NOC_GBS, LaunchTimes
 from kernbench.oracle.theory.paths.routes import HOST_TO_IO
 from kernbench.oracle.theory.topology_file import TopologyFile
@@ -20,20 +19,12 @@ COPY_BYTES = 32768
 
 def launches(file: TopologyFile, prefix: str = "l.0", title: str = "the file") -> list[Check]:
     """Launches on one topology, with ids that start with `prefix`."""
-    # The formulas are those of an ideal host; a file may have another one.
-    ideal = file.with_values({"host.launch_overhead_ns": 0, "host.copy_overhead_ns": None})
-    cases = _Cases(ideal, prefix, title)
+    cases = _Cases(file, prefix, title)
     return [*cases.streams(), *cases.host_bound(), *cases.beside(), *cases.copies()]
 
 
 class _Cases(LaunchCases):
     """The checks of one topology, each a fresh run of SIP 0."""
-
-    def __init__(self, file: TopologyFile, prefix: str, title: str) -> None:
-        super().__init__(file, prefix, title)
-        costs = KernelCosts(file, file["packet_bytes"])
-        nbytes = ELEMENTS * ITEM_BYTES
-        self._fill_ps, self._add_ps = costs.fill_ps(nbytes), costs.add_ps(nbytes)
 
     def streams(self) -> Iterator[Check]:
         """N launches on one stream, on the first and on the last PE of a SIP."""

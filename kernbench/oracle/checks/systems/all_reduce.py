@@ -5,8 +5,6 @@ import numpy as np
 from kernbench import DPPolicy, torch
 from kernbench.simulation import Simulation, simulate
 from runtime.core import dtypes
-from runtime.core.config.config_file import default_file, read_text
-from runtime.core.config.plain_yaml import from_yaml, to_yaml
 
 SIPS = 2
 ELEMENTS = 512
@@ -35,10 +33,3 @@ def all_reduce(text: str, ccl: str | None = None) -> Simulation:
 def _numbers(rank: int, cubes: int) -> np.ndarray:
     index = np.arange(cubes * ELEMENTS, dtype=np.int32).reshape(cubes, ELEMENTS)
     return index * 7919 % 10_007 + 100_000 * rank
-
-
-def integral_ccl(unit_bytes: int) -> str:
-    """`ccl.yaml` with credits whose size is a multiple of `unit_bytes`, as all its packets are."""
-    content = from_yaml(read_text(default_file("ccl.yaml")))
-    content["defaults"] |= {"ipcq_credit_size_bytes": unit_bytes}
-    return to_yaml(content)

@@ -81,14 +81,6 @@ def in_sip(sip: int, route: Route) -> Route:
     return tuple(hop.at(hop.node, sip) for hop in route) if sip else route
 
 
-def split_behind(route: Route, node: str, sip: int = 0) -> tuple[Route, Route]:
-    """The hops up to that into `node`, and those behind it; `ValueError` if the route avoids it."""
-    entries = [index for index, hop in enumerate(route) if (hop.node, hop.sip) == (node, sip)]
-    if not entries:
-        raise ValueError(f"no hop into {node} of SIP {sip}")
-    return route[: entries[0] + 1], route[entries[0] + 1 :]
-
-
 ROUTER_NS, MESH_GBS = "cube.noc.router_overhead_ns", "cube.noc.link_bw_gbs"
 UCIE_NS, UCIE_GBS = "ucie.overhead_ns", "ucie.bw_gbs"
 PE_GBS, SRAM_GBS = "pe.to_router_bw_gbs", "cube.sram_to_router_bw_gbs"

@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import pytest
 
+from kernbench.benches.decoder_layer.shape import LLAMA_70B
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.kv_transfer.points import layer_ps, layer_work
-from kernbench.studies.llama70b_layer.shape import LLAMA_70B
 from tests.support.topologies import default_text
 
 FILE = TopologyFile.of(default_text())

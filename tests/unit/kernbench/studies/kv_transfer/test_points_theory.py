@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from kernbench.benches.decoder_layer.shape import LLAMA_70B
 from kernbench.studies.kv_transfer.points import link_loads, transfer_bounds
 from kernbench.studies.kv_transfer.rows import LinkLoad, RankOrder, Sides
-from kernbench.studies.llama70b_layer.shape import LLAMA_70B
 from tests.support.kv_points import TWO_PES
 
 RING = TWO_PES.on_a_ring(4)

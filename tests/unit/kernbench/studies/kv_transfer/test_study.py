@@ -9,8 +9,8 @@ import pytest
 from kernbench.cli.main import main
 from kernbench.studies import results_file
 from kernbench.studies.catalogue import KvFlags
-from kernbench.studies.kv_transfer.points import KvSize, sizes_of, sweep
-from kernbench.studies.kv_transfer.rows import KvBounds, KvResults, KvRow, LinkLoad
+from kernbench.studies.kv_transfer.points import sizes_of, sweep
+from kernbench.studies.kv_transfer.rows import KvBounds, KvResults, KvRow, LinkLoad, RankOrder
 from kernbench.studies.kv_transfer.study import KvTransferStudy
 from runtime.core.errors import UsageError
 from tests.support.topologies import variant_text
@@ -20,14 +20,15 @@ SIZES = sizes_of(FLAGS)
 STUDY = KvTransferStudy(FLAGS)
 
 
-def row(size: KvSize, **changes: Any) -> KvRow:
+def row(size: tuple[tuple[int, int], RankOrder, int], **changes: Any) -> KvRow:
     """Two layers of 100 ns each, and transfers of 60 ns: 20 ns of latency, 40 ns of bytes."""
+    (prefill, decode), order, tokens = size
     shared = (LinkLoad(source=1, target=2, nbytes=5120, pairs=((0, 2), (1, 3))),)
     right = KvRow(
-        prefill=size.prefill,
-        decode=size.decode,
-        order=size.order,
-        tokens=size.tokens,
+        prefill=prefill,
+        decode=decode,
+        order=order,
+        tokens=tokens,
         new_tokens=64,
         layers_ps=(100_000, 200_000),
         after_ps=310_000,
@@ -41,7 +42,7 @@ def row(size: KvSize, **changes: Any) -> KvRow:
             alpha_ps=20_000.0,
             memory_ps=1_000.0,
         ),
-        wrong=0 if size.tokens == 512 else None,
+        wrong=0 if tokens == 512 else None,
     )
     return msgspec.structs.replace(right, **changes)
 

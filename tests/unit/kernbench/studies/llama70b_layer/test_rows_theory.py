@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from kernbench.benches.decoder_layer.shape import LLAMA_70B
 from kernbench.oracle.theory.topology_file import TopologyFile
 from kernbench.studies.llama70b_layer.rows import part_bounds
-from kernbench.studies.llama70b_layer.shape import LLAMA_70B
 from tests.support.runs import ROOT
 
 FILE = TopologyFile.of((ROOT / "topology.yaml").read_text("utf-8"))

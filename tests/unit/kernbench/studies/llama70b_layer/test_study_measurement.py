@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from kernbench.benches.decoder_layer.attention import WIDTH
 from kernbench.oracle.theory.topology_file import TopologyFile
-from kernbench.studies.llama70b_layer.attention import WIDTH
 from kernbench.studies.llama70b_layer.program import PARTS, LayerRun
 from kernbench.studies.llama70b_layer.rows import TOLERANCE
 from kernbench.studies.llama70b_layer.study import (

@@ -14,7 +14,6 @@ from kernbench.studies.milestone_1h_ccl.rows import CclResults, CclRow
 from kernbench.studies.milestone_1h_ccl.study import (
     CclStudy,
     combined,
-    reference_lines,
     shard,
 )
 from kernbench.studies.plots import size_label
@@ -113,7 +112,9 @@ def test_a_line_of_the_table_has_the_time_and_the_closed_forms(
 
 
 def test_the_times_of_the_other_simulator_are_printed_with_their_closed_form():
-    assert "ASTRA-sim        8 NPUs  1 MiB    64.44 us, explained 64.46 us" in reference_lines()
+    assert "ASTRA-sim        8 NPUs  1 MiB    64.44 us, explained 64.46 us" in STUDY.findings(
+        results()
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The closed forms of the all-reduce study against numbers computed by hand from docs/model.md."""
+"""The closed forms of the all-reduce study against numbers computed by hand."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -20,7 +20,8 @@ from runtime.core.errors import UsageError
 
 FILE = TopologyFile.of(read_text(default_file("topology.yaml")))
 CCL = read_text(default_file("ccl.yaml"))
-# Worked examples of docs/model.md, without the 32 ns of their bytes, and 3 ns to issue the command.
+# Worked examples of docs/internals/rules.md, without the 32 ns of their bytes, and 3 ns to issue
+# the command.
 TO_NEXT_SIP_PS = 103_540 - 32_000 + 3000
 TO_NEXT_CUBE_PS = 62_230 - 32_000 + 3000
 QUEUE = RingQueue(slots=16, slot_bytes=4096, packet_bytes=256, credit_bytes=16)

@@ -9,23 +9,24 @@ import pytest
 from kernbench.cli.main import main
 from kernbench.studies import results_file
 from kernbench.studies.catalogue import RingFlags
-from kernbench.studies.ring_attention.rows import RingBounds, RingResults, RingRow, RingSize, sweep
+from kernbench.studies.ring_attention.rows import Division, RingBounds, RingResults, RingRow, sweep
 from kernbench.studies.ring_attention.study import RingAttentionStudy
 from runtime.core.errors import UsageError
 
 STUDY = RingAttentionStudy(RingFlags(tokens="1024,2048", sips_list="2,8"))
 
 
-def row(size: RingSize, **changes: Any) -> RingRow:
+def row(size: tuple[Division, int, int], **changes: Any) -> RingRow:
+    division, tokens, sips = size
     right = RingRow(
-        division=size.division,
-        sips=size.sips,
-        tokens=size.tokens,
+        division=division,
+        sips=sips,
+        tokens=tokens,
         layer_ps=1000,
-        kernels_ps=(900,) * size.sips,
+        kernels_ps=(900,) * sips,
         exposed_ps=100,
         bounds=RingBounds(gemm_ps=100.0, vector_ps=300.0, link_ps=200.0),
-        error=1e-4 if size.tokens == 1024 else None,
+        error=1e-4 if tokens == 1024 else None,
     )
     return msgspec.structs.replace(right, **changes)
 

@@ -9,8 +9,8 @@ from kernbench.oracle.theory.topology_file import TopologyFile
 from tests.support.topologies import default_text
 
 ONE_CUBE = TopologyFile.of(default_text()).with_values({"sip.cube_mesh": {"w": 1, "h": 1}})
-# A message without bytes to the next SIP (docs/model.md), and each further SIP on its route: two
-# UCIe ports, an IO NoC, 20 mm of wire.
+# A message without bytes to the next SIP (docs/internals/rules.md), and each further SIP on its
+# route: two UCIe ports, an IO NoC, 20 mm of wire.
 ALPHA_NS, HOP_NS = 74.54, 2 * 8 + 2 + 0.2
 
 

@@ -15,8 +15,8 @@ def theory(slots: int = 4, slot_bytes: int = 4096) -> RingAllReduceTimes:
 
 
 def test_a_message_without_bytes_takes_its_command_and_a_slot_without_its_bytes() -> None:
-    # docs/model.md: a slot of 4 KiB to the next SIP takes 103.54 ns, of which 32 ns are for its
-    # bytes; issue takes 2 + 1 ns.
+    # docs/internals/rules.md: a slot of 4 KiB to the next SIP takes 103.54 ns, of which 32 ns are
+    # for its bytes; issue takes 2 + 1 ns.
     assert theory().link.alpha_ps == 3_000 + 103_540 - 32_000
 
 

@@ -8,7 +8,7 @@ import yaml
 
 from kernbench.oracle.theory.paths.floor_plan import CubeFloorPlan, FloorPlan
 from kernbench.oracle.theory.paths.route_times import RouteTimes
-from kernbench.oracle.theory.paths.routes import RouteEnd, link_gbs, split_behind
+from kernbench.oracle.theory.paths.routes import RouteEnd, link_gbs
 from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.core.simtime import exact
 from runtime.model.graph import ChipGraph
@@ -16,7 +16,7 @@ from runtime.model.routing import ChipRoutes
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import parse_topology
 from tests.support.random_topologies import random_content
-from tests.support.topologies import default_text, variant_text
+from tests.support.topologies import variant_text
 
 
 def hops(source: tuple[int, int], target: tuple[int, int], **changes: object) -> int:
@@ -36,16 +36,6 @@ def test_a_route_goes_around_the_hole_only_where_the_hole_lies_straight_between(
 def test_hops_along_a_row_are_as_long_as_columns_are_wide() -> None:
     cube = CubeFloorPlan(TopologyFile.of(variant_text(cube__size_mm={"w": 18.0, "h": 12.0})))
     assert [hop.mm for hop in cube.mesh((0, 0), (1, 1))] == ["3", "2"]
-
-
-def test_a_route_is_divided_behind_one_of_its_components() -> None:
-    plan = FloorPlan(TopologyFile.of(default_text()))
-    route = plan.route(RouteEnd("pe", 0, 0, 0), RouteEnd("pe", 1, 0, 0))
-    before, after = split_behind(route, "io.ucie.sip0", 1)
-    assert before + after == route
-    assert [before[-1].node, after[0].node] == ["io.ucie.sip0", "io.io_noc"]
-    with pytest.raises(ValueError, match="switch"):
-        split_behind(route, "switch")
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -10,13 +10,13 @@ from math import prod
 from typing import NamedTuple
 
 from kernbench import tl
-from kernbench.studies.llama70b_layer.cube_sums import (
+from kernbench.benches.decoder_layer.cube_sums import (
     CubeSums,
     Epilogue,
     SummedPart,
     blocks_of,
 )
-from kernbench.studies.llama70b_layer.shape import ITEM_BYTES, Projection
+from kernbench.benches.decoder_layer.shape import ITEM_BYTES, Projection
 
 EARLY = 3
 """Panels that are loaded before the operand has arrived: more would delay the loads of operands

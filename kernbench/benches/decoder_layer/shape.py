@@ -4,9 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from kernbench.studies.study_results import sip_count
-from runtime.core.errors import UsageError
-
 ITEM_BYTES = 2
 """Bytes of an element of a weight or an activation."""
 TOKENS = 64
@@ -61,40 +58,6 @@ class LayerShape:
             heads=self.heads // ranks,
             kv_heads=self.kv_heads // ranks,
         )
-
-    def check(self, ranks: int, cubes: int, pes: int) -> None:
-        """Raise `UsageError` for sizes that ranks, cubes or PEs do not divide."""
-        if self.kv_heads % ranks:
-            raise UsageError(
-                f"--sips-list {ranks}: the {self.kv_heads} KV heads do not divide by it"
-            )
-        own, all_pes = self.of_rank(ranks), cubes * pes
-        for name, size in (
-            ("hidden columns", self.hidden),
-            ("columns of queries, keys and values", own.qkv),
-            ("columns of the attention", own.heads * own.depth),
-            ("columns of the MLP", own.inner),
-        ):
-            if size % (2 * all_pes):
-                raise UsageError(f"{size} {name} of a SIP: not an even number for {all_pes} PEs")
-        if cubes % own.kv_heads:
-            raise UsageError(
-                f"{own.kv_heads} heads of keys and values of a SIP do not divide {cubes} cubes"
-            )
-        if self.is_decode:
-            self._check_context(ranks, all_pes // own.kv_heads)
-
-    def _check_context(self, ranks: int, pes: int) -> None:
-        """`pes` PEs share the keys of a head, equally."""
-        share = (
-            f"--context {self.context}: on {sip_count(ranks)}, {pes} PEs share the keys of a head"
-        )
-        if self.context % pes:
-            raise UsageError(f"{share}, so it must be a multiple of {pes}")
-        if self.context // pes > MOST_KEYS:
-            raise UsageError(
-                f"{share}, and the TCM of one has room for {MOST_KEYS}: at most {pes * MOST_KEYS}"
-            )
 
 
 LLAMA_70B = LayerShape(

@@ -4,9 +4,11 @@ Queries, keys and values of the new tokens are the columns of one matrix, as its
 them.
 """
 
+from collections.abc import Sequence
+
 from kernbench import tl
-from kernbench.studies.llama70b_layer.cube_sums import cube_barrier
-from kernbench.studies.llama70b_layer.shape import Activations, LayerShape
+from kernbench.benches.decoder_layer.cube_sums import cube_barrier
+from kernbench.benches.decoder_layer.shape import Activations, LayerShape
 from runtime.device.kernels.attention.flash import BlockShape, FlashItem, flash
 from runtime.device.kernels.attention.online_softmax import (
     SoftmaxState,
@@ -78,16 +80,8 @@ def _append(
     depth = shape.depth
     new = qkv + (shape.heads + head) * depth
     last = (head * shape.context + shape.context - 1) * depth
-    loads = [
-        tl.load_async(new, (1, depth)),
-        tl.load_async(new + shape.kv_heads * depth, (1, depth)),
-    ]
-    stores = [
-        tl.store_async(cache + last, load.wait())
-        for cache, load in zip((keys, values), loads, strict=True)
-    ]
-    for store in stores:
-        store.wait()
+    sources = new, new + shape.kv_heads * depth
+    _copy_blocks(sources, (keys + last, values + last), (1, depth))
 
 
 def _over_keys(q: tl.Value, keys: tl.Pointer, values: tl.Pointer, count: int) -> SoftmaxState:
@@ -176,14 +170,18 @@ def _copy(
     keys, values = (copies + heads.start(0, column) for column in columns)
     behind = shape.heads * shape.depth
     with tl.scratch():
-        loads = [
-            tl.load_async(qkv + heads.start(0, behind + column) + first, block)
-            for column in columns
-        ]
-        stores = [
-            tl.store_async(target + first, load.wait())
-            for target, load in zip((keys, values), loads, strict=True)
-        ]
-        for store in stores:
-            store.wait()
+        sources = [qkv + heads.start(0, behind + column) + first for column in columns]
+        _copy_blocks(sources, (keys + first, values + first), block)
     return keys, values
+
+
+def _copy_blocks(
+    sources: Sequence[tl.Pointer], targets: Sequence[tl.Pointer], block: tuple[int, int]
+) -> None:
+    """Copy a block from each source to its target; all loads are in flight at once."""
+    loads = [tl.load_async(source, block) for source in sources]
+    stores = [
+        tl.store_async(target, load.wait()) for target, load in zip(targets, loads, strict=True)
+    ]
+    for store in stores:
+        store.wait()

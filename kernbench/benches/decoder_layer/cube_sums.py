@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kernbench import tl
-from kernbench.studies.llama70b_layer.shape import Activations, Projection
+from kernbench.benches.decoder_layer.shape import Activations, Projection
 
 
 def cube_barrier(pes: int) -> None:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from kernbench.studies.llama70b_layer.projection import EARLY, SCRATCH_BYTES, panel_rows
-from kernbench.studies.llama70b_layer.shape import Activations, Projection
+from kernbench.benches.decoder_layer.projection import EARLY, SCRATCH_BYTES, panel_rows
+from kernbench.benches.decoder_layer.shape import Activations, Projection
 from kernbench.studies.llama70b_layer.weights import in_panels, in_rows, packed
 
 
