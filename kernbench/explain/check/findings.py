@@ -1,5 +1,6 @@
 """The findings of a check: races and undefined values, one for each pair of lines."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -14,9 +15,12 @@ from kernbench.explain.check.undefined_ranges import UndefinedOrigin
 from kernbench.explain.records import RunRecords
 from runtime.core.run_tables import NONE
 
+_Pair = tuple[int, int, int]
+"""A SIP, and the numbers of two calls."""
+
 
 class FoundPlace(NamedTuple):
-    """A call of a kernel, or a copy of the host: where and when."""
+    """A call of a kernel, or a copy of the host: where and when. Times may be -1, for none."""
 
     operation: str
     line: str
@@ -32,7 +36,7 @@ class FoundPlace(NamedTuple):
 
 class FoundRace(NamedTuple):
     """Two accesses to an element that nothing orders, the first in this run first; `pairs` of
-    accesses are at these lines.
+    calls are at these lines.
 
     `is_strict` if only the order by tensor or PE orders them, on which CUDA has no equal.
     """
@@ -103,6 +107,27 @@ def check_records(records: RunRecords, *, is_strict: bool = False) -> Findings:
     )
 
 
+def without_times(findings: Findings) -> Findings:
+    """The findings of records that have no times."""
+    return findings._replace(
+        races=tuple(
+            each._replace(first=_untimed(each.first), second=_untimed(each.second))
+            for each in findings.races
+        ),
+        undefined=tuple(map(_untimed_use, findings.undefined)),
+        notes=tuple(map(_untimed_use, findings.notes)),
+    )
+
+
+def _untimed_use(use: FoundUndefined) -> FoundUndefined:
+    read = None if use.read is None else _untimed(use.read)
+    return use._replace(read=read, use=_untimed(use.use))
+
+
+def _untimed(place: FoundPlace) -> FoundPlace:
+    return place._replace(begin_ps=NONE, end_ps=NONE)
+
+
 def _as_use(note: tuple[UndefinedOrigin, Accessor, CallRow]) -> UndefinedUse:
     return UndefinedUse(*note)
 
@@ -125,17 +150,20 @@ class _Reports:
         # Few programs have accesses that may be in a race: they are replayed again, with these.
         replay = CallReplay(sips, None, watched, is_strict=is_strict)
         replay.run()
-        counts, first = dict[tuple[str, ...], int](), dict[tuple[str, ...], Race]()
+        # By lines, the pairs of calls: a block may lie in several pieces of memory.
+        pairs, first = defaultdict[tuple[str, ...], set[_Pair]](set), dict[tuple[str, ...], Race]()
         for race in races(replay.accesses):
             one, other = sorted(
                 (each.row.line, each.row.operation) for each in (race.first, race.second)
             )
             key = (*one, *other)
-            counts[key] = counts.get(key, 0) + 1
+            pairs[key].add((race.first.accessor.sip, race.first.row.call, race.second.row.call))
             if key not in first or _order(race) < _order(first[key]):
                 first[key] = race
         keys = sorted(first, key=lambda key: _order(first[key]))
-        return [self._race(first[key], counts[key], replay, is_strict=is_strict) for key in keys]
+        return [
+            self._race(first[key], len(pairs[key]), replay, is_strict=is_strict) for key in keys
+        ]
 
     def _race(self, race: Race, count: int, replay: CallReplay, *, is_strict: bool) -> FoundRace:
         first, second = race.first, race.second
