@@ -13,7 +13,7 @@ def common_point(
     """The last point that is before both accesses in every order."""
     own, its = first.accessor, second.accessor
     if own.command == its.command:
-        barriers = min(first.barriers, second.barriers)
+        barriers = _common_barriers(first, second)
         kernel = "" if own.program is None else f" of {own.program.kernel}"
         if barriers:
             return f"barrier {barriers} of the launch{kernel}"
@@ -62,6 +62,14 @@ def remedy(first: TrackedAccess, second: TrackedAccess, calls: SipCalls, *, is_s
     if is_strict:
         return f"{order}; only the tensor that both use, or their PEs, order them here"
     return order
+
+
+def _common_barriers(first: TrackedAccess, second: TrackedAccess) -> int:
+    """The barriers before both; PEs of a cube call all of them in one order."""
+    one, other = first.accessor.program, second.accessor.program
+    if one is None or other is None or one.cube == other.cube:
+        return min(sum(first.barriers), sum(second.barriers))
+    return min(first.barriers.launch, second.barriers.launch)
 
 
 def _begun(replay: CallReplay, sip: int, command: int) -> CompletionClock:
