@@ -5,11 +5,13 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kernbench.explain.check.accesses import Accessor, TrackedAccess
+from kernbench.explain.check.clocks import CommandClocks
 from kernbench.explain.check.overlaps import overlaps
 from kernbench.explain.check.races import Race, races
 from kernbench.explain.check.remedies import common_point, remedy
 from kernbench.explain.check.replay import CallReplay
 from kernbench.explain.check.run_calls import CallRow, SipCalls, TensorRow
+from kernbench.explain.check.threads import ValueObserver
 from kernbench.explain.check.undefined import UndefinedUse, UndefinedValues, tensor_offset
 from kernbench.explain.check.undefined_ranges import UndefinedOrigin
 from kernbench.explain.records import RunRecords
@@ -86,25 +88,31 @@ def check_records(records: RunRecords, *, is_strict: bool = False) -> Findings:
     """The findings of a recorded run; with `is_strict`, commands are ordered as in CUDA."""
     sips = [SipCalls(records, sip) for sip in records.sips]
     values = UndefinedValues(sips)
-    replay = CallReplay(sips, values, {}, is_strict=False)
-    replay.run()
+    begun = _begun(sips, values, is_strict=False)
     reports = _Reports({each.sip: each for each in sips})
-    found_races = reports.races(sips, replay, is_strict=False)
+    found_races, of_streams = list[FoundRace](), list[FoundRace]()
     if is_strict:
-        strict = CallReplay(sips, None, {}, is_strict=True)
-        strict.run()
-        pairs = {(each.first, each.second) for each in found_races}
-        found_races += [
-            each
-            for each in reports.races(sips, strict, is_strict=True)
-            if (each.first, each.second) not in pairs
-        ]
+        of_streams = reports.races(sips, _begun(sips, None, is_strict=True), is_strict=True)
+    # What the strict order orders, the other one orders, too.
+    if of_streams or not is_strict:
+        found_races = reports.races(sips, begun, is_strict=False)
+    pairs = {(each.first, each.second) for each in found_races}
+    found_races += [each for each in of_streams if (each.first, each.second) not in pairs]
     return Findings(
         tuple(found_races),
         tuple(reports.undefined(values.uses, is_note=False)),
         tuple(reports.undefined(map(_as_use, values.notes), is_note=True)),
         sum(map(len, sips)),
     )
+
+
+def _begun(
+    sips: Sequence[SipCalls], observer: ValueObserver | None, *, is_strict: bool
+) -> CommandClocks:
+    """The clocks with which commands begin, by a replay whose other clocks are not kept."""
+    replay = CallReplay(sips, observer, {}, is_strict=is_strict)
+    replay.run()
+    return replay.begun
 
 
 def without_times(findings: Findings) -> Findings:
@@ -139,12 +147,12 @@ class _Reports:
         self._sips = sips
 
     def races(
-        self, sips: Sequence[SipCalls], replay: CallReplay, *, is_strict: bool
+        self, sips: Sequence[SipCalls], begun: CommandClocks, *, is_strict: bool
     ) -> list[FoundRace]:
         """One report for the races of a pair of lines, the first one in the order of the run.
-        `replay` has the clocks of all commands.
+        `begun` are the clocks of all commands.
         """
-        watched = {each.sip: overlaps(each, replay.begun) for each in sips}
+        watched = {each.sip: overlaps(each, begun) for each in sips}
         if not any(watched.values()):
             return []
         # Few programs have accesses that may be in a race: they are replayed again, with these.
@@ -161,11 +169,9 @@ class _Reports:
             if key not in first or _order(race) < _order(first[key]):
                 first[key] = race
         keys = sorted(first, key=lambda key: _order(first[key]))
-        return [
-            self._race(first[key], len(pairs[key]), replay, is_strict=is_strict) for key in keys
-        ]
+        return [self._race(first[key], len(pairs[key]), begun, is_strict=is_strict) for key in keys]
 
-    def _race(self, race: Race, count: int, replay: CallReplay, *, is_strict: bool) -> FoundRace:
+    def _race(self, race: Race, count: int, begun: CommandClocks, *, is_strict: bool) -> FoundRace:
         first, second = race.first, race.second
         sip = first.accessor.sip
         calls, item = self._sips[sip], first.block.layout.item_bytes
@@ -182,7 +188,7 @@ class _Reports:
             element=offset // item,
             first=places[0],
             second=places[1],
-            common=common_point(first, second, replay, calls),
+            common=common_point(first, second, begun, calls),
             remedy=remedy(first, second, calls, is_strict=is_strict),
             is_strict=is_strict,
             pairs=count,

@@ -27,14 +27,12 @@ from kernbench.explain.check.clocks import (
 )
 from kernbench.explain.check.plain_commands import PlainCommands
 from kernbench.explain.check.queues import CallId, queues_of
-from kernbench.explain.check.run_calls import CallRow, ProgramRow, SipCalls
+from kernbench.explain.check.run_calls import ORDERING, CallRow, ProgramRow, SipCalls
 from kernbench.explain.check.threads import CallInFlight, ReplayedThread, ValueObserver
 from kernbench.explain.check.watched_accesses import Watched, WatchedAccesses
 from runtime.core.errors import InvariantError
 from runtime.core.run_tables import NONE, RANK_PROGRAM, Order
 
-_ORDERS = ("wait", "barrier", "send", "recv", "release", "program ")
-"""The begins of the names of calls that order others."""
 _STRICT = frozenset({Order.STREAM, Order.EVENT})
 
 
@@ -122,7 +120,7 @@ class CallReplay:
 
     def _step(self, thread: ReplayedThread, row: CallRow) -> bool:
         """Replay a call of a kernel; whether it has ended."""
-        if not row.queue and not row.operation.startswith(_ORDERS):
+        if not row.queue and not row.operation.startswith(ORDERING):
             if row.blocks:
                 self._use(thread.accessor, row, thread.clock, thread.barriers)
             return True
@@ -200,7 +198,10 @@ class CallReplay:
             return
         if programs:
             self._running[command] = len(programs)
-            made = calls.rows([each.program for each in programs])
+            # Other calls change no clock.
+            only_orders = self._observer is None and not self._tracked.has(sip, number)
+            numbers = [each.program for each in programs]
+            made = calls.rows(numbers, only_orders=only_orders)
             for program, rows in zip(programs, made, strict=True):
                 accessor = self._accessor(sip, number, program)
                 self._ready.append(ReplayedThread(accessor, rows, clock))
