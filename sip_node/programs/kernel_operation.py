@@ -189,10 +189,7 @@ class OpenOperations:
             for each in self._open
             if each.used.first < end and start < each.used.behind and each.used.overlaps(start, end)
         ]
-        for each in users:
-            if each.done.done:
-                self._waited(each, self._issuer.engine.now_ps)
-        return [each for each in users if not each.done.done]
+        return [each for each in users if not self._closes(each)]
 
     def awaiting_users_from(self, address: int) -> Steps[None]:
         """Wait until no operation uses TCM behind `address`, which a scope releases."""

@@ -87,3 +87,19 @@ def test_errors_of_a_kernel_are_those_without_the_check() -> None:
         texts.append(str(failed.value))
     assert texts[0] == texts[1]
     assert "test_recorded_launch.py" in texts[0]
+
+
+@pytest.mark.parametrize("right", [0, 1])
+def test_barriers_of_a_cube_order_its_pes(right: int) -> None:
+    def kernel(x: Pointer, y: Pointer) -> None:
+        own, other = tl.program_id(0) + 2 * tl.program_id(1), 1 - tl.program_id(0)
+        tl.store(x + own, tl.full(1, 1.0, tl.float32))
+        if tl.program_id(1) == 0:
+            tl.barrier("cube")
+        tl.barrier() if right else None
+        # The PEs of cube 0 are ordered by their barrier, and those of cube 1 by that of the launch.
+        tl.store(y + own, tl.load(x + other, 1))
+
+    launch = launched(kernel, zeros(4), zeros(4), cubes=2, pes=2)
+    cubes = {(each.first.cube, each.second.cube) for each in launch.findings().races}
+    assert cubes == (set() if right else {(0, 1)})
