@@ -206,6 +206,17 @@ class KernelError(KernbenchError):
         return f"{kernel}: {self.problem}"
 
 
+class FindingsError(KernbenchError):
+    """A check has found races or undefined values. Fields: the kernel, the reports as text."""
+
+    def __init__(self, kernel: str, reports: str) -> None:
+        super().__init__(kernel, reports)
+        self.kernel, self.reports = kernel, reports
+
+    def __str__(self) -> str:
+        return f"launch of {self.kernel!r}:\n{self.reports}"
+
+
 def _kernel_at(
     kernel: str,
     coordinates: tuple[int, int, int],

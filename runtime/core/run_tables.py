@@ -281,10 +281,12 @@ MEMORY = _table(
     nbytes=Form.INT64,
     block=Form.INT32,
     over=Form.INT32,
+    first=Form.INT32,
+    last=Form.INT32,
 )
 """The tensors of the rank program, in the order in which it made them: at `call`, in `line`, with
 `nbytes` from the virtual `address` on, in the memory `block`; `over` is the tensor, now dead, whose
-memory it took over, or -1.
+memory it took over, or -1. `first` and `last` are the first and the last command that use it.
 """
 
 SHARDS = _table(

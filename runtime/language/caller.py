@@ -18,10 +18,11 @@ from runtime.language.running import Scope, current_scope
 
 _INSIDE = (
     *("runtime.language.", "sip_node.", "contextlib.", "copy."),
-    *("kernbench.triton.", "triton."),
+    *("kernbench.explain.mock.", "kernbench.triton.", "triton."),
 )
 """Packages between a kernel and an error that it causes; `contextlib` is the frame of `with
-tl.scratch()`, `copy` that of a copied value, and the last two are those of a Triton kernel.
+tl.scratch()`, `copy` that of a copied value, `mock` that of a launch which is checked, and the last
+two are those of a Triton kernel.
 """
 UNKNOWN_LINE = "an unknown line"
 LANGUAGE_ERRORS = (TypeError, ValueError, LookupError, AttributeError)

@@ -56,7 +56,7 @@ class Operation:
 
     def __init__(  # noqa: PLR0913 - what a command waits for, and what it is recorded as
         self,
-        operations: "Operations",
+        operations: "OpenOperations",
         done: Completion[Any],
         result: Value | tuple[Value, ...] | None,
         *,
@@ -131,17 +131,13 @@ class Operation:
 refuse_operators(Operation, PENDING, PENDING_ADVICE)
 
 
-class Operations:
+class OpenOperations:
     """The operations of one kernel for which it has not waited, in the order of their start."""
 
     def __init__(
-        self,
-        issuer: CommandIssuer,
-        wait: KernelWait,
-        order: KernelOrder,
-        calls: KernelCalls | None = None,
+        self, issuer: CommandIssuer, order: KernelOrder, calls: KernelCalls | None = None
     ) -> None:
-        self._issuer, self._wait, self._order, self._calls = issuer, wait, order, calls
+        self._issuer, self._order, self._calls = issuer, order, calls
         # Dictionaries as sets in the order of the starts.
         self._open: dict[Operation, None] = {}
         # Of the open ones, those that write over a value which exists.
@@ -193,10 +189,7 @@ class Operations:
             for each in self._open
             if each.used.first < end and start < each.used.behind and each.used.overlaps(start, end)
         ]
-        for each in users:
-            if each.done.done:
-                self._waited(each, self._issuer.engine.now_ps)
-        return [each for each in users if not each.done.done]
+        return [each for each in users if not self._closes(each)]
 
     def awaiting_users_from(self, address: int) -> Steps[None]:
         """Wait until no operation uses TCM behind `address`, which a scope releases."""
@@ -243,6 +236,29 @@ class Operations:
             self._calls.waited(operation.call, begin_ps)
 
     def _awaiting(self, operation: Operation) -> Steps[None]:
+        """Wait for an operation that is not complete."""
+        raise NotImplementedError(type(self).__name__)
+
+    def awaiting_all(self) -> Steps[None]:
+        """Wait until no operation is open: a kernel ends when all that it started has ended."""
+        while self._open:
+            yield from self.awaiting_end(next(iter(self._open)))
+
+
+class Operations(OpenOperations):
+    """The operations of a kernel on a PE, whose waits take simulated time."""
+
+    def __init__(
+        self,
+        issuer: CommandIssuer,
+        wait: KernelWait,
+        order: KernelOrder,
+        calls: KernelCalls | None = None,
+    ) -> None:
+        super().__init__(issuer, order, calls)
+        self._wait = wait
+
+    def _awaiting(self, operation: Operation) -> Steps[None]:
         self._wait.begin(operation.peer)
         if operation.earliest_end_ps is not None:
             self._wait.until(operation.earliest_end_ps)
@@ -250,8 +266,3 @@ class Operations:
         yield from self._issuer.waiting(operation, operation.completion)
         self._wait.end()
         self._waited(operation, begin_ps)
-
-    def awaiting_all(self) -> Steps[None]:
-        """Wait until no operation is open: a kernel ends when all that it started has ended."""
-        while self._open:
-            yield from self.awaiting_end(next(iter(self._open)))

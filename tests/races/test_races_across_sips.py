@@ -81,8 +81,59 @@ def through_launches_of_three(rank: int, right: int) -> None:
             torch.launch(kernel.__name__, kernel, x)
 
 
+def halo_in_two_buffers(rank: int, right: int) -> None:
+    """Each PE loads the halo that the other one has received from the other SIP: behind a barrier,
+    and the next halo goes to a second buffer, or to the same one.
+    """
+
+    def step(halo: Pointer, y: Pointer) -> None:
+        me = tl.program_id(0)
+        for number in range(3):
+            tl.send("global_E", token())
+            both = halo + number % 2 * 2 if right else halo
+            tl.recv("global_W", 1, tl.float32, dst_addr=both + me)
+            tl.barrier()
+            tl.store(y + me * COUNT + number, tl.load(both + (1 - me), 1))
+
+    halo, y = (torch.zeros(2 * COUNT, dp=TWO) for _ in range(2))
+    torch.launch("step", step, halo, y)
+
+
+def through_the_end_of_a_launch(rank: int, right: int) -> None:
+    """Each PE of SIP 0 loads what the other one has stored, of which the other PE of SIP 1 was
+    informed in the launch before that of its answer, or behind it.
+    """
+
+    def exchange(x: Pointer, y: Pointer) -> None:
+        me = tl.program_id(0)
+        tl.store(x + me * COUNT, tl.full(COUNT, 1.0, tl.float32))
+        tl.send("global_E", token())
+        tl.recv("global_E", 1, tl.float32)
+        tl.store(y + me * COUNT, tl.load(x + (1 - me) * COUNT, COUNT))
+
+    def receive_on_both(x: Pointer) -> None:
+        tl.recv("global_W", 1, tl.float32)
+
+    def answer_from_both(x: Pointer) -> None:
+        tl.send("global_W", token())
+
+    x, y = (torch.zeros(2 * COUNT, dp=TWO) for _ in range(2))
+    if rank == 0:
+        torch.launch("exchange", exchange, x, y)
+    else:
+        both = [receive_on_both, answer_from_both]
+        for kernel in both if right else reversed(both):
+            torch.launch(kernel.__name__, kernel, x)
+
+
 @pytest.mark.parametrize(
-    ("launches", "sips"), [(through_a_barrier, 2), (through_launches_of_three, 3)]
+    ("launches", "sips"),
+    [
+        (through_a_barrier, 2),
+        (through_launches_of_three, 3),
+        (through_the_end_of_a_launch, 2),
+        (halo_in_two_buffers, 2),
+    ],
 )
 @pytest.mark.parametrize("data", [True, False], ids=["data", "no data"])
 def test_an_order_through_other_sips_counts(launches: Launches, sips: int, data: bool) -> None:
@@ -98,5 +149,7 @@ def test_an_order_through_other_sips_counts(launches: Launches, sips: int, data:
     assert [(each.first.operation, each.second.operation) for each in wrong.races] in (
         [("store", "load")],
         [("load", "store")],
+        [("load", "recv")],
+        [("recv", "load")],
     )
     assert right.reports == 0

@@ -59,3 +59,24 @@ def test_a_barrier_of_a_cube_orders_no_pes_of_other_cubes(scope: Literal["cube",
         torch.ahbm.synchronize()
 
     assert len(findings(program, topology=TWO_CUBES).races) == (scope == "cube")
+
+
+@pytest.mark.parametrize("right", [0, 1])
+def test_barriers_of_a_cube_and_of_the_launch_are_counted_apart(right: int) -> None:
+    def kernel(x: Pointer, y: Pointer) -> None:
+        own, other = (tl.program_id(0) + 4 * each for each in (tl.program_id(1), 0))
+        if tl.program_id(1) == 0:
+            tl.barrier("cube")
+        tl.barrier()
+        tl.store(x + own, tl.full(1, 1.0, tl.float32))
+        if right:
+            tl.barrier()
+        tl.store(y + own, tl.load(x + other, 1))
+
+    def program(_rank: int) -> None:
+        both = DPPolicy(cube="row_wise", pe="row_wise")
+        torch.launch("k", kernel, *(torch.zeros(SIZE, dp=both) for _ in "xy"))
+        torch.ahbm.synchronize()
+
+    found = findings(program, topology=TWO_CUBES).races
+    assert [each.common for each in found] == ["barrier 1 of the launch of k"][right:]

@@ -3,7 +3,7 @@
 import pytest
 
 from runtime import DPPolicy, tl, torch
-from runtime.core.run_tables import CALLS, ORDERS
+from runtime.core.run_tables import CALLS, MEMORY, NONE, ORDERS
 from runtime.language.value import Pointer
 from tests.support.checked import CUBE, checked
 from tests.support.joined import ccl_text
@@ -96,3 +96,26 @@ def test_orders_name_commands_that_are_answered_already() -> None:
     last = max(each["command"] for each in orders)
     reasons = {each["reason"]: each["after"] for each in orders if each["command"] == last}
     assert reasons["event"] == reasons["tensor"] == last - 1
+
+
+def test_a_tensor_has_the_first_and_the_last_command_that_uses_it() -> None:
+    def double(x: Pointer, y: Pointer) -> None:
+        tl.store(y, tl.load(x, 64) * 2)
+
+    def program(_rank: int) -> None:
+        one = DPPolicy(num_cubes=1, num_pes=1)
+        x, y = (torch.zeros(64, dp=one) for _ in range(2))
+        unused = torch.empty(64, dp=one)
+        torch.launch("double", double, x, y)
+        torch.launch("double", double, y, x)
+        torch.launch("double", double, x, x)
+        # Another tensor in the memory of a dead one has commands of its own.
+        del y
+        torch.ahbm.synchronize()
+        z = torch.zeros(64, dp=one)
+        del unused, z
+
+    world = simulate(program, 1, topology=CUBE, record=True)
+    uses = [(each["first"], each["last"], each["over"]) for each in rows_of(world, 0, MEMORY)]
+    # Zeros are a mapping and a launch each, in memory that is mapped a launch; three more launches.
+    assert uses == [(1, 7, NONE), (3, 6, NONE), (NONE, NONE, NONE), (8, 8, 1)]

@@ -18,9 +18,10 @@ from tests.support.racy_grids import GRIDS
 from tests.support.racy_kernels import KERNELS, SIZE, SLOTS, Kernel
 from tests.support.world import Simulation, simulate
 
-NAMES = [*KERNELS, *BLOCKS, *GRIDS]
+KERNELS_BY_NAME = KERNELS | BLOCKS | GRIDS
+NAMES = list(KERNELS_BY_NAME)
 _ONE_CUBE = DPPolicy(pe="row_wise", num_cubes=1, num_pes=4)
-_RING = ccl_text("pe_ring", n_slots=SLOTS)
+RING = ccl_text("pe_ring", n_slots=SLOTS)
 
 
 def of_kernel(name: str, right: int, **options: Any) -> Findings:
@@ -30,10 +31,14 @@ def of_kernel(name: str, right: int, **options: Any) -> Findings:
 
 def run_of_kernel(name: str, right: int, **options: Any) -> Simulation:
     """A recorded run of a kernel, or of its twin."""
-    kernel = (KERNELS | BLOCKS | GRIDS)[name]
-    grid = {"grid": (8,)} if name in GRIDS else {}
     options.setdefault("topology", CUBE)
-    return simulate(_launched(kernel, right, **grid), 1, record=True, ccl=_RING, **options)
+    program = _launched(KERNELS_BY_NAME[name], right, grid=grid_of(name))
+    return simulate(program, 1, record=True, ccl=RING, **options)
+
+
+def grid_of(name: str) -> tuple[int] | None:
+    """The grid of a kernel that has one."""
+    return (8,) if name in GRIDS else None
 
 
 def _launched(kernel: Kernel, right: int, **options: Any) -> Callable[[int], None]:

@@ -191,3 +191,84 @@ def ring_of_parts(x: Pointer, y: Pointer, right: int) -> None:
         tl.send("E", block)
         block = tl.recv("W", PART, tl.float32)
     tl.store(x + (me() + 1) % PES * PART, block)
+
+
+@racy_block
+def row_of_a_gather_at_a_pitch(x: Pointer, y: Pointer, right: int) -> None:
+    # Rows of 8 elements at a pitch of 32, one of them twice: the twin stores between two rows.
+    if me() == 0:
+        tl.store(x + 2 * 32 + (8 if right else 7), tl.full(8, 1.0, tl.float32))
+    if me() == 1:
+        rows = tl.gather(x, (0, 2, 2, 0), (8,), strides=(32, 1))
+        tl.store(y, rows.reshape(32))
+
+
+@racy_block
+def scratch_that_ends_too_late(x: Pointer, y: Pointer, right: int) -> None:
+    # The end of its scratch waits for a store, without a tl.wait.
+    if me() == 0:
+        with tl.scratch():
+            tl.store_async(x, tl.full(PART, 1.0, tl.float32))
+            if not right:
+                tl.send("E", token())
+        if right:
+            tl.send("E", token())
+    if me() == 1:
+        tl.recv("W", 1, tl.float32)
+        tl.store(y, tl.load(x, PART))
+
+
+@racy_block
+def operand_written_over_too_late(x: Pointer, y: Pointer, right: int) -> None:
+    # A command that writes over the value of a store waits for that, without a tl.wait.
+    if me() == 0:
+        block, others = (tl.full(PART, 1.0, tl.float32) for _ in range(2))
+        tl.store_async(x, block)
+        tl.load(y + PART, PART, out=block if right else others)
+        tl.send("E", token())
+    if me() == 1:
+        tl.recv("W", 1, tl.float32)
+        tl.store(y, tl.load(x, PART))
+
+
+@racy_block
+def slots_released_in_another_order(x: Pointer, y: Pointer, right: int) -> None:
+    # Credits return in the order of the ring: that of the second slot waits for the first release.
+    if me() == 0:
+        for _ in range(SLOTS + 2):
+            tl.send("E", token())
+        tl.store(x, tl.full(PART, 1.0, tl.float32))
+    if me() == 1:
+        first, second = (_in_its_slot("W") for _ in range(2))
+        tl.release(second)
+        if not right:
+            tl.release(first)
+        tl.store(y, tl.load(x, PART))
+        if right:
+            tl.release(first)
+        for _ in range(SLOTS):
+            tl.recv("W", 1, tl.float32)
+
+
+@racy_block
+def receive_over_what_is_read(x: Pointer, y: Pointer, right: int) -> None:
+    # PE 1 posts the receive to memory before PE 2 has read there, or behind its token.
+    if me() == 0:
+        tl.send("E", tl.full(PART, 1.0, tl.float32))
+    if me() == 1:
+        if right:
+            tl.recv("E", 1, tl.float32)
+        tl.recv("W", PART, tl.float32, dst_addr=x, dst_space="hbm")
+        if not right:
+            tl.recv("E", 1, tl.float32)
+    if me() == 2:
+        tl.store(y, tl.load(x, PART))
+        tl.send("W", token())
+
+
+def _in_its_slot(direction: str) -> tl.Value:
+    target = tl.empty(1, tl.float32)
+    received = tl.recv_async(direction, dst_addr=target, dst_space="tcm", in_place=True)
+    value = tl.wait(received)
+    assert value is not None
+    return value

@@ -23,11 +23,21 @@ class Accessor(NamedTuple):
     grid: str
 
 
+class BarrierCounts(NamedTuple):
+    """The barriers of a launch, and those of a cube, that a thread has called."""
+
+    launch: int
+    cube: int
+
+
+NO_BARRIERS = BarrierCounts(0, 0)
+
+
 class TrackedAccess(NamedTuple):
     """A call of `accessor` uses `block` of memory. It begins with all complete that `clock` has.
 
     The thread is complete with it from call `end` on; `flight` is the key of its operation in
-    clocks. `barriers` counts those before it.
+    clocks. `barriers` are before it.
     """
 
     accessor: Accessor
@@ -37,7 +47,7 @@ class TrackedAccess(NamedTuple):
     clock: CompletionClock
     end: int
     flight: int
-    barriers: int
+    barriers: BarrierCounts
 
     def is_before(self, other: "TrackedAccess") -> bool:
         """Whether it is complete when `other` begins, in every order of the run."""

@@ -61,11 +61,12 @@ class BlockTables:
         self._submits = submits
         self._ends: Numbers = np.searchsorted(self._places, np.arange(len(calls) + 1))
 
-    def of(self, first: int, last: int) -> list[list[CallBlock]]:
-        """The blocks of the calls from place `first` on before `last`."""
-        begin, end = int(self._ends[first]), int(self._ends[last])
-        places, rows = slice(begin, end), self._rows[begin:end]
-        table, layouts = self._table, self._layouts
+    def of(self, calls: Numbers) -> list[list[CallBlock]]:
+        """The blocks of the calls with these places."""
+        begins, counts = self._ends[calls], self._ends[calls + 1] - self._ends[calls]
+        ends = np.cumsum(counts)
+        places = np.arange(int(counts.sum())) + np.repeat(begins - ends + counts, counts)
+        rows, table, layouts = self._rows[places], self._table, self._layouts
         blocks = list(
             map(
                 CallBlock,
@@ -76,8 +77,7 @@ class BlockTables:
                 self._tensors[places].tolist(),
             )
         )
-        ends = (self._ends[first : last + 1] - begin).tolist()
-        return [blocks[one:other] for one, other in pairwise(ends)]
+        return [blocks[one:other] for one, other in pairwise([0, *ends.tolist()])]
 
     @cached_property
     def memory(self) -> MemoryColumns:

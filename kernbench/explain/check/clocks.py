@@ -53,6 +53,8 @@ class CompletionClock(NamedTuple):
         return self.known.get(command, _NO_CALLS).get(key, -1)
 
 
+CommandClocks = Mapping[Command, CompletionClock]
+"""Clocks of commands."""
 _NO_CALLS: Mapping[int, int] = {}
 START = CompletionClock({}, {})
 
@@ -73,7 +75,8 @@ def joined(one: CompletionClock, other: CompletionClock) -> CompletionClock:
     if one is other:
         return one
     done = _both(one.done, other.done)
-    return CompletionClock(done, _latest(one.known, other.known, done))
+    known = _latest(one.known, other.known, done, is_new=done is not one.done)
+    return CompletionClock(done, known)
 
 
 def joined_all(clocks: Iterable[CompletionClock]) -> CompletionClock:
@@ -92,7 +95,7 @@ def with_done(clock: CompletionClock, command: Command) -> CompletionClock:
         return clock
     added = _complete(of_sip.until, of_sip.others | 1 << number - of_sip.until - 1)
     done = {**clock.done, sip: added}
-    return CompletionClock(done, _latest(clock.known, clock.known, done))
+    return CompletionClock(done, _latest(clock.known, clock.known, done, is_new=True))
 
 
 def with_known(clock: CompletionClock, command: Command, key: int, number: int) -> CompletionClock:
@@ -127,18 +130,22 @@ def _both(one: Done, other: Done) -> Done:
     return {**one, **merged} if merged else one
 
 
-def _latest(one: Known, other: Known, done: Done) -> Known:
-    """The calls of both, of the commands that are not complete."""
+def _latest(one: Known, other: Known, done: Done, *, is_new: bool) -> Known:
+    """The calls of both, of the commands that are not complete; `is_new` is whether some may be
+    complete that are not so for `one`.
+    """
     merged: dict[Command, Mapping[int, int]] = {}
     if one is not other:
         for command, news in other.items():
             own = one.get(command)
-            if own is not news:
+            if own is not news and not done.get(command[0], _NONE).has(command[1]):
                 both = news if own is None else _latest_calls(own, news)
                 if both is not own:
                     merged[command] = both
     result = {**one, **merged} if merged else one
-    complete = [command for command in result if done.get(command[0], _NONE).has(command[1])]
+    if not is_new:
+        return result
+    complete = [command for command in one if done.get(command[0], _NONE).has(command[1])]
     if complete:
         return {command: result[command] for command in result if command not in complete}
     return result

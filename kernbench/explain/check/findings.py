@@ -1,22 +1,28 @@
 """The findings of a check: races and undefined values, one for each pair of lines."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kernbench.explain.check.accesses import Accessor, TrackedAccess
+from kernbench.explain.check.clocks import CommandClocks
 from kernbench.explain.check.overlaps import overlaps
 from kernbench.explain.check.races import Race, races
 from kernbench.explain.check.remedies import common_point, remedy
 from kernbench.explain.check.replay import CallReplay
 from kernbench.explain.check.run_calls import CallRow, SipCalls, TensorRow
+from kernbench.explain.check.threads import ValueObserver
 from kernbench.explain.check.undefined import UndefinedUse, UndefinedValues, tensor_offset
 from kernbench.explain.check.undefined_ranges import UndefinedOrigin
 from kernbench.explain.records import RunRecords
 from runtime.core.run_tables import NONE
 
+_Pair = tuple[int, int, int]
+"""A SIP, and the numbers of two calls."""
+
 
 class FoundPlace(NamedTuple):
-    """A call of a kernel, or a copy of the host: where and when."""
+    """A call of a kernel, or a copy of the host: where and when. Times may be -1, for none."""
 
     operation: str
     line: str
@@ -32,7 +38,7 @@ class FoundPlace(NamedTuple):
 
 class FoundRace(NamedTuple):
     """Two accesses to an element that nothing orders, the first in this run first; `pairs` of
-    accesses are at these lines.
+    calls are at these lines.
 
     `is_strict` if only the order by tensor or PE orders them, on which CUDA has no equal.
     """
@@ -82,25 +88,52 @@ def check_records(records: RunRecords, *, is_strict: bool = False) -> Findings:
     """The findings of a recorded run; with `is_strict`, commands are ordered as in CUDA."""
     sips = [SipCalls(records, sip) for sip in records.sips]
     values = UndefinedValues(sips)
-    replay = CallReplay(sips, values, {}, is_strict=False)
-    replay.run()
+    begun = _begun(sips, values, is_strict=False)
     reports = _Reports({each.sip: each for each in sips})
-    found_races = reports.races(sips, replay, is_strict=False)
+    found_races, of_streams = list[FoundRace](), list[FoundRace]()
     if is_strict:
-        strict = CallReplay(sips, None, {}, is_strict=True)
-        strict.run()
-        pairs = {(each.first, each.second) for each in found_races}
-        found_races += [
-            each
-            for each in reports.races(sips, strict, is_strict=True)
-            if (each.first, each.second) not in pairs
-        ]
+        of_streams = reports.races(sips, _begun(sips, None, is_strict=True), is_strict=True)
+    # What the strict order orders, the other one orders, too.
+    if of_streams or not is_strict:
+        found_races = reports.races(sips, begun, is_strict=False)
+    pairs = {(each.first, each.second) for each in found_races}
+    found_races += [each for each in of_streams if (each.first, each.second) not in pairs]
     return Findings(
         tuple(found_races),
         tuple(reports.undefined(values.uses, is_note=False)),
         tuple(reports.undefined(map(_as_use, values.notes), is_note=True)),
         sum(map(len, sips)),
     )
+
+
+def _begun(
+    sips: Sequence[SipCalls], observer: ValueObserver | None, *, is_strict: bool
+) -> CommandClocks:
+    """The clocks with which commands begin, by a replay whose other clocks are not kept."""
+    replay = CallReplay(sips, observer, {}, is_strict=is_strict)
+    replay.run()
+    return replay.begun
+
+
+def without_times(findings: Findings) -> Findings:
+    """The findings of records that have no times."""
+    return findings._replace(
+        races=tuple(
+            each._replace(first=_untimed(each.first), second=_untimed(each.second))
+            for each in findings.races
+        ),
+        undefined=tuple(map(_untimed_use, findings.undefined)),
+        notes=tuple(map(_untimed_use, findings.notes)),
+    )
+
+
+def _untimed_use(use: FoundUndefined) -> FoundUndefined:
+    read = None if use.read is None else _untimed(use.read)
+    return use._replace(read=read, use=_untimed(use.use))
+
+
+def _untimed(place: FoundPlace) -> FoundPlace:
+    return place._replace(begin_ps=NONE, end_ps=NONE)
 
 
 def _as_use(note: tuple[UndefinedOrigin, Accessor, CallRow]) -> UndefinedUse:
@@ -114,30 +147,31 @@ class _Reports:
         self._sips = sips
 
     def races(
-        self, sips: Sequence[SipCalls], replay: CallReplay, *, is_strict: bool
+        self, sips: Sequence[SipCalls], begun: CommandClocks, *, is_strict: bool
     ) -> list[FoundRace]:
         """One report for the races of a pair of lines, the first one in the order of the run.
-        `replay` has the clocks of all commands.
+        `begun` are the clocks of all commands.
         """
-        watched = {each.sip: overlaps(each, replay.begun) for each in sips}
+        watched = {each.sip: overlaps(each, begun) for each in sips}
         if not any(watched.values()):
             return []
         # Few programs have accesses that may be in a race: they are replayed again, with these.
         replay = CallReplay(sips, None, watched, is_strict=is_strict)
         replay.run()
-        counts, first = dict[tuple[str, ...], int](), dict[tuple[str, ...], Race]()
+        # By lines, the pairs of calls: a block may lie in several pieces of memory.
+        pairs, first = defaultdict[tuple[str, ...], set[_Pair]](set), dict[tuple[str, ...], Race]()
         for race in races(replay.accesses):
             one, other = sorted(
                 (each.row.line, each.row.operation) for each in (race.first, race.second)
             )
             key = (*one, *other)
-            counts[key] = counts.get(key, 0) + 1
+            pairs[key].add((race.first.accessor.sip, race.first.row.call, race.second.row.call))
             if key not in first or _order(race) < _order(first[key]):
                 first[key] = race
         keys = sorted(first, key=lambda key: _order(first[key]))
-        return [self._race(first[key], counts[key], replay, is_strict=is_strict) for key in keys]
+        return [self._race(first[key], len(pairs[key]), begun, is_strict=is_strict) for key in keys]
 
-    def _race(self, race: Race, count: int, replay: CallReplay, *, is_strict: bool) -> FoundRace:
+    def _race(self, race: Race, count: int, begun: CommandClocks, *, is_strict: bool) -> FoundRace:
         first, second = race.first, race.second
         sip = first.accessor.sip
         calls, item = self._sips[sip], first.block.layout.item_bytes
@@ -154,7 +188,7 @@ class _Reports:
             element=offset // item,
             first=places[0],
             second=places[1],
-            common=common_point(first, second, replay, calls),
+            common=common_point(first, second, begun, calls),
             remedy=remedy(first, second, calls, is_strict=is_strict),
             is_strict=is_strict,
             pairs=count,

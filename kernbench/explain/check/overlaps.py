@@ -5,13 +5,13 @@ They are selected in columns, without a look at each access. Most programs have 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kernbench.explain.check.clocks import CompletionClock, done_of
+from kernbench.explain.check.clocks import CommandClocks, done_of
 from kernbench.explain.check.geometry import RowLayout
 from kernbench.explain.check.run_calls import SipCalls
 from runtime.core.run_tables import NONE
@@ -21,7 +21,7 @@ _Use = tuple[int, int]
 """A tensor, and a command that uses it."""
 
 
-def overlaps(calls: SipCalls, begun: Mapping[tuple[int, int], CompletionClock]) -> set[_Use]:
+def overlaps(calls: SipCalls, begun: CommandClocks) -> set[_Use]:
     """The uses of tensors of a SIP that may be in a race; `begun` are the clocks of commands, in
     the order of their begins in a replay.
     """
@@ -73,9 +73,7 @@ class _BlockRows(NamedTuple):
         return bool((begin[order][1:] >= np.maximum.accumulate(end[order])[:-1]).all())
 
 
-def _groups(
-    uses: Iterable[_Use], sip: int, begun: Mapping[tuple[int, int], CompletionClock]
-) -> dict[_Use, int]:
+def _groups(uses: Iterable[_Use], sip: int, begun: CommandClocks) -> dict[_Use, int]:
     """The number of a group for each use: commands that are not ordered with each other, directly
     or through others of the group, share one.
     """

@@ -1,25 +1,26 @@
 """The last point that two accesses have in common, and what would order them."""
 
 from kernbench.explain.check.accesses import TrackedAccess
-from kernbench.explain.check.clocks import CompletionClock, done_of, is_done
-from kernbench.explain.check.replay import CallReplay
+from kernbench.explain.check.clocks import CommandClocks, done_of, is_done
 from kernbench.explain.check.run_calls import SipCalls
 from runtime.core.device import COMMUNICATION_STREAM
 
 
 def common_point(
-    first: TrackedAccess, second: TrackedAccess, replay: CallReplay, calls: SipCalls
+    first: TrackedAccess, second: TrackedAccess, begun: CommandClocks, calls: SipCalls
 ) -> str:
-    """The last point that is before both accesses in every order."""
+    """The last point that is before both accesses in every order; `begun` are the clocks of
+    commands.
+    """
     own, its = first.accessor, second.accessor
     if own.command == its.command:
-        barriers = min(first.barriers, second.barriers)
+        barriers = _common_barriers(first, second)
         kernel = "" if own.program is None else f" of {own.program.kernel}"
         if barriers:
             return f"barrier {barriers} of the launch{kernel}"
         return f"the begin of the launch{kernel}"
     sip = own.sip
-    one, other = (_begun(replay, sip, each.accessor.command) for each in (first, second))
+    one, other = (begun[sip, each.accessor.command] for each in (first, second))
     number = done_of(one, sip).latest_of_both(done_of(other, sip))
     if not number:
         return "the begin of the program"
@@ -64,5 +65,9 @@ def remedy(first: TrackedAccess, second: TrackedAccess, calls: SipCalls, *, is_s
     return order
 
 
-def _begun(replay: CallReplay, sip: int, command: int) -> CompletionClock:
-    return replay.begun[sip, command]
+def _common_barriers(first: TrackedAccess, second: TrackedAccess) -> int:
+    """The barriers before both; PEs of a cube call all of them in one order."""
+    one, other = first.accessor.program, second.accessor.program
+    if one is None or other is None or one.cube == other.cube:
+        return min(sum(first.barriers), sum(second.barriers))
+    return min(first.barriers.launch, second.barriers.launch)

@@ -6,11 +6,17 @@ flight, messages, credits, barriers, launches, streams, events, and waits of the
 """
 
 from collections import defaultdict, deque
-from collections.abc import Hashable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
-from kernbench.explain.check.accesses import NEVER, Accessor, TrackedAccess, flight_key
+from kernbench.explain.check.accesses import (
+    NEVER,
+    NO_BARRIERS,
+    Accessor,
+    BarrierCounts,
+    TrackedAccess,
+    flight_key,
+)
 from kernbench.explain.check.clocks import (
     START,
     CompletionClock,
@@ -21,21 +27,17 @@ from kernbench.explain.check.clocks import (
 )
 from kernbench.explain.check.plain_commands import PlainCommands
 from kernbench.explain.check.queues import CallId, queues_of
-from kernbench.explain.check.run_calls import CallRow, ProgramRow, SipCalls
+from kernbench.explain.check.run_calls import ORDERING, CallRow, ProgramRow, SipCalls
 from kernbench.explain.check.threads import CallInFlight, ReplayedThread, ValueObserver
+from kernbench.explain.check.watched_accesses import Watched, WatchedAccesses
+from runtime.core.errors import InvariantError
 from runtime.core.run_tables import NONE, RANK_PROGRAM, Order
-from runtime.core.run_tables import BlockAccess as Use
 
-_IN_FLIGHT = ("load_async", "store_async", "gather_async", "composite", "chain", "recv")
-_ORDERS = ("wait", "barrier", "send", "recv", "release", "program ")
-"""The begins of the names of calls that order others."""
 _STRICT = frozenset({Order.STREAM, Order.EVENT})
-Watched = Mapping[int, AbstractSet[tuple[int, int]]]
-"""The pairs, by SIP, of a tensor and a command of which a replay keeps the accesses."""
 
 
 class _BarrierGroup(NamedTuple):
-    """The threads that meet in a barrier."""
+    """The threads that meet in barrier `number` of a launch, or of one of its cubes."""
 
     sip: int
     command: int
@@ -59,9 +61,9 @@ class CallReplay:
         is_strict: bool,
     ) -> None:
         self._sips = {each.sip: each for each in sips}
-        self._observer, self._watched, self._is_strict = observer, watched, is_strict
+        self._observer, self._is_strict = observer, is_strict
         self._queues = queues_of(sips)
-        self.accesses: list[TrackedAccess] = []
+        self._tracked = WatchedAccesses(self._sips, watched)
         self._keys = 0
         # Messages in flight: sends that are not complete, and receives that wait.
         self._operations: dict[CallId, CallInFlight] = {}
@@ -83,19 +85,25 @@ class CallReplay:
         """The clock of what comes after each command."""
         self._copies: dict[tuple[int, int], CallRow] = {}
         self._plain = {each.sip: PlainCommands(each) for each in sips}
-        self._watched_commands = {
-            sip: {command for _, command in uses} for sip, uses in watched.items()
-        }
         self._programs = {each.sip: _by_command(each) for each in sips}
 
+    @property
+    def accesses(self) -> list[TrackedAccess]:
+        """The accesses that are watched."""
+        return self._tracked.accesses
+
     def run(self) -> None:
-        """Replay all that can be."""
+        """Replay all calls. `InvariantError` if one waits for what never comes."""
         for sip, calls in self._sips.items():
             accessor = self._accessor(sip, NONE, None)
             [rows] = calls.rows([RANK_PROGRAM])
             self._ready.append(ReplayedThread(accessor, rows, START))
         while self._ready:
             self._continue(self._ready.popleft())
+        # Else accesses behind these calls would be passed over.
+        left = len(self._running) + len(self._submitted)
+        if left:
+            raise InvariantError("check", f"every command ends in its replay, and {left} do not")
 
     def _accessor(self, sip: int, command: int, program: ProgramRow | None) -> Accessor:
         self._keys += 1
@@ -112,9 +120,9 @@ class CallReplay:
 
     def _step(self, thread: ReplayedThread, row: CallRow) -> bool:
         """Replay a call of a kernel; whether it has ended."""
-        if not row.queue and not row.operation.startswith(_ORDERS):
+        if not row.queue and not row.operation.startswith(ORDERING):
             if row.blocks:
-                self._use(thread, row, thread.clock)
+                self._use(thread.accessor, row, thread.clock, thread.barriers)
             return True
         return self._order(thread, row)
 
@@ -183,14 +191,17 @@ class CallReplay:
         if copy is not None:
             known = calls.commands.get(number)
             row = copy._replace(operation="copy", line="" if known is None else known.line)
-            self._use_blocks(self._accessor(sip, number, None), row, clock, NEVER, 0)
+            self._use(self._accessor(sip, number, None), row, clock, NO_BARRIERS)
         programs = self._programs[sip].get(number, ())
         if number in self._plain[sip] and self._passes(sip, number):
             self._end(command, clock)
             return
-        self._running[command] = len(programs)
         if programs:
-            made = calls.rows([each.program for each in programs])
+            self._running[command] = len(programs)
+            # Other calls change no clock.
+            only_orders = self._observer is None and not self._tracked.has(sip, number)
+            numbers = [each.program for each in programs]
+            made = calls.rows(numbers, only_orders=only_orders)
             for program, rows in zip(programs, made, strict=True):
                 accessor = self._accessor(sip, number, program)
                 self._ready.append(ReplayedThread(accessor, rows, clock))
@@ -199,7 +210,7 @@ class CallReplay:
 
     def _passes(self, sip: int, number: int) -> bool:
         """Whether nothing is lost if the calls of a plain command are not replayed."""
-        if number in self._watched_commands.get(sip, ()):
+        if self._tracked.has(sip, number):
             return False
         return self._observer is None or self._observer.passes(sip, number, self._plain[sip])
 
@@ -255,11 +266,16 @@ class CallReplay:
         accessor = thread.accessor
         program = accessor.program
         assert program is not None, "a kernel calls a barrier"
-        cube = program.cube if row.operation.endswith("cube") else NONE
-        group = _BarrierGroup(accessor.sip, accessor.command, cube, thread.barriers)
+        cube, (of_launch, of_cube) = NONE, thread.barriers
+        if row.operation.endswith("cube"):
+            cube, number = program.cube, of_cube
+            thread.barriers = BarrierCounts(of_launch, of_cube + 1)
+        else:
+            number = of_launch
+            thread.barriers = BarrierCounts(of_launch + 1, of_cube)
+        group = _BarrierGroup(accessor.sip, accessor.command, cube, number)
         met = self._barriers[group]
         met.append(thread)
-        thread.barriers += 1
         programs = self._programs[accessor.sip][accessor.command]
         expected = sum(each.cube == cube for each in programs) if cube != NONE else len(programs)
         if len(met) < expected:
@@ -316,8 +332,8 @@ class CallReplay:
         begun = joined(posted, self._messages.pop(message))
         if self._observer is not None:
             self._observer.received(message, accessor, row, row.blocks)
-        end, barriers = self._end_of(accessor.sip, row), operation.thread.barriers
-        self._track(accessor, row, begun, end, barriers)
+        if self._tracked:
+            self._tracked.add(accessor, row, begun, operation.thread.barriers)
         operation.clock, operation.is_complete = begun, True
         if row.operation == "recv in place":
             for block in row.blocks:
@@ -351,38 +367,13 @@ class CallReplay:
         for each in thread.messages:
             del self._operations[each]
 
-    def _end_of(self, sip: int, row: CallRow) -> int:
-        """The call from which on the thread of a call is complete with it."""
-        if row.operation.startswith(_IN_FLIGHT):
-            return self._sips[sip].first_waits.get(row.call, NEVER)
-        return row.call
-
-    def _use(self, thread: ReplayedThread, row: CallRow, clock: CompletionClock) -> None:
-        accessor = thread.accessor
-        end = self._end_of(accessor.sip, row) if self._watched else NEVER
-        self._use_blocks(accessor, row, clock, end, thread.barriers)
-
-    def _use_blocks(
-        self, accessor: Accessor, row: CallRow, clock: CompletionClock, end: int, barriers: int
+    def _use(
+        self, accessor: Accessor, row: CallRow, clock: CompletionClock, barriers: BarrierCounts
     ) -> None:
-        if self._watched:
-            self._track(accessor, row, clock, end, barriers)
+        if self._tracked:
+            self._tracked.add(accessor, row, clock, barriers)
         if self._observer is not None:
             self._observer.used(accessor, row, row.blocks)
-
-    def _track(
-        self, accessor: Accessor, row: CallRow, clock: CompletionClock, end: int, barriers: int
-    ) -> None:
-        """Keep the accesses of a call that are watched."""
-        sip, command = accessor.sip, accessor.command
-        watched, flight = self._watched.get(sip, ()), flight_key(row.call)
-        self.accesses.extend(
-            TrackedAccess(
-                accessor, row, block, block.access == Use.WRITE, clock, end, flight, barriers
-            )
-            for block in row.blocks
-            if block.in_memory and (block.tensor, command) in watched
-        )
 
 
 def _by_command(calls: SipCalls) -> dict[int, list[ProgramRow]]:

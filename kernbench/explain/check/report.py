@@ -86,8 +86,9 @@ def _place(place: FoundPlace) -> str:
         at += f" program {place.program}"
     if place.stream != NONE:
         at += f", stream {place.stream}"
-    times = f"{place.begin_ps / PS_PER_NS:,.3f} to {place.end_ps / PS_PER_NS:,.3f} ns"
-    return f"{place.operation} at {place.line}: {at}, {times}"
+    if place.end_ps != NONE:
+        at += f", {place.begin_ps / PS_PER_NS:,.3f} to {place.end_ps / PS_PER_NS:,.3f} ns"
+    return f"{place.operation} at {place.line}: {at}"
 
 
 def findings_json(findings: Findings) -> dict[str, Any]:

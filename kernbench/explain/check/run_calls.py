@@ -32,6 +32,10 @@ _AT_ONCE, _CHUNK = 4096, 512
 """Rows of a launch that are made together; of a longer one, those of a program at a time."""
 
 
+ORDERING = ("wait", "barrier", "send", "recv", "release", "program ")
+"""The begins of the names of calls that order others."""
+
+
 class CallRow(NamedTuple):
     """A row of the table of calls, with its blocks, those that it reads first; `row` is its number
     there. `form` is what the name of its operation has behind the name: the operands of an
@@ -117,29 +121,46 @@ class SipCalls:
         texts = self._table.text("operation")
         self._operations = [_operation(text) for text in texts.values]
         self._codes: Numbers = texts.codes[self._source]
+        self._orders = np.array(
+            [each.startswith(ORDERING) for each, _ in self._operations], np.bool_
+        )
 
     def __len__(self) -> int:
         return len(self._table)
 
-    def rows(self, programs: Sequence[int]) -> list[Iterator[list[CallRow]]]:
-        """The calls of each of `programs` in the order of their begins, some at a time."""
+    def rows(
+        self, programs: Sequence[int], *, only_orders: bool = False
+    ) -> list[Iterator[list[CallRow]]]:
+        """The calls of each of `programs` in the order of their begins, some at a time; with
+        `only_orders`, those that order others.
+        """
         first, last = programs[0], programs[-1]
         begin, end = self._ends[first : last + 2 : last + 1 - first].tolist()
         if last - first == len(programs) - 1 and end - begin <= _AT_ONCE:
             # Kernels of a launch have few calls, and are made together.
-            rows = self._rows(slice(begin, end))
-            ends = (self._ends[first : last + 2] - begin).tolist()
+            places = self._places(begin, end, only_orders=only_orders)
+            rows = self._rows(places)
+            ends = np.searchsorted(places, self._ends[first : last + 2]).tolist()
             return [iter((rows[one:other],)) for one, other in pairwise(ends)]
-        return [self._parts(*self._ends[each : each + 2].tolist()) for each in programs]
+        return [
+            self._parts(*self._ends[each : each + 2].tolist(), only_orders=only_orders)
+            for each in programs
+        ]
 
-    def _parts(self, begin: int, end: int) -> Iterator[list[CallRow]]:
+    def _parts(self, begin: int, end: int, *, only_orders: bool) -> Iterator[list[CallRow]]:
         for first in range(begin, end, _CHUNK):
-            yield self._rows(slice(first, min(first + _CHUNK, end)))
+            places = self._places(first, min(first + _CHUNK, end), only_orders=only_orders)
+            if len(places):
+                yield self._rows(places)
+
+    def _places(self, begin: int, end: int, *, only_orders: bool) -> Numbers:
+        places = np.arange(begin, end)
+        return places[self._orders[self._codes[begin:end]]] if only_orders else places
 
     def row_of(self, call: int) -> tuple[int, CallRow]:
         """The program of the call with a number, and its row."""
         [place] = np.flatnonzero(self.call == call).tolist()
-        return int(self.program[place]), self._rows(slice(place, place + 1))[0]
+        return int(self.program[place]), self._rows(np.array([place]))[0]
 
     def messages(self) -> Iterator[MessageRow]:
         """The calls that send or receive, in the order of the table."""
@@ -200,8 +221,8 @@ class SipCalls:
         blocks, memory = records.table(BLOCKS, self.sip), records.table(MEMORY, self.sip)
         return BlockTables(blocks, self._shards, memory, self.call, of_calls)
 
-    def _rows(self, places: slice) -> list[CallRow]:
-        return self._made(self._source[places], self.blocks.of(places.start, places.stop))
+    def _rows(self, places: Numbers) -> list[CallRow]:
+        return self._made(self._source[places], self.blocks.of(places))
 
     def _made(self, rows: Numbers, blocks: Sequence[Sequence[CallBlock]]) -> list[CallRow]:
         """The rows of the table with these numbers."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from kernbench.explain.check.accesses import Accessor
+from kernbench.explain.check.accesses import NO_BARRIERS, Accessor
 from kernbench.explain.check.block_tables import CallBlock
 from kernbench.explain.check.clocks import CompletionClock, with_known
 from kernbench.explain.check.plain_commands import PlainCommands
@@ -51,7 +51,7 @@ class ReplayedThread:
     ) -> None:
         self.accessor, self.begun, self.clock = accessor, clock, clock
         self._chunks, self._rows = rows, iter(next(rows, ()))
-        self.barriers = 0
+        self.barriers = NO_BARRIERS
         self.messages: list[CallId] = []
         """The calls that send beside the thread, or receive."""
         self.row: CallRow | None = next(self._rows, None)

@@ -26,8 +26,9 @@ from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import IpcqDeadlock, nearest
 from runtime.core.program_grid import ALONE, DealtPrograms, checked_grid
 from runtime.core.requests import QueuePair
-from runtime.language.caller import call_kernel
+from runtime.language.caller import call_kernel, program_line
 from runtime.language.mock.barrier import MockBarrier
+from runtime.language.mock.launch_check import load_check
 from runtime.language.mock.memory import MockMemory
 from runtime.language.mock.pe import MockPe
 from runtime.language.running import current_pe
@@ -51,6 +52,7 @@ def launch(
     topology: Topology | None = None,
     queues: InstalledQueues | None = None,
     grid: Sequence[int] | None = None,
+    check: bool = False,
 ) -> None:
     """Run `kernel(*arguments)` on `pes` PEs of each of `cubes` cubes, one PE after the other.
 
@@ -59,6 +61,9 @@ def launch(
     `topology`, by default of the file that ships with kernbench. `queues` connect the PEs, as
     `queues=NAME` of `torch.launch` does on the chip; `runtime.ccl.plan:plan_of_one_sip(NAME)` makes
     them. `grid` deals programs to the PEs as `torch.launch` does.
+
+    With `check`, a `FindingsError` has the races and undefined values that `kernbench check` finds
+    in a run on the chip, without times; the elements of arrays are defined.
     """
     if cubes < 1 or pes < 1:
         raise ValueError(f"a kernel runs on at least one PE, not on {cubes} cubes of {pes} PEs")
@@ -74,8 +79,9 @@ def launch(
     if grid is not None and queues is not None:
         raise ValueError(f"grid {grid!r} and queues: {ALONE}")
     dealt, barrier = _dealt(grid, len(everywhere)), MockBarrier(everywhere)
+    checked = load_check()(title, program_line(), memory.arrays) if check else None
     each = [
-        MockPe(
+        (MockPe if checked is None else checked.pe)(
             coordinates,
             (pes, cubes),
             kernel=title,
@@ -96,6 +102,8 @@ def launch(
         }
         join(every_pe, queues, 0)
     run([(pe, partial(kernel, *passed)) for pe in each])
+    if checked is not None:
+        checked.check()
 
 
 def connect(pe: MockPe, direction: str, peer: MockPe, *, n_slots: int, slot_bytes: int) -> None:

@@ -14,7 +14,7 @@ _FIRST_ADDRESS = 0x1_0000_0000
 
 
 @dataclass(frozen=True)
-class _MappedArray:
+class MappedArray:
     """An array at an address; `content` is a view of its bytes."""
 
     address: int
@@ -23,6 +23,7 @@ class _MappedArray:
 
     @property
     def end(self) -> int:
+        """The address behind the last byte."""
         return self.address + self.content.nbytes
 
 
@@ -32,7 +33,8 @@ class MockMemory:
     """
 
     def __init__(self) -> None:
-        self._arrays: list[_MappedArray] = []
+        self.arrays: list[MappedArray] = []
+        """All arrays, in the order of their addresses."""
         self._next = _FIRST_ADDRESS
 
     def map(self, array: Array, name: str) -> Pointer:
@@ -50,8 +52,8 @@ class MockMemory:
         except TypeError as error:
             raise TypeError(f"{name}: {error}") from None
         content = array.reshape(-1).view(np.uint8)
-        mapped = _MappedArray(self._next, content, f"{name} {array.shape} {dtype.name}")
-        self._arrays.append(mapped)
+        mapped = MappedArray(self._next, content, f"{name} {array.shape} {dtype.name}")
+        self.arrays.append(mapped)
         # The next array begins at least one unmapped page behind this one.
         self._next = (mapped.end // _PAGE_BYTES + 2) * _PAGE_BYTES
         return Pointer(mapped.address, dtype)
@@ -63,7 +65,7 @@ class MockMemory:
         if 0 in shape:
             return np.empty(shape, pointer.dtype.numpy)
         end = pointer.address + span_bytes(pointer, shape, strides)
-        for mapped in self._arrays:
+        for mapped in self.arrays:
             if mapped.address <= pointer.address and end <= mapped.end:
                 offset = pointer.address - mapped.address
                 steps = tuple(step * size for step in strides)
@@ -72,7 +74,7 @@ class MockMemory:
 
     def nearest(self, address: int) -> str:
         """The nearest array below `address`, for the message of a page fault."""
-        below = [mapped for mapped in self._arrays if mapped.address <= address]
+        below = [mapped for mapped in self.arrays if mapped.address <= address]
         if not below:
             return "no array is mapped below it"
         mapped = below[-1]

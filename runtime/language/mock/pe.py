@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from math import prod
-from typing import NoReturn
+from typing import Any, NoReturn, TypedDict
 
 import numpy as np
 
@@ -38,6 +38,16 @@ from runtime.language.value import Array, Pointer, Ref, Shape, Strides, Value, r
 from runtime.model.topology import Topology, load_topology
 
 _ORIGIN = PeCoordinates(0, 0, 0)
+
+
+class PeOptions(TypedDict, total=False):
+    """The keywords of a `MockPe`."""
+
+    kernel: str
+    memory: MockMemory | None
+    topology: Topology | None
+    dealt: DealtPrograms | None
+    barrier: MockBarrier | None
 
 
 class MockPe:
@@ -75,6 +85,7 @@ class MockPe:
             self.memory, self._scratch, self.queues.error, self._page_fault
         )
         self._barrier = barrier or MockBarrier([coordinates])
+        self._kept_bytes = 0
 
     def programs(self) -> Iterator[GridPoint | None]:
         """Begin each program that the PE runs, one after the other; None without a grid."""
@@ -193,7 +204,7 @@ class MockPe:
         """The elements of a value."""
         return value.data
 
-    def run_chain(self, call: ChainCall) -> ChainResult:
+    def run_chain(self, call: ChainCall) -> Any:
         """Store at once what the recorder has computed."""
         results: list[Value] = []
         for value, out in zip(call.values, call.outs, strict=True):
@@ -264,9 +275,11 @@ class MockPe:
             self.queues.check_gaps(f"recv from {direction or 'any'} over", target, "")
             value, elements = target, target.data
             if in_place:
-                # A value of its own, as in the slots of a ring.
+                # A value of its own, as in the slots of a ring: before all addresses of the
+                # scratch.
                 elements = np.empty_like(elements)
-                value = Value(shape, dtype, elements, target.address, scope=target.scope)
+                self._kept_bytes += value.nbytes
+                value = Value(shape, dtype, elements, -self._kept_bytes, scope=target.scope)
         else:
             elements = np.empty(shape, dtype.numpy)
             value = Value(shape, dtype, elements, self._scratch.reserve(shape, dtype))
@@ -278,6 +291,7 @@ class MockPe:
 
         nbytes = prod(shape) * dtype.itemsize
         receive = self.queues.recv(direction, nbytes, dtype, deliver, in_place=in_place)
+        receive.target = value
         return receive if use is None else ReceiveToMemory(receive, self._accesses.in_flight, use)
 
     def barrier(self, scope: BarrierScope) -> None:

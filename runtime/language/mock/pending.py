@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 
-from runtime.language.context import PendingResult
 from runtime.language.memory_in_flight import MemoryInFlight, MemoryUse
-from runtime.language.mock.queues import MockQueues
+from runtime.language.mock.queues import MockQueues, MockReceive
 from runtime.language.refusals import PENDING, PENDING_ADVICE, refuse_operators
 from runtime.language.value import Value
 
@@ -13,13 +12,13 @@ class Complete:
     """The result of an operation that is complete, and in flight until the kernel waits for it."""
 
     def __init__(self, value: Value | None, memory: MemoryInFlight, use: MemoryUse) -> None:
-        self._value, self._memory = value, memory
+        self.value, self._memory = value, memory
         memory.begin(self, use)
 
     def wait(self) -> Value | None:
         """The kernel has waited."""
         self._memory.end(self)
-        return self._value
+        return self.value
 
 
 class CompleteValue(Complete):
@@ -27,36 +26,36 @@ class CompleteValue(Complete):
 
     def __init__(self, value: Value, memory: MemoryInFlight, use: MemoryUse) -> None:
         super().__init__(value, memory, use)
-        self._loaded = value
+        self.loaded = value
 
     def wait(self) -> Value:
         """The value."""
         super().wait()
-        return self._loaded
+        return self.loaded
 
 
 class ReceiveToMemory(Complete):
     """A receive to memory, which may not be complete."""
 
-    def __init__(self, receive: PendingResult, memory: MemoryInFlight, use: MemoryUse) -> None:
+    def __init__(self, receive: MockReceive, memory: MemoryInFlight, use: MemoryUse) -> None:
         super().__init__(None, memory, use)
-        self._receive = receive
+        self.receive = receive
 
     def wait(self) -> None:
         """Let other PEs run until the elements are in memory."""
         super().wait()
-        self._receive.wait()
+        self.receive.wait()
 
 
 class ChainResult:
     """The results of a chain, which are complete."""
 
     def __init__(self, returned: Value | tuple[Value, ...]) -> None:
-        self._returned = returned
+        self.returned = returned
 
     def wait(self) -> Value | tuple[Value, ...]:
         """The value, or all of them."""
-        return self._returned
+        return self.returned
 
 
 class SentInBackground:

@@ -13,6 +13,7 @@ from runtime.core.coordinates import PeCoordinates
 from runtime.core.dtypes import DType
 from runtime.core.errors import KernelError, nearest
 from runtime.core.program_grid import ALONE, GridPoint
+from runtime.core.requests import QueuePair
 from runtime.language.caller import kernel_line
 from runtime.language.refusals import PENDING, PENDING_ADVICE, refuse_operators
 from runtime.language.value import Value
@@ -45,8 +46,11 @@ class MockReceive:
         self.direction, self.nbytes, self.dtype = direction, nbytes, dtype
         self.in_place, self.slots = in_place, 0
         self.line = kernel_line()
+        self.target: Value | None = None
+        """The value that it will be, unless it is in memory."""
         self.value: Value | None = None
         self.complete = False
+        self._then: Callable[[], None] | None = None
         self._queues, self._deliver, self._data = queues, deliver, bytearray()
 
     def wait(self) -> Value | None:
@@ -76,7 +80,16 @@ class MockReceive:
         if len(self._data) == self.nbytes:
             self.value = self._deliver(self._data)
             self.complete = True
+            if self._then is not None:
+                self._then()
         return taken
+
+    def then(self, completed: Callable[[], None]) -> None:
+        """Call `completed` when the value is complete, or now."""
+        if self.complete:
+            completed()
+        else:
+            self._then = completed
 
 
 refuse_operators(MockReceive, PENDING, PENDING_ADVICE)
@@ -180,6 +193,20 @@ class MockQueues:
         else:
             receive.take(deque(), 0)
         return receive
+
+    def pair(self, direction: str) -> QueuePair:
+        """The queue pair in a direction; rings have no addresses here."""
+        return QueuePair(
+            direction=direction,
+            peer=self.peers[direction].coordinates,
+            peer_direction=self._backs.get(direction, ""),
+            rx_base=None,
+            tx_base=None,
+            n_slots=self.n_slots,
+            slot_size=self.slot_bytes,
+            credit_bytes=0,
+            packet_bytes=0,
+        )
 
     def check_gaps(self, operation: str, value: Value, advice: str) -> None:
         """`KernelError` for a view with gaps that does not fit a slot."""

@@ -21,6 +21,11 @@ class MockScratch:
         self._used_bytes = 0
 
     @property
+    def used_bytes(self) -> int:
+        """The bytes that are reserved: the address behind them."""
+        return self._used_bytes
+
+    @property
     def free_bytes(self) -> int:
         """The bytes that are not reserved."""
         return self._total_bytes - self._used_bytes

@@ -27,20 +27,42 @@ class _BlockUser(NamedTuple):
     tensor: int
 
 
+class _TensorUse:
+    """The row of a tensor, but for the first and the last command that use it."""
+
+    __slots__ = ("first", "last", "row")
+
+    def __init__(self, row: tuple[int, ...]) -> None:
+        self.row, self.first, self.last = row, NONE, NONE
+
+    def use(self, command: int) -> None:
+        """A command uses it."""
+        if self.first == NONE:
+            self.first = command
+        self.last = command
+
+
 class RankCalls:
     """Adds rows to the tables of `recorder`; `now_ps` is the simulated time."""
 
     def __init__(self, recorder: RunRecorder, now_ps: Callable[[], int]) -> None:
         self._recorder, self._rows, self._now_ps = recorder, recorder.calls, now_ps
-        self._tensors = 0
+        # The rows of tensors, which are complete at the end, and the latest of each block by name.
+        self._tensors: list[_TensorUse] = []
+        self._latest: dict[str, _TensorUse] = {}
         # By the virtual address of the block, which it keeps as long as it exists.
         self._blocks: dict[int, tuple[MemoryBlock, _BlockUser]] = {}
         self._numbers = 0
+        recorder.ending = self._end
 
     def submitted(self, handle: Handle, line: str) -> None:
         """The program has submitted a command at `line`."""
         assert isinstance(handle, Command), "the handles of a rank are the commands of its host"
-        call = self._add("submit", line, handle.number)
+        call, latest = self._add("submit", line, handle.number), self._latest
+        for name in handle.resources:
+            # The order does not matter: each tensor has a row of its own.
+            if isinstance(name, str) and name in latest:
+                latest[name].use(handle.number)
         copies = [
             (_access_of(each), bytes_at(each.address, each.nbytes))
             for each in handle.requests
@@ -59,15 +81,14 @@ class RankCalls:
 
     def made(self, name: str, block: MemoryBlock) -> None:
         """The program has made a tensor in a block of memory."""
-        call, text, number = self._rows.new_call(), self._recorder.text, self._tensors
-        self._tensors += 1
+        call, text, number = self._rows.new_call(), self._recorder.text, len(self._tensors)
         known, before = self._blocks.get(block.address, (None, _BlockUser(NONE, NONE)))
         if known is not block:
             before = _BlockUser(self._numbers, NONE)
             self._numbers += 1
             self._add_shards(before.block, block)
         self._blocks[block.address] = block, _BlockUser(before.block, number)
-        row = _PACK_TENSOR(
+        row = (
             number,
             call,
             text(name),
@@ -78,7 +99,8 @@ class RankCalls:
             before.block,
             before.tensor,
         )
-        self._recorder.add(MEMORY, row)
+        self._latest[block.name] = _TensorUse(row)
+        self._tensors.append(self._latest[block.name])
 
     def zeros(self, block: MemoryBlock) -> None:
         """The tensor in a block of memory is zero, without a write: nothing has used the memory."""
@@ -87,6 +109,12 @@ class RankCalls:
             if shard.spec.nbytes:
                 part = bytes_at(shard.address, shard.spec.nbytes)
                 self._rows.add_block(call, BlockAccess.WRITE, IN_MEMORY, part)
+
+    def _end(self) -> None:
+        """Add the rows of all tensors."""
+        rows = b"".join(_PACK_TENSOR(*each.row, each.first, each.last) for each in self._tensors)
+        self._recorder.add(MEMORY, rows)
+        self._tensors.clear()
 
     def _add_shards(self, number: int, block: MemoryBlock) -> None:
         rows = [

@@ -31,6 +31,8 @@ class RunRecorder:
         self._kept_programs: list[bytes] | None = None
         self.calls = CallRows(self)
         """The calls of programs, with the blocks that they use."""
+        self.ending: Callable[[], None] | None = None
+        """Adds the rows that are complete at the end only."""
 
     def text(self, text: str) -> int:
         """The index of a text in the list of texts of the SIP; of a long one, its beginning."""
@@ -104,7 +106,9 @@ class RunRecorder:
             self._pass_on_rows(pending)
 
     def flush(self) -> None:
-        """Pass on all rows that are kept."""
+        """The run has ended: pass on all rows that are kept."""
+        if self.ending is not None:
+            self.ending()
         self.calls.flush()
         for pending in self._pending.values():
             self._pass_on_rows(pending)
