@@ -156,11 +156,6 @@ class Operations:
         if memory is not None:
             self.memory.begin(operation, memory)
 
-    def await_writers(self, values: Iterable[object]) -> None:
-        """Block as `awaiting_writers` waits."""
-        if self._over and (writers := self._writers_of(values)):
-            self._issuer.block(self._awaiting_each(writers))
-
     def awaiting_writers(self, values: Iterable[object]) -> Steps[None]:
         """Wait until no operation writes over what a command is about to read, if a value."""
         if self._over:
@@ -176,11 +171,6 @@ class Operations:
             and start < each.written.behind
             and each.written.overlaps(start, end)
         ]
-
-    def await_users(self, value: Value | None) -> None:
-        """Block as `awaiting_users` waits."""
-        if value is not None and (users := self._users_of(value)):
-            self._issuer.block(self._awaiting_each(users))
 
     def awaiting_users(self, value: Value) -> Steps[None]:
         """Wait until no operation uses a value that a command is about to write over."""
