@@ -109,9 +109,7 @@ class Sends:
             # Here and not in an event: the line of the error is that of the program.
             self._queues.check_peer("send", direction)
             message.paused = Completion()
-            yield from self._issuer.waiting(
-                message, self._begin, message, issue_ps=self._issue_ps
-            )
+            yield from self._issuer.waiting(message, self._begin, message, issue_ps=self._issue_ps)
 
     def starting(self, direction: str, value: Value, line: str) -> Steps[SentMessage]:
         """Send in the background; returns after the first command. The message is `paused` when its

@@ -343,9 +343,7 @@ class CollectiveLists(CommandLists):
 
     def _has_list(self, launch: PeLaunch) -> bool:
         """See `CommandLists`."""
-        return launch.thread == "collectives" and is_own(
-            getattr(launch.kernel, "__module__", None)
-        )
+        return launch.thread == "collectives" and is_own(getattr(launch.kernel, "__module__", None))
 
     def _read_by(self, kernel: _Kernel) -> Places:
         """All: a collective that is repeated has no formulas of its numbers."""

@@ -291,11 +291,9 @@ class ListedWait(ListedCommand, frozen=True, kw_only=True):
 
     def steps(self, run: ListRun) -> Steps[None]:
         """See `ListedCommand`."""
-        operations = run.operations
-        if self.is_last:
-            # It keeps values, whose elements are many bytes.
-            return run.kernel.ending(operations.pop(self.operation))
-        return run.kernel.ending(operations[self.operation])
+        # It keeps values, whose elements are many bytes.
+        take = run.operations.pop if self.is_last else run.operations.__getitem__
+        return run.kernel.ending(take(self.operation))
 
 
 class ListedBarrier(ListedCommand, frozen=True, kw_only=True):

@@ -383,6 +383,10 @@ class CommandRecorder:
         return number.formula if type(number) is OpenNumber else operand
 
     def place(self, value: Value) -> ListedValue:
+        """The place of a value, or of a view of one."""
+        return self.made_place(value)
+
+    def made_place(self, value: Value) -> ValuePlace:
         """The place of a value that a command has made, or of a view of one."""
         start, end = value.extent
         for number in range(len(self.values) - 1, -1, -1):
