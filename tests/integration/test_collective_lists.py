@@ -79,6 +79,13 @@ def both(
     return listed
 
 
+def queues(algorithm: str, **values: object) -> str:
+    """The file that ships, with other queues for an algorithm."""
+    ccl = yaml.safe_load(default_file("ccl.yaml").read_text())
+    ccl["algorithms"][algorithm] |= values
+    return yaml.safe_dump(ccl)
+
+
 def reducing(algorithm: str, kind: Kind, count: int) -> Program:
     """All-reduces of equal shapes by two operations, at two addresses."""
     dtype, op = kind
@@ -122,9 +129,6 @@ def test_all_reduces_from_lists_leave_what_their_functions_leave(
 def test_all_collectives_of_a_ring_from_lists_leave_what_their_functions_leave(
     monkeypatch: pytest.MonkeyPatch, machine: str, buffer_kind: str
 ) -> None:
-    ccl = yaml.safe_load(default_file("ccl.yaml").read_text())
-    ccl["algorithms"]["ring"] |= {"buffer_kind": buffer_kind, "n_slots": 4, "slot_size": 64}
-
     def program(rank: int) -> list[np.ndarray]:
         dist.init_process_group("ahbm", algorithm="ring")
         return [all_of_them(range(3), 43)(rank)]
@@ -134,24 +138,35 @@ def test_all_collectives_of_a_ring_from_lists_leave_what_their_functions_leave(
         program,
         3,
         topology=variant_text(**MESH, **MACHINES[machine]),
-        ccl=yaml.safe_dump(ccl),
+        ccl=queues("ring", buffer_kind=buffer_kind, n_slots=4, slot_size=64),
         record=True,
     )
 
 
-@pytest.mark.parametrize("algorithm", ["ring", "tree", "recursive_doubling"])
+@pytest.mark.parametrize(
+    ("algorithm", "count", "waits"),
+    [
+        ("ring", 4, ("recv global_W", "pipelines/message_pipeline.py")),
+        ("tree", 4, ("recv ", "exchange.py")),
+        # More than the slots of a ring, from which rank 1 takes none.
+        ("ring_naive", 100, ("send global_E", "algorithms/ring_naive.py")),
+    ],
+)
 def test_a_deadlock_of_a_collective_from_a_list_names_the_line_of_its_kernel(
-    monkeypatch: pytest.MonkeyPatch, algorithm: str
+    monkeypatch: pytest.MonkeyPatch, algorithm: str, count: int, waits: tuple[str, str]
 ) -> None:
     def program(rank: int) -> None:
         dist.init_process_group("ahbm", algorithm=algorithm)
-        tensor = torch.ones(4, dp=DPPolicy(num_cubes=1, num_pes=1))
+        tensor = torch.ones(count, dp=DPPolicy(num_cubes=1, num_pes=1))
         if rank != 1:
             dist.all_reduce(tensor)
 
-    error = both(monkeypatch, program, 3, topology=variant_text(**MESH))
+    ccl = queues(algorithm, n_slots=4, slot_size=64)
+    error = both(monkeypatch, program, 3, topology=variant_text(**MESH), ccl=ccl)
     assert isinstance(error, IpcqDeadlock)
-    assert "runtime/ccl/" in str(error)
+    operation, file = waits
+    assert operation in str(error)
+    assert f"runtime/ccl/{file}:" in str(error)
 
 
 def test_ranks_in_different_calls_are_named_as_by_functions(

@@ -69,6 +69,7 @@ MUTANTS: tuple[Mutant, ...] = (
         new="if commands is None:",
         breaks="A collective whose kernels have lists is repeated as one without them.",
         noticed_by="tests/integration/test_exchanges.py",
+        with_core=True,
     ),
     # Keys.
     Mutant(
