@@ -77,7 +77,7 @@ class MemoryUse(NamedTuple):
     writes: Sequence[UsedBlock] = ()
 
 
-class _Span(NamedTuple):
+class _UsedSpan(NamedTuple):
     """The bytes that an operation in flight spans, number `number` of those that have started."""
 
     start: int
@@ -90,17 +90,17 @@ class MemoryInFlight:
     """The uses of memory by the operations of a kernel that are in flight."""
 
     def __init__(self) -> None:
-        self._uses: dict[object, _Span] = {}
+        self._uses: dict[object, _UsedSpan] = {}
         # By what all blocks of a use span, the longest of which has `_longest` bytes: a command is
         # compared with the few that may share bytes with it.
-        self._spans: list[_Span] = []
+        self._spans: list[_UsedSpan] = []
         self._longest = self._started = 0
 
     def begin(self, operation: object, use: MemoryUse) -> None:
         """An operation has started."""
         start, end = _span((*use.reads, *use.writes))
         self._started += 1
-        self._uses[operation] = span = _Span(start, self._started, end, use)
+        self._uses[operation] = span = _UsedSpan(start, self._started, end, use)
         insort(self._spans, span)
         self._longest = max(self._longest, end - start)
 

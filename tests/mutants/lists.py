@@ -64,7 +64,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         name="list-of-a-collective-that-counts-as-none",
-        file="sip_node/programs/kernel_start.py",
+        file="sip_node/programs/lists/kernel_start.py",
         old="if commands is None or launch.call:",
         new="if commands is None:",
         breaks="A collective whose kernels have lists is repeated as one without them.",

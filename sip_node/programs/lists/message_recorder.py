@@ -9,8 +9,14 @@ from typing import Any
 from runtime.core.dtypes import DType
 from runtime.language.value import Pointer, Shape, Value
 from sip_node.programs.lists.commands import ListedCommand, ListedStart
-from sip_node.programs.lists.places import ListedValue, ListRun, MessagePlace, PointerPlace
-from sip_node.programs.lists.recorder import CommandRecorder, RecordedOperation, view_of
+from sip_node.programs.lists.places import (
+    ListedValue,
+    ListRun,
+    MessagePlace,
+    PointerPlace,
+    view_of,
+)
+from sip_node.programs.lists.recorder import CommandRecorder, RecordedOperation
 from sip_node.programs.program import Steps
 
 _MESSAGES, _APART = 1 << 61, 1 << 32

@@ -68,6 +68,14 @@ class RefPlace(NamedTuple):
     ref: Ref
 
 
+def view_of(value: Value, part: Value) -> View | None:
+    """The layout of a view; None if it is the value itself."""
+    nbytes = part.address - value.address
+    if not nbytes and (part.shape, part.strides) == (value.shape, value.strides):
+        return None
+    return View(part.shape, part.strides, nbytes // value.dtype.itemsize)
+
+
 _ENDED = Value((0,), uint8, None)
 
 

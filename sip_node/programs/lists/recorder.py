@@ -23,7 +23,6 @@ from runtime.language.refusals import PENDING, PENDING_ADVICE, refuse_operators
 from runtime.language.rows import RowList
 from runtime.language.shapes import checked_out
 from runtime.language.value import Array, Pointer, Ref, Shape, Strides, Value
-from runtime.language.views import View
 from runtime.model.addresses import VECTOR_BYTES
 from runtime.model.tiles import TileSize
 from sip_node.programs.kernel_memory import KernelScratch
@@ -56,6 +55,7 @@ from sip_node.programs.lists.places import (
     RefPlace,
     StepPlace,
     ValuePlace,
+    view_of,
 )
 
 REGISTERS = 1 << 60
@@ -395,11 +395,3 @@ class CommandRecorder:
             if first <= start and end <= behind and made.dtype == value.dtype:
                 return ValuePlace(number, view_of(made, value))
         raise NotListed(f"{value!r} is no value that the kernel has made")
-
-
-def view_of(value: Value, part: Value) -> View | None:
-    """The layout of a view; None if it is the value itself."""
-    nbytes = part.address - value.address
-    if not nbytes and (part.shape, part.strides) == (value.shape, value.strides):
-        return None
-    return View(part.shape, part.strides, nbytes // value.dtype.itemsize)
