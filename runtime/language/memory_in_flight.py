@@ -6,7 +6,9 @@ runtime. A command must not read bytes that an operation in flight writes, nor w
 reads or writes: which of the two comes first would depend on contention.
 """
 
+from bisect import bisect_left, insort
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -75,27 +77,42 @@ class MemoryUse(NamedTuple):
     writes: Sequence[UsedBlock] = ()
 
 
+class _UsedSpan(NamedTuple):
+    """The bytes that an operation in flight spans, number `number` of those that have started."""
+
+    start: int
+    number: int
+    end: int
+    use: MemoryUse
+
+
 class MemoryInFlight:
     """The uses of memory by the operations of a kernel that are in flight."""
 
     def __init__(self) -> None:
-        self._uses: dict[object, MemoryUse] = {}
-        # What all blocks of a use span: most uses lie apart, and a command is compared with each.
-        self._spans: dict[object, tuple[int, int]] = {}
+        self._uses: dict[object, _UsedSpan] = {}
+        # By what all blocks of a use span, the longest of which has `_longest` bytes: a command is
+        # compared with the few that may share bytes with it.
+        self._spans: list[_UsedSpan] = []
+        self._longest = self._started = 0
 
     def begin(self, operation: object, use: MemoryUse) -> None:
         """An operation has started."""
-        self._uses[operation] = use
-        self._spans[operation] = _span((*use.reads, *use.writes))
+        start, end = _span((*use.reads, *use.writes))
+        self._started += 1
+        self._uses[operation] = span = _UsedSpan(start, self._started, end, use)
+        insort(self._spans, span)
+        self._longest = max(self._longest, end - start)
 
     def end(self, operation: object) -> None:
         """The kernel has waited for an operation, perhaps not the first time."""
-        if self._uses.pop(operation, None) is not None:
-            del self._spans[operation]
+        span = self._uses.pop(operation, None)
+        if span is not None:
+            del self._spans[bisect_left(self._spans, span)]
 
     def unordered(self) -> str | None:
         """Why a barrier orders no stores now: the operation in flight that writes; else None."""
-        for use in self._uses.values():
+        for *_, use in self._uses.values():
             if use.writes:
                 return (
                     f"{BARRIER}: the {use.name} at {use.line} is in flight, and other PEs may use "
@@ -109,11 +126,7 @@ class MemoryInFlight:
         """The error in the command `name`, which uses these blocks; None if there is none."""
         if not self._uses:
             return None
-        first, behind = _span((*reads, *writes))
-        for operation, (start, end) in self._spans.items():
-            if end <= first or behind <= start:
-                continue
-            use = self._uses[operation]
+        for use in self._near(*_span((*reads, *writes))):
             if _share(reads, use.writes):
                 verbs = "reads", "writes"
             elif _share(writes, use.writes):
@@ -129,6 +142,15 @@ class MemoryInFlight:
                 "for it before"
             )
         return None
+
+    def _near(self, first: int, behind: int) -> list[MemoryUse]:
+        """The uses that span bytes from `first` on before `behind`, in the order of the starts."""
+        low = bisect_left(self._spans, (first - self._longest + 1,))
+        high = bisect_left(self._spans, (behind,))
+        if low >= high:
+            return []
+        near = [(each.number, each.use) for each in self._spans[low:high] if each.end > first]
+        return [use for _, use in sorted(near, key=itemgetter(0))]
 
 
 def _span(blocks: Sequence[UsedBlock]) -> tuple[int, int]:

@@ -82,7 +82,7 @@ class KernelCommands(KernelMessages):
 
     def blocked(self) -> BlockedPe | None:
         """The wait of the kernel for a peer, if there is one."""
-        return self._wait.blocked() if self._has_parts else None
+        return self._wait.blocked(self._faults.line) if self._has_parts else None
 
     @property
     def waits_since_ps(self) -> int | None:
@@ -178,7 +178,7 @@ class KernelCommands(KernelMessages):
 
     def settle(self, value: Value) -> None:
         """Wait for the operations in flight that write over a value."""
-        self._operations.await_writers((value,))
+        self._issuer.block(self.settling(value))
 
     def settling(self, value: Value) -> Steps[None]:
         """The steps of `settle`."""

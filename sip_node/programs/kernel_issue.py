@@ -51,13 +51,6 @@ class CommandIssuer:
         assert isinstance(self._program, Program), "a kernel without a greenlet cannot block"
         return self._program.carry_out(steps)
 
-    def issue(self, operation: str, start: Callable[..., Completion[_T]], *args: object) -> _T:
-        """Issue a command as `issuing`, and block until its completion."""
-        if self._steps is None and isinstance(self._program, Program):
-            self._begin(self.issue_ps, start, args)
-            return self._program.sleep()
-        return self.block(self.issuing(operation, start, *args))
-
     def issuing(
         self, operation: str, start: Callable[..., Completion[_T]], *args: object
     ) -> Steps[_T]:
@@ -76,18 +69,6 @@ class CommandIssuer:
         """Wait for a time."""
         slept: Callable[[], Completion[None]] = partial(completed, None)
         return self._issuing(operation, time_ps, slept, ())
-
-    def wait(
-        self,
-        blocked: Blocked,
-        start: Callable[..., Completion[_T]],
-        *args: object,
-        issue_ps: int = 0,
-    ) -> _T:
-        """Call `start(*args)` as `waiting`, and block until its completion."""
-        if self._steps is None and isinstance(self._program, Program):
-            return self._program.wait(start, *args)
-        return self.block(self.waiting(blocked, start, *args, issue_ps=issue_ps))
 
     def waiting(
         self,

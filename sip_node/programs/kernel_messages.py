@@ -37,20 +37,28 @@ class KernelMessages(KernelTransfers):
 
     def send(self, direction: str, value: Value) -> None:
         """Write a value to the peer's ring, slot by slot; sleep while the ring is full."""
-        self._operations.await_writers((value,))
+        self._issuer.block(self.sending(direction, value))
+
+    def sending(self, direction: str, value: Value) -> Steps[None]:
+        """The steps of `send`."""
+        yield from self._operations.awaiting_writers((value,))
         call = self._begun_send("send", direction, value)
         leaving = self._leaving(direction, value)
-        self._sends.send(direction, value)
+        yield from self._sends.sending(direction, value)
         self._memory.join((leaving.credited(),))
         end_call(call)
 
     def send_async(self, direction: str, value: Value) -> Operation:
         """The same in the background, behind earlier messages in the direction."""
-        self._operations.await_writers((value,))
-        peer = self._queues.on_peer("send", direction, kernel_line())
+        return self._issuer.block(self.beginning_send(direction, value))
+
+    def beginning_send(self, direction: str, value: Value) -> Steps[Operation]:
+        """The steps of `send_async`."""
+        yield from self._operations.awaiting_writers((value,))
+        peer = self._queues.on_peer("send", direction, self._line)
         call = self._begun_send("send_async", direction, value, peer.line)
         leaving = self._leaving(direction, value)
-        message = self._sends.start(direction, value, peer.line)
+        message = yield from self._sends.starting(direction, value, peer.line)
         end_call_with(call, message.paused)
         sending = Operation(
             self._operations, message.paused, None, reads=(value,), peer=peer, call=call
@@ -129,10 +137,20 @@ class KernelMessages(KernelTransfers):
         """Post a receive to scratch, over a value in TCM, or from the slots straight to memory; in
         place: leave the message in its slots.
         """
+        return self._issuer.block(self.receiving(direction, shape, dtype, target, in_place))
+
+    def receiving(
+        self,
+        direction: str | None,
+        shape: Shape,
+        dtype: DType,
+        target: Value | Pointer | None,
+        in_place: bool,  # noqa: FBT001 - of the generator behind `recv`
+    ) -> Steps[Operation]:
+        """The steps of `recv`."""
         if isinstance(target, Pointer):
-            return self._recv_to_memory(direction, shape, dtype, target)
-        self._operations.await_users(target)
-        value = self._memory.new(shape, dtype) if target is None else target
+            return (yield from self._receiving_to_memory(direction, shape, dtype, target))
+        value = yield from self._target(target, shape, dtype)
         peer = self._peer(direction)
         receive = Receive(
             direction=direction,
@@ -157,7 +175,7 @@ class KernelMessages(KernelTransfers):
             receive.done.then(
                 lambda received: fill(value, received.value) if received.error is None else None
             )
-        self._post(receive)
+        yield from self._posting(receive)
         return operation
 
     def _record_value(self, call: KernelCall, receive: Receive, value: Value) -> None:
@@ -171,12 +189,16 @@ class KernelMessages(KernelTransfers):
 
     def release(self, value: Value) -> None:
         """Return the slots of a value that was received in place."""
-        self._operations.await_users(value)
+        self._issuer.block(self.releasing(value))
+
+    def releasing(self, value: Value) -> Steps[None]:
+        """The steps of `release`."""
+        yield from self._operations.awaiting_users(value)
         if value.nbytes:
             call = self._begun_call("release", (), (value,))
             if value.address in self._kept_credits:
                 self._kept_credits.pop(value.address).point = self._memory.point()
-            self._issuer.issue("release", self._released, value)
+            yield from self._issuer.issuing("release", self._released, value)
             end_call(call)
 
     def barrier(self, scope: BarrierScope) -> None:
@@ -206,12 +228,12 @@ class KernelMessages(KernelTransfers):
         end_call(call)
         self._wait.end()
 
-    def _recv_to_memory(
+    def _receiving_to_memory(
         self, direction: str | None, shape: Shape, dtype: DType, target: Pointer
-    ) -> Operation:
+    ) -> Steps[Operation]:
         """Post a receive whose slots are copied straight to memory."""
         peer, block = self._peer(direction), UsedBlock(target, shape, row_major(shape))
-        use = self._checked_use("tl.recv", writes=(block,), line=kernel_line())
+        use = self._checked_use("tl.recv", writes=(block,), line=self._line)
         blocks = self._memory.translate(target, shape, row_major(shape)) if prod(shape) else []
         store = self._memory.check_store(target, blocks, in_flight=True)
         receive = Receive(
@@ -227,17 +249,22 @@ class KernelMessages(KernelTransfers):
             recorded = call
             recorded.writes(blocks)
             receive.done.then(lambda _: self._record_end(recorded, receive, nbytes))
-        self._post(receive)
+        yield from self._posting(receive)
         return operation
 
+    @property
+    def _line(self) -> str:
+        """The line of the kernel that runs."""
+        return self._faults.line or kernel_line()
+
     def _peer(self, direction: str | None) -> PeerWait:
-        peer = self._queues.on_peer("recv", direction, kernel_line())
+        peer = self._queues.on_peer("recv", direction, self._line)
         self._queues.check_incoming(direction)
         return peer
 
-    def _post(self, receive: Receive) -> None:
+    def _posting(self, receive: Receive) -> Steps[None]:
         if receive.targets:
-            self._issuer.issue("recv", self._posted, receive)
+            yield from self._issuer.issuing("recv", self._posted, receive)
             return
         # No element, no message: the sender of an empty value sends no slot either.
         receive.done.complete(b"")
@@ -245,7 +272,9 @@ class KernelMessages(KernelTransfers):
         transfer = launch.transfer
         if transfer is not None:
             # Of a transfer without elements, the send still waits for the receive.
-            self._issuer.issue("recv", lambda: completed(table.ready(launch.call, transfer)))
+            yield from self._issuer.issuing(
+                "recv", lambda: completed(table.ready(launch.call, transfer))
+            )
 
     def _posted(self, receive: Receive) -> Completion[None]:
         self._receives.post(receive)

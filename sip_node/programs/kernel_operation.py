@@ -28,22 +28,30 @@ class _Extents:
     Each command compares its values with all operations in flight, and most of these lie apart.
     """
 
-    __slots__ = ("_each", "behind", "first")
-
-    def __init__(self, each: Sequence[tuple[int, int]]) -> None:
-        self._each = each
-        self.first = min([first for first, _ in each]) if each else 0
-        self.behind = max([behind for _, behind in each]) if each else 0
-
-    def __bool__(self) -> bool:
-        return bool(self._each)
+    def __init__(self, values: Sequence[Value]) -> None:
+        self.count = len(values)
+        self._each = [value.extent for value in values]
+        self._first = self._behind = 0
+        if self.count == 1:
+            self._first, self._behind = self._each[0]
+        elif self.count:
+            self._first = min([first for first, _ in self._each])
+            self._behind = max([behind for _, behind in self._each])
 
     def overlaps(self, start: int, end: int) -> bool:
         """Whether one of them has a byte from `start` on before `end`."""
-        return any(first < end and start < behind for first, behind in self._each)
+        if self._first >= end or start >= self._behind:
+            return False
+        if self.count > 1:
+            # No generator, which is slower than the comparisons in C.
+            for first, behind in self._each:  # noqa: SIM110 - see above
+                if first < end and start < behind:
+                    return True
+            return False
+        return True
 
 
-class Operation:
+class InFlight:
     """An operation of `operations` in flight; its wait returns `result`, in TCM, or None.
 
     It reads the values `reads` and writes to `result`, of which those in `over` existed before; it
@@ -73,14 +81,19 @@ class Operation:
         """Points of other kernels behind which the kernel is when it has waited."""
         self.done, self.result = done, result
         self.peer, self.earliest_end_ps = peer, earliest_end_ps
-        self.written = _Extents([value.extent for value in over])
+        self.written = _Extents(over)
         self.used = self.written
         if reads:
-            self.used = _Extents([value.extent for value in (*over, *reads)])
-        self._kept = *reads, *((result,) if isinstance(result, Value) else result or ())
+            self.used = _Extents((*over, *reads) if over else reads)
+        self._reads, self._made = reads, result
         self.message: SentMessage | None = None
         """The message of a send."""
-        operations.started(self, memory)
+        self._operations.started(self, memory)
+
+    def wait(self) -> Any:
+        """Block the kernel until the operation is complete; the result."""
+        self._operations.await_end(self)
+        return self.result
 
     @property
     def value(self) -> Value:
@@ -96,7 +109,9 @@ class Operation:
 
     def uses_from(self, address: int) -> bool:
         """Whether it uses TCM behind `address`."""
-        return any(value.extent[1] > address for value in self._kept)
+        made = self._made
+        kept = *self._reads, *((made,) if isinstance(made, Value) else made or ())
+        return any(value.extent[1] > address for value in kept)
 
     @property
     def operation(self) -> str:
@@ -122,10 +137,11 @@ class Operation:
         """`done`, as a call that a program waits for."""
         return self.done
 
-    def wait(self) -> Any:
-        """Block the kernel until the operation is complete; the result."""
-        self._operations.await_end(self)
-        return self.result
+
+class Operation(InFlight):
+    """An operation in flight, as a kernel has it: a class whose operators are refused."""
+
+    __slots__ = ()
 
 
 refuse_operators(Operation, PENDING, PENDING_ADVICE)
@@ -138,84 +154,73 @@ class OpenOperations:
         self, issuer: CommandIssuer, order: KernelOrder, calls: KernelCalls | None = None
     ) -> None:
         self._issuer, self._order, self._calls = issuer, order, calls
+        self._engine = issuer.engine
         # Dictionaries as sets in the order of the starts.
-        self._open: dict[Operation, None] = {}
+        self._open: dict[InFlight, None] = {}
         # Of the open ones, those that write over a value which exists.
-        self._over: dict[Operation, None] = {}
+        self._over: dict[InFlight, None] = {}
         self.memory = MemoryInFlight()
 
-    def started(self, operation: Operation, memory: MemoryUse | None) -> None:
+    def started(self, operation: InFlight, memory: MemoryUse | None) -> None:
         """Note an operation that has started, with the blocks of memory that it uses."""
         self._open[operation] = None
-        if operation.written:
+        if operation.written.count:
             self._over[operation] = None
         if memory is not None:
             self.memory.begin(operation, memory)
-
-    def await_writers(self, values: Iterable[object]) -> None:
-        """Block as `awaiting_writers` waits."""
-        if self._over and (writers := self._writers_of(values)):
-            self._issuer.block(self._awaiting_each(writers))
 
     def awaiting_writers(self, values: Iterable[object]) -> Steps[None]:
         """Wait until no operation writes over what a command is about to read, if a value."""
         if self._over:
             yield from self._awaiting_each(self._writers_of(values))
 
-    def _writers_of(self, values: Iterable[object]) -> list[Operation]:
+    def _writers_of(self, values: Iterable[object]) -> list[InFlight]:
         read = [value.extent for value in values if isinstance(value, Value)]
-        return [
-            each
-            for each in self._over
-            for start, end in read
-            if each.written.first < end
-            and start < each.written.behind
-            and each.written.overlaps(start, end)
-        ]
-
-    def await_users(self, value: Value | None) -> None:
-        """Block as `awaiting_users` waits."""
-        if value is not None and (users := self._users_of(value)):
-            self._issuer.block(self._awaiting_each(users))
+        writers: list[InFlight] = []
+        for each in self._over:
+            for start, end in read:
+                if each.written.overlaps(start, end):
+                    writers.append(each)
+        return writers
 
     def awaiting_users(self, value: Value) -> Steps[None]:
         """Wait until no operation uses a value that a command is about to write over."""
         return self._awaiting_each(self._users_of(value))
 
-    def _users_of(self, value: Value) -> list[Operation]:
+    def _users_of(self, value: Value) -> list[InFlight]:
+        users: list[InFlight] = []
         start, end = value.extent
-        users = [
-            each
-            for each in self._open
-            if each.used.first < end and start < each.used.behind and each.used.overlaps(start, end)
-        ]
+        for each in self._open:
+            if each.used.overlaps(start, end):
+                users.append(each)
         return [each for each in users if not self._closes(each)]
 
     def awaiting_users_from(self, address: int) -> Steps[None]:
         """Wait until no operation uses TCM behind `address`, which a scope releases."""
         return self._awaiting_each([each for each in self._open if each.uses_from(address)])
 
-    def _awaiting_each(self, operations: Iterable[Operation]) -> Steps[None]:
+    def _awaiting_each(self, operations: Iterable[InFlight]) -> Steps[None]:
         for operation in operations:
-            yield from self._awaiting_completion(operation)
+            # An operation that is complete blocks nothing, so it must not show as a wait.
+            if not self._closes(operation):
+                yield from self._awaiting(operation)
 
-    def await_end(self, operation: Operation) -> None:
+    def await_end(self, operation: InFlight) -> None:
         """Block as `awaiting_end` waits."""
-        self.memory.end(operation)
-        if not self._closes(operation):
+        if not self.ends(operation):
             self._issuer.block(self._awaiting(operation))
 
-    def awaiting_end(self, operation: Operation) -> Steps[None]:
+    def awaiting_end(self, operation: InFlight) -> Steps[None]:
         """Wait until an operation is complete; the kernel has waited for it."""
-        self.memory.end(operation)
-        return self._awaiting_completion(operation)
-
-    def _awaiting_completion(self, operation: Operation) -> Steps[None]:
-        # An operation that is complete blocks nothing, so it must not show as a wait.
-        if not self._closes(operation):
+        if not self.ends(operation):
             yield from self._awaiting(operation)
 
-    def _closes(self, operation: Operation) -> bool:
+    def ends(self, operation: InFlight) -> bool:
+        """The kernel waits for an operation: whether it is complete, and its wait has ended."""
+        self.memory.end(operation)
+        return self._closes(operation)
+
+    def _closes(self, operation: InFlight) -> bool:
         """Close an operation; whether it is complete. Raises its error."""
         self._open.pop(operation, None)
         self._over.pop(operation, None)
@@ -223,10 +228,10 @@ class OpenOperations:
         if done.done and done.error is not None:
             raise done.error
         if done.done:
-            self._waited(operation, self._issuer.engine.now_ps)
+            self._waited(operation, self._engine.now_ps)
         return done.done
 
-    def _waited(self, operation: Operation, begin_ps: int) -> None:
+    def _waited(self, operation: InFlight, begin_ps: int) -> None:
         """A wait ends now: the kernel goes on behind the operation."""
         if operation.store is not None:
             self._order.ended(operation.store)
@@ -235,7 +240,7 @@ class OpenOperations:
         if self._calls is not None and operation.call is not None:
             self._calls.waited(operation.call, begin_ps)
 
-    def _awaiting(self, operation: Operation) -> Steps[None]:
+    def _awaiting(self, operation: InFlight) -> Steps[None]:
         """Wait for an operation that is not complete."""
         raise NotImplementedError(type(self).__name__)
 
@@ -258,11 +263,11 @@ class Operations(OpenOperations):
         super().__init__(issuer, order, calls)
         self._wait = wait
 
-    def _awaiting(self, operation: Operation) -> Steps[None]:
+    def _awaiting(self, operation: InFlight) -> Steps[None]:
         self._wait.begin(operation.peer)
         if operation.earliest_end_ps is not None:
             self._wait.until(operation.earliest_end_ps)
-        begin_ps = self._issuer.engine.now_ps
+        begin_ps = self._engine.now_ps
         yield from self._issuer.waiting(operation, operation.completion)
         self._wait.end()
         self._waited(operation, begin_ps)

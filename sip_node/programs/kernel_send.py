@@ -26,6 +26,7 @@ from sip_node.programs import kept_slots
 from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_issue import CommandIssuer
 from sip_node.programs.kernel_wait import KernelQueues, KernelWait
+from sip_node.programs.program import Steps
 
 
 class SentMessage(Continuation):
@@ -61,6 +62,10 @@ class SentMessage(Continuation):
         """The cause of its waits so far."""
         return Cause.CREDIT if self.starved else Cause.NONE
 
+    def completion(self) -> Completion[None]:
+        """`paused`, as a call that a program waits for."""
+        return self.paused
+
     def resume(self, done: Any) -> None:
         """The command for a slot is issued, or a credit has come, or the slot has left."""
         assert self.sends is not None
@@ -92,27 +97,27 @@ class Sends:
         # By direction, the messages in the background; the first of each is on its way.
         self._background: dict[str, deque[SentMessage]] = {}
 
-    def send(self, direction: str, value: Value) -> None:
+    def sending(self, direction: str, value: Value) -> Steps[None]:
         """Send slot by slot: reserve each at the peer, sleep while there is no credit, write it."""
         message = self._message(direction, value)
         if before := self._background.get(direction):
             self._wait.begin(self._queues.on_peer("send", direction))
             last = before[len(before) - 1]
-            self._issuer.wait(last, lambda: last.paused)
+            yield from self._issuer.waiting(last, last.completion)
             self._wait.end()
         while message.sent < message.nbytes:
             # Here and not in an event: the line of the error is that of the program.
             self._queues.check_peer("send", direction)
             message.paused = Completion()
-            self._issuer.wait(message, self._begin, message, issue_ps=self._issue_ps)
+            yield from self._issuer.waiting(message, self._begin, message, issue_ps=self._issue_ps)
 
-    def start(self, direction: str, value: Value, line: str) -> SentMessage:
+    def starting(self, direction: str, value: Value, line: str) -> Steps[SentMessage]:
         """Send in the background; returns after the first command. The message is `paused` when its
         last byte has left the TCM. `line` is that of the call.
         """
         message = self._message(direction, value, line)
         if message.nbytes:
-            self._issuer.issue("send_async", self._append, message)
+            yield from self._issuer.issuing("send_async", self._append, message)
         else:
             message.paused.complete(None)
         return message

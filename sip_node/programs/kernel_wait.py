@@ -179,13 +179,15 @@ class KernelWait:
         """The begin of the wait for a peer, if there is one."""
         return None if self.current is None else self.current.since_ps
 
-    def blocked(self) -> BlockedPe | None:
-        """The wait for a peer, if there is one, with its source line."""
+    def blocked(self, line: str = "") -> BlockedPe | None:
+        """The wait for a peer, if there is one, with its source line: that of the call, if it is
+        known, else `line`, the line of the command of a list, else that of the code that waits.
+        """
         wait, own = self.current, self._coordinates
         if wait is None:
             return None
         # Described when it is needed: a kernel sends many slots and waits for few of them.
-        line = wait.line or kernel_line(self._program.frame)
+        line = wait.line or line or kernel_line(self._program.frame)
         if self._launch.call:
             # The lines of a collective's kernel are not the user's, so name the call as well.
             line = f"{line}, called at {self._launch.line}"

@@ -16,9 +16,11 @@ GUARDED = "sip_node/programs/lists/guarded_integers.py"
 PLACES = "sip_node/programs/lists/places.py"
 RECORDING = "sip_node/programs/lists/recording.py"
 RECORDER = "sip_node/programs/lists/recorder.py"
+MESSAGES = "sip_node/programs/lists/message_recorder.py"
 
 RANDOM = "tests/property/test_command_lists.py"
 KERNELS = "tests/integration/test_command_lists.py"
+COLLECTIVES = "tests/integration/test_collective_lists.py"
 KEYS = "tests/unit/sip_node/programs/lists/test_command_lists.py"
 TEST_ARGUMENTS = "tests/unit/sip_node/programs/lists/test_arguments.py"
 TEST_IDS = "tests/unit/sip_node/programs/lists/test_open_ids.py"
@@ -27,6 +29,48 @@ TEST_NUMBERS = "tests/unit/sip_node/programs/lists/test_open_numbers.py"
 TEST_CODE = "tests/unit/sip_node/programs/lists/test_plain_code.py"
 
 MUTANTS: tuple[Mutant, ...] = (
+    # Collectives.
+    Mutant(
+        name="list-release-that-returns-no-credits",
+        file=MESSAGES,
+        old="yield from run.kernel.releasing(run.value(self.message))",
+        new="yield from ()",
+        breaks="A message that is released returns its slots, at the time of the release.",
+        noticed_by=COLLECTIVES,
+    ),
+    Mutant(
+        name="list-message-at-its-target",
+        file=MESSAGES,
+        old="return RecordedOperation(self, number, message)",
+        new="return RecordedOperation(self, number, target)",
+        breaks="A message that stays in its slots is not at the target of its receive.",
+        noticed_by=COLLECTIVES,
+    ),
+    Mutant(
+        name="list-send-that-blocks",
+        file=MESSAGES,
+        old="self.started(run, (yield from run.kernel.beginning_send(self.direction, value)))",
+        new="yield from run.kernel.sending(self.direction, value)",
+        breaks="A send beside the kernel does not block it.",
+        noticed_by=COLLECTIVES,
+    ),
+    Mutant(
+        name="list-wait-without-its-line",
+        file="sip_node/programs/kernel_wait.py",
+        old="wait.line or line or kernel_line(self._program.frame)",
+        new="wait.line or kernel_line(self._program.frame)",
+        breaks="The report of a deadlock names the line of a kernel that runs from a list.",
+        noticed_by=COLLECTIVES,
+    ),
+    Mutant(
+        name="list-of-a-collective-that-counts-as-none",
+        file="sip_node/programs/lists/kernel_start.py",
+        old="if commands is None or launch.call:",
+        new="if commands is None:",
+        breaks="A collective whose kernels have lists is repeated as one without them.",
+        noticed_by="tests/integration/test_exchanges.py",
+        with_core=True,
+    ),
     # Keys.
     Mutant(
         name="list-key-without-the-type-of-a-number",

@@ -4,6 +4,7 @@ The mock runtime carries out an operation at its start, but for messages. Which 
 it, and so the rows of waits, follow from the rules of a kernel on the chip.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from runtime.language.context import PendingResult
@@ -70,17 +71,27 @@ class MockOperations(OpenOperations):
 
     def __init__(self, issuer: UntimedIssuer, calls: KernelCalls) -> None:
         super().__init__(issuer, KernelOrder(StoreOrders()), calls)
+        self._kernel = issuer
 
     def _awaiting(self, operation: Operation) -> Steps[None]:
         assert isinstance(operation, MockOperation), "the kernel runs under the mock runtime"
         operation.settle()
-        self._waited(operation, self._issuer.engine.now_ps)
+        self._waited(operation, self._kernel.engine.now_ps)
         yield from ()
+
+    def await_writers(self, values: Iterable[object]) -> None:
+        """Wait until no operation writes over a value that is read now."""
+        self._kernel.block(self.awaiting_writers(values))
+
+    def await_users(self, value: Value | None) -> None:
+        """Wait until no operation uses a value that is written over now, if there is one."""
+        if value is not None:
+            self._kernel.block(self.awaiting_users(value))
 
     def await_all(self) -> None:
         """Wait until no operation is open."""
-        self._issuer.block(self.awaiting_all())
+        self._kernel.block(self.awaiting_all())
 
     def await_users_from(self, address: int) -> None:
         """Wait until no operation uses TCM behind `address`."""
-        self._issuer.block(self.awaiting_users_from(address))
+        self._kernel.block(self.awaiting_users_from(address))

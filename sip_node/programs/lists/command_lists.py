@@ -82,6 +82,8 @@ class _Kernel:
 class CommandLists:
     """The lists of the kernels of an LP."""
 
+    _records_at_once = False
+
     def __init__(self) -> None:
         self._known: OrderedDict[Key, KeyState] = OrderedDict()
         # The numbers that kernels of a reader read, of those that read some: all that any of its
@@ -190,8 +192,7 @@ class CommandLists:
 
     def find(self, pe: Pe, launch: PeLaunch) -> CommandList | None:
         """The list of a kernel that starts on a PE; None for one that has none."""
-        # A kernel that sends or receives depends on its peers.
-        if launch.thread != "kernels" or launch.call:
+        if not self._has_list(launch):
             return None
         place = pe.coordinates.sip, launch.command
         parts = self._arguments(place, launch.kernel, launch.arguments)
@@ -207,6 +208,10 @@ class CommandLists:
                 return None
             programs.append((program, commands))
         return CommandList(programs, kernel.addresses, kernel.numbers)
+
+    def _has_list(self, launch: PeLaunch) -> bool:
+        """Whether a kernel may have a list: one that sends or receives has none here."""
+        return launch.thread == "kernels" and not launch.call
 
     def _arguments(
         self,
@@ -240,10 +245,10 @@ class CommandLists:
         if known is DIFFERS:
             key, differs = (*key, place), True
             known = self._latest(key)
-        if known is None:
+        if known is None and not self._records_at_once:
             self._keep(key, SEEN)
             return None
-        if known is SEEN:
+        if known is None or known is SEEN:
             known = self._record(kernel, pe, launch, program, reads_ids=differs)
             if known is DIFFERS:
                 known, differs = self._record(kernel, pe, launch, program, reads_ids=True), True
@@ -324,6 +329,25 @@ class CommandLists:
         while self._kept > MOST_COMMANDS:
             _, oldest = self._known.popitem(last=False)
             self._kept -= oldest.size
+
+
+class CollectiveLists(CommandLists):
+    """The lists of the kernels of collectives of an LP.
+
+    Our own kernels send and receive in an order that depends on their arguments alone, and what
+    arrives is an operand at most. A list is recorded at once: most of the time of the function is
+    in its calls, which the PEs with equal arguments then do without.
+    """
+
+    _records_at_once = True
+
+    def _has_list(self, launch: PeLaunch) -> bool:
+        """See `CommandLists`."""
+        return launch.thread == "collectives" and is_own(getattr(launch.kernel, "__module__", None))
+
+    def _read_by(self, kernel: _Kernel) -> Places:
+        """All: a collective that is repeated has no formulas of its numbers."""
+        return tuple(range(len(kernel.numbers)))
 
 
 def _first_address(launch: KernelLaunchMsg) -> int:

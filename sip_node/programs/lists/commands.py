@@ -20,11 +20,11 @@ from runtime.language.value import Shape, Strides, Value, part_of
 from sip_node.programs.kernel_operation import Operation
 from sip_node.programs.lists.places import (
     ListedOperand,
+    ListedValue,
     ListRun,
     PointerPlace,
     RefPlace,
     StepPlace,
-    ValuePlace,
 )
 from sip_node.programs.program import Steps
 
@@ -57,7 +57,7 @@ class ListedLoad(ListedCommand, frozen=True, kw_only=True):
     pointer: PointerPlace
     shape: Shape
     strides: Strides
-    out: ValuePlace | None
+    out: ListedValue | None
 
     def steps(self, run: ListRun) -> Steps[None]:
         """See `ListedCommand`."""
@@ -72,7 +72,7 @@ class ListedLoadStart(ListedStart, frozen=True, kw_only=True):
     pointer: PointerPlace
     shape: Shape
     strides: Strides
-    out: ValuePlace | None
+    out: ListedValue | None
 
     def steps(self, run: ListRun) -> Steps[None]:
         """See `ListedCommand`."""
@@ -88,7 +88,7 @@ class ListedGather(ListedCommand, frozen=True, kw_only=True):
     rows: RowList
     shape: Shape
     strides: Strides
-    out: ValuePlace | None
+    out: ListedValue | None
 
     def steps(self, run: ListRun) -> Steps[None]:
         """See `ListedCommand`."""
@@ -104,7 +104,7 @@ class ListedGatherStart(ListedStart, frozen=True, kw_only=True):
     rows: RowList
     shape: Shape
     strides: Strides
-    out: ValuePlace | None
+    out: ListedValue | None
 
     def steps(self, run: ListRun) -> Steps[None]:
         """See `ListedCommand`."""
@@ -117,7 +117,7 @@ class ListedStore(ListedCommand, frozen=True, kw_only=True):
     """A store for which the kernel waits."""
 
     pointer: PointerPlace
-    value: ValuePlace
+    value: ListedValue
     strides: Strides
 
     def steps(self, run: ListRun) -> Steps[None]:
@@ -130,7 +130,7 @@ class ListedStoreStart(ListedStart, frozen=True, kw_only=True):
     """A store beside the kernel."""
 
     pointer: PointerPlace
-    value: ValuePlace
+    value: ListedValue
     strides: Strides
 
     def steps(self, run: ListRun) -> Steps[None]:
@@ -144,7 +144,7 @@ class ListedMath(ListedCommand, frozen=True, kw_only=True):
 
     call: MathCall
     operands: tuple[ListedOperand, ...]
-    out: ValuePlace | None
+    out: ListedValue | None
 
     def steps(self, run: ListRun) -> Steps[None]:
         """See `ListedCommand`."""
@@ -165,10 +165,10 @@ class ListedChain(ListedStart, frozen=True, kw_only=True):
     """A chain of the vector engine, whose sources have copies at `copies` bytes of registers."""
 
     plan: ChainPlan
-    sources: tuple[ValuePlace, ...]
+    sources: tuple[ListedValue, ...]
     copies: tuple[int, ...]
     chain_steps: tuple[ListedStep, ...]
-    outs: tuple[ValuePlace | None, ...]
+    outs: tuple[ListedValue | None, ...]
     is_tuple: bool
 
     def steps(self, run: ListRun) -> Steps[None]:
@@ -221,7 +221,7 @@ class ListedProduct(ListedStart, frozen=True, kw_only=True):
     """A matrix product of the GEMM engine; the values and matrices of `gemm` are in the others."""
 
     gemm: Gemm
-    places: dict[str, ValuePlace | RefPlace]
+    places: dict[str, ListedValue | RefPlace]
 
     def steps(self, run: ListRun) -> Steps[None]:
         """See `ListedCommand`."""
@@ -276,7 +276,7 @@ class ListedEnded(ListedCommand, frozen=True, kw_only=True):
 class ListedSettle(ListedCommand, frozen=True, kw_only=True):
     """A wait for the operations that write over a value."""
 
-    value: ValuePlace
+    value: ListedValue
 
     def steps(self, run: ListRun) -> Steps[None]:
         """See `ListedCommand`."""
@@ -291,11 +291,9 @@ class ListedWait(ListedCommand, frozen=True, kw_only=True):
 
     def steps(self, run: ListRun) -> Steps[None]:
         """See `ListedCommand`."""
-        operations = run.operations
-        if self.is_last:
-            # It keeps values, whose elements are many bytes.
-            return run.kernel.ending(operations.pop(self.operation))
-        return run.kernel.ending(operations[self.operation])
+        # It keeps values, whose elements are many bytes.
+        take = run.operations.pop if self.is_last else run.operations.__getitem__
+        return run.kernel.ending(take(self.operation))
 
 
 class ListedBarrier(ListedCommand, frozen=True, kw_only=True):

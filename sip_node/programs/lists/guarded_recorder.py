@@ -74,7 +74,7 @@ class GuardedRecorder(CommandRecorder):
 
     def ended(self, values: Sequence[Value]) -> None:
         """See `KernelContext`."""
-        self.add(ListedEnded, numbers=tuple([self.place(each).number for each in values]))
+        self.add(ListedEnded, numbers=tuple([self.made_place(each).number for each in values]))
 
     def gather_async(
         self,

@@ -23,6 +23,9 @@ class ListedKernel(KernelCommands):
     def _carried_out(self) -> Steps[None]:
         """Carry out the list to the end of everything that it starts."""
         self._begin_steps()
+        if self._launch.call:
+            # Also of a kernel that uses none of its queues: see `KernelQueues`.
+            self._make_messages()
         if self._steps is None:
             yield from self._each()
             return

@@ -38,7 +38,17 @@ class ValuePlace(NamedTuple):
     view: View | None = None
 
 
-ListedOperand = ValuePlace | NumberFormula | float
+class MessagePlace(NamedTuple):
+    """The message of a receive in place with a number among the operations, or a view of it."""
+
+    operation: int
+    view: View | None = None
+
+
+ListedValue = ValuePlace | MessagePlace
+"""A value in TCM."""
+
+ListedOperand = ListedValue | NumberFormula | float
 """An operand of the vector engine: a value, a number that follows from those of the launch, or a
 number of the kernel.
 """
@@ -56,6 +66,14 @@ class RefPlace(NamedTuple):
 
     pointer: PointerPlace
     ref: Ref
+
+
+def view_of(value: Value, part: Value) -> View | None:
+    """The layout of a view; None if it is the value itself."""
+    nbytes = part.address - value.address
+    if not nbytes and (part.shape, part.strides) == (value.shape, value.strides):
+        return None
+    return View(part.shape, part.strides, nbytes // value.dtype.itemsize)
 
 
 _ENDED = Value((0,), uint8, None)
@@ -83,6 +101,8 @@ class ListRun:
         self.ids, self.has_data = ids, has_data
         self.values: list[Value] = []
         self.operations: dict[int, Operation] = {}
+        # The receives in place, whose results are the messages.
+        self.messages: dict[int, Operation] = {}
         # The address at which each scope of scratch begins, and the number of values before it.
         self.scopes: list[tuple[int, int]] = []
 
@@ -93,36 +113,39 @@ class ListRun:
             address += self.ids[axis] * nbytes
         return Pointer(address, place.dtype)
 
-    def value(self, place: ValuePlace) -> Value:
+    def value(self, place: ListedValue) -> Value:
         """A value in TCM."""
-        value = self.values[place.number]
+        if isinstance(place, MessagePlace):
+            value = self.messages[place.operation].value
+        else:
+            value = self.values[place.number]
         return value if place.view is None else part_of(value, place.view)
 
     def vector_operand(self, place: ListedOperand) -> Value | float:
         """An operand of the vector engine."""
-        if isinstance(place, ValuePlace):
+        if isinstance(place, ValuePlace | MessagePlace):
             return self.value(place)
         if isinstance(place, GivenNumber | ComputedNumber):
             return LaunchNumber.computed(place, self._numbers)
         return place
 
-    def out(self, place: ValuePlace | None) -> Value | None:
+    def out(self, place: ListedValue | None) -> Value | None:
         """The value that a result is written over, if any."""
         return None if place is None else self.value(place)
 
-    def operand(self, place: ValuePlace | RefPlace) -> Value | Ref:
+    def operand(self, place: ListedValue | RefPlace) -> Value | Ref:
         """An operand of a product."""
-        if isinstance(place, ValuePlace):
-            return self.value(place)
-        ref = place.ref
-        return Ref(self.pointer(place.pointer), ref.shape, ref.strides, ref.blocked)
+        if isinstance(place, RefPlace):
+            ref = place.ref
+            return Ref(self.pointer(place.pointer), ref.shape, ref.strides, ref.blocked)
+        return self.value(place)
 
     def end_values(self, numbers: Sequence[int]) -> None:
         """No command uses the values with `numbers` any more: they keep their numbers."""
         for number in numbers:
             self.values[number] = _ENDED
 
-    def made(self, value: Value, over: ValuePlace | None) -> None:
+    def made(self, value: Value, over: ListedValue | None) -> None:
         """Number a value, unless it is one that a result was written over."""
         if over is None:
             self.values.append(value)

@@ -23,7 +23,6 @@ from runtime.language.refusals import PENDING, PENDING_ADVICE, refuse_operators
 from runtime.language.rows import RowList
 from runtime.language.shapes import checked_out
 from runtime.language.value import Array, Pointer, Ref, Shape, Strides, Value
-from runtime.language.views import View
 from runtime.model.addresses import VECTOR_BYTES
 from runtime.model.tiles import TileSize
 from sip_node.programs.kernel_memory import KernelScratch
@@ -51,10 +50,12 @@ from sip_node.programs.lists.open_ids import OpenId
 from sip_node.programs.lists.open_numbers import OpenNumber
 from sip_node.programs.lists.places import (
     ListedOperand,
+    ListedValue,
     PointerPlace,
     RefPlace,
     StepPlace,
     ValuePlace,
+    view_of,
 )
 
 REGISTERS = 1 << 60
@@ -200,7 +201,7 @@ class CommandRecorder:
         """See `KernelContext`."""
         place, over = self.pointer_place(pointer), self._out(out)
         self.add(ListedLoad, pointer=place, shape=shape, strides=strides, out=over)
-        return self._made(shape, place.dtype) if out is None else out
+        return self.made(shape, place.dtype) if out is None else out
 
     def load_async(
         self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
@@ -212,7 +213,7 @@ class CommandRecorder:
             ListedLoadStart, pointer=place, shape=shape, strides=strides, out=over, number=number
         )
         return RecordedOperation(
-            self, number, self._made(shape, place.dtype) if out is None else out
+            self, number, self.made(shape, place.dtype) if out is None else out
         )
 
     def gather(
@@ -228,7 +229,7 @@ class CommandRecorder:
             raise NotListed("rows that elements name")
         place, over = self.pointer_place(pointer), self._out(out)
         self.add(ListedGather, pointer=place, rows=rows, shape=shape, strides=strides, out=over)
-        return self._made((len(rows), *shape), place.dtype) if out is None else out
+        return self.made((len(rows), *shape), place.dtype) if out is None else out
 
     def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
         """See `KernelContext`."""
@@ -270,7 +271,7 @@ class CommandRecorder:
         places = tuple(map(self._operand, operands))
         call = MathCall(name, (), *whole, axis, keep_dims, shape)
         self.add(ListedMath, call=call, operands=places, out=self._out(out))
-        return self._made(*whole) if out is None else out
+        return self.made(*whole) if out is None else out
 
     def settle(self, value: Value) -> None:
         """See `KernelContext`."""
@@ -293,7 +294,7 @@ class CommandRecorder:
             number=number,
         )
         results = [
-            self._made(value.shape, value.dtype) if out is None else out
+            self.made(value.shape, value.dtype) if out is None else out
             for out, value in zip(call.outs, call.values, strict=True)
         ]
         return RecordedOperation(self, number, call.returned(results))
@@ -307,7 +308,7 @@ class CommandRecorder:
             ):
                 return self._operand(operand)
             index = numbers[operand.address]
-            return StepPlace(index, _view(chain.steps[index].result, operand))
+            return StepPlace(index, view_of(chain.steps[index].result, operand))
 
         for step in chain.steps:
             yield ListedStep(
@@ -319,7 +320,7 @@ class CommandRecorder:
     def gemm(self, gemm: Gemm) -> RecordedOperation:
         """See `KernelContext`."""
         self.writes_over |= gemm.over is not None
-        number, places = self.started(), dict[str, ValuePlace | RefPlace]()
+        number, places = self.started(), dict[str, ListedValue | RefPlace]()
         for name in ("a", "b", "out", "acc", "bias", "over"):
             operand = getattr(gemm, name)
             if isinstance(operand, Ref):
@@ -329,7 +330,7 @@ class CommandRecorder:
         self.add(ListedProduct, gemm=gemm, places=places, number=number)
         result = gemm.over
         if gemm.out is None and gemm.over is None:
-            result = self._made(gemm.shape, gemm.dtype)
+            result = self.made(gemm.shape, gemm.dtype)
         return RecordedOperation(self, number, result)
 
     def barrier(self, scope: BarrierScope) -> None:
@@ -339,7 +340,7 @@ class CommandRecorder:
     def empty(self, shape: Shape, dtype: DType) -> Value:
         """See `KernelContext`."""
         self.add(ListedEmpty, shape=shape, dtype=dtype)
-        return self._made(shape, dtype)
+        return self.made(shape, dtype)
 
     @contextmanager
     def scratch(self) -> Generator[None]:
@@ -365,12 +366,13 @@ class CommandRecorder:
         self._operations += 1
         return self._operations - 1
 
-    def _made(self, shape: Shape, dtype: DType) -> Value:
+    def made(self, shape: Shape, dtype: DType) -> Value:
+        """A value that a command makes."""
         value = self.scratch_memory.new(shape, dtype)
         self.values.append(value)
         return value
 
-    def _out(self, out: Value | None) -> ValuePlace | None:
+    def _out(self, out: Value | None) -> ListedValue | None:
         return None if out is None else self.place(out)
 
     def _operand(self, operand: Value | float) -> ListedOperand:
@@ -380,20 +382,16 @@ class CommandRecorder:
         number: Any = operand
         return number.formula if type(number) is OpenNumber else operand
 
-    def place(self, value: Value) -> ValuePlace:
+    def place(self, value: Value) -> ListedValue:
+        """The place of a value, or of a view of one."""
+        return self.made_place(value)
+
+    def made_place(self, value: Value) -> ValuePlace:
         """The place of a value that a command has made, or of a view of one."""
         start, end = value.extent
         for number in range(len(self.values) - 1, -1, -1):
             made = self.values[number]
             first, behind = made.extent
             if first <= start and end <= behind and made.dtype == value.dtype:
-                return ValuePlace(number, _view(made, value))
+                return ValuePlace(number, view_of(made, value))
         raise NotListed(f"{value!r} is no value that the kernel has made")
-
-
-def _view(value: Value, part: Value) -> View | None:
-    """The layout of a view; None if it is the value itself."""
-    nbytes = part.address - value.address
-    if not nbytes and (part.shape, part.strides) == (value.shape, value.strides):
-        return None
-    return View(part.shape, part.strides, nbytes // value.dtype.itemsize)

@@ -16,18 +16,21 @@ from sip_node.programs.kernel_memory import KernelScratch
 from sip_node.programs.lists.guarded_integers import OpenVariables, variables
 from sip_node.programs.lists.guarded_recorder import GuardedRecorder
 from sip_node.programs.lists.key_states import DIFFERS, HAS_NONE, KeyState, ListVariant
+from sip_node.programs.lists.message_recorder import MessageRecorder
 from sip_node.programs.lists.not_listed import NotListed, ReadsId, ReadsNumber
 from sip_node.programs.lists.opened_arguments import OpenedArguments
 from sip_node.programs.lists.recorder import CommandRecorder
 
 MOST_OF_A_LIST = 1 << 13
 """The commands of a list: a longer kernel takes its time in its commands, and not in its start."""
+MOST_OF_A_COLLECTIVE = 1 << 16
+"""The commands of the list of a collective: its time is in slots, which a list makes shorter."""
 Places = tuple[int, ...]
 """The places of numbers among those of the arguments."""
 
 
 def _recorder_parts(
-    pe: Pe, launch: PeLaunch, program: GridPoint | None
+    pe: Pe, launch: PeLaunch, program: GridPoint | None, most: int
 ) -> tuple[KernelScratch, TileSize, VectorRegisters, ProgramIds, int]:
     """The arguments of a recorder: those of the machine and of the program."""
     topology, (_, cube, own), dealt = pe.chip.topology, pe.coordinates, launch.programs
@@ -41,7 +44,7 @@ def _recorder_parts(
         topology.tile,
         VectorRegisters(math.registers, math.lanes, 0),
         ids,
-        MOST_OF_A_LIST,
+        most,
     )
 
 
@@ -58,7 +61,7 @@ def recorded_variant(
     `addresses` are those of its pointers; none of its `numbers` is open.
     """
     opened = OpenVariables(variables(program, addresses))
-    recorder = GuardedRecorder(*_recorder_parts(pe, launch, program), opened)
+    recorder = GuardedRecorder(*_recorder_parts(pe, launch, program, MOST_OF_A_LIST), opened)
     arguments = OpenedArguments(range(numbers))
 
     def run() -> None:
@@ -90,8 +93,12 @@ def recorded(
     It has none if it fails: then it runs again on each PE, with the error of that PE. Open numbers
     and ids may be why it fails.
     """
-    recorder = CommandRecorder(*_recorder_parts(pe, launch, program), reads_ids=reads_ids)
-
+    if launch.call:
+        parts = _recorder_parts(pe, launch, program, MOST_OF_A_COLLECTIVE)
+        recorder = MessageRecorder(*parts, reads_ids=reads_ids)
+    else:
+        parts = _recorder_parts(pe, launch, program, MOST_OF_A_LIST)
+        recorder = CommandRecorder(*parts, reads_ids=reads_ids)
     opened = OpenedArguments(reads)
     kernel, *arguments = [opened.of(each) for each in (launch.kernel, *launch.arguments)]
     assert opened.numbers == numbers, "numbers are opened in the order of the keys"

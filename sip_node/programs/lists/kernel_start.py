@@ -7,7 +7,7 @@ from sip_node.chip.kernel import PeLaunch, RunningKernel
 from sip_node.chip.launch_keys import LaunchKey
 from sip_node.chip.pe.pe import Pe
 from sip_node.programs.kernel_context import PeKernelContext
-from sip_node.programs.lists.command_lists import CommandLists
+from sip_node.programs.lists.command_lists import CollectiveLists, CommandLists
 from sip_node.programs.lists.listed_kernel import ListedKernel
 from sip_node.programs.program_stacks import ProgramStacks
 
@@ -21,6 +21,7 @@ class KernelStart:
 
     def __init__(self, lists: CommandLists | None) -> None:
         self._stacks, self._lists = ProgramStacks(), lists
+        self._collectives = None if lists is None else CollectiveLists()
         self.started = self.listed = self.repeated = 0
         self._functions = Counter[int]()
 
@@ -48,9 +49,13 @@ class KernelStart:
     def start(self, pe: Pe, launch: PeLaunch) -> RunningKernel:
         """Start a kernel on a PE now; returns when it first waits or has ended."""
         self.started += 1
-        commands = None if self._lists is None else self._lists.find(pe, launch)
-        if commands is None:
+        lists = self._collectives if launch.call else self._lists
+        commands = None if lists is None else lists.find(pe, launch)
+        if commands is None or launch.call:
+            # The launch of a collective counts as one whose functions run: it is no template of
+            # one chip.
             self._functions[pe.coordinates.sip] += 1
+        if commands is None:
             kernel = PeKernelContext(pe, launch, self._stacks)
             kernel.program.start()
             return kernel

@@ -1,0 +1,204 @@
+"""Collectives whose kernels run from lists leave what those leave whose functions run."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from runtime import DPPolicy, torch
+from runtime.core.config.config_file import default_file
+from runtime.core.dtypes import bfloat16, float16, float32, int8, int32
+from runtime.core.errors import CollectiveMismatchError, IpcqDeadlock
+from runtime.wire.environment import FOLD
+from sip_node.chip.kernel import PeLaunch
+from sip_node.chip.pe.pe import Pe
+from sip_node.programs.lists import command_lists
+from sip_node.programs.lists.key_states import KeyState
+from tests.support.collectives import all_of_them
+from tests.support.reductions import Kind, drawn
+from tests.support.repeated_launches import MESH
+from tests.support.runs_left import left
+from tests.support.topologies import variant_text
+from tests.support.world import Simulation, simulate
+
+dist = torch.distributed
+Program = Callable[[int], Any]
+
+ALGORITHMS = (
+    "ring",
+    "halving_doubling",
+    "mesh",
+    "recursive_doubling",
+    "tree",
+    "ring_naive",
+    "intercube",
+    "hierarchical",
+    "torus",
+)
+KINDS: tuple[Kind, ...] = (
+    (float32, dist.ReduceOp.SUM),
+    (float16, dist.ReduceOp.AVG),
+    (bfloat16, dist.ReduceOp.MAX),
+    (int8, dist.ReduceOp.MIN),
+    (int32, dist.ReduceOp.BXOR),
+)
+MACHINES: dict[str, dict[str, Any]] = {
+    "calendars": {},
+    "credits": {"noc__flow_control": "credits"},
+    "banks": {"hbm__model": "banks"},
+    "disturbed hosts": {
+        "jitter__seed": 7,
+        "jitter__start_skew_ns": 400,
+        "jitter__command_ns": 30,
+        "jitter__crossing_ns": 50,
+    },
+}
+
+
+def outcome(program: Program, sips: int, **options: Any) -> Simulation | Exception:
+    try:
+        return simulate(program, sips, **options)
+    except Exception as error:  # noqa: BLE001 - errors are compared, too
+        return error
+
+
+def both(
+    monkeypatch: pytest.MonkeyPatch, program: Program, sips: int, **options: Any
+) -> Simulation | Exception:
+    """The outcome of a program with lists, which is that without them."""
+    monkeypatch.setenv(FOLD, "0")
+    functions = outcome(program, sips, **options)
+    monkeypatch.setenv(FOLD, "1")
+    listed = outcome(program, sips, **options)
+    assert left(listed) == left(functions)
+    if isinstance(listed, Simulation) and isinstance(functions, Simulation):
+        assert functions.done.listed_kernels == 0
+        assert listed.done.listed_kernels > 0
+    return listed
+
+
+def queues(algorithm: str, **values: object) -> str:
+    """The file that ships, with other queues for an algorithm."""
+    ccl = yaml.safe_load(default_file("ccl.yaml").read_text())
+    ccl["algorithms"][algorithm] |= values
+    return yaml.safe_dump(ccl)
+
+
+def reducing(algorithm: str, kind: Kind, count: int) -> Program:
+    """All-reduces of equal shapes by two operations, at two addresses."""
+    dtype, op = kind
+    pes = None if algorithm == "hierarchical" else 1
+    placed = DPPolicy(cube="row_wise", pe="row_wise", num_pes=pes)
+
+    def program(rank: int) -> list[np.ndarray]:
+        dist.init_process_group("ahbm", algorithm=algorithm)
+        tensors = [
+            torch.from_numpy(each, dp=placed) for each in drawn(kind, (4, count), 3, seed=rank)
+        ]
+        for tensor, each in zip(tensors, (op, dist.ReduceOp.MAX, op), strict=True):
+            dist.all_reduce(tensor, each)
+        assert all(tensor.dtype == dtype for tensor in tensors)
+        return [tensor.numpy() for tensor in tensors]
+
+    return program
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("sips", [2, 3, 4])
+def test_all_reduces_from_lists_leave_what_their_functions_leave(
+    monkeypatch: pytest.MonkeyPatch, algorithm: str, sips: int
+) -> None:
+    # Over all runs each algorithm has several machines, types, and sizes that do not divide.
+    turn = ALGORITHMS.index(algorithm) + sips
+    machine = tuple(MACHINES.values())[turn % len(MACHINES)]
+    program = reducing(algorithm, KINDS[turn % len(KINDS)], (1, 37, 301)[turn % 3])
+    both(
+        monkeypatch,
+        program,
+        sips,
+        topology=variant_text(**MESH, **machine),
+        record=turn % 2 == 0,
+        data=turn % 5 != 0,
+    )
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("buffer_kind", ["tcm", "hbm"])
+def test_all_collectives_of_a_ring_from_lists_leave_what_their_functions_leave(
+    monkeypatch: pytest.MonkeyPatch, machine: str, buffer_kind: str
+) -> None:
+    def program(rank: int) -> list[np.ndarray]:
+        dist.init_process_group("ahbm", algorithm="ring")
+        return [all_of_them(range(3), 43)(rank)]
+
+    both(
+        monkeypatch,
+        program,
+        3,
+        topology=variant_text(**MESH, **MACHINES[machine]),
+        ccl=queues("ring", buffer_kind=buffer_kind, n_slots=4, slot_size=64),
+        record=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "count", "waits"),
+    [
+        ("ring", 4, ("recv global_W", "pipelines/message_pipeline.py")),
+        ("tree", 4, ("recv ", "exchange.py")),
+        # More than the slots of a ring, from which rank 1 takes none.
+        ("ring_naive", 100, ("send global_E", "algorithms/ring_naive.py")),
+    ],
+)
+def test_a_deadlock_of_a_collective_from_a_list_names_the_line_of_its_kernel(
+    monkeypatch: pytest.MonkeyPatch, algorithm: str, count: int, waits: tuple[str, str]
+) -> None:
+    def program(rank: int) -> None:
+        dist.init_process_group("ahbm", algorithm=algorithm)
+        tensor = torch.ones(count, dp=DPPolicy(num_cubes=1, num_pes=1))
+        if rank != 1:
+            dist.all_reduce(tensor)
+
+    ccl = queues(algorithm, n_slots=4, slot_size=64)
+    error = both(monkeypatch, program, 3, topology=variant_text(**MESH), ccl=ccl)
+    assert isinstance(error, IpcqDeadlock)
+    operation, file = waits
+    assert operation in str(error)
+    assert f"runtime/ccl/{file}:" in str(error)
+
+
+def test_ranks_in_different_calls_are_named_as_by_functions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def program(rank: int) -> None:
+        dist.init_process_group("ahbm", algorithm="ring")
+        dist.all_reduce(torch.ones(8 + rank, dp=DPPolicy(num_cubes=1, num_pes=1)))
+
+    error = both(monkeypatch, program, 2, topology=variant_text(**MESH))
+    assert isinstance(error, CollectiveMismatchError)
+
+
+def test_equal_kernels_of_a_launch_have_one_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    recordings = list[str]()
+    record = command_lists.recorded
+
+    def counted(pe: Pe, launch: PeLaunch, *others: Any, **options: Any) -> KeyState:
+        recordings.append(launch.name)
+        return record(pe, launch, *others, **options)
+
+    monkeypatch.setattr(command_lists, "recorded", counted)
+
+    def program(rank: int) -> list[np.ndarray]:
+        dist.init_process_group("ahbm", algorithm="ring")
+        tensor = torch.ones((4, 300), dp=DPPolicy(cube="row_wise", pe="row_wise"))
+        for _ in range(2):
+            dist.all_reduce(tensor)
+        return [tensor.numpy()]
+
+    monkeypatch.setenv(FOLD, "1")
+    run = simulate(program, 2, topology=variant_text(**MESH))
+    # Two ranks with four PEs each call twice.
+    assert recordings.count("all_reduce.ring") == 2
+    assert run.done.kernels >= 16
