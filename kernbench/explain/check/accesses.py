@@ -6,6 +6,8 @@ from kernbench.explain.check.block_tables import CallBlock
 from kernbench.explain.check.clocks import CompletionClock, is_done
 from kernbench.explain.check.run_calls import CallRow, ProgramRow
 
+ATOMIC = "atomic "
+"""The begin of the name of a call that is an atomic operation: the operation follows, its `sem`."""
 NEVER = 1 << 62
 """The number of no call: of an operation for which no wait is recorded."""
 
@@ -38,6 +40,11 @@ class TrackedAccess(NamedTuple):
     end: int
     flight: int
     barriers: int
+
+    @property
+    def is_atomic(self) -> bool:
+        """Whether it is one of an atomic operation, of which others are before or behind it."""
+        return self.row.operation.startswith(ATOMIC)
 
     def is_before(self, other: "TrackedAccess") -> bool:
         """Whether it is complete when `other` begins, in every order of the run."""

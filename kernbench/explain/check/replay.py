@@ -10,7 +10,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from kernbench.explain.check.accesses import NEVER, Accessor, TrackedAccess, flight_key
+from kernbench.explain.check.accesses import ATOMIC, NEVER, Accessor, TrackedAccess, flight_key
+from kernbench.explain.check.atomics import AtomicTurns
 from kernbench.explain.check.clocks import (
     START,
     CompletionClock,
@@ -26,8 +27,8 @@ from kernbench.explain.check.threads import CallInFlight, ReplayedThread, ValueO
 from runtime.core.run_tables import NONE, RANK_PROGRAM, Order
 from runtime.core.run_tables import BlockAccess as Use
 
-_IN_FLIGHT = ("load_async", "store_async", "gather_async", "composite", "chain", "recv")
-_ORDERS = ("wait", "barrier", "send", "recv", "release", "program ")
+_IN_FLIGHT = ("load_async", "store_async", "gather_async", "composite", "chain", "recv", ATOMIC)
+_ORDERS = ("wait", "barrier", "send", "recv", "release", "program ", ATOMIC)
 """The begins of the names of calls that order others."""
 _STRICT = frozenset({Order.STREAM, Order.EVENT})
 Watched = Mapping[int, AbstractSet[tuple[int, int]]]
@@ -68,7 +69,7 @@ class CallReplay:
         self._messages: dict[CallId, CompletionClock] = {}
         # By thread and address, the receive of a value that is in its slots, and its queue.
         self._kept = defaultdict[int, dict[int, tuple[CallId, str]]](dict)
-        self._ready = deque[ReplayedThread]()
+        self._ready, self._turns = deque[ReplayedThread](), AtomicTurns()
         self._waiting = defaultdict[Hashable, list[ReplayedThread]](list)
         self._barriers = defaultdict[_BarrierGroup, list[ReplayedThread]](list)
         self._left: dict[tuple[int, int], list[ReplayedThread]] = {}
@@ -94,8 +95,8 @@ class CallReplay:
             accessor = self._accessor(sip, NONE, None)
             [rows] = calls.rows([RANK_PROGRAM])
             self._ready.append(ReplayedThread(accessor, rows, START))
-        while self._ready:
-            self._continue(self._ready.popleft())
+        while self._ready or self._turns:
+            self._continue(self._ready.popleft() if self._ready else self._turns.next())
 
     def _accessor(self, sip: int, command: int, program: ProgramRow | None) -> Accessor:
         self._keys += 1
@@ -127,7 +128,11 @@ class CallReplay:
             return self._barrier(thread, row)
         if operation.startswith("send"):
             return self._send(thread, row)
-        if operation.startswith("recv"):
+        if operation.startswith(ATOMIC):
+            if not self._turns.takes(thread, row):
+                return False
+            self._use(thread, row, thread.clock)
+        elif operation.startswith("recv"):
             self._receive(thread, row)
         elif operation == "release":
             self._release(thread, row)
