@@ -7,7 +7,7 @@ A tile product is summed in float64 with its accumulator and rounded once to the
 Integers wrap around.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from math import prod
 from typing import Any
 
@@ -22,6 +22,8 @@ COPIES = {
     "host": frozenset({"MemoryReadMsg"}),
     "pe_dma": frozenset({"load", "gather", "store", "ipcq_send", "ipcq_recv"}),
     "pe_fetch_store": frozenset({"fetch"}),
+    "hbm_ctrl": frozenset({"atomic old"}),
+    "sram": frozenset({"atomic old"}),
 }
 """Operations that move elements, by engine."""
 
@@ -67,18 +69,14 @@ def _function(record: OpRecord) -> Callable[[OpRecord, Sequence[Array | float]],
         return _FUNCTIONS[engine, name]
     if copies(record):
         return _copy
-    if engine == "pe_math":
-        if name in ELEMENTWISE:
-            return _elementwise
-        if name in COMPARISONS:
-            return _compare
-        if name in REDUCTIONS:
-            return _reduce
-        if name in POSITIONS:
-            return _position
+    for of, names, function in _KINDS:
+        if engine in of and name in names:
+            return function
     known = sorted(
         {other for (of, other) in _FUNCTIONS if of == engine} | COPIES.get(engine, frozenset())
     )
+    if engine in _MEMORIES:
+        known += _ATOMICS
     if engine == "pe_math":
         known += [*ELEMENTWISE, *COMPARISONS, *REDUCTIONS, *POSITIONS]
     if not known:
@@ -157,6 +155,35 @@ def _elementwise(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
     # Integers are computed in their own type, in which they wrap around as in the hardware.
     operands = [_widened(each, dtype, wide) for each in inputs]
     return _narrowed(function(*operands), record.dtype)
+
+
+def _atomic(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
+    """New elements of a memory from the old ones and an operand; of `cas`, what it compares is the
+    last input.
+    """
+    count, function = _ATOMICS[record.name]
+    old, value, *compare = _arrays(inputs, count)
+    if {each.dtype for each in (old, value, *compare)} != {NUMPY[record.dtype]}:
+        raise ValueError(f"its operands are not {record.dtype}")
+    if isinstance(function, str):
+        return _narrowed(ELEMENTWISE[function][1](*_wide_pair(old, value)), record.dtype)
+    unsigned = f"u{old.dtype.itemsize}"
+    bits = [np.ascontiguousarray(each).view(unsigned) for each in (old, value, *compare)]
+    return np.asarray(function(*bits)).view(old.dtype)
+
+
+def _exchanged(old: Array, value: Array) -> Array:
+    del old
+    return value
+
+
+def _compared_first(old: Array, value: Array, compare: Array) -> Array:
+    return np.where(old == compare, value, old)
+
+
+def _wide_pair(old: Array, value: Array) -> tuple[Array, Array]:
+    wide = old.dtype if old.dtype.kind == "i" else np.dtype(np.float64)
+    return old.astype(wide), value.astype(wide)
 
 
 def _compare(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
@@ -268,6 +295,41 @@ _FUNCTIONS: dict[tuple[str, str], Callable[[OpRecord, Sequence[Array | float]], 
     ("pe_math", "where"): _where,
     ("pe_math", "cumsum"): _running_sum,
 }
+
+
+_MEMORIES = ("hbm_ctrl", "sram")
+_ATOMICS: dict[str, tuple[int, str | Callable[..., Array]]] = {
+    "atomic add": (2, "add"),
+    "atomic max": (2, "maximum"),
+    "atomic min": (2, "minimum"),
+    "atomic umax": (2, np.maximum),
+    "atomic umin": (2, np.minimum),
+    "atomic and": (2, np.bitwise_and),
+    "atomic or": (2, np.bitwise_or),
+    "atomic xor": (2, np.bitwise_xor),
+    "atomic xchg": (2, _exchanged),
+    "atomic cas": (3, _compared_first),
+}
+"""The number of inputs of each operation of a memory, and its function: of elements, by its name,
+or of their bits.
+"""
+
+
+_KINDS: tuple[
+    tuple[
+        tuple[str, ...],
+        Container[str],
+        Callable[[OpRecord, Sequence[Array | float]], Array],
+    ],
+    ...,
+] = (
+    (_MEMORIES, _ATOMICS, _atomic),
+    (("pe_math",), ELEMENTWISE, _elementwise),
+    (("pe_math",), COMPARISONS, _compare),
+    (("pe_math",), REDUCTIONS, _reduce),
+    (("pe_math",), POSITIONS, _position),
+)
+"""Engines, names of their operations, and the function of these."""
 
 
 def _arrays(inputs: Sequence[Array | float], least: int, most: int = 0) -> list[Array]:

@@ -116,6 +116,9 @@ class Replay:
                 # Records without data, such as packets on a link, have nothing to replay.
                 if not record.inputs and not record.dtype:
                     continue
+                # The memory has records of what it does; that of the request is its time.
+                if record.engine == "pe_dma" and record.name.startswith("atomic"):
+                    continue
                 operation = ReplayedOperation(
                     len(self.operations), sip, index, record, elements=record.dtype
                 )

@@ -44,6 +44,7 @@ class _InterpreterConnection:
     def replace(self) -> None:
         """Replace the builder, and what reads handles of numpy."""
         from kernbench.triton.builder.builder import Builder
+        from kernbench.triton.builder.builder_atomics import extreme
 
         semantic, builder = self._interpreter.interpreter_semantic, Builder()
         self._interpreter.interpreter_builder = builder
@@ -57,6 +58,8 @@ class _InterpreterConnection:
             language.core.tensor_descriptor_base,
         ):
             self._bind(owner, semantic)
+        for name in ("max", "min"):
+            setattr(semantic, f"atomic_{name}", extreme(semantic, name))
         self._replace_tensors()
         self._replace_language()
         self._interpreter.InterpretedFunction.__call__ = _called

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Literal, NoReturn, Protocol, cast
 
 from runtime.core.dtypes import DType
+from runtime.language.atomics import AtomicCall
 from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.gemm import Gemm
 from runtime.language.rows import RowList
@@ -139,6 +140,10 @@ class KernelContext(Protocol):
         self, pointer: Pointer, value: Value, strides: tuple[int, ...]
     ) -> PendingResult:
         """Start a store. Does not block."""
+        ...
+
+    def atomic(self, call: AtomicCall) -> PendingResult:
+        """Start a read-modify-write of memory. Does not block."""
         ...
 
     def math(

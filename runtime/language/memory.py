@@ -1,7 +1,9 @@
 """The functions of `tl` that move blocks between memory and TCM, or describe a block in memory."""
 
 from collections.abc import Sequence
+from typing import Unpack
 
+from runtime.language.atomics import AtomicOptions, checked_atomic
 from runtime.language.context import PendingResult, PendingValue, running_kernel
 from runtime.language.rows import RowList, checked_rows
 from runtime.language.shapes import (
@@ -115,6 +117,45 @@ def store_async(
     uses the block of memory before the kernel has waited for the store is a `KernelError`.
     """
     return running_kernel().store_async(*_checked_store("tl.store_async", pointer, value, strides))
+
+
+def atomic(
+    operation: str,
+    pointer: Pointer,
+    value: Value,
+    strides: tuple[int, ...] | None = None,
+    **options: Unpack[AtomicOptions],
+) -> Value | None:
+    """Combine `value` with the block of memory at `pointer`, at the memory; returns the elements
+    that the block had, or None with `old=False`, when the memory has answered.
+
+    `operation` is "add", "max", "min", "and", "or", "xor", "xchg" (the new elements are those of
+    `value`) or "cas" (they are where the old ones have the bits of `compare`). "umax" and "umin"
+    compare integers without a sign. Elements have 32 or 64 bits, or are of float16 or bfloat16;
+    operations on bits take integers. `strides` and `out` are as in `load`.
+
+    PEs of a launch may use one element without an order, if all use it by this function. `sem`
+    orders other accesses: "release" puts what the kernel has stored before it, "acquire" puts what
+    follows behind the releases of earlier operations on the elements, "acq_rel" does both,
+    "relaxed" neither.
+    """
+    call = checked_atomic("tl.atomic", operation, pointer, value, strides, options)
+    return running_kernel().atomic(call).wait()
+
+
+def atomic_async(
+    operation: str,
+    pointer: Pointer,
+    value: Value,
+    strides: tuple[int, ...] | None = None,
+    **options: Unpack[AtomicOptions],
+) -> PendingResult:
+    """Start what `atomic` does; `wait` returns the old elements, or None with `old=False`.
+
+    A command that uses the block of memory before the kernel has waited is a `KernelError`.
+    """
+    call = checked_atomic("tl.atomic_async", operation, pointer, value, strides, options)
+    return running_kernel().atomic(call)
 
 
 def ref(

@@ -15,10 +15,6 @@ _PLAIN = "a kernel is a plain function; remove the decorator"
 _LAUNCH = "torch.launch(name, kernel, x, y, n, grid=(programs,))"
 _NUMBER = "every number that a launch passes is a constant; annotate it with int"
 _BLOCK = "tl.load(p + start, shape, strides) and tl.store(p + start, value, strides) move a block"
-_ATOMIC = (
-    "programs are in no order, so none adds to memory that another one writes; store one part for "
-    "each program, and add the parts in a second launch, or use torch.distributed.all_reduce"
-)
 _SCALAR = "use Python; numbers of a kernel are Python's"
 _RANGE = "use range(...): a kernel is Python, and its loops take no time"
 _RANDOM = "draw on the host, with torch.rand or torch.randn, and load the elements"
@@ -75,9 +71,10 @@ NAMES: Mapping[str, str] = {
     "uint32": "use tl.int64",
     "uint64": "use tl.int64",
     "float": "use tl.float32",
-} | dict.fromkeys(
-    (f"atomic_{name}" for name in ("add", "max", "min", "and", "or", "xor", "xchg", "cas")), _ATOMIC
-)
+} | {
+    f"atomic_{name}": f"use tl.atomic({name!r}, pointer, value)"
+    for name in ("add", "max", "min", "and", "or", "xor", "xchg", "cas")
+}
 """Advice for names of `tl`."""
 
 _EXACT = (
@@ -96,7 +93,7 @@ _KEYWORDS: Mapping[str, str] = {
     "input_precision": _LEFT_OUT,
     "max_num_imprecise_acc": _LEFT_OUT,
     "return_indices": "use tl.argmax or tl.argmin",
-    "sem": "there are no atomics; leave it out",
+    "sem": "it is of tl.atomic; a store is ordered by tl.wait and tl.barrier",
 }
 _MASKED = {
     "load": _EXACT.format(call="load", rest=""),

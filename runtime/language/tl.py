@@ -40,6 +40,8 @@ from runtime.language.context import (
 )
 from runtime.language.debugging import device_assert, device_print
 from runtime.language.memory import (
+    atomic,
+    atomic_async,
     gather,
     gather_async,
     load,
@@ -117,6 +119,8 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "atomic",
+    "atomic_async",
     "barrier",
     "bfloat16",
     "bitwise_and",
@@ -226,8 +230,8 @@ def wait(pending: PendingValues) -> tuple[Value, ...]: ...
 @overload
 def wait(pending: PendingResult) -> Value | None: ...
 def wait(pending: PendingResult | PendingValues) -> Value | tuple[Value, ...] | None:
-    """Wait for a result of `load_async`, `store_async`, `fused_async`, `composite` or `recv_async`:
-    its value or values, or None if the result is in memory.
+    """Wait for a result of a function that starts an operation, such as `load_async`: its value or
+    values, or None if the result is in memory.
     """
     if not callable(getattr(pending, "wait", None)):
         given = f"{type(pending).__name__} {pending!r}"

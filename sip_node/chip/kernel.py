@@ -25,7 +25,7 @@ from runtime.core.requests import HardwareThread, Transfer
 from runtime.core.run_tables import NONE
 from runtime.wire.reports import BlockedPe
 from sip_node.chip.completion import Completion
-from sip_node.chip.mapping.stored_ranges import StoredRanges
+from sip_node.chip.mapping.stored_ranges import ReleasedRanges, StoredRanges
 from sip_node.chip.store_order import KernelPoint
 
 
@@ -48,7 +48,8 @@ class ProgramDropped(GreenletExit):
 
 
 class LaunchBarrier:
-    """The counts of the M_CPUs for one launch on `cubes`, which maps cubes to their PEs.
+    """The order of the PEs of one launch: its atomic operations, and the counts of the M_CPUs on
+    `cubes`, which maps cubes to their PEs.
 
     `waiting` are the PEs (cube, pe) that have called it and are not released, in that order.
     """
@@ -64,6 +65,8 @@ class LaunchBarrier:
         self._entered: list[KernelPoint | None] = []
         self.points: tuple[KernelPoint | None, ...] = ()
         """The points of kernels at which all its PEs have entered the barrier of a cube."""
+        self.atomics = ReleasedRanges()
+        """The atomic operations of the launch, in their order."""
 
     def of_cube(self, cube: int) -> "LaunchBarrier":
         """The barrier of the launch's PEs in one cube, which orders their stores alone."""

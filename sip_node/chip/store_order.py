@@ -13,6 +13,9 @@ store. Kernels have no points before they store or join one.
 A sender waits for the credit of slot n - d before it fills slot n of a ring of d slots. So what is
 before the receive of that slot is before the end of the send.
 
+An atomic operation of memory that releases makes a point, which one that acquires on the same
+element, and is served behind it, joins (`ReleasedRanges`).
+
 Messages to other SIPs leave the order of this one. A message that comes from there counts as behind
 all that have left: an order through other SIPs is never refused.
 """
@@ -122,6 +125,14 @@ class StoreOrders:
         return self._outside
 
 
+class ProgramReference(ReferenceType["KernelOrder"]):
+    """A kernel, or one of its programs of a grid, in stores and points. These outlive it, and a
+    cycle would stay for as long as the run.
+    """
+
+    __slots__ = ()
+
+
 class KernelOrder:
     """The place of one kernel in the order of its SIP, `orders`."""
 
@@ -132,8 +143,7 @@ class KernelOrder:
 
     def __init__(self, orders: StoreOrders) -> None:
         self._orders = orders
-        # Stores and points outlive their kernel, and a cycle would stay for as long as the run.
-        self.own = ReferenceType[KernelOrder](self)
+        self.own = ProgramReference(self)
 
     def point(self) -> KernelPoint | None:
         """A point of the kernel now; None where no store of a launch is before it."""
@@ -152,6 +162,11 @@ class KernelOrder:
     def ended(self, store: "OrderedStore") -> None:
         """The kernel has waited for a store in flight."""
         store.end = min(store.end, self._orders.numbers)
+
+    def begin_program(self) -> None:
+        """A program of a grid begins; nothing orders it behind earlier ones of the PE."""
+        self.forget()
+        self.own = ProgramReference(self)
 
     def forget(self) -> None:
         """The kernel goes on behind all stores of its launch: no earlier point matters."""
@@ -198,3 +213,21 @@ class OrderedStore:
             return self.writer == other.writer
         own = self.kernel()
         return own is not None and own.is_behind(other.kernel, other.end)
+
+
+class AtomicStores:
+    """The last atomic operations of several kernels on bytes of memory, none before the others."""
+
+    __slots__ = ("members",)
+
+    def __init__(self, members: tuple[OrderedStore, ...]) -> None:
+        self.members = members
+
+    def joined(self, stores: Iterable[OrderedStore]) -> "AtomicStores":
+        """The same operations and later ones: of each writer the last."""
+        last = {each.writer: each for each in (*self.members, *stores)}
+        return AtomicStores(tuple(last.values()))
+
+    def unordered(self, store: OrderedStore) -> OrderedStore | None:
+        """A member that a store is not behind; None if it is behind all."""
+        return next((each for each in self.members if not store.is_behind(each)), None)

@@ -10,7 +10,12 @@ from sip_node.kernel.calendar cimport Calendar, Event, Key
 from sip_node.chip.pe.read_window cimport DataLanding
 from sip_node.chip.pe.dma cimport FINISHED, DmaRequest, PeDma
 from sip_node.chip.fabric.egress_stream cimport Departure, EgressStream
-from sip_node.chip.memory.memory_packets cimport MemoryPackets, LeavingPiece, ReadAccess
+from sip_node.chip.memory.memory_packets cimport (
+    AtomicAccess,
+    LeavingPiece,
+    MemoryPackets,
+    ReadAccess,
+)
 from sip_node.chip.pe.read_window cimport OpenRead, ReadWindow
 from sip_node.compiled.state_walk cimport COUNT, TIME, StateVector
 from sip_node.compiled.state_walk import NotClosed
@@ -338,4 +343,7 @@ cdef object transfer_of(subject):
         return (<ReadAccess> subject).request.transfer
     if isinstance(subject, LeavingPiece):
         return (<LeavingPiece> subject).answer.data
+    if isinstance(subject, AtomicAccess):
+        # Of no product: an event of others, up to which a period may be computed.
+        return (<AtomicAccess> subject).packet.transfer
     return subject

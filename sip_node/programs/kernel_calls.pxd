@@ -39,6 +39,7 @@ cdef class KernelCall:
 
     cpdef writes(self, object blocks)
     cpdef makes(self, object values)
+    cpdef served(self, long long number)
     @cython.locals(calls=KernelCalls, rows=CallRows)
     cpdef ended(self, AnyCompletion done=*)
     cdef _uses(self, str queue, object pair, long long nbytes)

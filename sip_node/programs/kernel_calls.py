@@ -111,6 +111,10 @@ class KernelCall:
                 self._depth,
             )
 
+    def served(self, number: int) -> None:
+        """Memory serves the call as the operation `number` of its launch."""
+        self._slots = number
+
     def sends(self, table: str, pair: QueuePair, nbytes: int, call: str) -> None:
         """The call sends a message of `nbytes` through a queue of `table`."""
         self._uses(_queue(table, pair.peer, pair.peer_direction, call), pair, nbytes)

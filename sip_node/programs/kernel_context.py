@@ -69,6 +69,7 @@ class KernelCommands(KernelMessages):
     def _beginning_program(self, program: GridPoint) -> Steps[None]:
         """Begin a program of a grid."""
         self._faults.program = program
+        self._memory.begin_program()
         recorded = self._begun_call(f"program {program}", ())
         if recorded is not None:
             recorded.ended()

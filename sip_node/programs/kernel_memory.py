@@ -161,18 +161,23 @@ class KernelMemory(KernelScratch, KernelOrder):
         return blocks
 
     def check_store(
-        self, pointer: Pointer, blocks: Iterable[Operand], *, in_flight: bool = False
+        self,
+        pointer: Pointer,
+        blocks: Iterable[Operand],
+        *,
+        in_flight: bool = False,
+        is_atomic: bool = False,
     ) -> OrderedStore | None:
-        """Record that the kernel stores to physical blocks, those of a block at `pointer`; the
-        store, of a launch on several PEs. Raises `KernelError` where another PE of the launch
-        stores, too, and nothing orders the two.
+        """Record that the kernel stores to physical blocks, those of a block at `pointer`, or
+        combines them; the store, of a launch on several PEs. Raises `KernelError` where another PE
+        of the launch stores, too, and nothing orders the two.
         """
         stored = self._stored
         if stored is None:
             return None
         store = self._new_store(self._faults.writer, in_flight=in_flight)
         for block in blocks:
-            conflict = stored.add(block, store)
+            conflict = stored.add(block, store, is_atomic)
             if conflict is not None:
                 raise self._faults.error(self._described(conflict, pointer))
         return store

@@ -20,11 +20,11 @@ from sip_node.chip.pe.pe import Pe
 from sip_node.chip.pe.queue_table import QueueState
 from sip_node.chip.store_order import KernelPoint, QueuePoints, StoreOrders
 from sip_node.programs.kept_slots import NOT_KEPT
+from sip_node.programs.kernel_atomics import KernelAtomics
 from sip_node.programs.kernel_calls import KernelCall, end_call, end_call_with
 from sip_node.programs.kernel_memory import fill
 from sip_node.programs.kernel_operation import Operation
 from sip_node.programs.kernel_receive import Receive
-from sip_node.programs.kernel_transfers import KernelTransfers
 from sip_node.programs.kernel_wait import PeerWait
 from sip_node.programs.program import Steps
 
@@ -32,7 +32,7 @@ _SHOWN = 4
 """PEs that a message names; it counts the others."""
 
 
-class KernelMessages(KernelTransfers):
+class KernelMessages(KernelAtomics):
     """The messages of one kernel, and its waits in the barrier of the launch."""
 
     def send(self, direction: str, value: Value) -> None:

@@ -59,6 +59,7 @@ _CAUSES = {
     "load": Cause.OPERAND,
     "store": Cause.OPERAND,
     "gather": Cause.OPERAND,
+    "atomic": Cause.OPERAND,
     "barrier": Cause.PEER,
     "recv": Cause.SLOT,
 }

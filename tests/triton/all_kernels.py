@@ -6,7 +6,7 @@ from tests.triton.cases import CASES
 
 _MODULES = (
     *("tutorials", "tutorials_attention", "layers", "losses", "serving", "experts"),
-    *("products", "language", "types"),
+    *("products", "language", "types", "atomics"),
 )
 for _name in _MODULES:
     # Each module adds its kernels to the table.

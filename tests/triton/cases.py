@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kernbench import PeRoofline, torch
+from kernbench import DPPolicy, PeRoofline, torch
 from kernbench.simulation import Simulation, simulate
 from tests.support.topologies import variant_text
 
@@ -36,6 +36,11 @@ class Launches:
 
     def put(self, array: np.ndarray) -> Any:
         return torch.from_numpy(np.ascontiguousarray(array))
+
+    def spread(self, array: np.ndarray) -> Any:
+        """A tensor with its first axis divided over all PEs, which a launch with it has then."""
+        rows = DPPolicy(cube="row_wise", pe="row_wise")
+        return torch.from_numpy(np.ascontiguousarray(array), dp=rows)
 
     def empty(self, *shape: int, dtype: Any = np.float32) -> Any:
         return torch.zeros(*shape, dtype=_TYPES[np.dtype(dtype)])

@@ -106,8 +106,33 @@ def shaped_kernel(X):
 
 
 @triton.jit
-def atomic_kernel(X):
-    tl.atomic_add(X + tl.arange(0, 8), 1.0)
+def atomic_word_kernel(X):
+    tl.atomic_add(X + tl.arange(0, 8), 1.0, sem="seq_cst")
+
+
+@triton.jit
+def atomic_scope_kernel(X):
+    tl.atomic_max(X, 1.0, scope="warp")
+
+
+@triton.jit
+def atomic_bits_kernel(X):
+    tl.atomic_or(X, 1.0)
+
+
+@triton.jit
+def atomic_narrow_kernel(X):
+    tl.atomic_add(X.to(tl.pointer_type(tl.int8), bitcast=True), 1)
+
+
+@triton.jit
+def atomic_wide_kernel(X):
+    tl.atomic_add(X.to(tl.pointer_type(tl.uint64), bitcast=True), 1)
+
+
+@triton.jit
+def atomic_polling_kernel(X):
+    tl.atomic_poll(X.to(tl.pointer_type(tl.int32), bitcast=True), 1)
 
 
 @triton.jit
@@ -198,7 +223,12 @@ def flipped_kernel(X):
         (assembly_kernel, "inline_asm_elementwise is assembly of a GPU; write the operation"),
         (typed_kernel, "fp8e4b15"),
         (shaped_kernel, "incompatible"),
-        (atomic_kernel, "store one part for each program"),
+        (atomic_word_kernel, "Memory semantic seq_cst not supported"),
+        (atomic_scope_kernel, "Memory semantic warp not supported"),
+        (atomic_bits_kernel, "'or' of f32: a memory has it for i32, i64"),
+        (atomic_narrow_kernel, "atomic_add does not support int8"),
+        (atomic_wide_kernel, "the PE has no elements of type uint64"),
+        (atomic_polling_kernel, "atomic_poll: the PE has no such operation"),
         (asserting_kernel, "device_assert: positive"),
         (branching_kernel, "a block of shape (8,) has no truth value: use tl.where"),
         (unsigned_kernel, "the PE has no elements of type uint64"),
@@ -272,3 +302,50 @@ def test_a_run_without_data_refuses_addresses_from_memory():
 
     with pytest.raises(KernelError, match="a run with --no-data has none"):
         simulate(main, 1, data=False)
+
+
+@triton.jit
+def outside_kernel(X):
+    offs = tl.arange(0, 8)
+    tl.atomic_add(X + offs * 1000, 1.0, mask=offs < 5)  # outside
+
+
+def test_an_atomic_operation_outside_of_every_tensor_is_a_page_fault_with_its_mask():
+    with pytest.raises(PageFaultError) as raised:
+        launched(outside_kernel, np.zeros(8, np.float32))
+    error = raised.value
+    assert error.line.endswith(line_of("# outside"))
+    assert error.tensor.endswith("; mask: 5 of 8 elements")
+
+
+@triton.jit
+def waiting_kernel(X):
+    while tl.atomic_cas(X, 0, 1) == 1:
+        pass
+
+
+def test_a_program_that_spins_for_a_lock_which_none_opens_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr("kernbench.triton.builder.program.MOST_SPINS", 50)
+    error = problem(waiting_kernel, np.ones(1, np.int32))
+    assert "tl.atomic_cas has compared one element 50 times" in error.problem
+
+
+@triton.jit
+def mixed_kernel(X, ATOMIC: tl.constexpr):
+    if ATOMIC or tl.program_id(0):
+        tl.atomic_add(X, 1.0)
+    else:
+        tl.store(X, 1.0)
+
+
+def test_a_store_and_an_atomic_operation_of_two_programs_are_a_conflict():
+    def program(launches: Launches, is_atomic: bool):
+        x = launches.spread(np.zeros(64, np.float32))
+        launches(mixed_kernel, (4,), x, ATOMIC=is_atomic)
+        return [(x, np.append(4.0, np.zeros(63)), 0)]
+
+    with pytest.raises(KernelError, match="stores to elements 0:1 of tensor"):
+        run(lambda launches: program(launches, is_atomic=False))
+    assert run(lambda launches: program(launches, is_atomic=True)).error == 0

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from kernbench.explain.check.block_tables import CallBlock
 from kernbench.explain.check.clocks import CompletionClock, is_done
-from kernbench.explain.check.run_calls import CallRow, ProgramRow
+from kernbench.explain.check.run_calls import ATOMIC, CallRow, ProgramRow
 
 NEVER = 1 << 62
 """The number of no call: of an operation for which no wait is recorded."""
@@ -48,6 +48,11 @@ class TrackedAccess(NamedTuple):
     end: int
     flight: int
     barriers: BarrierCounts
+
+    @property
+    def is_atomic(self) -> bool:
+        """Whether it is one of an atomic operation, of which others are before or behind it."""
+        return self.row.operation.startswith(ATOMIC)
 
     def is_before(self, other: "TrackedAccess") -> bool:
         """Whether it is complete when `other` begins, in every order of the run."""

@@ -92,6 +92,7 @@ class _Cells:
                 not is_before
                 and (other.writes or access.writes)
                 and other.accessor.key != access.accessor.key
+                and not (other.is_atomic and access.is_atomic)
             ):
                 self._pairs.setdefault((each, number), cell)
             if not is_before or not _covers(access, other):

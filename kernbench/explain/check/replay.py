@@ -17,6 +17,7 @@ from kernbench.explain.check.accesses import (
     TrackedAccess,
     flight_key,
 )
+from kernbench.explain.check.atomics import AtomicTurns
 from kernbench.explain.check.clocks import (
     START,
     CompletionClock,
@@ -27,7 +28,7 @@ from kernbench.explain.check.clocks import (
 )
 from kernbench.explain.check.plain_commands import PlainCommands
 from kernbench.explain.check.queues import CallId, queues_of
-from kernbench.explain.check.run_calls import ORDERING, CallRow, ProgramRow, SipCalls
+from kernbench.explain.check.run_calls import ATOMIC, ORDERING, CallRow, ProgramRow, SipCalls
 from kernbench.explain.check.threads import CallInFlight, ReplayedThread, ValueObserver
 from kernbench.explain.check.watched_accesses import Watched, WatchedAccesses
 from runtime.core.errors import InvariantError
@@ -70,7 +71,7 @@ class CallReplay:
         self._messages: dict[CallId, CompletionClock] = {}
         # By thread and address, the receive of a value that is in its slots, and its queue.
         self._kept = defaultdict[int, dict[int, tuple[CallId, str]]](dict)
-        self._ready = deque[ReplayedThread]()
+        self._ready, self._turns = deque[ReplayedThread](), AtomicTurns()
         self._waiting = defaultdict[Hashable, list[ReplayedThread]](list)
         self._barriers = defaultdict[_BarrierGroup, list[ReplayedThread]](list)
         self._left: dict[tuple[int, int], list[ReplayedThread]] = {}
@@ -98,8 +99,8 @@ class CallReplay:
             accessor = self._accessor(sip, NONE, None)
             [rows] = calls.rows([RANK_PROGRAM])
             self._ready.append(ReplayedThread(accessor, rows, START))
-        while self._ready:
-            self._continue(self._ready.popleft())
+        while self._ready or self._turns:
+            self._continue(self._ready.popleft() if self._ready else self._turns.next())
         # Else accesses behind these calls would be passed over.
         left = len(self._running) + len(self._submitted)
         if left:
@@ -135,7 +136,11 @@ class CallReplay:
             return self._barrier(thread, row)
         if operation.startswith("send"):
             return self._send(thread, row)
-        if operation.startswith("recv"):
+        if operation.startswith(ATOMIC):
+            if not self._turns.takes(thread, row):
+                return False
+            self._use(thread.accessor, row, thread.clock, thread.barriers)
+        elif operation.startswith("recv"):
             self._receive(thread, row)
         elif operation == "release":
             self._release(thread, row)

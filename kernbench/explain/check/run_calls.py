@@ -32,7 +32,9 @@ _AT_ONCE, _CHUNK = 4096, 512
 """Rows of a launch that are made together; of a longer one, those of a program at a time."""
 
 
-ORDERING = ("wait", "barrier", "send", "recv", "release", "program ")
+ATOMIC = "atomic "
+"""The begin of the name of a call that is an atomic operation: the operation follows, its `sem`."""
+ORDERING = ("wait", "barrier", "send", "recv", "release", "program ", ATOMIC)
 """The begins of the names of calls that order others."""
 
 

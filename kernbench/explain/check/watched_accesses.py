@@ -11,10 +11,10 @@ from kernbench.explain.check.accesses import (
     flight_key,
 )
 from kernbench.explain.check.clocks import CompletionClock
-from kernbench.explain.check.run_calls import CallRow, SipCalls
+from kernbench.explain.check.run_calls import ATOMIC, CallRow, SipCalls
 from runtime.core.run_tables import BlockAccess
 
-_IN_FLIGHT = ("load_async", "store_async", "gather_async", "composite", "chain", "recv")
+_IN_FLIGHT = ("load_async", "store_async", "gather_async", "composite", "chain", "recv", ATOMIC)
 Watched = Mapping[int, AbstractSet[tuple[int, int]]]
 """The pairs, by SIP, of a tensor and a command of which a replay keeps the accesses."""
 

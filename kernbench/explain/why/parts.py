@@ -45,7 +45,7 @@ COMPUTE_ENGINES = ("pe_gemm", "pe_math", "pe_fetch_store")
 HOST_KINDS = ("MemoryWriteMsg", "MemoryReadMsg", "PeDmaMsg")
 """Commands that move data between the host and a memory."""
 _COMMUNICATION = ("send", "recv", "release", "barrier")
-_MEMORY = ("load", "store", "gather", "copy")
+_MEMORY = ("load", "store", "gather", "copy", "atomic")
 _OF_CAUSE: dict[str, TimePart] = {
     Cause.OPERAND: TimePart.MEMORY,
     Cause.MEMORY: TimePart.MEMORY,
@@ -80,7 +80,7 @@ def part_of_engine(engine: str, name: str) -> TimePart:
         return TimePart.COMPUTE
     if name.startswith("ipcq") or engine.startswith(("pe_ipcq", "ucie")):
         return TimePart.COMMUNICATION
-    if engine == "pe_dma" or name in HOST_KINDS:
+    if engine in ("pe_dma", "hbm_ctrl") or name in HOST_KINDS:
         return TimePart.MEMORY
     return TimePart.LAUNCH
 

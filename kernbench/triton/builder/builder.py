@@ -9,6 +9,7 @@ import numpy as np
 
 from kernbench.triton import triton_api
 from kernbench.triton.builder.builder_arithmetic import BuilderArithmetic, operation
+from kernbench.triton.builder.builder_atomics import BuilderAtomics
 from kernbench.triton.builder.builder_memory import BuilderMemory, on_host
 from kernbench.triton.builder.builder_shapes import BuilderShapes, repeated, with_axis
 from kernbench.triton.builder.builder_types import BuilderTypes
@@ -19,17 +20,11 @@ from runtime.language.caller import is_language
 from runtime.language.functions import ELEMENTWISE
 
 _language = triton_api.module("triton.language")
-_ORDER = (
-    "programs of a launch have no order, and none adds to memory that another one writes; store "
-    "one part for each program, and add the parts in a second launch"
-)
-
-
 _EXTERN = {"fabsf": "abs", "fabs": "abs", "rintf": "round", "rint": "round", "powf": "pow"}
 """Names of a GPU's library whose function has another name here."""
 
 
-class Builder(BuilderTypes, BuilderArithmetic, BuilderShapes, BuilderMemory):
+class Builder(BuilderTypes, BuilderArithmetic, BuilderShapes, BuilderMemory, BuilderAtomics):
     """All operations of the language: each is a number of the host side, or commands of the PE."""
 
     def create_histogram(self, value: Handle, bins: int, mask: Handle | None) -> Handle:
@@ -65,14 +60,6 @@ class Builder(BuilderTypes, BuilderArithmetic, BuilderShapes, BuilderMemory):
         """End the run if an element is false."""
         if not bool(on_host(condition).array.all()):
             running().fail(f"device_assert: {message}")
-
-    def create_atomic_rmw(self, *_: object) -> NoReturn:
-        """No read-modify-write in memory."""
-        running().fail(f"tl.atomic_*: {_ORDER}")
-
-    def create_atomic_cas(self, *_: object) -> NoReturn:
-        """No compare-and-swap in memory."""
-        running().fail(f"tl.atomic_cas: {_ORDER}")
 
     def create_extern_elementwise(
         self, library: str, path: str, symbol: str, operands: Sequence[Handle], *_: object

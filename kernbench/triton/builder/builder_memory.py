@@ -18,12 +18,13 @@ from kernbench.triton.indices.descriptors import (
     stored_parts,
     transfer,
 )
-from kernbench.triton.indices.element_types import memory_type
+from kernbench.triton.indices.element_types import item_bytes, memory_type
 from kernbench.triton.indices.index_arithmetic import moved
 from kernbench.triton.indices.index_values import Affine, IndexValue
 from kernbench.triton.tape.tape import (
     LoadCommand,
     MathOptions,
+    Part,
     ProductCommand,
     StoreCommand,
     TapeBlock,
@@ -32,7 +33,7 @@ from kernbench.triton.tape.tape import (
 )
 from runtime.core.dtypes import DType
 from runtime.language.gemm import accumulator_type
-from runtime.language.value import row_major
+from runtime.language.value import Shape, row_major
 from runtime.language.views import View
 
 _language = triton_api.module("triton.language")
@@ -55,7 +56,7 @@ class BuilderMemory:
     def create_addptr(self, pointer: Handle, offset: Handle) -> IndexValue:
         """Pointers moved by elements."""
         base = on_host(pointer)
-        size = memory_type(base.dtype.scalar.element_ty).itemsize
+        size = item_bytes(base.dtype.scalar.element_ty)
         return moved(base, on_host(offset), size)
 
     def create_int_to_ptr(self, value: Handle, dtype: Any) -> Handle:
@@ -216,20 +217,33 @@ def stored(pointers: Handle, value: Handle, mask: Handle | None) -> None:
     if not any_used(used):
         return
     plan = transfer(block, used, dtype)
-    whole = program.in_tcm(value).block
-    if whole.shape != block.shape:
-        whole = program.whole(program.in_tcm(repeated(value, block.shape)))
-    if whole.dtype != dtype:
-        whole = program.math("cast", (whole,), MathOptions(dtype=dtype))
-    if plan.order is None and whole.view.strides != row_major(block.shape):
-        whole = program.math("cat", (whole,))
-    parts = stored_parts(plan, _source(whole, plan))
-    single = sum(prod(view.shape) == 1 < block.numel for view, _, _ in parts)
-    program.count(TapeCounts(boxes=len(parts) - single, elements=single))
+    whole = memory_operand(program, value, block.shape, dtype, packed=plan.order is None)
+    parts = stored_parts(plan, source_of(whole, plan))
+    count_parts(program, parts, block.numel)
     program.add(StoreCommand(whole, parts, partial(described_mask, used)))
 
 
-def _source(whole: TapeBlock, plan: BlockTransfer) -> View:
+def memory_operand(
+    program: TritonProgram, value: Handle, shape: Shape, dtype: DType, *, packed: bool
+) -> TapeBlock:
+    """The elements of a value in TCM that go to memory as a block of `shape`."""
+    whole = program.in_tcm(value).block
+    if whole.shape != shape:
+        whole = program.whole(program.in_tcm(repeated(value, shape)))
+    if whole.dtype != dtype:
+        whole = program.math("cast", (whole,), MathOptions(dtype=dtype))
+    if packed and whole.view.strides != row_major(shape):
+        whole = program.math("cat", (whole,))
+    return whole
+
+
+def count_parts(program: TritonProgram, parts: Sequence[Part], numel: int) -> None:
+    """Count the descriptors of a block of `numel` elements."""
+    single = sum(prod(view.shape) == 1 < numel for view, _, _ in parts)
+    program.count(TapeCounts(boxes=len(parts) - single, elements=single))
+
+
+def source_of(whole: TapeBlock, plan: BlockTransfer) -> View:
     """The elements of a store, with their axes in the order of memory."""
     shape, strides, offset = whole.view
     if plan.order is None:

@@ -15,6 +15,7 @@ from kernbench.triton.indices.index_values import (
 )
 from kernbench.triton.indices.open_integers import plain_number
 from kernbench.triton.tape.tape import (
+    AtomicCommand,
     MathOptions,
     MathStep,
     Operand,
@@ -31,6 +32,8 @@ from runtime.language.context import KernelContext
 from runtime.language.value import row_major
 from runtime.language.views import View
 
+MOST_SPINS = 1 << 16
+"""Comparisons of one element in a row, milliseconds, after which a program is an error."""
 Site = tuple[CodeType, int]
 """A call in the code of a kernel."""
 
@@ -66,11 +69,27 @@ class TritonProgram:
         self.context, self.counts = context, counts
         self._run = TapeRun(context, stages)
         self._tape: list[TapeCommand] = []
+        # The last command that repeats itself: its site, its address, and how often it has.
+        self._spins: tuple[Site, int, int] | None = None
 
     def add(self, command: TapeCommand) -> None:
         """Record a command at the line of the kernel that runs."""
         command.line = location(_kernel_frame())
         self._tape.append(command)
+        if not isinstance(command, MathStep | AtomicCommand):
+            self._spins = None
+
+    def spin(self, address: int) -> None:
+        """A comparison in memory begins; a program that makes no other command waits for it."""
+        site, before = self.site(), self._spins
+        spins = before[2] + 1 if before is not None and before[:2] == (site, address) else 0
+        self._spins = site, address, spins
+        if spins == MOST_SPINS:
+            self.fail(
+                f"tl.atomic_cas has compared one element {spins:,} times, and the program does "
+                "nothing else: what it waits for may be in a program behind it on its PE, or in "
+                "none"
+            )
 
     def count(self, counts: TapeCounts) -> None:
         """Count the descriptors of a load or a store."""

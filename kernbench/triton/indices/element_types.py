@@ -64,6 +64,11 @@ def memory_type(dtype: Any) -> DType:
     return known
 
 
+def item_bytes(dtype: Any) -> int:
+    """The bytes from an element to the next one, of any type that pointers may have."""
+    return max(1, int(dtype.scalar.primitive_bitwidth) // 8)
+
+
 def value_type(dtype: Any) -> DType:
     """The type in TCM of a value of Triton's type; `TypeError` for one that the PE lacks."""
     return WIDENED.get(_name(dtype)) or memory_type(dtype)

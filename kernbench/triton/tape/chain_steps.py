@@ -4,13 +4,16 @@ An operation joins a chain if what the chain keeps fits into the vector register
 operation behind a reduction computes little again: its pass fetches the wide operands once more.
 """
 
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import NamedTuple
 
-from kernbench.triton.tape.tape import MathStep, TapeBlock, TapeStorage
+from kernbench.triton.tape.tape import MathStep, Operand, TapeBlock, TapeStorage
 from runtime.language.chain import ChainValue, VectorRegisters
 from runtime.language.chains.passes import passes
+from runtime.language.context import running_kernel
 from runtime.language.functions import SCANS
+from runtime.language.value import Value
 
 _ALONE = frozenset({"trans", "cat", "softmax", *SCANS})
 """Operations that no chain has."""
@@ -135,3 +138,34 @@ class StepChain:
             if each.numel == width and not each.is_reduced and each.level < level
         )
         return again <= _MOST_CYCLES_AGAIN
+
+
+def results_of(
+    steps: Sequence[MathStep],
+    kept: Sequence[MathStep],
+    value_of: Callable[[TapeBlock], Value],
+) -> tuple[Value, ...]:
+    """The results of the steps `kept` of a chain, computed in its own context; `value_of` has the
+    operands that no step makes.
+    """
+    engine, results = running_kernel(), dict[TapeStorage, Value]()
+
+    def operand(each: Operand) -> Value | float:
+        if not isinstance(each, TapeBlock):
+            return each
+        own = results.get(each.storage)
+        if own is None:
+            return value_of(each)
+        return own if own.shape == each.shape else own.reshape(each.shape)
+
+    for step in steps:
+        result = engine.math(
+            step.name,
+            [operand(each) for each in step.operands],
+            axis=step.axis,
+            keep_dims=step.keep_dims,
+            dtype=step.dtype,
+            shape=step.shape,
+        )
+        results[step.target.storage] = result
+    return tuple([results[each.target.storage] for each in kept])

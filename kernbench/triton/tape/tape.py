@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from runtime.core.dtypes import DType
 from runtime.language.inference import infer
+from runtime.language.memory_in_flight import UsedBlock
 from runtime.language.value import Pointer, Shape, Strides, Value, row_major
 from runtime.language.views import View
 
@@ -148,6 +149,48 @@ class StoreCommand(TapeCommand):
     def reads(self) -> Sequence[TapeStorage]:
         """See `TapeCommand`."""
         return (self.block.storage,)
+
+
+class AtomicPart(NamedTuple):
+    """Views of the operands and of the old elements, and the block of memory that has these."""
+
+    operands: tuple[View, ...]
+    old: View
+    pointer: Pointer
+    strides: Strides
+
+
+class AtomicCommand(TapeCommand):
+    """Combines parts of `operands`, of "cas" two, with blocks of memory; the old elements go to
+    `target` if it is read. `masked` describes the mask.
+    """
+
+    __slots__ = ("acquires", "masked", "operands", "operation", "parts", "releases", "target")
+
+    def __init__(
+        self,
+        operation: str,
+        operands: Sequence[TapeBlock],
+        target: TapeStorage,
+        parts: Sequence[AtomicPart],
+        order: tuple[bool, bool],
+        masked: Described,
+    ) -> None:
+        self.operation, self.operands, self.target = operation, operands, target
+        self.parts, self.masked = parts, masked
+        self.acquires, self.releases = order
+
+    def reads(self) -> Sequence[TapeStorage]:
+        """See `TapeCommand`."""
+        return [each.storage for each in self.operands]
+
+    def writes(self) -> TapeStorage:
+        """See `TapeCommand`."""
+        return self.target
+
+    def blocks(self) -> list[UsedBlock]:
+        """The blocks of memory."""
+        return [UsedBlock(each.pointer, each.old.shape, each.strides) for each in self.parts]
 
 
 class MathStep(TapeCommand):

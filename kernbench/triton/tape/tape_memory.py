@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from kernbench.triton.tape.tape import (
+    AtomicCommand,
     GatheredRows,
     LoadCommand,
     ProductCommand,
@@ -57,6 +58,16 @@ class MemoryInUse:
         """The operations that write to rows."""
         return _sharing(self._writes, _blocks(rows)) if self._writes else []
 
+    def wait_for(self, operations: Sequence[PendingResult]) -> None:
+        """Wait for operations."""
+        for operation in operations:
+            self.end(operation)
+            operation.wait()
+
+    def writing(self) -> list[PendingResult]:
+        """The operations that write."""
+        return list(self._writes)
+
     def used(self, pointer: Pointer, shape: Shape, strides: Strides) -> list[PendingResult]:
         """The operations that read or write a block."""
         block = [UsedBlock(pointer, shape, strides)]
@@ -97,7 +108,8 @@ class LoadsAhead:
         self._reached: dict[object, int] = {}
         self._number: dict[LoadCommand, int] = {}
         counts = dict[object, int]()
-        self._stores = list[tuple[int, list[UsedBlock]]]()
+        # None: all memory.
+        self._stores = list[tuple[int, list[UsedBlock] | None]]()
         self._waiting: dict[LoadCommand, int] = {}
         for position, command in enumerate(commands):
             if isinstance(command, LoadCommand):
@@ -105,6 +117,10 @@ class LoadsAhead:
                 counts[command.site] = number + 1
                 self._number[command] = number
                 self._waiting[command] = position
+                continue
+            if isinstance(command, AtomicCommand):
+                # What is read behind an acquisition may be written before it.
+                self._stores.append((position, None if command.acquires else command.blocks()))
                 continue
             store = command.out if isinstance(command, ProductCommand) else command
             if isinstance(store, StoreCommand):
@@ -164,9 +180,7 @@ class LoadsAhead:
             return False
         blocks = blocks_of(load)
         return not any(
-            each.shares_bytes(other)
+            used is None or any(each.shares_bytes(other) for each in used for other in blocks)
             for at, used in self._stores
             if at < place
-            for each in used
-            for other in blocks
         )

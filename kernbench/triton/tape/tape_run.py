@@ -13,25 +13,26 @@ from collections import deque
 from collections.abc import Sequence
 
 from kernbench.triton.tape.accumulation import ShorterTape
-from kernbench.triton.tape.chain_steps import StepChain
+from kernbench.triton.tape.chain_steps import StepChain, results_of
 from kernbench.triton.tape.products_ahead import ProductsAhead
 from kernbench.triton.tape.tape import (
+    AtomicCommand,
     LoadCommand,
     MathStep,
-    Operand,
     ProductCommand,
     StoreCommand,
     TapeBlock,
     TapeCommand,
     TapeStorage,
 )
+from kernbench.triton.tape.tape_atomics import begun_atomic
 from kernbench.triton.tape.tape_memory import LoadsAhead, MemoryInUse, blocks_of
 from kernbench.triton.tape.tcm_budget import bytes_ahead
 from kernbench.triton.tape.tcm_pool import TcmPool, part_of_view
 from runtime.core.errors import PageFaultError
 from runtime.language.caller import LANGUAGE_ERRORS
 from runtime.language.chains.fused import fused_async
-from runtime.language.context import KernelContext, PendingResult, PendingValues, running_kernel
+from runtime.language.context import KernelContext, PendingResult, PendingValues
 from runtime.language.memory import gather_async, load_async, ref, store_async
 from runtime.language.memory_in_flight import UsedBlock
 from runtime.language.products import composite
@@ -50,7 +51,7 @@ class TapeRun:
         self._tcm, self._memory = TcmPool(context), MemoryInUse()
         self._live: dict[TapeStorage, None] = {}
         self._loading: dict[TapeStorage, list[PendingResult]] = {}
-        self._access: LoadCommand | StoreCommand
+        self._access: LoadCommand | StoreCommand | AtomicCommand
         self._late: list[tuple[StoreCommand, int]] = []
         self._position = 0
         self._open: deque[PendingResult | PendingValues] = deque()
@@ -136,6 +137,9 @@ class TapeRun:
             return
         self._close_chain(position)
         self._context.locate(command.line)
+        if isinstance(command, AtomicCommand):
+            self._combine(command, position)
+            return
         if isinstance(command, StoreCommand):
             # Its value may be on its way: the kernel issues the next command before.
             source = command.block.storage
@@ -176,7 +180,7 @@ class TapeRun:
         outs = tuple([self._target(each.target) for each in kept])
         if kept:
             self._open.append(
-                fused_async(lambda: self._chained(steps, kept), out=outs)  # pyright: ignore[reportArgumentType] - a tuple
+                fused_async(lambda: results_of(steps, kept, self._value), out=outs)  # pyright: ignore[reportArgumentType] - a tuple
             )
             self._wait_for_old()
         self._wrote(*(step.target.storage for step in steps))
@@ -224,30 +228,6 @@ class TapeRun:
             for storage in storages:
                 self._products.wrote(storage)
 
-    def _chained(self, steps: Sequence[MathStep], kept: Sequence[MathStep]) -> tuple[Value, ...]:
-        """The results of a chain, computed in its own context."""
-        engine, results = running_kernel(), dict[TapeStorage, Value]()
-
-        def operand(each: Operand) -> Value | float:
-            if not isinstance(each, TapeBlock):
-                return each
-            own = results.get(each.storage)
-            if own is None:
-                return self._value(each)
-            return own if own.shape == each.shape else own.reshape(each.shape)
-
-        for step in steps:
-            result = engine.math(
-                step.name,
-                [operand(each) for each in step.operands],
-                axis=step.axis,
-                keep_dims=step.keep_dims,
-                dtype=step.dtype,
-                shape=step.shape,
-            )
-            results[step.target.storage] = result
-        return tuple([results[each.target.storage] for each in kept])
-
     def _math(self, step: MathStep) -> None:
         """An operation that no chain has."""
         self._wrote(step.target.storage)
@@ -278,12 +258,12 @@ class TapeRun:
         whole = storage.value or self._tcm.allocate(storage)
         pending = self._loading.setdefault(storage, [])
         for view, pointer, strides in load.boxes:
-            self._wait_for(self._memory.written(pointer, view.shape, strides))
+            self._memory.wait_for(self._memory.written(pointer, view.shape, strides))
             operation = load_async(pointer, view.shape, strides, out=part_of_view(whole, view))
             self._memory.read(pointer, view.shape, strides, operation)
             pending.append(operation)
         for rows in load.rows:
-            self._wait_for(self._memory.written_rows(rows))
+            self._memory.wait_for(self._memory.written_rows(rows))
             operation = gather_async(
                 rows.pointer,
                 rows.numbers,
@@ -300,9 +280,23 @@ class TapeRun:
         whole = store.block.storage.value
         assert whole is not None
         for view, pointer, strides in store.boxes:
-            self._wait_for(self._memory.used(pointer, view.shape, strides))
+            self._memory.wait_for(self._memory.used(pointer, view.shape, strides))
             operation = store_async(pointer, part_of_view(whole, view), strides)
             self._memory.write(pointer, view.shape, strides, operation)
+
+    def _combine(self, atomic: AtomicCommand, position: int) -> None:
+        self._issue_late(position)
+        self._access, target = atomic, atomic.target
+        for storage in atomic.reads():
+            self._settle(storage)
+        self._wrote(target)
+        old = None
+        if target.last > position:
+            old = target.value or self._tcm.allocate(target)
+        pending = begun_atomic(self._context, self._memory, atomic, old)
+        if old is not None:
+            self._loading.setdefault(target, []).extend(pending)
+        self._release_used((*atomic.reads(), target), position)
 
     def _multiply(self, product: ProductCommand, position: int) -> None:
         product.is_issued = True
@@ -343,7 +337,7 @@ class TapeRun:
         ((view, pointer, strides),) = store.boxes
         self._order_behind_stores([UsedBlock(pointer, view.shape, strides)])
         self._context.locate(store.line)
-        self._wait_for(self._memory.used(pointer, view.shape, strides))
+        self._memory.wait_for(self._memory.used(pointer, view.shape, strides))
         acc = None if product.acc is None else self._value(product.acc)
         rows, columns = view.shape
         operation = composite(
@@ -367,14 +361,7 @@ class TapeRun:
 
     def _settle(self, storage: TapeStorage) -> None:
         """Wait for the loads and products of a storage."""
-        for operation in self._loading.pop(storage, ()):
-            self._memory.end(operation)
-            operation.wait()
-
-    def _wait_for(self, operations: Sequence[PendingResult]) -> None:
-        for operation in operations:
-            self._memory.end(operation)
-            operation.wait()
+        self._memory.wait_for(self._loading.pop(storage, ()))
 
     def _wait_for_old(self) -> None:
         while len(self._open) > _MOST_OPEN:

@@ -10,6 +10,7 @@ import numpy as np
 
 from runtime.core.dtypes import DType
 from runtime.core.errors import KernelError, PageFaultError
+from runtime.language.atomics import AtomicCall, combined
 from runtime.language.caller import kernel_line
 from runtime.language.memory_in_flight import MemoryInFlight, MemoryUse, UsedBlock
 from runtime.language.mock.memory import MockMemory
@@ -99,6 +100,17 @@ class MockAccesses:
         use = self.use("tl.store_async", writes=(UsedBlock(pointer, value.shape, strides),))
         self._stored(pointer, value, strides)
         return Complete(None, self.in_flight, use)
+
+    def atomic(self, call: AtomicCall) -> Complete:
+        """Combine a value with a block of an array; in flight until the kernel waits."""
+        use = self.use("tl.atomic", reads=(call.block,), writes=(call.block,))
+        block = self.block(*call.block)
+        old, dtype = block.copy(), call.pointer.dtype
+        given = b"".join(each.tobytes() for each in call.operands)
+        new = np.frombuffer(combined(call.operation, dtype, old.tobytes(), given), dtype.numpy)
+        block[...] = new.reshape(old.shape)
+        result = self._value(dtype, old, call.out) if call.reads else None
+        return Complete(result, self.in_flight, use)
 
     def _loaded(self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None) -> Value:
         block = self.block(pointer, shape, strides)

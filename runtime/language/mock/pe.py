@@ -13,6 +13,7 @@ from runtime.core.coordinates import PeCoordinates
 from runtime.core.dtypes import DType
 from runtime.core.errors import PageFaultError
 from runtime.core.program_grid import ALONE, DealtPrograms, GridPoint, program_text
+from runtime.language.atomics import AtomicCall
 from runtime.language.caller import kernel_line
 from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.context import BarrierScope, PendingResult, PendingValue
@@ -161,6 +162,10 @@ class MockPe:
     def store_async(self, pointer: Pointer, value: Value, strides: Strides) -> PendingResult:
         """Copy at once."""
         return self._accesses.store_async(pointer, value, strides)
+
+    def atomic(self, call: AtomicCall) -> PendingResult:
+        """Combine at once."""
+        return self._accesses.atomic(call)
 
     def math(
         self,

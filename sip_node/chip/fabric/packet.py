@@ -9,6 +9,7 @@ into one packet or several, which share its header and its payload.
                begin 0    begin 1 x size          last
 """
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Protocol
 
@@ -48,16 +49,38 @@ class Kind(IntEnum):
     LINK_CREDIT = PacketKind.LINK_CREDIT
     """`size` bytes of the ingress buffer of network `tag` at the neighbouring SIP are free again.
     """
+    ATOMIC = 11
+    """Combine the payload with the block at `address`, as `body` does; such transfers stay inside a
+    SIP.
+    """
+    OLD = 12
+    """The elements that a block had before an ATOMIC."""
 
 
 # A request causes a reply and a reply causes nothing, so replies always drain; requests drain as
 # their replies do. One network for both would close a cycle of waits at each memory.
-REQUESTS = frozenset({Kind.READ, Kind.WRITE, Kind.IPCQ_DATA, Kind.CONTROL})
+REQUESTS = frozenset({Kind.READ, Kind.WRITE, Kind.IPCQ_DATA, Kind.CONTROL, Kind.ATOMIC})
 """The kinds of one message class, with virtual networks of its own; all others are replies.
 
 Memories answer requests with replies, and what receives replies accepts them at any time. So the
 replies never wait for the requests.
 """
+
+
+class AtomicUpdate:
+    """The `body` of an ATOMIC: the number of its operands, each as large as the block; whether the
+    answer has the old elements; and `combine(old, payload)`, which returns the new ones. That is
+    called once, when they are written.
+    """
+
+    def __init__(
+        self,
+        operands: int,
+        combine: Callable[[bytes, bytes | memoryview], bytes],
+        *,
+        returns_old: bool,
+    ) -> None:
+        self.operands, self.combine, self.returns_old = operands, combine, returns_old
 
 
 class FabricTransfer:

@@ -36,7 +36,14 @@ cdef class StoredRanges:
         row_bytes=cython.longlong, pitch=cython.longlong, plane_rows=cython.longlong,
         plane_pitch=cython.longlong, row=cython.longlong, store_number=cython.longlong,
     )
-    cpdef object add(self, object block, object store)
+    cpdef object add(self, object block, object store, bint is_atomic=*)
+    cdef long long _number(self, object key, object store) except -1
+    cdef long long _atomic(self, object stores) except -1
+    cdef object _earlier(self, long long owner, long long writer)
+    @cython.locals(index=cython.Py_ssize_t)
+    cdef long long _with_atomics(
+        self, PageRanges page, long long start, long long stop, long long writer
+    ) except -1
     @cython.locals(
         begin=cython.longlong, end=cython.longlong, index=cython.Py_ssize_t, page=PageRanges
     )
@@ -51,5 +58,20 @@ cdef class StoredRanges:
         further=cython.Py_ssize_t,
     )
     cdef object _conflict(
-        self, PageRanges page, Py_ssize_t index, long long start, long long stop
+        self, PageRanges page, Py_ssize_t index, long long start, long long stop, long long writer
     )
+
+
+cdef class ReleasedRanges:
+    cdef readonly long long served
+    cdef dict _pages
+    cdef list _points
+
+    @cython.locals(
+        page=PageRanges, index=cython.Py_ssize_t, start=cython.longlong, stop=cython.longlong
+    )
+    cpdef tuple serve(self, object orders, object block, object point, bint acquires)
+    @cython.locals(
+        page=PageRanges, own=cython.longlong, start=cython.longlong, stop=cython.longlong
+    )
+    cdef _release(self, list rows, object point)

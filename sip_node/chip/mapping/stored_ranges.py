@@ -6,15 +6,25 @@ defined result, and no run shows it. So a launch records every store and refuses
 behind the last store of another PE to a byte. The addresses are physical: PEs that store to
 replicas of their own, at one virtual address, share no byte.
 
+Atomic operations of several PEs may be on one byte, in any order: a range has the last one of
+each, and a store has to be behind all of them.
+
 The PEs of a product store tile by tile, so the rows of a large matrix have hundreds of thousands of
 ranges until it is complete. They are kept page by page, where an insertion moves few of them.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from runtime.core.trace import Operand
 from sip_node.chip.mapping.strided_block import layout_of
-from sip_node.chip.store_order import OrderedStore, Writer
+from sip_node.chip.store_order import (
+    AtomicStores,
+    KernelPoint,
+    OrderedStore,
+    StoreOrders,
+    Writer,
+)
 from sip_node.kernel.containers.int_array import IntArray
 
 
@@ -41,20 +51,22 @@ class StoredRanges:
         self._pages: dict[int, PageRanges] = {}
         # The page of the last store: rows follow each other.
         self._last_number, self._last_page = -1, PageRanges()
-        self._stores: list[OrderedStore] = []
-        self._numbers: dict[OrderedStore, int] = {}
+        self._stores: list[OrderedStore | AtomicStores] = []
+        self._numbers: dict[OrderedStore | tuple[OrderedStore, ...], int] = {}
 
-    def add(self, block: Operand, store: OrderedStore) -> StoreConflict | None:
-        """Record a store to a physical block; the first bytes with a store of another PE that it is
-        not behind, if there are any.
+    def add(
+        self, block: Operand, store: OrderedStore, is_atomic: bool = False
+    ) -> StoreConflict | None:
+        """Record a store to a physical block, or an atomic operation; the first bytes with a store
+        of another PE that it is not behind, if there are any.
 
         Nothing more is recorded of a block with a conflict.
         """
-        # By number, since a store is compared with that of each range that it overlaps.
-        if store not in self._numbers:
-            self._numbers[store] = len(self._stores)
-            self._stores.append(store)
-        store_number, address = self._numbers[store], block.address
+        address = block.address
+        if is_atomic:
+            store_number = self._atomic(AtomicStores((store,)))
+        else:
+            store_number = self._number(store, store)
         nbytes, rows = layout_of(block)
         if rows is None:
             return self._store(address, address + nbytes, store_number)
@@ -68,6 +80,19 @@ class StoredRanges:
             if conflict is not None:
                 return conflict
         return None
+
+    def _number(
+        self, key: OrderedStore | tuple[OrderedStore, ...], store: OrderedStore | AtomicStores
+    ) -> int:
+        # By number, since a store is compared with that of each range that it overlaps.
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._stores)
+            self._stores.append(store)
+        return number
+
+    def _atomic(self, stores: AtomicStores) -> int:
+        return self._number(stores.members, stores)
 
     def clear(self) -> None:
         """Forget all stores: those to come are ordered behind them."""
@@ -84,8 +109,8 @@ class StoredRanges:
             if index >= 0:
                 index = self._unordered(page, index, begin, end, writer)
                 if index >= 0:
-                    return self._conflict(page, index, begin, stop)
-                page.overwrite(begin, end, writer)
+                    return self._conflict(page, index, begin, stop, writer)
+                page.overwrite(begin, end, self._with_atomics(page, begin, end, writer))
             else:
                 page.add(begin, end, writer)
             begin = end
@@ -95,14 +120,37 @@ class StoredRanges:
         """The first range of a page, from `index` on, whose store is not before that of `writer`;
         -1 without one.
         """
-        store = self._stores[writer]
         while index < page.starts.size and page.starts.values[index] < stop:
             owner = page.writers.values[index]
             overlaps = owner != writer and page.stops.values[index] > start
-            if overlaps and not store.is_behind(self._stores[owner]):
+            if overlaps and self._earlier(owner, writer) is not None:
                 return index
             index += 1
         return -1
+
+    def _earlier(self, owner: int, writer: int) -> OrderedStore | None:
+        """A store of `owner` that is not before `writer`; None if all are, or may be behind it."""
+        before, store = self._stores[owner], self._stores[writer]
+        if isinstance(store, AtomicStores):
+            if isinstance(before, AtomicStores):
+                return None
+            store = store.members[0]
+        if isinstance(before, AtomicStores):
+            return before.unordered(store)
+        return None if store.is_behind(before) else before
+
+    def _with_atomics(self, page: "PageRanges", start: int, stop: int, writer: int) -> int:
+        """The number of an atomic operation with the earlier ones on the bytes of a page."""
+        stores = self._stores[writer]
+        if not isinstance(stores, AtomicStores):
+            return writer
+        index = page.stops.first_from(start + 1)
+        while index < page.starts.size and page.starts.values[index] < stop:
+            before = self._stores[page.writers.values[index]]
+            if isinstance(before, AtomicStores):
+                stores = before.joined(stores.members)
+            index += 1
+        return self._atomic(stores)
 
     def _page(self, number: int) -> "PageRanges":
         if number != self._last_number:
@@ -111,12 +159,16 @@ class StoredRanges:
             self._last_number, self._last_page = number, self._pages[number]
         return self._last_page
 
-    def _conflict(self, page: "PageRanges", index: int, start: int, stop: int) -> StoreConflict:
+    def _conflict(
+        self, page: "PageRanges", index: int, start: int, stop: int, writer: int
+    ) -> StoreConflict:
         """The conflict of a store from `start` to `stop` with range `index` of a page.
 
         It includes what follows it in the next pages.
         """
         begin, owner = max(start, page.starts.values[index]), page.writers.values[index]
+        earlier = self._earlier(owner, writer)
+        assert earlier is not None, "a conflict is with a store"
         end = min(stop, page.stops.values[index])
         while end < stop and end % _PAGE_BYTES == 0 and end // _PAGE_BYTES in self._pages:
             page = self._pages[end // _PAGE_BYTES]
@@ -127,7 +179,7 @@ class StoredRanges:
             if page.writers.values[further] != owner:
                 break
             end = min(stop, page.stops.values[further])
-        return StoreConflict(begin, end, self._stores[owner].writer)
+        return StoreConflict(begin, end, earlier.writer)
 
 
 class PageRanges:
@@ -189,3 +241,69 @@ class PageRanges:
         self.starts.replace(first, last, start)
         self.stops.replace(first, last, stop)
         self.writers.replace(first, last, writer)
+
+
+class ReleasedRanges:
+    """The points that the atomic operations of one launch have released, by the bytes of their
+    elements. `served` counts the operations in the order in which memories serve them.
+    """
+
+    def __init__(self) -> None:
+        self.served = 0
+        self._pages: dict[int, PageRanges] = {}
+        self._points: list[KernelPoint] = []
+
+    def serve(
+        self,
+        orders: StoreOrders,
+        block: Operand,
+        point: KernelPoint | None,
+        acquires: bool,
+    ) -> tuple[KernelPoint, ...]:
+        """An operation on a block is served now, which releases `point`; the points behind which
+        its kernel is when it has waited.
+        """
+        self.served += 1
+        if point is None and not acquires:
+            return ()
+        rows = list(_rows_in_pages(block))
+        # A dictionary as a set, in the order of the bytes.
+        numbers: dict[int, None] = {}
+        for number, start, stop in rows:
+            page = self._pages.get(number)
+            if page is not None:
+                index = page.stops.first_from(start + 1)
+                while index < page.starts.size and page.starts.values[index] < stop:
+                    numbers[page.writers.values[index]] = None
+                    index += 1
+        earlier = tuple([self._points[each] for each in numbers])
+        if point is not None:
+            self._release(rows, orders.point(None, (*earlier, point)))
+        return earlier if acquires else ()
+
+    def _release(self, rows: list[tuple[int, int, int]], point: KernelPoint) -> None:
+        """Note a point, which is behind all earlier ones, at rows of bytes."""
+        own = len(self._points)
+        self._points.append(point)
+        for number, start, stop in rows:
+            page = self._pages.get(number)
+            if page is None:
+                page = self._pages[number] = PageRanges()
+            if page.conflict(start, stop, own) < 0:
+                page.add(start, stop, own)
+            else:
+                page.overwrite(start, stop, own)
+
+
+def _rows_in_pages(block: Operand) -> Iterator[tuple[int, int, int]]:
+    """(page, begin, end) of the rows of a block, cut at the ends of pages."""
+    nbytes, rows = layout_of(block)
+    row_bytes = nbytes if rows is None else rows.row_bytes
+    for row in range(nbytes // row_bytes):
+        begin = block.address + (0 if rows is None else rows.row_offset(row))
+        stop = begin + row_bytes
+        while begin < stop:
+            number = begin // _PAGE_BYTES
+            end = min(stop, (number + 1) * _PAGE_BYTES)
+            yield number, begin, end
+            begin = end

@@ -7,8 +7,8 @@ from sip_node.chip.memory.access cimport Access, AccessService
 from sip_node.kernel.component cimport Component
 from sip_node.kernel.outlet cimport Outlet
 
-cdef object _READ
-cdef int _READ_ARRIVED, _STORED, _NEXT_PIECE, _LOAD, _SEND
+cdef object _READ, _ATOMIC
+cdef int _READ_ARRIVED, _STORED, _NEXT_PIECE, _LOAD, _SEND, _COMBINE
 
 
 cdef class TransferStore:
@@ -43,6 +43,12 @@ cdef class WriteAccess(Access):
     cdef Storing storing
 
 
+cdef class AtomicAccess(Access):
+    cdef MemoryPackets memory
+    cdef Packet packet
+    cdef Storing storing
+
+
 cdef class ReadAccess(Access):
     cdef MemoryPackets memory
     cdef Packet request
@@ -64,6 +70,10 @@ cdef class MemoryPackets(Component):
     @cython.locals(storing=Storing)
     cdef Storing _storing_of(self, Packet packet)
     cpdef void writes(self, Packet packet, Storing storing, long long done_ps) except *
+    @cython.locals(operands=cython.longlong, access=AtomicAccess)
+    cdef void _read_before(self, Packet packet, Storing storing, long long tail_ps) except *
+    cpdef void combines(self, AtomicAccess access, long long done_ps) except *
+    cdef void _write_behind(self, AtomicAccess access) except *
     @cython.locals(answer=Answer, access=ReadAccess)
     cdef void _read(self, Packet request) except *
     # hot

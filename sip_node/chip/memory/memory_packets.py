@@ -4,6 +4,9 @@
                        the last one to be served, and then the transfer is stored at once
     READ               each packet is complete before its first access; the pieces of its answer are
                        accesses one after the other, and leave in order
+    ATOMIC             each packet is an access that reads as it arrives, and one that writes when
+                       the bytes have been read; the transfer is combined at once when all of it is
+                       written
 
 The bytes of a READ are loaded at once, at the service of its last piece.
 
@@ -15,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 import sip_node.chip.fabric.packet as packets
-from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet, PacketSender
+from sip_node.chip.fabric.packet import AtomicUpdate, FabricTransfer, Kind, Packet, PacketSender
 from sip_node.chip.mapping.strided_block import StridedBlock
 from sip_node.chip.memory.access import Access, AccessService, MessageKey, Service, service_of
 from sip_node.chip.records.packet_train import PacketTrain
@@ -23,9 +26,9 @@ from sip_node.kernel.component import Component
 from sip_node.kernel.outlet import Outlet
 from sip_node.pdes.engine import Engine
 
-_READ = Kind.READ
+_READ, _ATOMIC = Kind.READ, Kind.ATOMIC
 # What an event goes on with; its subject is a packet, an access, a transfer or a piece.
-_READ_ARRIVED, _STORED, _NEXT_PIECE, _LOAD, _SEND = range(5)
+_READ_ARRIVED, _STORED, _NEXT_PIECE, _LOAD, _SEND, _COMBINE = range(6)
 
 
 class TransferStore:
@@ -91,6 +94,21 @@ class WriteAccess(Access):
         self.memory.writes(self.packet, self.storing, end_ps)
 
 
+class AtomicAccess(Access):
+    """The access of a packet of an ATOMIC: it reads, and then writes."""
+
+    memory: "MemoryPackets"
+    packet: Packet
+    storing: Storing
+
+    def begun(self, first_ps: int, start_ps: int, end_ps: int) -> None:  # noqa: ARG002
+        """The service of the read, or of the write, begins."""
+        if self.writes:
+            self.memory.writes(self.packet, self.storing, end_ps)
+        else:
+            self.memory.combines(self, end_ps)
+
+
 class ReadAccess(Access):
     """The access of a packet of a READ, of one piece after the other.
 
@@ -148,6 +166,9 @@ class MemoryPackets(Component):
             return
         storing = self._storing_of(packet)
         storing.waiting += 1
+        if packet.transfer.kind is _ATOMIC:
+            self._read_before(packet, storing, tail_ps)
+            return
         access = WriteAccess.__new__(WriteAccess)
         access.message, access.rows = storing.message, storing.rows
         access.offset = storing.offset + (packet.begin if storing.rows is None else 0)
@@ -167,6 +188,8 @@ class MemoryPackets(Component):
             self._send(subject)
         elif step == _STORED:
             self.store.written(subject)
+        elif step == _COMBINE:
+            self._write_behind(subject)
         else:
             self.store.load(subject)
 
@@ -196,6 +219,33 @@ class MemoryPackets(Component):
             # All bytes become visible together: which of them a read in between would see depends
             # on the order of packets, and no program may rely on that.
             self.later(storing.written_ps, _STORED, storing.last)
+
+    def _read_before(self, packet: Packet, storing: Storing, tail_ps: int) -> None:
+        """Submit the read of a packet of an ATOMIC, whose tail arrives at `tail_ps`."""
+        # The packets carry one operand or two; each byte of memory has as many bytes in them.
+        update = packet.transfer.body
+        assert isinstance(update, AtomicUpdate), "the body of an ATOMIC"
+        operands = update.operands
+        access = AtomicAccess.__new__(AtomicAccess)
+        access.message, access.rows = storing.message, storing.rows
+        access.begin, access.nbytes = packet.begin // operands, packet.size // operands
+        access.offset = storing.offset + (access.begin if storing.rows is None else 0)
+        access.arrived_ps, access.tail_ps = self.engine.now_ps, tail_ps
+        access.writes, access.train = False, packet.train
+        access.memory, access.packet, access.storing = self, packet, storing
+        self.service.submit(access)
+
+    def combines(self, access: AtomicAccess, done_ps: int) -> None:
+        """The service of a read has begun, whose last byte is served at `done_ps`."""
+        # Pipelined, as reads are: other accesses are served before the write. The controller
+        # combines at the end of the write, with the bytes that the memory has then.
+        self.later(done_ps + self._latency_ps, _COMBINE, access)
+
+    def _write_behind(self, access: AtomicAccess) -> None:
+        """Submit the write of an access whose bytes have been read."""
+        access.writes, access.arrived_ps = True, self.engine.now_ps
+        access.tail_ps = self.engine.now_ps
+        self.service.submit(access)
 
     def _read(self, request: Packet) -> None:
         """A packet of a READ is complete."""

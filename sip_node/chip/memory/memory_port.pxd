@@ -25,7 +25,7 @@ cdef class PortTurns(AccessService):
     cdef void _reserve(self, Access access, object behind) except *
 
 
-cdef object _WRITE, _ACK, _DATA, _ARRIVAL
+cdef object _WRITE, _ACK, _DATA, _ARRIVAL, _ATOMIC, _OLD
 
 
 cdef class MemoryPort(TransferStore):
@@ -33,11 +33,18 @@ cdef class MemoryPort(TransferStore):
     cdef Calendar _engine
     cdef Outlet _outlet
     cdef int _sip, _node
-    cdef long long _base, _control_bytes
+    cdef long long _base, _control_bytes, _packet_bytes
     cdef list _ring_bases
     cdef dict _rings
     cdef list _early
 
+    @cython.locals(
+        transfer=FabricTransfer, answer=FabricTransfer, piece=Packet, offset=cython.longlong,
+        nbytes=cython.longlong, begin=cython.longlong, size=cython.longlong,
+    )
+    cdef void _combine(self, Packet packet) except *
+    cdef void _write(self, long long offset, object rows, object data) except *
+    cdef bytes _read(self, long long offset, object rows, long long nbytes)
     cdef void _announce(self, Packet packet) except *
     cdef object _owner(self, long long address)
     @cython.locals(about=FabricTransfer, notice=FabricTransfer)

@@ -5,6 +5,7 @@ HBM, SRAM and TCM share it. They differ in the service behind the port (`Service
     READ ------> wait for all of the request; DATA, DATA, ... as the memory delivers <------
     WRITE -----> store when all of it is written, then ACK <--------------------------------
     IPCQ_DATA -> store when all of it is written, then IPCQ_ARRIVAL to the ring's PE
+    ATOMIC ----> combine when all of it is read and written; OLD, OLD, ... or ACK <---------
 
 `MemoryPackets` serves the packets; the port itself handles a transfer once. Others reserve the port
 of a TCM directly, as the DMA does (`PortTurns`).
@@ -16,8 +17,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import sip_node.chip.fabric.packet as packets
-from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
+from sip_node.chip.fabric.packet import AtomicUpdate, FabricTransfer, Kind, Packet
 from sip_node.chip.fabric.server import FifoServer
+from sip_node.chip.mapping.strided_block import StridedBlock
 from sip_node.chip.memory.access import Access, AccessService, MessageKey, Service
 from sip_node.chip.memory.memory import Memory
 from sip_node.chip.memory.memory_packets import MemoryPackets, TransferStore
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 _NEXT = 0
 _WRITE, _ACK, _DATA, _ARRIVAL = Kind.WRITE, Kind.ACK, Kind.DATA, Kind.IPCQ_ARRIVAL
+_ATOMIC, _OLD = Kind.ATOMIC, Kind.OLD
 
 
 class PortTurns(AccessService):
@@ -113,6 +116,7 @@ class MemoryPort(TransferStore):
         self._sip, self._node = chip.sip, node
         self.memory, self._base = memory, base
         self._control_bytes = chip.topology.control_bytes
+        self._packet_bytes = chip.topology.packet_bytes
         # The first addresses of the rings, sorted, and by these the end of each and its owner.
         self._ring_bases: list[int] = []
         self._rings: dict[int, tuple[int, int]] = {}
@@ -148,17 +152,45 @@ class MemoryPort(TransferStore):
     def written(self, packet: Packet) -> None:
         """All of a transfer is in the memory: its bytes become visible together."""
         transfer = packet.transfer
+        if transfer.kind is _ATOMIC:
+            self._combine(packet)
+            return
         if transfer.payload:
-            offset = transfer.address - self._base
-            if transfer.rows is None:
-                self.memory.write(offset, transfer.payload)
-            else:
-                self.memory.write_rows(offset, transfer.rows, 0, transfer.payload)
+            self._write(transfer.address - self._base, transfer.rows, transfer.payload)
         # After the store: so a load that begins when a store has completed reads what it wrote.
         if transfer.kind is _WRITE:
             self._notify(packet, _ACK, transfer.source_sip, transfer.source_node)
         else:
             self._announce(packet)
+
+    def _write(self, offset: int, rows: StridedBlock | None, data: bytes | memoryview) -> None:
+        if rows is None:
+            self.memory.write(offset, data)
+        else:
+            self.memory.write_rows(offset, rows, 0, data)
+
+    def _combine(self, packet: Packet) -> None:
+        """Combine the elements of a block, and answer."""
+        transfer, update = packet.transfer, packet.transfer.body
+        assert isinstance(update, AtomicUpdate), "the body of an ATOMIC"
+        offset, nbytes = transfer.address - self._base, transfer.total // update.operands
+        old = self._read(offset, transfer.rows, nbytes)
+        new = update.combine(old, transfer.payload)
+        # In a run without data there are no bytes.
+        if new:
+            self._write(offset, transfer.rows, new)
+        if not update.returns_old:
+            self._notify(packet, _ACK, transfer.source_sip, transfer.source_node)
+            return
+        answer = self.answer(transfer)
+        answer.kind, answer.total, answer.payload = _OLD, nbytes, old
+        if packet.train is not None:
+            answer.train = PacketTrain(packet.train.times)
+        # The links serialise the packets, and all bytes are here.
+        for begin in range(0, nbytes, self._packet_bytes):
+            size = min(self._packet_bytes, nbytes - begin)
+            piece = packets.new_packet(answer, begin, size, begin + size == nbytes)
+            self._outlet.send(piece, self._engine.now_ps)
 
     def _announce(self, packet: Packet) -> None:
         """Report a full slot to the PE that owns the ring."""
@@ -200,8 +232,9 @@ class MemoryPort(TransferStore):
 
     def load(self, data: FabricTransfer) -> None:
         """Read the bytes of an answer once, at the service of its last piece."""
-        offset = data.address - self._base
-        if data.rows is None:
-            data.payload = self.memory.read(offset, data.total)
-        else:
-            data.payload = self.memory.read_rows(offset, data.rows, 0, data.total)
+        data.payload = self._read(data.address - self._base, data.rows, data.total)
+
+    def _read(self, offset: int, rows: StridedBlock | None, nbytes: int) -> bytes:
+        if rows is None:
+            return self.memory.read(offset, nbytes)
+        return self.memory.read_rows(offset, rows, 0, nbytes)

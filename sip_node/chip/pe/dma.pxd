@@ -11,7 +11,7 @@ from sip_node.chip.pe.read_window cimport DataLanding, ReadWindow
 from sip_node.kernel.component cimport Component
 
 
-cdef object _READ, _WRITE, _SLOT
+cdef object _READ, _WRITE, _SLOT, _ATOMIC, _OLD
 cdef int READ_BEGINS, ROWS_BEGIN, WRITE_BEGINS, FINISHED
 
 

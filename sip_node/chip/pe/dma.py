@@ -2,13 +2,14 @@
 
 One request moves one block, whether its bytes are contiguous or rows at one pitch: the packet
 carries a descriptor of the rows, by which the memory gathers or scatters them, and in flight the
-bytes are packed. The packets of the five kinds of request:
+bytes are packed. The packets of the six kinds of request:
 
     read    READ, READ, ... ---> far memory ---> DATA, DATA, ... ---> TCM
     gather  READ, READ, ... ---> memories of the rows ---> DATA, DATA, ... ---> TCM
     write   TCM ---> WRITE, WRITE, ... ---> far memory ---> ACK
     copy    READ ... ---> one memory ---> DATA ... ---> WRITE ... ---> another memory ---> ACK
     push    TCM ---> IPCQ_DATA ... ---> ring of the peer           (no answer: credits bound it)
+    update  TCM ---> ATOMIC, ... ---> far memory ---> OLD, ... ---> TCM, or ACK
 
 At most `channels` requests are outstanding, the others queue. The packets of a request are the
 concern of four parts: `ReadWindow` divides a READ and bounds the packets on their way to the
@@ -25,7 +26,7 @@ from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import Operand
 from sip_node.chip.completion import Completion
 from sip_node.chip.fabric.egress_stream import EgressStream
-from sip_node.chip.fabric.packet import ELEMENTS, FabricTransfer, Kind, Packet
+from sip_node.chip.fabric.packet import ELEMENTS, AtomicUpdate, FabricTransfer, Kind, Packet
 from sip_node.chip.mapping.strided_block import StridedBlock, layout_of
 from sip_node.chip.pe.read_window import DataLanding, IndexedRead, ReadWindow
 from sip_node.chip.pe.tcm import direct_memory
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from sip_node.chip.pe.context import PeContext
 
 _READ, _WRITE, _SLOT = Kind.READ, Kind.WRITE, Kind.IPCQ_DATA
+_ATOMIC, _OLD = Kind.ATOMIC, Kind.OLD
 # What an event of a request goes on with.
 READ_BEGINS, ROWS_BEGIN, WRITE_BEGINS, FINISHED = range(4)
 
@@ -169,6 +171,28 @@ class PeDma(Component):
         self._enqueue(request)
         return request.done
 
+    def update(
+        self,
+        name: str,
+        inputs: tuple[Operand, ...],
+        target: Operand,
+        block: Operand,
+        data: bytes,
+        update: AtomicUpdate,
+    ) -> Completion[bytes]:
+        """Combine a block of any memory with operands in our TCM, whose elements are `data`.
+
+        Completes with the old elements, once they are in TCM at `target`, or with the ACK.
+        """
+        request = self._request(name, inputs, target)
+        request.data = data
+        request.writing = self._transfer(_ATOMIC, block, data, request)
+        request.writing.body = update
+        # The record has the bytes of the block, the packets those of all operands.
+        request.writing.total *= update.operands
+        self._enqueue(request)
+        return request.done
+
     def read_from(
         self, request: DmaRequest, sip: int, node: int, address: int, rows: StridedBlock | None
     ) -> None:
@@ -207,6 +231,9 @@ class PeDma(Component):
                 self.later(request.rows.landed_ps, FINISHED, request)
             return
         request.data = bytes(data.payload)
+        if data.kind is _OLD:
+            # From here on it is a read: the bytes go to TCM.
+            request.writing = None
         if request.writing is None:
             self.later(landed_ps, FINISHED, request)
 

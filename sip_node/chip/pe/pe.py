@@ -73,6 +73,7 @@ class Pe:
                 Kind.IPCQ_DATA: self.tcm.port.accept,
                 Kind.ACK: self.dma.acknowledged,
                 Kind.DATA: self.dma.landing.accept,
+                Kind.OLD: self.dma.landing.accept,
                 Kind.IPCQ_ARRIVAL: self.ipcq.accept,
                 Kind.IPCQ_CREDIT: self.ipcq.accept,
                 Kind.IPCQ_READY: self.ipcq.accept,

@@ -8,6 +8,7 @@ from sip_node.kernel.component cimport Component
 from sip_node.kernel.outlet cimport Outlet
 
 cdef int _WOKEN
+cdef object _OLD
 
 
 cdef class OpenRead:

@@ -23,7 +23,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 import sip_node.chip.fabric.packet as packets
-from sip_node.chip.fabric.packet import FabricTransfer, Packet, PacketSender
+from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet, PacketSender
 from sip_node.chip.fabric.server import FifoServer, Server
 from sip_node.chip.records.packet_train import PacketTrain, QueueTimes
 from sip_node.kernel import exact
@@ -32,6 +32,7 @@ from sip_node.kernel.component import Component
 from sip_node.kernel.outlet import Outlet
 
 _WOKEN = 0
+_OLD = Kind.OLD
 
 
 class OpenRead:
@@ -252,5 +253,7 @@ class DataLanding(Component):
             # In this SIP: of a transfer between SIPs of one LP, no packet is in the other one now.
             data.train = packet.train
             self._landed(data, tail_ps)
-        # A place is that of the bytes in the engine: it is free when they are in TCM.
-        self._window.landed(tail_ps)
+        # A place is that of the bytes in the engine: it is free when they are in TCM. The old
+        # elements of an ATOMIC have none, since no READ has requested them.
+        if data.kind is not _OLD:
+            self._window.landed(tail_ps)
