@@ -8,7 +8,7 @@ from examples import pytorch_pipeline, pytorch_point_to_point
 from examples.kernels import gemv
 from kernbench.benches.attention.layer import AttentionLayer, PeGrid
 from kernbench.benches.attention.queues import with_hypercube
-from kernbench.benches.collective_perf.collective import COLLECTIVES
+from kernbench.benches.collective_perf.collective import COLLECTIVES, Collective
 from kernbench.benches.collective_perf.program import collective_perf
 from kernbench.benches.tp_attention_block import tp_attention_block
 from kernbench.oracle.theory.topology_file import TopologyFile
@@ -35,6 +35,7 @@ from tests.support.topologies import variant_text
 dist = torch.distributed
 Program = Callable[[], object]
 RANKS = (2, 3, 4, 5)
+LARGE = ("alltoall", "pairwise", 3, 700_000), ("all_reduce", "halving_doubling", 8, 4000)
 _TOPOLOGY, _CCL = (default_file(name).read_text("utf-8") for name in ("topology.yaml", "ccl.yaml"))
 
 _GRID = variant_text(
@@ -53,37 +54,46 @@ def simulated(program: Callable[[int], object], sips: int, **options: Any) -> Si
 def collectives(min_bytes: int = 40, max_bytes: int = 70_000) -> dict[str, Program]:
     """Every collective by every algorithm that has it, of sizes that do not divide."""
     ccl, programs = parse_checked_ccl(_CCL, "ccl.yaml"), dict[str, Program]()
+    sizes = min_bytes, max_bytes
     for each in COLLECTIVES.values():
         for algorithm in algorithms(ccl, CUBE, each.call) if each.call else ("",):
             for ranks in RANKS:
-                flags: dict[str, Any] = {
-                    "collective": each.name,
-                    "min_bytes": min_bytes,
-                    "max_bytes": max_bytes,
-                    "step_bytes": 0,
-                    "step_factor": 13,
-                    "iters": 1,
-                    "warmup": 0,
-                    "check": 1,
-                    "op": "sum" if each.reduces else "none",
-                    "dtype": "float",
-                    "root": -1,
-                    "algorithm": algorithm,
-                    "cubes": "0",
-                    "pes": 3,
-                }
-                programs[f"{each.name} {algorithm} on {ranks} ranks"] = partial(
-                    simulated,
-                    partial(collective_perf, **flags),
-                    ranks,
-                    topology=TWO_CUBES if ranks % 2 else CUBE,
-                )
+                name = f"{each.name} {algorithm} on {ranks} ranks"
+                programs[name] = _collective(each, algorithm, ranks, sizes)
+    # More messages than buffers, and an all-gather in which some messages leave their slots.
+    for name, algorithm, ranks, nbytes in LARGE:
+        large = _collective(COLLECTIVES[name], algorithm, ranks, (nbytes, nbytes))
+        programs[f"{name} {algorithm} of {nbytes} bytes on {ranks} ranks"] = large
     for ranks in RANKS:
         for count in (7, 70_001):
             programs[f"transfers of {count} elements on {ranks} ranks"] = partial(
                 simulated, partial(_transfers, count=count), ranks, topology=CUBE
             )
     return programs
+
+
+def _collective(
+    collective: Collective, algorithm: str, ranks: int, sizes: tuple[int, int]
+) -> Program:
+    """A bench of a collective, from the least to the most bytes."""
+    flags: dict[str, Any] = {
+        "collective": collective.name,
+        "min_bytes": sizes[0],
+        "max_bytes": sizes[1],
+        "step_bytes": 0,
+        "step_factor": 13,
+        "iters": 1,
+        "warmup": 0,
+        "check": 1,
+        "op": "sum" if collective.reduces else "none",
+        "dtype": "float",
+        "root": -1,
+        "algorithm": algorithm,
+        "cubes": "0",
+        "pes": 3,
+    }
+    topology = TWO_CUBES if ranks % 2 else CUBE
+    return partial(simulated, partial(collective_perf, **flags), ranks, topology=topology)
 
 
 def _transfers(_rank: int, count: int) -> None:

@@ -1,4 +1,5 @@
-"""Kernels without one of their calls: a wait, a barrier, a send or a receive.
+"""Kernels without one of their calls: a wait, a barrier, a send or a receive; or with a send behind
+the statement that it has to be in front of.
 
 Only the code of the function changes, so all that refers to it runs the changed one.
 """
@@ -8,6 +9,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from inspect import unwrap
+from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any, NamedTuple
@@ -18,13 +20,16 @@ from runtime.language.value import Value
 CALLS = ("barrier", "wait", "send", "send_async", "recv", "recv_async")
 BARRIER_OF_MESSAGES = "cube_barrier"
 """A function of a study: tokens that all PEs of a cube send and receive."""
+LATE_SEND = "late send"
+"""The kind of a send that is moved behind the next statement, which writes memory or values."""
+_WRITES = ("store", "store_async", "recv", "recv_async")
 _DELETED = "_deleted_call"
 """The global name of what stands for a deleted call whose result is used."""
 
 
 class CallSite(NamedTuple):
     """A call in a function of a file, which has the lines `around`; `is_statement` if nothing uses
-    its result.
+    its result. A late send is moved behind the statement in the lines `over`.
     """
 
     file: str
@@ -36,6 +41,7 @@ class CallSite(NamedTuple):
     text: str
     is_statement: bool
     around: tuple[int, int]
+    over: tuple[int, int] = (0, 0)
 
     @property
     def place(self) -> str:
@@ -45,13 +51,17 @@ class CallSite(NamedTuple):
     @property
     def places(self) -> frozenset[str]:
         """The file with each of its lines, as records name them."""
-        return frozenset(f"{self.file}:{line}" for line in range(self.line, self.end + 1))
+        return self._named(self.line, self.end)
 
     @property
     def places_around(self) -> frozenset[str]:
         """The file with each line of the function."""
-        first, last = self.around
-        return frozenset(f"{self.file}:{line}" for line in range(first, last + 1))
+        return self._named(*self.around)
+
+    @property
+    def places_over(self) -> frozenset[str]:
+        """The file with each line of the statement that a late send is moved behind."""
+        return self._named(*self.over)
 
     @property
     def has_mutant(self) -> bool:
@@ -59,6 +69,9 @@ class CallSite(NamedTuple):
         behind its wait.
         """
         return self.is_statement or self.kind != "wait"
+
+    def _named(self, first: int, last: int) -> frozenset[str]:
+        return frozenset(f"{self.file}:{line}" for line in range(first, last + 1))
 
 
 def sites_of(root: Path, folders: Sequence[str]) -> list[CallSite]:
@@ -75,7 +88,8 @@ def _sites(
     node: ast.AST, file: str, names: tuple[str, ...], around: tuple[int, int]
 ) -> Iterator[CallSite]:
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        names, around = (*names, node.name), (node.lineno, node.end_lineno or node.lineno)
+        names, around = (*names, node.name), _lines(node)
+    yield from _late_sends(node, file, names, around)
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Call) and _is_deletable(child) and names:
             function = child.func
@@ -95,22 +109,93 @@ def _sites(
         yield from _sites(child, file, names, around)
 
 
+def _late_sends(
+    node: ast.AST, file: str, names: tuple[str, ...], around: tuple[int, int]
+) -> Iterator[CallSite]:
+    """The sends, also all of a loop, in front of a statement of a block that writes."""
+    for block in _blocks(node):
+        for sends, writes in pairwise(block):
+            if _is_only_send(sends) and not isinstance(writes, ast.Return) and _writes(writes):
+                line, end = _lines(sends)
+                yield CallSite(
+                    file=file,
+                    line=line,
+                    end=end,
+                    column=sends.col_offset,
+                    function=".".join(names),
+                    kind=LATE_SEND,
+                    text=" ".join(ast.unparse(sends).split()),
+                    is_statement=True,
+                    around=around,
+                    over=_lines(writes),
+                )
+
+
+def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    for _, field in ast.iter_fields(node):
+        if isinstance(field, list) and field and isinstance(field[0], ast.stmt):
+            yield field
+
+
+def _lines(node: ast.stmt) -> tuple[int, int]:
+    return node.lineno, node.end_lineno or node.lineno
+
+
+def _is_only_send(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.For):
+        return all(map(_is_only_send, statement.body))
+    is_simple = isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign)
+    return is_simple and any(
+        _is_of_tl(each, ("send", "send_async")) for each in ast.walk(statement)
+    )
+
+
+def _writes(statement: ast.stmt) -> bool:
+    return any(
+        _is_of_tl(each, _WRITES)
+        or (isinstance(each, ast.Call) and any(word.arg == "out" for word in each.keywords))
+        for each in ast.walk(statement)
+    )
+
+
+def _is_of_tl(node: ast.AST, names: Sequence[str]) -> bool:
+    """Whether it is a call of `tl` with one of some names."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in names
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "tl"
+    )
+
+
 def _is_deletable(call: ast.Call) -> bool:
     """Whether it is a call of `tl`, a wait for an operation in flight, or the other barrier."""
     function = call.func
     if isinstance(function, ast.Name):
         return function.id == BARRIER_OF_MESSAGES
-    if not isinstance(function, ast.Attribute) or function.attr not in CALLS:
-        return False
-    is_of_tl = isinstance(function.value, ast.Name) and function.value.id == "tl"
-    return is_of_tl or (function.attr == "wait" and not call.args)
+    if _is_of_tl(call, CALLS):
+        return True
+    return isinstance(function, ast.Attribute) and function.attr == "wait" and not call.args
 
 
-class _Deletion(ast.NodeTransformer):
-    """Replaces the call of a site by nothing, or by what has its result without its effect."""
+class _Mutation(ast.NodeTransformer):
+    """Replaces the call of a site by nothing, or by what has its result without its effect; moves a
+    late send.
+    """
 
     def __init__(self, site: CallSite) -> None:
         self._site = site
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        if self._site.kind != LATE_SEND:
+            return super().generic_visit(node)
+        for block in _blocks(node):
+            for number, each in enumerate(block):
+                if (*_lines(each), each.col_offset) == self._position:
+                    block[number : number + 2] = block[number + 1], each
+                    return node
+        return super().generic_visit(node)
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
         if self._is_site(node.value):
@@ -127,10 +212,14 @@ class _Deletion(ast.NodeTransformer):
         site = self._site
         return (
             isinstance(node, ast.Call)
-            and (node.lineno, node.col_offset, node.end_lineno)
-            == (site.line, site.column, site.end)
+            and site.kind != LATE_SEND
+            and (node.lineno, node.end_lineno, node.col_offset) == self._position
             and _is_deletable(node)
         )
+
+    @property
+    def _position(self) -> tuple[int, int, int]:
+        return self._site.line, self._site.end, self._site.column
 
 
 @contextmanager
@@ -139,7 +228,7 @@ def deleted(root: Path, site: CallSite) -> Generator[None]:
     module = import_module(site.file.removesuffix(".py").replace("/", "."))
     function = _function(module, site.function.split("."))
     kept = function.__code__
-    tree = _Deletion(site).visit(ast.parse((root / site.file).read_text(encoding="utf-8")))
+    tree = _Mutation(site).visit(ast.parse((root / site.file).read_text(encoding="utf-8")))
     code = compile(ast.fix_missing_locations(tree), kept.co_filename, "exec")
     setattr(module, _DELETED, _substitutes.get(site.kind))
     try:

@@ -1,10 +1,15 @@
-"""Reasons why a wait orders nothing, from the rows of calls alone, without clocks."""
+"""Reasons why a wait, or the place of a send, orders nothing, from the rows of calls alone, without
+clocks.
+"""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from kernbench.explain.check.run_calls import CallBlock, CallRow, SipCalls
+from kernbench.explain.check.block_tables import CallBlock
+from kernbench.explain.check.run_calls import CallRow, SipCalls
 from kernbench.explain.records import RunRecords
 from runtime.core.run_tables import BlockAccess
+from tests.races.deleted_calls import LATE_SEND, CallSite
 
 ENDS = "no message or barrier of the kernel is behind it, and a kernel ends with its operations"
 IN_TCM = "the operation uses values in TCM alone, which the language orders"
@@ -12,41 +17,58 @@ ALONE = "no other PE of the launch uses the bytes of memory of the operation, wi
 _SEEN_BY_OTHERS = ("send", "recv", "release", "barrier")
 
 
-def reasons_at(records: RunRecords, lines: frozenset[str]) -> Iterator[str]:
-    """The reason for each wait at some lines, "" where there is none."""
+def reasons_at(records: RunRecords, site: CallSite) -> Iterator[str]:
+    """The reason for each wait of a site, or for each write that a late send is moved behind; ""
+    where there is none.
+    """
+    is_late = site.kind == LATE_SEND
+    lines = site.places_over if is_late else site.places
     for sip in records.sips:
         calls = SipCalls(records, sip)
-        commands = {each.program: each.command for each in calls.programs}
-        for program, rows in calls.by_program.items():
-            if program not in commands or not any(each.line in lines for each in rows):
-                continue
-            peers = [
-                block
-                for other, command in commands.items()
-                if other != program and command == commands[program]
-                for row in calls.by_program.get(other, ())
-                for block in calls.blocks.get(row.call, ())
-                if block.in_memory
-            ]
-            yield from _reasons(calls, rows, lines, peers)
+        launches = defaultdict[int, list[list[CallRow]]](list)
+        for each in calls.programs:
+            [parts] = calls.rows([each.program])
+            launches[each.command].append([row for part in parts for row in part])
+        for programs in launches.values():
+            for rows in programs:
+                if any(each.line in lines for each in rows):
+                    peers = [row for other in programs if other is not rows for row in other]
+                    reasons = _reasons_of_writes if is_late else _reasons_of_waits
+                    yield from reasons(rows, lines, _in_memory(peers))
 
 
-def _reasons(
-    calls: SipCalls, rows: Sequence[CallRow], lines: frozenset[str], peers: Sequence[CallBlock]
+def _reasons_of_writes(
+    rows: Sequence[CallRow], lines: frozenset[str], peers: Sequence[CallBlock]
 ) -> Iterator[str]:
+    for row in rows:
+        if row.line in lines:
+            yield _reason_of([row], peers)
+
+
+def _reasons_of_waits(
+    rows: Sequence[CallRow], lines: frozenset[str], peers: Sequence[CallBlock]
+) -> Iterator[str]:
+    operations = {each.call: each for each in rows}
     last = max(
         (n for n, each in enumerate(rows) if each.operation.startswith(_SEEN_BY_OTHERS)), default=-1
     )
     for number, row in enumerate(rows):
         if row.operation != "wait" or row.line not in lines:
             continue
-        own = [each for each in calls.blocks.get(row.awaits, ()) if each.in_memory]
-        if number > last:
-            yield ENDS
-        elif not own:
-            yield IN_TCM
-        else:
-            yield "" if any(_conflict(each, other) for each in own for other in peers) else ALONE
+        # A message without elements has no row.
+        own = [operations[row.awaits]] if row.awaits in operations else []
+        yield ENDS if number > last else _reason_of(own, peers)
+
+
+def _reason_of(rows: Sequence[CallRow], peers: Sequence[CallBlock]) -> str:
+    own = _in_memory(rows)
+    if not own:
+        return IN_TCM
+    return "" if any(_conflict(each, other) for each in own for other in peers) else ALONE
+
+
+def _in_memory(rows: Sequence[CallRow]) -> list[CallBlock]:
+    return [block for row in rows for block in row.blocks if block.in_memory]
 
 
 def _conflict(one: CallBlock, other: CallBlock) -> bool:

@@ -75,6 +75,9 @@ OPERATORS: dict[str, Callable[[], object]] = {
     "product of a transposed operand": lambda: functional.linear(
         drawn(300, 512, dtype=HALF), drawn(300, 512, dtype=HALF), drawn(300, dtype=HALF)
     ),
+    "product with a copied operand": lambda: functional.linear(
+        drawn(128, 1024, dtype=HALF), drawn(1024, 1024, dtype=HALF), drawn(1024, dtype=HALF)
+    ),
     "product of deep operands": lambda: (
         drawn(16, 20_000, dtype=HALF) @ drawn(20_000, 64, dtype=HALF)
     ),

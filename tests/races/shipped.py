@@ -9,6 +9,7 @@ from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import monotonic
 from typing import NamedTuple
 
 import click
@@ -167,12 +168,14 @@ def main(parts: tuple[str, ...]) -> None:
     """Check the runs of all PARTS, or of those that are named."""
     runs, reports = 0, [0] * len(MODES)
     for part in parts or PARTS:
+        begin_s, before = monotonic(), runs
         for run in PARTS[part]():
             runs += 1
             for mode, findings in enumerate(run.findings):
                 reports[mode] += findings.reports
             if any(each.reports for each in run.findings):
                 click.echo("\n".join(finding_lines(run.findings[-1], run.name)))
+        click.echo(f"{part:<14}  {runs - before} runs, {monotonic() - begin_s:.0f} s")
     for mode, count in zip(MODES, reports, strict=True):
         click.echo(f"{mode:<14}  {runs} runs, {count} reports")
     raise SystemExit(1 if any(reports) else 0)
