@@ -192,7 +192,7 @@ class OpenOperations:
         start, end = value.extent
         for each in self._open:
             if each.used.overlaps(start, end):
-                users.append(each)
+                users.append(each)  # noqa: PERF401 - `each` has a type in C
         return [each for each in users if not self._closes(each)]
 
     def awaiting_users_from(self, address: int) -> Steps[None]:
