@@ -58,7 +58,8 @@ def _row(row: CallRow, operations: dict[int, str]) -> RowOfCall:
         line=row.line,
         awaits=operations.get(row.awaits, ""),
         queue=row.queue.partition("@")[2],
-        slots=row.slots,
+        # Of an atomic operation, it is its place in the order in which memories serve those of PEs.
+        slots=row.slots if row.queue else 0,
         depth=row.depth,
         values=[
             (each.access, each.layout.shape, each.layout.dtype)

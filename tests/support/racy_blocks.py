@@ -272,3 +272,21 @@ def _in_its_slot(direction: str) -> tl.Value:
     value = tl.wait(received)
     assert value is not None
     return value
+
+
+@racy_block
+def counter_read_by_a_load(x: Pointer, y: Pointer, right: int) -> None:
+    if me() == 0:
+        block = tl.atomic("add", x, token() * 0) if right else tl.load(x, 1)
+        assert block is not None
+        tl.store(y, block)
+    else:
+        tl.atomic("add", x, token(), sem="relaxed")
+
+
+@racy_block
+def sum_read_beside_atomic_additions(x: Pointer, y: Pointer, right: int) -> None:
+    tl.atomic("add", x, tl.full(PART, me(), tl.float32), old=False)
+    if right:
+        tl.barrier()
+    tl.store(y + me() * PART, tl.load(x, PART))

@@ -14,7 +14,7 @@ from sip_node.chip.store_order import KernelOrder, StoreOrders
 from sip_node.pdes.engine import Engine
 from sip_node.programs.kernel_calls import KernelCall, KernelCalls
 from sip_node.programs.kernel_issue import CommandIssuer
-from sip_node.programs.kernel_operation import OpenOperations, Operation
+from sip_node.programs.kernel_operation import InFlight, OpenOperations, Operation
 from sip_node.programs.program import Steps
 
 
@@ -73,7 +73,7 @@ class MockOperations(OpenOperations):
         super().__init__(issuer, KernelOrder(StoreOrders()), calls)
         self._kernel = issuer
 
-    def _awaiting(self, operation: Operation) -> Steps[None]:
+    def _awaiting(self, operation: InFlight) -> Steps[None]:
         assert isinstance(operation, MockOperation), "the kernel runs under the mock runtime"
         operation.settle()
         self._waited(operation, self._kernel.engine.now_ps)

@@ -13,6 +13,7 @@ from runtime.core.coordinates import PeCoordinates
 from runtime.core.dtypes import DType
 from runtime.core.program_grid import GridPoint
 from runtime.core.trace import Operand
+from runtime.language.atomics import AtomicCall
 from runtime.language.chain import ChainCall
 from runtime.language.chains.call_texts import chain_text, math_text
 from runtime.language.context import BarrierScope
@@ -159,6 +160,28 @@ class RecordedPe(MockPe):
         pending = super().store_async(pointer, value, strides)
         self._stored(call, UsedBlock(pointer, value.shape, strides))
         return MockOperation(self._operations, pending, None, reads=(value,), call=call)
+
+    def atomic(self, call: AtomicCall) -> MockOperation:
+        """See `KernelContext`."""
+        self._operations.await_writers(call.operands)
+        self._operations.await_users(call.out)
+        name = f"atomic {call.operation} {call.sem}"
+        recorded = self._begun(name, (call.block,), call.operands)
+        # Calls are carried out in the order of their begins.
+        recorded.served(recorded.number)
+        pending = super().atomic(call)
+        assert isinstance(pending, Complete), "the mock runtime combines at once"
+        if call.value.nbytes:
+            recorded.writes((_operand(call.block),))
+            end_call(recorded, *_existing(pending.value))
+        return MockOperation(
+            self._operations,
+            pending,
+            pending.value,
+            reads=call.operands,
+            over=_existing(call.out),
+            call=recorded,
+        )
 
     def math(
         self,
