@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from runtime.device.kernels.products import ProductOperand, ScratchPlan
 from runtime.device.memory.stored_tensor import StoredTensor
+from runtime.device.products.cube_mesh import CubeMesh
 from runtime.device.products.matmul_shape import MatmulShape
 from runtime.device.products.product_operands import MatrixPart, parts_of
 from runtime.device.products.product_plan import (
@@ -92,6 +93,18 @@ def pe_rates() -> PeRates:
     # 1 TFLOPS is 1000 operations a nanosecond.
     step_ns = 2 * prod(tile) / (properties.peak_gemm_tflops_per_pe * 1000)
     return PeRates(properties.pe_count, tile, step_ns, properties.hbm_gbs_per_pe)
+
+
+def cube_mesh() -> CubeMesh:
+    """The cubes of this SIP."""
+    topology = running_rank().topology
+    mesh = topology.sip.cube_mesh
+    return CubeMesh(
+        width=mesh.w,
+        height=mesh.h,
+        pes=topology.pes_per_cube,
+        scratch_bytes=topology.kernel_scratch_bytes,
+    )
 
 
 def pe_memory() -> PeMemory:
