@@ -104,16 +104,14 @@ class ProductTask:
 
     `turn` is the panel with which it begins; PEs that load the same panels begin with different
     ones, so that they load from different slices. `moved` are the elements from the first matrices
-    to those of the task, `starts` the parts of the rows of both operands with which the loads of a
-    panel begin. `sums` holds the sums between the parts of the depth, if it is divided. With
-    `has_bias`, the bias of the launch is added.
+    of both operands and of the sums to those of the task, `starts` the parts of the rows of both
+    operands with which the loads of a panel begin. With `has_bias`, that of the launch is added.
     """
 
     plan: ScratchPlan
     result: ResultMatrix
     turn: int
-    sums: ResultMatrix | None = None
-    moved: tuple[int, int] = (0, 0)
+    moved: tuple[int, int, int] = (0, 0, 0)
     starts: tuple[tuple[int, int], tuple[int, int]] = ((0, 1), (0, 1))
     has_bias: bool = True
 
@@ -133,15 +131,15 @@ def multiply(
 ) -> None:
     """Kernel: blocks of the results `a @ b + bias`.
 
-    The sums between the parts of the depth, if there are several, are in a matrix of each task, or
-    in the one matrix `sums` of a launch that is no batch.
+    The sums between the parts of the depth, if there are several, are in `sums`.
     """
     for task in tasks:
-        (by_a, by_b), (of_a, of_b) = task.moved, task.starts
+        (by_a, by_b, by_sums), (of_a, of_b) = task.moved, task.starts
         matrices = a.moved(by_a, of_a), b.moved(by_b, of_b)
         added = bias if task.has_bias else None
+        own_sums = None if sums is None else replace(sums, pointer=sums.pointer + by_sums)
         for depth in task.plan.depths:
-            products = _products(task, *matrices, added, task.sums or sums, depth)
+            products = _products(task, *matrices, added, own_sums, depth)
             for group in task.plan.groups:
                 with tl.scratch():
                     products.run(group, _turned(task.plan.moving, task.turn), task.plan.slots)
@@ -154,6 +152,7 @@ class ProductJob(NamedTuple):
     a: ProductOperand
     b: ProductOperand
     bias: ProductOperand | None
+    sums: ResultMatrix | None
 
 
 def multiply_each(jobs: Sequence[ProductJob]) -> None:

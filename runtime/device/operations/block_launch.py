@@ -36,7 +36,7 @@ class _BlockedProduct(NamedTuple):
     """The arguments of the kernel on each PE, and all tensors of a product."""
 
     tasks: dict[Pe, tuple[ProductTask, ...]]
-    operands: tuple[ProductOperand, ProductOperand, ProductOperand | None]
+    operands: tuple[ProductOperand, ProductOperand, ProductOperand | None, ResultMatrix | None]
     used: list[DeviceTensor]
 
 
@@ -80,8 +80,10 @@ def _blocked(call: ProductCall, parts: int, first: int) -> _BlockedProduct:
         order = MatrixOrder(1, is_turned=False)
         row = first_matrix(call.bias.pointer, (1, call.b.shape[2]), order)
     tasks, sums = _tasks(_dealt_blocks(call, parts, first), call, parts, (left, right))
-    used = call.used if sums is None else [*call.used, sums.window]
-    return _BlockedProduct(tasks, (left, right, row), used)
+    if sums is None:
+        return _BlockedProduct(tasks, (left, right, row, None), call.used)
+    between = ResultMatrix(sums.pointer, call.b.shape[2])
+    return _BlockedProduct(tasks, (left, right, row, between), [*call.used, sums.window])
 
 
 def _dealt_blocks(call: ProductCall, parts: int, first: int) -> list[_PeBlock]:
@@ -134,10 +136,10 @@ def _tasks(
             plan=plan,
             result=ResultMatrix(call.out.pointer + matrix * distance, pitch),
             turn=turn,
-            sums=None if sums is None else ResultMatrix(sums.pointer + matrix * m * n, n),
             moved=(
                 number * of_a + block.part * length * deep_a,
                 number * of_b + block.part * length * deep_b,
+                matrix * m * n,
             ),
             starts=(_turn(left, turn, len(plans), across), _turn(right, turn, len(plans), 1)),
             has_bias=not block.part,

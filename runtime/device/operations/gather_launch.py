@@ -119,7 +119,7 @@ class _OwnParts(NamedTuple):
 
     def of(self, pe: Pe, before: int, copies: Pointer) -> tuple[OwnPart, ...]:
         """The ranges of a PE, of whose cube the matrix `before` is the first one."""
-        (a, b, out, bias, _), plan, shape = self.call, self.plan, self.shape
+        (a, b, out, bias, *_), plan, shape = self.call, self.plan, self.shape
         own, number_of = (b if shape.own_is_b else a), pe[0] * len(plan.chunks[0]) + pe[1]
         first, last = plan.parts[pe[1] % len(plan.parts)]
         parts = list[OwnPart]()

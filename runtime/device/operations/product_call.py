@@ -16,7 +16,7 @@ class ProductCall(NamedTuple):
     """`out = a @ b + bias`: tensors (batch, m, k), (batch, k, n), (batch, m, n), (n,), all with
     elements. A matrix of `a` or `b` has its rows or its columns side by side in memory, one of
     `out` its rows; `out` may have a wider type than the operands. `memory` is where copies and
-    parts of sums get theirs.
+    parts of sums get theirs. With `in_order`, sums are those of 64 of the depth after the other.
     """
 
     a: StridedWindow
@@ -24,6 +24,7 @@ class ProductCall(NamedTuple):
     out: StridedWindow
     bias: StridedWindow | None
     memory: Memory
+    in_order: bool = False
 
     def matrix(self, number: int) -> "ProductCall":
         """One product of the batch."""

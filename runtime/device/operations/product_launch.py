@@ -20,6 +20,10 @@ from runtime.device.products.product_plan import ACCUMULATOR_BYTES, ProductSize
 from runtime.device.rank.rank_state import running_rank
 from runtime.language.value import row_major
 
+_LEAST_GAIN = 2.0
+"""The gain from which copies are taken in place of blocks for sums in order, whose programs have
+published times. Of large squares, estimates are wrong by nearly as much.
+"""
 _ALIGNMENT_BYTES = 2048
 """Scratch that the alignment of the values of a block may take."""
 
@@ -59,9 +63,10 @@ def _matrices(call: ProductCall) -> ProductMatrices:
         a=matrix_in_memory(call.a, 1),
         b=matrix_in_memory(call.b, 2),
         shares=(len(call.a.window.shards), len(call.b.window.shards)),
-        grid=cube_grid(call),
+        grid=None if call.in_order else cube_grid(call),
         # The sums of parts are those of whole rows, in memory without gaps.
-        most_parts=k if call.out.is_contiguous else 1,
+        most_parts=k if call.out.is_contiguous and not call.in_order else 1,
+        least_gain=_LEAST_GAIN if call.in_order else 1.0,
     )
 
 

@@ -13,9 +13,6 @@ from runtime.device.products.product_plan import (
     PeMemory,
     PeRates,
     ProductDepth,
-    ProductSize,
-    divided,
-    grid,
     operand_size,
     scratch_plan,
 )
@@ -43,8 +40,10 @@ def blocks_of(
     b: tuple[StoredTensor, ProductOperand],
     *,
     by_owner: bool,
-) -> list[tuple[Pe, ResultBlock]]:
-    """The blocks of each PE that takes part."""
+) -> list[tuple[Pe, ResultBlock]] | None:
+    """The blocks of each PE that takes part, where the placement of the result or of an operand
+    decides; None where all three are row-major in their memory.
+    """
     m, n = product.m, product.n
     parts = parts_of(result, (m, n)) or ()
     if by_owner or not result.is_flat:
@@ -65,25 +64,11 @@ def blocks_of(
             (pe, ResultBlock(span, (0, n), 0, n))
             for pe, span in zip(owners, _spans(a[1]), strict=True)
         ]
-    return _grid_blocks(product, (_slices(a[0]), _slices(b[0])), result.itemsize)
+    return None
 
 
 def _origin(part: MatrixPart) -> int:
     return part.offset - part.rows[0] * part.pitch - part.columns[0]
-
-
-def _grid_blocks(
-    product: MatmulShape, slices: tuple[int, int], itemsize: int
-) -> list[tuple[Pe, ResultBlock]]:
-    rates, pes = pe_rates(), running_rank().pes
-    tile, size = rates.tile, ProductSize(product.m, product.k, product.n, itemsize)
-    rows, columns = grid(size, rates, slices)
-    spans = [
-        (row, column)
-        for row in divided(product.m, rows, tile.m)
-        for column in divided(product.n, columns, tile.n)
-    ]
-    return [(pes.at(number), ResultBlock(*span, 0, product.n)) for number, span in enumerate(spans)]
 
 
 def pe_rates() -> PeRates:
@@ -149,8 +134,3 @@ def _owners(tensor: StoredTensor, stored: tuple[int, int]) -> Sequence[Pe]:
 
 def _spans(operand: ProductOperand) -> Sequence[Span]:
     return [piece.span for piece in operand.pieces]
-
-
-def _slices(tensor: StoredTensor) -> int:
-    """The number of PEs that hold a part of a tensor."""
-    return len({(shard.spec.cube, shard.spec.pe) for shard in tensor.shards if shard.spec.nbytes})

@@ -38,7 +38,8 @@ chunk, and the slots of a step that pass a link.
 class ProductMatrices(NamedTuple):
     """Products of matrices: their number and the size of one, both operands as they are in memory
     (None if neither rows nor columns have their elements side by side), the shares of each, the
-    grid of cubes if one divides it, and the most parts into which the sums may be cut.
+    grid of cubes if one divides it, and the most parts into which the sums may be cut. Copies are
+    taken where blocks would take `least_gain` times as long.
     """
 
     machine: GatherMachine
@@ -49,6 +50,7 @@ class ProductMatrices(NamedTuple):
     shares: tuple[int, int]
     grid: CubeGrid | None
     most_parts: int
+    least_gain: float = 1.0
 
     def first(self) -> "ProductMatrices":
         """The first product of a batch."""
@@ -84,7 +86,7 @@ def product_choice(product: ProductMatrices) -> ProductChoice:
             plan = gather_plan(
                 machine, own, gathered, depth, own_is_b=own_is_b, batch=product.batch
             )
-            time_ns = inf if plan is None else plan.time_ns
+            time_ns = inf if plan is None else plan.time_ns * product.least_gain
             choices.append(ProductChoice(time_ns, "copies", own_is_b=own_is_b))
     if product.batch > 1:
         one = product_choice(product.first())
