@@ -24,7 +24,7 @@ def test_products_of_any_sizes_and_orders_have_the_values_of_a_cpu(run: Runs):
         run("products.py", "--no-trace", program_arguments=("values",)),
         re.MULTILINE,
     )
-    assert len(lines) == 64
+    assert len(lines) == 64 + 30
     assert [each for each, is_near in lines if is_near != "True"] == []
 
 
@@ -49,6 +49,25 @@ def test_sizes_that_do_not_divide_take_the_time_of_the_next_ones_that_do(run: Ru
     (whole_ns, _), *others = times.values()
     for time_ns, _ in others:
         assert time_ns < 1.5 * whole_ns
+
+
+def test_a_batch_takes_about_the_time_of_its_bytes_in_one_product(run: Runs):
+    times = times_of(run, "1x2048x4096", "2x1x2048x2048", "3x1x1365x2048")
+    (one_ns, _), *batches = times.values()
+    for time_ns, _ in batches:
+        # Loads by each PE from a few slices would take 4 times as long, and as launches of their
+        # own three products 2.5 times.
+        assert time_ns < 1.5 * one_ns
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("matrix", ["1x64x1000", "8x768x768", "32x128x1000", "1x4096x128"])
+def test_no_number_of_products_is_a_cliff(run: Runs, matrix: str):
+    counts = (1, 2, 3, 4, 6, 8, 12, 16, 17, 24, 32)
+    times = [each for each, _ in times_of(run, *(f"{each}x{matrix}" for each in counts)).values()]
+    for (fewer, short), (more, long) in pairwise(zip(counts, times, strict=True)):
+        assert 0.9 < long / short < max(1.5, 1.05 * more / fewer)
 
 
 @pytest.mark.nightly

@@ -27,7 +27,6 @@ from runtime.device.kernels.shared_rows import SharedRow
 from runtime.device.kernels.streamed import IN_TURN, SIDE_BY_SIDE, StagePace
 from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.launches.strided_window import StridedWindow
-from runtime.device.movers.movers import spread
 from runtime.device.rank.properties import get_device_properties
 from runtime.device.regions.regions import Pe
 
@@ -237,25 +236,6 @@ def sum_of_rows(
         pointer_of(target),
     )
     launched("sum", row_sums.sum_of_rows, arguments, [source, between, target], list(parts))
-
-
-def sum_of_parts(out: torch.Tensor, parts: torch.Tensor) -> None:
-    """Write the sum over the first axis of `parts` to `out`, which has its other axes."""
-    if out.is_contiguous():
-        _sums_of_columns(out, parts.view(parts.shape[0], -1))
-    else:
-        out.copy_(parts.sum(0))
-
-
-def _sums_of_columns(out: torch.Tensor, partial: torch.Tensor) -> None:
-    rows, columns = partial.shape
-    target, source = window_of(out), window_of(partial)
-    movers = spread(columns, out.itemsize)
-    bounds = chunk_bounds(columns, len(movers))
-    parts = {(spec.cube, spec.pe): span for spec, span in zip(movers, bounds, strict=True)}
-    at_once = max(1, most_elements(3 * partial.itemsize) // rows)
-    arguments = (PerPe(parts), (rows, columns), at_once, pointer_of(source), pointer_of(target))
-    launched("sum", row_sums.sum_of_columns, arguments, [source, target], list(parts))
 
 
 def dealt_rows(rows: int, matrix: DeviceTensor) -> dict[Pe, tuple[int, int]]:

@@ -54,7 +54,9 @@ class GatheredPanel(NamedTuple):
 
 
 class GatheredChunk(NamedTuple):
-    """A chunk of the depth: what the PE copies, and the panel, if it multiplies one."""
+    """A chunk of the depth: what the PE copies, of each matrix that its cube multiplies, and the
+    panel, if it multiplies one.
+    """
 
     copied: tuple[SlotCopying, ...]
     panel: GatheredPanel | None
@@ -62,13 +64,14 @@ class GatheredChunk(NamedTuple):
 
 class OwnPart(NamedTuple):
     """A range of the own operand: its first element and its length, the first element of its
-    results, and that of the bias of its columns.
+    results, and that of the bias of its columns; the copies of the matrix that it multiplies.
     """
 
     pointer: Pointer
     length: int
     result: Pointer
     bias: Pointer | None
+    copies: Pointer
 
 
 class GatheredShape(NamedTuple):
@@ -96,8 +99,8 @@ def multiply_gathered(
     copies: Pointer,
     parts: Sequence[OwnPart],
 ) -> None:
-    """Kernel: the part of a PE of `a @ b + bias`, in float32 over the whole depth. `copies` are
-    those of its cube.
+    """Kernel: the part of a PE of `a @ b + bias`, or of a batch, in float32 over the whole depth.
+    `copies` are those of its cube.
     """
     slots = _SlotCopies(chunks, gathered, copies, "launch" if shape.is_relayed else "cube")
     if not parts:
@@ -107,7 +110,7 @@ def multiply_gathered(
             slots.finish()
     for number, part in enumerate(parts):
         with tl.scratch():
-            product = _OwnProduct(shape, chunks, copies, part)
+            product = _OwnProduct(shape, chunks, part)
             product.prefetch(shape.early)
             # The slots are there for the parts to come.
             if not number:
@@ -178,10 +181,9 @@ class _OwnProduct:
         self,
         shape: GatheredShape,
         chunks: Sequence[GatheredChunk],
-        copies: Pointer,
         part: OwnPart,
     ) -> None:
-        self._shape, self._copies, self._part = shape, copies, part
+        self._shape, self._part = shape, part
         dtype = part.pointer.dtype
         panels = [each.panel for each in chunks if each.panel is not None]
         depth = sum(sum(panel.steps) for panel in panels)
@@ -207,7 +209,7 @@ class _OwnProduct:
         loading = self._loading.setdefault(chunk, [])
         for block in self._chunks[chunk].blocks:
             end = begin + prod(block.shape)
-            loading.append(_load(self._copies, block, buffer[begin:end]))
+            loading.append(_load(self._part.copies, block, buffer[begin:end]))
             begin = end
 
     def multiply(self, chunk: int) -> None:

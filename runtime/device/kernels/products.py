@@ -39,7 +39,7 @@ class OperandPiece:
 @dataclass(frozen=True)
 class ProductOperand:
     """One operand: its pieces, and whether the free axis is that of the rows, in memory and in the
-    product. In a batch, the matrices are `distance` elements apart.
+    product.
 
     Panels are loaded from a row in the middle on, `turn` (part, parts) of all: PEs that load from
     the same slices begin with different ones.
@@ -48,12 +48,10 @@ class ProductOperand:
     pieces: tuple[OperandPiece, ...]
     stored_in_rows: bool
     used_in_rows: bool
-    distance: int = 0
     turn: tuple[int, int] = (0, 1)
 
-    def matrix(self, number: int, turn: tuple[int, int]) -> "ProductOperand":
-        """One of the matrices of a batch, whose panels are loaded from a part of their rows on."""
-        moved = number * self.distance
+    def moved(self, moved: int, turn: tuple[int, int]) -> "ProductOperand":
+        """A matrix some elements behind, whose panels are loaded from a part of the rows on."""
         pieces = tuple(replace(each, pointer=each.pointer + moved) for each in self.pieces)
         return replace(self, pieces=pieces, turn=turn)
 
@@ -105,17 +103,17 @@ class ProductTask:
     """The product of one PE: its panels, and the matrix that its block is a part of.
 
     `turn` is the panel with which it begins; PEs that load the same panels begin with different
-    ones, so that they load from different slices. Of a batch, `number` is that of the matrices, and
-    `starts` are the parts of the rows of both operands with which the loads of a panel begin.
-    `sums` holds the sums between the parts of the depth, if it is divided.
+    ones, so that they load from different slices. `moved` are the elements from the first matrices
+    of both operands and of the sums to those of the task, `starts` the parts of the rows of both
+    operands with which the loads of a panel begin. With `has_bias`, that of the launch is added.
     """
 
     plan: ScratchPlan
     result: ResultMatrix
     turn: int
-    sums: ResultMatrix | None = None
-    number: int = 0
+    moved: tuple[int, int, int] = (0, 0, 0)
     starts: tuple[tuple[int, int], tuple[int, int]] = ((0, 1), (0, 1))
+    has_bias: bool = True
 
 
 class _Panel(NamedTuple):
@@ -133,14 +131,15 @@ def multiply(
 ) -> None:
     """Kernel: blocks of the results `a @ b + bias`.
 
-    The sums between the parts of the depth, if there are several, are in a matrix of each task, or
-    in the one matrix `sums` of a launch that is no batch.
+    The sums between the parts of the depth, if there are several, are in `sums`.
     """
     for task in tasks:
-        of_a, of_b = task.starts
-        matrices = a.matrix(task.number, of_a), b.matrix(task.number, of_b)
+        (by_a, by_b, by_sums), (of_a, of_b) = task.moved, task.starts
+        matrices = a.moved(by_a, of_a), b.moved(by_b, of_b)
+        added = bias if task.has_bias else None
+        own_sums = None if sums is None else replace(sums, pointer=sums.pointer + by_sums)
         for depth in task.plan.depths:
-            products = _products(task, *matrices, bias, task.sums or sums, depth)
+            products = _products(task, *matrices, added, own_sums, depth)
             for group in task.plan.groups:
                 with tl.scratch():
                     products.run(group, _turned(task.plan.moving, task.turn), task.plan.slots)
@@ -153,6 +152,7 @@ class ProductJob(NamedTuple):
     a: ProductOperand
     b: ProductOperand
     bias: ProductOperand | None
+    sums: ResultMatrix | None
 
 
 def multiply_each(jobs: Sequence[ProductJob]) -> None:

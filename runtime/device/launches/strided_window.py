@@ -4,7 +4,7 @@ from math import prod
 from typing import NamedTuple
 
 from runtime.device.launches.device_tensor import DeviceTensor
-from runtime.language.value import row_major
+from runtime.language.value import Pointer, row_major
 
 
 class StridedWindow(NamedTuple):
@@ -20,6 +20,19 @@ class StridedWindow(NamedTuple):
     def of(cls, tensor: DeviceTensor) -> "StridedWindow":
         """All elements of a flat tensor, or of one with one element."""
         return cls(tensor, tensor.shape, row_major(tensor.shape))
+
+    @property
+    def pointer(self) -> Pointer:
+        """The virtual address of element 0."""
+        return Pointer(self.window.address, self.window.dtype)
+
+    def matrix(self, number: int) -> "StridedWindow":
+        """One element of the first axis, as a batch of one."""
+        shape, strides = (1, *self.shape[1:]), self.strides
+        last = sum((length - 1) * by for length, by in zip(shape, strides, strict=True))
+        dtype = self.window.dtype
+        start = number * strides[0] * dtype.itemsize
+        return StridedWindow(self.window.view(dtype, start, last + 1), shape, strides)
 
     @property
     def is_contiguous(self) -> bool:

@@ -1,12 +1,15 @@
 """Matrix products of device tensors: `matmul` and `mm`.
 
-A product is one launch of a shipped kernel. Every PE computes blocks of the result and reads its
-operands through their virtual addresses, wherever they lie; panels of them are loaded once into
-TCM and used for many tiles (`product_plan`). Products are summed in float32, or in
-int32 for int8, and rounded once to the type of the operands, which is PyTorch's type of the result.
+Operands and results that are row-major in their memory have the plans of all products of the device
+(`product_launch`). Where a placement of the result or of an operand decides, a product is one
+launch: every PE computes blocks of the result and reads its operands through their virtual
+addresses, wherever they lie; panels of them are loaded once into TCM and used for many tiles
+(`product_plan`). Products are summed in float32, or in int32 for int8, and rounded once to the type
+of the operands, which is PyTorch's type of the result.
 """
 
 from collections.abc import Sequence
+from math import prod
 from typing import TypeVar
 
 from runtime.core.dtypes import DType, bfloat16, float16, float32, int8, int32
@@ -15,6 +18,9 @@ from runtime.device.kernels.products import ProductOperand, ProductTask, ResultM
 from runtime.device.launches.block_copy import flat_copy
 from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.launches.launch import launch_on
+from runtime.device.launches.strided_window import StridedWindow
+from runtime.device.operations.product_call import ProductCall, own_memory
+from runtime.device.operations.product_launch import launch_product
 from runtime.device.products.matmul_shape import MatmulShape
 from runtime.device.products.product_blocks import ResultBlock, block_plans, blocks_of
 from runtime.device.products.product_operands import product_operand
@@ -76,7 +82,20 @@ def matmul(
         else _operand(bias, (1, product.n), free_in_rows=False, used_in_rows=False)
     )
     blocks = blocks_of(product, result, a, b, by_owner=dp is not None)
-    _launch(product, result, a, b, row, blocks)
+    if blocks is not None:
+        _launch(product, result, a, b, row, blocks)
+        return result
+    launch_product(
+        ProductCall(
+            a=_matrix(a[0], product.stored_a, is_turned=transpose_input),
+            b=_matrix(b[0], product.stored_b, is_turned=transpose_other),
+            out=_matrix(result, (product.m, product.n), is_turned=False),
+            bias=None if row is None else StridedWindow.of(row[0]),
+            memory=own_memory(result),
+            # The elements do not depend on placements.
+            in_order=True,
+        )
+    )
     return result
 
 
@@ -131,6 +150,14 @@ def _operand(
         )
         assert operand is not None, "a flat tensor is one piece"
     return tensor, operand
+
+
+def _matrix(tensor: DeviceTensor, stored: tuple[int, int], *, is_turned: bool) -> StridedWindow:
+    """A flat tensor as a batch of one matrix, whose memory has the shape `stored`."""
+    (rows, columns), whole = stored, prod(stored)
+    if is_turned:
+        return StridedWindow(tensor, (1, columns, rows), (whole, 1, columns))
+    return StridedWindow(tensor, (1, rows, columns), (whole, columns, 1))
 
 
 def _launch(

@@ -19,11 +19,11 @@ from itertools import pairwise, product
 from math import hypot
 from typing import NamedTuple
 
-from runtime.device.products.cube_mesh import CubeMesh, all_gather_load, relayed_gather_load
+from runtime.device.products.cube_mesh import all_gather_load, relayed_gather_load
+from runtime.device.products.gather_machine import GatherMachine, GatherOperand
 from runtime.device.products.gather_slots import GatherSlot, SlotCut, padded
 from runtime.device.products.product_plan import (
     ACCUMULATOR_BYTES,
-    PeRates,
     divided,
     share_of_channels,
 )
@@ -37,10 +37,6 @@ bytes: measured on the default machine, and no more than a guide to the best of 
 """
 _FIRST_NS = 700.0
 """The time in which the only chunk of a product is copied, without its bytes."""
-_FAR_NS, _NEAR_NS = 350.0, 130.0
-"""The times of a request to another cube and in the cube."""
-_LEAST_SHARE_BYTES = 4096
-"""The bytes of a tensor that a slice holds at least."""
 _STEP_NS = 5.0
 """The issue of the commands of a step."""
 _CHUNKS = (128, 256, 512, 1024, 2048, 4096, 8192)
@@ -50,58 +46,19 @@ _SHORTEST_RING, _FEW_AHEAD, _LONGEST_RING = 2, 3, 8
 """The own panels in TCM: one is loaded while another one is multiplied. The first of few is there
 sooner.
 """
-_LEAST_HOLDERS = 7 / 8
-"""The part of the PEs that hold some of an operand which is multiplied where it lies."""
 _MOST_RANGES = 8
 """The ranges of the own operand that a PE computes one after the other."""
-
-
-class GatherOperand(NamedTuple):
-    """An operand: its free axis in elements, the pitch of its memory, whether the free axis is that
-    of the rows in memory; the end in memory of each share in elements, and the PE that holds it,
-    numbered through all cubes.
-    """
-
-    length: int
-    pitch: int
-    in_rows: bool
-    ends: tuple[int, ...]
-    holders: tuple[int, ...]
-
-
-class GatherMachine(NamedTuple):
-    """The cubes, the rates of a PE, the bandwidths of a link between cubes and between the routers
-    of a cube in GB/s, the requests in flight of a PE, and the bytes of an access of the memory and
-    of a round over its channels.
-    """
-
-    mesh: CubeMesh
-    rates: PeRates
-    link_gbs: float
-    router_gbs: float
-    requests: int
-    burst_bytes: int
-    round_bytes: int
-
-    def far_ns(self, count: int) -> float:
-        """The time of a number of requests of a PE to other cubes."""
-        return count * _FAR_NS / self.requests
-
-    def stored_ns(self, rows: int, row_bytes: int, nbytes: int) -> float:
-        """The time in which a PE stores a part of `rows` rows of a result, whose rows have
-        `row_bytes`: a request for each slice that holds some.
-        """
-        share = max(_LEAST_SHARE_BYTES, nbytes // self.rates.pes)
-        return self.far_ns(-(-rows // max(1, share // row_bytes)))
 
 
 class GatherPlan(NamedTuple):
     """The plan of a product.
 
-    `own` has the ranges of the own operand's free axis of each PE, by number; a PE multiplies them
-    with part `number % len(parts)` of the gathered operand. `chunks` has the slots of each PE of a
+    `own` has the ranges of the own operand's free axis of each PE, by number. Of a batch they count
+    through all matrices, and none lies in two. A PE multiplies them with part
+    `number % len(parts)` of the gathered operand. `chunks` has the slots of each PE of a
     cube, which are cut along the depth if `by_depth` is set. `step` is the depth of an own panel,
-    `ring` the number of them in TCM, `early` of those that are loaded before the first chunk;
+    `ring` the number of them in TCM, `early` of those that are loaded before the first chunk.
+    Copies of all chunks are kept if `is_kept` is set, for the own ranges after the first one.
     `time_ns` is the estimated time.
     """
 
@@ -113,12 +70,8 @@ class GatherPlan(NamedTuple):
     ring: int
     early: int
     is_relayed: bool
+    is_kept: bool
     time_ns: float
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether copies of all chunks are kept, for the own ranges after the first one."""
-        return any(len(ranges) > 1 for ranges in self.own)
 
 
 @lru_cache(maxsize=1024)
@@ -129,11 +82,15 @@ def gather_plan(
     depth: tuple[int, int],
     *,
     own_is_b: bool,
+    batch: int = 1,
 ) -> GatherPlan | None:
     """The plan with the least estimated time; None if none fits the scratch. `depth` is that of the
-    product, and the size of an element in bytes.
+    product, and the size of an element in bytes; `batch` is the number of equal products.
     """
-    planner = _Planner(machine, own, gathered, *depth, own_is_b)
+    if batch > 1:
+        group, pes = machine.group(batch), machine.rates.pes
+        own, gathered = (each.in_group(batch, group, pes) for each in (own, gathered))
+    planner = _Planner(machine, own, gathered, *depth, own_is_b, batch)
     return planner.best()
 
 
@@ -150,6 +107,16 @@ class _GatherChoice(NamedTuple):
     is_relayed: bool
 
 
+class _PeLoad(NamedTuple):
+    """The longest range of a PE in one matrix, the most ranges of a PE, and the most matrices of
+    which the PEs of a cube have ranges.
+    """
+
+    longest: int
+    pieces: int
+    matrices: int
+
+
 class _Planner(NamedTuple):
     """The product whose plan is sought."""
 
@@ -159,33 +126,35 @@ class _Planner(NamedTuple):
     depth: int
     itemsize: int
     own_is_b: bool
+    batch: int
 
     def best(self) -> GatherPlan | None:
         """The plan with the least estimated time."""
-        spans = self._spans()
-        longest = {
-            parts: max(stop - start for start, stop in _merged(spans, parts))
-            for parts in self._parts()
-        }
-        choices = self._choices(longest)
+        dealt = {parts: self._dealt(parts) for parts in self._parts()}
+        loads = {parts: self._load(each) for parts, each in dealt.items()}
+        choices = self._choices(loads)
         if not choices:
             return None
         (time_ns, *_), chosen = min(
             # Of equal times, the longest ring.
-            ((*self._time_ns(choice, longest[choice.parts]), -choice.ring), choice)
+            ((*self._time_ns(choice, loads[choice.parts]), -choice.ring), choice)
             for choice in choices
         )
         parts = padded(divided(self.gathered.length, chosen.parts, self._unit()), chosen.parts)
         starts = [*range(0, self.depth, chosen.chunk), self.depth]
         return GatherPlan(
-            own=tuple(_ranges(span, chosen.ranges) for span in _merged(spans, chosen.parts)),
+            own=tuple(
+                tuple(each for span in pieces for each in _ranges(span, chosen.ranges))
+                for pieces in dealt[chosen.parts]
+            ),
             parts=parts,
             chunks=tuple(self._cut.slots(parts, chunk) for chunk in pairwise(starts)),
             by_depth=self._cut.by_depth,
             step=chosen.step,
             ring=chosen.ring,
-            early=self._early(chosen, longest[chosen.parts]),
+            early=self._early(chosen, loads[chosen.parts].longest),
             is_relayed=chosen.is_relayed,
+            is_kept=chosen.ranges > 1 or loads[chosen.parts].pieces > 1,
             time_ns=time_ns,
         )
 
@@ -200,6 +169,31 @@ class _Planner(NamedTuple):
         unit = tile.m if self.own_is_b else tile.n
         return unit if self.gathered.length >= 2 * unit else 1
 
+    def _dealt(self, parts: int) -> list[tuple[Span, ...]]:
+        """The ranges of each PE if `parts` neighbours have the same ones: of one matrix, or of
+        several ones where there are more matrices than such neighbours.
+        """
+        sharing, length = self.machine.rates.pes // parts, self.own.length
+        if self.batch == 1:
+            spans = self._spans()
+            first = [spans[each * parts : each * parts + parts] for each in range(sharing)]
+            return [((each[0][0], each[-1][1]),) for each in first for _ in range(parts)]
+        if self.batch <= sharing:
+            bounds = [sharing * number // self.batch for number in range(self.batch + 1)]
+            cut = [
+                number * length + length * turn // (stop - start)
+                for number, (start, stop) in enumerate(pairwise(bounds))
+                for turn in range(stop - start)
+            ]
+        else:
+            cut = [length * self.batch * each // sharing for each in range(sharing)]
+        ends = range(length, length * self.batch, length)
+        dealt = list[tuple[Span, ...]]()
+        for start, stop in pairwise([*cut, length * self.batch]):
+            inner = (end for end in ends if start < end < stop)
+            dealt += [tuple(pairwise([start, *inner, stop]))] * parts
+        return dealt
+
     def _spans(self) -> list[Span]:
         """The range of each PE: the rows that it holds, or equal ranges if not all hold some."""
         pes, length = self.machine.rates.pes, self.own.length
@@ -212,14 +206,27 @@ class _Planner(NamedTuple):
                 return spans
         return [(length * pe // pes, length * (pe + 1) // pes) for pe in range(pes)]
 
-    def _is_dealt(self) -> bool:
-        """Whether nearly every PE holds a range of the own operand."""
-        holders = self.own.holders
-        return (
-            self.own.in_rows
-            and holders == tuple(range(len(holders)))
-            and len(holders) >= _LEAST_HOLDERS * self.machine.rates.pes
+    def _load(self, dealt: list[tuple[Span, ...]]) -> _PeLoad:
+        pes, length = self.machine.mesh.pes, self.own.length
+        matrices = [
+            {start // length for pieces in dealt[first : first + pes] for start, _ in pieces}
+            for first in range(0, len(dealt), pes)
+        ]
+        return _PeLoad(
+            longest=max(stop - start for pieces in dealt for start, stop in pieces),
+            pieces=max(map(len, dealt)),
+            matrices=max(map(len, matrices)),
         )
+
+    def _is_dealt(self) -> bool:
+        """Whether nearly every PE that multiplies a matrix holds a range of the own operand."""
+        return self.own.in_rows and self.own.is_on(self._group_pes)
+
+    @property
+    def _group_pes(self) -> int:
+        """The PEs that multiply a matrix."""
+        mesh = self.machine.group(self.batch)
+        return mesh.width * mesh.height * mesh.pes
 
     def _parts(self) -> list[int]:
         """The numbers of parts of the gathered operand that are compared."""
@@ -233,21 +240,22 @@ class _Planner(NamedTuple):
             if pes % parts == 0 and self.gathered.length > (parts - 1) * unit
         ]
 
-    def _choices(self, longest: dict[int, int]) -> list[_GatherChoice]:
-        """The choices that fit the scratch. `longest` is the longest range of a PE by parts."""
-        unit = self.machine.rates.tile.k
-        whole = -(-self.depth // unit) * unit
+    def _choices(self, loads: dict[int, _PeLoad]) -> list[_GatherChoice]:
+        """The choices that fit the scratch, with the load of a PE by parts."""
+        unit, mesh = self.machine.rates.tile.k, self.machine.mesh
+        whole, cubes = -(-self.depth // unit) * unit, mesh.width * mesh.height
         chunks = sorted({min(each, whole) for each in _CHUNKS})
         choices = list[_GatherChoice]()
-        for parts, chunk, step in product(longest, chunks, _STEPS):
+        for parts, chunk, step in product(loads, chunks, _STEPS):
             if step >= 2 * whole:
                 continue
             for ranges in range(1, _MOST_RANGES + 1):
                 choice = _GatherChoice(parts, chunk, step, ranges, ring=0, is_relayed=False)
-                choice = choice._replace(ring=self._ring(choice, longest[parts]))
+                choice = choice._replace(ring=self._ring(choice, loads[parts]))
                 if choice.ring >= _SHORTEST_RING:
                     rings = {choice.ring, min(choice.ring, _FEW_AHEAD)}
-                    relayed = (False, True)[: self.machine.mesh.width * self.machine.mesh.height]
+                    # The barriers of relays are those of all PEs.
+                    relayed = (False, True)[: cubes if self.batch == 1 else 1]
                     choices += [
                         choice._replace(ring=each, is_relayed=is_relayed)
                         for each, is_relayed in product(sorted(rings), relayed)
@@ -255,12 +263,12 @@ class _Planner(NamedTuple):
                     break
         return choices
 
-    def _ring(self, choice: _GatherChoice, longest: int) -> int:
+    def _ring(self, choice: _GatherChoice, load: _PeLoad) -> int:
         """The own panels for which the scratch has room."""
         mesh, chunk = self.machine.mesh, min(choice.chunk, self.depth)
         part = min(self.gathered.length, self._part(choice.parts) + self._unit())
-        slot = self._cut.longest(part, choice.parts, chunk)
-        own, is_whole = -(-longest // choice.ranges), chunk == self.depth
+        slot = self._cut.longest(part, choice.parts, chunk) * load.matrices
+        own, is_whole = -(-load.longest // choice.ranges), chunk == self.depth
         panels = (1 if is_whole else 2) * part * chunk + (1 if is_whole else 3) * slot
         taken = panels * self.itemsize + own * part * (ACCUMULATOR_BYTES + self.itemsize)
         room = mesh.scratch_bytes - _ALIGNMENT_BYTES - taken
@@ -279,46 +287,51 @@ class _Planner(NamedTuple):
     def _part(self, parts: int) -> int:
         return -(-self.gathered.length // parts)
 
-    def _time_ns(self, choice: _GatherChoice, longest: int) -> tuple[float, int]:
+    def _time_ns(self, choice: _GatherChoice, load: _PeLoad) -> tuple[float, int]:
         """The estimated time, and the number of chunks, of which fewer are better."""
         (mesh, rates, *_), part = self.machine, self._part(choice.parts)
+        longest, pieces, matrices = load
         rows, columns = (part, longest) if self.own_is_b else (longest, part)
         tile, row_bytes = rates.tile, self.depth * self.itemsize
         steps_ns = -(-rows // tile.m) * -(-columns // tile.n) * -(-self.depth // tile.k)
-        steps_ns *= rates.step_ns
-        copied = self.gathered.length * row_bytes / mesh.pes
+        steps_ns *= rates.step_ns * pieces
+        copied = matrices * self.gathered.length * row_bytes / mesh.pes
         if self.own.in_rows:
-            own_bytes = longest * row_bytes
+            own_bytes = longest * row_bytes * pieces
             # An engine that waits leaves all panels in flight, else it frees one after the other.
             waits = steps_ns * rates.slice_gbs < own_bytes
             own_bytes /= self._own_channels(choice.step * (choice.ring - 1 if waits else 1))
         else:
             # Of each row of the depth a few columns: a burst at least.
-            own_bytes = self.depth * max(longest * self.itemsize, self.machine.burst_bytes)
-        slice_ns = (own_bytes + part * choice.ranges * row_bytes + copied) / rates.slice_gbs
+            own_bytes = self.depth * max(longest * self.itemsize, self.machine.burst_bytes) * pieces
+        ranges = choice.ranges * pieces
+        slice_ns = (own_bytes + part * ranges * row_bytes + copied) / rates.slice_gbs
         # Two of eight PEs share a corner of the cube, to which a link of the router mesh leads, and
         # the own ranges of more neighbours lie in several corners.
         elsewhere = max(0.0, 1 - mesh.pes / 4 / choice.parts)
-        corner = 0.75 * part * choice.ranges + elsewhere * longest
+        corner = 0.75 * part * ranges + elsewhere * longest * pieces
         corner *= mesh.pes / 4 * row_bytes
         chunks = -(-self.depth // choice.chunk)
-        steps = choice.ranges * max(chunks, -(-self.depth // choice.step))
-        far, near = chunks * self._slot_requests(-(-self.depth // chunks)), steps
-        near += chunks * choice.ranges * mesh.pes // (1 if self._cut.by_depth else choice.parts)
-        requests_ns = self.machine.far_ns(far) + near * _NEAR_NS / self.machine.requests
+        steps = ranges * max(chunks, -(-self.depth // choice.step))
+        far, near = matrices * chunks * self._slot_requests(-(-self.depth // chunks)), steps
+        near += chunks * ranges * mesh.pes // (1 if self._cut.by_depth else choice.parts)
+        requests_ns = self.machine.far_ns(far) + self.machine.near_ns(near)
         links_ns = self._links_ns(is_relayed=choice.is_relayed)
         corner_ns = corner / self.machine.router_gbs
         # What is busy most of the time delays the others: they share routers and slices.
         busy_ns = hypot(steps_ns, slice_ns, links_ns, corner_ns, requests_ns)
         first_ns, chunk_ns = _RELAYED_NS if choice.is_relayed else _COPIED_NS
+        if self._group_pes == mesh.pes:
+            # The slices of one cube, which has all of a matrix, load, store and load a chunk.
+            first_ns += (2 * copied + part * row_bytes * pieces) / chunks / rates.slice_gbs
         first_ns += max(links_ns, requests_ns) / chunks + steps_ns / max(chunks, 4)
         # The first own panels come side by side, and those of a range behind the range before.
         ahead = min(1.0, choice.ring * choice.step / self.depth)
-        ahead_ns = ahead * own_bytes / choice.ranges / rates.slice_gbs
-        first_ns = max(first_ns, ahead_ns) + (choice.ranges - 1) * ahead_ns
+        ahead_ns = ahead * own_bytes / ranges / rates.slice_gbs
+        first_ns = max(first_ns, ahead_ns) + (ranges - 1) * ahead_ns
         width = self.own.length if self.own_is_b else self.gathered.length
-        stored_ns = choice.ranges * self.machine.stored_ns(
-            rows, width * self.itemsize, self._result()
+        stored_ns = ranges * self.machine.stored_ns(
+            rows, width * self.itemsize, self._result() * self.batch
         )
         extra_ns = stored_ns + chunk_ns * chunks + _STEP_NS * steps
         return busy_ns + first_ns + extra_ns, chunks
@@ -331,16 +344,21 @@ class _Planner(NamedTuple):
 
     def _links_ns(self, *, is_relayed: bool) -> float:
         """The time of the busiest link between cubes: copies, own panels, results."""
-        mesh = self.machine.mesh
+        mesh, group = self.machine.mesh, self.machine.group(self.batch)
         copied = self.gathered.length * self.depth * self.itemsize
         load = (relayed_gather_load if is_relayed else all_gather_load)(
-            mesh, _shares(self.gathered, mesh.pes)
+            group, self.gathered.shares(mesh.pes)
         )
-        # Half of what lies elsewhere crosses the middle of the mesh.
-        spread = self._result()
+        # Half of what lies elsewhere crosses the middle of the mesh, or of the cubes of a matrix.
+        spread, own = self._result(), self.own.length * self.depth * self.itemsize
         if not self._is_dealt():
-            spread += self.own.length * self.depth * self.itemsize
-        return (load * copied + spread / 2 / min(mesh.width, mesh.height)) / self.machine.link_gbs
+            spread += own
+        if group.width * group.height == 1:
+            spread = 0
+        across = spread / min(group.width, group.height)
+        if self.batch > 1 and not self.own.is_on(self._group_pes):
+            across = max(across, own * self.batch / min(mesh.width, mesh.height))
+        return (load * copied + across / 2) / self.machine.link_gbs
 
     def _result(self) -> int:
         """The bytes of the result."""
@@ -360,23 +378,7 @@ class _Planner(NamedTuple):
         return max(1, -(-rows * self.gathered.pitch // share))
 
 
-def _merged(spans: list[Span], count: int) -> list[Span]:
-    """The range of each PE if `count` neighbours have one range."""
-    merged = list[Span]()
-    for first in range(0, len(spans), count):
-        merged += [(spans[first][0], spans[first + count - 1][1])] * count
-    return merged
-
-
 def _ranges(span: Span, count: int) -> tuple[Span, ...]:
     start, length = span[0], span[1] - span[0]
     bounds = [start + length * number // count for number in range(count + 1)]
     return tuple(each for each in pairwise(bounds) if each[0] < each[1])
-
-
-def _shares(operand: GatherOperand, pes: int) -> tuple[tuple[int, float], ...]:
-    """The share of an operand that each cube holds."""
-    shares = dict[int, float]()
-    for (last, end), holder in zip(pairwise([0, *operand.ends]), operand.holders, strict=True):
-        shares[holder // pes] = shares.get(holder // pes, 0.0) + (end - last) / operand.ends[-1]
-    return tuple(sorted(shares.items()))

@@ -42,6 +42,11 @@ class SlotCut(NamedTuple):
         """The slots of a row in memory."""
         return max(1, self.pes // self.length)
 
+    @property
+    def _unit(self) -> int:
+        """The unit of a range of the depth, of which whole rows in memory may be any number."""
+        return self.unit if self.in_rows else 1
+
     def slots(self, parts: tuple[Span, ...], chunk: Span) -> tuple[GatherSlot, ...]:
         """The slots of the PEs. Those of the PEs of a part are cut from that part."""
         if self.by_depth or self.pieces > 1:
@@ -59,7 +64,7 @@ class SlotCut(NamedTuple):
         """Ranges of the depth, of all rows by depth, else of the rows in their order."""
         begin, end = chunk
         pieces = self.pes if self.by_depth else self.pieces
-        cuts = padded(divided(end - begin, pieces, self.unit), pieces)
+        cuts = padded(divided(end - begin, pieces, self._unit), pieces)
         rows = [(0, self.length)]
         if not self.by_depth:
             rows = [(row, row + 1) for row in range(self.length)]
@@ -72,7 +77,7 @@ class SlotCut(NamedTuple):
     def longest(self, part: int, parts: int, chunk: int) -> int:
         """The elements of the longest slot of a chunk, of `parts` parts with up to `part` rows."""
         pieces = self.pes if self.by_depth else self.pieces
-        piece = chunk if pieces == 1 else -(-chunk // pieces // self.unit) * self.unit
+        piece = chunk if pieces == 1 else -(-chunk // pieces // self._unit) * self._unit
         rows = self.length if self.by_depth else -(-part // (self.pes // parts))
         return (1 if pieces > 1 and not self.by_depth else rows) * piece
 

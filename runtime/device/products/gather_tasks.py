@@ -19,24 +19,32 @@ from runtime.device.products.gather_plan import GatherPlan
 from runtime.device.products.gather_slots import GatherSlot
 from runtime.model.placement import Span
 
+_LEAST_BYTES, _SHARE_BYTES = 4096, 256
+"""The bytes of a PE at least, for which memory is dealt over all PEs, and a burst of its slice."""
+
 
 class CopyLayout(NamedTuple):
-    """The copies of a cube: the elements of a PE and of a slot, and the chunks that are kept."""
+    """The copies of a cube: the elements of a PE, those of each matrix of a batch and of a slot,
+    and the chunks that are kept.
+    """
 
     share: int
+    matrix: int
     slot: int
     ring: int
 
     @classmethod
-    def of(cls, plan: GatherPlan, least: int, unit: int) -> "CopyLayout":
-        """The layout of a plan, with `least` elements of each PE or more, in multiples of `unit`,
-        so that the slice of each PE holds its own.
+    def of(cls, plan: GatherPlan, itemsize: int, matrices: int = 1) -> "CopyLayout":
+        """The layout of a plan, with as many elements of each PE that its slice holds them, for the
+        most matrices of a cube.
         """
         ring = len(plan.chunks)
         if not plan.is_kept:
             ring = min(ring, COPIED_AHEAD + 1)
         slot = max(slot.elements for chunk in plan.chunks for slot in chunk)
-        return cls(share=-(-max(ring * slot, least) // unit) * unit, slot=slot, ring=ring)
+        least, unit = (each // itemsize for each in (_LEAST_BYTES, _SHARE_BYTES))
+        matrix = -(-ring * slot // unit) * unit
+        return cls(share=max(matrix * matrices, least), matrix=matrix, slot=slot, ring=ring)
 
     def offset(self, pe: int, chunk: int) -> int:
         """The first element of a slot in the copies of the cube."""
@@ -55,6 +63,19 @@ def gathered_chunks(
     return tuple(
         tuple(tasks.chunk(pe, number) for number in range(len(plan.chunks))) for pe in range(pes)
     )
+
+
+def of_batch(chunk: GatheredChunk, count: int, distance: int, layout: CopyLayout) -> GatheredChunk:
+    """A chunk of `count` matrices, which are `distance` elements apart."""
+    copied = tuple(
+        SlotCopying(
+            source._replace(offset=source.offset + number * distance),
+            tuple(target + number * layout.matrix for target in targets),
+        )
+        for number in range(count)
+        for source, targets in chunk.copied
+    )
+    return chunk._replace(copied=copied)
 
 
 def operand_block(slot: GatherSlot, pitch: int, *, depth_in_rows: bool) -> PanelBlock:

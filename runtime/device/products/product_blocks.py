@@ -6,15 +6,13 @@ from typing import NamedTuple
 
 from runtime.device.kernels.products import ProductOperand, ScratchPlan
 from runtime.device.memory.stored_tensor import StoredTensor
+from runtime.device.products.cube_mesh import CubeMesh
 from runtime.device.products.matmul_shape import MatmulShape
 from runtime.device.products.product_operands import MatrixPart, parts_of
 from runtime.device.products.product_plan import (
     PeMemory,
     PeRates,
     ProductDepth,
-    ProductSize,
-    divided,
-    grid,
     operand_size,
     scratch_plan,
 )
@@ -42,8 +40,10 @@ def blocks_of(
     b: tuple[StoredTensor, ProductOperand],
     *,
     by_owner: bool,
-) -> list[tuple[Pe, ResultBlock]]:
-    """The blocks of each PE that takes part."""
+) -> list[tuple[Pe, ResultBlock]] | None:
+    """The blocks of each PE that takes part, where the placement of the result or of an operand
+    decides; None where all three are row-major in their memory.
+    """
     m, n = product.m, product.n
     parts = parts_of(result, (m, n)) or ()
     if by_owner or not result.is_flat:
@@ -64,25 +64,11 @@ def blocks_of(
             (pe, ResultBlock(span, (0, n), 0, n))
             for pe, span in zip(owners, _spans(a[1]), strict=True)
         ]
-    return _grid_blocks(product, (_slices(a[0]), _slices(b[0])), result.itemsize)
+    return None
 
 
 def _origin(part: MatrixPart) -> int:
     return part.offset - part.rows[0] * part.pitch - part.columns[0]
-
-
-def _grid_blocks(
-    product: MatmulShape, slices: tuple[int, int], itemsize: int
-) -> list[tuple[Pe, ResultBlock]]:
-    rates, pes = pe_rates(), running_rank().pes
-    tile, size = rates.tile, ProductSize(product.m, product.k, product.n, itemsize)
-    rows, columns = grid(size, rates, slices)
-    spans = [
-        (row, column)
-        for row in divided(product.m, rows, tile.m)
-        for column in divided(product.n, columns, tile.n)
-    ]
-    return [(pes.at(number), ResultBlock(*span, 0, product.n)) for number, span in enumerate(spans)]
 
 
 def pe_rates() -> PeRates:
@@ -92,6 +78,18 @@ def pe_rates() -> PeRates:
     # 1 TFLOPS is 1000 operations a nanosecond.
     step_ns = 2 * prod(tile) / (properties.peak_gemm_tflops_per_pe * 1000)
     return PeRates(properties.pe_count, tile, step_ns, properties.hbm_gbs_per_pe)
+
+
+def cube_mesh() -> CubeMesh:
+    """The cubes of this SIP."""
+    topology = running_rank().topology
+    mesh = topology.sip.cube_mesh
+    return CubeMesh(
+        width=mesh.w,
+        height=mesh.h,
+        pes=topology.pes_per_cube,
+        scratch_bytes=topology.kernel_scratch_bytes,
+    )
 
 
 def pe_memory() -> PeMemory:
@@ -136,8 +134,3 @@ def _owners(tensor: StoredTensor, stored: tuple[int, int]) -> Sequence[Pe]:
 
 def _spans(operand: ProductOperand) -> Sequence[Span]:
     return [piece.span for piece in operand.pieces]
-
-
-def _slices(tensor: StoredTensor) -> int:
-    """The number of PEs that hold a part of a tensor."""
-    return len({(shard.spec.cube, shard.spec.pe) for shard in tensor.shards if shard.spec.nbytes})

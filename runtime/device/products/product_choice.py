@@ -1,4 +1,4 @@
-"""The choice between the plans of a product of two matrices, by their estimated times.
+"""The choice between the plans of a product, or of a batch of equal ones, by their estimated times.
 
 The estimates are sums of bounds and of latencies that were measured on the default machine. They
 choose between plans, and nothing else depends on them.
@@ -9,7 +9,8 @@ from math import inf
 from typing import Literal, NamedTuple
 
 from runtime.device.products.cube_plan import CubeGrid
-from runtime.device.products.gather_plan import GatherMachine, GatherOperand, gather_plan
+from runtime.device.products.gather_machine import GatherMachine, GatherOperand
+from runtime.device.products.gather_plan import gather_plan
 from runtime.device.products.product_plan import (
     ACCUMULATOR_BYTES,
     BatchGrid,
@@ -23,8 +24,9 @@ another from other cubes: a packet of 4 KiB for each round trip.
 """
 _FEW_CUBES = 2
 """The cubes between which loads do not delay each other."""
-_LAUNCH_NS = 1000.0
-"""The time of a launch that adds parts of sums."""
+_LAUNCH_NS, _BEHIND_NS = 1000.0, 300.0
+"""The time of a launch that adds parts of sums, and of one behind another one beside its product.
+"""
 _LEAST_DEPTH = 32
 """The least depth of a part of the sums."""
 _LEAST_STEP_NS, _STEPS_BEHIND, _SLOTS_ON_A_LINK = 900.0, 4, 1.3
@@ -34,27 +36,36 @@ chunk, and the slots of a step that pass a link.
 
 
 class ProductMatrices(NamedTuple):
-    """The product of two matrices: its size, both operands as they are in memory (None if neither
-    rows nor columns have their elements side by side), the shares of each, and the grid of cubes if
-    one divides it. `has_bias`: a row is added.
+    """Products of matrices: their number and the size of one, both operands as they are in memory
+    (None if neither rows nor columns have their elements side by side), the shares of each, the
+    grid of cubes if one divides it, and the most parts into which the sums may be cut. Copies are
+    taken where blocks would take `least_gain` times as long.
     """
 
     machine: GatherMachine
+    batch: int
     size: ProductSize
     a: GatherOperand | None
     b: GatherOperand | None
     shares: tuple[int, int]
     grid: CubeGrid | None
-    has_bias: bool
+    most_parts: int
+    least_gain: float = 1.0
+
+    def first(self) -> "ProductMatrices":
+        """The first product of a batch."""
+        a, b = (None if each is None else each.first_of(self.batch) for each in (self.a, self.b))
+        of_a, of_b = (max(1, each // self.batch) for each in self.shares)
+        return self._replace(batch=1, a=a, b=b, shares=(of_a, of_b))
 
 
 class ProductChoice(NamedTuple):
     """The plan: blocks, of `parts` parts of the sums; a copy in each cube of `a` (`own_is_b`) or of
-    `b`; or a grid of cubes. `time_ns` is its estimated time.
+    `b`; a grid of cubes; or each product of a batch for itself. `time_ns` is its estimated time.
     """
 
     time_ns: float
-    kind: Literal["blocks", "copies", "grid"]
+    kind: Literal["blocks", "copies", "each", "grid"]
     parts: int = 1
     own_is_b: bool = False
 
@@ -72,28 +83,38 @@ def product_choice(product: ProductMatrices) -> ProductChoice:
             (product.a, product.b, False),
         ):
             depth = size.k, size.itemsize
-            plan = gather_plan(machine, own, gathered, depth, own_is_b=own_is_b)
-            time_ns = inf if plan is None else plan.time_ns
+            plan = gather_plan(
+                machine, own, gathered, depth, own_is_b=own_is_b, batch=product.batch
+            )
+            time_ns = inf if plan is None else plan.time_ns * product.least_gain
             choices.append(ProductChoice(time_ns, "copies", own_is_b=own_is_b))
-    if grid is not None:
+    if product.batch > 1:
+        one = product_choice(product.first())
+        choices.append(ProductChoice(product.batch * (one.time_ns + _BEHIND_NS), "each"))
+    elif grid is not None:
         choices.append(ProductChoice(_grid_ns(product, grid), "grid"))
     return min(choices)
 
 
 def _parts(product: ProductMatrices) -> list[int]:
     """The numbers of equal parts of the sums that are compared."""
-    depth, cubes = product.size.k, product.machine.mesh.width * product.machine.mesh.height
+    depth, mesh = product.size.k, product.machine.mesh
+    cubes = mesh.width * mesh.height
     candidates = sorted({*(1 << power for power in range(1, 7)), cubes})
     return [
         1,
-        *(each for each in candidates if depth % each == 0 and depth // each >= _LEAST_DEPTH),
+        *(
+            each
+            for each in candidates
+            if each <= product.most_parts and depth % each == 0 and depth // each >= _LEAST_DEPTH
+        ),
     ]
 
 
 def _blocks(product: ProductMatrices, parts: int) -> BatchGrid:
-    size, shares = product.size, product.shares
-    slices = max(1, shares[0] // parts), max(1, shares[1] // parts)
-    return batch_grid(parts, size._replace(k=size.k // parts), product.machine.rates, slices)
+    size, count = product.size, product.batch * parts
+    slices = max(1, product.shares[0] // count), max(1, product.shares[1] // count)
+    return batch_grid(count, size._replace(k=size.k // parts), product.machine.rates, slices)
 
 
 def _blocks_ns(product: ProductMatrices, parts: int) -> float:
@@ -101,24 +122,48 @@ def _blocks_ns(product: ProductMatrices, parts: int) -> float:
     and the bounds of the PEs; for parts of the sums also a launch that adds them.
     """
     machine, size, blocks = product.machine, product.size, _blocks(product, parts)
-    mesh = machine.mesh
+    mesh, count = machine.mesh, product.batch * parts
     row, column = -(-size.m // blocks.rows), -(-size.n // blocks.columns)
-    cubes = min(mesh.width * mesh.height, -(-parts * blocks.rows * blocks.columns // mesh.pes))
+    cells = count * blocks.rows * blocks.columns
+    cubes = min(mesh.width * mesh.height, -(-cells // mesh.pes))
+    turns = -(-cells // machine.rates.pes)
     far = sum(
         length * _far_share(product, operand, parts, cubes)
         for length, operand in ((row, product.a), (column, product.b))
     )
-    loaded = far * (size.k // parts) * size.itemsize
-    time_ns = blocks.time_ns + _LATENCY_NS + loaded / _FAR_GBS
+    depth = size.k // parts
+    loaded = far * depth * size.itemsize * turns
+    # Few panels are multiplied behind their loads, not beside them.
+    tile = machine.rates.tile
+    steps = -(-row // tile.m) * -(-column // tile.n) * -(-depth // tile.k)
+    loads_ns = (row + column) * depth * size.itemsize / machine.rates.slice_gbs
+    behind_ns = turns * min(steps * machine.rates.step_ns, loads_ns)
+    time_ns = blocks.time_ns + behind_ns + _LATENCY_NS * turns + loaded / _FAR_GBS
+    time_ns = max(time_ns, _burst_ns(product, row, column, cells * depth))
+    results = product.batch * size.m * size.n
     if parts > 1:
         # A PE loads a piece of each part, and the parts pass the links between cubes.
-        sums = parts * size.m * size.n * ACCUMULATOR_BYTES
-        time_ns += _LAUNCH_NS + machine.far_ns(parts) + sums / machine.link_gbs
-        return time_ns + (_LAUNCH_NS if product.has_bias else 0)
+        sums = parts * results * ACCUMULATOR_BYTES
+        return time_ns + _LAUNCH_NS + machine.far_ns(parts) + sums / machine.link_gbs
     row_bytes = size.n * size.itemsize
     # Tiles of the result are stored one by one.
-    tiles = -(-column // machine.rates.tile.n)
-    return time_ns + machine.stored_ns(row, row_bytes, size.m * row_bytes) * tiles
+    tiles = -(-column // machine.rates.tile.n) * turns
+    return time_ns + machine.stored_ns(row, row_bytes, results * size.itemsize) * tiles
+
+
+def _burst_ns(product: ProductMatrices, row: int, column: int, rows: int) -> float:
+    """The time of the slices for `rows` rows of the depth in all blocks: those of an operand with
+    the depth in memory rows take a burst at least.
+    """
+    machine, itemsize = product.machine, product.size.itemsize
+    loads = [
+        rows * max(length * itemsize, machine.burst_bytes) / shares
+        for operand, length, shares in zip(
+            (product.a, product.b), (row, column), product.shares, strict=True
+        )
+        if operand is not None and not operand.in_rows
+    ]
+    return max(loads, default=0.0) / machine.rates.slice_gbs
 
 
 def _far_share(
@@ -132,10 +177,13 @@ def _far_share(
     if operand is None:
         return 1.0
     is_apart = not operand.in_rows and len(operand.holders) >= rates.pes
-    if is_apart and parts % (mesh.width * mesh.height) == 0:
+    if is_apart and product.batch * parts % (mesh.width * mesh.height) == 0:
         return 0.0
     holding = len({holder // mesh.pes for holder in operand.holders})
     spread = max(cubes, holding)
+    if holding >= cubes and operand.is_stacked(product.batch):
+        # Each matrix lies in the cubes whose PEs multiply it.
+        spread = -(-holding // product.batch)
     return 1 - 1 / spread if spread <= _FEW_CUBES else 1.0
 
 

@@ -142,13 +142,12 @@ def first_matrix(
     shape: tuple[int, int],
     order: MatrixOrder,
     *,
-    distance: int = 0,
     used_in_rows: bool = False,
 ) -> ProductOperand:
-    """A matrix whose memory has `shape`, or the first one of a batch.
+    """A matrix whose memory has `shape`.
 
     With `used_in_rows` it is the left operand, of which the rows are those of the result.
     """
     in_rows = used_in_rows != order.is_turned
     whole = OperandPiece((0, shape[0] if in_rows else shape[1]), pointer, order.pitch)
-    return ProductOperand((whole,), in_rows, used_in_rows, distance)
+    return ProductOperand((whole,), in_rows, used_in_rows)

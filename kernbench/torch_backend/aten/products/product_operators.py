@@ -13,22 +13,13 @@ from torch import Tensor
 
 from kernbench.torch_backend.aten.elements.pointwise_operators import compute
 from kernbench.torch_backend.aten.operators import CALLS, operator
-from kernbench.torch_backend.launching.cube_launch import cube_grid, launch_in_cubes
-from kernbench.torch_backend.launching.gather_launch import (
-    gather_machine,
-    launch_gathered,
-    matrix_in_memory,
-)
 from kernbench.torch_backend.launching.launches import window_of
-from kernbench.torch_backend.launching.product_launch import (
-    ProductCall,
-    launch_products,
-    launch_products_together,
-)
-from kernbench.torch_backend.launching.rowwise_launch import sum_of_parts
-from kernbench.torch_backend.runtime.pytorch_api import cut
-from runtime.device.products.product_choice import ProductMatrices, product_choice
-from runtime.device.products.product_plan import ProductSize
+from kernbench.torch_backend.runtime.storages import storages
+from runtime.device.launches.device_tensor import DeviceTensor
+from runtime.device.launches.strided_window import StridedWindow
+from runtime.device.operations.block_launch import launch_blocks_together, order_in_memory
+from runtime.device.operations.product_call import ProductCall
+from runtime.device.operations.product_launch import choice_of, launch_product
 
 _TYPES = frozenset({torch.float16, torch.bfloat16, torch.float32})
 """The types of PyTorch whose products the GEMM engine computes with PyTorch's rounding."""
@@ -58,8 +49,7 @@ def _int_mm(a: Tensor, b: Tensor) -> Any:
     out = torch.empty((a.shape[0], b.shape[1]), dtype=torch.int32, device=a.device)
     if not out.numel() or not a.shape[1]:
         return out.zero_()
-    launch_products(ProductCall(a.unsqueeze(0), b.unsqueeze(0), out.unsqueeze(0)))
-    return out
+    return _product(a, b, None, out)
 
 
 @operator("bmm.out", types=_TYPES)
@@ -111,10 +101,7 @@ def _products(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> Tensor:
     _, pitch, across = out.stride()
     in_rows = (across == 1 or shape[2] == 1) and (pitch >= shape[2] or shape[1] == 1)
     target = out if in_rows else torch.empty(shape, dtype=out.dtype, device=out.device)
-    if shape[0] == 1:
-        _multiply(a[0], b[0], bias, target[0])
-    else:
-        launch_products(ProductCall(a, b, target, bias))
+    launch_product(_call(a, b, bias, target))
     return out if target is out else out.copy_(target)
 
 
@@ -130,67 +117,36 @@ def products_together(
         out = left.new_empty((left.shape[0], right.shape[1]))
         bias = rows.get(number)
         results.append(out)
-        if _is_in_blocks(left, right, bias, out):
-            together.append(
-                ProductCall(left.unsqueeze(0), right.unsqueeze(0), out.unsqueeze(0), bias)
-            )
+        call = None
+        if out.numel() and left.shape[1] and left.dtype in _TYPES:
+            call = _call(left.unsqueeze(0), right.unsqueeze(0), bias, out.unsqueeze(0))
+        if call is not None and choice_of(call)[1:3] == ("blocks", 1):
+            together.append(call)
         elif bias is None:
             torch.mm(left, right, out=out)
         else:
             torch.addmm(bias, left, right, out=out)
     if together:
         CALLS["mm.out"] += len(together)
-        launch_products_together(together)
+        launch_blocks_together(together)
     return results
 
 
-def _is_in_blocks(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> bool:
-    if not out.numel() or not a.shape[1] or a.dtype not in _TYPES:
-        return False
-    choice = product_choice(_matrices(a, b, bias, out))
-    return choice.kind == "blocks" and choice.parts == 1
-
-
-def _multiply(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> None:
-    """One product by the plan with the least estimated time."""
-    product = _matrices(a, b, bias, out)
-    choice = product_choice(product)
-    if choice.kind == "copies":
-        launch_gathered((a, b), bias, out, own_is_b=choice.own_is_b)
-    elif choice.kind == "grid":
-        assert product.grid is not None, "a grid that divides is chosen"
-        launch_in_cubes((a, b), bias, out, product.grid)
-    elif choice.parts == 1:
-        launch_products(ProductCall(a.unsqueeze(0), b.unsqueeze(0), out.unsqueeze(0), bias))
-    else:
-        _multiply_parts((a, b), bias, out, choice.parts)
-
-
-def _matrices(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> ProductMatrices:
-    return ProductMatrices(
-        machine=gather_machine(),
-        size=ProductSize(a.shape[0], a.shape[1], b.shape[1], a.itemsize),
-        a=matrix_in_memory(a, 0),
-        b=matrix_in_memory(b, 1),
-        shares=(len(window_of(a).window.shards), len(window_of(b).window.shards)),
-        grid=cube_grid(a, b, out),
-        has_bias=bias is not None,
+def _call(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> ProductCall:
+    """The call of batches; a matrix whose elements have no neighbours in memory is copied."""
+    return ProductCall(
+        a=_with_neighbours(a),
+        b=_with_neighbours(b),
+        out=window_of(out),
+        bias=None if bias is None else window_of(bias.contiguous()),
+        memory=_memory,
     )
 
 
-def _multiply_parts(
-    factors: tuple[Tensor, Tensor], bias: Tensor | None, out: Tensor, parts: int
-) -> None:
-    """The product in parts of the depth, which are summed with the bias and rounded once."""
-    a, b = factors
-    count = parts if bias is None else parts + 1
-    sums = torch.empty((count, *out.shape), dtype=torch.float32, device=out.device)
-    launch_products(ProductCall(_unfolded(a, 1, parts), _unfolded(b, 0, parts), sums[:parts]))
-    if bias is not None:
-        sums[parts].copy_(bias.expand(out.shape))
-    sum_of_parts(out.unsqueeze(0), sums)
+def _with_neighbours(x: Tensor) -> StridedWindow:
+    window = window_of(x)
+    return window if order_in_memory(window) is not None else window_of(x.contiguous())
 
 
-def _unfolded(x: Tensor, axis: int, parts: int) -> Tensor:
-    """A matrix of which `axis` is cut into parts, as a batch of the parts."""
-    return cut(x, axis, parts).movedim(axis, 0)
+def _memory(nbytes: int) -> DeviceTensor:
+    return storages().bytes_of(torch.empty(nbytes, dtype=torch.uint8, device="ahbm"))

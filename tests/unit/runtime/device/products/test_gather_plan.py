@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 
 from runtime.device.products.cube_mesh import CubeMesh
-from runtime.device.products.gather_plan import (
-    GatherMachine,
-    GatherOperand,
-    GatherPlan,
-    gather_plan,
-)
+from runtime.device.products.gather_machine import GatherMachine, GatherOperand
+from runtime.device.products.gather_plan import GatherPlan, gather_plan
 from runtime.device.products.product_plan import PeRates
 from runtime.model.tiles import TileSize
 
@@ -28,9 +24,9 @@ MACHINE = GatherMachine(
 SIZES = [(1, 64, 64), (3, 100, 7), (8, 4096, 4096), (129, 1000, 257), (512, 130, 5000)]
 
 
-def operand(length: int, depth: int, *, in_rows: bool = True) -> GatherOperand:
-    """A matrix of 2-byte elements, dealt to PEs in shares of 4096 bytes or more."""
-    elements = length * depth
+def operand(length: int, depth: int, *, in_rows: bool = True, batch: int = 1) -> GatherOperand:
+    """Matrices of 2-byte elements, dealt to PEs in shares of 4096 bytes or more."""
+    elements = length * depth * batch
     share = -(-max(2048, -(-elements // 128)) // 128) * 128
     ends = [*range(share, elements, share), elements]
     return GatherOperand(
@@ -39,6 +35,7 @@ def operand(length: int, depth: int, *, in_rows: bool = True) -> GatherOperand:
         in_rows=in_rows,
         ends=tuple(ends),
         holders=tuple(range(len(ends))),
+        distance=length * depth,
     )
 
 
@@ -61,6 +58,46 @@ def test_each_element_of_the_result_is_computed_once(size: tuple[int, int, int])
             computed[first:last, start:stop] += 1
     assert (computed == 1).all()
     assert max(slot.depth[1] for slot in plan.chunks[-1]) == k
+
+
+@pytest.mark.parametrize("batch", [2, 3, 16, 17, 100])
+@pytest.mark.parametrize("own_is_b", [True, False])
+def test_each_product_of_a_batch_is_computed_once_by_pes_in_the_order_of_memory(
+    batch: int, own_is_b: bool
+) -> None:
+    m, k, n = (3, 256, 100) if own_is_b else (100, 256, 3)
+    left, right = operand(m, k, batch=batch), operand(n, k, batch=batch)
+    own, gathered = (right, left) if own_is_b else (left, right)
+    plan = gather_plan(MACHINE, own, gathered, (k, 2), own_is_b=own_is_b, batch=batch)
+    assert plan is not None
+    assert not plan.is_relayed
+    computed, last = np.zeros((batch, 100, 3), int), 0
+    for number, ranges in enumerate(plan.own):
+        part = slice(*plan.parts[number % len(plan.parts)])
+        for start, stop in ranges:
+            matrix = start // 100
+            assert matrix == (stop - 1) // 100
+            computed[matrix, start % 100 : start % 100 + stop - start, part] += 1
+            assert last <= matrix
+            last = matrix
+    assert (computed == 1).all()
+
+
+def test_cubes_of_a_batch_whose_matrices_they_hold_read_nothing_from_others() -> None:
+    times = [
+        gather_plan(
+            MACHINE,
+            operand(1024, 1024, batch=16)._replace(distance=distance),
+            operand(64, 1024, batch=16),
+            (1024, 2),
+            own_is_b=True,
+            batch=16,
+        )
+        for distance in (1024 * 1024, 1024)
+    ]
+    stacked, mixed = (each.time_ns for each in times if each is not None)
+    # The rows of mixed matrices lie in all cubes: half of 32 MiB passes 4 links of 128 GB/s.
+    assert mixed - stacked > 0.5 * 16 * 2 * 1024 * 1024 / 4 / 128
 
 
 @pytest.mark.parametrize(("size", "in_rows"), [*product(SIZES, (True, False))], ids=str)

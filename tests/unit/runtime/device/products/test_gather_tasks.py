@@ -45,7 +45,7 @@ def test_a_pe_loads_its_part_of_what_its_cube_has(
 ) -> None:
     m, k, _ = size
     plan = plan_of(*size, a_in_rows=in_rows)._replace(is_relayed=is_relayed)
-    layout = CopyLayout.of(plan, least=2048, unit=128)
+    layout = CopyLayout.of(plan, itemsize=2)
     source = operand(m, k, in_rows=in_rows)
     shape = (m, k) if in_rows else (k, m)
     memory = np.arange(m * k).reshape(shape)
@@ -111,7 +111,7 @@ def test_relays_pass_fewer_elements_over_the_busiest_link() -> None:
 def test_slots_of_three_chunks_are_kept_of_a_product_with_one_range() -> None:
     plan = plan_of(64, 8192, 4096)
     assert len(plan.chunks) > 3
-    layout = CopyLayout.of(plan, least=2048, unit=128)
+    layout = CopyLayout.of(plan, itemsize=2)
     assert layout.ring == 3
     assert layout.offset(2, 3) == layout.offset(2, 0) == 2 * layout.share
     assert layout.slot == max(prod((a[1] - a[0], b[1] - b[0])) for a, b in plan.chunks[0])
@@ -119,6 +119,6 @@ def test_slots_of_three_chunks_are_kept_of_a_product_with_one_range() -> None:
 
 def test_slots_of_all_chunks_are_kept_for_further_ranges() -> None:
     plan = plan_of(512, 768, 50257)
-    layout = CopyLayout.of(plan, least=2048, unit=128)
+    layout = CopyLayout.of(plan, itemsize=2)
     assert layout.ring == len(plan.chunks)
     assert layout.share >= layout.ring * layout.slot

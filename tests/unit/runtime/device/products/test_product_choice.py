@@ -12,18 +12,25 @@ from tests.unit.runtime.device.products.test_gather_plan import MACHINE, operand
 
 
 def choice(
-    m: int, k: int, n: int, *, b_in_rows: bool = True, grid: CubeGrid | None = None
+    m: int,
+    k: int,
+    n: int,
+    *,
+    b_in_rows: bool = True,
+    grid: CubeGrid | None = None,
+    batch: int = 1,
 ) -> ProductChoice:
     """The plan of (m, k) times a weight: in memory (n, k) with `b_in_rows`, else (k, n)."""
-    a, b = operand(m, k), operand(n, k, in_rows=b_in_rows)
+    a, b = operand(m, k, batch=batch), operand(n, k, in_rows=b_in_rows, batch=batch)
     product = ProductMatrices(
         machine=MACHINE,
+        batch=batch,
         size=ProductSize(m, k, n, 2),
         a=a,
         b=b,
         shares=(len(a.ends), len(b.ends)),
         grid=grid,
-        has_bias=False,
+        most_parts=k,
     )
     return product_choice(product)
 
@@ -75,6 +82,31 @@ def test_estimates_have_no_cliff_over_the_rows(depth: int, columns: int) -> None
     for fewer, more in pairwise(times):
         # A plan with more parts, which begins somewhere, may be a little shorter.
         assert 0.97 < more / fewer < 1.5
+
+
+@pytest.mark.parametrize("size", [(1, 4096, 128), (8, 768, 768), (64, 128, 1000)], ids=str)
+def test_estimates_have_no_cliff_over_the_products_of_a_batch(size: tuple[int, int, int]) -> None:
+    counts = (1, 2, 3, 4, 6, 8, 12, 16, 17, 24, 32)
+    times = [choice(*size, batch=each).time_ns for each in counts]
+    for (fewer, short), (more, long) in pairwise(zip(counts, times, strict=True)):
+        # Fewer cubes have copies of one matrix, which may save more than another one takes.
+        assert 0.6 < long / short < max(1.5, more / fewer)
+
+
+def test_few_large_products_of_a_batch_have_copies_in_the_cubes_that_hold_them() -> None:
+    for batch in (2, 3, 16):
+        assert choice(1, 4096, 4096, batch=batch)[1:] == ("copies", 1, True)
+
+
+def test_parts_of_the_depth_divide_a_batch_whose_rows_are_those_of_the_depth() -> None:
+    chosen = choice(1, 4096, 128, b_in_rows=False, batch=8)
+    assert chosen.kind == "blocks"
+    assert chosen.parts > 1
+
+
+def test_each_product_of_a_batch_is_a_product_of_its_own_where_a_grid_divides_it() -> None:
+    grid = CubeGrid(rows=4, columns=4, part_rows=2, part_columns=4, chunks=(128,) * 16)
+    assert choice(2048, 2048, 2048, grid=grid, batch=2).kind == "each"
 
 
 def test_the_rows_of_a_small_weight_come_by_relays_where_they_are_many() -> None:
