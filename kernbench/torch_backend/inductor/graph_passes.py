@@ -124,8 +124,7 @@ def _join_products(graph: torch.fx.Graph) -> None:
         levels[node] = level
     for alike in products.values():
         for first in range(0, len(alike), _MOST):
-            if len(joined := alike[first : first + _MOST]) > 1:
-                _join(graph, joined)
+            _join(graph, alike[first : first + _MOST])
     stable_topological_sort(graph)
     graph.lint()
 

@@ -71,7 +71,8 @@ def launch_products_together(calls: Sequence[ProductCall]) -> None:
 def _blocked(call: ProductCall, first: int) -> _BlockedProduct:
     """A product in blocks, which are dealt from the PE with the number `first` on."""
     a, b, out, bias = call
-    (left, window_a), (right, window_b) = _operand(a, used_in_rows=True), _operand(b)
+    left, window_a = stored_operand(a, used_in_rows=True)
+    right, window_b = stored_operand(b)
     target = window_of(out)
     used, row = [target, window_a, window_b], None
     if bias is not None:
@@ -156,7 +157,7 @@ def _sums_of(sums: torch.Tensor | None, number: int) -> ResultMatrix | None:
     return ResultMatrix(pointer_of(window_of(sums)) + number * m * n, n)
 
 
-def _operand(
+def stored_operand(
     x: torch.Tensor, *, used_in_rows: bool = False
 ) -> tuple[ProductOperand, StridedWindow]:
     """The matrices as they are in memory; of matrices with other strides, a copy."""

@@ -19,6 +19,7 @@ from kernbench.torch_backend.launching.gather_launch import (
     launch_gathered,
     matrix_in_memory,
 )
+from kernbench.torch_backend.launching.joined_launch import launch_joined
 from kernbench.torch_backend.launching.launches import window_of
 from kernbench.torch_backend.launching.product_launch import (
     ProductCall,
@@ -140,7 +141,8 @@ def products_together(
             torch.addmm(bias, left, right, out=out)
     if together:
         CALLS["mm.out"] += len(together)
-        launch_products_together(together)
+        if not launch_joined(together):
+            launch_products_together(together)
     return results
 
 

@@ -1,0 +1,259 @@
+"""Divides independent products of a launch over PEs. What blocks on a PE share, it loads once.
+
+A *region* is a block of a matrix in memory. Each product is cut into the same number of blocks, and
+the blocks go, the largest first, to the PE which is then complete first: to one that has a region
+already, only the other one is to be loaded. Several numbers of blocks and of PEs are compared by
+their estimated time, the sum of two bounds: the loads, the stores and the steps of a PE, and the
+loads of all PEs from the slice that holds the beginning of each operand or over the links between
+cubes. So few PEs near the operands are better than many, which load the same regions from the same
+slices.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import prod
+from typing import NamedTuple
+
+from runtime.device.products.gather_plan import GatherMachine
+from runtime.device.products.product_plan import ProductSize, divided, grid, share_of_channels
+from runtime.model.placement import Span
+
+_MOST_BYTES = 1 << 17
+"""The regions of a PE: of longer ones, the loads take longer than a launch, and `multiply` overlaps
+them with the steps.
+"""
+_MEETING = 2
+"""The factor of the loads that meet at a slice, measured on the default machine."""
+_EQUAL = 1.05
+"""Plans whose estimated times differ by less are equal: that which loads least is taken."""
+_FEW_CUBES = 2
+"""The cubes that may hold an operand: from more, the loads of all PEs delay each other, and the
+plans of single products are better.
+"""
+_BLOCKS_OF_A_PE = 8
+"""The most blocks of a PE in the middle."""
+
+
+class JoinedOperand(NamedTuple):
+    """An operand in memory: the number of its matrix, whether its free axis is that of the rows
+    there, their distance in elements, and the slices that hold it.
+    """
+
+    matrix: int
+    in_rows: bool
+    pitch: int
+    slices: int
+
+
+class JoinedProduct(NamedTuple):
+    """One of the products; the bias is a row in memory."""
+
+    size: ProductSize
+    a: JoinedOperand
+    b: JoinedOperand
+    bias: JoinedOperand | None
+
+
+class Region(NamedTuple):
+    """Rows and columns of a matrix in memory."""
+
+    matrix: int
+    rows: Span
+    columns: Span
+
+    def contains(self, other: "Region") -> bool:
+        """Whether all elements of another region are in this one."""
+        return (
+            self.matrix == other.matrix
+            and self.rows[0] <= other.rows[0]
+            and other.rows[1] <= self.rows[1]
+            and self.columns[0] <= other.columns[0]
+            and other.columns[1] <= self.columns[1]
+        )
+
+    @property
+    def elements(self) -> int:
+        """The number of elements."""
+        (top, bottom), (left, right) = self.rows, self.columns
+        return (bottom - top) * (right - left)
+
+
+class JoinedBlock(NamedTuple):
+    """A block of the result of product `number`, and the regions that it reads: of `a`, of `b`, and
+    of the bias if there is one.
+    """
+
+    number: int
+    rows: Span
+    columns: Span
+    regions: tuple[Region, ...]
+
+
+class PeBlocks(NamedTuple):
+    """The blocks of a PE, and the regions that it loads for them."""
+
+    blocks: tuple[JoinedBlock, ...]
+    regions: tuple[Region, ...]
+
+
+@dataclass
+class _PeShare:
+    blocks: list[JoinedBlock] = field(default_factory=list["JoinedBlock"])
+    regions: list[Region] = field(default_factory=list["Region"])
+    loaded_bytes: int = 0
+    time_ns: float = 0.0
+
+
+@lru_cache(maxsize=1024)
+def joined_plan(
+    products: tuple[JoinedProduct, ...], machine: GatherMachine
+) -> tuple[PeBlocks, ...] | None:
+    """The blocks of the first PEs of the SIP; None if the regions of a PE are too large, or if an
+    operand lies in many cubes.
+    """
+    if _holding_cubes(products, machine) > _FEW_CUBES:
+        return None
+    plans = list[tuple[float, int, tuple[PeBlocks, ...]]]()
+    for blocks in _divisions(products, machine):
+        for pes in _numbers_of_pes(len(blocks), machine):
+            shares = _dealt(products, blocks, pes, machine)
+            if max(each.loaded_bytes for each in shares) > _MOST_BYTES:
+                continue
+            plan = tuple(PeBlocks(tuple(each.blocks), tuple(each.regions)) for each in shares)
+            loaded = sum(each.loaded_bytes for each in shares)
+            plans.append((_time_ns(products, shares, machine), loaded, plan))
+    most_ns = min((time_ns for time_ns, _, _ in plans), default=0.0) * _EQUAL
+    choices = [(loaded, time_ns, plan) for time_ns, loaded, plan in plans if time_ns <= most_ns]
+    return min(choices)[-1] if choices else None
+
+
+def _divisions(
+    products: Sequence[JoinedProduct], machine: GatherMachine
+) -> Iterator[list[JoinedBlock]]:
+    """All blocks of the products, each of which has at most a number of blocks."""
+    rates, most = machine.rates, 1
+    while most <= rates.pes:
+        blocks = [
+            block
+            for number, product in enumerate(products)
+            for block in _blocks(number, product, most, machine)
+        ]
+        itemsize = products[0].size.itemsize
+        yield sorted(blocks, key=lambda block: -_elements(block.regions) * itemsize)
+        most *= 2
+
+
+def _blocks(
+    number: int, product: JoinedProduct, most: int, machine: GatherMachine
+) -> Iterator[JoinedBlock]:
+    size, tile = product.size, machine.rates.tile
+    slices = product.a.slices, product.b.slices
+    across, along = grid(size, machine.rates._replace(pes=most), slices)
+    for rows in divided(size.m, across, tile.m):
+        for columns in divided(size.n, along, tile.n):
+            regions = [_region(product.a, rows, size.k), _region(product.b, columns, size.k)]
+            if product.bias is not None:
+                regions.append(Region(product.bias.matrix, (0, 1), columns))
+            yield JoinedBlock(number, rows, columns, tuple(regions))
+
+
+def _region(operand: JoinedOperand, span: Span, depth: int) -> Region:
+    rows, columns = (span, (0, depth)) if operand.in_rows else ((0, depth), span)
+    return Region(operand.matrix, rows, columns)
+
+
+def _elements(regions: Sequence[Region]) -> int:
+    return sum(each.elements for each in regions)
+
+
+def _numbers_of_pes(blocks: int, machine: GatherMachine) -> Iterator[int]:
+    number = 1
+    while number < min(2 * blocks, machine.rates.pes + 1):
+        if number * _BLOCKS_OF_A_PE >= blocks:
+            yield min(number, blocks)
+        number *= 2
+
+
+def _dealt(
+    products: Sequence[JoinedProduct],
+    blocks: Sequence[JoinedBlock],
+    pes: int,
+    machine: GatherMachine,
+) -> list[_PeShare]:
+    """The blocks in their order, each on the PE which is complete first with it."""
+    rates, shares = machine.rates, [_PeShare() for _ in range(pes)]
+    operands = _operands(products)
+    for block in blocks:
+        size = products[block.number].size
+        lengths = block.rows[1] - block.rows[0], block.columns[1] - block.columns[0]
+        steps = -(-lengths[0] // rates.tile.m) * -(-lengths[1] // rates.tile.n)
+        steps *= -(-size.k // rates.tile.k)
+        own_ns = steps * rates.step_ns + prod(lengths) * size.itemsize / rates.slice_gbs
+        best: tuple[float, int, _PeShare, list[Region]] | None = None
+        for share in shares:
+            missing = _missing(share.regions, block.regions)
+            time_ns = share.time_ns + own_ns
+            time_ns += sum(_load_ns(each, operands, size.itemsize, machine) for each in missing)
+            elements = _elements(missing)
+            if best is None or (time_ns, elements) < best[:2]:
+                best = time_ns, elements, share, missing
+            if not share.blocks:
+                # The PEs behind it have no block either.
+                break
+        assert best is not None, "there is a PE"
+        time_ns, elements, share, missing = best
+        share.time_ns = time_ns
+        share.loaded_bytes += elements * size.itemsize
+        share.blocks.append(block)
+        share.regions += missing
+    return [each for each in shares if each.blocks]
+
+
+def _missing(present: Sequence[Region], needed: Sequence[Region]) -> list[Region]:
+    missing = list[Region]()
+    for region in needed:
+        if not any(each.contains(region) for each in (*present, *missing)):
+            missing.append(region)
+    return missing
+
+
+def _operands(products: Sequence[JoinedProduct]) -> dict[int, JoinedOperand]:
+    """An operand of each matrix."""
+    return {
+        operand.matrix: operand
+        for product in products
+        for operand in (product.a, product.b, product.bias)
+        if operand is not None
+    }
+
+
+def _load_ns(
+    region: Region, operands: Mapping[int, JoinedOperand], itemsize: int, machine: GatherMachine
+) -> float:
+    """The time of a region at the channels of a slice on which its rows lie."""
+    (left, right), pitch = region.columns, operands[region.matrix].pitch
+    share = share_of_channels((right - left) * itemsize, pitch * itemsize, machine.round_bytes)
+    return region.elements * itemsize / machine.rates.slice_gbs / share
+
+
+def _holding_cubes(products: Sequence[JoinedProduct], machine: GatherMachine) -> int:
+    return -(-max(each.slices for each in _operands(products).values()) // machine.mesh.pes)
+
+
+def _time_ns(
+    products: Sequence[JoinedProduct], shares: Sequence[_PeShare], machine: GatherMachine
+) -> float:
+    operands = _operands(products)
+    itemsize, pes_of_cube = products[0].size.itemsize, machine.mesh.pes
+    holding = _holding_cubes(products, machine)
+    hottest_ns = far_bytes = 0.0
+    for number, share in enumerate(shares):
+        hottest_ns += sum(
+            _load_ns(each, operands, itemsize, machine) / operands[each.matrix].slices
+            for each in share.regions
+        )
+        is_near = number // pes_of_cube < holding
+        far_bytes += share.loaded_bytes * (1 - 1 / holding if is_near else 1)
+    shared_ns = max(_MEETING * hottest_ns, far_bytes / machine.link_gbs)
+    return max(each.time_ns for each in shares) + shared_ns
