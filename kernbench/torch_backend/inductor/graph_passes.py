@@ -3,11 +3,13 @@
 - Products of one level become one operator. The level of a product is the number of products on the
   longest path before it, so products of one level are independent, and a graph whose levels are
   joined has no cycle.
+  Elementwise functions of a product are part of its operator (`epilogues`).
 - Operators that write elements at computed addresses stay operators: the device has kernels for
   them, and programs of a generated kernel may not write one element twice.
 """
 
 from collections import defaultdict
+from collections.abc import Mapping
 from operator import getitem
 from typing import Any
 
@@ -15,6 +17,11 @@ import torch
 from torch._inductor.custom_graph_pass import CustomGraphModulePass
 from torch._inductor.pattern_matcher import stable_topological_sort
 
+from kernbench.torch_backend.inductor.epilogues import (
+    ProductFunctions,
+    functions_of_products,
+    text_of,
+)
 from kernbench.torch_backend.inductor.graph_operators import graph_products
 from kernbench.torch_backend.runtime.pytorch_api import DEVICE, overload_of
 
@@ -122,9 +129,12 @@ def _join_products(graph: torch.fx.Graph) -> None:
             products[level, node.meta["val"].dtype].append(node)
             level += 1
         levels[node] = level
+    each_product = {node for alike in products.values() for node in alike}
+    functions = functions_of_products(graph, each_product, levels)
+    replaced = dict[_Node, _Node]()
     for alike in products.values():
         for first in range(0, len(alike), _MOST):
-            _join(graph, alike[first : first + _MOST])
+            _join(graph, alike[first : first + _MOST], functions, replaced)
     stable_topological_sort(graph)
     graph.lint()
 
@@ -142,17 +152,69 @@ def _is_own(node: _Node) -> bool:
     return node.meta["val"].device.type == DEVICE
 
 
-def _join(graph: torch.fx.Graph, products: list[_Node]) -> None:
-    operator = overload_of(graph_products())
+def _join(
+    graph: torch.fx.Graph,
+    products: list[_Node],
+    functions: Mapping[_Node, ProductFunctions],
+    replaced: dict[_Node, _Node],
+) -> None:
+    """Put one operator in the place of products and of functions of them."""
     factors = ([node.args[at] for node in products] for at in (-2, -1))
     biased = [number for number, node in enumerate(products) if len(node.args) == 3]
     biases = [products[number].args[0] for number in biased]
     with graph.inserting_after(products[-1]):
-        joined = graph.call_function(operator, (*factors, biases, biased))
-    joined.meta["val"] = [node.meta["val"] for node in products]
-    for number, node in reversed(list(enumerate(products))):
-        with graph.inserting_after(joined):
-            result = graph.call_function(getitem, (joined, number))
-        result.meta.update(node.meta)
-        node.replace_all_uses_with(result)
+        joined = graph.call_function(overload_of(graph_products()))
+    joined.args = (*factors, biases, biased, [], [])
+    beside, texts, values = list[_Node](), list[str](), list[Any]()
+    for node in products:
+        own, epilogue = functions.get(node), None
+        if own is not None:
+            for each in own.nodes:
+                replaced[each] = _put(graph, each, joined, node, values)
+                _erase(graph, each)
+            epilogue = own.epilogue(keeps_product=len(node.users) > 0)
+            others = (replaced.get(each, each) for each in own.beside)
+            beside += [_shaped(graph, each, node, joined) for each in others]
+        if own is None or node.users:
+            replaced[node] = _put(graph, node, joined, node, values)
         graph.erase_node(node)
+        texts.append(text_of(epilogue))
+    joined.args = (*joined.args[:4], beside, texts)
+    joined.meta["val"] = values
+
+
+def _put(
+    graph: torch.fx.Graph, node: _Node, joined: _Node, product: _Node, values: list[Any]
+) -> _Node:
+    """Put the next result of an operator in the place of a node."""
+    with graph.inserting_after(joined):
+        result = graph.call_function(getitem, (joined, len(values)))
+    values.append(product.meta["val"])
+    result.meta["val"] = values[-1]
+    if node is product:
+        result.meta.update(node.meta)
+    with graph.inserting_after(result):
+        result = _shaped(graph, result, node)
+    node.replace_all_uses_with(result)
+    return result
+
+
+def _shaped(graph: torch.fx.Graph, node: _Node, like: _Node, before: _Node | None = None) -> _Node:
+    """The elements of a node in the shape of another one."""
+    shape = like.meta["val"].shape
+    if node.meta["val"].shape == shape:
+        return node
+    if before is None:
+        return _added(graph, _aten.reshape.default, (node, list(shape)))
+    with graph.inserting_before(before):
+        return _added(graph, _aten.reshape.default, (node, list(shape)))
+
+
+def _erase(graph: torch.fx.Graph, node: _Node) -> None:
+    """Erase a function without users, and what only it uses, up to products."""
+    if node.users or node.op != "call_function" or _is_product(node):
+        return
+    inputs = node.all_input_nodes
+    graph.erase_node(node)
+    for each in inputs:
+        _erase(graph, each)

@@ -1,20 +1,24 @@
-"""One launch for independent products: a PE loads what its blocks of several of them share once."""
+"""One launch for independent products and elementwise functions of them: a PE loads what its blocks
+of several products share once.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import torch
+
 from kernbench.torch_backend.launching.gather_launch import gather_machine
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
-from kernbench.torch_backend.launching.product_launch import ProductCall, stored_operand
+from kernbench.torch_backend.launching.product_launch import stored_operand
 from kernbench.torch_backend.runtime.storages import storages
 from runtime.core.requests import PerPe
 from runtime.device.kernels.joined_products import (
+    Epilogue,
     RegionPart,
     SharingBlock,
     StoredRegion,
     multiply_sharing,
 )
-from runtime.device.kernels.products import ProductOperand
 from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.products.joined_plan import (
     JoinedBlock,
@@ -25,21 +29,35 @@ from runtime.device.products.joined_plan import (
     joined_plan,
 )
 from runtime.device.products.product_plan import ProductSize
+from runtime.device.rank.properties import get_device_properties
 from runtime.language.value import Pointer
 
 _Memory = tuple[Pointer, int]
 """The first element of a matrix in memory, and its pitch."""
 
 
+class JoinedCall(NamedTuple):
+    """A product `a @ b + bias` of matrices, of one type; with an epilogue, functions of it and of
+    the matrices `beside` it. The results are contiguous.
+    """
+
+    a: torch.Tensor
+    b: torch.Tensor
+    bias: torch.Tensor | None
+    epilogue: Epilogue | None
+    beside: Sequence[torch.Tensor]
+    outs: Sequence[torch.Tensor]
+
+
 class _StoredProduct(NamedTuple):
     plan: JoinedProduct
-    out: StridedWindow
+    epilogue: Epilogue | None
+    beside: Sequence[Pointer]
+    outs: Sequence[Pointer]
 
 
-def launch_joined(calls: Sequence[ProductCall]) -> bool:
-    """Compute independent products of one type, each of one matrix; False if the operands are too
-    large for the plan.
-    """
+def launch_joined(calls: Sequence[JoinedCall]) -> bool:
+    """Compute independent products in a launch; False if the plan is for smaller operands."""
     memories, used = dict[_Memory, int](), list[StridedWindow]()
     products = [_stored(call, memories, used) for call in calls]
     plan = joined_plan(tuple(each.plan for each in products), gather_machine())
@@ -56,34 +74,47 @@ def launch_joined(calls: Sequence[ProductCall]) -> bool:
 
 
 def _stored(
-    call: ProductCall, memories: dict[_Memory, int], used: list[StridedWindow]
+    call: JoinedCall, memories: dict[_Memory, int], used: list[StridedWindow]
 ) -> _StoredProduct:
     """A product as the plan has it; its tensors are added to `used`, their memory to `memories`."""
 
-    def numbered(operand: ProductOperand, window: StridedWindow) -> JoinedOperand:
+    def numbered(x: torch.Tensor, *, used_in_rows: bool = False) -> JoinedOperand:
+        operand, window = stored_operand(x.unsqueeze(0), used_in_rows=used_in_rows)
         used.append(window)
         (piece,) = operand.pieces
-        number = memories.setdefault((piece.pointer, piece.pitch), len(memories))
         return JoinedOperand(
-            matrix=number,
+            matrix=memories.setdefault((piece.pointer, piece.pitch), len(memories)),
             in_rows=operand.stored_in_rows,
             pitch=piece.pitch,
             slices=len(window.window.shards),
         )
 
-    a, b, out, bias = call
-    size = ProductSize(a.shape[1], a.shape[2], b.shape[2], a.itemsize)
-    left, right = stored_operand(a, used_in_rows=True), stored_operand(b)
-    row = None if bias is None else stored_operand(bias.contiguous().reshape(1, 1, -1))
-    target = window_of(out)
-    used.append(target)
+    def started(x: torch.Tensor) -> Pointer:
+        used.append(window_of(x))
+        return pointer_of(used[-1])
+
+    a, b, bias, epilogue, beside, outs = call
     plan = JoinedProduct(
-        size=size,
-        a=numbered(*left),
-        b=numbered(*right),
-        bias=None if row is None else numbered(*row),
+        size=ProductSize(a.shape[0], a.shape[1], b.shape[1], a.itemsize),
+        a=numbered(a, used_in_rows=True),
+        b=numbered(b),
+        bias=None if bias is None else numbered(bias.unsqueeze(0)),
+        beside=len(beside),
+        results=len(outs),
+        element_ns=0.0 if epilogue is None else _element_ns(epilogue),
     )
-    return _StoredProduct(plan, target)
+    return _StoredProduct(
+        plan=plan,
+        epilogue=epilogue,
+        beside=[started(each.contiguous()) for each in beside],
+        outs=[started(each) for each in outs],
+    )
+
+
+def _element_ns(epilogue: Epilogue) -> float:
+    properties = get_device_properties()
+    cycles = sum(properties.vector_cycles.get(each.operation, 1) for each in epilogue.steps)
+    return cycles / (properties.vector_lanes * properties.vector_clock_ghz)
 
 
 def _task(
@@ -105,10 +136,15 @@ def _block(block: JoinedBlock, product: _StoredProduct, regions: Sequence[Region
     # The operands as they are used: `a` by rows of the result, `b` by columns.
     left = _part(a, regions, is_turned=not product.plan.a.in_rows)
     right = _part(b, regions, is_turned=product.plan.b.in_rows)
-    bias = _part(rows[0], regions, is_turned=False) if rows else None
-    _, pitch, _ = product.out.strides
-    whole = Region(0, block.rows, block.columns)
-    return SharingBlock(left, right, bias, _in_memory(whole, pointer_of(product.out), pitch))
+    whole, pitch = Region(0, block.rows, block.columns), product.plan.size.n
+    return SharingBlock(
+        a=left,
+        b=right,
+        bias=_part(rows[0], regions, is_turned=False) if rows else None,
+        epilogue=product.epilogue,
+        beside=tuple(_in_memory(whole, each, pitch) for each in product.beside),
+        outs=tuple(_in_memory(whole, each, pitch) for each in product.outs),
+    )
 
 
 def _part(region: Region, regions: Sequence[Region], *, is_turned: bool) -> RegionPart:

@@ -1,6 +1,9 @@
-"""The kernel of independent products whose blocks on a PE share what they read."""
+"""The kernel of independent products whose blocks on a PE share what they read, with elementwise
+functions of the products before they are stored.
+"""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from runtime.language import tl
@@ -8,12 +11,69 @@ from runtime.language.value import Pointer, Value
 from runtime.model.placement import Span
 
 
+def _negative(x: Value) -> Value:
+    return x * -1.0
+
+
+FUNCTIONS: Mapping[str, Callable[..., Value]] = {
+    "neg": _negative,
+    **{
+        name: getattr(tl, name)
+        for name in (
+            *("add", "sub", "mul", "div", "abs", "erf", "exp", "log", "relu", "rsqrt"),
+            *("sigmoid", "sqrt", "tanh"),
+        )
+    },
+}
+"""The operations of an epilogue."""
+
+
+class EpilogueStep(NamedTuple):
+    """An operation on numbered values (integers) and on numbers (floats)."""
+
+    operation: str
+    arguments: tuple[int | float, ...]
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """Elementwise functions of a product. Value 0 is the product; those of the matrices `beside` it
+    and of the steps follow. `results` are the numbers of the values that are stored: the product,
+    or steps.
+    """
+
+    beside: int
+    steps: tuple[EpilogueStep, ...]
+    results: tuple[int, ...]
+
+    def __call__(self, *values: Value) -> tuple[Value, ...]:
+        """The results that are steps, of the product and what is beside it."""
+        known = list(values)
+        for name, arguments in self.steps:
+            given = (known[each] if isinstance(each, int) else each for each in arguments)
+            known.append(FUNCTIONS[name](*given))
+        return tuple(known[each] for each in self.results if each)
+
+    def only(self, *values: Value) -> Value:
+        """The only result."""
+        (result,) = self(*values)
+        return result
+
+
 class StoredRegion(NamedTuple):
-    """Rows at a pitch in memory, which a PE loads once."""
+    """Rows at a pitch in memory."""
 
     pointer: Pointer
     shape: tuple[int, int]
     pitch: int
+
+    def load(self) -> tl.PendingValue:
+        """Kernel: start to load it."""
+        return tl.load_async(self.pointer, self.shape, (self.pitch, 1))
+
+    def store(self, value: Value) -> tl.PendingResult:
+        """Kernel: start to store a value in it."""
+        return tl.store_async(self.pointer, value, (self.pitch, 1))
 
 
 class RegionPart(NamedTuple):
@@ -26,19 +86,23 @@ class RegionPart(NamedTuple):
 
 
 class SharingBlock(NamedTuple):
-    """A block of a result in memory, its operands and its row of bias."""
+    """A block of the results of a product: its operands, its row of bias, the blocks beside it, and
+    the memory of each result; without an epilogue, of the product.
+    """
 
     a: RegionPart
     b: RegionPart
     bias: RegionPart | None
-    out: StoredRegion
+    epilogue: Epilogue | None
+    beside: tuple[StoredRegion, ...]
+    outs: tuple[StoredRegion, ...]
 
 
 def multiply_sharing(regions: Sequence[StoredRegion], blocks: Sequence[SharingBlock]) -> None:
-    """Kernel: the blocks `a @ b + bias`. A product runs once its regions are in TCM, beside the
-    loads of the others.
+    """Kernel: the blocks `a @ b + bias`, or functions of them. A product runs once its regions are
+    in TCM, beside the loads of the others, and an epilogue beside the products behind it.
     """
-    loads = [tl.load_async(each.pointer, each.shape, (each.pitch, 1)) for each in regions]
+    loads = [each.load() for each in regions]
     loaded = dict[int, Value]()
 
     def part(each: RegionPart) -> Value:
@@ -47,10 +111,28 @@ def multiply_sharing(regions: Sequence[StoredRegion], blocks: Sequence[SharingBl
         value = loaded[each.region][slice(*each.rows), slice(*each.columns)]
         return value.mT if each.is_turned else value
 
-    pending = list[tl.PendingResult]()
+    beside = [[each.load() for each in block.beside] for block in blocks]
+    products, stores = list[tl.PendingResult](), list[tl.PendingResult]()
     for block in blocks:
-        out = tl.ref(block.out.pointer, block.out.shape, strides=(block.out.pitch, 1))
-        bias = None if block.bias is None else part(block.bias)
-        pending.append(tl.composite("gemm", part(block.a), part(block.b), out, bias=bias))
-    for each in pending:
+        (_, shape, pitch), bias = block.outs[0], block.bias
+        out = tl.ref(block.outs[0].pointer, shape, strides=(pitch, 1))
+        products.append(
+            tl.composite(
+                "gemm",
+                part(block.a),
+                part(block.b),
+                out if block.epilogue is None else None,
+                bias=None if bias is None else part(bias),
+            )
+        )
+    for block, product, others in zip(blocks, products, beside, strict=True):
+        value = tl.wait(product)
+        if block.epilogue is None:
+            continue
+        assert value is not None, "a product with an epilogue is a value"
+        functions = tl.wait(tl.fused_async(block.epilogue, value, *map(tl.wait, others)))
+        results = iter(functions)
+        for number, out in zip(block.epilogue.results, block.outs, strict=True):
+            stores.append(out.store(value if number == 0 else next(results)))
+    for each in stores:
         tl.wait(each)

@@ -12,21 +12,23 @@ slices.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from math import prod
 from typing import NamedTuple
 
 from runtime.device.products.gather_plan import GatherMachine
 from runtime.device.products.product_plan import ProductSize, divided, grid, share_of_channels
 from runtime.model.placement import Span
+from runtime.model.tiles import TileSize
 
 _MOST_BYTES = 1 << 17
-"""The regions of a PE: of longer ones, the loads take longer than a launch, and `multiply` overlaps
-them with the steps.
+"""What a PE loads, and what it stores: with more, the loads take longer than a launch, and
+`multiply` overlaps them with the steps.
 """
 _MEETING = 2
 """The factor of the loads that meet at a slice, measured on the default machine."""
-_EQUAL = 1.05
-"""Plans whose estimated times differ by less are equal: that which loads least is taken."""
+_LAUNCH_NS, _EQUAL = 800.0, 1.08
+"""The time of a launch besides. Plans with which a launch takes less than this factor of the least
+time are equal: that which loads least is taken.
+"""
 _FEW_CUBES = 2
 """The cubes that may hold an operand: from more, the loads of all PEs delay each other, and the
 plans of single products are better.
@@ -47,12 +49,17 @@ class JoinedOperand(NamedTuple):
 
 
 class JoinedProduct(NamedTuple):
-    """One of the products; the bias is a row in memory."""
+    """One of the products; the bias is a row in memory. With an epilogue it has blocks `beside` it,
+    several results, and `element_ns`, the time of the vector engine for an element.
+    """
 
     size: ProductSize
     a: JoinedOperand
     b: JoinedOperand
     bias: JoinedOperand | None
+    beside: int = 0
+    results: int = 1
+    element_ns: float = 0.0
 
 
 class Region(NamedTuple):
@@ -89,6 +96,12 @@ class JoinedBlock(NamedTuple):
     columns: Span
     regions: tuple[Region, ...]
 
+    @property
+    def elements(self) -> int:
+        """The number of elements of the block."""
+        (top, bottom), (left, right) = self.rows, self.columns
+        return (bottom - top) * (right - left)
+
 
 class PeBlocks(NamedTuple):
     """The blocks of a PE, and the regions that it loads for them."""
@@ -102,6 +115,7 @@ class _PeShare:
     blocks: list[JoinedBlock] = field(default_factory=list["JoinedBlock"])
     regions: list[Region] = field(default_factory=list["Region"])
     loaded_bytes: int = 0
+    result_bytes: int = 0
     time_ns: float = 0.0
 
 
@@ -118,12 +132,13 @@ def joined_plan(
     for blocks in _divisions(products, machine):
         for pes in _numbers_of_pes(len(blocks), machine):
             shares = _dealt(products, blocks, pes, machine)
-            if max(each.loaded_bytes for each in shares) > _MOST_BYTES:
+            if any(max(each.loaded_bytes, each.result_bytes) > _MOST_BYTES for each in shares):
                 continue
             plan = tuple(PeBlocks(tuple(each.blocks), tuple(each.regions)) for each in shares)
             loaded = sum(each.loaded_bytes for each in shares)
             plans.append((_time_ns(products, shares, machine), loaded, plan))
-    most_ns = min((time_ns for time_ns, _, _ in plans), default=0.0) * _EQUAL
+    least_ns = min((time_ns for time_ns, _, _ in plans), default=0.0)
+    most_ns = (least_ns + _LAUNCH_NS) * _EQUAL - _LAUNCH_NS
     choices = [(loaded, time_ns, plan) for time_ns, loaded, plan in plans if time_ns <= most_ns]
     return min(choices)[-1] if choices else None
 
@@ -185,11 +200,11 @@ def _dealt(
     rates, shares = machine.rates, [_PeShare() for _ in range(pes)]
     operands = _operands(products)
     for block in blocks:
-        size = products[block.number].size
-        lengths = block.rows[1] - block.rows[0], block.columns[1] - block.columns[0]
-        steps = -(-lengths[0] // rates.tile.m) * -(-lengths[1] // rates.tile.n)
-        steps *= -(-size.k // rates.tile.k)
-        own_ns = steps * rates.step_ns + prod(lengths) * size.itemsize / rates.slice_gbs
+        own = products[block.number]
+        size, block_bytes = own.size, block.elements * own.size.itemsize
+        own_ns = _steps(block, size.k, rates.tile) * rates.step_ns
+        own_ns += block_bytes * (own.beside + own.results) / rates.slice_gbs
+        own_ns += block.elements * own.element_ns
         best: tuple[float, int, _PeShare, list[Region]] | None = None
         for share in shares:
             missing = _missing(share.regions, block.regions)
@@ -204,10 +219,16 @@ def _dealt(
         assert best is not None, "there is a PE"
         time_ns, elements, share, missing = best
         share.time_ns = time_ns
-        share.loaded_bytes += elements * size.itemsize
+        share.loaded_bytes += elements * size.itemsize + own.beside * block_bytes
+        share.result_bytes += own.results * block_bytes
         share.blocks.append(block)
         share.regions += missing
     return [each for each in shares if each.blocks]
+
+
+def _steps(block: JoinedBlock, depth: int, tile: TileSize) -> int:
+    (top, bottom), (left, right) = block.rows, block.columns
+    return -(-(bottom - top) // tile.m) * -(-(right - left) // tile.n) * -(-depth // tile.k)
 
 
 def _missing(present: Sequence[Region], needed: Sequence[Region]) -> list[Region]:

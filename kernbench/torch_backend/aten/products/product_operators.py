@@ -6,6 +6,7 @@ launch adds, a copy of one operand in each cube, or a grid of cubes.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ from kernbench.torch_backend.launching.gather_launch import (
     launch_gathered,
     matrix_in_memory,
 )
-from kernbench.torch_backend.launching.joined_launch import launch_joined
+from kernbench.torch_backend.launching.joined_launch import JoinedCall, launch_joined
 from kernbench.torch_backend.launching.launches import window_of
 from kernbench.torch_backend.launching.product_launch import (
     ProductCall,
@@ -119,31 +120,53 @@ def _products(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> Tensor:
     return out if target is out else out.copy_(target)
 
 
-def products_together(
-    a: Sequence[Tensor], b: Sequence[Tensor], biases: Sequence[Tensor], biased: Sequence[int]
-) -> list[Tensor]:
-    """The products of matrices, those with the numbers `biased` plus a row; those without another
-    plan are one launch.
-    """
-    results, together = list[Tensor](), list[ProductCall]()
-    rows = dict(zip(biased, biases, strict=True))
-    for number, (left, right) in enumerate(zip(a, b, strict=True)):
-        out = left.new_empty((left.shape[0], right.shape[1]))
-        bias = rows.get(number)
-        results.append(out)
-        if _is_in_blocks(left, right, bias, out):
-            together.append(
-                ProductCall(left.unsqueeze(0), right.unsqueeze(0), out.unsqueeze(0), bias)
-            )
-        elif bias is None:
-            torch.mm(left, right, out=out)
-        else:
-            torch.addmm(bias, left, right, out=out)
-    if together:
+def products_together(calls: Sequence[JoinedCall]) -> None:
+    """Independent products and functions of them. Those without another plan are one launch."""
+    rest, together = list[JoinedCall](), list[JoinedCall]()
+    for call in calls:
+        blocked = _is_in_blocks(call.a, call.b, call.bias, call.outs[0])
+        (together if blocked else rest).append(call)
+    if together and launch_joined(together):
         CALLS["mm.out"] += len(together)
-        if not launch_joined(together):
-            launch_products_together(together)
-    return results
+    else:
+        products = [_product_memory(call) for call in together]
+        if together:
+            CALLS["mm.out"] += len(together)
+            launch_products_together(
+                [
+                    ProductCall(
+                        call.a.unsqueeze(0), call.b.unsqueeze(0), out.unsqueeze(0), call.bias
+                    )
+                    for call, out in zip(together, products, strict=True)
+                ]
+            )
+        for call, product in zip(together, products, strict=True):
+            _finish(call, product)
+    for call in rest:
+        product = _product_memory(call)
+        _product(call.a, call.b, call.bias, product)
+        _finish(call, product)
+
+
+def _product_memory(call: JoinedCall) -> Tensor:
+    """The result that is the product, or a new tensor for it."""
+    epilogue = call.epilogue
+    if epilogue is None:
+        return call.outs[0]
+    if 0 in epilogue.results:
+        return call.outs[epilogue.results.index(0)]
+    return torch.empty_like(call.outs[0])
+
+
+def _finish(call: JoinedCall, product: Tensor) -> None:
+    """Compute the functions of a product from memory."""
+    epilogue = call.epilogue
+    if epilogue is None:
+        return
+    for number, out in zip(epilogue.results, call.outs, strict=True):
+        if number:
+            function = replace(epilogue, results=(number,)).only
+            compute("epilogue", function, (product, *call.beside), out)
 
 
 def _is_in_blocks(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> bool:
