@@ -26,7 +26,8 @@ _FUNCTIONS = {
 }
 PRODUCTS = frozenset({_aten.mm.default, _aten.addmm.default})
 """The operators whose launches may have epilogues."""
-_RESHAPES = frozenset({_aten.view.default, _aten.reshape.default})
+RESHAPES = frozenset({_aten.view.default, _aten.reshape.default})
+"""The operators whose result has the elements of the operand in their order."""
 _TURNS = frozenset({_aten.permute.default, _aten.t.default})
 _MOST_STEPS, _MOST_BESIDE = 32, 4
 _Node = Any
@@ -67,35 +68,41 @@ def epilogue_of(text: str) -> Epilogue | None:
     )
 
 
+class _Places(NamedTuple):
+    """Products, nodes that have to be in memory, and the levels of all nodes."""
+
+    products: AbstractSet[_Node]
+    kept: AbstractSet[_Node]
+    levels: Mapping[_Node, int]
+
+
 def functions_of_products(
     graph: torch.fx.Graph, products: AbstractSet[_Node], levels: Mapping[_Node, int]
 ) -> dict[_Node, ProductFunctions]:
     """The functions of each product that has some. `levels` are the numbers of products on the
     longest path to a node and through it.
     """
-    kept = {node for node in graph.nodes if _is_kept(node)}
+    places = _Places(products, {node for node in graph.nodes if _is_kept(node)}, levels)
     nodes = defaultdict[_Node, list[_Node]](list)
     for node in graph.nodes:
-        if node.target not in _FUNCTIONS or node not in kept:
+        if node.target not in _FUNCTIONS or node not in places.kept or node in products:
             continue
-        operands = _Steps(node, [], kept, levels)
+        operands = _Steps(node, [], places)
         if not operands.add(node) or len(operands.beside) > 1 + _MOST_BESIDE:
             continue
         last = [each for each in operands.beside if levels[each] == levels[node]]
         # Another product of the same level is not complete before the launch.
         if len(last) == 1 and last[0] in products:
             nodes[last[0]].append(node)
-    return {product: _functions(product, each, kept, levels) for product, each in nodes.items()}
+    return {product: _functions(product, each, places) for product, each in nodes.items()}
 
 
-def _functions(
-    product: _Node, nodes: Sequence[_Node], kept: AbstractSet[_Node], levels: Mapping[_Node, int]
-) -> ProductFunctions:
+def _functions(product: _Node, nodes: Sequence[_Node], places: _Places) -> ProductFunctions:
     # The numbers of what is beside the product are in front of those of the steps.
-    operands = _Steps(product, [product], kept, levels)
+    operands = _Steps(product, [product], places)
     for node in nodes:
         operands.add(node)
-    steps = _Steps(product, operands.beside, kept, levels)
+    steps = _Steps(product, operands.beside, places)
     for node in nodes:
         steps.add(node)
     numbers = {node: steps.numbers[node] for node in nodes}
@@ -107,14 +114,8 @@ class _Steps:
     what is in memory.
     """
 
-    def __init__(
-        self,
-        node: _Node,
-        beside: Sequence[_Node],
-        kept: AbstractSet[_Node],
-        levels: Mapping[_Node, int],
-    ) -> None:
-        self._node, self._kept, self._levels = node, kept, levels
+    def __init__(self, node: _Node, beside: Sequence[_Node], places: _Places) -> None:
+        self._node, self._places = node, places
         self.beside, self.steps = list(beside), list[EpilogueStep]()
         self.numbers = {each: number for number, each in enumerate(self.beside)}
 
@@ -127,12 +128,13 @@ class _Steps:
             return True
         if not _is_alike(node, self._node):
             return False
-        is_before = node in self._kept and self._levels[node] < self._levels[self._node]
-        if node.target in _FUNCTIONS and not node.kwargs and not is_before:
+        products, kept, levels = self._places
+        is_result = node in products or (node in kept and levels[node] < levels[self._node])
+        if node.target in _FUNCTIONS and not node.kwargs and not is_result:
             return self._add_step(node)
         self.numbers[node] = len(self.beside)
         self.beside.append(node)
-        return is_before or node.op == "placeholder" or node.target in PRODUCTS
+        return is_result or node.op == "placeholder"
 
     def _add_step(self, node: _Node) -> bool:
         arguments = list[int | float]()
@@ -150,7 +152,7 @@ class _Steps:
 
 def _reshaped(node: _Node) -> _Node:
     """The node whose elements another one has, in the same order."""
-    while node.target in _RESHAPES:
+    while node.target in RESHAPES:
         node = node.args[0]
     return node
 
@@ -174,6 +176,6 @@ def _is_kept(node: _Node) -> bool:
         user.op == "output"
         or user.target in PRODUCTS
         or getattr(user.target, "namespace", None) == "kernbench"
-        or ((user.target in _RESHAPES or user.target in _TURNS) and _is_kept(user))
+        or ((user.target in RESHAPES or user.target in _TURNS) and _is_kept(user))
         for user in node.users
     )

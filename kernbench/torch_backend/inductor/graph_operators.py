@@ -4,7 +4,7 @@ parts. Each calls the kernels of the eager form.
 
 from collections.abc import Sequence
 from functools import cache
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any
 
 import torch
@@ -103,51 +103,55 @@ def _attention_gradient(ctx: Any, grad: Tensor, _: Tensor | None) -> tuple[Tenso
 
 @cache
 def graph_products() -> CustomOpDef:
-    """Independent products in one launch. Those with the numbers `biased` have a bias; each has an
-    epilogue or an empty text, and takes the next ones of `beside`.
+    """Independent sums of products in one launch; each takes the next `factors` of `a` and `b`.
+    Those with the numbers `biased` have a bias; each has an epilogue or an empty text, and takes
+    the next ones of `beside`.
     """
     operator = custom_operator(
         "kernbench::products",
         _products,
         (),
-        "(Tensor[] a, Tensor[] b, Tensor[] biases, int[] biased, Tensor[] beside, "
+        "(Tensor[] a, Tensor[] b, int[] factors, Tensor[] biases, int[] biased, Tensor[] beside, "
         "str[] epilogues) -> Tensor[]",
     )
     register_shapes(operator, _product_shapes)
     return operator
 
 
-def _products(
+def _products(  # noqa: PLR0917 - the parameters of the operator
     a: Sequence[Tensor],
     b: Sequence[Tensor],
+    factors: Sequence[int],
     biases: Sequence[Tensor],
     biased: Sequence[int],
     beside: Sequence[Tensor],
     epilogues: Sequence[str],
 ) -> list[Tensor]:
-    rows, others = dict(zip(biased, biases, strict=True)), iter(beside)
-    calls = list[JoinedCall]()
-    for number, (left, right, text) in enumerate(zip(a, b, epilogues, strict=True)):
-        epilogue = epilogue_of(text)
+    pairs, others = zip(a, b, strict=True), iter(beside)
+    rows, calls = dict(zip(biased, biases, strict=True)), list[JoinedCall]()
+    for number, (count, text) in enumerate(zip(factors, epilogues, strict=True)):
+        epilogue, own = epilogue_of(text), list(islice(pairs, count))
         calls.append(
             JoinedCall(
-                a=left,
-                b=right,
+                factors=own,
                 bias=rows.get(number),
                 epilogue=epilogue,
                 beside=[] if epilogue is None else list(islice(others, epilogue.beside)),
-                outs=_results(left, right, epilogue),
+                outs=_results(*own[0], epilogue),
             )
         )
     products_together(calls)
     return [out for call in calls for out in call.outs]
 
 
-def _product_shapes(a: Sequence[Tensor], b: Sequence[Tensor], *rest: Sequence[Any]) -> list[Tensor]:
+def _product_shapes(
+    a: Sequence[Tensor], b: Sequence[Tensor], factors: Sequence[int], *rest: Sequence[Any]
+) -> list[Tensor]:
+    firsts = accumulate(factors, initial=0)
     return [
         out
-        for left, right, text in zip(a, b, rest[-1], strict=True)
-        for out in _results(left, right, epilogue_of(text))
+        for first, text in zip(firsts, rest[-1], strict=False)
+        for out in _results(a[first], b[first], epilogue_of(text))
     ]
 
 

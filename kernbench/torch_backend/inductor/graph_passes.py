@@ -18,6 +18,7 @@ from torch._inductor.custom_graph_pass import CustomGraphModulePass
 from torch._inductor.pattern_matcher import stable_topological_sort
 
 from kernbench.torch_backend.inductor.epilogues import (
+    RESHAPES,
     ProductFunctions,
     functions_of_products,
     text_of,
@@ -122,21 +123,59 @@ def _storage(node: _Node) -> _Node:
 
 def _join_products(graph: torch.fx.Graph) -> None:
     levels = dict[_Node, int]()
-    products = defaultdict[tuple[int, torch.dtype], list[_Node]](list)
     for node in graph.nodes:
-        level = max((levels[each] for each in node.all_input_nodes), default=0)
-        if _is_product(node):
-            products[level, node.meta["val"].dtype].append(node)
-            level += 1
-        levels[node] = level
-    each_product = {node for alike in products.values() for node in alike}
+        before = max((levels[each] for each in node.all_input_nodes), default=0)
+        levels[node] = before + _is_product(node)
+    sums = _sums_of_products(graph, levels)
+    parts = {each for products in sums.values() for each in products}
+    alike = defaultdict[tuple[int, torch.dtype], list[_Node]](list)
+    for node in graph.nodes:
+        if node in sums or (_is_product(node) and node not in parts):
+            alike[levels[node], node.meta["val"].dtype].append(node)
+    each_product = {node for products in alike.values() for node in products}
     functions = functions_of_products(graph, each_product, levels)
     replaced = dict[_Node, _Node]()
-    for alike in products.values():
-        for first in range(0, len(alike), _MOST):
-            _join(graph, alike[first : first + _MOST], functions, replaced)
+    for products in alike.values():
+        for first in range(0, len(products), _MOST):
+            _join(graph, products[first : first + _MOST], sums, functions, replaced)
     stable_topological_sort(graph)
     graph.lint()
+
+
+def _sums_of_products(
+    graph: torch.fx.Graph, levels: Mapping[_Node, int]
+) -> dict[_Node, list[_Node]]:
+    """The products of each node that is a sum of products of one level, which nothing else uses."""
+    sums = dict[_Node, list[_Node]]()
+    for node in graph.nodes:
+        if node.target is not _aten.add.Tensor or node.kwargs:
+            continue
+        products, inner = list[_Node](), list[_Node]()
+        for each in node.args:
+            base = _only_used(each, node)
+            if base in sums:
+                inner.append(base)
+                products += sums[base]
+            elif base is not None and base.target is _aten.mm.default and _is_own(base):
+                products.append(base)
+            else:
+                break
+        else:
+            shapes = {(each.meta["val"].shape, levels[each]) for each in products}
+            if len(shapes) == 1:
+                sums[node] = products
+                for each in inner:
+                    del sums[each]
+    return sums
+
+
+def _only_used(node: _Node, user: _Node) -> _Node | None:
+    """The node whose elements an operand has, if only one other node uses them."""
+    while isinstance(node, torch.fx.Node) and list(node.users) == [user]:
+        if node.target not in RESHAPES:
+            return node
+        user, node = node, node.args[0]
+    return None
 
 
 def _is_product(node: _Node) -> bool:
@@ -155,31 +194,33 @@ def _is_own(node: _Node) -> bool:
 def _join(
     graph: torch.fx.Graph,
     products: list[_Node],
+    sums: Mapping[_Node, list[_Node]],
     functions: Mapping[_Node, ProductFunctions],
     replaced: dict[_Node, _Node],
 ) -> None:
-    """Put one operator in the place of products and of functions of them."""
-    factors = ([node.args[at] for node in products] for at in (-2, -1))
-    biased = [number for number, node in enumerate(products) if len(node.args) == 3]
-    biases = [products[number].args[0] for number in biased]
+    """Put one operator in the place of products, sums of products, and functions of them."""
+    parts = [sums.get(node, [node]) for node in products]
+    a, b = ([node.args[at] for each in parts for node in each] for at in (-2, -1))
+    biased = [number for number, ((first, *_)) in enumerate(parts) if len(first.args) == 3]
+    biases = [parts[number][0].args[0] for number in biased]
     with graph.inserting_after(products[-1]):
         joined = graph.call_function(overload_of(graph_products()))
-    joined.args = (*factors, biases, biased, [], [])
+    joined.args = (a, b, [len(each) for each in parts], biases, biased, [], [])
     beside, texts, values = list[_Node](), list[str](), list[Any]()
-    for node in products:
+    for node, own_parts in zip(products, parts, strict=True):
         own, epilogue = functions.get(node), None
         if own is not None:
             for each in own.nodes:
-                replaced[each] = _put(graph, each, joined, node, values)
+                replaced[each] = _put(graph, each, joined, own_parts[0], values)
                 _erase(graph, each)
             epilogue = own.epilogue(keeps_product=len(node.users) > 0)
             others = (replaced.get(each, each) for each in own.beside)
-            beside += [_shaped(graph, each, node, joined) for each in others]
+            beside += [_shaped(graph, each, own_parts[0], joined) for each in others]
         if own is None or node.users:
-            replaced[node] = _put(graph, node, joined, node, values)
-        graph.erase_node(node)
+            replaced[node] = _put(graph, node, joined, own_parts[0], values)
+        _erase_sum(graph, node, own_parts)
         texts.append(text_of(epilogue))
-    joined.args = (*joined.args[:4], beside, texts)
+    joined.args = (*joined.args[:5], beside, texts)
     joined.meta["val"] = values
 
 
@@ -208,6 +249,14 @@ def _shaped(graph: torch.fx.Graph, node: _Node, like: _Node, before: _Node | Non
         return _added(graph, _aten.reshape.default, (node, list(shape)))
     with graph.inserting_before(before):
         return _added(graph, _aten.reshape.default, (node, list(shape)))
+
+
+def _erase_sum(graph: torch.fx.Graph, node: _Node, products: list[_Node]) -> None:
+    """Erase a product, or a sum and its products."""
+    if node not in products:
+        _erase(graph, node)
+    for each in products:
+        graph.erase_node(each)
 
 
 def _erase(graph: torch.fx.Graph, node: _Node) -> None:

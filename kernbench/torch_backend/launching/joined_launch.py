@@ -22,6 +22,7 @@ from runtime.device.kernels.joined_products import (
 from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.products.joined_plan import (
     JoinedBlock,
+    JoinedFactors,
     JoinedOperand,
     JoinedProduct,
     PeBlocks,
@@ -37,12 +38,11 @@ _Memory = tuple[Pointer, int]
 
 
 class JoinedCall(NamedTuple):
-    """A product `a @ b + bias` of matrices, of one type; with an epilogue, functions of it and of
-    the matrices `beside` it. The results are contiguous.
+    """A sum of products `a @ b` of matrices, of one type, plus a bias; with an epilogue, functions
+    of it and of the matrices `beside` it. The results are contiguous.
     """
 
-    a: torch.Tensor
-    b: torch.Tensor
+    factors: Sequence[tuple[torch.Tensor, torch.Tensor]]
     bias: torch.Tensor | None
     epilogue: Epilogue | None
     beside: Sequence[torch.Tensor]
@@ -93,11 +93,14 @@ def _stored(
         used.append(window_of(x))
         return pointer_of(used[-1])
 
-    a, b, bias, epilogue, beside, outs = call
+    factors, bias, epilogue, beside, outs = call
+    (rows, columns), depth = outs[0].shape, sum(a.shape[1] for a, _ in factors)
     plan = JoinedProduct(
-        size=ProductSize(a.shape[0], a.shape[1], b.shape[1], a.itemsize),
-        a=numbered(a, used_in_rows=True),
-        b=numbered(b),
+        size=ProductSize(rows, depth, columns, outs[0].itemsize),
+        factors=tuple(
+            JoinedFactors(numbered(a, used_in_rows=True), numbered(b), a.shape[1])
+            for a, b in factors
+        ),
         bias=None if bias is None else numbered(bias.unsqueeze(0)),
         beside=len(beside),
         results=len(outs),
@@ -132,15 +135,20 @@ def _in_memory(region: Region, start: Pointer, pitch: int) -> StoredRegion:
 
 
 def _block(block: JoinedBlock, product: _StoredProduct, regions: Sequence[Region]) -> SharingBlock:
-    a, b, *rows = block.regions
+    regions_of = iter(block.regions)
     # The operands as they are used: `a` by rows of the result, `b` by columns.
-    left = _part(a, regions, is_turned=not product.plan.a.in_rows)
-    right = _part(b, regions, is_turned=product.plan.b.in_rows)
+    factors = tuple(
+        (
+            _part(next(regions_of), regions, is_turned=not a.in_rows),
+            _part(next(regions_of), regions, is_turned=b.in_rows),
+        )
+        for a, b, _ in product.plan.factors
+    )
+    row = next(regions_of, None)
     whole, pitch = Region(0, block.rows, block.columns), product.plan.size.n
     return SharingBlock(
-        a=left,
-        b=right,
-        bias=_part(rows[0], regions, is_turned=False) if rows else None,
+        factors=factors,
+        bias=None if row is None else _part(row, regions, is_turned=False),
         epilogue=product.epilogue,
         beside=tuple(_in_memory(whole, each, pitch) for each in product.beside),
         outs=tuple(_in_memory(whole, each, pitch) for each in product.outs),

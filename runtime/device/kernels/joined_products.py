@@ -86,12 +86,11 @@ class RegionPart(NamedTuple):
 
 
 class SharingBlock(NamedTuple):
-    """A block of the results of a product: its operands, its row of bias, the blocks beside it, and
-    the memory of each result; without an epilogue, of the product.
+    """A block of the results of a sum of products: its operands, its row of bias, the blocks beside
+    it, and the memory of each result; without an epilogue, of the sum.
     """
 
-    a: RegionPart
-    b: RegionPart
+    factors: tuple[tuple[RegionPart, RegionPart], ...]
     bias: RegionPart | None
     epilogue: Epilogue | None
     beside: tuple[StoredRegion, ...]
@@ -99,7 +98,7 @@ class SharingBlock(NamedTuple):
 
 
 def multiply_sharing(regions: Sequence[StoredRegion], blocks: Sequence[SharingBlock]) -> None:
-    """Kernel: the blocks `a @ b + bias`, or functions of them. A product runs once its regions are
+    """Kernel: blocks of sums of products, or functions of them. A product runs once its regions are
     in TCM, beside the loads of the others, and an epilogue beside the products behind it.
     """
     loads = [each.load() for each in regions]
@@ -114,14 +113,18 @@ def multiply_sharing(regions: Sequence[StoredRegion], blocks: Sequence[SharingBl
     beside = [[each.load() for each in block.beside] for block in blocks]
     products, stores = list[tl.PendingResult](), list[tl.PendingResult]()
     for block in blocks:
-        (_, shape, pitch), bias = block.outs[0], block.bias
-        out = tl.ref(block.outs[0].pointer, shape, strides=(pitch, 1))
+        *first, (left, right) = block.factors
+        acc: Value | None = None
+        for a, b in first:
+            acc = tl.wait(tl.composite("gemm", part(a), part(b), acc=acc))
+        (pointer, shape, pitch), bias = block.outs[0], block.bias
         products.append(
             tl.composite(
                 "gemm",
-                part(block.a),
-                part(block.b),
-                out if block.epilogue is None else None,
+                part(left),
+                part(right),
+                tl.ref(pointer, shape, strides=(pitch, 1)) if block.epilogue is None else None,
+                acc=acc,
                 bias=None if bias is None else part(bias),
             )
         )

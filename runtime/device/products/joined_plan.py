@@ -48,14 +48,22 @@ class JoinedOperand(NamedTuple):
     slices: int
 
 
+class JoinedFactors(NamedTuple):
+    """The operands of a product, and the length of its sums."""
+
+    a: JoinedOperand
+    b: JoinedOperand
+    depth: int
+
+
 class JoinedProduct(NamedTuple):
-    """One of the products; the bias is a row in memory. With an epilogue it has blocks `beside` it,
-    several results, and `element_ns`, the time of the vector engine for an element.
+    """One of the products, or a sum of several, whose depths `size` has together; the bias is a row
+    in memory. With an epilogue it has blocks `beside` it, several results, and `element_ns`, the
+    time of the vector engine for an element.
     """
 
     size: ProductSize
-    a: JoinedOperand
-    b: JoinedOperand
+    factors: tuple[JoinedFactors, ...]
     bias: JoinedOperand | None
     beside: int = 0
     results: int = 1
@@ -87,8 +95,8 @@ class Region(NamedTuple):
 
 
 class JoinedBlock(NamedTuple):
-    """A block of the result of product `number`, and the regions that it reads: of `a`, of `b`, and
-    of the bias if there is one.
+    """A block of the result of product `number`, and the regions that it reads: of `a` and `b` of
+    each factor, and of the bias if there is one.
     """
 
     number: int
@@ -163,11 +171,16 @@ def _blocks(
     number: int, product: JoinedProduct, most: int, machine: GatherMachine
 ) -> Iterator[JoinedBlock]:
     size, tile = product.size, machine.rates.tile
-    slices = product.a.slices, product.b.slices
+    slices = (
+        min(a.slices for a, _, _ in product.factors),
+        min(b.slices for _, b, _ in product.factors),
+    )
     across, along = grid(size, machine.rates._replace(pes=most), slices)
     for rows in divided(size.m, across, tile.m):
         for columns in divided(size.n, along, tile.n):
-            regions = [_region(product.a, rows, size.k), _region(product.b, columns, size.k)]
+            regions = list[Region]()
+            for a, b, depth in product.factors:
+                regions += _region(a, rows, depth), _region(b, columns, depth)
             if product.bias is not None:
                 regions.append(Region(product.bias.matrix, (0, 1), columns))
             yield JoinedBlock(number, rows, columns, tuple(regions))
@@ -244,7 +257,7 @@ def _operands(products: Sequence[JoinedProduct]) -> dict[int, JoinedOperand]:
     return {
         operand.matrix: operand
         for product in products
-        for operand in (product.a, product.b, product.bias)
+        for operand in (*(each for a, b, _ in product.factors for each in (a, b)), product.bias)
         if operand is not None
     }
 

@@ -121,30 +121,30 @@ def _products(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> Tensor:
 
 
 def products_together(calls: Sequence[JoinedCall]) -> None:
-    """Independent products and functions of them. Those without another plan are one launch."""
+    """Independent sums of products, and functions of them. Those without another plan are one
+    launch.
+    """
     rest, together = list[JoinedCall](), list[JoinedCall]()
     for call in calls:
-        blocked = _is_in_blocks(call.a, call.b, call.bias, call.outs[0])
+        blocked = all(_is_in_blocks(a, b, call.bias, call.outs[0]) for a, b in call.factors)
         (together if blocked else rest).append(call)
-    if together and launch_joined(together):
-        CALLS["mm.out"] += len(together)
-    else:
-        products = [_product_memory(call) for call in together]
-        if together:
-            CALLS["mm.out"] += len(together)
-            launch_products_together(
-                [
-                    ProductCall(
-                        call.a.unsqueeze(0), call.b.unsqueeze(0), out.unsqueeze(0), call.bias
-                    )
-                    for call, out in zip(together, products, strict=True)
-                ]
-            )
-        for call, product in zip(together, products, strict=True):
-            _finish(call, product)
-    for call in rest:
-        product = _product_memory(call)
-        _product(call.a, call.b, call.bias, product)
+    CALLS["mm.out"] += sum(len(call.factors) for call in together)
+    if not together or launch_joined(together):
+        together = []
+    products = [_product_memory(call) for call in (*together, *rest)]
+    firsts = [
+        ProductCall(a.unsqueeze(0), b.unsqueeze(0), out.unsqueeze(0), call.bias)
+        for call, out in zip(together, products, strict=False)
+        for a, b in call.factors[:1]
+    ]
+    if firsts:
+        launch_products_together(firsts)
+    for number, (call, product) in enumerate(zip((*together, *rest), products, strict=True)):
+        (a, b), *others = call.factors
+        if number >= len(firsts):
+            _product(a, b, call.bias, product)
+        for left, right in others:
+            product.add_(torch.mm(left, right))
         _finish(call, product)
 
 

@@ -7,6 +7,7 @@ import pytest
 from runtime.device.products.cube_mesh import CubeMesh
 from runtime.device.products.gather_plan import GatherMachine
 from runtime.device.products.joined_plan import (
+    JoinedFactors,
     JoinedOperand,
     JoinedProduct,
     PeBlocks,
@@ -36,8 +37,11 @@ def projections(count: int) -> tuple[JoinedProduct, ...]:
     return tuple(
         JoinedProduct(
             size=ProductSize(TOKENS, WIDTH, WIDTH, ITEMSIZE),
-            a=operand(0, in_rows=True),
-            b=operand(1 + number, in_rows=True, slices=4),
+            factors=(
+                JoinedFactors(
+                    operand(0, in_rows=True), operand(1 + number, in_rows=True, slices=4), WIDTH
+                ),
+            ),
             bias=None,
         )
         for number in range(count)
@@ -50,20 +54,29 @@ def gradients() -> tuple[JoinedProduct, ...]:
     return (
         JoinedProduct(
             ProductSize(WIDTH, TOKENS, WIDTH, ITEMSIZE),
-            a=operand(grad, in_rows=False),
-            b=operand(x, in_rows=False),
+            factors=(
+                JoinedFactors(operand(grad, in_rows=False), operand(x, in_rows=False), TOKENS),
+            ),
             bias=None,
         ),
         JoinedProduct(
             ProductSize(TOKENS, WIDTH, WIDTH, ITEMSIZE),
-            a=operand(grad, in_rows=True),
-            b=operand(w, in_rows=False, slices=4),
+            factors=(
+                JoinedFactors(
+                    operand(grad, in_rows=True), operand(w, in_rows=False, slices=4), WIDTH
+                ),
+            ),
             bias=None,
         ),
         JoinedProduct(
             ProductSize(1, TOKENS, WIDTH, ITEMSIZE),
-            a=operand(ones, TOKENS, in_rows=True, slices=1),
-            b=operand(grad, in_rows=False),
+            factors=(
+                JoinedFactors(
+                    operand(ones, TOKENS, in_rows=True, slices=1),
+                    operand(grad, in_rows=False),
+                    TOKENS,
+                ),
+            ),
             bias=None,
         ),
     )
@@ -119,6 +132,19 @@ def test_the_gradients_of_a_layer_load_little_more_than_their_operands():
     assert loaded_bytes(plan) < in_a_launch_each
 
 
+def test_a_sum_of_products_reads_the_operands_of_each_and_stores_one_result():
+    parts = projections(3)
+    factors = tuple(each for part in parts for each in part.factors)
+    summed = parts[0]._replace(
+        size=ProductSize(TOKENS, 3 * WIDTH, WIDTH, ITEMSIZE), factors=factors
+    )
+    plan = joined_plan((summed,), MACHINE)
+    assert plan is not None
+    blocks = [block for share in plan for block in share.blocks]
+    assert sum(block.elements for block in blocks) == TOKENS * WIDTH
+    assert all(len(block.regions) == 2 * len(parts) for block in blocks)
+
+
 def test_small_products_stay_in_the_cube_that_holds_them():
     plan = joined_plan(projections(3), MACHINE)
     assert plan is not None
@@ -127,15 +153,20 @@ def test_small_products_stay_in_the_cube_that_holds_them():
 
 def test_an_operand_in_many_cubes_has_no_plan():
     (product,) = projections(1)
-    wide = product._replace(b=operand(1, in_rows=True, slices=3 * MACHINE.mesh.pes))
+    (factors,) = product.factors
+    b = operand(1, in_rows=True, slices=3 * MACHINE.mesh.pes)
+    wide = product._replace(factors=(factors._replace(b=b),))
     assert joined_plan((wide,), MACHINE) is None
 
 
 def test_a_depth_that_no_pe_holds_has_no_plan():
     deep = JoinedProduct(
         ProductSize(TOKENS, 1 << 12, WIDTH, ITEMSIZE),
-        a=operand(0, 1 << 12, in_rows=True),
-        b=operand(1, 1 << 12, in_rows=True),
+        factors=(
+            JoinedFactors(
+                operand(0, 1 << 12, in_rows=True), operand(1, 1 << 12, in_rows=True), 1 << 12
+            ),
+        ),
         bias=None,
     )
     assert joined_plan((deep,), MACHINE) is None
