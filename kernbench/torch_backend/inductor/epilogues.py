@@ -3,18 +3,20 @@
 A *function of a product* is a node of a graph that follows from the product, and from tensors in
 memory of its shape, by elementwise operators alone; and that has to be in memory itself, as an
 operand of another product, of attention, or as a result of the graph. Elementwise operators before
-a reduction are no epilogues: Inductor computes them in the kernel of the reduction.
+a reduction are no epilogues: Inductor computes them in the kernel of the reduction. Sums of few
+rows, the gradients of a normalisation's weights, are: a block of the product has all rows.
 """
 
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from math import prod
 from typing import Any, NamedTuple
 
 import torch
 
-from runtime.device.kernels.joined_products import Epilogue, EpilogueStep
+from runtime.device.kernels.joined_products import SUM_OF_ROWS, Epilogue, EpilogueStep
 
 _aten: Any = torch.ops.aten
 _FUNCTIONS = {
@@ -30,6 +32,8 @@ RESHAPES = frozenset({_aten.view.default, _aten.reshape.default})
 """The operators whose result has the elements of the operand in their order."""
 _TURNS = frozenset({_aten.permute.default, _aten.t.default})
 _MOST_STEPS, _MOST_BESIDE = 32, 4
+_MOST_ROWS = 128
+"""Rows that a PE sums: of more, blocks of rows on several PEs are faster."""
 _Node = Any
 """A node of a graph; the types of its arguments are those of all operators."""
 
@@ -85,10 +89,14 @@ def functions_of_products(
     places = _Places(products, {node for node in graph.nodes if _is_kept(node)}, levels)
     nodes = defaultdict[_Node, list[_Node]](list)
     for node in graph.nodes:
-        if node.target not in _FUNCTIONS or node not in places.kept or node in products:
+        if _is_sum_of_rows(node):
+            function = node.args[0]
+        elif node.target in _FUNCTIONS and node in places.kept and node not in products:
+            function = node
+        else:
             continue
-        operands = _Steps(node, [], places)
-        if not operands.add(node) or len(operands.beside) > 1 + _MOST_BESIDE:
+        operands = _Steps(function, [], places)
+        if not operands.add(function) or len(operands.beside) > 1 + _MOST_BESIDE:
             continue
         last = [each for each in operands.beside if levels[each] == levels[node]]
         # Another product of the same level is not complete before the launch.
@@ -101,11 +109,9 @@ def _functions(product: _Node, nodes: Sequence[_Node], places: _Places) -> Produ
     # The numbers of what is beside the product are in front of those of the steps.
     operands = _Steps(product, [product], places)
     for node in nodes:
-        operands.add(node)
+        operands.add(node.args[0] if _is_sum_of_rows(node) else node)
     steps = _Steps(product, operands.beside, places)
-    for node in nodes:
-        steps.add(node)
-    numbers = {node: steps.numbers[node] for node in nodes}
+    numbers = {node: steps.number(node) for node in nodes}
     return ProductFunctions(tuple(steps.steps), tuple(steps.beside[1:]), numbers)
 
 
@@ -118,6 +124,15 @@ class _Steps:
         self._node, self._places = node, places
         self.beside, self.steps = list(beside), list[EpilogueStep]()
         self.numbers = {each: number for number, each in enumerate(self.beside)}
+
+    def number(self, node: _Node) -> int:
+        """The number of a function or of a sum of its rows, whose steps are added."""
+        if not _is_sum_of_rows(node):
+            self.add(node)
+            return self.numbers[_reshaped(node)]
+        step = EpilogueStep(SUM_OF_ROWS, (self.number(node.args[0]),))
+        self.steps.append(step)
+        return len(self.beside) + len(self.steps) - 1
 
     def add(self, node: _Node) -> bool:
         """Add what a node follows from; False if that has another shape, type or order, or is not
@@ -148,6 +163,19 @@ class _Steps:
         self.numbers[node] = len(self.beside) + len(self.steps)
         self.steps.append(EpilogueStep(_FUNCTIONS[node.target], tuple(arguments)))
         return len(self.steps) <= _MOST_STEPS
+
+
+def _is_sum_of_rows(node: _Node) -> bool:
+    """Whether a node is the sum over all axes of a matrix but the last one."""
+    if node.target is not _aten.sum.dim_IntList or node.kwargs:
+        return False
+    lengths, axes = node.args[0].meta["val"].shape[:-1], node.args[1]
+    return (
+        len(lengths) > 0
+        and sorted(axes) == list(range(len(lengths)))
+        and all(type(each) is int for each in lengths)
+        and prod(lengths) <= _MOST_ROWS
+    )
 
 
 def _reshaped(node: _Node) -> _Node:

@@ -156,5 +156,6 @@ def _product_shapes(
 
 
 def _results(a: Tensor, b: Tensor, epilogue: Epilogue | None) -> list[Tensor]:
-    count = 1 if epilogue is None else len(epilogue.results)
-    return [a.new_empty((a.shape[0], b.shape[1])) for _ in range(count)]
+    matrix, row = (a.shape[0], b.shape[1]), (b.shape[1],)
+    sums = (False,) if epilogue is None else epilogue.sums
+    return [a.new_empty(row if is_sum else matrix) for is_sum in sums]

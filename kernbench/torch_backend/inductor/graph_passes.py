@@ -230,7 +230,9 @@ def _put(
     """Put the next result of an operator in the place of a node."""
     with graph.inserting_after(joined):
         result = graph.call_function(getitem, (joined, len(values)))
-    values.append(product.meta["val"])
+    value = product.meta["val"]
+    is_sum = node is not product and node.target is _aten.sum.dim_IntList
+    values.append(value.new_empty(value.shape[1]) if is_sum else value)
     result.meta["val"] = values[-1]
     if node is product:
         result.meta.update(node.meta)

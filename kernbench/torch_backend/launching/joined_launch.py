@@ -39,7 +39,7 @@ _Memory = tuple[Pointer, int]
 
 class JoinedCall(NamedTuple):
     """A sum of products `a @ b` of matrices, of one type, plus a bias; with an epilogue, functions
-    of it and of the matrices `beside` it. The results are contiguous.
+    of it and of the matrices `beside` it, and sums of their rows. The results are contiguous.
     """
 
     factors: Sequence[tuple[torch.Tensor, torch.Tensor]]
@@ -47,6 +47,12 @@ class JoinedCall(NamedTuple):
     epilogue: Epilogue | None
     beside: Sequence[torch.Tensor]
     outs: Sequence[torch.Tensor]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The rows and columns of the sum."""
+        a, b = self.factors[0]
+        return a.shape[0], b.shape[1]
 
 
 class _StoredProduct(NamedTuple):
@@ -94,7 +100,8 @@ def _stored(
         return pointer_of(used[-1])
 
     factors, bias, epilogue, beside, outs = call
-    (rows, columns), depth = outs[0].shape, sum(a.shape[1] for a, _ in factors)
+    sums = (False,) if epilogue is None else epilogue.sums
+    (rows, columns), depth = call.shape, sum(a.shape[1] for a, _ in factors)
     plan = JoinedProduct(
         size=ProductSize(rows, depth, columns, outs[0].itemsize),
         factors=tuple(
@@ -103,8 +110,9 @@ def _stored(
         ),
         bias=None if bias is None else numbered(bias.unsqueeze(0)),
         beside=len(beside),
-        results=len(outs),
+        results=sums.count(False),
         element_ns=0.0 if epilogue is None else _element_ns(epilogue),
+        sums_rows=any(sums),
     )
     return _StoredProduct(
         plan=plan,
@@ -145,13 +153,17 @@ def _block(block: JoinedBlock, product: _StoredProduct, regions: Sequence[Region
         for a, b, _ in product.plan.factors
     )
     row = next(regions_of, None)
+    sums = (False,) if product.epilogue is None else product.epilogue.sums
     whole, pitch = Region(0, block.rows, block.columns), product.plan.size.n
     return SharingBlock(
         factors=factors,
         bias=None if row is None else _part(row, regions, is_turned=False),
         epilogue=product.epilogue,
         beside=tuple(_in_memory(whole, each, pitch) for each in product.beside),
-        outs=tuple(_in_memory(whole, each, pitch) for each in product.outs),
+        outs=tuple(
+            _in_memory(whole._replace(rows=(0, 1)) if is_sum else whole, each, pitch)
+            for each, is_sum in zip(product.outs, sums, strict=True)
+        ),
     )
 
 

@@ -15,8 +15,14 @@ def _negative(x: Value) -> Value:
     return x * -1.0
 
 
+def _sum_of_rows(x: Value) -> Value:
+    return tl.sum(x, 0, keep_dims=True)
+
+
+SUM_OF_ROWS = "sum of rows"
 FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     "neg": _negative,
+    SUM_OF_ROWS: _sum_of_rows,
     **{
         name: getattr(tl, name)
         for name in (
@@ -37,9 +43,9 @@ class EpilogueStep(NamedTuple):
 
 @dataclass(frozen=True)
 class Epilogue:
-    """Elementwise functions of a product. Value 0 is the product; those of the matrices `beside` it
-    and of the steps follow. `results` are the numbers of the values that are stored: the product,
-    or steps.
+    """Elementwise functions of a product, and sums of their rows. Value 0 is the product; those of
+    the matrices `beside` it and of the steps follow. `results` are the numbers of the values that
+    are stored: the product, or steps.
     """
 
     beside: int
@@ -53,6 +59,17 @@ class Epilogue:
             given = (known[each] if isinstance(each, int) else each for each in arguments)
             known.append(FUNCTIONS[name](*given))
         return tuple(known[each] for each in self.results if each)
+
+    @property
+    def sums(self) -> tuple[bool, ...]:
+        """Whether each result is a sum of rows."""
+        return tuple(
+            number > 0 and self.step(number).operation == SUM_OF_ROWS for number in self.results
+        )
+
+    def step(self, number: int) -> EpilogueStep:
+        """The step with the number of its value."""
+        return self.steps[number - self.beside - 1]
 
     def only(self, *values: Value) -> Value:
         """The only result."""

@@ -59,7 +59,7 @@ class JoinedFactors(NamedTuple):
 class JoinedProduct(NamedTuple):
     """One of the products, or a sum of several, whose depths `size` has together; the bias is a row
     in memory. With an epilogue it has blocks `beside` it, several results, and `element_ns`, the
-    time of the vector engine for an element.
+    time of the vector engine for an element; a block has all rows if they are summed.
     """
 
     size: ProductSize
@@ -68,6 +68,7 @@ class JoinedProduct(NamedTuple):
     beside: int = 0
     results: int = 1
     element_ns: float = 0.0
+    sums_rows: bool = False
 
 
 class Region(NamedTuple):
@@ -176,6 +177,8 @@ def _blocks(
         min(b.slices for _, b, _ in product.factors),
     )
     across, along = grid(size, machine.rates._replace(pes=most), slices)
+    if product.sums_rows:
+        across, along = 1, min(most, -(-size.n // tile.n))
     for rows in divided(size.m, across, tile.m):
         for columns in divided(size.n, along, tile.n):
             regions = list[Region]()

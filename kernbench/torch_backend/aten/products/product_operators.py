@@ -29,6 +29,7 @@ from kernbench.torch_backend.launching.product_launch import (
 )
 from kernbench.torch_backend.launching.rowwise_launch import sum_of_parts
 from kernbench.torch_backend.runtime.pytorch_api import cut
+from runtime.device.kernels.joined_products import Epilogue
 from runtime.device.products.product_choice import ProductMatrices, product_choice
 from runtime.device.products.product_plan import ProductSize
 
@@ -126,7 +127,9 @@ def products_together(calls: Sequence[JoinedCall]) -> None:
     """
     rest, together = list[JoinedCall](), list[JoinedCall]()
     for call in calls:
-        blocked = all(_is_in_blocks(a, b, call.bias, call.outs[0]) for a, b in call.factors)
+        blocked = all(
+            _is_in_blocks(a, b, call.bias, _product_memory(call)) for a, b in call.factors
+        )
         (together if blocked else rest).append(call)
     CALLS["mm.out"] += sum(len(call.factors) for call in together)
     if not together or launch_joined(together):
@@ -150,12 +153,9 @@ def products_together(calls: Sequence[JoinedCall]) -> None:
 
 def _product_memory(call: JoinedCall) -> Tensor:
     """The result that is the product, or a new tensor for it."""
-    epilogue = call.epilogue
-    if epilogue is None:
-        return call.outs[0]
-    if 0 in epilogue.results:
-        return call.outs[epilogue.results.index(0)]
-    return torch.empty_like(call.outs[0])
+    results = (0,) if call.epilogue is None else call.epilogue.results
+    own = next((out for number, out in zip(results, call.outs, strict=True) if not number), None)
+    return call.outs[0].new_empty(call.shape) if own is None else own
 
 
 def _finish(call: JoinedCall, product: Tensor) -> None:
@@ -163,10 +163,21 @@ def _finish(call: JoinedCall, product: Tensor) -> None:
     epilogue = call.epilogue
     if epilogue is None:
         return
-    for number, out in zip(epilogue.results, call.outs, strict=True):
-        if number:
-            function = replace(epilogue, results=(number,)).only
-            compute("epilogue", function, (product, *call.beside), out)
+    operands = (product, *call.beside)
+    for number, out, is_sum in zip(epilogue.results, call.outs, epilogue.sums, strict=True):
+        if is_sum:
+            (summed,) = epilogue.step(number).arguments
+            torch.sum(_value(epilogue, int(summed), operands), 0, out=out)
+        elif number:
+            out.copy_(_value(epilogue, number, operands))
+
+
+def _value(epilogue: Epilogue, number: int, operands: Sequence[Tensor]) -> Tensor:
+    """A value of an epilogue from memory."""
+    if number < len(operands):
+        return operands[number]
+    result = torch.empty_like(operands[0])
+    return compute("epilogue", replace(epilogue, results=(number,)).only, operands, result)
 
 
 def _is_in_blocks(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> bool:
