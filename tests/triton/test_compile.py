@@ -35,10 +35,12 @@ def output(out: Path, program: str, *arguments: str, **environment: str) -> str:
 def test_compiled_functions_have_eager_results_in_fewer_launches(tmp_path: Path):
     text = output(tmp_path / "run", "compiled.py")
     shown = dict(re.findall(r"^= ([^:]+): (.*)", text, re.MULTILINE))
-    assert len(shown) == 14
+    assert len(shown) == 16
     assert all(each.startswith("equal True") for each in shown.values())
     # gelu(x * 2 + w).sum(-1) is one kernel.
     assert shown["fused"] == "equal True, 4 launches, 1"
+    # Each product is a launch, with the functions behind it.
+    assert shown["epilogue"] == "equal True, 4 launches, 2"
     before, after = map(int, re.findall(r"\d+", shown["training"]))
     assert after <= 0.65 * before
     assert re.search(

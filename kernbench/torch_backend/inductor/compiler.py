@@ -38,6 +38,9 @@ _REMEDY = (
 
 def register_inductor() -> None:
     """Let the default backend of `torch.compile` generate kernels for the device."""
+    # Before PyTorch sets it, which it does where it first looks for its caches.
+    cache_home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    os.environ.setdefault(_SOURCES, str(cache_home / "kernbench" / "inductor"))
     replace(Inductor, "__call__", _calling)
 
 
@@ -150,7 +153,9 @@ def _connect() -> None:
         connected()
     except ImportError as error:
         raise ImportError(_REMEDY) from error
-    _place_sources()
+    # Lines of generated sources in records are relative to a folder of the import path, so they are
+    # the same for every user.
+    sys.path.append(os.environ[_SOURCES])
     _describe_arguments()
     from torch._inductor import async_compile, config
     from torch._inductor.fx_passes import joint_graph
@@ -180,15 +185,6 @@ def _describe_arguments() -> None:
     hints: Any = module_from_spec(spec)
     spec.loader.exec_module(hints)
     triton_utils.AttrsDescriptorWrapper = hints.AttrsDescriptorWrapper
-
-
-def _place_sources() -> None:
-    """Put generated sources into the cache of the user. Their lines in records are relative to a
-    folder of the import path, so they are the same for every user.
-    """
-    cache_home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    room = os.environ.setdefault(_SOURCES, str(cache_home / "kernbench" / "inductor"))
-    sys.path.append(room)
 
 
 def _checking(load: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,6 +4,7 @@ parts. Each calls the kernels of the eager form.
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import accumulate, islice
 from typing import Any
 
 import torch
@@ -15,12 +16,15 @@ from kernbench.torch_backend.aten.products.attention_operators import (
     flash_with_statistics,
 )
 from kernbench.torch_backend.aten.products.product_operators import products_together
+from kernbench.torch_backend.inductor.epilogues import epilogue_of
+from kernbench.torch_backend.launching.joined_launch import JoinedCall
 from kernbench.torch_backend.runtime.pytorch_api import (
     CustomOpDef,
     custom_operator,
     register_gradient,
     register_shapes,
 )
+from runtime.device.kernels.joined_products import Epilogue
 
 _OPTIONS = "bool is_causal, float scale, bool enable_gqa"
 
@@ -99,16 +103,59 @@ def _attention_gradient(ctx: Any, grad: Tensor, _: Tensor | None) -> tuple[Tenso
 
 @cache
 def graph_products() -> CustomOpDef:
-    """Independent products in one launch; those with the numbers `biased` have a bias."""
+    """Independent sums of products in one launch; each takes the next `factors` of `a` and `b`.
+    Those with the numbers `biased` have a bias; each has an epilogue or an empty text, and takes
+    the next ones of `beside`.
+    """
     operator = custom_operator(
         "kernbench::products",
-        products_together,
+        _products,
         (),
-        "(Tensor[] a, Tensor[] b, Tensor[] biases, int[] biased) -> Tensor[]",
+        "(Tensor[] a, Tensor[] b, int[] factors, Tensor[] biases, int[] biased, Tensor[] beside, "
+        "str[] epilogues) -> Tensor[]",
     )
     register_shapes(operator, _product_shapes)
     return operator
 
 
-def _product_shapes(a: Sequence[Tensor], b: Sequence[Tensor], *_: object) -> list[Tensor]:
-    return [x.new_empty((x.shape[0], y.shape[1])) for x, y in zip(a, b, strict=True)]
+def _products(  # noqa: PLR0917 - the parameters of the operator
+    a: Sequence[Tensor],
+    b: Sequence[Tensor],
+    factors: Sequence[int],
+    biases: Sequence[Tensor],
+    biased: Sequence[int],
+    beside: Sequence[Tensor],
+    epilogues: Sequence[str],
+) -> list[Tensor]:
+    pairs, others = zip(a, b, strict=True), iter(beside)
+    rows, calls = dict(zip(biased, biases, strict=True)), list[JoinedCall]()
+    for number, (count, text) in enumerate(zip(factors, epilogues, strict=True)):
+        epilogue, own = epilogue_of(text), list(islice(pairs, count))
+        calls.append(
+            JoinedCall(
+                factors=own,
+                bias=rows.get(number),
+                epilogue=epilogue,
+                beside=[] if epilogue is None else list(islice(others, epilogue.beside)),
+                outs=_results(*own[0], epilogue),
+            )
+        )
+    products_together(calls)
+    return [out for call in calls for out in call.outs]
+
+
+def _product_shapes(
+    a: Sequence[Tensor], b: Sequence[Tensor], factors: Sequence[int], *rest: Sequence[Any]
+) -> list[Tensor]:
+    firsts = accumulate(factors, initial=0)
+    return [
+        out
+        for first, text in zip(firsts, rest[-1], strict=False)
+        for out in _results(a[first], b[first], epilogue_of(text))
+    ]
+
+
+def _results(a: Tensor, b: Tensor, epilogue: Epilogue | None) -> list[Tensor]:
+    matrix, row = (a.shape[0], b.shape[1]), (b.shape[1],)
+    sums = (False,) if epilogue is None else epilogue.sums
+    return [a.new_empty(row if is_sum else matrix) for is_sum in sums]

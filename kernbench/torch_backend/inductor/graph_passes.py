@@ -3,11 +3,13 @@
 - Products of one level become one operator. The level of a product is the number of products on the
   longest path before it, so products of one level are independent, and a graph whose levels are
   joined has no cycle.
+  Elementwise functions of a product are part of its operator (`epilogues`).
 - Operators that write elements at computed addresses stay operators: the device has kernels for
   them, and programs of a generated kernel may not write one element twice.
 """
 
 from collections import defaultdict
+from collections.abc import Mapping
 from operator import getitem
 from typing import Any
 
@@ -15,6 +17,12 @@ import torch
 from torch._inductor.custom_graph_pass import CustomGraphModulePass
 from torch._inductor.pattern_matcher import stable_topological_sort
 
+from kernbench.torch_backend.inductor.epilogues import (
+    RESHAPES,
+    ProductFunctions,
+    functions_of_products,
+    text_of,
+)
 from kernbench.torch_backend.inductor.graph_operators import graph_products
 from kernbench.torch_backend.runtime.pytorch_api import DEVICE, overload_of
 
@@ -115,19 +123,59 @@ def _storage(node: _Node) -> _Node:
 
 def _join_products(graph: torch.fx.Graph) -> None:
     levels = dict[_Node, int]()
-    products = defaultdict[tuple[int, torch.dtype], list[_Node]](list)
     for node in graph.nodes:
-        level = max((levels[each] for each in node.all_input_nodes), default=0)
-        if _is_product(node):
-            products[level, node.meta["val"].dtype].append(node)
-            level += 1
-        levels[node] = level
-    for alike in products.values():
-        for first in range(0, len(alike), _MOST):
-            if len(joined := alike[first : first + _MOST]) > 1:
-                _join(graph, joined)
+        before = max((levels[each] for each in node.all_input_nodes), default=0)
+        levels[node] = before + _is_product(node)
+    sums = _sums_of_products(graph, levels)
+    parts = {each for products in sums.values() for each in products}
+    alike = defaultdict[tuple[int, torch.dtype], list[_Node]](list)
+    for node in graph.nodes:
+        if node in sums or (_is_product(node) and node not in parts):
+            alike[levels[node], node.meta["val"].dtype].append(node)
+    each_product = {node for products in alike.values() for node in products}
+    functions = functions_of_products(graph, each_product, levels)
+    replaced = dict[_Node, _Node]()
+    for products in alike.values():
+        for first in range(0, len(products), _MOST):
+            _join(graph, products[first : first + _MOST], sums, functions, replaced)
     stable_topological_sort(graph)
     graph.lint()
+
+
+def _sums_of_products(
+    graph: torch.fx.Graph, levels: Mapping[_Node, int]
+) -> dict[_Node, list[_Node]]:
+    """The products of each node that is a sum of products of one level, which nothing else uses."""
+    sums = dict[_Node, list[_Node]]()
+    for node in graph.nodes:
+        if node.target is not _aten.add.Tensor or node.kwargs:
+            continue
+        products, inner = list[_Node](), list[_Node]()
+        for each in node.args:
+            base = _only_used(each, node)
+            if base in sums:
+                inner.append(base)
+                products += sums[base]
+            elif base is not None and base.target is _aten.mm.default and _is_own(base):
+                products.append(base)
+            else:
+                break
+        else:
+            shapes = {(each.meta["val"].shape, levels[each]) for each in products}
+            if len(shapes) == 1:
+                sums[node] = products
+                for each in inner:
+                    del sums[each]
+    return sums
+
+
+def _only_used(node: _Node, user: _Node) -> _Node | None:
+    """The node whose elements an operand has, if only one other node uses them."""
+    while isinstance(node, torch.fx.Node) and list(node.users) == [user]:
+        if node.target not in RESHAPES:
+            return node
+        user, node = node, node.args[0]
+    return None
 
 
 def _is_product(node: _Node) -> bool:
@@ -143,17 +191,81 @@ def _is_own(node: _Node) -> bool:
     return node.meta["val"].device.type == DEVICE
 
 
-def _join(graph: torch.fx.Graph, products: list[_Node]) -> None:
-    operator = overload_of(graph_products())
-    factors = ([node.args[at] for node in products] for at in (-2, -1))
-    biased = [number for number, node in enumerate(products) if len(node.args) == 3]
-    biases = [products[number].args[0] for number in biased]
+def _join(
+    graph: torch.fx.Graph,
+    products: list[_Node],
+    sums: Mapping[_Node, list[_Node]],
+    functions: Mapping[_Node, ProductFunctions],
+    replaced: dict[_Node, _Node],
+) -> None:
+    """Put one operator in the place of products, sums of products, and functions of them."""
+    parts = [sums.get(node, [node]) for node in products]
+    a, b = ([node.args[at] for each in parts for node in each] for at in (-2, -1))
+    biased = [number for number, ((first, *_)) in enumerate(parts) if len(first.args) == 3]
+    biases = [parts[number][0].args[0] for number in biased]
     with graph.inserting_after(products[-1]):
-        joined = graph.call_function(operator, (*factors, biases, biased))
-    joined.meta["val"] = [node.meta["val"] for node in products]
-    for number, node in reversed(list(enumerate(products))):
-        with graph.inserting_after(joined):
-            result = graph.call_function(getitem, (joined, number))
+        joined = graph.call_function(overload_of(graph_products()))
+    joined.args = (a, b, [len(each) for each in parts], biases, biased, [], [])
+    beside, texts, values = list[_Node](), list[str](), list[Any]()
+    for node, own_parts in zip(products, parts, strict=True):
+        own, epilogue = functions.get(node), None
+        if own is not None:
+            for each in own.nodes:
+                replaced[each] = _put(graph, each, joined, own_parts[0], values)
+                _erase(graph, each)
+            epilogue = own.epilogue(keeps_product=len(node.users) > 0)
+            others = (replaced.get(each, each) for each in own.beside)
+            beside += [_shaped(graph, each, own_parts[0], joined) for each in others]
+        if own is None or node.users:
+            replaced[node] = _put(graph, node, joined, own_parts[0], values)
+        _erase_sum(graph, node, own_parts)
+        texts.append(text_of(epilogue))
+    joined.args = (*joined.args[:5], beside, texts)
+    joined.meta["val"] = values
+
+
+def _put(
+    graph: torch.fx.Graph, node: _Node, joined: _Node, product: _Node, values: list[Any]
+) -> _Node:
+    """Put the next result of an operator in the place of a node."""
+    with graph.inserting_after(joined):
+        result = graph.call_function(getitem, (joined, len(values)))
+    value = product.meta["val"]
+    is_sum = node is not product and node.target is _aten.sum.dim_IntList
+    values.append(value.new_empty(value.shape[1]) if is_sum else value)
+    result.meta["val"] = values[-1]
+    if node is product:
         result.meta.update(node.meta)
-        node.replace_all_uses_with(result)
-        graph.erase_node(node)
+    with graph.inserting_after(result):
+        result = _shaped(graph, result, node)
+    node.replace_all_uses_with(result)
+    return result
+
+
+def _shaped(graph: torch.fx.Graph, node: _Node, like: _Node, before: _Node | None = None) -> _Node:
+    """The elements of a node in the shape of another one."""
+    shape = like.meta["val"].shape
+    if node.meta["val"].shape == shape:
+        return node
+    if before is None:
+        return _added(graph, _aten.reshape.default, (node, list(shape)))
+    with graph.inserting_before(before):
+        return _added(graph, _aten.reshape.default, (node, list(shape)))
+
+
+def _erase_sum(graph: torch.fx.Graph, node: _Node, products: list[_Node]) -> None:
+    """Erase a product, or a sum and its products."""
+    if node not in products:
+        _erase(graph, node)
+    for each in products:
+        graph.erase_node(each)
+
+
+def _erase(graph: torch.fx.Graph, node: _Node) -> None:
+    """Erase a function without users, and what only it uses, up to products."""
+    if node.users or node.op != "call_function" or _is_product(node):
+        return
+    inputs = node.all_input_nodes
+    graph.erase_node(node)
+    for each in inputs:
+        _erase(graph, each)

@@ -74,7 +74,7 @@ def launch_blocks_together(calls: Sequence[ProductCall]) -> None:
 
 def _blocked(call: ProductCall, parts: int, first: int) -> _BlockedProduct:
     """A product in blocks, which are dealt from the PE with the number `first` on."""
-    left, right = _operand(call.a, used_in_rows=True), _operand(call.b)
+    left, right = stored_operand(call.a, used_in_rows=True), stored_operand(call.b)
     row = None
     if call.bias is not None:
         order = MatrixOrder(1, is_turned=False)
@@ -157,7 +157,7 @@ def _turn(operand: ProductOperand, block: int, blocks: int, columns: int) -> tup
     return block, blocks
 
 
-def _operand(x: StridedWindow, *, used_in_rows: bool = False) -> ProductOperand:
+def stored_operand(x: StridedWindow, *, used_in_rows: bool = False) -> ProductOperand:
     """The first matrix as it is in memory."""
     order = order_in_memory(x)
     assert order is not None, "an operand without neighbours in memory is copied before"

@@ -84,6 +84,16 @@ show("a constant of the host", lambda x: x * torch.tensor(2.0) + 1, x)
 show("a graph break", broken, x)
 show("bits", lambda x: (x + 1).view(torch.int32) & 3, x)
 show("short", lambda x: (x * 8).to(torch.int16), x)
+show(
+    "epilogue",
+    lambda x, w, y: (F.gelu(x @ w) * y) @ w,
+    *(torch.randn(n, 64).to(D) for n in (40, 64, 40)),
+)
+show(
+    "large epilogue",
+    lambda x, w: (x @ w).tanh() @ w,
+    *(torch.randn(256, 256).to(D) / 16 for _ in "xw"),
+)
 show("max-autotune", lambda x: (x * 3 + 1).sum(-1), x, mode="max-autotune")
 dynamic = torch.compile(lambda x: (x * 2 + 1).sum(-1), dynamic=True)
 for count in (5, 17, 200):

@@ -6,6 +6,7 @@ launch adds, a copy of one operand in each cube, or a grid of cubes.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -13,11 +14,16 @@ from torch import Tensor
 
 from kernbench.torch_backend.aten.elements.pointwise_operators import compute
 from kernbench.torch_backend.aten.operators import CALLS, operator
+from kernbench.torch_backend.launching.joined_launch import (
+    JoinedCall,
+    launch_joined,
+    with_neighbours,
+)
 from kernbench.torch_backend.launching.launches import window_of
 from kernbench.torch_backend.runtime.storages import storages
+from runtime.device.kernels.joined_products import Epilogue
 from runtime.device.launches.device_tensor import DeviceTensor
-from runtime.device.launches.strided_window import StridedWindow
-from runtime.device.operations.block_launch import launch_blocks_together, order_in_memory
+from runtime.device.operations.block_launch import launch_blocks_together
 from runtime.device.operations.product_call import ProductCall
 from runtime.device.operations.product_launch import choice_of, launch_product
 
@@ -105,47 +111,82 @@ def _products(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> Tensor:
     return out if target is out else out.copy_(target)
 
 
-def products_together(
-    a: Sequence[Tensor], b: Sequence[Tensor], biases: Sequence[Tensor], biased: Sequence[int]
-) -> list[Tensor]:
-    """The products of matrices, those with the numbers `biased` plus a row; those without another
-    plan are one launch.
+def products_together(calls: Sequence[JoinedCall]) -> None:
+    """Independent sums of products, and functions of them. Those without another plan are one
+    launch.
     """
-    results, together = list[Tensor](), list[ProductCall]()
-    rows = dict(zip(biased, biases, strict=True))
-    for number, (left, right) in enumerate(zip(a, b, strict=True)):
-        out = left.new_empty((left.shape[0], right.shape[1]))
-        bias = rows.get(number)
-        results.append(out)
-        call = None
-        if out.numel() and left.shape[1] and left.dtype in _TYPES:
-            call = _call(left.unsqueeze(0), right.unsqueeze(0), bias, out.unsqueeze(0))
-        if call is not None and choice_of(call)[1:3] == ("blocks", 1):
-            together.append(call)
-        elif bias is None:
-            torch.mm(left, right, out=out)
-        else:
-            torch.addmm(bias, left, right, out=out)
-    if together:
-        CALLS["mm.out"] += len(together)
-        launch_blocks_together(together)
-    return results
+    rest, together = list[JoinedCall](), list[JoinedCall]()
+    for call in calls:
+        blocked = all(
+            _is_in_blocks(a, b, call.bias, _product_memory(call)) for a, b in call.factors
+        )
+        (together if blocked else rest).append(call)
+    CALLS["mm.out"] += sum(len(call.factors) for call in together)
+    if not together or launch_joined(together):
+        together = []
+    products = [_product_memory(call) for call in (*together, *rest)]
+    firsts = [
+        _call(a.unsqueeze(0), b.unsqueeze(0), call.bias, out.unsqueeze(0))
+        for call, out in zip(together, products, strict=False)
+        for a, b in call.factors[:1]
+    ]
+    if firsts:
+        launch_blocks_together(firsts)
+    for number, (call, product) in enumerate(zip((*together, *rest), products, strict=True)):
+        (a, b), *others = call.factors
+        if number >= len(firsts):
+            _product(a, b, call.bias, product)
+        for left, right in others:
+            product.add_(torch.mm(left, right))
+        _finish(call, product)
+
+
+def _product_memory(call: JoinedCall) -> Tensor:
+    """The result that is the product, or a new tensor for it."""
+    results = (0,) if call.epilogue is None else call.epilogue.results
+    own = next((out for number, out in zip(results, call.outs, strict=True) if not number), None)
+    return call.outs[0].new_empty(call.shape) if own is None else own
+
+
+def _finish(call: JoinedCall, product: Tensor) -> None:
+    """Compute the functions of a product from memory."""
+    epilogue = call.epilogue
+    if epilogue is None:
+        return
+    operands = (product, *call.beside)
+    for number, out, is_sum in zip(epilogue.results, call.outs, epilogue.sums, strict=True):
+        if is_sum:
+            (summed,) = epilogue.step(number).arguments
+            torch.sum(_value(epilogue, int(summed), operands), 0, out=out)
+        elif number:
+            out.copy_(_value(epilogue, number, operands))
+
+
+def _value(epilogue: Epilogue, number: int, operands: Sequence[Tensor]) -> Tensor:
+    """A value of an epilogue from memory."""
+    if number < len(operands):
+        return operands[number]
+    result = torch.empty_like(operands[0])
+    return compute("epilogue", replace(epilogue, results=(number,)).only, operands, result)
+
+
+def _is_in_blocks(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> bool:
+    """Whether the plan of a product is blocks of the whole depth."""
+    if not out.numel() or not a.shape[1] or a.dtype not in _TYPES:
+        return False
+    choice = choice_of(_call(a.unsqueeze(0), b.unsqueeze(0), bias, out.unsqueeze(0)))
+    return choice.kind == "blocks" and choice.parts == 1
 
 
 def _call(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> ProductCall:
     """The call of batches; a matrix whose elements have no neighbours in memory is copied."""
     return ProductCall(
-        a=_with_neighbours(a),
-        b=_with_neighbours(b),
+        a=with_neighbours(a),
+        b=with_neighbours(b),
         out=window_of(out),
         bias=None if bias is None else window_of(bias.contiguous()),
         memory=_memory,
     )
-
-
-def _with_neighbours(x: Tensor) -> StridedWindow:
-    window = window_of(x)
-    return window if order_in_memory(window) is not None else window_of(x.contiguous())
 
 
 def _memory(nbytes: int) -> DeviceTensor:
