@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from sip_node.chip.launches.server_states import ServerChanges
 
 
+MOST_PLACES = 16
+"""Places of the tensors of a launch for which it is known whether it can be repeated there."""
+
+
 class MovedPart(Protocol):
     """Blocks that move together."""
 
@@ -89,6 +93,15 @@ class PassengerStage(NamedTuple):
     after_ps: int
     step: int
     tail_after_ps: int
+
+
+class PlacedBlocks(NamedTuple):
+    """The blocks of a repetition in memory: how far each part of the tensors has moved, and what
+    becomes of the slices of HBM.
+    """
+
+    distances: tuple[int, ...]
+    slices: Sequence[SliceChanges]
 
 
 class LaunchRepetition(NamedTuple):
@@ -163,6 +176,9 @@ class LaunchTemplate:
             *[part for each in slots for part in each.parts],
         )
         self._distances: tuple[int, ...] = (0,) * len(self._parts)
+        # By the addresses of all pointers, while the page tables have these mappings.
+        self._places: dict[tuple[int, ...], PlacedBlocks | None] = {}
+        self._mapped = 0
         self._blocks = [[] if values is None else values.blocks(each.uses) for each in self._parts]
         self._inputs: dict[int, list[Operand | float]] = {}
         self._checksums: Array | None = None
@@ -180,19 +196,41 @@ class LaunchTemplate:
         changes = self.changes
         if not (changes.servers.is_alike(now_ps) and changes.engines.is_alike(now_ps)):
             return None
-        distances = self._relocation.moved(key.addresses)
+        placed = self._placed(key.addresses)
+        if placed is None or not all(each.channels.is_alike(now_ps) for each in placed.slices):
+            return None
+        of_slots = [distance for each in self._slots for distance in each.distances()]
+        return LaunchRepetition((*placed.distances, *of_slots), key.numbers, placed.slices)
+
+    def _placed(self, addresses: Sequence[Sequence[int]]) -> PlacedBlocks | None:
+        """The blocks with pointers to `addresses`; None where they cannot be there.
+
+        A loop makes equal launches: the places of an earlier one are those of the next, unless
+        page tables have changed.
+        """
+        mapped = self._relocation.mapped
+        if mapped != self._mapped or len(self._places) > MOST_PLACES:
+            self._mapped = mapped
+            self._places.clear()
+        # Launches with one key have as many pointers on each PE.
+        flat = tuple([each for of_pe in addresses for each in of_pe])
+        if flat not in self._places:
+            self._places[flat] = self._place(addresses)
+        return self._places[flat]
+
+    def _place(self, addresses: Sequence[Sequence[int]]) -> PlacedBlocks | None:
+        distances = self._relocation.moved(addresses)
         if distances is None:
             return None
-        served = list[SliceChanges]()
+        slices, served = self.changes.slices, list[SliceChanges]()
         for node, moved in self._relocation.by_memory(distances).items():
             # A memory that is no slice of HBM serves blocks alike at all places.
-            if node in changes.slices:
-                of_slice = changes.slices[node].moved(moved)
-                if of_slice is None or not of_slice.channels.is_alike(now_ps):
+            if node in slices:
+                of_slice = slices[node].moved(moved)
+                if of_slice is None:
                     return None
                 served.append(of_slice)
-        of_slots = [distance for each in self._slots for distance in each.distances()]
-        return LaunchRepetition((*distances, *of_slots), key.numbers, served)
+        return PlacedBlocks(distances, served)
 
     def repeat(self, repetition: "LaunchRepetition", begin_ps: int) -> None:
         """Leave behind what the launch does that begins at `begin_ps`, but for records; it has been
