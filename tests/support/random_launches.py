@@ -292,14 +292,16 @@ def _disturbance(draw: Random, sips: int) -> Launch:
     def message(tensors: Sequence[torch.Tensor], rank: int, _: int) -> object:
         return dist.irecv(tensors[a], 0) if rank else dist.isend(tensors[a], 1)
 
+    def reduced(tensors: Sequence[torch.Tensor], _: int, __: int) -> object:
+        return dist.all_reduce(tensors[a], async_op=True)
+
     kinds: list[Launch] = [
         lambda tensors, _, __: tensors[a].__setitem__(slice(SIZE), np.ones(SIZE, np.float32)),
         lambda tensors, _, __: tensors[a].numpy().sum(),
         on_stream,
     ]
     if sips > 1:
-        kinds += [lambda tensors, _, __: dist.all_reduce(tensors[a], async_op=True)] * 2
-        kinds.append(message)
+        kinds += [reduced, reduced, message]
     return draw.choice(kinds)
 
 

@@ -9,7 +9,7 @@ values of those.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from runtime.core.trace import Operand, OpRecord
+from runtime.core.trace import Operand
 from runtime.language.value import Array
 from sip_node.chip.host.commands import CommandDone
 from sip_node.chip.launch_keys import LaunchKey
@@ -153,13 +153,13 @@ class LaunchChanges(NamedTuple):
 
 
 class LaunchTemplate:
-    """The template of a launch, with the records `originals`; `rows` in a run with records."""
+    """The template of a launch whose records have had `inputs`; `rows` in a run with records."""
 
     def __init__(
         self,
         *,
         records: "RepeatedRecords",
-        originals: Sequence[OpRecord],
+        inputs: Sequence[tuple[Operand | float, ...]],
         relocation: Relocation,
         numbers: RecordedNumbers,
         slots: Sequence[SlotsInTurn],
@@ -167,7 +167,7 @@ class LaunchTemplate:
         changes: LaunchChanges,
         rows: RecordedRows | None,
     ) -> None:
-        self._records, self._originals = records, originals
+        self._records, self._inputs = records, [*inputs]
         self._relocation, self._slots, self._values = relocation, slots, values
         self._numbers = numbers
         self.changes, self.rows = changes, rows
@@ -180,14 +180,13 @@ class LaunchTemplate:
         self._places: dict[tuple[int, ...], PlacedBlocks | None] = {}
         self._mapped = 0
         self._blocks = [[] if values is None else values.blocks(each.uses) for each in self._parts]
-        self._inputs: dict[int, list[Operand | float]] = {}
         self._checksums: Array | None = None
         self._extents: list[int] | None = None
 
     @property
     def size(self) -> int:
         """The number of its records."""
-        return len(self._originals)
+        return len(self._inputs)
 
     def fits(self, key: LaunchKey, now_ps: int) -> "LaunchRepetition | None":
         """The differences of a launch that begins now, with the addresses and numbers of a key;
@@ -295,8 +294,8 @@ class LaunchTemplate:
             if self._values is not None:
                 self._values.set_number(number, index, value)
         for number, inputs in changed.items():
-            self._inputs[number] = inputs
-            self._records.relocate(number, targets.get(number, -1), tuple(inputs))
+            self._inputs[number] = tuple(inputs)
+            self._records.relocate(number, targets.get(number, -1), self._inputs[number])
 
     def _changed_inputs(
         self, changed: dict[int, list[Operand | float]], number: int
@@ -304,8 +303,5 @@ class LaunchTemplate:
         """The inputs of a record, of which some are changed."""
         inputs = changed.get(number)
         if inputs is None:
-            current = self._inputs.get(number)
-            inputs = changed[number] = list(
-                self._originals[number].inputs if current is None else current
-            )
+            inputs = changed[number] = list(self._inputs[number])
         return inputs

@@ -12,7 +12,13 @@ from sip_node.chip.launches.relocation import BlockUse, Relocation
 from sip_node.chip.pe.mmu import PeMmu
 
 NODE_BYTES, EXTENT_BYTES = 1 << 20, 4096
-ALIKE = SimpleNamespace(is_alike=lambda _: True)
+
+
+class Alike:
+    """Servers or engines that are always as they were."""
+
+    def is_alike(self, _: int) -> bool:
+        return True
 
 
 def map_at(mmu: PeMmu, virtual: int, physical: int) -> None:
@@ -24,11 +30,11 @@ def template(mmu: PeMmu) -> LaunchTemplate:
     """The template of a launch on one PE, which has loaded a block at address 0."""
     use = BlockUse(0, 0, Operand(0x10040, (64,), "u8"))
     relocation = Relocation([(0,)], [mmu], [[use]], lambda address: (0, address // NODE_BYTES))
-    changes: Any = SimpleNamespace(servers=ALIKE, engines=ALIKE, slices={})
+    changes: Any = SimpleNamespace(servers=Alike(), engines=Alike(), slices={})
     absent: Any = None
     return LaunchTemplate(
         records=absent,
-        originals=[],
+        inputs=[],
         relocation=relocation,
         numbers=absent,
         slots=(),
