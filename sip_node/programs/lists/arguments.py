@@ -166,7 +166,7 @@ def own_fields(kind: type[Any]) -> tuple[str, ...] | None:
     if not is_own(kind.__module__) or hasattr(kind, "list_key") or issubclass(kind, Enum):
         return None
     if issubclass(kind, tuple):
-        return getattr(kind, "_fields", None)
+        return cast("tuple[str, ...] | None", getattr(cast("object", kind), "_fields", None))
     return tuple(field_names(kind)) if is_frozen(kind) else None
 
 
