@@ -20,6 +20,7 @@ WRITTEN = "sip_node/chip/launches/written_bytes.py"
 
 LAUNCHES = "tests/integration/test_launch_templates.py"
 LAUNCH_NUMBERS = "tests/integration/test_launch_numbers.py"
+TEST_TEMPLATE = "tests/unit/sip_node/chip/launches/test_launch_template.py"
 TEST_VALUES = "tests/unit/sip_node/chip/launches/test_launch_values.py"
 PROCESSES = "tests/multiproc/test_repeated_launches.py"
 
@@ -109,6 +110,14 @@ MUTANTS: tuple[Mutant, ...] = (
         breaks="Values are read and written where the tensors of the launch are.",
         noticed_by=LAUNCHES,
         with_core=True,
+    ),
+    Mutant(
+        name="repeated-launch-where-an-older-page-table-has-its-blocks",
+        file=TEMPLATE,
+        old="mapped != self._mapped or len(",
+        new="len(",
+        breaks="Blocks are where the page tables have them when the launch begins.",
+        noticed_by=TEST_TEMPLATE,
     ),
     Mutant(
         name="slice-with-other-events",

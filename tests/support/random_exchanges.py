@@ -83,6 +83,7 @@ def _call(
     draw: Random, size: int, x: Tensor, y: Tensor, wide: Tensor, count: int
 ) -> Callable[[], object]:
     root, one = draw.randrange(size), draw.choice((x, y))
+    most = draw.randint(size, count // size)
     operation = draw.choice((dist.ReduceOp.SUM, dist.ReduceOp.MAX, dist.ReduceOp.MIN))
     calls: Sequence[Callable[[], object]] = (
         lambda: dist.all_reduce(one, operation),
@@ -93,9 +94,31 @@ def _call(
         lambda: dist.all_gather_into_tensor(wide, one),
         lambda: dist.reduce_scatter_tensor(one, wide, operation),
         lambda: dist.all_to_all_single(y, x),
+        lambda: _exchange_uneven(most, x, y),
+        lambda: _pass_on(x, y),
         dist.barrier,
     )
     return draw.choice(calls)
+
+
+def _exchange_uneven(most: int, x: Tensor, y: Tensor) -> None:
+    """An exchange of parts that differ: rank r sends `most` elements, less r, to each rank."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    sent, received = [most - rank] * size, [most - other for other in range(size)]
+    into, source = y.narrow(0, 0, sum(received)), x.narrow(0, 0, sum(sent))
+    dist.all_to_all_single(into, source, received, sent)
+
+
+def _pass_on(x: Tensor, y: Tensor) -> None:
+    """A message from each rank to the next one."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    if size > 1:
+        pair = [
+            dist.P2POp(dist.isend, x, (rank + 1) % size),
+            dist.P2POp(dist.irecv, y, (rank - 1) % size),
+        ]
+        for work in dist.batch_isend_irecv(pair):
+            work.wait()
 
 
 def _disturb(own: Random, x: Tensor, y: Tensor) -> None:

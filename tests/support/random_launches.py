@@ -282,12 +282,18 @@ def _operator(draw: Random) -> Launch:
 
 
 def _disturbance(draw: Random, sips: int) -> Launch:
-    """Something beside the launches: a collective, a copy of the host, another stream."""
+    """Something beside the launches: a collective, a message, a copy of the host, a stream."""
     a = draw.randrange(4)
 
     def on_stream(tensors: Sequence[torch.Tensor], _: int, __: int) -> None:
         with torch.ahbm.stream(torch.ahbm.Stream()):
             torch.relu(tensors[a])
+
+    def message(tensors: Sequence[torch.Tensor], rank: int, _: int) -> object:
+        return dist.irecv(tensors[a], 0) if rank else dist.isend(tensors[a], 1)
+
+    def reduced(tensors: Sequence[torch.Tensor], _: int, __: int) -> object:
+        return dist.all_reduce(tensors[a], async_op=True)
 
     kinds: list[Launch] = [
         lambda tensors, _, __: tensors[a].__setitem__(slice(SIZE), np.ones(SIZE, np.float32)),
@@ -295,7 +301,7 @@ def _disturbance(draw: Random, sips: int) -> Launch:
         on_stream,
     ]
     if sips > 1:
-        kinds += [lambda tensors, _, __: dist.all_reduce(tensors[a], async_op=True)] * 3
+        kinds += [reduced, reduced, message]
     return draw.choice(kinds)
 
 

@@ -8,8 +8,8 @@ from runtime.core.requests import KernelLaunchMsg
 from runtime.core.trace import Operand, OpRecord
 from sip_node.chip.host.commands import CommandDone
 from sip_node.chip.launch_keys import LaunchKey
-from sip_node.chip.launches.chip_state import ChipState
-from sip_node.chip.launches.idle_engines import EngineChanges, IdleEngines
+from sip_node.chip.launches.chip_state import ChipState, Snapshot
+from sip_node.chip.launches.idle_engines import EngineChanges, EngineState, IdleEngines
 from sip_node.chip.launches.launch_template import (
     AnswerArrival,
     ComputedValues,
@@ -24,6 +24,16 @@ from sip_node.chip.launches.recorded_numbers import RecordedNumbers
 from sip_node.chip.launches.relocation import BlockUse, Relocation
 from sip_node.chip.launches.slice_traffic import SliceTraffic
 from sip_node.chip.launches.tile_slots import TileSlots, Turn, turns_of
+
+
+class _Begin(NamedTuple):
+    """The state of the chip when a launch begins: some 200 kB, which are dropped at its end."""
+
+    servers: Snapshot
+    engines: IdleEngines
+    engine_states: Sequence[EngineState]
+    sent: int
+    delivered: int
 
 
 class _Left(NamedTuple):
@@ -44,10 +54,10 @@ class LaunchRecording:
         sip, log = chip.context.sip, chip.log
         self._pes = [chip.chip.pe(PeCoordinates(sip, *each)) for each in launch.pes]
         self.begin_ps = chip.engine.now_ps
-        self._before = chip.read()
-        self._engines = IdleEngines(self._pes)
-        self._engines_before, self._turns = self._engines.read(), turns_of(self._pes)
-        self._sent, self._delivered = chip.fabric.sent, chip.fabric.delivered
+        engines, self._turns = IdleEngines(self._pes), turns_of(self._pes)
+        self._before: _Begin | None = _Begin(
+            chip.read(), engines, engines.read(), chip.fabric.sent, chip.fabric.delivered
+        )
         self._first_record, self.records = log.count, log.begin_recording()
         self._programs: list[bytes] = []
         self._begun = self._kernels = 0
@@ -91,24 +101,26 @@ class LaunchRecording:
         whether all that it leaves behind is recorded.
         """
         chip, begin_ps = self._chip, self.begin_ps
+        before, self._before = self._before, None
+        assert before is not None, "a launch ends once"
         waits = chip.log.waits(self.records)
         own = [number for number, each in enumerate(self.records) if each.engine != "host"]
-        if not self._learn_slices():
+        if not self._learn_slices(before.servers):
             return False
         records = [self.records[number] for number in own]
         after, now_ps = chip.read(), chip.engine.now_ps
         channels = {id(bins) for each in chip.slices.values() for bins in each.bins}
         changes = LaunchChanges(
-            servers=chip.servers.changes(self._before.servers, after.servers, begin_ps, now_ps),
+            servers=chip.servers.changes(before.servers.servers, after.servers, begin_ps, now_ps),
             engines=EngineChanges(
-                self._engines, self._engines_before, self._engines.read(), begin_ps
+                before.engines, before.engine_states, before.engines.read(), begin_ps
             ),
             services=[
                 bins.template(0) for bins in chip.bins() if bins.logged and id(bins) not in channels
             ],
             slices=self._slices,
-            sent=chip.fabric.sent - self._sent,
-            delivered=chip.fabric.delivered - self._delivered,
+            sent=chip.fabric.sent - before.sent,
+            delivered=chip.fabric.delivered - before.delivered,
             events=events,
             arrivals=arrivals,
             stages=stages,
@@ -146,7 +158,7 @@ class LaunchRecording:
         done = CommandDone(done.start_ps - self.begin_ps, done.end_ps - self.begin_ps)
         return LaunchTemplate(
             records=RepeatedRecords(self._chip.log, records, waits, self.begin_ps),
-            originals=records,
+            inputs=[each.inputs for each in records],
             relocation=self._relocation(records, places, is_external),
             numbers=RecordedNumbers(records, places, self.key.numbers),
             slots=(TileSlots(self._pes, self._turns, turns, records), *others),
@@ -155,7 +167,7 @@ class LaunchRecording:
             rows=rows,
         )
 
-    def _learn_slices(self) -> bool:
+    def _learn_slices(self, begin: Snapshot) -> bool:
         """Take what the slices of HBM have done; whether the packets of all of them are known."""
         chip, now_ps = self._chip, self._chip.engine.now_ps
         hbm = chip.context.topology.hbm
@@ -165,7 +177,7 @@ class LaunchRecording:
             if arrivals is None:
                 return False
             if arrivals:
-                before, after = self._before.channels[node], states.read()
+                before, after = begin.channels[node], states.read()
                 learned = SliceChanges(
                     states.changes(before, after, self.begin_ps, now_ps),
                     [each.template(0) for each in bins],

@@ -9,7 +9,7 @@ values of those.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from runtime.core.trace import Operand, OpRecord
+from runtime.core.trace import Operand
 from runtime.language.value import Array
 from sip_node.chip.host.commands import CommandDone
 from sip_node.chip.launch_keys import LaunchKey
@@ -23,6 +23,10 @@ from sip_node.chip.records.kept_calls import KeptCalls
 if TYPE_CHECKING:
     from sip_node.chip.launches.repeated_records import RepeatedRecords
     from sip_node.chip.launches.server_states import ServerChanges
+
+
+MOST_PLACES = 16
+"""Places of the tensors of a launch for which it is known whether it can be repeated there."""
 
 
 class MovedPart(Protocol):
@@ -91,6 +95,15 @@ class PassengerStage(NamedTuple):
     tail_after_ps: int
 
 
+class PlacedBlocks(NamedTuple):
+    """The blocks of a repetition in memory: how far each part of the tensors has moved, and what
+    becomes of the slices of HBM.
+    """
+
+    distances: tuple[int, ...]
+    slices: Sequence[SliceChanges]
+
+
 class LaunchRepetition(NamedTuple):
     """The differences of a repetition: how far each part of the tensors has moved, the numbers of
     the PEs, and what becomes of the slices of HBM.
@@ -140,13 +153,13 @@ class LaunchChanges(NamedTuple):
 
 
 class LaunchTemplate:
-    """The template of a launch, with the records `originals`; `rows` in a run with records."""
+    """The template of a launch whose records have had `inputs`; `rows` in a run with records."""
 
     def __init__(
         self,
         *,
         records: "RepeatedRecords",
-        originals: Sequence[OpRecord],
+        inputs: Sequence[tuple[Operand | float, ...]],
         relocation: Relocation,
         numbers: RecordedNumbers,
         slots: Sequence[SlotsInTurn],
@@ -154,7 +167,7 @@ class LaunchTemplate:
         changes: LaunchChanges,
         rows: RecordedRows | None,
     ) -> None:
-        self._records, self._originals = records, originals
+        self._records, self._inputs = records, [*inputs]
         self._relocation, self._slots, self._values = relocation, slots, values
         self._numbers = numbers
         self.changes, self.rows = changes, rows
@@ -163,15 +176,17 @@ class LaunchTemplate:
             *[part for each in slots for part in each.parts],
         )
         self._distances: tuple[int, ...] = (0,) * len(self._parts)
+        # By the addresses of all pointers, while the page tables have these mappings.
+        self._places: dict[tuple[int, ...], PlacedBlocks | None] = {}
+        self._mapped = 0
         self._blocks = [[] if values is None else values.blocks(each.uses) for each in self._parts]
-        self._inputs: dict[int, list[Operand | float]] = {}
         self._checksums: Array | None = None
         self._extents: list[int] | None = None
 
     @property
     def size(self) -> int:
         """The number of its records."""
-        return len(self._originals)
+        return len(self._inputs)
 
     def fits(self, key: LaunchKey, now_ps: int) -> "LaunchRepetition | None":
         """The differences of a launch that begins now, with the addresses and numbers of a key;
@@ -180,19 +195,41 @@ class LaunchTemplate:
         changes = self.changes
         if not (changes.servers.is_alike(now_ps) and changes.engines.is_alike(now_ps)):
             return None
-        distances = self._relocation.moved(key.addresses)
+        placed = self._placed(key.addresses)
+        if placed is None or not all(each.channels.is_alike(now_ps) for each in placed.slices):
+            return None
+        of_slots = [distance for each in self._slots for distance in each.distances()]
+        return LaunchRepetition((*placed.distances, *of_slots), key.numbers, placed.slices)
+
+    def _placed(self, addresses: Sequence[Sequence[int]]) -> PlacedBlocks | None:
+        """The blocks with pointers to `addresses`; None where they cannot be there.
+
+        A loop makes equal launches: the places of an earlier one are those of the next, unless
+        page tables have changed.
+        """
+        mapped = self._relocation.mapped
+        if mapped != self._mapped or len(self._places) > MOST_PLACES:
+            self._mapped = mapped
+            self._places.clear()
+        # Launches with one key have as many pointers on each PE.
+        flat = tuple([each for of_pe in addresses for each in of_pe])
+        if flat not in self._places:
+            self._places[flat] = self._place(addresses)
+        return self._places[flat]
+
+    def _place(self, addresses: Sequence[Sequence[int]]) -> PlacedBlocks | None:
+        distances = self._relocation.moved(addresses)
         if distances is None:
             return None
-        served = list[SliceChanges]()
+        slices, served = self.changes.slices, list[SliceChanges]()
         for node, moved in self._relocation.by_memory(distances).items():
             # A memory that is no slice of HBM serves blocks alike at all places.
-            if node in changes.slices:
-                of_slice = changes.slices[node].moved(moved)
-                if of_slice is None or not of_slice.channels.is_alike(now_ps):
+            if node in slices:
+                of_slice = slices[node].moved(moved)
+                if of_slice is None:
                     return None
                 served.append(of_slice)
-        of_slots = [distance for each in self._slots for distance in each.distances()]
-        return LaunchRepetition((*distances, *of_slots), key.numbers, served)
+        return PlacedBlocks(distances, served)
 
     def repeat(self, repetition: "LaunchRepetition", begin_ps: int) -> None:
         """Leave behind what the launch does that begins at `begin_ps`, but for records; it has been
@@ -257,8 +294,8 @@ class LaunchTemplate:
             if self._values is not None:
                 self._values.set_number(number, index, value)
         for number, inputs in changed.items():
-            self._inputs[number] = inputs
-            self._records.relocate(number, targets.get(number, -1), tuple(inputs))
+            self._inputs[number] = tuple(inputs)
+            self._records.relocate(number, targets.get(number, -1), self._inputs[number])
 
     def _changed_inputs(
         self, changed: dict[int, list[Operand | float]], number: int
@@ -266,8 +303,5 @@ class LaunchTemplate:
         """The inputs of a record, of which some are changed."""
         inputs = changed.get(number)
         if inputs is None:
-            current = self._inputs.get(number)
-            inputs = changed[number] = list(
-                self._originals[number].inputs if current is None else current
-            )
+            inputs = changed[number] = list(self._inputs[number])
         return inputs

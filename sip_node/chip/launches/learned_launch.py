@@ -12,7 +12,9 @@ from sip_node.chip.launches.launch_values import LaunchValues
 from sip_node.chip.launches.passengers import Passenger
 
 MOST_OF_A_LAUNCH = 1 << 16
-"""The records of a launch that is repeated."""
+"""The records of a launch that is repeated with its values: of longer ones, these are the cost."""
+MOST_WITHOUT_DATA = 1 << 19
+"""The records of a launch that is repeated without data."""
 
 
 class LearnedLaunch:
@@ -61,7 +63,8 @@ class LearnedLaunch:
         if pending is None or self._of_others() != self._foreign:
             return False
         functions = chip.context.launch_keys.functions(chip.context.sip)
-        if functions != self._functions or self.size > MOST_OF_A_LAUNCH:
+        most = MOST_OF_A_LAUNCH if chip.context.data else MOST_WITHOUT_DATA
+        if functions != self._functions or self.size > most:
             return False
         numbers = {id(each.packet): number for number, each in enumerate(self.passengers)}
         if any(id(packet) not in numbers for *_, packet in pending):

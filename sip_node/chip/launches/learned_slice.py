@@ -37,7 +37,9 @@ class LearnedSlice:
         bins: Sequence[Any],
         round_bytes: int,
     ) -> None:
-        self._learned, self._traffic, self._states = learned, traffic, states
+        self._learned, self._states = learned, states
+        # None once it is certain that the model by itself does not do what the slice has done.
+        self._traffic: SliceTraffic | None = traffic
         self._bins, self._round_bytes = bins, round_bytes
         # By the distances modulo the round: None where it serves the packets at other times.
         self._known: dict[tuple[tuple[int, int], ...], SliceChanges | None] = {}
@@ -58,13 +60,16 @@ class LearnedSlice:
         return self._known[key]
 
     def _found(self, turned: Mapping[int, int]) -> SliceChanges | None:
-        if self._reference is None:
-            self._reference = self._traffic.served(dict.fromkeys(turned, 0))
-        reference = self._reference
-        # The model by itself has to do what the slice has done.
-        if reference is None or not reference.changes.equals(self._learned.channels):
+        traffic = self._traffic
+        if traffic is None:
             return None
-        served = self._traffic.served(turned)
+        if self._reference is None:
+            reference = traffic.served(dict.fromkeys(turned, 0))
+            if reference is None or not reference.changes.equals(self._learned.channels):
+                self._traffic = None
+                return None
+            self._reference = reference
+        reference, served = self._reference, traffic.served(turned)
         # The order of events at one time follows from when they were inserted.
         if (
             served is None

@@ -71,7 +71,7 @@ class Relocation:
         uses: Sequence[Sequence[BlockUse]],
         locate: Callable[[int], tuple[int, int]],
     ) -> None:
-        self._addresses, self._locate = addresses, locate
+        self._addresses, self._mmus, self._locate = addresses, mmus, locate
         self._tensors: dict[str, int] = {}
         self.parts: list[TensorPart] = []
         for pe, (mmu, of_pe) in enumerate(zip(mmus, uses, strict=True)):
@@ -113,6 +113,11 @@ class Relocation:
                 )
                 self.parts.append(part)
             part.add(use)
+
+    @property
+    def mapped(self) -> int:
+        """The mappings in the page tables of its PEs so far, on which `moved` depends."""
+        return sum([each.mapped for each in self._mmus])
 
     def moved(self, addresses: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
         """The distances by which the parts have moved in their memories, with pointers to

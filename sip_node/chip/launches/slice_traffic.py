@@ -7,6 +7,7 @@ with the other addresses. If its events are those of the launch, and its answers
 left, the rest of the chip has not noticed the difference.
 """
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -36,7 +37,7 @@ class _ArrivedPacket(NamedTuple):
     transfer: int
     begin: int
     size: int
-    last: bool
+    last: int
 
 
 class _AnswerSink:
@@ -78,7 +79,8 @@ class SliceTraffic:
         self._context, self._node = context.at(node), node
         numbers = dict[int, int]()
         self._transfers = list[FabricTransfer]()
-        self._arrivals = list[_ArrivedPacket]()
+        # The fields of each packet, one after the other: a launch may have a hundred thousand.
+        self._arrivals = array("q")
         for time_ps, packet, tail_ps in arrivals:
             number = numbers.get(id(packet.transfer))
             if number is None:
@@ -87,7 +89,7 @@ class SliceTraffic:
                 transfer = copy(packet.transfer)
                 transfer.payload = b""
                 self._transfers.append(transfer)
-            self._arrivals.append(
+            self._arrivals.extend(
                 _ArrivedPacket(
                     time_ps - begin_ps,
                     tail_ps - begin_ps,
@@ -127,12 +129,13 @@ class SliceTraffic:
         states.add_channels(controller.channels)
         before, times = states.read(), [QueueTimes() for _ in self._transfers]
         transfers = self._moved(distances, times)
-        for each in self._arrivals:
+        for fields in zip(*[iter(self._arrivals)] * len(_ArrivedPacket._fields), strict=True):
+            each = _ArrivedPacket(*fields)
             engine.run_before(each.time_ps)
             if engine.next_ps() == each.time_ps:
                 return None
             engine.now_ps = each.time_ps
-            packet = Packet(transfers[each.transfer], each.begin, each.size, each.last)
+            packet = Packet(transfers[each.transfer], each.begin, each.size, bool(each.last))
             packet.train = transfers[each.transfer].train
             controller.port.packets.accept(packet, each.tail_ps)
         while engine.next_ps() < NEVER_PS:

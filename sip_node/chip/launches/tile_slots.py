@@ -80,12 +80,16 @@ class TileSlots:
                 self._lists.append(each)
                 self._ends.append([turn.index(slot) for slot in later])
         starts = sorted(known)
+        # The areas of slots do not overlap: that of an address is the last one that begins below.
+        regions.sort()
+        begins = [begin for begin, _ in regions]
         for number, record in enumerate(records):
             target = Operand(record.address, record.shape, record.dtype, record.strides)
             for index, block in enumerate((target, *record.inputs), -1):
-                if isinstance(block, Operand) and any(
-                    begin <= block.address < end for begin, end in regions
-                ):
+                if not isinstance(block, Operand):
+                    continue
+                place = bisect_right(begins, block.address) - 1
+                if place >= 0 and block.address < regions[place][1]:
                     slot = known[starts[bisect_right(starts, block.address) - 1]]
                     slot.uses.append(BlockUse(number, index, block))
         self.parts = [slot for slot in known.values() if slot.uses]

@@ -20,11 +20,14 @@ class PeMmu:
         self._begins: list[int] = []
         # The extent of the last translation: the rows of a block follow each other.
         self._latest: Extent | None = None
+        self.mapped = 0
+        """The number of mappings so far: translations are what they were while it is."""
 
     def map(self, run: ExtentRun) -> None:
         """Add mappings. An old extent that a new one overlaps is removed: its range is reused."""
         if not run.extents:
             return
+        self.mapped += 1
         # The extent of the last translation may be one that this mapping removes.
         begins, self._latest = self._begins, None
         first = max(bisect_right(begins, run.begin) - 1, 0)

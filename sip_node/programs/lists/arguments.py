@@ -12,7 +12,7 @@ their parts, and in the variables that functions capture, but not in global vari
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import partial
+from functools import lru_cache, partial
 from types import FunctionType, MethodType
 from typing import Any, ClassVar, Protocol, cast
 
@@ -103,6 +103,9 @@ class Argument:
 
     def _parts(self, each: object) -> object:
         kind = type(each)
+        names = own_fields(kind)
+        if names is not None:
+            return (kind, *[self._of(getattr(each, name)) for name in names])
         if hasattr(kind, "list_key"):
             return self._of_another_language(cast("KeyedKernel", each))
         if kind is list and self._is_own:
@@ -116,8 +119,6 @@ class Argument:
                 return self._items(cast("tuple[object, ...]", each))
             if isinstance(each, Enum):
                 return Identity(each)
-            if is_frozen(each):
-                return (kind, *(self._of(getattr(each, name)) for name in field_names(each)))
         raise NotListed(f"an argument of type {kind.__name__}")
 
     def _of_another_language(self, kernel: KeyedKernel) -> object:
@@ -157,6 +158,16 @@ class Argument:
 
 PLAIN = (int, bool, str, bytes, type(None))
 """Types whose objects are equal if they are the same, among those of their own type."""
+
+
+@lru_cache(maxsize=1 << 10)
+def own_fields(kind: type[Any]) -> tuple[str, ...] | None:
+    """The fields that make up the key of our own data of a type; None for another type."""
+    if not is_own(kind.__module__) or hasattr(kind, "list_key") or issubclass(kind, Enum):
+        return None
+    if issubclass(kind, tuple):
+        return cast("tuple[str, ...] | None", getattr(cast("object", kind), "_fields", None))
+    return tuple(field_names(kind)) if is_frozen(kind) else None
 
 
 def is_frozen(each: object) -> bool:

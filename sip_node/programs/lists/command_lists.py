@@ -37,7 +37,7 @@ MOST_COMMANDS = 1 << 18
 """The commands of all lists that are kept, some 100 MB; the lists used last are."""
 MOST_VARIANTS = 64
 """The lists with guards of a key."""
-MOST_KEYS = 1 << 14
+MOST_KEYS = 1 << 16
 """The keys of kernels in those of launches that are kept."""
 MOST_EXCHANGES = 1 << 8
 """The launches of collectives whose arguments are kept with their key; those made last are."""
