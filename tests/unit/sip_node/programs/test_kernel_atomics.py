@@ -243,9 +243,7 @@ def racing(x: Pointer, y: Pointer) -> None:
         tl.load(y, 1)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "races"), [(racing, 1), (all_atomic, 0), (before_a_barrier, 0)], ids=str
-)
+@pytest.mark.parametrize(("kernel", "races"), [(racing, 1), (all_atomic, 0), (before_a_barrier, 0)])
 def test_a_plain_access_beside_an_atomic_operation_is_a_race_and_two_operations_are_none(
     kernel: Callable[..., None], races: int
 ):
