@@ -8,10 +8,12 @@ import pytest
 
 from coordinator.verify.check import verify
 from runtime import DPPolicy, tl, torch
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.errors import KernelError
 from runtime.language.value import Pointer
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import parse_topology
+from runtime.wire.environment import FAST_FORWARD
 from tests.support.checked import CUBE, TWO_CUBES, findings
 from tests.support.one_pe import run_on_one_pe
 from tests.support.world import Simulation, simulate
@@ -282,3 +284,25 @@ def test_what_a_memory_lacks_is_refused(
     with pytest.raises(KernelError) as raised:
         run_on_one_pe(kernel, [np.zeros(4, dtype.numpy)])
     assert text in raised.value.problem
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="only the compiled core computes periods")
+def test_a_product_beside_atomic_operations_is_that_of_all_its_steps(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    def kernel(x: Pointer, a: Pointer, c: Pointer, count: Pointer) -> None:
+        if tl.program_id(0) == 0:
+            matrix = tl.ref(a, (512, 512))
+            tl.wait(tl.composite("gemm", matrix, matrix, tl.ref(c, (512, 512))))
+        else:
+            for _ in range(40):
+                tl.atomic("add", count, tl.full((64,), 1, tl.int32))
+
+    given = [np.zeros(4, np.int32), *(np.zeros(1 << 18, np.float16) for _ in "ac")]
+    worlds = list[Simulation]()
+    for each in ("1", "0"):
+        monkeypatch.setenv(FAST_FORWARD, each)
+        worlds.append(on_pes(kernel, [*given, np.zeros(64, np.int32)])[1])
+    skipping, stepping = worlds
+    assert skipping.done.skipped_steps > 0 == stepping.done.skipped_steps
+    assert skipping.digest == stepping.digest

@@ -13,6 +13,7 @@ from runtime.core.trace import Operand
 from sip_node.chip.mapping.stored_ranges import (
     PAGE_BYTES,
     PageRanges,
+    ReleasedRanges,
     StoreConflict,
     StoredRanges,
 )
@@ -144,3 +145,59 @@ def test_a_conflict_ends_at_a_page_behind_which_the_first_bytes_are_free() -> No
     assert ranges.add(packed(PAGE_BYTES + 5, 10), FIRST) is None
     conflict = ranges.add(packed(PAGE_BYTES - 5, 20), SECOND)
     assert conflict == StoreConflict(PAGE_BYTES - 5, PAGE_BYTES, PES[0])
+
+
+def test_atomic_operations_are_no_conflict_and_a_store_is_behind_all_of_them():
+    ranges = StoredRanges()
+    assert ranges.add(packed(0, 8), FIRST, True) is None
+    assert ranges.add(packed(4, 8), SECOND, True) is None
+    # The bytes in common have both, and the others their own.
+    assert ranges.add(packed(0, 4), FIRST) is None
+    assert ranges.add(packed(8, 4), SECOND) is None
+    assert ranges.add(packed(4, 4), FIRST) == StoreConflict(4, 8, PES[1])
+    assert ranges.add(packed(4, 4), SECOND) == StoreConflict(4, 8, PES[0])
+    assert ranges.add(packed(0, 12), LAST) is None
+
+
+def test_an_atomic_operation_is_behind_a_store_or_a_conflict_with_it():
+    ranges = StoredRanges()
+    assert ranges.add(rows(0, 3, 2, 4), FIRST) is None
+    assert ranges.add(packed(3, 1), SECOND, True) is None
+    assert ranges.add(packed(0, 12), SECOND, True) == StoreConflict(0, 2, PES[0])
+    assert ranges.add(packed(0, 12), FIRST, True) is None
+    assert ranges.add(packed(0, 12), LAST, True) is None
+
+
+released = st.lists(st.tuples(blocks, st.booleans(), st.booleans()), max_size=12)
+
+
+@given(released)
+def test_an_acquisition_joins_all_releases_on_its_bytes_that_were_served_before(operations):
+    orders, ranges = StoreOrders(), ReleasedRanges()
+    # By byte, the operations that have released there, and by point those behind which it is.
+    of_bytes: dict[int, set[int]] = {}
+    for number, (block, releases, acquires) in enumerate(operations):
+        point = orders.point(None, ()) if releases else None
+        own = bytes_of(block)
+        expected = set().union(*(of_bytes.get(each, set()) for each in own))
+        joined = ranges.serve(orders, block, point, acquires)
+        found, pending = set(), list(joined)
+        while pending:
+            each = pending.pop()
+            found.add(each.number)
+            pending += each.earlier
+        if acquires:
+            assert expected <= found
+            assert {number for number in found if number in POINTS} == expected
+        else:
+            assert not joined
+        if point is not None:
+            POINTS.add(point.number)
+            for each in own:
+                of_bytes[each] = expected | {point.number}
+        assert ranges.served == number + 1
+    POINTS.clear()
+
+
+POINTS: set[int] = set()
+"""The numbers of the points that operations have released."""
