@@ -105,12 +105,12 @@ def test_its_time_is_that_of_a_load_and_of_the_write_of_its_bytes():
         run_on_one_pe(kernel, [x]).records("pe_dma", name)[0]
         for kernel, name in ((loading, "load"), (combining, "atomic add"))
     )
-    # 256 bytes are one burst of a channel: 10 ns at 32 GB/s x 0.8. A load sends a request of 16 B
-    # over the crossbar and gets its data cut-through; here the data are sent both ways, each once
-    # over the links of 256 GB/s.
-    burst, both, request = 10_000, 1_000, 63
+    # 256 bytes are one burst of a channel: 10 ns at 32 GB/s x 0.8. The read begins with the head of
+    # the operands, where a load has sent 16 B at 256 GB/s; the old elements leave when all is
+    # written, and not cut-through.
+    burst, old, request = 10_000, 1_000, 63
     assert (atomic.end_ps - atomic.start_ps) - (load.end_ps - load.start_ps) == (
-        burst + both - request
+        burst + old - request
     )
 
 
@@ -165,6 +165,24 @@ def test_operations_of_several_pes_on_one_element_lose_nothing(topology: str):
     addresses = AddressMap(parse_topology(topology, "topology.yaml", 1))
     verdict = verify(world.records, world.written, world.contents, addresses)
     assert verdict.passed, verdict.problems
+
+
+def test_a_block_in_several_packets_slices_and_rows_is_combined_as_a_whole():
+    def kernel(x: Pointer, y: Pointer) -> None:
+        if tl.program_id(0) == 0:
+            whole = tl.load(y, (64, 128))
+            # A view with gaps, over the slices of all PEs.
+            old = tl.atomic("add", x, whole[:, 32:96], sem="release")
+            tl.atomic("xchg", x, old.to(tl.float32) * 2.0)
+
+    x = np.arange(4096, dtype=np.float32)
+    y = np.arange(8192, dtype=np.float32) % 77
+    (new, _), world = on_pes(kernel, [x, y])
+    assert np.array_equal(new, x * 2)
+    served = [each for each in world.records[0] if each.name == "atomic add"]
+    assert {each.pe for each in served if each.engine == "hbm_ctrl"} == {0, 1, 2, 3}
+    addresses = AddressMap(parse_topology(CUBE, "topology.yaml", 1))
+    assert verify(world.records, world.written, world.contents, addresses).passed
 
 
 def test_a_run_without_data_has_the_same_times():

@@ -159,6 +159,40 @@ def test_atomic_operations_are_no_conflict_and_a_store_is_behind_all_of_them():
     assert ranges.add(packed(0, 12), LAST) is None
 
 
+mixed = st.lists(
+    st.tuples(blocks, st.sampled_from([FIRST, SECOND, LAST]), st.booleans()), max_size=20
+)
+
+
+@given(mixed)
+def test_a_byte_has_the_last_atomic_operations_of_all_and_a_store_is_behind_them(
+    operations: list[tuple[Operand, OrderedStore, bool]],
+):
+    ranges = StoredRanges()
+    # By byte, whether its last use is atomic, and by whom; of stores the last one alone.
+    uses: dict[int, tuple[bool, set[OrderedStore]]] = {}
+    for block, store, is_atomic in operations:
+        own, found = bytes_of(block), ranges.add(block, store, is_atomic)
+        conflicts = [
+            each
+            for each in own
+            if each in uses
+            and not (is_atomic and uses[each][0])
+            and store is not LAST
+            and uses[each][1] - {store}
+        ]
+        if conflicts:
+            assert found is not None
+            assert found.start == conflicts[0]
+            assert set(range(found.start, found.stop)) <= set(conflicts)
+            assert found.writer in {each.writer for each in uses[found.start][1] - {store}}
+            return
+        assert found is None
+        for each in own:
+            earlier = uses[each][1] if is_atomic and each in uses and uses[each][0] else set()
+            uses[each] = (is_atomic, earlier | {store})
+
+
 def test_an_atomic_operation_is_behind_a_store_or_a_conflict_with_it():
     ranges = StoredRanges()
     assert ranges.add(rows(0, 3, 2, 4), FIRST) is None
