@@ -127,6 +127,17 @@ def test_an_unused_result_is_an_acknowledgement_and_shorter():
     assert np.array_equal(done.arrays[0], np.full(512, 2.0))
 
 
+def test_old_elements_take_no_place_among_the_packets_that_reads_request():
+    def kernel(x: Pointer) -> None:
+        tl.load(x, 4096)
+        tl.atomic("add", x, tl.full(512, 1.0, tl.float32))
+        tl.load(x, 4096)
+
+    done = run_on_one_pe(kernel, [np.zeros(4096, np.float32)], pe__dma__outstanding=1)
+    first, second = (each.end_ps - each.start_ps for each in done.records("pe_dma", "load"))
+    assert first == second
+
+
 def on_pes(
     kernel: Callable[..., None], arrays: list[np.ndarray], topology: str = CUBE, **options: bool
 ) -> tuple[list[np.ndarray], Simulation]:
