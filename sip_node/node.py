@@ -27,8 +27,8 @@ from sip_node.chip.records.run_recorder import RunRecorder
 from sip_node.pdes.loop import LogicalProcess
 from sip_node.pdes.sync import Sync
 from sip_node.pdes.transport import JitterTransport, Transport
-from sip_node.programs.kernel_start import KernelStart
 from sip_node.programs.lists.command_lists import CommandLists
+from sip_node.programs.lists.kernel_start import KernelStart
 from sip_node.programs.rank import Rank
 from sip_node.programs.user_program import Programs, rank_place
 

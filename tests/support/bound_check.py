@@ -11,7 +11,7 @@ from sip_node.chip.chip import Chip, chip_spec
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
-from sip_node.programs.kernel_start import KernelStart
+from sip_node.programs.lists.kernel_start import KernelStart
 from sip_node.programs.rank import Rank
 from tests.support.links import CalledEnd
 

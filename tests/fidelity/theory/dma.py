@@ -51,7 +51,7 @@ class DmaTimes:
         """An atomic operation on a packet of whole rounds of the channels.
 
         A store, behind whose read the controller waits for the first byte, and then writes; the
-        old elements, if the kernel reads them, take the place of the acknowledgement.
+        old elements, if the kernel reads them, replace the acknowledgement.
         """
         pe, memory = pe_and_slice(_PE, _PE)
         times, hops = self._access.times, self._access.hops(memory, pe)
