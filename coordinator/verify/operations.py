@@ -168,8 +168,8 @@ def _atomic(record: OpRecord, inputs: Sequence[Array | float]) -> Array:
     if isinstance(function, str):
         return _narrowed(ELEMENTWISE[function][1](*_wide_pair(old, value)), record.dtype)
     unsigned = f"u{old.dtype.itemsize}"
-    bits = [np.ascontiguousarray(each).view(unsigned) for each in (old, value, *compare)]
-    return np.asarray(function(*bits)).view(old.dtype)
+    bits = [each.reshape(-1).view(unsigned) for each in (old, value, *compare)]
+    return np.asarray(function(*bits)).view(old.dtype).reshape(old.shape)
 
 
 def _exchanged(old: Array, value: Array) -> Array:

@@ -22,9 +22,8 @@ from runtime.core.dtypes import (
     int32,
 )
 from runtime.core.errors import nearest
-from runtime.language.conversions import rounded
 from runtime.language.functions import ACTIVATIONS
-from runtime.language.operations import compute
+from runtime.language.operations import compute, rounded
 from runtime.language.shapes import check_apart
 from runtime.language.value import Array, Ref, Shape, Value, check_exists
 from runtime.model.tiles import TilePlan, TileSize

@@ -5,6 +5,10 @@ float32, and then rounds to the type of the operands: numpy computes in float64,
 same float32 on every machine. f64 is rounded once, by numpy. A sum is rounded once, to its type,
 and so is each element of a running sum. Integers keep their type and wrap round; only sums of i8,
 u8 and bool widen, to i32. A Python number takes the type of the value operand.
+
+f8e4m3 and f8e5m2 saturate: a number beyond the greatest of the type, and an infinity, becomes the
+greatest with its sign; NaN stays NaN. That is the saturating mode of the *OCP 8-bit Floating Point
+Specification* (OFP8, revision 1.0, section 5.2). All other floating-point types have infinities.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,8 +16,7 @@ from functools import partial
 
 import numpy as np
 
-from runtime.core.dtypes import DType, float32, float64, from_numpy
-from runtime.language.conversions import converted, element, rounded
+from runtime.core.dtypes import DType, boolean, float32, float64, from_numpy
 from runtime.language.functions import COMPARISONS, ELEMENTWISE, REDUCTIONS, SCANS, Array
 
 _ROUNDED_ONCE = frozenset({np.add, np.subtract, np.multiply})
@@ -162,3 +165,40 @@ def _combined(name: str, function: Callable[..., Array], dtype: DType, operands:
     if dtype.is_floating_point:
         return _row_major(rounded(np.asarray(function(array.astype(np.float64))), dtype))
     return _row_major(np.asarray(function(array.astype(dtype.numpy))).astype(dtype.numpy))
+
+
+def rounded(exact: Array, dtype: DType) -> Array:
+    """Numbers in a floating-point type, rounded once; not copied if they are of the type."""
+    # An element of the type itself is no conversion: an infinity of f8e5m2 stays an infinity.
+    if dtype.saturates and exact.dtype != dtype.numpy:
+        # float64 has every element of the other types but some int64, far beyond saturation.
+        wide = exact.astype(np.float64)
+        # Both functions return NaN where an operand is NaN, so NaN stays NaN.
+        exact = np.minimum(np.maximum(wide, -dtype.greatest), dtype.greatest)
+    return exact.astype(dtype.numpy, copy=False)
+
+
+def element(number: Array | float, dtype: DType) -> Array:
+    """A Python number as an element of a type, as an array without axes."""
+    array = np.asarray(number)
+    return rounded(array, dtype) if dtype.is_floating_point else array.astype(dtype.numpy)
+
+
+def converted(array: Array, dtype: DType) -> Array:
+    """A copy in another type, rounded once.
+
+    Floating-point to integer drops the fraction and saturates, NaN becomes 0; integer to integer
+    wraps round; bool is whether an element is not 0.
+    """
+    # numpy wraps integers; for floats to integers its result outside the range is undefined.
+    if dtype.is_floating_point:
+        return np.array(rounded(array, dtype), order="C")
+    if dtype == boolean or array.dtype.kind in "iub":
+        return np.array(array.astype(dtype.numpy), order="C")
+    limits = np.iinfo(dtype.numpy.name)
+    whole = np.nan_to_num(np.trunc(array.astype(np.float64)), posinf=np.inf, neginf=-np.inf)
+    # float64 does not hold the greatest int64, only the number after it, to which it rounds.
+    above, below = whole >= float(limits.max), whole < float(limits.min)
+    inside = np.where(above | below, 0, whole).astype(dtype.numpy)
+    saturated = np.where(above, limits.max, np.where(below, limits.min, inside))
+    return np.array(saturated.astype(dtype.numpy), order="C")

@@ -44,6 +44,7 @@ from tests.fidelity.mesh.mesh_checks import (
 )
 from tests.fidelity.mesh.mesh_patterns import patterns
 from tests.fidelity.mesh.mesh_router_patterns import pattern_latency, pattern_loads
+from tests.fidelity.service.atomics import atomics
 from tests.fidelity.service.dma_requests import dma
 from tests.fidelity.service.gathers import gathers
 from tests.fidelity.service.head_times import head_times
@@ -120,6 +121,7 @@ def _links(seed: int, *, full: bool) -> Iterator[Part]:
     yield Part("n.receive.", receive_order)
     yield Part("q.", dma)
     yield Part("q.gather.", gathers)
+    yield Part("q.atomic.", atomics)
     yield Part("r.route.", route_bytes)
     yield Part("w.", recorded_waits)
 

@@ -242,4 +242,28 @@ MUTANTS: tuple[Mutant, ...] = (
         breaks="The next piece of a READ waits from the begin of its predecessor on any channel.",
         noticed_by="tests/unit/sip_node/chip/memory/test_memory_packets.py",
     ),
+    Mutant(
+        name="atomic-writes-before-it-has-read",
+        file=PACKETS,
+        old="self.later(done_ps + self._latency_ps, _COMBINE, access)",
+        new="self.later(done_ps, _COMBINE, access)",
+        breaks="The write of an atomic operation waits for the first byte of its read.",
+        noticed_by="q.atomic",
+    ),
+    Mutant(
+        name="atomic-writes-for-nothing",
+        file=PACKETS,
+        old="            self.memory.combines(self, end_ps)",
+        new="            self.memory.writes(self.packet, self.storing, end_ps)",
+        breaks="An atomic operation occupies its channels for a read and for a write.",
+        noticed_by="q.atomic",
+    ),
+    Mutant(
+        name="atomic-old-elements-free-a-place",
+        file="sip_node/chip/pe/read_window.py",
+        old="        if data.kind is not _OLD:\n            self._window",
+        new="        if data.kind:\n            self._window",
+        breaks="The old elements of an atomic operation have no place in the window of reads.",
+        noticed_by="tests/unit/sip_node/programs/test_kernel_atomics.py",
+    ),
 )

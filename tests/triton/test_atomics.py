@@ -13,14 +13,19 @@ import pytest
 import triton
 import triton.language as tl
 
+from coordinator.verify.check import verify
 from kernbench import DPPolicy, torch
+from kernbench.simulation import simulate
 from runtime.core.errors import KernelError
+from runtime.model.addresses import AddressMap
+from runtime.model.topology import parse_topology
 from runtime.wire.environment import FOLD
 from tests.support.checked import checked
 from tests.triton.all_kernels import ALL
-from tests.triton.cases import Launches, run
+from tests.triton.cases import PES, Launches, run
 
 CASES = {each.name: each for each in ALL}
+ATOMICS = ("layer norm backward, locks", "rows from a work counter", "split-k matmul, atomic")
 ROOT = Path(__file__).parents[2]
 
 
@@ -157,9 +162,18 @@ def test_what_no_command_reads_is_not_sent_back():
     assert counted.count("atomic add") == counted.count("atomic old") == 24
 
 
-@pytest.mark.parametrize(
-    "name", ["layer norm backward, locks", "rows from a work counter", "split-k matmul, atomic"]
-)
+@pytest.mark.parametrize("name", ATOMICS)
+def test_a_replay_of_the_op_log_gives_the_same_memories(name: str):
+    def program(_rank: int) -> None:
+        _ = [result.numpy() for result, _, _ in CASES[name].program(Launches())]
+
+    world = simulate(program, 1, topology=PES, verify=True)
+    addresses = AddressMap(parse_topology(PES, "topology.yaml", 1))
+    verdict = verify(world.records, world.written, world.contents, addresses)
+    assert verdict.passed, verdict.problems
+
+
+@pytest.mark.parametrize("name", ATOMICS)
 def test_locks_and_counters_are_no_races(name: str):
     assert checked(run(CASES[name].program, record=True).simulation).reports == 0
 

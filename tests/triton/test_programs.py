@@ -22,6 +22,7 @@ PUBLIC = {
         *("mlstm_chunkwise", "mlstm_step", "mlstm_simple_gla", "lightning_attention"),
     ),
     "accelerated_scan": ("scan_forward", "scan_backward"),
+    "cut_cross_entropy": ("cut_indexed_dot",),
     "torchao": ("torchao_int8", "torchao_fp8_rows", "torchao_fp8_blocks"),
 }
 

@@ -136,7 +136,7 @@ PeWork = LocalWork | VectorsWork | ProductStepWork | IssueWork
 HostWork = SubmissionWork | LaunchWork | LaunchReportWork | ConfigureWork
 Work = PeWork | HostWork | TransferWork | OperandWork | HostCopyWork | QueueWork | JitterWork
 _CREDIT_BYTES = 16
-_READS, _WRITES = ("load", "gather"), ("store",)
+_READS, _WRITES, _ATOMIC = ("load", "gather"), ("store",), "atomic"
 
 
 class PathWork:
@@ -157,7 +157,7 @@ class PathWork:
         if piece.op != NONE:
             return self._of_operation(piece)
         if piece.kind is PieceKind.ISSUE:
-            translated = piece.what.removeprefix("issue ").startswith((*_READS, *_WRITES))
+            translated = piece.what.removeprefix("issue ").startswith((*_READS, *_WRITES, _ATOMIC))
             return IssueWork(translated, self._own(piece))
         if piece.command != NONE:
             return self._of_command(piece)
@@ -180,14 +180,8 @@ class PathWork:
             work = TransferWork("slot", here, self._owner(written), nbytes)
         elif piece.cause == Cause.CREDIT:
             work = TransferWork("credit", self._owner(written), here, _CREDIT_BYTES)
-        elif engine == "pe_dma" and name in _READS:
-            source = self._owner(int(ops["read_address"][piece.op]))
-            work = TransferWork("read", source, here, nbytes)
-        elif engine == "pe_dma" and name in _WRITES:
-            work = TransferWork("write", here, self._owner(written), nbytes)
         elif engine == "pe_dma":
-            kind = "sent" if name == "ipcq_send" else "copied"
-            work = LocalWork(kind, nbytes, self._own(piece))
+            work = self._of_request(piece, name, here, nbytes)
         elif engine == "pe_fetch_store":
             work = LocalWork("fetched", nbytes, self._own(piece))
         elif engine == "pe_math":
@@ -195,6 +189,24 @@ class PathWork:
         elif engine == "pe_gemm":
             work = ProductStepWork(self._own(piece))
         return work
+
+    def _of_request(self, piece: PathPiece, name: str, here: RouteEnd, nbytes: int) -> Work:
+        """The work of a request of the DMA engine of the PE `here`."""
+        ops = self._records.table(OPS, piece.sip)
+        read, written = (int(ops[each][piece.op]) for each in ("read_address", "address"))
+        if name in _READS:
+            return TransferWork("read", self._owner(read), here, nbytes)
+        if name in _WRITES:
+            return TransferWork("write", here, self._owner(written), nbytes)
+        if name.startswith(_ATOMIC):
+            # Its record is that of the old elements in TCM, or without them of those in memory. The
+            # write of its bytes is left out: the time that it takes more than a load.
+            memory = self._owner(written)
+            return TransferWork(
+                "read", self._owner(read) if memory.kind == "pe" else memory, here, nbytes
+            )
+        kind = "sent" if name == "ipcq_send" else "copied"
+        return LocalWork(kind, nbytes, self._own(piece))
 
     def _of_queue(self, piece: PathPiece) -> Work | None:
         match piece.cause:

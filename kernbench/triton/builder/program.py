@@ -32,7 +32,7 @@ from runtime.language.context import KernelContext
 from runtime.language.value import row_major
 from runtime.language.views import View
 
-MOST_SPINS = 1 << 16
+MOST_SPINS = 1 << 14
 """Comparisons of one element in a row, milliseconds, after which a program is an error."""
 Site = tuple[CodeType, int]
 """A call in the code of a kernel."""

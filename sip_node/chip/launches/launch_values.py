@@ -12,10 +12,9 @@ import numpy as np
 
 from runtime.core.dtypes import BY_NAME
 from runtime.core.trace import Operand, OpRecord
-from runtime.language.conversions import element
 from runtime.language.functions import ELEMENTWISE
 from runtime.language.gemm import accumulate, finish
-from runtime.language.operations import evaluator
+from runtime.language.operations import element, evaluator
 from runtime.language.value import Array
 from sip_node.chip.launch_keys import NotRepeated
 from sip_node.chip.launches.equal_values import EqualValues

@@ -40,10 +40,10 @@ cdef class StoredRanges:
     cdef long long _number(self, object key, object store) except -1
     cdef long long _atomic(self, object stores) except -1
     cdef object _earlier(self, long long owner, long long writer)
-    @cython.locals(index=cython.Py_ssize_t)
-    cdef long long _with_atomics(
+    @cython.locals(index=cython.Py_ssize_t, end=cython.longlong)
+    cdef void _overwrite(
         self, PageRanges page, long long start, long long stop, long long writer
-    ) except -1
+    ) except *
     @cython.locals(
         begin=cython.longlong, end=cython.longlong, index=cython.Py_ssize_t, page=PageRanges
     )

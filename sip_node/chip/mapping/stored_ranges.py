@@ -110,7 +110,7 @@ class StoredRanges:
                 index = self._unordered(page, index, begin, end, writer)
                 if index >= 0:
                     return self._conflict(page, index, begin, stop, writer)
-                page.overwrite(begin, end, self._with_atomics(page, begin, end, writer))
+                self._overwrite(page, begin, end, writer)
             else:
                 page.add(begin, end, writer)
             begin = end
@@ -139,18 +139,28 @@ class StoredRanges:
             return before.unordered(store)
         return None if store.is_behind(before) else before
 
-    def _with_atomics(self, page: "PageRanges", start: int, stop: int, writer: int) -> int:
-        """The number of an atomic operation with the earlier ones on the bytes of a page."""
-        stores = self._stores[writer]
-        if not isinstance(stores, AtomicStores):
-            return writer
-        index = page.stops.first_from(start + 1)
-        while index < page.starts.size and page.starts.values[index] < stop:
-            before = self._stores[page.writers.values[index]]
-            if isinstance(before, AtomicStores):
-                stores = before.joined(stores.members)
-            index += 1
-        return self._atomic(stores)
+    def _overwrite(self, page: "PageRanges", start: int, stop: int, writer: int) -> None:
+        """Record a store, or an atomic operation together with those that are there."""
+        store = self._stores[writer]
+        if not isinstance(store, AtomicStores):
+            page.overwrite(start, stop, writer)
+            return
+        while start < stop:
+            index = page.stops.first_from(start + 1)
+            if index == page.starts.size or page.starts.values[index] >= stop:
+                page.add(start, stop, writer)
+                return
+            if page.starts.values[index] > start:
+                end = page.starts.values[index]
+                page.add(start, end, writer)
+            else:
+                end = min(stop, page.stops.values[index])
+                before = self._stores[page.writers.values[index]]
+                if isinstance(before, AtomicStores):
+                    page.overwrite(start, end, self._atomic(before.joined(store.members)))
+                else:
+                    page.overwrite(start, end, writer)
+            start = end
 
     def _page(self, number: int) -> "PageRanges":
         if number != self._last_number:

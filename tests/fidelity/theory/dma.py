@@ -47,6 +47,21 @@ class DmaTimes:
         """A store from the channel of the DMA to its acknowledgement."""
         return self._access.write(*pe_and_slice(_PE, _PE), nbytes).total_ps
 
+    def atomic_ps(self, *, is_read: bool) -> int:
+        """An atomic operation on a packet of whole rounds of the channels.
+
+        A store, behind whose read the controller waits for the first byte, and then writes; the
+        old elements, if the kernel reads them, replace the acknowledgement.
+        """
+        pe, memory = pe_and_slice(_PE, _PE)
+        times, hops = self._access.times, self._access.hops(memory, pe)
+        first = times.first_byte(memory.name, self._file)
+        total_ps = self.store_ps(self._packet_bytes) + first.latency_ps + self.packet_ps
+        if not is_read:
+            return total_ps
+        old = times.data(hops, self._packet_bytes, None, self._access.memory(pe))
+        return total_ps + old.total_ps - times.control("ack", hops).total_ps
+
     def gather_ps(self, rows: int, row_bytes: int) -> int:
         """A gather of rows of a packet or less, whose descriptors take longer than their service.
 

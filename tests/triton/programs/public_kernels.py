@@ -176,6 +176,14 @@ def lightning_attention() -> _Pair:
     return out, (q @ k.mT * decay) @ v
 
 
+def cut_indexed_dot() -> _Pair:
+    from cut_cross_entropy.indexed_dot import indexed_neg_dot_forward_kernel
+
+    e, c, index = draw(20, 96), draw(50, 96), torch.randint(0, 50, (20,))
+    out = indexed_neg_dot_forward_kernel(on(e), on(c), on(index))
+    return out, -(e * c[index]).sum(1)
+
+
 def torchao_int8() -> _Pair:
     from torchao.prototype.quantized_training.int8_mm import scaled_int8_mm_cuda
 

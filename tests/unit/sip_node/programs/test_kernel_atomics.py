@@ -8,10 +8,12 @@ import pytest
 
 from coordinator.verify.check import verify
 from runtime import DPPolicy, tl, torch
+from runtime.core.compiled.choice import IS_COMPILED
 from runtime.core.errors import KernelError
 from runtime.language.value import Pointer
 from runtime.model.addresses import AddressMap
 from runtime.model.topology import parse_topology
+from runtime.wire.environment import FAST_FORWARD
 from tests.support.checked import CUBE, TWO_CUBES, findings
 from tests.support.one_pe import run_on_one_pe
 from tests.support.world import Simulation, simulate
@@ -103,12 +105,12 @@ def test_its_time_is_that_of_a_load_and_of_the_write_of_its_bytes():
         run_on_one_pe(kernel, [x]).records("pe_dma", name)[0]
         for kernel, name in ((loading, "load"), (combining, "atomic add"))
     )
-    # 256 bytes are one burst of a channel: 10 ns at 32 GB/s x 0.8. A load sends a request of 16 B
-    # over the crossbar and gets its data cut-through; here the data are sent both ways, each once
-    # over the links of 256 GB/s.
-    burst, both, request = 10_000, 1_000, 63
+    # 256 bytes are one burst of a channel: 10 ns at 32 GB/s x 0.8. The read begins with the head of
+    # the operands, where a load has sent 16 B at 256 GB/s; the old elements leave when all is
+    # written, and not cut-through.
+    burst, old, request = 10_000, 1_000, 63
     assert (atomic.end_ps - atomic.start_ps) - (load.end_ps - load.start_ps) == (
-        burst + both - request
+        burst + old - request
     )
 
 
@@ -123,6 +125,17 @@ def test_an_unused_result_is_an_acknowledgement_and_shorter():
     # 2 KiB at 256 GB/s, less the acknowledgement of 16 B.
     assert first - second == 8_000 - 63
     assert np.array_equal(done.arrays[0], np.full(512, 2.0))
+
+
+def test_old_elements_take_no_place_among_the_packets_that_reads_request():
+    def kernel(x: Pointer) -> None:
+        tl.load(x, 4096)
+        tl.atomic("add", x, tl.full(512, 1.0, tl.float32))
+        tl.load(x, 4096)
+
+    done = run_on_one_pe(kernel, [np.zeros(4096, np.float32)], pe__dma__outstanding=1)
+    first, second = (each.end_ps - each.start_ps for each in done.records("pe_dma", "load"))
+    assert first == second
 
 
 def on_pes(
@@ -163,6 +176,24 @@ def test_operations_of_several_pes_on_one_element_lose_nothing(topology: str):
     addresses = AddressMap(parse_topology(topology, "topology.yaml", 1))
     verdict = verify(world.records, world.written, world.contents, addresses)
     assert verdict.passed, verdict.problems
+
+
+def test_a_block_in_several_packets_slices_and_rows_is_combined_as_a_whole():
+    def kernel(x: Pointer, y: Pointer) -> None:
+        if tl.program_id(0) == 0:
+            whole = tl.load(y, (64, 128))
+            # A view with gaps, over the slices of all PEs.
+            old = tl.atomic("add", x, whole[:, 32:96], sem="release")
+            tl.atomic("xchg", x, old.to(tl.float32) * 2.0)
+
+    x = np.arange(4096, dtype=np.float32)
+    y = np.arange(8192, dtype=np.float32) % 77
+    (new, _), world = on_pes(kernel, [x, y])
+    assert np.array_equal(new, x * 2)
+    served = [each for each in world.records[0] if each.name == "atomic add"]
+    assert {each.pe for each in served if each.engine == "hbm_ctrl"} == {0, 1, 2, 3}
+    addresses = AddressMap(parse_topology(CUBE, "topology.yaml", 1))
+    assert verify(world.records, world.written, world.contents, addresses).passed
 
 
 def test_a_run_without_data_has_the_same_times():
@@ -280,3 +311,25 @@ def test_what_a_memory_lacks_is_refused(
     with pytest.raises(KernelError) as raised:
         run_on_one_pe(kernel, [np.zeros(4, dtype.numpy)])
     assert text in raised.value.problem
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="only the compiled core computes periods")
+def test_a_product_beside_atomic_operations_is_that_of_all_its_steps(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    def kernel(x: Pointer, a: Pointer, c: Pointer, count: Pointer) -> None:
+        if tl.program_id(0) == 0:
+            matrix = tl.ref(a, (512, 512))
+            tl.wait(tl.composite("gemm", matrix, matrix, tl.ref(c, (512, 512))))
+        else:
+            for _ in range(40):
+                tl.atomic("add", count, tl.full((64,), 1, tl.int32))
+
+    given = [np.zeros(4, np.int32), *(np.zeros(1 << 18, np.float16) for _ in "ac")]
+    worlds = list[Simulation]()
+    for each in ("1", "0"):
+        monkeypatch.setenv(FAST_FORWARD, each)
+        worlds.append(on_pes(kernel, [*given, np.zeros(64, np.int32)])[1])
+    skipping, stepping = worlds
+    assert skipping.done.skipped_steps > 0 == stepping.done.skipped_steps
+    assert skipping.digest == stepping.digest

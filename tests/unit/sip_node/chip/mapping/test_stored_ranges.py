@@ -13,6 +13,7 @@ from runtime.core.trace import Operand
 from sip_node.chip.mapping.stored_ranges import (
     PAGE_BYTES,
     PageRanges,
+    ReleasedRanges,
     StoreConflict,
     StoredRanges,
 )
@@ -144,3 +145,93 @@ def test_a_conflict_ends_at_a_page_behind_which_the_first_bytes_are_free() -> No
     assert ranges.add(packed(PAGE_BYTES + 5, 10), FIRST) is None
     conflict = ranges.add(packed(PAGE_BYTES - 5, 20), SECOND)
     assert conflict == StoreConflict(PAGE_BYTES - 5, PAGE_BYTES, PES[0])
+
+
+def test_atomic_operations_are_no_conflict_and_a_store_is_behind_all_of_them():
+    ranges = StoredRanges()
+    assert ranges.add(packed(0, 8), FIRST, True) is None
+    assert ranges.add(packed(4, 8), SECOND, True) is None
+    # The bytes in common have both, and the others their own.
+    assert ranges.add(packed(0, 4), FIRST) is None
+    assert ranges.add(packed(8, 4), SECOND) is None
+    assert ranges.add(packed(4, 4), FIRST) == StoreConflict(4, 8, PES[1])
+    assert ranges.add(packed(4, 4), SECOND) == StoreConflict(4, 8, PES[0])
+    assert ranges.add(packed(0, 12), LAST) is None
+
+
+mixed = st.lists(
+    st.tuples(blocks, st.sampled_from([FIRST, SECOND, LAST]), st.booleans()), max_size=20
+)
+
+
+@given(mixed)
+def test_a_byte_has_the_last_atomic_operations_of_all_and_a_store_is_behind_them(
+    operations: list[tuple[Operand, OrderedStore, bool]],
+):
+    ranges = StoredRanges()
+    # By byte, whether its last use is atomic, and by whom; of stores the last one alone.
+    uses: dict[int, tuple[bool, set[OrderedStore]]] = {}
+    for block, store, is_atomic in operations:
+        own, found = bytes_of(block), ranges.add(block, store, is_atomic)
+        conflicts = [
+            each
+            for each in own
+            if each in uses
+            and not (is_atomic and uses[each][0])
+            and store is not LAST
+            and uses[each][1] - {store}
+        ]
+        if conflicts:
+            assert found is not None
+            assert found.start == conflicts[0]
+            assert set(range(found.start, found.stop)) <= set(conflicts)
+            assert found.writer in {each.writer for each in uses[found.start][1] - {store}}
+            return
+        assert found is None
+        for each in own:
+            earlier = uses[each][1] if is_atomic and each in uses and uses[each][0] else set()
+            uses[each] = (is_atomic, earlier | {store})
+
+
+def test_an_atomic_operation_is_behind_a_store_or_a_conflict_with_it():
+    ranges = StoredRanges()
+    assert ranges.add(rows(0, 3, 2, 4), FIRST) is None
+    assert ranges.add(packed(3, 1), SECOND, True) is None
+    assert ranges.add(packed(0, 12), SECOND, True) == StoreConflict(0, 2, PES[0])
+    assert ranges.add(packed(0, 12), FIRST, True) is None
+    assert ranges.add(packed(0, 12), LAST, True) is None
+
+
+released = st.lists(st.tuples(blocks, st.booleans(), st.booleans()), max_size=12)
+
+
+@given(released)
+def test_an_acquisition_joins_all_releases_on_its_bytes_that_were_served_before(operations):
+    orders, ranges = StoreOrders(), ReleasedRanges()
+    # By byte, the operations that have released there, and by point those behind which it is.
+    of_bytes: dict[int, set[int]] = {}
+    for number, (block, releases, acquires) in enumerate(operations):
+        point = orders.point(None, ()) if releases else None
+        own = bytes_of(block)
+        expected = set().union(*(of_bytes.get(each, set()) for each in own))
+        joined = ranges.serve(orders, block, point, acquires)
+        found, pending = set(), list(joined)
+        while pending:
+            each = pending.pop()
+            found.add(each.number)
+            pending += each.earlier
+        if acquires:
+            assert expected <= found
+            assert {number for number in found if number in POINTS} == expected
+        else:
+            assert not joined
+        if point is not None:
+            POINTS.add(point.number)
+            for each in own:
+                of_bytes[each] = expected | {point.number}
+        assert ranges.served == number + 1
+    POINTS.clear()
+
+
+POINTS: set[int] = set()
+"""The numbers of the points that operations have released."""

@@ -6,7 +6,7 @@ import pytest
 
 from runtime import tl
 from runtime.core.dtypes import DType, from_numpy
-from runtime.language.conversions import converted, element
+from runtime.language.operations import converted, element
 from tests.support.kernels import computed, refused, value
 
 EIGHT = [tl.float8e4nv, tl.float8e5]
