@@ -11,12 +11,12 @@ from kernbench.explain.check.run_calls import CallRow, SipCalls
 from kernbench.explain.records.collected import simulated_records
 from runtime.core.errors import FindingsError
 from runtime.core.run_tables import NONE
-from runtime.language import mock
-from runtime.language.value import Array
+from runtime.language import mock, tl
+from runtime.language.value import Array, Pointer
 from tests.support import undefined_kernels
 from tests.support.checked import checked
-from tests.support.kernel_verdicts import NAMES, run_of_kernel
-from tests.support.mock_verdicts import launch_of_kernel, ring, zeros
+from tests.support.kernel_verdicts import NAMES, run_kernel, run_of_kernel
+from tests.support.mock_verdicts import launch_kernel, launch_of_kernel, ring, zeros
 from tests.support.undefined_kernels import COUNT, PROGRAMS
 
 TAKES_ANOTHER_MESSAGE = "token_from_any_direction"
@@ -92,6 +92,69 @@ def test_reports_and_rows_are_those_of_the_chip(name: str) -> None:
         assert races_of(findings) == races_of(checked(run))
         assert findings.reports == (0 if right else len(findings.races))
         assert {each.first.end_ps for each in findings.races} <= {NONE}
+
+
+def twice(value: tl.Value) -> tl.Value:
+    return value * 2.0
+
+
+def twice_of_integers(value: tl.Value) -> tl.Value:
+    return value * 2
+
+
+def interlocks(x: Pointer, y: Pointer, right: int) -> None:
+    """Commands of PE 0 that wait for operations in flight, each without a `tl.wait`."""
+    if tl.program_id(0) == 1:
+        for _ in range(3):
+            tl.send("W", tl.full(8, 1.0, tl.float32))
+        tl.recv("W", 64, tl.float32)
+    if tl.program_id(0) != 0:
+        return
+    a, b, c = (tl.full((8, 8), 1.0, tl.float32) for _ in range(3))
+    rows, part = tl.full(4, right, tl.int32), tl.empty(8, tl.float32)
+    tl.load_async(x, (8, 8), out=a)
+    tl.exp(a)
+    tl.load_async(x, (8, 8), out=a)
+    tl.store(y, a)
+    tl.load_async(x, (8, 8), out=a)
+    tl.store_async(y + 64, a)
+    tl.load(x, (8, 8), out=a)
+    tl.load_async(x, (8, 8), out=b)
+    tl.composite("gemm", a, b, c)
+    tl.fused(twice, c)
+    tl.composite("gemm", a, b, c)
+    tl.maximum(b, c)
+    tl.composite("gemm", c, b, tl.ref(x + 64, (8, 8)))
+    tl.load(x, (8, 8), out=c)
+    tl.gather_async(x, rows, (16,), out=a.reshape(4, 16))
+    tl.gather(x, rows, (16,), out=a.reshape(4, 16))
+    tl.fused_async(twice, a, out=b)
+    tl.load_async(x, (8, 8), out=b)
+    tl.fused_async(twice, b, out=a)
+    tl.store_async(x + 128, b)
+    tl.fused_async(twice, a, out=b)
+    tl.store_async(y + 192, c)
+    tl.composite("gemm", a, b, c)
+    tl.gather_async(x, rows, (16,), out=a.reshape(4, 16))
+    tl.fused_async(twice_of_integers, rows, out=rows)
+    tl.gather(x, rows, (16,))
+    tl.send("E", a.reshape(64))
+    tl.store_async(x + 192, part)
+    for _ in range(2):
+        tl.recv_async("E", dst_addr=part)
+        tl.exp(part)
+    tl.recv_async("E", dst_addr=part)
+    with tl.scratch():
+        tl.store_async(y + 128, tl.full(64, 1.0, tl.float32))
+    tl.load_async(x, 8, out=part)
+
+
+def test_the_interlocks_of_values_are_those_of_the_chip() -> None:
+    run, launch = run_kernel(interlocks, 1), launch_kernel(interlocks, 1)
+    on_chip = rows_by_pe(SipCalls(simulated_records(1, run.time_ps, run.rows, run.texts), 0))
+    assert rows_by_pe(launch.calls()) == on_chip
+    waits = [each.awaits for each in on_chip[0] if each.operation == "wait"]
+    assert len(waits) > 12
 
 
 @pytest.mark.parametrize(

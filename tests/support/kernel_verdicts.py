@@ -31,9 +31,15 @@ def of_kernel(name: str, right: int, **options: Any) -> Findings:
 
 def run_of_kernel(name: str, right: int, **options: Any) -> Simulation:
     """A recorded run of a kernel, or of its twin."""
+    return run_kernel(KERNELS_BY_NAME[name], right, grid=grid_of(name), **options)
+
+
+def run_kernel(
+    kernel: Kernel, right: int, *, grid: tuple[int] | None = None, **options: Any
+) -> Simulation:
+    """A recorded run of a kernel with these arguments on four PEs."""
     options.setdefault("topology", CUBE)
-    program = _launched(KERNELS_BY_NAME[name], right, grid=grid_of(name))
-    return simulate(program, 1, record=True, ccl=RING, **options)
+    return simulate(_launched(kernel, right, grid=grid), 1, record=True, ccl=RING, **options)
 
 
 def grid_of(name: str) -> tuple[int] | None:

@@ -12,7 +12,7 @@ from runtime.ccl.plan import plan_of_one_sip
 from runtime.language import mock
 from runtime.language.value import Array
 from tests.support.kernel_verdicts import KERNELS_BY_NAME, RING, grid_of
-from tests.support.racy_kernels import PES, SIZE
+from tests.support.racy_kernels import PES, SIZE, Kernel
 from tests.support.topologies import small
 
 _CUBE = small(sip__cube_mesh={"w": 1, "h": 1})
@@ -39,10 +39,13 @@ def launched(kernel: Callable[..., object], *arguments: object, **options: Any) 
 
 def launch_of_kernel(name: str, right: int) -> RecordedLaunch:
     """A launch of a kernel, or of its twin."""
-    grid = grid_of(name)
+    return launch_kernel(KERNELS_BY_NAME[name], right, grid=grid_of(name))
+
+
+def launch_kernel(kernel: Kernel, right: int, *, grid: tuple[int] | None = None) -> RecordedLaunch:
+    """A launch of a kernel with these arguments on four PEs."""
     options = {"queues": ring()} if grid is None else {"grid": grid}
-    x, y = zeros(SIZE), zeros(SIZE)
-    return launched(KERNELS_BY_NAME[name], x, y, right, pes=PES, **options)
+    return launched(kernel, zeros(SIZE), zeros(SIZE), right, pes=PES, **options)
 
 
 def zeros(count: int) -> Array:

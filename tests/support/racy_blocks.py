@@ -3,6 +3,7 @@ messages whose order is easily overestimated. See racy_kernels.py.
 """
 
 from runtime import tl
+from runtime.language.context import PendingResult
 from runtime.language.value import Pointer
 from tests.support.racy_kernels import PART, PES, SLOTS, Kernel, me, token
 
@@ -239,7 +240,7 @@ def slots_released_in_another_order(x: Pointer, y: Pointer, right: int) -> None:
             tl.send("E", token())
         tl.store(x, tl.full(PART, 1.0, tl.float32))
     if me() == 1:
-        first, second = (_in_its_slot("W") for _ in range(2))
+        first, second = (_arrived(_posted("W")) for _ in range(2))
         tl.release(second)
         if not right:
             tl.release(first)
@@ -266,10 +267,32 @@ def receive_over_what_is_read(x: Pointer, y: Pointer, right: int) -> None:
         tl.send("W", token())
 
 
-def _in_its_slot(direction: str) -> tl.Value:
+@racy_block
+def slot_of_a_message_in_flight(x: Pointer, y: Pointer, right: int) -> None:
+    # The last message is sent, and its receive is posted, while the first one is in its slot.
+    if me() == 0:
+        sends = [tl.send_async("E", token()) for _ in range(SLOTS + 1)]
+        tl.wait(sends[-1])
+        tl.store(x, tl.full(PART, 1.0, tl.float32))
+    if me() == 1:
+        come = [_posted("W") for _ in range(SLOTS + 1)]
+        first = _arrived(come[0])
+        if right:
+            tl.store(y, tl.load(x, PART))
+        tl.release(first)
+        for each in come[1:]:
+            tl.release(_arrived(each))
+        if not right:
+            tl.store(y, tl.load(x, PART))
+
+
+def _posted(direction: str) -> PendingResult:
     target = tl.empty(1, tl.float32)
-    received = tl.recv_async(direction, dst_addr=target, dst_space="tcm", in_place=True)
-    value = tl.wait(received)
+    return tl.recv_async(direction, dst_addr=target, dst_space="tcm", in_place=True)
+
+
+def _arrived(pending: PendingResult) -> tl.Value:
+    value = tl.wait(pending)
     assert value is not None
     return value
 

@@ -69,6 +69,8 @@ class CallReplay:
         # Messages in flight: sends that are not complete, and receives that wait.
         self._operations: dict[CallId, CallInFlight] = {}
         self._messages: dict[CallId, CompletionClock] = {}
+        # By queue, receives in place whose messages have no slots yet.
+        self._stalled = defaultdict[str, list[CallInFlight]](list)
         # By thread and address, the receive of a value that is in its slots, and its queue.
         self._kept = defaultdict[int, dict[int, tuple[CallId, str]]](dict)
         self._ready, self._turns = deque[ReplayedThread](), AtomicTurns()
@@ -333,8 +335,15 @@ class CallReplay:
         message = queue.message_of(call)
         if message is None or message not in self._messages:
             return
-        posted = operation.clock
-        begun = joined(posted, self._messages.pop(message))
+        posted, begun = operation.clock, operation.clock
+        if row.operation == "recv in place":
+            # Its slots are free: else the value of an earlier message would be in them.
+            credit = queue.credit(message)
+            if credit is None:
+                self._stalled[row.queue].append(operation)
+                return
+            begun = joined(begun, credit)
+        begun = joined(begun, self._messages.pop(message))
         if self._observer is not None:
             self._observer.received(message, accessor, row, row.blocks)
         if self._tracked:
@@ -348,9 +357,17 @@ class CallReplay:
             if any(block.in_memory for block in row.blocks):
                 command = accessor.sip, accessor.command
                 last = with_known(begun, command, flight_key(row.call), 0)
-            queue.free(call, last, posted)
-            self._wake(row.queue)
+            self._free(row.queue, call, last, posted)
         self._wake(operation)
+
+    def _free(
+        self, name: str, receive: CallId, last: CompletionClock, before: CompletionClock
+    ) -> None:
+        """The slots of a message are free: go on with what waits for them."""
+        self._queues[name].free(receive, last, before)
+        self._wake(name)
+        for each in self._stalled.pop(name, ()):
+            self._arrive(each)
 
     def _release(self, thread: ReplayedThread, row: CallRow) -> None:
         own = self._kept[thread.accessor.key]
@@ -358,8 +375,7 @@ class CallReplay:
             kept = own.pop(block.address, None)
             if kept is not None:
                 call, name = kept
-                self._queues[name].free(call, thread.exported, thread.exported)
-                self._wake(name)
+                self._free(name, call, thread.exported, thread.exported)
 
     def _release_all(self, thread: ReplayedThread) -> None:
         """A kernel has ended: its slots are free."""
@@ -367,8 +383,7 @@ class CallReplay:
         for call, name in self._kept.pop(key, {}).values():
             command = thread.accessor.sip, thread.accessor.command
             clock = with_known(thread.clock, command, key, NEVER - 1)
-            self._queues[name].free(call, clock, clock)
-            self._wake(name)
+            self._free(name, call, clock, clock)
         for each in thread.messages:
             del self._operations[each]
 
