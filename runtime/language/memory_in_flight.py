@@ -93,6 +93,13 @@ class MemoryInFlight:
         if self._uses.pop(operation, None) is not None:
             del self._spans[operation]
 
+    def line_of(self, operation: object) -> str:
+        """The line of the kernel that started an operation in flight; empty for one without blocks
+        of memory.
+        """
+        use = self._uses.get(operation)
+        return "" if use is None else use.line
+
     def unordered(self) -> str | None:
         """Why a barrier orders no stores now: the operation in flight that writes; else None."""
         for use in self._uses.values():
