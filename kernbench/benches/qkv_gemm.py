@@ -67,16 +67,13 @@ def project(  # noqa: PLR0913, PLR0917 - a parameter is a matrix
     pe = tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)
     rows, depth, columns = product.m, product.k, product.n
     left = tl.ref(x, (rows, depth), blocked=product.blocked)
-    pending: list[tl.PendingResult] = []
     for weight, out in ((w_q, q), (w_k, k), (w_v, v)):
         right = tl.ref(weight + pe * depth * columns, (depth, columns), blocked=product.blocked)
         result = tl.ref(out + pe * rows * columns, (rows, columns), blocked=product.blocked)
-        pending.append(tl.composite("gemm", left, right, result))
+        projection = tl.composite("gemm", left, right, result)
         # Without this wait, the fetches of one product overlap the computation of another.
         if projections == IN_TURN:
-            tl.wait(pending.pop())
-    for each in pending:
-        tl.wait(each)
+            tl.wait(projection)
 
 
 @bench(

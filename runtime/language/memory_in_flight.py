@@ -110,6 +110,13 @@ class MemoryInFlight:
         if span is not None:
             del self._spans[bisect_left(self._spans, span)]
 
+    def line_of(self, operation: object) -> str:
+        """The line of the kernel that started an operation in flight; empty for one without blocks
+        of memory.
+        """
+        use = self._uses.get(operation)
+        return "" if use is None else use.line
+
     def unordered(self) -> str | None:
         """Why a barrier orders no stores now: the operation in flight that writes; else None."""
         for *_, use in self._uses.values():

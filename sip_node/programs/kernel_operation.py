@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from runtime.core.run_tables import Cause
+from runtime.language.caller import UNKNOWN_LINE
 from runtime.language.memory_in_flight import MemoryInFlight, MemoryUse
 from runtime.language.refusals import PENDING, PENDING_ADVICE, refuse_operators
 from runtime.language.value import Value
@@ -246,8 +247,16 @@ class OpenOperations:
 
     def awaiting_all(self) -> Steps[None]:
         """Wait until no operation is open: a kernel ends when all that it started has ended."""
+        line = self._issuer.line
         while self._open:
-            yield from self.awaiting_end(next(iter(self._open)))
+            operation = next(iter(self._open))
+            # The function has returned: the line is that of the call which started the operation.
+            started = self.memory.line_of(operation)
+            if not started and operation.peer is not None:
+                started = operation.peer.line
+            self._issuer.line = started or UNKNOWN_LINE
+            yield from self.awaiting_end(operation)
+        self._issuer.line = line
 
 
 class Operations(OpenOperations):

@@ -4,6 +4,7 @@ clocks.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from kernbench.explain.check.block_tables import CallBlock
 from kernbench.explain.check.run_calls import CallRow, SipCalls
@@ -14,6 +15,7 @@ from tests.races.deleted_calls import LATE_SEND, CallSite
 ENDS = "no message or barrier of the kernel is behind it, and a kernel ends with its operations"
 IN_TCM = "the operation uses values in TCM alone, which the language orders"
 ALONE = "no other PE of the launch uses the bytes of memory of the operation, with a write"
+USED = "a call in front of the next message or barrier uses the value in TCM, and waits for it"
 _SEEN_BY_OTHERS = ("send", "recv", "release", "barrier")
 
 
@@ -57,7 +59,10 @@ def _reasons_of_waits(
             continue
         # A message without elements has no row.
         own = [operations[row.awaits]] if row.awaits in operations else []
-        yield ENDS if number > last else _reason_of(own, peers)
+        if number > last:
+            yield ENDS
+        else:
+            yield _reason_of(own, peers) or (USED if _is_used(own, rows[number + 1 :]) else "")
 
 
 def _reason_of(rows: Sequence[CallRow], peers: Sequence[CallBlock]) -> str:
@@ -65,6 +70,16 @@ def _reason_of(rows: Sequence[CallRow], peers: Sequence[CallBlock]) -> str:
     if not own:
         return IN_TCM
     return "" if any(_conflict(each, other) for each in own for other in peers) else ALONE
+
+
+def _is_used(own: Sequence[CallRow], later: Sequence[CallRow]) -> bool:
+    """Whether a value that a call writes is used in front of the next call that others see."""
+    values = [block for row in own for block in row.blocks if not block.in_memory]
+    for row in takewhile(lambda row: not row.operation.startswith(_SEEN_BY_OTHERS), later):
+        used = [block for block in row.blocks if not block.in_memory]
+        if any(_conflict(each, other) for each in values for other in used):
+            return True
+    return False
 
 
 def _in_memory(rows: Sequence[CallRow]) -> list[CallBlock]:

@@ -3,7 +3,7 @@
 import pytest
 
 from runtime import DPPolicy, tl, torch
-from runtime.core.run_tables import CALLS, MEMORY, NONE, ORDERS
+from runtime.core.run_tables import CALLS, MEMORY, NONE, ORDERS, STEPS
 from runtime.language.value import Pointer
 from tests.support.checked import CUBE, checked
 from tests.support.joined import ccl_text
@@ -49,6 +49,29 @@ def test_a_wait_for_what_is_complete_has_a_row_of_no_length_and_changes_the_verd
     ]
     assert [each["end_ps"] - each["begin_ps"] for each in stores] == [0]
     assert [checked(each).reports for each in (without, waited)] == [1, 0]
+
+
+@pytest.mark.parametrize("grid", [None, (2,)])
+def test_what_a_kernel_does_not_wait_for_has_the_line_of_its_call(grid: tuple[int] | None) -> None:
+    def kernel(x: Pointer) -> None:
+        tl.store_async(x + tl.program_id(0), tl.full(1, 1.0, tl.float32))
+
+    def program(_rank: int) -> None:
+        x = torch.zeros(2, dp=DPPolicy(num_cubes=1, num_pes=1))
+        if grid is None:
+            torch.launch("k", kernel, x)
+        else:
+            torch.launch("k", kernel, x, grid=grid)
+        torch.ahbm.synchronize()
+
+    for rows in (CALLS, STEPS):
+        of_kernel = rows_of(simulate(program, 1, topology=CUBE, record=True), 0, rows)
+        own = [each for each in of_kernel if "test_records_of_calls" in each["line"]]
+        lines = {
+            name: [each["line"] for each in own if each["program"] and each["operation"] == name]
+            for name in ("store_async", "wait")
+        }
+        assert lines["wait"] == lines["store_async"] != []
 
 
 def steps(rank: int) -> None:

@@ -115,15 +115,12 @@ def all_gather(
                 for source, part in _gathered_at_corner(value, own).items():
                     tl.store(outputs[source] + start, part)
                 continue
-            # Straight from the ring to memory.
-            others = [each for each in own.all_ranks if each != rank]
-            pending = [
-                tl.recv_async(FOLD, count, dst_addr=outputs[each] + start) for each in others
-            ]
+            # Straight from the ring to memory, which nothing uses before the end of the kernel.
+            for each in own.all_ranks:
+                if each != rank:
+                    tl.recv_async(FOLD, count, dst_addr=outputs[each] + start)
             tl.send(FOLD, value)
             tl.store(outputs[rank] + start, value)
-            for each in pending:
-                tl.wait(each)
 
 
 def all_gather_into_tensor(

@@ -249,16 +249,12 @@ def gather(
     rank, size = ring.rank, ring.size
     arms = _arms(root, size)
     if rank == root:
-        # Straight from the rings to memory, from both sides at once.
-        incoming = [
-            tl.recv_async(direction, count, dst_addr=outputs[source] + start)
-            for start, count in blocks(numel, message)
-            for direction, arm in arms
-            for source in arm
-        ]
+        # Straight from the rings to memory, from both sides at once, until the kernel ends.
+        for start, count in blocks(numel, message):
+            for direction, arm in arms:
+                for source in arm:
+                    tl.recv_async(direction, count, dst_addr=outputs[source] + start)
         _copy(shard, outputs[root], numel, message)
-        for pending in incoming:
-            tl.wait(pending)
         return
     outwards, farther = _side_of(rank, arms)
     inwards = AHEAD if outwards == BEHIND else BEHIND

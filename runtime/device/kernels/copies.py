@@ -27,13 +27,9 @@ def fill(parts: tuple[tuple[Pointer, int], ...], value: float, piece: int) -> No
     with tl.scratch():
         # One block in TCM is stored as often as the parts need it, by several requests at a time.
         block = _constant(min(piece, longest), value, parts[0][0].dtype)
-        stores = [
-            tl.store_async(target + start, block[: min(piece, numel - start)])
-            for target, numel in parts
-            for start in range(0, numel, piece)
-        ]
-        for store in stores:
-            tl.wait(store)
+        for target, numel in parts:
+            for start in range(0, numel, piece):
+                tl.store_async(target + start, block[: min(piece, numel - start)])
 
 
 def _constant(numel: int, value: float, dtype: DType) -> Value:

@@ -248,8 +248,6 @@ class _GradientSection(_ClassSection):
 
     def run(self) -> None:
         streamed(len(self._panels), SIDE_BY_SIDE, self._load, [self._compute], self._store)
-        for each in self._stores:
-            each.wait()
 
     @cached_property
     def _rows(self) -> tuple[tl.Value, tl.Value, tl.Value]:

@@ -233,7 +233,6 @@ class _Product:
         (rows, columns), width = self._task.shape, tl.gemm_tile().n
         pointer, pitch, bias = self._result
         pointer += self._task.row * pitch + self._task.column
-        pending = list[tl.PendingResult]()
         for first in range(0, columns, width):
             span = slice(first, min(first + width, columns))
             out = tl.ref(pointer + first, (rows, span.stop - first), strides=(pitch, 1))
@@ -246,6 +245,4 @@ class _Product:
             for left, right in before:
                 tl.composite("gemm", left, right[:, span], sums, acc=acc)
                 acc = sums
-            pending.append(tl.composite("gemm", a, b[:, span], out, acc=acc, bias=row))
-        for each in pending:
-            each.wait()
+            tl.composite("gemm", a, b[:, span], out, acc=acc, bias=row)

@@ -124,7 +124,6 @@ def multiply_gathered(
                 if not number and chunk + 1 < len(chunks):
                     slots.store(chunk + 1)
                 product.multiply(chunk)
-            product.finish()
 
 
 class _SlotCopies:
@@ -196,7 +195,6 @@ class _OwnProduct:
         self._own: dict[int, tl.PendingValue] = {}
         self._depth = 0
         self._sums: Value | None = None
-        self._pending = list[tl.PendingResult]()
 
     def prefetch(self, count: int) -> None:
         """Start the loads of the first `count` own panels, which wait for nothing."""
@@ -221,11 +219,6 @@ class _OwnProduct:
         for begin, end in pairwise(accumulate(panel.steps, initial=0)):
             part = value[begin:end] if self._shape.gathered_by_depth else value[:, begin:end]
             self._multiply_step(part)
-
-    def finish(self) -> None:
-        """Wait until the result is in memory."""
-        for each in self._pending:
-            each.wait()
 
     def _multiply_step(self, gathered: Value) -> None:
         """The product of a range of the depth, which lies in one own panel."""
@@ -274,7 +267,7 @@ class _OwnProduct:
             product.wait()
             strip = result[first : first + height]
             target = part.result + first * pitch
-            self._pending.append(tl.store_async(target, strip, strides=(pitch, 1)))
+            tl.store_async(target, strip, strides=(pitch, 1))
 
     def _load_own(self, number: int) -> None:
         if number >= len(self._ends):

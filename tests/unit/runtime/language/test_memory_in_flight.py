@@ -53,11 +53,13 @@ def test_a_command_conflicts_until_the_operation_was_waited_for() -> None:
     near, far = (UsedBlock(Pointer(at, int8), (8,), (1,)) for at in (0, 8))
     memory.begin(operation, MemoryUse("tl.store_async", "kernel.py:3", writes=(near,)))
     assert memory.problem("tl.load", reads=(far,)) is None
+    assert memory.line_of(operation) == "kernel.py:3"
     assert memory.problem("tl.load", reads=(near,)) == (
         "tl.load reads bytes of memory that the tl.store_async at kernel.py:3 writes; that is in "
         "flight until the kernel waits for it, and either may come first: tl.wait for it before"
     )
     memory.end(operation)
+    assert memory.line_of(operation) == ""
     assert memory.problem("tl.load", reads=(near,)) is None
     memory.begin(operation, MemoryUse("tl.load_async", "kernel.py:4", reads=(near,)))
     assert memory.problem("tl.load", reads=(near,)) is None
