@@ -12,6 +12,7 @@ from runtime import tl, torch
 from runtime.core.compiled.choice import IS_COMPILED
 from runtime.device.rank.rank_state import running_rank
 from runtime.language.functions import COMPARISONS, ELEMENTWISE, REDUCTIONS, SCANS
+from sip_node.chip.launches import learned_launch
 from tests.support.repeated_launches import (
     MESH,
     ONE,
@@ -76,6 +77,15 @@ def test_a_launch_is_repeated_from_its_third_time_on(
 ) -> None:
     done = compared(monkeypatch, one_by_one(doubled, 6), record=record).done
     assert (done.kernels, done.repeated_kernels) == (6 * PES, 4 * PES)
+
+
+@pytest.mark.parametrize("data", [True, False], ids=["data", "no-data"])
+def test_a_launch_of_many_records_is_repeated_without_data_only(
+    monkeypatch: pytest.MonkeyPatch, *, data: bool
+) -> None:
+    monkeypatch.setattr(learned_launch, "MOST_OF_A_LAUNCH", 2 * PES)
+    done = compared(monkeypatch, one_by_one(doubled, 6), data=data).done
+    assert done.repeated_kernels == (0 if data else 4 * PES)
 
 
 def test_a_launch_is_repeated_while_an_earlier_answer_is_on_its_way(
