@@ -335,11 +335,10 @@ class CommandLists:
 
 
 class CollectiveLists(CommandLists):
-    """The lists of the kernels of collectives of an LP.
+    """The lists of the kernels of collectives: what these issue depends on their arguments alone.
 
-    Our own kernels send and receive in an order that depends on their arguments alone, and what
-    arrives is an operand at most. A recording takes a fifth of the time of a kernel, so it has to
-    serve several: it is made on the second PE of a call, or in the third call.
+    What arrives is an operand at most. A recording takes a fifth of the time of a kernel, so it has
+    to serve several: it is made on the second PE of a call, or in the third call.
     """
 
     def _waiting(self, known: KeyState | None, launch: PeLaunch) -> KeyState | None:
