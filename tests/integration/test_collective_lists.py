@@ -87,7 +87,7 @@ def queues(algorithm: str, **values: object) -> str:
 
 
 def reducing(algorithm: str, kind: Kind, count: int) -> Program:
-    """All-reduces of equal shapes by two operations, at two addresses."""
+    """All-reduces of equal shapes by two operations, at different addresses."""
     dtype, op = kind
     pes = None if algorithm == "hierarchical" else 1
     placed = DPPolicy(cube="row_wise", pe="row_wise", num_pes=pes)
@@ -95,9 +95,10 @@ def reducing(algorithm: str, kind: Kind, count: int) -> Program:
     def program(rank: int) -> list[np.ndarray]:
         dist.init_process_group("ahbm", algorithm=algorithm)
         tensors = [
-            torch.from_numpy(each, dp=placed) for each in drawn(kind, (4, count), 3, seed=rank)
+            torch.from_numpy(each, dp=placed) for each in drawn(kind, (4, count), 5, seed=rank)
         ]
-        for tensor, each in zip(tensors, (op, dist.ReduceOp.MAX, op), strict=True):
+        # A kernel on one PE of a rank is recorded the third time.
+        for tensor, each in zip(tensors, (op, dist.ReduceOp.MAX, op, op, op), strict=True):
             dist.all_reduce(tensor, each)
         assert all(tensor.dtype == dtype for tensor in tensors)
         return [tensor.numpy() for tensor in tensors]
@@ -158,8 +159,10 @@ def test_a_deadlock_of_a_collective_from_a_list_names_the_line_of_its_kernel(
     def program(rank: int) -> None:
         dist.init_process_group("ahbm", algorithm=algorithm)
         tensor = torch.ones(count, dp=DPPolicy(num_cubes=1, num_pes=1))
-        if rank != 1:
-            dist.all_reduce(tensor)
+        # The third call records lists.
+        for turn in range(4):
+            if rank != 1 or turn < 3:
+                dist.all_reduce(tensor)
 
     ccl = queues(algorithm, n_slots=4, slot_size=64)
     error = both(monkeypatch, program, 3, topology=variant_text(**MESH), ccl=ccl)
@@ -174,7 +177,9 @@ def test_ranks_in_different_calls_are_named_as_by_functions(
 ) -> None:
     def program(rank: int) -> None:
         dist.init_process_group("ahbm", algorithm="ring")
-        dist.all_reduce(torch.ones(8 + rank, dp=DPPolicy(num_cubes=1, num_pes=1)))
+        for turn in range(4):
+            size = 8 + rank * (turn == 3)
+            dist.all_reduce(torch.ones(size, dp=DPPolicy(num_cubes=1, num_pes=1)))
 
     error = both(monkeypatch, program, 2, topology=variant_text(**MESH))
     assert isinstance(error, CollectiveMismatchError)

@@ -139,8 +139,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="list-for-all-programs",
         file=RECORDING,
-        old="program), reads_ids=reads_ids)",
-        new="program), reads_ids=True)",
+        old="recorder = CommandRecorder(*parts, reads_ids=reads_ids)",
+        new="recorder = CommandRecorder(*parts, reads_ids=True)",
         breaks="The list of a kernel that reads its ids is one for these ids.",
         noticed_by=KERNELS,
     ),

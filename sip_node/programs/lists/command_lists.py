@@ -82,8 +82,6 @@ class _Kernel:
 class CommandLists:
     """The lists of the kernels of an LP."""
 
-    _records_at_once = False
-
     def __init__(self) -> None:
         self._known: OrderedDict[Key, KeyState] = OrderedDict()
         # The numbers that kernels of a reader read, of those that read some: all that any of its
@@ -209,6 +207,10 @@ class CommandLists:
             programs.append((program, commands))
         return CommandList(programs, kernel.addresses, kernel.numbers)
 
+    def _waiting(self, known: KeyState | None, launch: PeLaunch) -> KeyState | None:  # noqa: ARG002 - of collectives
+        """The next state of a kernel that is not recorded yet; None for all others."""
+        return SEEN if known is None else None
+
     def _has_list(self, launch: PeLaunch) -> bool:
         """Whether a kernel may have a list: one that sends or receives has none here."""
         return launch.thread == "kernels" and not launch.call
@@ -245,10 +247,11 @@ class CommandLists:
         if known is DIFFERS:
             key, differs = (*key, place), True
             known = self._latest(key)
-        if known is None and not self._records_at_once:
-            self._keep(key, SEEN)
+        waiting = self._waiting(known, launch)
+        if waiting is not None:
+            self._keep(key, waiting)
             return None
-        if known is None or known is SEEN:
+        if known is None or known is SEEN or known.first >= 0:
             known = self._record(kernel, pe, launch, program, reads_ids=differs)
             if known is DIFFERS:
                 known, differs = self._record(kernel, pe, launch, program, reads_ids=True), True
@@ -332,14 +335,17 @@ class CommandLists:
 
 
 class CollectiveLists(CommandLists):
-    """The lists of the kernels of collectives of an LP.
+    """The lists of the kernels of collectives: what these issue depends on their arguments alone.
 
-    Our own kernels send and receive in an order that depends on their arguments alone, and what
-    arrives is an operand at most. A list is recorded at once: most of the time of the function is
-    in its calls, which the PEs with equal arguments then do without.
+    What arrives is an operand at most. A recording takes a fifth of the time of a kernel, so it has
+    to serve several: it is made on the second PE of a call, or in the third call.
     """
 
-    _records_at_once = True
+    def _waiting(self, known: KeyState | None, launch: PeLaunch) -> KeyState | None:
+        """See `CommandLists`."""
+        if known is None:
+            return KeyState(first=launch.command)
+        return SEEN if known.first not in (-1, launch.command) else None
 
     def _has_list(self, launch: PeLaunch) -> bool:
         """See `CommandLists`."""

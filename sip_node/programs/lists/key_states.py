@@ -20,10 +20,13 @@ class ListVariant(Struct, frozen=True):
 
 
 class KeyState(Struct, frozen=True):
-    """The state of a key: its commands, if it has a list; or its lists with guards."""
+    """The state of a key: its commands, if it has a list; or its lists with guards. `first` is the
+    command of the host that launched a collective which has come in one call, else -1.
+    """
 
     commands: tuple[ListedCommand, ...] | None = None
     variants: tuple[ListVariant, ...] = ()
+    first: int = -1
 
     def variant(self, ids: GridPoint, addresses: Sequence[int]) -> ListVariant | None:
         """The list for a program, if there is one."""
