@@ -84,7 +84,8 @@ torch-coverage: setup-torch $(MODELS)
 	$(BIN)/python -m tests.torch.coverage_table $(PARTS)
 
 # The times of products by rows and weights, without data: writes the table of
-# docs/internals/torch-device.md, docs/figures/torch_products.json and the figure; takes 10 minutes.
+# docs/internals/torch-device.md, docs/figures/torch_products.json and the figure; takes about ten
+# minutes of processor time.
 torch-products: setup-torch
 	$(BIN)/python -m tests.torch.product_table
 

@@ -256,6 +256,32 @@ def test_a_product_with_reuse_is_within_its_bounds_and_six_times_as_fast_as_tile
     assert times[True] > 6 * times[False]
 
 
+@pytest.mark.slow
+def test_few_rows_times_a_weight_without_placements_have_copies_in_the_cubes_and_the_same_sums():
+    x, w = draw(8, 1000), draw(1000, 1000)
+
+    def program() -> tuple[list[np.ndarray], list[int]]:
+        a, b = torch.from_numpy(x), torch.from_numpy(w)
+        results, times = list[np.ndarray](), list[int]()
+        # With a placement each PE computes what it holds, from where the operands are. The second
+        # product finds its memory mapped.
+        columns = DPPolicy(cube="column_wise", pe="column_wise", num_cubes=5, num_pes=8)
+        for dp in (None, None, columns, columns):
+            torch.ahbm.synchronize()
+            began_ps = torch.ahbm.elapsed_ps()
+            y = torch.matmul(a, b, transpose_other=True, dp=dp)
+            torch.ahbm.synchronize()
+            times.append(torch.ahbm.elapsed_ps() - began_ps)
+            results.append(y.numpy())
+        return results[1::2], times[1::2]
+
+    (copies, placed), (copies_ps, placed_ps) = simulate(
+        lambda _rank: program(), 1, topology=variant_text()
+    ).returned[0]
+    np.testing.assert_array_equal(copies, placed)
+    assert copies_ps < 0.7 * placed_ps
+
+
 class TestAGivenTensor:
     def test_it_takes_the_product_in_a_window(self):
         a, b = draw(36, 40), draw(40, 24)

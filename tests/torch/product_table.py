@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -29,15 +30,8 @@ ROOT = Path(__file__).parents[2]
 FIGURES, PAGE = ROOT / "docs" / "figures", ROOT / "docs" / "internals" / "torch-device.md"
 PROGRAM = Path(__file__).parent / "programs" / "products.py"
 ROWS = (1, 2, 3, 5, 8, 13, 16, 31, 32, 64, 100, 128, 200, 256, 384, 512)
-WEIGHTS = {
-    (768, 768): 512,
-    (768, 3072): 512,
-    (1000, 1000): 512,
-    (4096, 4096): 512,
-    (4096, 11008): 128,
-    (768, 50257): 16,
-}
-"""The most rows by depth and columns of the weights: the largest take minutes to simulate."""
+WEIGHTS = ((768, 768), (768, 3072), (1000, 1000), (4096, 4096), (4096, 11008), (768, 50257))
+"""The depth and the columns of the weights."""
 _PARALLEL = 2
 _LINE = re.compile(r"^= (\d+)x(\d+)x(\d+) (\d+) (\d+)$", re.MULTILINE)
 _TABLE = re.compile(r"^\| rows \|.*\n(?:\|.*\n)+", re.MULTILINE)
@@ -46,9 +40,9 @@ _TABLE = re.compile(r"^\| rows \|.*\n(?:\|.*\n)+", re.MULTILINE)
 def measured(weight: tuple[int, int]) -> list[ProductTime]:
     """The products of all rows with a weight."""
     depth, columns = weight
-    sizes = [f"{rows}x{depth}x{columns}" for rows in ROWS if rows <= WEIGHTS[weight]]
+    sizes = [f"{rows}x{depth}x{columns}" for rows in ROWS]
     with TemporaryDirectory() as folder:
-        options = ["--sips", "1", "--no-data", "--no-trace", "--out", folder]
+        options = ["--sips", "1", "--no-data", "--no-trace", "--timeout", "600", "--out", folder]
         words = [sys.executable, str(ROOT / "launch.py"), *options, str(PROGRAM), "times", *sizes]
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     lines = _LINE.findall(done.stdout)
@@ -75,12 +69,14 @@ def main() -> None:
     """The command."""
     given = [tuple(map(int, each.split("x"))) for each in sys.argv[1:]]
     chosen = [weight for weight in WEIGHTS if not given or weight in given]
+    # The largest weights take most of the time: they begin first.
     with ThreadPoolExecutor(_PARALLEL) as pool:
-        times = [each for line in pool.map(measured, chosen) for each in line]
+        times = [
+            each for line in pool.map(measured, sorted(chosen, key=prod)[::-1]) for each in line
+        ]
     if given:
         times += [each for each in read_times(FIGURES / RESULTS) if each[1:3] not in chosen]
-    order = list(WEIGHTS)
-    times.sort(key=lambda each: (order.index(each[1:3]), each.rows))
+    times.sort(key=lambda each: (WEIGHTS.index(each[1:3]), each.rows))
     write_times(FIGURES / RESULTS, times)
     saved(product_picture(times), FIGURES / PICTURE)
     text = table(times)

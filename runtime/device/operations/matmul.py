@@ -85,17 +85,12 @@ def matmul(
     if blocks is not None:
         _launch(product, result, a, b, row, blocks)
         return result
-    launch_product(
-        ProductCall(
-            a=_matrix(a[0], product.stored_a, is_turned=transpose_input),
-            b=_matrix(b[0], product.stored_b, is_turned=transpose_other),
-            out=_matrix(result, (product.m, product.n), is_turned=False),
-            bias=None if row is None else StridedWindow.of(row[0]),
-            memory=own_memory(result),
-            # The elements do not depend on placements.
-            in_order=True,
-        )
-    )
+    left = _matrix(a[0], product.stored_a, is_turned=transpose_input)
+    right = _matrix(b[0], product.stored_b, is_turned=transpose_other)
+    out_matrix = _matrix(result, (product.m, product.n), is_turned=False)
+    added = None if row is None else StridedWindow.of(row[0])
+    # The elements do not depend on placements.
+    launch_product(ProductCall(left, right, out_matrix, added, own_memory(result), in_order=True))
     return result
 
 

@@ -90,7 +90,8 @@ class _LinkShares(NamedTuple):
 
 def relay_targets(mesh: CubeMesh, home: int, turn: int) -> dict[int, tuple[int, ...]]:
     """The cubes that load what `home` holds, with the cubes to which each of them stores it: those
-    in the row of the home and their columns, or the reverse for every other home and `turn`.
+    in the row of the home and their columns, or the reverse for every other home and `turn`, by
+    which parts of one home differ.
 
     Homes alternate along a row, and rows in pairs: the links have equal loads if each row
     alternates, too, but 128 rows of 4096 elements then take 7 % more time on the default machine.

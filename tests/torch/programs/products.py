@@ -1,8 +1,8 @@
 """Products of any sizes: their results beside those of a CPU, or their times in a run without data.
 
 `values`: lines `= size form worst`, the largest error of an element in units of the sum of absolute
-products. `times [BATCHx]ROWSxDEPTHxCOLUMNS ...`: lines `= size ns bound`, of `x @ w.mT`, the third
-time.
+products. `times [BATCHx]ROWSxDEPTHxCOLUMNS ...`: lines `= size ns bound`, of `x @ w.mT`, the
+second time, which later ones take, too.
 """
 
 import sys
@@ -75,7 +75,7 @@ def batches() -> None:
 
 
 def times(sizes: list[str]) -> None:
-    """The time of the third of equal products, and the larger bound of bytes and multiply-adds."""
+    """The time of the second of equal products, and the larger bound of bytes and multiply-adds."""
     device = get_device_properties()
     hbm_gbs = device.pe_count * device.hbm_gbs_per_pe
     macs_per_ns = device.pe_count * device.peak_gemm_tflops_per_pe * 500
@@ -85,7 +85,7 @@ def times(sizes: list[str]) -> None:
             torch.zeros((*batch, *each), dtype=torch.bfloat16, device="ahbm")
             for each in ((m, k), (n, k))
         )
-        for _ in range(3):
+        for _ in range(2):
             y = None
             begin, end = (torch.ahbm.Event(enable_timing=True) for _ in range(2))
             begin.record()

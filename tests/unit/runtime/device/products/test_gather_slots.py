@@ -31,3 +31,8 @@ def test_few_rows_are_cut_into_pieces_of_whole_tiles_so_that_more_pes_copy() -> 
     halves = [((row, row + 1), depth) for row in range(3) for depth in ((0, 512), (512, 1024))]
     assert [tuple(slot) for slot in slots[:6]] == halves
     assert [slot.elements for slot in slots[6:]] == [0, 0]
+
+
+def test_all_pes_copy_rows_of_the_depth_though_they_are_fewer_than_those_of_their_tiles() -> None:
+    slots = SlotCut(pes=8, unit=64, length=300, in_rows=False).slots(((0, 300),), (256, 384))
+    assert [slot.depth for slot in slots] == [(256 + 16 * pe, 272 + 16 * pe) for pe in range(8)]

@@ -1,5 +1,6 @@
 """Offsets of the slots that a PE copies and loads."""
 
+from bisect import bisect_right
 from itertools import product
 from math import prod
 
@@ -12,7 +13,8 @@ from runtime.device.products.cube_mesh import (
     relay_targets,
     relayed_gather_load,
 )
-from runtime.device.products.gather_plan import GatherOperand, GatherPlan
+from runtime.device.products.gather_machine import GatherOperand
+from runtime.device.products.gather_plan import GatherPlan
 from runtime.device.products.gather_relays import relayed_copies
 from runtime.device.products.gather_tasks import CopyLayout, gathered_chunks
 from tests.unit.runtime.device.products.test_gather_plan import MESH, SIZES, operand, plan_of
@@ -93,6 +95,22 @@ def test_a_cube_gets_each_part_by_one_link_to_its_column_or_row() -> None:
                 {divmod(each, MESH.width)[axis] for each in (relay, *targets)} for axis in (0, 1)
             ]
             assert min(map(len, lines)) == 1
+
+
+def test_parts_of_one_home_take_turns_between_row_and_column_where_homes_are_few() -> None:
+    # Shares of 4096 bytes: 64 rows of 768 elements are those of 3 cubes, 256 rows those of 12.
+    for rows, relays in ((64, 7), (256, 4)):
+        plan, gathered = plan_of(rows, 768, 768), operand(rows, 768)
+        assert plan.is_relayed
+        copied = relayed_copies(plan, CopyLayout.of(plan, itemsize=2), MESH, gathered)
+        loading = dict[int, set[int]]()
+        for (cube, _), chunks in copied.items():
+            for source, _ in (each for slots in chunks for each in slots):
+                middle = source.offset + source.shape[1] // 2
+                home = gathered.holders[bisect_right(gathered.ends, middle)] // MESH.pes
+                loading.setdefault(home, set()).add(cube)
+        # A cube of the mesh, its row and its column, or one of both.
+        assert max(map(len, loading.values())) == relays
 
 
 def test_relays_pass_fewer_elements_over_the_busiest_link() -> None:
