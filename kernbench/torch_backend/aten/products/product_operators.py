@@ -29,7 +29,7 @@ from kernbench.torch_backend.launching.product_launch import (
 )
 from kernbench.torch_backend.launching.rowwise_launch import sum_of_parts
 from kernbench.torch_backend.runtime.pytorch_api import cut
-from runtime.device.kernels.joined_products import Epilogue
+from runtime.device.products.joined_kernel import Epilogue
 from runtime.device.products.product_choice import ProductMatrices, product_choice
 from runtime.device.products.product_plan import ProductSize
 
