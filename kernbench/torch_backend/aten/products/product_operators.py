@@ -29,7 +29,6 @@ from kernbench.torch_backend.launching.product_launch import (
 )
 from kernbench.torch_backend.launching.rowwise_launch import sum_of_parts
 from kernbench.torch_backend.runtime.pytorch_api import cut
-from runtime.device.products.joined_kernel import Epilogue
 from runtime.device.products.product_choice import ProductMatrices, product_choice
 from runtime.device.products.product_plan import ProductSize
 
@@ -167,17 +166,14 @@ def _finish(call: JoinedCall, product: Tensor) -> None:
     for number, out, is_sum in zip(epilogue.results, call.outs, epilogue.sums, strict=True):
         if is_sum:
             (summed,) = epilogue.step(number).arguments
-            torch.sum(_value(epilogue, int(summed), operands), 0, out=out)
+            if summed >= len(operands):
+                function = replace(epilogue, results=(int(summed),)).only
+                rows = compute("epilogue", function, operands, torch.empty_like(product))
+            else:
+                rows = operands[int(summed)]
+            torch.sum(rows, 0, out=out)
         elif number:
-            out.copy_(_value(epilogue, number, operands))
-
-
-def _value(epilogue: Epilogue, number: int, operands: Sequence[Tensor]) -> Tensor:
-    """A value of an epilogue from memory."""
-    if number < len(operands):
-        return operands[number]
-    result = torch.empty_like(operands[0])
-    return compute("epilogue", replace(epilogue, results=(number,)).only, operands, result)
+            compute("epilogue", replace(epilogue, results=(number,)).only, operands, out)
 
 
 def _is_in_blocks(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> bool:
