@@ -29,7 +29,7 @@ _ABSENT = frozenset(
         BackendFeature.TRITON_TEMPLATES,
     }
 )
-"""Scans, sorts and lists of tensors are operators; products have no templates."""
+"""Scans and sorts are operators, lists of tensors are combo kernels; products have no templates."""
 _PERSISTENT = 1 << 14
 """Elements of a row that a reduction keeps in TCM, so that it reads them once: 64 KiB of float32
 for each value.

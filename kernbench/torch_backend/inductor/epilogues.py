@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from runtime.device.kernels.joined_products import SUM_OF_ROWS, Epilogue, EpilogueStep
+from runtime.device.products.joined_kernel import SUM_OF_ROWS, Epilogue, EpilogueStep
 
 _aten: Any = torch.ops.aten
 _FUNCTIONS = {
@@ -95,7 +95,7 @@ def functions_of_products(
             function = node
         else:
             continue
-        operands = _Steps(function, [], places)
+        operands = _FunctionSteps(function, [], places)
         if not operands.add(function) or len(operands.beside) > 1 + _MOST_BESIDE:
             continue
         last = [each for each in operands.beside if levels[each] == levels[node]]
@@ -107,15 +107,15 @@ def functions_of_products(
 
 def _functions(product: _Node, nodes: Sequence[_Node], places: _Places) -> ProductFunctions:
     # The numbers of what is beside the product are in front of those of the steps.
-    operands = _Steps(product, [product], places)
+    operands = _FunctionSteps(product, [product], places)
     for node in nodes:
         operands.add(node.args[0] if _is_sum_of_rows(node) else node)
-    steps = _Steps(product, operands.beside, places)
+    steps = _FunctionSteps(product, operands.beside, places)
     numbers = {node: steps.number(node) for node in nodes}
     return ProductFunctions(tuple(steps.steps), tuple(steps.beside[1:]), numbers)
 
 
-class _Steps:
+class _FunctionSteps:
     """The steps of functions with as many elements as a node, and the nodes that they begin with:
     what is in memory.
     """

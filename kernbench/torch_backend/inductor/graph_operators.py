@@ -24,7 +24,7 @@ from kernbench.torch_backend.runtime.pytorch_api import (
     register_gradient,
     register_shapes,
 )
-from runtime.device.kernels.joined_products import Epilogue
+from runtime.device.products.joined_kernel import Epilogue
 
 _OPTIONS = "bool is_causal, float scale, bool enable_gqa"
 

@@ -10,23 +10,23 @@ import torch
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
 from kernbench.torch_backend.runtime.storages import storages
 from runtime.core.requests import PerPe
-from runtime.device.kernels.joined_products import (
+from runtime.device.launches.strided_window import StridedWindow
+from runtime.device.operations.block_launch import order_in_memory, stored_operand
+from runtime.device.operations.gather_launch import gather_machine
+from runtime.device.products.joined_kernel import (
     Epilogue,
     RegionPart,
     SharingBlock,
     StoredRegion,
     multiply_sharing,
 )
-from runtime.device.launches.strided_window import StridedWindow
-from runtime.device.operations.block_launch import order_in_memory, stored_operand
-from runtime.device.operations.gather_launch import gather_machine
 from runtime.device.products.joined_plan import (
     JoinedBlock,
     JoinedFactors,
     JoinedOperand,
     JoinedProduct,
+    MatrixRegion,
     PeBlocks,
-    Region,
     joined_plan,
 )
 from runtime.device.products.product_plan import ProductSize
@@ -144,12 +144,14 @@ def _task(
     return regions, blocks
 
 
-def _in_memory(region: Region, start: Pointer, pitch: int) -> StoredRegion:
+def _in_memory(region: MatrixRegion, start: Pointer, pitch: int) -> StoredRegion:
     (top, bottom), (left, right) = region.rows, region.columns
     return StoredRegion(start + top * pitch + left, (bottom - top, right - left), pitch)
 
 
-def _block(block: JoinedBlock, product: _StoredProduct, regions: Sequence[Region]) -> SharingBlock:
+def _block(
+    block: JoinedBlock, product: _StoredProduct, regions: Sequence[MatrixRegion]
+) -> SharingBlock:
     regions_of = iter(block.regions)
     # The operands as they are used: `a` by rows of the result, `b` by columns.
     factors = tuple(
@@ -161,7 +163,7 @@ def _block(block: JoinedBlock, product: _StoredProduct, regions: Sequence[Region
     )
     row = next(regions_of, None)
     sums = (False,) if product.epilogue is None else product.epilogue.sums
-    whole, pitch = Region(0, block.rows, block.columns), product.plan.size.n
+    whole, pitch = MatrixRegion(0, block.rows, block.columns), product.plan.size.n
     return SharingBlock(
         factors=factors,
         bias=None if row is None else _part(row, regions, is_turned=False),
@@ -174,7 +176,7 @@ def _block(block: JoinedBlock, product: _StoredProduct, regions: Sequence[Region
     )
 
 
-def _part(region: Region, regions: Sequence[Region], *, is_turned: bool) -> RegionPart:
+def _part(region: MatrixRegion, regions: Sequence[MatrixRegion], *, is_turned: bool) -> RegionPart:
     number = next(number for number, each in enumerate(regions) if each.contains(region))
     (top, bottom), (left, right) = region.rows, region.columns
     row, column = regions[number].rows[0], regions[number].columns[0]

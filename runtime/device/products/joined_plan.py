@@ -20,8 +20,8 @@ from runtime.model.placement import Span
 from runtime.model.tiles import TileSize
 
 _MOST_BYTES = 1 << 17
-"""What a PE loads, and what it stores: with more, the loads take longer than a launch, and
-`multiply` overlaps them with the steps.
+"""The bytes that a PE loads, and those that it stores: with more, the loads take longer than a
+launch, and `multiply` overlaps them with the steps.
 """
 _MEETING = 2
 """The factor of the loads that meet at a slice, measured on the default machine."""
@@ -71,14 +71,14 @@ class JoinedProduct(NamedTuple):
     sums_rows: bool = False
 
 
-class Region(NamedTuple):
+class MatrixRegion(NamedTuple):
     """Rows and columns of a matrix in memory."""
 
     matrix: int
     rows: Span
     columns: Span
 
-    def contains(self, other: "Region") -> bool:
+    def contains(self, other: "MatrixRegion") -> bool:
         """Whether all elements of another region are in this one."""
         return (
             self.matrix == other.matrix
@@ -103,7 +103,7 @@ class JoinedBlock(NamedTuple):
     number: int
     rows: Span
     columns: Span
-    regions: tuple[Region, ...]
+    regions: tuple[MatrixRegion, ...]
 
     @property
     def elements(self) -> int:
@@ -116,13 +116,13 @@ class PeBlocks(NamedTuple):
     """The blocks of a PE, and the regions that it loads for them."""
 
     blocks: tuple[JoinedBlock, ...]
-    regions: tuple[Region, ...]
+    regions: tuple[MatrixRegion, ...]
 
 
 @dataclass
 class _PeShare:
     blocks: list[JoinedBlock] = field(default_factory=list["JoinedBlock"])
-    regions: list[Region] = field(default_factory=list["Region"])
+    regions: list[MatrixRegion] = field(default_factory=list["MatrixRegion"])
     loaded_bytes: int = 0
     result_bytes: int = 0
     time_ns: float = 0.0
@@ -181,20 +181,20 @@ def _blocks(
         across, along = 1, min(most, -(-size.n // tile.n))
     for rows in divided(size.m, across, tile.m):
         for columns in divided(size.n, along, tile.n):
-            regions = list[Region]()
+            regions = list[MatrixRegion]()
             for a, b, depth in product.factors:
                 regions += _region(a, rows, depth), _region(b, columns, depth)
             if product.bias is not None:
-                regions.append(Region(product.bias.matrix, (0, 1), columns))
+                regions.append(MatrixRegion(product.bias.matrix, (0, 1), columns))
             yield JoinedBlock(number, rows, columns, tuple(regions))
 
 
-def _region(operand: JoinedOperand, span: Span, depth: int) -> Region:
+def _region(operand: JoinedOperand, span: Span, depth: int) -> MatrixRegion:
     rows, columns = (span, (0, depth)) if operand.in_rows else ((0, depth), span)
-    return Region(operand.matrix, rows, columns)
+    return MatrixRegion(operand.matrix, rows, columns)
 
 
-def _elements(regions: Sequence[Region]) -> int:
+def _elements(regions: Sequence[MatrixRegion]) -> int:
     return sum(each.elements for each in regions)
 
 
@@ -221,7 +221,7 @@ def _dealt(
         own_ns = _steps(block, size.k, rates.tile) * rates.step_ns
         own_ns += block_bytes * (own.beside + own.results) / rates.slice_gbs
         own_ns += block.elements * own.element_ns
-        best: tuple[float, int, _PeShare, list[Region]] | None = None
+        best: tuple[float, int, _PeShare, list[MatrixRegion]] | None = None
         for share in shares:
             missing = _missing(share.regions, block.regions)
             time_ns = share.time_ns + own_ns
@@ -247,8 +247,8 @@ def _steps(block: JoinedBlock, depth: int, tile: TileSize) -> int:
     return -(-(bottom - top) // tile.m) * -(-(right - left) // tile.n) * -(-depth // tile.k)
 
 
-def _missing(present: Sequence[Region], needed: Sequence[Region]) -> list[Region]:
-    missing = list[Region]()
+def _missing(present: Sequence[MatrixRegion], needed: Sequence[MatrixRegion]) -> list[MatrixRegion]:
+    missing = list[MatrixRegion]()
     for region in needed:
         if not any(each.contains(region) for each in (*present, *missing)):
             missing.append(region)
@@ -266,7 +266,10 @@ def _operands(products: Sequence[JoinedProduct]) -> dict[int, JoinedOperand]:
 
 
 def _load_ns(
-    region: Region, operands: Mapping[int, JoinedOperand], itemsize: int, machine: GatherMachine
+    region: MatrixRegion,
+    operands: Mapping[int, JoinedOperand],
+    itemsize: int,
+    machine: GatherMachine,
 ) -> float:
     """The time of a region at the channels of a slice on which its rows lie."""
     (left, right), pitch = region.columns, operands[region.matrix].pitch

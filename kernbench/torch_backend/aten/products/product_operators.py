@@ -21,7 +21,6 @@ from kernbench.torch_backend.launching.joined_launch import (
 )
 from kernbench.torch_backend.launching.launches import window_of
 from kernbench.torch_backend.runtime.storages import storages
-from runtime.device.kernels.joined_products import Epilogue
 from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.operations.block_launch import launch_blocks_together
 from runtime.device.operations.product_call import ProductCall
@@ -157,17 +156,14 @@ def _finish(call: JoinedCall, product: Tensor) -> None:
     for number, out, is_sum in zip(epilogue.results, call.outs, epilogue.sums, strict=True):
         if is_sum:
             (summed,) = epilogue.step(number).arguments
-            torch.sum(_value(epilogue, int(summed), operands), 0, out=out)
+            if summed >= len(operands):
+                function = replace(epilogue, results=(int(summed),)).only
+                rows = compute("epilogue", function, operands, torch.empty_like(product))
+            else:
+                rows = operands[int(summed)]
+            torch.sum(rows, 0, out=out)
         elif number:
-            out.copy_(_value(epilogue, number, operands))
-
-
-def _value(epilogue: Epilogue, number: int, operands: Sequence[Tensor]) -> Tensor:
-    """A value of an epilogue from memory."""
-    if number < len(operands):
-        return operands[number]
-    result = torch.empty_like(operands[0])
-    return compute("epilogue", replace(epilogue, results=(number,)).only, operands, result)
+            compute("epilogue", replace(epilogue, results=(number,)).only, operands, out)
 
 
 def _is_in_blocks(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> bool:
