@@ -26,8 +26,8 @@ from runtime.wire.reports import DevicePrint, SlotTransfer, in_order_of_time
 from sip_node.chip.kernel import ProgramRaised
 from sip_node.node import LpNode
 from sip_node.pdes.loop import LogicalProcess
-from sip_node.programs.user_program import Programs
 from sip_node.reporter import print_transfer
+from sip_node.user_program import Programs
 
 OnRecords = Callable[[int, Sequence[OpRecord]], None]
 

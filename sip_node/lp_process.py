@@ -19,14 +19,14 @@ from sip_node.clock_warning import watch_clocks
 from sip_node.control import JOIN_S, Control
 from sip_node.lp_channels import Joining, LpChannels
 from sip_node.node import LpNode
-from sip_node.programs.user_program import (
+from sip_node.reporter import Reporter
+from sip_node.user_program import (
     Function,
     ProgramExited,
     Programs,
     provide_variables,
     rank_place,
 )
-from sip_node.reporter import Reporter
 from sip_node.user_traceback import error_text, user_traceback
 
 

@@ -30,7 +30,7 @@ from sip_node.pdes.transport import JitterTransport, Transport
 from sip_node.programs.lists.command_lists import CommandLists
 from sip_node.programs.lists.kernel_start import KernelStart
 from sip_node.programs.rank import Rank
-from sip_node.programs.user_program import Programs, rank_place
+from sip_node.user_program import Programs, rank_place
 
 
 class LpObserver(Protocol):

@@ -114,8 +114,8 @@ class MemoryInFlight:
         """The line of the kernel that started an operation in flight; empty for one without blocks
         of memory.
         """
-        use = self._uses.get(operation)
-        return "" if use is None else use.line
+        span = self._uses.get(operation)
+        return "" if span is None else span.use.line
 
     def unordered(self) -> str | None:
         """Why a barrier orders no stores now: the operation in flight that writes; else None."""

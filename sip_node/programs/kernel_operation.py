@@ -251,12 +251,16 @@ class OpenOperations:
         while self._open:
             operation = next(iter(self._open))
             # The function has returned: the line is that of the call which started the operation.
-            started = self.memory.line_of(operation)
-            if not started and operation.peer is not None:
-                started = operation.peer.line
-            self._issuer.line = started or UNKNOWN_LINE
+            self._issuer.line = self._line_of(operation) or UNKNOWN_LINE
             yield from self.awaiting_end(operation)
         self._issuer.line = line
+
+    def _line_of(self, operation: InFlight) -> str:
+        """The line of the call that started an operation; empty for one without blocks of memory
+        and without a peer.
+        """
+        line = self.memory.line_of(operation)
+        return operation.peer.line if not line and operation.peer is not None else line
 
 
 class Operations(OpenOperations):

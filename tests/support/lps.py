@@ -16,7 +16,7 @@ from runtime.wire.reports import DevicePrint, SipReport
 from sip_node.node import LpNode
 from sip_node.pdes.loop import LogicalProcess, LoopStatistics
 from sip_node.pdes.transport import Transport
-from sip_node.programs.user_program import Programs
+from sip_node.user_program import Programs
 from tests.support.pdes_network import Tap, prompt, scrambled
 
 ROUNDS = 200_000

@@ -88,7 +88,7 @@ class CallReplay:
         """The clock of what comes after each command."""
         self._copies: dict[tuple[int, int], CallRow] = {}
         self._plain = {each.sip: PlainCommands(each) for each in sips}
-        self._programs = {each.sip: _by_command(each) for each in sips}
+        self._programs = {each.sip: each.programs_by_command() for each in sips}
 
     @property
     def accesses(self) -> list[TrackedAccess]:
@@ -394,10 +394,3 @@ class CallReplay:
             self._tracked.add(accessor, row, clock, barriers)
         if self._observer is not None:
             self._observer.used(accessor, row, row.blocks)
-
-
-def _by_command(calls: SipCalls) -> dict[int, list[ProgramRow]]:
-    programs = defaultdict[int, list[ProgramRow]](list)
-    for each in sorted(calls.programs):
-        programs[each.command].append(each)
-    return programs

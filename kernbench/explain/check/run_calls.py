@@ -130,6 +130,13 @@ class SipCalls:
     def __len__(self) -> int:
         return len(self._table)
 
+    def programs_by_command(self) -> dict[int, list[ProgramRow]]:
+        """The programs of each command."""
+        programs = defaultdict[int, list[ProgramRow]](list)
+        for each in sorted(self.programs):
+            programs[each.command].append(each)
+        return programs
+
     def rows(
         self, programs: Sequence[int], *, only_orders: bool = False
     ) -> list[Iterator[list[CallRow]]]:

@@ -7,7 +7,9 @@ it, and so the rows of waits, follow from the rules of a kernel on the chip.
 from collections.abc import Iterable
 from typing import Any
 
+from runtime.language.caller import kernel_line
 from runtime.language.context import PendingResult
+from runtime.language.mock.pending import ChainResult
 from runtime.language.value import Value
 from sip_node.chip.completion import Completion, completed
 from sip_node.chip.store_order import KernelOrder, StoreOrders
@@ -47,6 +49,8 @@ class MockOperation(Operation):
         done: Completion[Any] = Completion() if is_message else completed(None)
         super().__init__(operations, done, result, reads=reads, over=over, call=call)
         self._pending = pending
+        # On the chip, a chain has neither blocks of memory nor a peer.
+        self.line = "" if isinstance(pending, ChainResult) else operations.line
 
     def complete(self) -> None:
         """The message is complete, now or earlier."""
@@ -72,6 +76,15 @@ class MockOperations(OpenOperations):
     def __init__(self, issuer: UntimedIssuer, calls: KernelCalls) -> None:
         super().__init__(issuer, KernelOrder(StoreOrders()), calls)
         self._kernel = issuer
+
+    @property
+    def line(self) -> str:
+        """The line of the kernel that runs."""
+        return self._kernel.line or kernel_line()
+
+    def _line_of(self, operation: InFlight) -> str:
+        assert isinstance(operation, MockOperation), "the kernel runs under the mock runtime"
+        return operation.line
 
     def _awaiting(self, operation: InFlight) -> Steps[None]:
         assert isinstance(operation, MockOperation), "the kernel runs under the mock runtime"

@@ -10,7 +10,7 @@ import pytest
 from runtime.core.code.imported_code import SCRIPT
 from runtime.wire.control import Job
 from runtime.wire.environment import RankPlace
-from sip_node.programs.user_program import ProgramExited, Programs
+from sip_node.user_program import ProgramExited, Programs
 
 
 def job(kind: str, program: str) -> Job:

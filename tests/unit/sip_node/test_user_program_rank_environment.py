@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from runtime.wire.control import Job
 from runtime.wire.environment import RankPlace, rank_environment
-from sip_node.programs.user_program import own_variables, provide_variables, rank_place
+from sip_node.user_program import own_variables, provide_variables, rank_place
 from tests.support.lps import peers_of
 
 T = TypeVar("T")
