@@ -279,13 +279,15 @@ MEMORY = _table(
     made_ps=Form.INT64,
     address=Form.INT64,
     nbytes=Form.INT64,
+    item_bytes=Form.INT16,
     block=Form.INT32,
     over=Form.INT32,
     first=Form.INT32,
     last=Form.INT32,
 )
 """The tensors of the rank program, in the order in which it made them: at `call`, in `line`, with
-`nbytes` from the virtual `address` on, in the memory `block`; `over` is the tensor, now dead, whose
+`nbytes` from the virtual `address` on, in the memory `block`, with elements of `item_bytes`, 1 in a
+storage of PyTorch, whose tensors may have any type; `over` is the tensor, now dead, whose
 memory it took over, or -1. `first` and `last` are the first and the last command that use it.
 """
 

@@ -68,6 +68,20 @@ def test_a_report_names_the_element_the_creation_the_first_read_and_the_use() ->
     assert report.read.end_ps < report.use.begin_ps
 
 
+def test_a_copy_to_the_host_has_elements_of_the_tensor_and_not_bytes() -> None:
+    def program(_right: int) -> None:
+        x = torch.empty(COUNT, dp=ON_ONE)
+
+        def start(p: Pointer) -> None:
+            tl.store(p, tl.full(40, 1.0, tl.float32))
+
+        launch(start, x)
+        x.numpy()
+
+    [report] = findings(run(program, 0), ccl=ONE_PAIR).undefined
+    assert (report.tensor, report.element, report.use.operation) == ("t1[64]", 40, "copy")
+
+
 @pytest.mark.parametrize("is_new", [True, False], ids=["new memory", "memory of a dead tensor"])
 def test_barriers_sum_zeros(*, is_new: bool) -> None:
     def program(_rank: int) -> list[float]:

@@ -178,7 +178,7 @@ class _Reports:
         name, made, offset = "memory of no tensor", "", race.address
         if race.tensor != NONE:
             tensor = calls.tensors[race.tensor]
-            name, made = tensor.name, tensor.line
+            name, made, item = tensor.name, tensor.line, max(item, tensor.item_bytes)
             offset = tensor_offset(calls, race.tensor, race.address)
         places = [self._place(each.accessor, each.row) for each in (first, second)]
         places.sort(key=lambda each: each.begin_ps)
@@ -229,9 +229,11 @@ class _Reports:
         return tensor.name, tensor.line
 
     def _item_bytes(self, origin: UndefinedOrigin) -> int:
-        _, row = self._sips[origin.sip].row_of(origin.read[1])
-        blocks = row.blocks
-        return blocks[0].layout.item_bytes if blocks else 1
+        calls = self._sips[origin.sip]
+        _, row = calls.row_of(origin.read[1])
+        read = row.blocks[0].layout.item_bytes if row.blocks else 1
+        # The host copies bytes.
+        return read if origin.tensor == NONE else max(read, calls.tensors[origin.tensor].item_bytes)
 
     def _accessor(self, sip: int, program: int) -> Accessor:
         for each in self._sips[sip].programs:

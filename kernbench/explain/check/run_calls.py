@@ -87,6 +87,7 @@ class TensorRow(NamedTuple):
     line: str
     call: int
     nbytes: int
+    item_bytes: int
     block: int
 
 
@@ -312,6 +313,7 @@ class SipCalls:
                 lines[row],
                 int(table["call"][row]),
                 int(table["nbytes"][row]),
+                int(table["item_bytes"][row]),
                 int(table["block"][row]),
             )
             for row in range(len(table))

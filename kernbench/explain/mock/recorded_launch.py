@@ -89,7 +89,8 @@ class RecordedLaunch:
     def _add_tensor(self, number: int, array: MappedArray) -> None:
         call, nbytes = self.recorder.calls.new_call(), array.content.nbytes
         name, line = self._text(array.name), self._text("")
-        place = 0, array.address, nbytes, number, NONE, _COPY, _LAUNCH
+        itemsize = array.content.itemsize
+        place = 0, array.address, nbytes, itemsize, number, NONE, _COPY, _LAUNCH
         self.recorder.add(MEMORY, MEMORY.packer.pack(number, call, name, line, *place))
         self.recorder.add(SHARDS, SHARDS.packer.pack(number, NONE, NONE, 0, array.address, nbytes))
 

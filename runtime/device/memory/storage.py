@@ -21,10 +21,11 @@ _Holder = tuple[int | None, int | None]
 class Storage:
     """The memory of one allocation. `name` stands in error messages and in the order of commands:
     that of the first tensor in this memory. `address` is virtual, the shards are in (cube, pe)
-    order; `layout` has them without addresses.
+    order; `layout` has them without addresses. `itemsize` is that of the elements, if they have one
+    type.
     """
 
-    def __init__(self, name: str, allocation: Allocation) -> None:
+    def __init__(self, name: str, allocation: Allocation, itemsize: int = 1) -> None:
         # Dropped after the last window has died, and so after its requests were submitted.
         self._allocation = allocation
         # Memory of a dead tensor keeps its name, in whose order its last commands are.
@@ -33,7 +34,7 @@ class Storage:
         self.name, self.address, self.shards = block.name, block.address, block.shards
         self._mapped, self.layout = block.mapped, block.layout
         self._mappings: _Mappings | None = None
-        allocation.named(name)
+        allocation.named(name, itemsize)
 
     def is_zero(self) -> bool:
         """Whether nothing has used the memory since the run began, so that it is zero."""

@@ -75,7 +75,8 @@ class StoredTensor:
         specs = placed(policy, shape, dtype.itemsize, state)
         state.tensors += 1
         name = f"t{state.tensors}{list(shape)}"
-        storage = Storage(name, state.memory.allocate(specs, prod(shape) * dtype.itemsize))
+        allocation = state.memory.allocate(specs, prod(shape) * dtype.itemsize)
+        storage = Storage(name, allocation, dtype.itemsize)
         flat = layout is None and is_flat(storage.shards, shape, dtype.itemsize)
         window = Window(storage, storage.address, storage.shards, flat)
         return cls(state, window, shape=shape, dtype=dtype, policy=policy, layout=layout)
@@ -101,7 +102,7 @@ class StoredTensor:
         ]
         state.tensors += 1
         allocation = state.memory.allocate(specs, prod(shape) * dtype.itemsize)
-        storage = Storage(f"t{state.tensors}{list(shape)}", allocation)
+        storage = Storage(f"t{state.tensors}{list(shape)}", allocation, dtype.itemsize)
         shards = storage.shards
         if elements > 1 or shape != self.shape:
             # Computes the spans of the shards in the new shape.

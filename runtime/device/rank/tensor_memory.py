@@ -94,10 +94,10 @@ class Allocation:
         self._memory, self.block = memory, block
         self.address, self.shards = block.address, block.shards
 
-    def named(self, name: str) -> None:
-        """The tensor has a name."""
+    def named(self, name: str, itemsize: int) -> None:
+        """The tensor has a name, and elements of `itemsize` bytes."""
         if self._memory.made is not None:
-            self._memory.made(name, self.block)
+            self._memory.made(name, self.block, itemsize)
 
     def is_zero(self) -> bool:
         """Whether nothing has used the memory since the run began, so that it is zero.
@@ -136,8 +136,10 @@ class TensorMemory:
         self._memories = SipMemories(topology, sip)
         self._virtual = VirtualAllocator(f"sip {sip}", virtual_bytes(topology))
         self._synchronize = synchronize
-        self.made: Callable[[str, MemoryBlock], None] | None = None
-        """Is called with the name of each new tensor and its memory, in a run with records."""
+        self.made: Callable[[str, MemoryBlock, int], None] | None = None
+        """Is called with name, memory and bytes of an element of each new tensor, in a run with
+        records.
+        """
         self.zeros: Callable[[MemoryBlock], None] | None = None
         """Is called with the memory of a new tensor whose user relies on its zeros."""
         # The blocks of dead tensors: those to cache, those in the cache, and those never to use

@@ -79,7 +79,7 @@ class RankCalls:
             line = line or program_line()
             self._add("wait", line, number)
 
-    def made(self, name: str, block: MemoryBlock) -> None:
+    def made(self, name: str, block: MemoryBlock, itemsize: int) -> None:
         """The program has made a tensor in a block of memory."""
         call, text, number = self._rows.new_call(), self._recorder.text, len(self._tensors)
         known, before = self._blocks.get(block.address, (None, _BlockUser(NONE, NONE)))
@@ -96,6 +96,7 @@ class RankCalls:
             self._now_ps(),
             block.address,
             block.layout.nbytes,
+            itemsize,
             before.block,
             before.tensor,
         )
