@@ -218,7 +218,7 @@ def torchao_fp8_blocks() -> _Pair:
     return out, torch_blockwise_scale_weight_quant(x)[0].float()
 
 
-_PREFIXES = ("liger_", "fla_", "scan_", "mlstm_", "lightning_", "torchao_")
+_PREFIXES = ("liger_", "fla_", "scan_", "mlstm_", "lightning_", "cut_", "torchao_")
 KERNELS: dict[str, Callable[[], _Pair]] = {
     name: function for name, function in globals().items() if name.startswith(_PREFIXES)
 }
