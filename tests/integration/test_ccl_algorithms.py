@@ -26,24 +26,12 @@ from runtime.model.topology import parse_topology
 from sip_node.chip.fabric.packet import Kind as PacketKind
 from sip_node.chip.fabric.packet import Packet
 from sip_node.chip.pe.ipcq import PeIpcq
-from tests.support.reductions import Kind, assert_combined, drawn
+from tests.support.reductions import ALGORITHMS, Kind, assert_combined, drawn
 from tests.support.topologies import variant_text
 from tests.support.world import simulate
 
 dist = torch.distributed
 
-ALGORITHMS = (
-    "ring",
-    "halving_doubling",
-    "mesh",
-    "recursive_doubling",
-    "tree",
-    "ring_naive",
-    "intercube",
-    "hierarchical",
-    "torus",
-)
-"""An order in which algorithms that pair ranks average over 3 and 9 ranks: not a power of two."""
 SIPS = (1, 2, 3, 4, 8, 9)
 SIZES = ("one element", "several slots", "more than a block")
 BUFFERS = ("tcm", "hbm", "sram")

@@ -1,7 +1,7 @@
 """Collectives whose kernels run from lists leave what those leave whose functions run."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from sip_node.chip.pe.pe import Pe
 from sip_node.programs.lists import command_lists
 from sip_node.programs.lists.key_states import KeyState
 from tests.support.collectives import all_of_them
-from tests.support.reductions import Kind, drawn
+from tests.support.reductions import ALGORITHMS, Kind, drawn
 from tests.support.repeated_launches import MESH
 from tests.support.runs_left import left
 from tests.support.topologies import variant_text
@@ -26,17 +26,6 @@ from tests.support.world import Simulation, simulate
 dist = torch.distributed
 Program = Callable[[int], Any]
 
-ALGORITHMS = (
-    "ring",
-    "halving_doubling",
-    "mesh",
-    "recursive_doubling",
-    "tree",
-    "ring_naive",
-    "intercube",
-    "hierarchical",
-    "torus",
-)
 KINDS: tuple[Kind, ...] = (
     (float32, dist.ReduceOp.SUM),
     (float16, dist.ReduceOp.AVG),
@@ -55,6 +44,15 @@ MACHINES: dict[str, dict[str, Any]] = {
         "jitter__crossing_ns": 50,
     },
 }
+GRIDS: dict[int, dict[str, Any]] = {
+    sips: {
+        "system__sips__topology": "torus_2d",
+        "system__sips__w": columns,
+        "system__sips__h": sips // columns,
+    }
+    for sips, columns in ((4, 2), (6, 3), (9, 3))
+}
+"""Machines for the algorithm of two axes, by their SIPs."""
 
 
 def outcome(program: Program, sips: int, **options: Any) -> Simulation | Exception:
@@ -64,19 +62,26 @@ def outcome(program: Program, sips: int, **options: Any) -> Simulation | Excepti
         return error
 
 
-def both(
-    monkeypatch: pytest.MonkeyPatch, program: Program, sips: int, **options: Any
-) -> Simulation | Exception:
-    """The outcome of a program with lists, which is that without them."""
+class Outcomes(NamedTuple):
+    """Runs of a program whose collectives run from lists, and from their functions."""
+
+    listed: Simulation | Exception
+    functions: Simulation | Exception
+
+    @property
+    def only_one_has_lists(self) -> bool:
+        """Whether kernels ran from lists in the first run alone."""
+        listed, functions = (
+            each.done.listed_kernels if isinstance(each, Simulation) else 0 for each in self
+        )
+        return listed > 0 and functions == 0
+
+
+def both(monkeypatch: pytest.MonkeyPatch, program: Program, sips: int, **options: Any) -> Outcomes:
     monkeypatch.setenv(FOLD, "0")
     functions = outcome(program, sips, **options)
     monkeypatch.setenv(FOLD, "1")
-    listed = outcome(program, sips, **options)
-    assert left(listed) == left(functions)
-    if isinstance(listed, Simulation) and isinstance(functions, Simulation):
-        assert functions.done.listed_kernels == 0
-        assert listed.done.listed_kernels > 0
-    return listed
+    return Outcomes(outcome(program, sips, **options), functions)
 
 
 def queues(algorithm: str, **values: object) -> str:
@@ -106,16 +111,23 @@ def reducing(algorithm: str, kind: Kind, count: int) -> Program:
     return program
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("sips", [2, 3, 4])
+@pytest.mark.parametrize(
+    ("algorithm", "sips"),
+    [
+        *((each, sips) for each in ALGORITHMS if each != "torus" for sips in (2, 3, 4)),
+        *(("torus", sips) for sips in GRIDS),
+    ],
+)
 def test_all_reduces_from_lists_leave_what_their_functions_leave(
     monkeypatch: pytest.MonkeyPatch, algorithm: str, sips: int
 ) -> None:
     # Over all runs each algorithm has several machines, types, and sizes that do not divide.
     turn = ALGORITHMS.index(algorithm) + sips
     machine = tuple(MACHINES.values())[turn % len(MACHINES)]
+    if algorithm == "torus":
+        machine = machine | GRIDS[sips]
     program = reducing(algorithm, KINDS[turn % len(KINDS)], (1, 37, 301)[turn % 3])
-    both(
+    run = both(
         monkeypatch,
         program,
         sips,
@@ -123,6 +135,8 @@ def test_all_reduces_from_lists_leave_what_their_functions_leave(
         record=turn % 2 == 0,
         data=turn % 5 != 0,
     )
+    assert left(run.listed) == left(run.functions)
+    assert run.only_one_has_lists
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -134,7 +148,7 @@ def test_all_collectives_of_a_ring_from_lists_leave_what_their_functions_leave(
         dist.init_process_group("ahbm", algorithm="ring")
         return [all_of_them(range(3), 43)(rank)]
 
-    both(
+    run = both(
         monkeypatch,
         program,
         3,
@@ -142,6 +156,8 @@ def test_all_collectives_of_a_ring_from_lists_leave_what_their_functions_leave(
         ccl=queues("ring", buffer_kind=buffer_kind, n_slots=4, slot_size=64),
         record=True,
     )
+    assert left(run.listed) == left(run.functions)
+    assert run.only_one_has_lists
 
 
 @pytest.mark.parametrize(
@@ -165,7 +181,8 @@ def test_a_deadlock_of_a_collective_from_a_list_names_the_line_of_its_kernel(
                 dist.all_reduce(tensor)
 
     ccl = queues(algorithm, n_slots=4, slot_size=64)
-    error = both(monkeypatch, program, 3, topology=variant_text(**MESH), ccl=ccl)
+    error, of_functions = both(monkeypatch, program, 3, topology=variant_text(**MESH), ccl=ccl)
+    assert left(error) == left(of_functions)
     assert isinstance(error, IpcqDeadlock)
     operation, file = waits
     assert operation in str(error)
@@ -181,7 +198,8 @@ def test_ranks_in_different_calls_are_named_as_by_functions(
             size = 8 + rank * (turn == 3)
             dist.all_reduce(torch.ones(size, dp=DPPolicy(num_cubes=1, num_pes=1)))
 
-    error = both(monkeypatch, program, 2, topology=variant_text(**MESH))
+    error, of_functions = both(monkeypatch, program, 2, topology=variant_text(**MESH))
+    assert left(error) == left(of_functions)
     assert isinstance(error, CollectiveMismatchError)
 
 

@@ -11,6 +11,19 @@ from runtime.core.dtypes import ALL, DType, boolean
 
 Kind = tuple[DType, ReduceOp]
 
+ALGORITHMS = (
+    "ring",
+    "halving_doubling",
+    "mesh",
+    "recursive_doubling",
+    "tree",
+    "ring_naive",
+    "intercube",
+    "hierarchical",
+    "torus",
+)
+"""An order in which algorithms that pair ranks average over 3 and 9 ranks: not a power of two."""
+
 KINDS: list[Kind] = [(dtype, op) for dtype in ALL for op in ReduceOp if op.is_defined_for(dtype)]
 """Every element type with every operation that it has."""
 

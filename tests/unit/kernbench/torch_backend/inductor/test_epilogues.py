@@ -23,7 +23,7 @@ class Graph:
     def __init__(self) -> None:
         self.graph = torch.fx.Graph()
 
-    def placeholder(self, *shape: int) -> Any:
+    def tensor(self, *shape: int) -> Any:
         node = self.graph.placeholder(f"x{len(self.graph.nodes)}")
         node.meta["val"] = torch.empty(shape)
         return node
@@ -47,7 +47,7 @@ class Graph:
 
 def test_a_function_between_two_products_is_an_epilogue_of_the_first():
     graph = Graph()
-    x, w = graph.placeholder(8, 4), graph.placeholder(4, 4)
+    x, w = graph.tensor(8, 4), graph.tensor(4, 4)
     product = graph.call(aten.mm.default, x, w)
     shaped = graph.call(aten.reshape.default, product, [2, 4, 4])
     half = graph.call(aten.mul.Tensor, shaped, 0.5)
@@ -69,7 +69,7 @@ def test_a_function_between_two_products_is_an_epilogue_of_the_first():
 
 def test_a_tensor_in_memory_is_beside_the_product():
     graph = Graph()
-    x, w, y = graph.placeholder(8, 4), graph.placeholder(4, 4), graph.placeholder(8, 4)
+    x, w, y = graph.tensor(8, 4), graph.tensor(4, 4), graph.tensor(8, 4)
     product = graph.call(aten.mm.default, x, w)
     result = graph.call(aten.mul.Tensor, product, graph.call(aten.tanh.default, y))
     functions = graph.functions(result)
@@ -81,7 +81,7 @@ def test_a_tensor_in_memory_is_beside_the_product():
 
 def test_a_function_of_two_products_of_a_level_is_none_of_either():
     graph = Graph()
-    x, w, v = graph.placeholder(8, 4), graph.placeholder(4, 4), graph.placeholder(4, 4)
+    x, w, v = graph.tensor(8, 4), graph.tensor(4, 4), graph.tensor(4, 4)
     gate, up = (graph.call(aten.mm.default, x, each) for each in (w, v))
     assert not graph.functions(graph.call(aten.mul.Tensor, gate, up))
 
@@ -89,21 +89,21 @@ def test_a_function_of_two_products_of_a_level_is_none_of_either():
 @pytest.mark.parametrize("shape", [(4,), (8, 1)], ids=["row", "column"])
 def test_a_tensor_that_is_repeated_is_not_beside_a_product(shape: tuple[int, ...]):
     graph = Graph()
-    x, w, y = graph.placeholder(8, 4), graph.placeholder(4, 4), graph.placeholder(*shape)
+    x, w, y = graph.tensor(8, 4), graph.tensor(4, 4), graph.tensor(*shape)
     product = graph.call(aten.mm.default, x, w)
     assert not graph.functions(graph.call(aten.mul.Tensor, product, y))
 
 
 def test_a_function_that_is_only_reduced_is_left_to_the_kernel_of_the_reduction():
     graph = Graph()
-    x, w = graph.placeholder(8, 4), graph.placeholder(4, 4)
+    x, w = graph.tensor(8, 4), graph.tensor(4, 4)
     bent = graph.call(aten.exp.default, graph.call(aten.mm.default, x, w))
     assert not graph.functions(graph.call(aten.sum.dim_IntList, bent, [1]))
 
 
 def test_the_text_of_an_epilogue_is_the_epilogue():
     graph = Graph()
-    x, w, y = graph.placeholder(8, 4), graph.placeholder(4, 4), graph.placeholder(8, 4)
+    x, w, y = graph.tensor(8, 4), graph.tensor(4, 4), graph.tensor(8, 4)
     product = graph.call(aten.mm.default, x, w)
     result = graph.call(aten.sub.Tensor, graph.call(aten.mul.Tensor, product, 0.1), y)
     (own,) = graph.functions(result).values()
