@@ -9,7 +9,6 @@ without it. An admitted LP that violates the protocol ends the run.
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 import zmq  # noqa: TID251 - this module owns the coordinator's socket
@@ -123,12 +122,7 @@ class Rendezvous:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._close()
 
     def _close(self) -> None:

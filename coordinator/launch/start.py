@@ -8,7 +8,6 @@ wrong is corrected when the plan is known, and costs time only.
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from os import getpid
-from types import TracebackType
 from typing import Self
 
 from coordinator.launch.children import Children
@@ -71,11 +70,6 @@ class Launch:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.children.__exit__(kind, error, trace)
-        self.directory.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self.children.__exit__()
+        self.directory.__exit__(None, None, None)

@@ -10,7 +10,8 @@ from runtime.core.dtypes import DType
 from runtime.language.atomics import AtomicCall
 from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.gemm import Gemm
-from runtime.language.rows import RowList
+from runtime.language.memory_in_flight import UsedBlock
+from runtime.language.rows import RowGather
 from runtime.language.running import running_engine
 from runtime.language.value import Array, Pointer, Shape, Value
 from runtime.model.tiles import TileSize
@@ -82,63 +83,29 @@ class KernelContext(Protocol):
         """The number of PEs per cube (axis 0) or of cubes (axis 1) that run this launch."""
         ...
 
-    def load(
-        self,
-        pointer: Pointer,
-        shape: Shape,
-        strides: tuple[int, ...],
-        out: Value | None = None,
-    ) -> Value:
-        """Copy a block from memory to scratch, or over the value `out`. `strides` count elements
-        of the memory.
-        """
+    def load(self, block: UsedBlock, out: Value | None = None) -> Value:
+        """Copy a block from memory to scratch, or over the value `out`."""
         ...
 
-    def load_async(
-        self,
-        pointer: Pointer,
-        shape: Shape,
-        strides: tuple[int, ...],
-        out: Value | None = None,
-    ) -> PendingValue:
+    def load_async(self, block: UsedBlock, out: Value | None = None) -> PendingValue:
         """Start a load. Does not block."""
         ...
 
-    def gather(
-        self,
-        pointer: Pointer,
-        rows: RowList,
-        shape: Shape,
-        strides: tuple[int, ...],
-        out: Value | None = None,
-    ) -> Value:
-        """Copy the rows of a matrix, each of `shape`, from memory to TCM: a new value, or over
-        `out`.
-
-        `strides` are the pitch of the rows and the strides of each.
-        """
+    def gather(self, rows: RowGather, out: Value | None = None) -> Value:
+        """Copy rows from memory to TCM: a new value, or over `out`."""
         ...
 
-    def gather_async(
-        self,
-        pointer: Pointer,
-        rows: RowList,
-        shape: Shape,
-        strides: tuple[int, ...],
-        out: Value | None = None,
-    ) -> PendingValue:
+    def gather_async(self, rows: RowGather, out: Value | None = None) -> PendingValue:
         """Start a gather. Does not block."""
         ...
 
-    def store(self, pointer: Pointer, value: Value, strides: tuple[int, ...]) -> None:
+    def store(self, block: UsedBlock, value: Value) -> None:
         """Copy a value from TCM to a block of memory; returns when the memory has acknowledged
         it.
         """
         ...
 
-    def store_async(
-        self, pointer: Pointer, value: Value, strides: tuple[int, ...]
-    ) -> PendingResult:
+    def store_async(self, block: UsedBlock, value: Value) -> PendingResult:
         """Start a store. Does not block."""
         ...
 

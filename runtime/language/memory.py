@@ -5,7 +5,8 @@ from typing import Unpack
 
 from runtime.language.atomics import AtomicOptions, checked_atomic
 from runtime.language.context import PendingResult, PendingValue, running_kernel
-from runtime.language.rows import RowList, checked_rows
+from runtime.language.memory_in_flight import UsedBlock
+from runtime.language.rows import RowGather, checked_rows
 from runtime.language.shapes import (
     checked_out,
     checked_pointer,
@@ -189,11 +190,11 @@ def _checked_load(
     shape: Shape | int,
     strides: tuple[int, ...] | None,
     out: Value | None,
-) -> tuple[Pointer, Shape, tuple[int, ...], Value | None]:
+) -> tuple[UsedBlock, Value | None]:
     source, whole = checked_pointer(pointer, name), checked_shape(shape)
     if out is not None:
         checked_out(out, whole, source.dtype, name)
-    return source, whole, checked_strides(strides, whole), out
+    return UsedBlock(source, whole, checked_strides(strides, whole)), out
 
 
 def _checked_gather(
@@ -203,7 +204,7 @@ def _checked_gather(
     shape: Shape | int,
     strides: tuple[int, ...] | None,
     out: Value | None,
-) -> tuple[Pointer, RowList, Shape, tuple[int, ...], Value | None]:
+) -> tuple[RowGather, Value | None]:
     source, named, row = (
         checked_pointer(pointer, name),
         checked_rows(rows, name),
@@ -211,16 +212,16 @@ def _checked_gather(
     )
     if out is not None:
         checked_out(out, (len(named), *row), source.dtype, name)
-    return source, named, row, checked_row_strides(strides, row), out
+    return RowGather(source, named, row, checked_row_strides(strides, row)), out
 
 
 def _checked_store(
     name: str, pointer: Pointer, value: Value, strides: tuple[int, ...] | None
-) -> tuple[Pointer, Value, tuple[int, ...]]:
+) -> tuple[UsedBlock, Value]:
     target, source = checked_pointer(pointer, name), checked_value(value, name)
     if target.dtype != source.dtype:
         raise TypeError(
             f"store of {source.dtype.name} through a pointer to {target.dtype.name}: convert with "
             "x.to(dtype) before"
         )
-    return target, source, checked_strides(strides, source.shape)
+    return UsedBlock(target, source.shape, checked_strides(strides, source.shape)), source

@@ -1,6 +1,7 @@
 """The index lists of `tl.gather`: rows of a matrix in memory, as a value in TCM or as integers."""
 
 from operator import index
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -65,6 +66,26 @@ class RowList(Struct, frozen=True):
                 "elements: pass the rows as a sequence of integers"
             )
         return tuple(rows.data.tolist())
+
+
+class RowGather(NamedTuple):
+    """Rows of a matrix in memory, each of `shape`; `strides` are the pitch of the rows and the
+    strides of each.
+    """
+
+    pointer: Pointer
+    rows: RowList
+    shape: Shape
+    strides: tuple[int, ...]
+
+    @property
+    def whole(self) -> Shape:
+        """The shape of all rows."""
+        return (len(self.rows), *self.shape)
+
+    def blocks(self) -> list[UsedBlock]:
+        """The block of each row, by the numbers that the list has now."""
+        return row_blocks(self.pointer, self.rows.numbers(), self.shape, self.strides)
 
 
 def checked_rows(rows: object, operation: str) -> RowList:

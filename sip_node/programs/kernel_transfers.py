@@ -19,8 +19,8 @@ from runtime.core.trace import Operand
 from runtime.language.caller import kernel_line
 from runtime.language.memory_in_flight import MemoryUse, UsedBlock
 from runtime.language.program_ids import ProgramIds
-from runtime.language.rows import RowList, row_blocks
-from runtime.language.value import Pointer, Shape, Strides, Value
+from runtime.language.rows import RowGather, RowList
+from runtime.language.value import Shape, Value
 from sip_node.chip.completion import Completion, all_of, completed
 from sip_node.chip.kernel import PeLaunch
 from sip_node.chip.mapping.strided_block import nbytes_of
@@ -142,22 +142,18 @@ class _Gather(NamedTuple):
 class KernelTransfers(KernelParts):
     """The loads and stores of one kernel."""
 
-    def load(
-        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
-    ) -> Value:
+    def load(self, block: UsedBlock, out: Value | None = None) -> Value:
         """DMA from memory to TCM."""
-        return self._issuer.block(self.loading(pointer, shape, strides, out))
+        return self._issuer.block(self.loading(block, out))
 
-    def loading(
-        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
-    ) -> Steps[Value]:
+    def loading(self, block: UsedBlock, out: Value | None = None) -> Steps[Value]:
         """The steps of `load`."""
-        value = yield from self._target(out, shape, pointer.dtype)
-        self._check_memory("tl.load", reads=(UsedBlock(pointer, shape, strides),))
+        value = yield from self._target(out, block.shape, block.pointer.dtype)
+        self._check_memory("tl.load", reads=(block,))
         data = b""
         # An empty block needs no command, and takes no time.
         if value.nbytes:
-            blocks = self._memory.transfers(value.operand, pointer, strides)
+            blocks = self._memory.transfers(value.operand, block.pointer, block.strides)
             call = self._begun_call("load", [far for _, far in blocks])
             if len(blocks) == 1:
                 ((near, far),) = blocks
@@ -172,22 +168,17 @@ class KernelTransfers(KernelParts):
         fill(value, data)
         return value
 
-    def load_async(
-        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
-    ) -> Operation:
+    def load_async(self, block: UsedBlock, out: Value | None = None) -> Operation:
         """DMA from memory to TCM, beside the kernel."""
-        return self._issuer.block(self.beginning_load(pointer, shape, strides, out))
+        return self._issuer.block(self.beginning_load(block, out))
 
-    def beginning_load(
-        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
-    ) -> Steps[Operation]:
+    def beginning_load(self, block: UsedBlock, out: Value | None = None) -> Steps[Operation]:
         """The steps of `load_async`."""
-        value = yield from self._target(out, shape, pointer.dtype)
-        block = UsedBlock(pointer, shape, strides)
+        value = yield from self._target(out, block.shape, block.pointer.dtype)
         use = self._checked_use("tl.load_async", reads=(block,))
         done, call = completed(list[bytes]()), None
         if value.nbytes:
-            blocks = self._memory.transfers(value.operand, pointer, strides)
+            blocks = self._memory.transfers(value.operand, block.pointer, block.strides)
             call = self._begun_call("load_async", [far for _, far in blocks])
             done = yield from self._issuer.issuing_translated(
                 "load_async", self._begun, self._read, blocks
@@ -197,66 +188,38 @@ class KernelTransfers(KernelParts):
             end_call_with(call, done, value)
         return Operation(self._operations, done, value, over=_existing(out), memory=use, call=call)
 
-    def gather(
-        self,
-        pointer: Pointer,
-        rows: RowList,
-        shape: Shape,
-        strides: Strides,
-        out: Value | None = None,
-    ) -> Value:
+    def gather(self, rows: RowGather, out: Value | None = None) -> Value:
         """DMA of the rows that a list names."""
-        return self._issuer.block(self.gathering(pointer, rows, shape, strides, out))
+        return self._issuer.block(self.gathering(rows, out))
 
-    def gathering(
-        self,
-        pointer: Pointer,
-        rows: RowList,
-        shape: Shape,
-        strides: Strides,
-        out: Value | None = None,
-    ) -> Steps[Value]:
+    def gathering(self, rows: RowGather, out: Value | None = None) -> Steps[Value]:
         """The steps of `gather`."""
-        value = yield from self._target(out, (len(rows), *shape), pointer.dtype)
-        used = yield from self._rows(pointer, rows, strides, value)
-        self._check_memory(rows.operation, reads=used)
+        value = yield from self._target(out, rows.whole, rows.pointer.dtype)
+        used = yield from self._rows(rows)
+        self._check_memory(rows.rows.operation, reads=used)
         data = b""
         if value.nbytes:
-            request = self._gathered(rows, used, value)
-            call = self._begun_call("gather", request.rows, (rows.value,))
+            request = self._gathered(rows.rows, used, value)
+            call = self._begun_call("gather", request.rows, (rows.rows.value,))
             data = yield from self._issuer.issuing("gather", self._gather, request)
             end_call(call, value)
         fill(value, data)
         return value
 
-    def gather_async(
-        self,
-        pointer: Pointer,
-        rows: RowList,
-        shape: Shape,
-        strides: Strides,
-        out: Value | None = None,
-    ) -> Operation:
+    def gather_async(self, rows: RowGather, out: Value | None = None) -> Operation:
         """DMA of the rows that a list names, beside the kernel."""
-        return self._issuer.block(self.beginning_gather(pointer, rows, shape, strides, out))
+        return self._issuer.block(self.beginning_gather(rows, out))
 
-    def beginning_gather(
-        self,
-        pointer: Pointer,
-        rows: RowList,
-        shape: Shape,
-        strides: Strides,
-        out: Value | None = None,
-    ) -> Steps[Operation]:
+    def beginning_gather(self, rows: RowGather, out: Value | None = None) -> Steps[Operation]:
         """The steps of `gather_async`."""
-        value = yield from self._target(out, (len(rows), *shape), pointer.dtype)
-        used = yield from self._rows(pointer, rows, strides, value)
-        use = self._checked_use(rows.operation, reads=used)
+        value = yield from self._target(out, rows.whole, rows.pointer.dtype)
+        used = yield from self._rows(rows)
+        use = self._checked_use(rows.rows.operation, reads=used)
         done, call = completed(b""), None
         if value.nbytes:
             # The addresses of rows are translated with their descriptors, and not by the command.
-            request = self._gathered(rows, used, value)
-            call = self._begun_call("gather_async", request.rows, (rows.value,))
+            request = self._gathered(rows.rows, used, value)
+            call = self._begun_call("gather_async", request.rows, (rows.rows.value,))
             done = yield from self._issuer.issuing(
                 "gather_async", self._begun, self._gather, request
             )
@@ -266,20 +229,20 @@ class KernelTransfers(KernelParts):
             self._operations,
             done,
             value,
-            reads=() if rows.value is None else (rows.value,),
+            reads=_existing(rows.rows.value),
             over=_existing(out),
             memory=use,
             call=call,
         )
 
-    def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
+    def store(self, block: UsedBlock, value: Value) -> None:
         """DMA from TCM to memory."""
-        self._issuer.block(self.storing(pointer, value, strides))
+        self._issuer.block(self.storing(block, value))
 
-    def storing(self, pointer: Pointer, value: Value, strides: Strides) -> Steps[None]:
+    def storing(self, block: UsedBlock, value: Value) -> Steps[None]:
         """The steps of `store`."""
-        self._check_memory("tl.store", writes=(UsedBlock(pointer, value.shape, strides),))
-        writes, _ = yield from self._writes(pointer, value, strides)
+        self._check_memory("tl.store", writes=(block,))
+        writes, _ = yield from self._writes(block, value)
         if not writes:
             return
         call = self._begun_call("store", (), (value,))
@@ -291,15 +254,14 @@ class KernelTransfers(KernelParts):
             call.writes([far for _, far, _ in writes])
             call.ended()
 
-    def store_async(self, pointer: Pointer, value: Value, strides: Strides) -> Operation:
+    def store_async(self, block: UsedBlock, value: Value) -> Operation:
         """DMA from TCM to memory, beside the kernel."""
-        return self._issuer.block(self.beginning_store(pointer, value, strides))
+        return self._issuer.block(self.beginning_store(block, value))
 
-    def beginning_store(self, pointer: Pointer, value: Value, strides: Strides) -> Steps[Operation]:
+    def beginning_store(self, block: UsedBlock, value: Value) -> Steps[Operation]:
         """The steps of `store_async`."""
-        block = UsedBlock(pointer, value.shape, strides)
         use = self._checked_use("tl.store_async", writes=(block,))
-        writes, store = yield from self._writes(pointer, value, strides, in_flight=True)
+        writes, store = yield from self._writes(block, value, in_flight=True)
         done, call = completed(list[bytes]()), None
         if writes:
             call = self._begun_call("store_async", (), (value,))
@@ -345,15 +307,15 @@ class KernelTransfers(KernelParts):
             raise self._faults.error(problem)
 
     def _writes(
-        self, pointer: Pointer, value: Value, strides: Strides, *, in_flight: bool = False
+        self, block: UsedBlock, value: Value, *, in_flight: bool = False
     ) -> Steps[tuple[list[tuple[Operand, Operand, bytes]], OrderedStore | None]]:
         """The requests of a store, and its place in the order; an empty value has none."""
         yield from self._operations.awaiting_writers((value,))
         if not value.nbytes:
             return [], None
-        transfers = self._memory.transfers(value.operand, pointer, strides)
+        transfers = self._memory.transfers(value.operand, block.pointer, block.strides)
         blocks = (far for _, far in transfers)
-        store = self._memory.check_store(pointer, blocks, in_flight=in_flight)
+        store = self._memory.check_store(block.pointer, blocks, in_flight=in_flight)
         data, start = value.tobytes(), 0
         writes: list[tuple[Operand, Operand, bytes]] = []
         for near, far in transfers:
@@ -362,12 +324,10 @@ class KernelTransfers(KernelParts):
             start = end
         return writes, store
 
-    def _rows(
-        self, pointer: Pointer, rows: RowList, strides: Strides, value: Value
-    ) -> Steps[list[UsedBlock]]:
+    def _rows(self, rows: RowGather) -> Steps[list[UsedBlock]]:
         """The blocks of the rows, once their list is complete."""
-        yield from self._operations.awaiting_writers((rows.value,))
-        return row_blocks(pointer, rows.numbers(), value.shape[1:], strides)
+        yield from self._operations.awaiting_writers((rows.rows.value,))
+        return rows.blocks()
 
     def _gathered(self, rows: RowList, used: Sequence[UsedBlock], value: Value) -> _Gather:
         listed = None if rows.value is None else rows.value.operand
@@ -389,5 +349,5 @@ class KernelTransfers(KernelParts):
         return all_of([self._pe.dma.write(*write) for write in writes])
 
 
-def _existing(out: Value | None) -> tuple[Value, ...]:
-    return () if out is None else (out,)
+def _existing(value: Value | None) -> tuple[Value, ...]:
+    return () if value is None else (value,)

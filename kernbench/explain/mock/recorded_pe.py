@@ -16,15 +16,15 @@ from runtime.core.trace import Operand
 from runtime.language.atomics import AtomicCall
 from runtime.language.chain import ChainCall
 from runtime.language.chains.call_texts import chain_text, math_text
-from runtime.language.context import BarrierScope
+from runtime.language.context import BarrierScope, PendingValue
 from runtime.language.gemm import Gemm
 from runtime.language.memory_in_flight import UsedBlock
 from runtime.language.mock import MockPe
 from runtime.language.mock.pe import PeOptions
 from runtime.language.mock.pending import Complete, CompleteValue, ReceiveToMemory
 from runtime.language.mock.queues import MockReceive
-from runtime.language.rows import RowList, row_blocks
-from runtime.language.value import Pointer, Ref, Shape, Strides, Value, row_major
+from runtime.language.rows import RowGather
+from runtime.language.value import Pointer, Ref, Shape, Value, row_major
 from sip_node.chip.records.op_log import OpLog
 from sip_node.chip.records.run_recorder import RunRecorder
 from sip_node.pdes.engine import Engine
@@ -89,76 +89,43 @@ class RecordedPe(MockPe):
         super().locate(line)
         self._issuer.line = line
 
-    def load(
-        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
-    ) -> Value:
+    def load(self, block: UsedBlock, out: Value | None = None) -> Value:
         """See `KernelContext`."""
         self._operations.await_users(out)
-        call = self._begun("load", [UsedBlock(pointer, shape, strides)])
-        value = super().load(pointer, shape, strides, out)
+        call = self._begun("load", [block])
+        value = super().load(block, out)
         _ended(call, value)
         return value
 
-    def load_async(
-        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
-    ) -> MockOperation:
+    def load_async(self, block: UsedBlock, out: Value | None = None) -> MockOperation:
         """See `KernelContext`."""
         self._operations.await_users(out)
-        call = self._begun("load_async", [UsedBlock(pointer, shape, strides)])
-        pending = super().load_async(pointer, shape, strides, out)
-        assert isinstance(pending, CompleteValue), "the mock runtime copies at once"
-        _ended(call, pending.loaded)
-        return MockOperation(
-            self._operations, pending, pending.loaded, over=_existing(out), call=call
-        )
+        call = self._begun("load_async", [block])
+        return self._started(call, super().load_async(block, out), (), out)
 
-    def gather(
-        self,
-        pointer: Pointer,
-        rows: RowList,
-        shape: Shape,
-        strides: Strides,
-        out: Value | None = None,
-    ) -> Value:
+    def gather(self, rows: RowGather, out: Value | None = None) -> Value:
         """See `KernelContext`."""
-        call = self._begun_gather("gather", pointer, rows, shape, strides, out)
-        value = super().gather(pointer, rows, shape, strides, out)
+        call = self._begun_gather("gather", rows, out)
+        value = super().gather(rows, out)
         _ended(call, value)
         return value
 
-    def gather_async(
-        self,
-        pointer: Pointer,
-        rows: RowList,
-        shape: Shape,
-        strides: Strides,
-        out: Value | None = None,
-    ) -> MockOperation:
+    def gather_async(self, rows: RowGather, out: Value | None = None) -> MockOperation:
         """See `KernelContext`."""
-        call = self._begun_gather("gather_async", pointer, rows, shape, strides, out)
-        pending = super().gather_async(pointer, rows, shape, strides, out)
-        assert isinstance(pending, CompleteValue), "the mock runtime copies at once"
-        _ended(call, pending.loaded)
-        return MockOperation(
-            self._operations,
-            pending,
-            pending.loaded,
-            reads=_existing(rows.value),
-            over=_existing(out),
-            call=call,
-        )
+        call = self._begun_gather("gather_async", rows, out)
+        return self._started(call, super().gather_async(rows, out), _existing(rows.rows.value), out)
 
-    def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
+    def store(self, block: UsedBlock, value: Value) -> None:
         """See `KernelContext`."""
         call = self._begun_store("store", value)
-        super().store(pointer, value, strides)
-        self._stored(call, UsedBlock(pointer, value.shape, strides))
+        super().store(block, value)
+        self._record_store(call, block)
 
-    def store_async(self, pointer: Pointer, value: Value, strides: Strides) -> MockOperation:
+    def store_async(self, block: UsedBlock, value: Value) -> MockOperation:
         """See `KernelContext`."""
         call = self._begun_store("store_async", value)
-        pending = super().store_async(pointer, value, strides)
-        self._stored(call, UsedBlock(pointer, value.shape, strides))
+        pending = super().store_async(block, value)
+        self._record_store(call, block)
         return MockOperation(self._operations, pending, None, reads=(value,), call=call)
 
     def atomic(self, call: AtomicCall) -> MockOperation:
@@ -329,25 +296,30 @@ class RecordedPe(MockPe):
         """A call that reads blocks of memory, and values."""
         return self._calls.begin(operation, [_operand(each) for each in blocks], values)
 
-    def _begun_gather(
-        self,
-        operation: str,
-        pointer: Pointer,
-        rows: RowList,
-        shape: Shape,
-        strides: Strides,
-        out: Value | None,
-    ) -> KernelCall:
+    def _begun_gather(self, operation: str, rows: RowGather, out: Value | None) -> KernelCall:
         self._operations.await_users(out)
-        self._operations.await_writers((rows.value,))
-        used = row_blocks(pointer, rows.numbers(), shape, strides)
-        return self._begun(operation, used, (rows.value,))
+        self._operations.await_writers((rows.rows.value,))
+        return self._begun(operation, rows.blocks(), (rows.rows.value,))
+
+    def _started(
+        self,
+        call: KernelCall,
+        pending: PendingValue,
+        reads: tuple[Value, ...],
+        out: Value | None,
+    ) -> MockOperation:
+        """A load or gather beside the kernel, which has copied at once."""
+        assert isinstance(pending, CompleteValue), "the mock runtime copies at once"
+        value = pending.loaded
+        _ended(call, value)
+        over = _existing(out)
+        return MockOperation(self._operations, pending, value, reads=reads, over=over, call=call)
 
     def _begun_store(self, operation: str, value: Value) -> KernelCall:
         self._operations.await_writers((value,))
         return self._begun(operation, (), (value,))
 
-    def _stored(self, call: KernelCall, block: UsedBlock) -> None:
+    def _record_store(self, call: KernelCall, block: UsedBlock) -> None:
         """A call has stored a block; without elements, the chip has none."""
         if 0 not in block.shape:
             call.writes((_operand(block),))

@@ -7,7 +7,6 @@ from kernbench.explain.web.geometry import Segment
 from runtime.model.sip_fabric import SipFabric
 from runtime.model.topology import Topology
 
-SWITCH = "switch"
 _ASPECT = 1.6
 _GAP = 0.07
 """Distance of the two directions of a link."""

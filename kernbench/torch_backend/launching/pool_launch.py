@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from math import prod
 
 import torch
 
@@ -217,8 +216,3 @@ def lengths_of(given: Given, axes: int) -> tuple[int, ...]:
     """One number for each axis of a pool, where PyTorch passes one for all."""
     numbers = (given,) if isinstance(given, int) else tuple(given)
     return numbers * axes if len(numbers) == 1 else numbers
-
-
-def planes_of(x: torch.Tensor, axes: int) -> int:
-    """The images and channels of a tensor."""
-    return prod(x.shape[:-axes])

@@ -12,11 +12,12 @@ from runtime.core.dtypes import DType
 from runtime.core.errors import KernelError, PageFaultError
 from runtime.language.atomics import AtomicCall, combined
 from runtime.language.caller import kernel_line
+from runtime.language.context import PendingResult, PendingValue
 from runtime.language.memory_in_flight import MemoryInFlight, MemoryUse, UsedBlock
 from runtime.language.mock.memory import MockMemory
 from runtime.language.mock.pending import Complete, CompleteValue
 from runtime.language.mock.scratch import MockScratch
-from runtime.language.rows import RowList, row_blocks
+from runtime.language.rows import RowGather
 from runtime.language.value import Array, Pointer, Shape, Strides, Value
 
 PageFault = Callable[[Pointer, Shape, Strides], PageFaultError]
@@ -35,7 +36,7 @@ class MockAccesses:
         error: Callable[[str], KernelError],
         page_fault: PageFault,
     ) -> None:
-        self._memory, self._scratch = memory, scratch
+        self.memory, self._scratch = memory, scratch
         self._error, self._page_fault = error, page_fault
         self.in_flight = MemoryInFlight()
 
@@ -57,51 +58,45 @@ class MockAccesses:
 
     def block(self, pointer: Pointer, shape: Shape, strides: Strides) -> Array:
         """The elements of a block; `PageFaultError` if no array holds it."""
-        block = self._memory.block(pointer, shape, strides)
+        block = self.memory.block(pointer, shape, strides)
         if block is None:
             raise self._page_fault(pointer, shape, strides)
         return block
 
-    def load(self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None) -> Value:
+    def load(self, block: UsedBlock, out: Value | None = None) -> Value:
         """Copy a block out of an array."""
-        self.use("tl.load", reads=(UsedBlock(pointer, shape, strides),))
-        return self._loaded(pointer, shape, strides, out)
+        self.use("tl.load", reads=(block,))
+        return self._loaded(block, out)
 
-    def load_async(
-        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None
-    ) -> CompleteValue:
+    def load_async(self, block: UsedBlock, out: Value | None = None) -> PendingValue:
         """The same, in flight until the kernel waits."""
-        use = self.use("tl.load_async", reads=(UsedBlock(pointer, shape, strides),))
-        return CompleteValue(self._loaded(pointer, shape, strides, out), self.in_flight, use)
+        use = self.use("tl.load_async", reads=(block,))
+        return CompleteValue(self._loaded(block, out), self.in_flight, use)
 
-    def gather(
-        self, pointer: Pointer, rows: RowList, shape: Shape, strides: Strides, out: Value | None
-    ) -> Value:
+    def gather(self, rows: RowGather, out: Value | None = None) -> Value:
         """Copy rows out of an array."""
-        used = row_blocks(pointer, rows.numbers(), shape, strides)
-        self.use(rows.operation, reads=used)
-        return self._gathered(pointer, rows, used, shape, out)
+        used = rows.blocks()
+        self.use(rows.rows.operation, reads=used)
+        return self._gathered(rows, used, out)
 
-    def gather_async(
-        self, pointer: Pointer, rows: RowList, shape: Shape, strides: Strides, out: Value | None
-    ) -> CompleteValue:
+    def gather_async(self, rows: RowGather, out: Value | None = None) -> PendingValue:
         """The same, in flight until the kernel waits."""
-        used = row_blocks(pointer, rows.numbers(), shape, strides)
-        use = self.use(rows.operation, reads=used)
-        return CompleteValue(self._gathered(pointer, rows, used, shape, out), self.in_flight, use)
+        used = rows.blocks()
+        use = self.use(rows.rows.operation, reads=used)
+        return CompleteValue(self._gathered(rows, used, out), self.in_flight, use)
 
-    def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
+    def store(self, block: UsedBlock, value: Value) -> None:
         """Copy a value into an array."""
-        self.use("tl.store", writes=(UsedBlock(pointer, value.shape, strides),))
-        self._stored(pointer, value, strides)
+        self.use("tl.store", writes=(block,))
+        self._stored(block, value)
 
-    def store_async(self, pointer: Pointer, value: Value, strides: Strides) -> Complete:
+    def store_async(self, block: UsedBlock, value: Value) -> PendingResult:
         """The same, in flight until the kernel waits."""
-        use = self.use("tl.store_async", writes=(UsedBlock(pointer, value.shape, strides),))
-        self._stored(pointer, value, strides)
+        use = self.use("tl.store_async", writes=(block,))
+        self._stored(block, value)
         return Complete(None, self.in_flight, use)
 
-    def atomic(self, call: AtomicCall) -> Complete:
+    def atomic(self, call: AtomicCall) -> PendingResult:
         """Combine a value with a block of an array; in flight until the kernel waits."""
         use = self.use("tl.atomic", reads=(call.block,), writes=(call.block,))
         block = self.block(*call.block)
@@ -112,25 +107,18 @@ class MockAccesses:
         result = self._value(dtype, old, call.out) if call.reads else None
         return Complete(result, self.in_flight, use)
 
-    def _loaded(self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None) -> Value:
-        block = self.block(pointer, shape, strides)
-        return self._value(pointer.dtype, block.copy() if out is None else block, out)
+    def _loaded(self, used: UsedBlock, out: Value | None) -> Value:
+        block = self.block(*used)
+        return self._value(used.pointer.dtype, block.copy() if out is None else block, out)
 
-    def _gathered(
-        self,
-        pointer: Pointer,
-        rows: RowList,
-        used: Sequence[UsedBlock],
-        shape: Shape,
-        out: Value | None,
-    ) -> Value:
-        data = np.empty((len(rows), *shape), pointer.dtype.numpy)
+    def _gathered(self, rows: RowGather, used: Sequence[UsedBlock], out: Value | None) -> Value:
+        data = np.empty(rows.whole, rows.pointer.dtype.numpy)
         for entry, block in enumerate(used):
             try:
                 data[entry] = self.block(*block)
             except PageFaultError as error:
-                raise rows.fault(entry, error) from None
-        return self._value(pointer.dtype, data, out)
+                raise rows.rows.fault(entry, error) from None
+        return self._value(rows.pointer.dtype, data, out)
 
     def _value(self, dtype: DType, data: Array, out: Value | None) -> Value:
         """A new value with the elements `data`, or `out` with them."""
@@ -140,7 +128,7 @@ class MockAccesses:
             out.data[...] = data
         return out
 
-    def _stored(self, pointer: Pointer, value: Value, strides: Strides) -> None:
-        block = self.block(pointer, value.shape, strides)
+    def _stored(self, used: UsedBlock, value: Value) -> None:
+        block = self.block(*used)
         if value.data is not None:
             block[...] = value.data

@@ -5,9 +5,6 @@ from collections.abc import Callable, Iterator
 from runtime.language.value import Array, Pointer, Ref, Shape
 from runtime.model.tiles import blocked_offset
 
-BlockAt = Callable[[Pointer, Shape, tuple[int, ...]], Array]
-"""The elements of a block: pointer, shape and strides."""
-
 
 def pieces(
     ref: Ref, tile: tuple[int, int], block_at: Callable[[Pointer, Shape, tuple[int, ...]], Array]

@@ -13,10 +13,9 @@ from runtime.core.coordinates import PeCoordinates
 from runtime.core.dtypes import DType
 from runtime.core.errors import PageFaultError
 from runtime.core.program_grid import ALONE, DealtPrograms, GridPoint, program_text
-from runtime.language.atomics import AtomicCall
 from runtime.language.caller import kernel_line
 from runtime.language.chain import ChainCall, VectorRegisters
-from runtime.language.context import BarrierScope, PendingResult, PendingValue
+from runtime.language.context import BarrierScope, PendingResult
 from runtime.language.gemm import Gemm, evaluate
 from runtime.language.inference import check_over, infer, result_elements
 from runtime.language.memory_in_flight import BARRIER, UsedBlock
@@ -33,7 +32,6 @@ from runtime.language.mock.pending import (
 from runtime.language.mock.queues import MockQueues
 from runtime.language.mock.scratch import MockScratch
 from runtime.language.program_ids import ProgramIds
-from runtime.language.rows import RowList
 from runtime.language.shapes import checked_out
 from runtime.language.value import Array, Pointer, Ref, Shape, Strides, Value, row_major
 from runtime.model.topology import Topology, load_topology
@@ -51,7 +49,7 @@ class PeOptions(TypedDict, total=False):
     barrier: MockBarrier | None
 
 
-class MockPe:
+class MockPe(MockAccesses):
     """A `KernelContext` without a chip. `kernel` is the name of the kernel in messages.
 
     `programs` are the PEs per cube and the cubes of the launch. PEs that share arrays get one
@@ -73,18 +71,16 @@ class MockPe:
     ) -> None:
         topology = topology or _shipped_topology()
         self.kernel, self.coordinates = kernel, coordinates
-        self.memory = memory or MockMemory()
         self.queues = MockQueues(coordinates, kernel)
+        error = self.queues.error
+        scratch = MockScratch(topology.kernel_scratch_bytes, error)
+        super().__init__(memory or MockMemory(), scratch, error, self._fault)
         self.gemm_tile = topology.tile
         own, grid = coordinates, None if dealt is None else dealt.grid
         self._ids, self._dealt = ProgramIds((own.pe, own.cube), programs, grid), dealt
         math = topology.pe.math
         # Behind all addresses of the scratch.
         self._vector_registers = VectorRegisters(math.registers, math.lanes, 1 << 40)
-        self._scratch = MockScratch(topology.kernel_scratch_bytes, self.queues.error)
-        self._accesses = MockAccesses(
-            self.memory, self._scratch, self.queues.error, self._page_fault
-        )
         self._barrier = barrier or MockBarrier([coordinates])
         self._kept_bytes = 0
 
@@ -93,7 +89,7 @@ class MockPe:
         for program in (None,) if self._dealt is None else self._dealt:
             self._ids.program = self.queues.program = program
             self._scratch.clear()
-            self._accesses.forget()
+            self.forget()
             yield program
 
     @property
@@ -112,60 +108,6 @@ class MockPe:
     def num_programs(self, axis: int) -> int:
         """The number of PEs per cube (axis 0) or of cubes (axis 1) of the launch."""
         return self._ids.num_programs(axis)
-
-    def load(
-        self,
-        pointer: Pointer,
-        shape: Shape,
-        strides: Strides,
-        out: Value | None = None,
-    ) -> Value:
-        """Copy a block out of an array."""
-        return self._accesses.load(pointer, shape, strides, out)
-
-    def load_async(
-        self,
-        pointer: Pointer,
-        shape: Shape,
-        strides: Strides,
-        out: Value | None = None,
-    ) -> PendingValue:
-        """Copy at once."""
-        return self._accesses.load_async(pointer, shape, strides, out)
-
-    def gather(
-        self,
-        pointer: Pointer,
-        rows: RowList,
-        shape: Shape,
-        strides: Strides,
-        out: Value | None = None,
-    ) -> Value:
-        """Copy rows out of an array."""
-        return self._accesses.gather(pointer, rows, shape, strides, out)
-
-    def gather_async(
-        self,
-        pointer: Pointer,
-        rows: RowList,
-        shape: Shape,
-        strides: Strides,
-        out: Value | None = None,
-    ) -> PendingValue:
-        """Copy at once."""
-        return self._accesses.gather_async(pointer, rows, shape, strides, out)
-
-    def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
-        """Copy a value into an array."""
-        self._accesses.store(pointer, value, strides)
-
-    def store_async(self, pointer: Pointer, value: Value, strides: Strides) -> PendingResult:
-        """Copy at once."""
-        return self._accesses.store_async(pointer, value, strides)
-
-    def atomic(self, call: AtomicCall) -> PendingResult:
-        """Combine at once."""
-        return self._accesses.atomic(call)
 
     def math(
         self,
@@ -224,7 +166,7 @@ class MockPe:
 
     def gemm(self, gemm: Gemm) -> PendingResult:
         """Compute at once, tile by tile as the chip does."""
-        use = self._accesses.use(
+        use = self.use(
             "tl.composite",
             [UsedBlock.of(each) for each in (gemm.a, gemm.b) if isinstance(each, Ref)],
             [] if gemm.out is None else [UsedBlock.of(gemm.out)],
@@ -234,12 +176,12 @@ class MockPe:
         if gemm.out is not None:
             # Before the product is computed: a page fault of `out` must not depend on the operands'
             # data.
-            targets = list(pieces(gemm.out, (tile.m, tile.n), self._accesses.block))
+            targets = list(pieces(gemm.out, (tile.m, tile.n), self.block))
             if a is not None and b is not None:
                 result = evaluate(gemm, a, b, tile)
                 for rows, columns, block in targets:
                     block[...] = result[rows, columns]
-            return Complete(None, self._accesses.in_flight, use)
+            return Complete(None, self.in_flight, use)
         data = None if a is None or b is None else evaluate(gemm, a, b, tile)
         value = gemm.over
         if value is None:
@@ -247,7 +189,7 @@ class MockPe:
             value = Value(gemm.shape, gemm.dtype, data, address)
         elif value.data is not None and data is not None:
             value.data[...] = data
-        return Complete(value, self._accesses.in_flight, use)
+        return Complete(value, self.in_flight, use)
 
     def send(self, direction: str, value: Value) -> None:
         """Fill slots of the peer's ring, each as soon as it is free."""
@@ -274,8 +216,8 @@ class MockPe:
         use = None
         if isinstance(target, Pointer):
             block = UsedBlock(target, shape, row_major(shape))
-            use = self._accesses.use("tl.recv", writes=(block,))
-            elements = self._accesses.block(target, shape, row_major(shape))
+            use = self.use("tl.recv", writes=(block,))
+            elements = self.block(target, shape, row_major(shape))
         elif target is not None and target.data is not None:
             self.queues.check_gaps(f"recv from {direction or 'any'} over", target, "")
             value, elements = target, target.data
@@ -297,13 +239,13 @@ class MockPe:
         nbytes = prod(shape) * dtype.itemsize
         receive = self.queues.recv(direction, nbytes, dtype, deliver, in_place=in_place)
         receive.target = value
-        return receive if use is None else ReceiveToMemory(receive, self._accesses.in_flight, use)
+        return receive if use is None else ReceiveToMemory(receive, self.in_flight, use)
 
     def barrier(self, scope: BarrierScope) -> None:
         """Let other PEs run until all of the launch, or of this cube, have called it."""
         if self._dealt is not None:
             raise self.queues.error(f"{BARRIER}: {ALONE}")
-        problem = self._accesses.in_flight.unordered()
+        problem = self.in_flight.unordered()
         if problem is not None:
             raise self.queues.error(problem)
         barrier = self._barrier
@@ -352,11 +294,11 @@ class MockPe:
         if isinstance(operand, Value):
             return operand.data
         elements = np.empty(operand.shape, operand.dtype.numpy)
-        for rows, columns, block in pieces(operand, tile, self._accesses.block):
+        for rows, columns, block in pieces(operand, tile, self.block):
             elements[rows, columns] = block
         return elements
 
-    def _page_fault(self, pointer: Pointer, shape: Shape, strides: Strides) -> PageFaultError:
+    def _fault(self, pointer: Pointer, shape: Shape, strides: Strides) -> PageFaultError:
         return PageFaultError(
             self.kernel,
             self.coordinates,

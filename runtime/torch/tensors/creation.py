@@ -17,7 +17,6 @@ from runtime.core import dtypes
 from runtime.core.dtypes import DType, boolean, float32, int64
 from runtime.device.memory.sizes import shape_of
 from runtime.device.operations.promotion import check_range, is_number, kind, number_type
-from runtime.device.streams.device import device as Device  # noqa: N812 - PyTorch's class has a small letter
 from runtime.language.value import Array
 from runtime.model.blocked_layout import BlockedLayout
 from runtime.model.placement import Placement
@@ -29,8 +28,6 @@ from runtime.torch.tensors.creation_options import (
     checked_options,
 )
 from runtime.torch.tensors.tensor import Tensor
-
-_Device = Device | str | int | None
 
 
 def empty(

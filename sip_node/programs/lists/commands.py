@@ -16,13 +16,13 @@ from runtime.language.context import BarrierScope
 from runtime.language.gemm import Gemm
 from runtime.language.inference import MathCall
 from runtime.language.rows import RowList
-from runtime.language.value import Shape, Strides, Value, part_of
+from runtime.language.value import Shape, Value, part_of
 from sip_node.programs.kernel_operation import Operation
 from sip_node.programs.lists.places import (
+    BlockPlace,
     ListedOperand,
     ListedValue,
     ListRun,
-    PointerPlace,
     RefPlace,
     StepPlace,
 )
@@ -54,89 +54,75 @@ class ListedStart(ListedCommand, frozen=True, kw_only=True):
 class ListedLoad(ListedCommand, frozen=True, kw_only=True):
     """A load for which the kernel waits."""
 
-    pointer: PointerPlace
-    shape: Shape
-    strides: Strides
+    block: BlockPlace
     out: ListedValue | None
 
     def steps(self, run: ListRun) -> Steps[None]:
         """See `ListedCommand`."""
-        out = run.out(self.out)
-        loading = run.kernel.loading(run.pointer(self.pointer), self.shape, self.strides, out)
+        loading = run.kernel.loading(run.block(self.block), run.out(self.out))
         run.made((yield from loading), self.out)
 
 
 class ListedLoadStart(ListedStart, frozen=True, kw_only=True):
     """A load beside the kernel."""
 
-    pointer: PointerPlace
-    shape: Shape
-    strides: Strides
+    block: BlockPlace
     out: ListedValue | None
 
     def steps(self, run: ListRun) -> Steps[None]:
         """See `ListedCommand`."""
-        pointer, out = run.pointer(self.pointer), run.out(self.out)
-        beginning = run.kernel.beginning_load(pointer, self.shape, self.strides, out)
+        beginning = run.kernel.beginning_load(run.block(self.block), run.out(self.out))
         run.made(self.started(run, (yield from beginning)).value, self.out)
 
 
 class ListedGather(ListedCommand, frozen=True, kw_only=True):
     """A gather, for which the kernel waits, of rows that Python integers name."""
 
-    pointer: PointerPlace
+    block: BlockPlace
     rows: RowList
-    shape: Shape
-    strides: Strides
     out: ListedValue | None
 
     def steps(self, run: ListRun) -> Steps[None]:
         """See `ListedCommand`."""
-        pointer, out = run.pointer(self.pointer), run.out(self.out)
-        gathering = run.kernel.gathering(pointer, self.rows, self.shape, self.strides, out)
+        gathering = run.kernel.gathering(run.rows(self.block, self.rows), run.out(self.out))
         run.made((yield from gathering), self.out)
 
 
 class ListedGatherStart(ListedStart, frozen=True, kw_only=True):
     """A gather beside the kernel."""
 
-    pointer: PointerPlace
+    block: BlockPlace
     rows: RowList
-    shape: Shape
-    strides: Strides
     out: ListedValue | None
 
     def steps(self, run: ListRun) -> Steps[None]:
         """See `ListedCommand`."""
-        pointer, out = run.pointer(self.pointer), run.out(self.out)
-        beginning = run.kernel.beginning_gather(pointer, self.rows, self.shape, self.strides, out)
-        run.made(self.started(run, (yield from beginning)).value, self.out)
+        rows, out = run.rows(self.block, self.rows), run.out(self.out)
+        operation = yield from run.kernel.beginning_gather(rows, out)
+        run.made(self.started(run, operation).value, self.out)
 
 
 class ListedStore(ListedCommand, frozen=True, kw_only=True):
     """A store for which the kernel waits."""
 
-    pointer: PointerPlace
+    block: BlockPlace
     value: ListedValue
-    strides: Strides
 
     def steps(self, run: ListRun) -> Steps[None]:
         """See `ListedCommand`."""
-        pointer, value = run.pointer(self.pointer), run.value(self.value)
-        return run.kernel.storing(pointer, value, self.strides)
+        return run.kernel.storing(run.block(self.block), run.value(self.value))
 
 
 class ListedStoreStart(ListedStart, frozen=True, kw_only=True):
     """A store beside the kernel."""
 
-    pointer: PointerPlace
+    block: BlockPlace
     value: ListedValue
-    strides: Strides
 
     def steps(self, run: ListRun) -> Steps[None]:
         """See `ListedCommand`."""
-        pointer, value = run.pointer(self.pointer), run.value(self.value)
-        self.started(run, (yield from run.kernel.beginning_store(pointer, value, self.strides)))
+        beginning = run.kernel.beginning_store(run.block(self.block), run.value(self.value))
+        self.started(run, (yield from beginning))
 
 
 class ListedMath(ListedCommand, frozen=True, kw_only=True):

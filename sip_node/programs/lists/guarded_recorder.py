@@ -7,8 +7,8 @@ from runtime.core.dtypes import DType
 from runtime.core.program_grid import MOST_AXES
 from runtime.language.chain import VectorRegisters
 from runtime.language.program_ids import ProgramIds
-from runtime.language.rows import RowList
-from runtime.language.value import Pointer, Shape, Strides, Value
+from runtime.language.rows import RowGather
+from runtime.language.value import Pointer, Shape, Value
 from runtime.model.tiles import TileSize
 from sip_node.programs.kernel_memory import KernelScratch
 from sip_node.programs.lists.commands import ListedEnded, ListedGatherStart, ListedPlaced
@@ -76,25 +76,12 @@ class GuardedRecorder(CommandRecorder):
         """See `KernelContext`."""
         self.add(ListedEnded, numbers=tuple([self.made_place(each).number for each in values]))
 
-    def gather_async(
-        self,
-        pointer: Pointer,
-        rows: RowList,
-        shape: Shape,
-        strides: Strides,
-        out: Value | None = None,
-    ) -> RecordedOperation:
+    def gather_async(self, rows: RowGather, out: Value | None = None) -> RecordedOperation:
         """See `KernelContext`."""
-        assert rows.value is None, "rows are numbers of the host side"
+        pointer, named, shape, strides = rows
+        assert named.value is None, "rows are numbers of the host side"
         assert out is not None, "a value that the kernel has placed"
         self.writes_over, number = True, self.started()
-        self.add(
-            ListedGatherStart,
-            pointer=self.pointer_place(pointer),
-            rows=rows,
-            shape=shape,
-            strides=strides,
-            out=self.place(out),
-            number=number,
-        )
+        block = self.block_place(pointer, shape, strides)
+        self.add(ListedGatherStart, block=block, rows=named, out=self.place(out), number=number)
         return RecordedOperation(self, number, out)

@@ -14,7 +14,9 @@ from runtime.core.launch_numbers import (
     LaunchNumber,
     NumberFormula,
 )
-from runtime.language.value import Pointer, Ref, Value, part_of
+from runtime.language.memory_in_flight import UsedBlock
+from runtime.language.rows import RowGather, RowList
+from runtime.language.value import Pointer, Ref, Shape, Strides, Value, part_of
 from runtime.language.views import View
 from sip_node.programs.kernel_context import KernelCommands
 from sip_node.programs.kernel_operation import Operation
@@ -29,6 +31,14 @@ class PointerPlace(NamedTuple):
     nbytes: int
     by_id: tuple[tuple[int, int], ...]
     dtype: DType
+
+
+class BlockPlace(NamedTuple):
+    """A block of memory behind a pointer."""
+
+    pointer: PointerPlace
+    shape: Shape
+    strides: Strides
 
 
 class ValuePlace(NamedTuple):
@@ -112,6 +122,14 @@ class ListRun:
         for axis, nbytes in place.by_id:
             address += self.ids[axis] * nbytes
         return Pointer(address, place.dtype)
+
+    def block(self, place: BlockPlace) -> UsedBlock:
+        """A block of memory."""
+        return UsedBlock(self.pointer(place.pointer), place.shape, place.strides)
+
+    def rows(self, place: BlockPlace, rows: RowList) -> RowGather:
+        """Rows of a matrix in memory."""
+        return RowGather(self.pointer(place.pointer), rows, place.shape, place.strides)
 
     def value(self, place: ListedValue) -> Value:
         """A value in TCM."""

@@ -18,9 +18,10 @@ from runtime.language.chain import Chain, ChainCall, VectorRegisters
 from runtime.language.context import BarrierScope
 from runtime.language.gemm import Gemm
 from runtime.language.inference import MathCall, check_over, infer
+from runtime.language.memory_in_flight import UsedBlock
 from runtime.language.program_ids import ProgramIds
 from runtime.language.refusals import PENDING, PENDING_ADVICE, refuse_operators
-from runtime.language.rows import RowList
+from runtime.language.rows import RowGather
 from runtime.language.shapes import checked_out
 from runtime.language.value import Array, Pointer, Ref, Shape, Strides, Value
 from runtime.model.addresses import VECTOR_BYTES
@@ -49,6 +50,7 @@ from sip_node.programs.lists.not_listed import NotListed
 from sip_node.programs.lists.open_ids import OpenId
 from sip_node.programs.lists.open_numbers import OpenNumber
 from sip_node.programs.lists.places import (
+    BlockPlace,
     ListedOperand,
     ListedValue,
     PointerPlace,
@@ -195,62 +197,37 @@ class CommandRecorder:
         """See `KernelContext`."""
         raise NotListed(f"the kernel reads elements of {value!r}")
 
-    def load(
-        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
-    ) -> Value:
+    def load(self, block: UsedBlock, out: Value | None = None) -> Value:
         """See `KernelContext`."""
-        place, over = self.pointer_place(pointer), self._out(out)
-        self.add(ListedLoad, pointer=place, shape=shape, strides=strides, out=over)
-        return self.made(shape, place.dtype) if out is None else out
+        place, over = self.block_place(*block), self._out(out)
+        self.add(ListedLoad, block=place, out=over)
+        return self.made(block.shape, place.pointer.dtype) if out is None else out
 
-    def load_async(
-        self, pointer: Pointer, shape: Shape, strides: Strides, out: Value | None = None
-    ) -> RecordedOperation:
+    def load_async(self, block: UsedBlock, out: Value | None = None) -> RecordedOperation:
         """See `KernelContext`."""
         self.writes_over |= out is not None
-        place, over, number = self.pointer_place(pointer), self._out(out), self.started()
-        self.add(
-            ListedLoadStart, pointer=place, shape=shape, strides=strides, out=over, number=number
-        )
-        return RecordedOperation(
-            self, number, self.made(shape, place.dtype) if out is None else out
-        )
+        place, over, number = self.block_place(*block), self._out(out), self.started()
+        self.add(ListedLoadStart, block=place, out=over, number=number)
+        value = self.made(block.shape, place.pointer.dtype) if out is None else out
+        return RecordedOperation(self, number, value)
 
-    def gather(
-        self,
-        pointer: Pointer,
-        rows: RowList,
-        shape: Shape,
-        strides: Strides,
-        out: Value | None = None,
-    ) -> Value:
+    def gather(self, rows: RowGather, out: Value | None = None) -> Value:
         """See `KernelContext`."""
-        if rows.value is not None:
+        pointer, named, shape, strides = rows
+        if named.value is not None:
             raise NotListed("rows that elements name")
-        place, over = self.pointer_place(pointer), self._out(out)
-        self.add(ListedGather, pointer=place, rows=rows, shape=shape, strides=strides, out=over)
-        return self.made((len(rows), *shape), place.dtype) if out is None else out
+        place, over = self.block_place(pointer, shape, strides), self._out(out)
+        self.add(ListedGather, block=place, rows=named, out=over)
+        return self.made(rows.whole, place.pointer.dtype) if out is None else out
 
-    def store(self, pointer: Pointer, value: Value, strides: Strides) -> None:
+    def store(self, block: UsedBlock, value: Value) -> None:
         """See `KernelContext`."""
-        self.add(
-            ListedStore,
-            pointer=self.pointer_place(pointer),
-            value=self.place(value),
-            strides=strides,
-        )
+        self.add(ListedStore, block=self.block_place(*block), value=self.place(value))
 
-    def store_async(self, pointer: Pointer, value: Value, strides: Strides) -> RecordedOperation:
+    def store_async(self, block: UsedBlock, value: Value) -> RecordedOperation:
         """See `KernelContext`."""
-        number = self.started()
-        place = self.place(value)
-        self.add(
-            ListedStoreStart,
-            pointer=self.pointer_place(pointer),
-            value=place,
-            strides=strides,
-            number=number,
-        )
+        number, place = self.started(), self.place(value)
+        self.add(ListedStoreStart, block=self.block_place(*block), value=place, number=number)
         return RecordedOperation(self, number, None)
 
     def math(
@@ -360,6 +337,10 @@ class CommandRecorder:
         if not isinstance(pointer, BasedPointer):
             raise NotListed("a pointer that is no argument")
         return pointer.place
+
+    def block_place(self, pointer: Pointer, shape: Shape, strides: Strides) -> BlockPlace:
+        """The place of a block that a command uses."""
+        return BlockPlace(self.pointer_place(pointer), shape, strides)
 
     def started(self) -> int:
         """The number of an operation that starts."""

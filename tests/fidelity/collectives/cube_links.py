@@ -12,7 +12,7 @@ from kernbench.oracle.checks.collectives.all_reduce_runs import (
     on_direct_links,
     outcome_of,
 )
-from kernbench.oracle.theory.collectives.all_reduce_traffic import line_load, link_loads
+from kernbench.oracle.theory.collectives.all_reduce_traffic import credits_bytes, link_loads
 from kernbench.oracle.theory.kernels.kernel_costs import ITEM_BYTES
 from kernbench.oracle.theory.paths.sip_grid import SipGrid
 from kernbench.oracle.theory.topology_file import TopologyFile
@@ -74,7 +74,8 @@ def _checks(graph: ChipGraph, once: AllReduceOutcome, twice: AllReduceOutcome) -
 
 def _roles(more: int) -> dict[str, LinkRole]:
     """The expected additional bytes by the role of a link, for `more` bytes per cube."""
-    line = line_load(2 * more, QUEUE) - line_load(more, QUEUE)
+    # Bytes of a line that reduces and broadcasts n bytes: n + credits, per link and direction.
+    line = more + credits_bytes(2 * more, QUEUE) - credits_bytes(more, QUEUE)
     before, after = (
         link_loads("intercube", SipGrid(SIPS), times * ELEMENTS, QUEUE)[0, 1] for times in (1, 2)
     )

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from kernbench.oracle.checks.check import Check
 from kernbench.oracle.checks.collectives.all_reduce_checks import (
-    credits_home,
     least_time,
     loads,
     sums,
@@ -12,6 +11,7 @@ from kernbench.oracle.checks.collectives.all_reduce_checks import (
 from kernbench.oracle.checks.collectives.all_reduce_runs import (
     CREDIT_BYTES,
     AllReduce,
+    AllReduceOutcome,
     AllReduceQueue,
     on_direct_links,
     outcome_of,
@@ -66,3 +66,15 @@ def _drawn(file: TopologyFile, rng: Random, algorithm: str, kind: str) -> Iterat
     yield loads(file, case, outcome, f"{check_id}.bytes", text)
     yield sums(outcome, f"{check_id}.sums", text)
     yield credits_home(outcome, f"{check_id}.home", text)
+
+
+def credits_home(outcome: AllReduceOutcome, check_id: str, text: str) -> Check:
+    """The number of credits that are not back at their senders at the end."""
+    return Check(
+        id=check_id,
+        text=f"{text}: credits not returned at the end",
+        formula="0",
+        expected=0,
+        measured=outcome.away,
+        unit="credits",
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from kernbench.oracle.checks.check import Check, Relation
-from kernbench.oracle.checks.collectives.all_reduce_checks import credits_home, sums
+from kernbench.oracle.checks.collectives.all_reduce_checks import sums
 from kernbench.oracle.checks.collectives.all_reduce_runs import (
     PIPELINE_QUEUE,
     PIPELINE_RATIO,
@@ -14,6 +14,7 @@ from kernbench.oracle.checks.collectives.all_reduce_runs import (
 )
 from kernbench.oracle.theory.kernels.kernel_costs import ITEM_BYTES
 from kernbench.oracle.theory.topology_file import TopologyFile
+from tests.fidelity.collectives.drawn_all_reduces import credits_home
 from tests.fidelity.theory.torus_all_reduce import (
     TorusAllReduceTimes,
     busiest_link_bytes,

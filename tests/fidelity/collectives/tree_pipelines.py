@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from kernbench.oracle.checks.check import Check, Relation
-from kernbench.oracle.checks.collectives.all_reduce_checks import credits_home, sums
+from kernbench.oracle.checks.collectives.all_reduce_checks import sums
 from kernbench.oracle.checks.collectives.all_reduce_runs import (
     PIPELINE_QUEUE,
     PIPELINE_RATIO,
@@ -14,9 +14,10 @@ from kernbench.oracle.checks.collectives.all_reduce_runs import (
     with_few_pes,
 )
 from kernbench.oracle.theory.alpha_beta import all_reduce_bytes
-from kernbench.oracle.theory.collectives.tree_all_reduce import TreeAllReduceTimes
 from kernbench.oracle.theory.kernels.kernel_costs import ITEM_BYTES
 from kernbench.oracle.theory.topology_file import TopologyFile
+from tests.fidelity.collectives.drawn_all_reduces import credits_home
+from tests.fidelity.theory.tree_all_reduce import TreeAllReduceTimes
 
 RUNS = {"intercube": (2, 4), "hierarchical": (2,)}
 """Numbers of SIPs by algorithm."""

@@ -23,7 +23,7 @@ from kernbench.oracle.theory.engines.gemm import GemmNumbers, GemmShape
 from kernbench.oracle.theory.servers import transfer_ps
 
 REGISTER_SETS = ACCUMULATORS = 2
-"""Sets of a PE, as docs/model.md describes them; the topology file has no key for them."""
+"""Sets of a PE, as docs/internals/rules.md describes them; no key of the topology file has them."""
 SUM_BYTES = 4
 """Bytes of an element of an accumulator: float32 or int32."""
 

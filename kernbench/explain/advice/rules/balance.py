@@ -64,7 +64,6 @@ class SlowPe:
     work: PhaseWork
     excess_ps: int
     of_work_ps: int
-    target_ps: int
 
 
 def balance_findings(evidence: Evidence) -> list[Finding]:
@@ -178,7 +177,7 @@ def _slow_in_phase(works: Sequence[PhaseWork]) -> list[SlowPe]:
         if more and len(slow) * _VERY_FEW <= len(works):
             target_ps = (target_ps + mean_ps) // 2
     return [
-        SlowPe(each, excess_ps, min(_of_work_ps(each, typical, excess_ps), excess_ps), target_ps)
+        SlowPe(each, excess_ps, min(_of_work_ps(each, typical, excess_ps), excess_ps))
         for each in slow
         if (excess_ps := each.own_ps - target_ps) > 0
     ]

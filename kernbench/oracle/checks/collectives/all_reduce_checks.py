@@ -78,18 +78,6 @@ def sums(outcome: AllReduceOutcome, check_id: str, text: str) -> Check:
     )
 
 
-def credits_home(outcome: AllReduceOutcome, check_id: str, text: str) -> Check:
-    """The number of credits that are not back at their senders at the end."""
-    return Check(
-        id=check_id,
-        text=f"{text}: credits not returned at the end",
-        formula="0",
-        expected=0,
-        measured=outcome.away,
-        unit="credits",
-    )
-
-
 def _exchanging_pes(file: TopologyFile, case: AllReduce) -> int:
     """PEs of a SIP that exchange with other SIPs: one on the root cube, or all that take part."""
     return 1 if case.algorithm in EXCHANGE_ON_ROOT else file.cubes * case.pes

@@ -15,7 +15,6 @@ from runtime.model.addresses import AddressMap
 from runtime.model.topology import parse_topology
 
 ONE_CUBE = {"sip.cube_mesh": {"w": 1, "h": 1}}
-CREDITS = {"noc.flow_control": "credits"}
 STREAM = 24
 """Packets of a long stream: more than the buffers of a link between SIPs hold."""
 

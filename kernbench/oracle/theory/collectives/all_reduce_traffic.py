@@ -37,11 +37,6 @@ def link_loads(
     return loads
 
 
-def line_load(nbytes: int, queue: RingQueue) -> int:
-    """Bytes per link and direction of a line that reduces and broadcasts n bytes: n + credits."""
-    return nbytes + credits_bytes(nbytes, queue)
-
-
 def credits_bytes(nbytes: int, queue: RingQueue) -> int:
     """Bytes of the credits of a message: one credit per slot."""
     return queue.credit_bytes * ceil(nbytes / queue.slot_bytes)

@@ -73,7 +73,7 @@ def test_the_margin_of_a_launch_is_part_of_its_time():
     launch, pes = LaunchWork(((0, 0),)), with_number("sip.io_chiplet.io_cpu.launch_margin_ns", 20)
     before = MachineTimes(TOPOLOGY)
     assert before.of(launch).fixed_ps - pes.of(launch).fixed_ps == 30_000
-    # docs/model.md: a period of 305.6 ns with a kernel of 33.4 ns: 157.0 + 33.4 + 115.2.
+    # docs/internals/rules.md: a period of 305.6 ns with a kernel of 33.4 ns: 157.0 + 33.4 + 115.2.
     assert before.of(launch).fixed_ps == pytest.approx(157_000, abs=300)
     report = before.of(LaunchReportWork((0, 0), to_host=False))
     assert report.fixed_ps == pytest.approx(115_200, abs=300)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from runtime.core.errors import KernelError, PageFaultError
+from runtime.language.memory_in_flight import UsedBlock
 from runtime.language.mock.accesses import MockAccesses
 from runtime.language.mock.memory import MockMemory
 from runtime.language.mock.pe import MockPe
@@ -24,12 +25,12 @@ def test_a_load_in_the_background_is_in_flight_until_the_kernel_waits():
     memory = MockMemory()
     at = memory.map(np.arange(4, dtype=np.int32), "x")
     pe = accesses(memory)
-    pending = pe.load_async(at, (4,), (1,), None)
-    value = pe.load(at, (4,), (1,), None)
+    pending = pe.load_async(UsedBlock(at, (4,), (1,)))
+    value = pe.load(UsedBlock(at, (4,), (1,)))
     with pytest.raises(KernelError, match=r"tl\.store"):
-        pe.store(at, value, (1,))
+        pe.store(UsedBlock(at, (4,), (1,)), value)
     assert pending.wait().data is not value.data
-    pe.store(at, value, (1,))
+    pe.store(UsedBlock(at, (4,), (1,)), value)
     assert not pe.in_flight.problem("tl.store")
 
 
@@ -37,10 +38,10 @@ def test_a_program_begins_with_nothing_in_flight():
     memory = MockMemory()
     at = memory.map(np.arange(4, dtype=np.int32), "x")
     pe = accesses(memory)
-    value = pe.load(at, (4,), (1,), None)
-    pe.load_async(at, (4,), (1,), None)
+    value = pe.load(UsedBlock(at, (4,), (1,)))
+    pe.load_async(UsedBlock(at, (4,), (1,)))
     pe.forget()
-    pe.store(at, value, (1,))
+    pe.store(UsedBlock(at, (4,), (1,)), value)
     assert not pe.in_flight.problem("tl.store")
 
 
@@ -48,4 +49,4 @@ def test_a_block_that_no_array_holds_is_a_page_fault():
     memory = MockMemory()
     at = memory.map(np.arange(4, dtype=np.int32), "x")
     with pytest.raises(PageFaultError):
-        accesses(memory).load(at, (5,), (1,), None)
+        accesses(memory).load(UsedBlock(at, (5,), (1,)))

@@ -7,7 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernbench.oracle.theory.alpha_beta import RingQueue
-from kernbench.oracle.theory.collectives.all_reduce_traffic import MESSAGES, line_load, link_loads
+from kernbench.oracle.theory.collectives.all_reduce_traffic import (
+    MESSAGES,
+    credits_bytes,
+    link_loads,
+)
 from kernbench.oracle.theory.kernels.kernel_costs import ITEM_BYTES
 from kernbench.oracle.theory.paths.sip_grid import SipGrid, grid_of
 
@@ -80,6 +84,6 @@ def test_on_a_mesh_rows_carry_n_and_columns_their_part_of_it_in_both_directions(
         assert load == data * ITEM_BYTES + credits_ * QUEUE.credit_bytes
 
 
-def test_a_line_carries_n_and_a_credit_for_each_slot_in_the_other_direction() -> None:
-    assert line_load(8192, QUEUE) == 8192 + 2 * 16
-    assert line_load(8193, QUEUE) == 8193 + 3 * 16
+def test_a_message_returns_a_credit_for_each_slot() -> None:
+    assert credits_bytes(8192, QUEUE) == 2 * 16
+    assert credits_bytes(8193, QUEUE) == 3 * 16

@@ -1,20 +1,20 @@
 """All-reduces of all cubes and SIPs by `intercube`, or of all PEs by `hierarchical`, against their
 closed form.
 
-`python examples/tree_all_reduces.py` simulates float32 tensors of 64 KiB to 1 MiB on PE 0 of every
-cube of 2, 3, 4 and 8 SIPs, without data. Every line has the time of the kernels, the form
-(docs/internals/collective-forms.md), their ratio, and the resource that limits the form. `--help`
-lists the flags; `hierarchical` has eight times as many PEs, and takes minutes for 1 MiB.
+`python -m tests.fidelity.collectives.tree_all_reduces` simulates float32 tensors of 64 KiB to 1 MiB
+on PE 0 of every cube of 2, 3, 4 and 8 SIPs, without data. Every line has the time of the kernels,
+the form (docs/internals/collective-forms.md), their ratio, and the resource that limits the form.
+`--help` lists the flags; `hierarchical` has eight times as many PEs, and takes minutes for 1 MiB.
 """
 
 import argparse
 from collections.abc import Iterator, Sequence
 
 from kernbench import DPPolicy, simulate, torch
-from kernbench.oracle.theory.collectives.tree_all_reduce import TreeAllReduceTimes
 from kernbench.oracle.theory.topology_file import TopologyFile
 from runtime.core.config.config_file import default_file, read_text
 from runtime.core.trace import OpRecord
+from tests.fidelity.theory.tree_all_reduce import TreeAllReduceTimes
 
 PACKET_BYTES, ITEM_BYTES = 2048, 4
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kernbench.oracle.theory.collectives.tree_all_reduce import TreeAllReduceTimes
 from kernbench.oracle.theory.kernels.kernel_costs import KernelCosts
 from kernbench.oracle.theory.topology_file import TopologyFile
+from tests.fidelity.theory.tree_all_reduce import TreeAllReduceTimes
 from tests.support.topologies import default_text
 
 SHIPPED = TopologyFile.of(default_text())
