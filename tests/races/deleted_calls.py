@@ -258,7 +258,8 @@ def _function(owner: object, names: Sequence[str]) -> FunctionType:
     """The outermost function of the names."""
     for name in names:
         owner = vars(owner)[name]
-        owner = getattr(owner, "__func__", getattr(owner, "fget", owner))
+        for wrapped in ("__func__", "fget", "func"):
+            owner = getattr(owner, wrapped, owner)
         if not isinstance(owner, type):
             break
     function: Any = unwrap(owner)  # pyright: ignore[reportArgumentType] - is a function
