@@ -5,7 +5,7 @@ messages whose order is easily overestimated. See racy_kernels.py.
 from runtime import tl
 from runtime.language.context import PendingResult
 from runtime.language.value import Pointer
-from tests.support.racy_kernels import PART, PES, SIZE, SLOTS, Kernel, me, token
+from tests.support.racy_kernels import PART, PES, SLOTS, Kernel, me, token
 
 BLOCKS: dict[str, Kernel] = {}
 
@@ -313,21 +313,3 @@ def sum_read_beside_atomic_additions(x: Pointer, y: Pointer, right: int) -> None
     if right:
         tl.barrier()
     tl.store(y + me() * PART, tl.load(x, PART))
-
-
-@racy_block
-def acquisition_in_flight(x: Pointer, y: Pointer, right: int) -> None:
-    # What an atomic operation acquires is before its wait, and not before what follows the call.
-    flag = y + SIZE - 1
-    if me() == 0:
-        tl.store(x, tl.full(PART, 1.0, tl.float32))
-        tl.atomic("add", flag, token(), old=False, sem="release")
-    if me() == 1:
-        late = tl.full(4096, 1.0, tl.float32)
-        for _ in range(8):
-            late = tl.exp(late)
-        served = tl.atomic_async("add", flag, token() * 0, sem="acquire")
-        if right:
-            tl.wait(served)
-        tl.store(y, tl.load(x, PART))
-        tl.wait(served)
