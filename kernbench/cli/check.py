@@ -1,6 +1,7 @@
 """`kernbench check`: races and undefined values of a run that has ended."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -9,6 +10,10 @@ from kernbench.command.exit_codes import ExitCode
 from kernbench.command.options import CONTEXT_SETTINGS
 from runtime.core.errors import UsageError
 from runtime.core.output import print_lines
+from runtime.core.run_tables import CALLS, COMMANDS
+
+if TYPE_CHECKING:
+    from kernbench.explain.records import RecordedRun
 
 
 @click.command(name="check", context_settings=dict(CONTEXT_SETTINGS))
@@ -39,6 +44,7 @@ def check_command(runs: tuple[Path, ...], *, strict: bool, as_json: bool) -> int
                 f"{run} did not finish ({records.run.error.splitlines()[0]}): rows are missing, "
                 "and a check of the others would report what they order"
             )
+        _require_calls(records)
         with consistent(run):
             findings = check_records(records, is_strict=strict)
         count += findings.reports
@@ -49,6 +55,17 @@ def check_command(runs: tuple[Path, ...], *, strict: bool, as_json: bool) -> int
     if as_json:
         _print_json(objects[0] if len(objects) == 1 else objects)
     return ExitCode.FAILED if count else ExitCode.PASSED
+
+
+def _require_calls(records: "RecordedRun") -> None:
+    """Raise `UsageError` for the records of a version that had commands, but no table of calls."""
+    for sip in records.sips:
+        if len(records.table(COMMANDS, sip)) and not len(records.table(CALLS, sip)):
+            raise UsageError(
+                f"{records.name} has no table of calls: it was recorded by a version of kernbench "
+                f"which had none ({records.run.versions.get('kernbench', 'unknown')}); run it "
+                "again with this version"
+            )
 
 
 def _print_json(content: object) -> None:

@@ -51,7 +51,8 @@ def _unknown_option(given: str, context: click.Context) -> str:
     moved = MOVED.get((context.command.name or "", given))
     if moved is not None:
         return f"{given} is not an option any more; in a checkout: {moved}"
-    known = option_names(context.command.params)
+    options = [each for each in context.command.params if isinstance(each, click.Option)]
+    known = option_names(options)
     parent = context.parent
     if parent is not None and isinstance(parent.command, RunCommand):
         # The context is that of the flags of a bench: they stand beside the options of `run`.

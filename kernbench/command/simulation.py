@@ -1,6 +1,5 @@
 """Runs one simulation: makes its plan, runs it, prints and writes its report."""
 
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -35,7 +34,7 @@ from runtime.core.cores import usable_cores
 from runtime.core.errors import KernbenchError, UsageError
 from runtime.core.output import OutputError, UnwrittenOutputs, print_lines
 from runtime.model.addresses import AddressMap
-from runtime.wire.environment import CHECK_RACES
+from runtime.wire.environment import race_check_requested
 from runtime.wire.reports import SipReport, in_order_of_time
 
 if TYPE_CHECKING:
@@ -216,7 +215,8 @@ def run(
     Input that a rank finds wrong is raised as `UsageError`, and an output that cannot be written as
     `OutputError`, after the other outputs.
     """
-    lines = lines or BenchReportLines()
+    check = race_check_requested() if plan.trace else ""
+    lines, checks = lines or BenchReportLines(), checks or bool(check)
     # A directory that cannot be written ends the command before the run.
     lock = prepare_directory(out, plan.program.name) if keeps_files else None
     directory = None if lock is None else lock.directory
@@ -255,8 +255,6 @@ def run(
             print_error(unwritten.error)
         return code
     unwritten.check()
-    check = os.environ.get(CHECK_RACES, "") if plan.trace else ""
-    checks = checks or check in ("1", "strict")
     is_clean = not checks or directory is None or _is_clean(directory, is_strict=check == "strict")
     return ExitCode.PASSED if report.passed and is_clean else ExitCode.FAILED
 

@@ -97,6 +97,20 @@ def fold_requested() -> bool:
     return value != "0"
 
 
+def race_check_requested() -> str:
+    """The check of each run that the user requests: 1, strict, or nothing.
+
+    Raises `UsageError` for another value but 0.
+    """
+    value = os.environ.get(CHECK_RACES, "")
+    if value not in ("", "0", "1", "strict"):
+        raise UsageError(
+            f"{CHECK_RACES} is {value!r}: 1 checks each run for races, strict with the order of "
+            "CUDA, 0 or nothing does not"
+        )
+    return value.removeprefix("0")
+
+
 def coordinator_pid() -> int | None:
     """The process that started this one as an LP, or None."""
     pid = os.environ.get(COORDINATOR_PID)

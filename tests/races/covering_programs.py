@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from examples import pytorch_pipeline, pytorch_point_to_point
+from examples import fused_gemm, pytorch_pipeline, pytorch_point_to_point
 from examples.kernels import gemv
 from kernbench.benches.attention.layer import AttentionLayer, PeGrid
 from kernbench.benches.attention.queues import with_hypercube
@@ -35,7 +35,18 @@ from tests.support.topologies import variant_text
 dist = torch.distributed
 Program = Callable[[], object]
 RANKS = (2, 3, 4, 5)
-LARGE = ("alltoall", "pairwise", 3, 700_000), ("all_reduce", "halving_doubling", 8, 4000)
+LARGE = (
+    ("alltoall", "pairwise", 3, 700_000),
+    ("all_reduce", "halving_doubling", 8, 4000),
+    ("all_reduce", "tree", 3, 3_000_000),
+)
+_STAR = """
+  star:
+    module: examples.own_algorithm
+    topology: examples.own_algorithm:star
+    mapper: all_pes
+    validator: any_placement
+  ring:"""
 _TOPOLOGY, _CCL = (default_file(name).read_text("utf-8") for name in ("topology.yaml", "ccl.yaml"))
 
 _GRID = variant_text(
@@ -140,6 +151,13 @@ def benches() -> dict[str, Program]:
         programs[f"all-reduce of many elements, {algorithm}"] = partial(
             simulated, partial(_all_reduce, algorithm), 4, topology=_GRID
         )
+    programs["all-reduce through a cube in the middle"] = partial(
+        simulated,
+        partial(_all_reduce, "intercube", rows=9, columns=100),
+        2,
+        topology=variant_text(sip__cube_mesh={"w": 3, "h": 3}),
+        ccl=_CCL.replace("root_cube: null", "root_cube: 4"),
+    )
     programs["decode on parts of the keys"] = partial(
         HeadlineStudy().measure, _headline(AttentionPanel.SINGLE_USER_DECODE)
     )
@@ -147,15 +165,23 @@ def benches() -> dict[str, Program]:
         # In a ring of two ranks, messages order what the wait for a send orders in larger ones.
         programs[example.__name__] = partial(simulated, lambda _, run=example.main: run(), 3)
     programs["tp-attention-block"] = partial(simulated, tp_attention_block, 2)
+    programs["all-reduce of an example"] = partial(
+        simulated,
+        partial(_all_reduce, "star"),
+        3,
+        topology=CUBE,
+        ccl=_CCL.replace("\n  ring:", _STAR),
+    )
+    programs["fused product"] = partial(simulated, lambda _: fused_gemm.run(1, 2), 1)
     programs["gemv"] = partial(simulated, lambda _: gemv.run(2, 4, 64, 256), 1)
     return programs
 
 
-def _all_reduce(algorithm: str, _rank: int) -> None:
+def _all_reduce(algorithm: str, _rank: int, rows: int = 0, columns: int = 60_001) -> None:
     dist.init_process_group("ahbm", algorithm=algorithm)
-    one = algorithm in ("intercube", "halving_doubling", "ring")
+    one = algorithm in ("intercube", "halving_doubling", "ring", "star")
     spread = DPPolicy(cube="row_wise", pe="row_wise", num_pes=1 if one else None)
-    dist.all_reduce(torch.zeros(2 if one else 4, 60_001, dp=spread))
+    dist.all_reduce(torch.zeros(rows or (2 if one else 4), columns, dp=spread))
 
 
 def _headline(panel: AttentionPanel) -> HeadlinePoint:

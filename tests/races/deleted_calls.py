@@ -12,7 +12,7 @@ from inspect import unwrap
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FunctionType, SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from runtime.language import tl
 from runtime.language.value import Value
@@ -22,14 +22,16 @@ BARRIER_OF_MESSAGES = "cube_barrier"
 """A function of a study: tokens that all PEs of a cube send and receive."""
 LATE_SEND = "late send"
 """The kind of a send that is moved behind the next statement, which writes memory or values."""
+RANK_PROGRAMS = ("examples/pytorch_", "examples/torch/")
+"""The begins of files whose waits are those of ranks: streams wait, and the wait has no row."""
 _WRITES = ("store", "store_async", "recv", "recv_async")
 _DELETED = "_deleted_call"
 """The global name of what stands for a deleted call whose result is used."""
 
 
 class CallSite(NamedTuple):
-    """A call in a function of a file, which has the lines `around`; `is_statement` if nothing uses
-    its result. A late send is moved behind the statement in the lines `over`.
+    """A call in a file, in a function or class that has the lines `around`; `is_statement` if
+    nothing uses its result. A late send is moved behind the statement in the lines `over`.
     """
 
     file: str
@@ -55,13 +57,19 @@ class CallSite(NamedTuple):
 
     @property
     def places_around(self) -> frozenset[str]:
-        """The file with each line of the function."""
+        """The file with each line of the function, or of the class."""
         return self._named(*self.around)
 
     @property
     def places_over(self) -> frozenset[str]:
         """The file with each line of the statement that a late send is moved behind."""
         return self._named(*self.over)
+
+    @property
+    def has_row(self) -> bool:
+        """Whether the records of a run that reaches the call have its line."""
+        is_of_rank = self.file.startswith(RANK_PROGRAMS)
+        return not is_of_rank and self.kind != BARRIER_OF_MESSAGES
 
     @property
     def has_mutant(self) -> bool:
@@ -88,7 +96,7 @@ def _sites(
     node: ast.AST, file: str, names: tuple[str, ...], around: tuple[int, int]
 ) -> Iterator[CallSite]:
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        names, around = (*names, node.name), _lines(node)
+        names, around = (*names, node.name), around if names else _lines(node)
     yield from _late_sends(node, file, names, around)
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Call) and _is_deletable(child) and names:
@@ -198,9 +206,16 @@ class _Mutation(ast.NodeTransformer):
         return super().generic_visit(node)
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
-        if self._is_site(node.value):
+        call = node.value
+        if not self._is_site(call):
+            return self.generic_visit(node)
+        assert isinstance(call, ast.Call), "a site is a call"
+        if self._site.kind != "wait":
             return ast.copy_location(ast.Pass(), node)
-        return self.generic_visit(node)
+        # What starts the operation stays.
+        is_of_tl = _is_of_tl(call, ("wait",))
+        pending = call.args[0] if is_of_tl else cast("ast.Attribute", call.func).value
+        return ast.copy_location(ast.Expr(pending), node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -243,7 +258,8 @@ def _function(owner: object, names: Sequence[str]) -> FunctionType:
     """The outermost function of the names."""
     for name in names:
         owner = vars(owner)[name]
-        owner = getattr(owner, "__func__", getattr(owner, "fget", owner))
+        for wrapped in ("__func__", "fget", "func"):
+            owner = getattr(owner, wrapped, owner)
         if not isinstance(owner, type):
             break
     function: Any = unwrap(owner)  # pyright: ignore[reportArgumentType] - is a function

@@ -29,7 +29,7 @@ from kernbench.explain.records import RunRecords
 from runtime.core.run_tables import CALLS, OPS
 from tests.races.checked_simulations import checked_simulations
 from tests.races.covering_programs import Program, benches, collectives
-from tests.races.deleted_calls import BARRIER_OF_MESSAGES, CallSite, deleted, sites_of
+from tests.races.deleted_calls import CallSite, deleted, sites_of
 from tests.races.needless_waits import reasons_at
 from tests.support.runs import ROOT
 
@@ -169,8 +169,8 @@ def verdict_of(
     site: CallSite, own: Mapping[str, Program], runs: Mapping[str, ProgramRun]
 ) -> Verdict:
     """The verdict of the first programs that run the call, until one is reported."""
-    # A barrier of messages has no call of its own: others of its function are in the records.
-    places = site.places_around if site.kind == BARRIER_OF_MESSAGES else site.places
+    # Else the records have other calls of its function.
+    places = site.places if site.has_row else site.places_around
     names = [name for name, run in runs.items() if places & run.lines]
     # By their calls, and not by times: verdicts are those of every machine.
     names.sort(key=lambda name: runs[name].calls)

@@ -43,6 +43,9 @@ OPERATORS: dict[str, Callable[[], object]] = {
         lambda of: functional.layer_norm(of[0], (300,)), drawn(20, 300)
     ),
     "layer norm of long rows": lambda: functional.layer_norm(drawn(3, 100_000), (100_000,)),
+    "layer norm of many rows": lambda: functional.layer_norm(
+        drawn(2048, 512), (512,), drawn(512), drawn(512)
+    ),
     "sum of rows": lambda: drawn(200, 300).sum(0),
     "sum of all": lambda: drawn(200, 300).sum(),
     "cross entropy": lambda: with_gradient(
@@ -58,6 +61,8 @@ OPERATORS: dict[str, Callable[[], object]] = {
         lambda of: functional.embedding(classes(100, 50), of[0]), drawn(100, 64)
     ),
     "index_add": lambda: drawn(100, 64).index_add(0, classes(100, 50), drawn(50, 64)),
+    "many rows added": lambda: drawn(100, 300).index_add(0, classes(100, 4000), drawn(4000, 300)),
+    "rows stored": lambda: drawn(100, 64).index_put_((classes(100, 50),), drawn(50, 64)),
     "interpolate": lambda: functional.interpolate(
         drawn(2, 3, 20, 20), scale_factor=1.7, mode="bilinear"
     ),

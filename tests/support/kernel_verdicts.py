@@ -16,9 +16,10 @@ from tests.support.joined import ccl_text
 from tests.support.racy_blocks import BLOCKS
 from tests.support.racy_grids import GRIDS
 from tests.support.racy_kernels import KERNELS, SIZE, SLOTS, Kernel
+from tests.support.racy_orders import ORDERS
 from tests.support.world import Simulation, simulate
 
-KERNELS_BY_NAME = KERNELS | BLOCKS | GRIDS
+KERNELS_BY_NAME = KERNELS | BLOCKS | ORDERS | GRIDS
 NAMES = list(KERNELS_BY_NAME)
 _ONE_CUBE = DPPolicy(pe="row_wise", num_cubes=1, num_pes=4)
 RING = ccl_text("pe_ring", n_slots=SLOTS)

@@ -36,3 +36,12 @@ def grid_of_blocks(x: Pointer, y: Pointer, right: int) -> None:
     tl.store(x + own, tl.full((2, 8), 1.0, tl.float32), strides=(16, 1))
     first = own if right else max(own - 16, 0)
     tl.store(y + own, tl.load(x + first, (2, 8), strides=(16, 1)), strides=(16, 1))
+
+
+@of_grid
+def grid_of_an_uneven_size(x: Pointer, y: Pointer, right: int) -> None:
+    # 250 elements in parts of 32: the last part but one loads an element of the last.
+    first = tl.program_id(0) * 32
+    count = min(32, 250 - first)
+    loaded = count + (not right and tl.program_id(0) == 6)
+    tl.store(x + first, tl.load(x + first, loaded)[:count] + 1)

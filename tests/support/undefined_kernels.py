@@ -299,3 +299,50 @@ def memory_of_a_dead_tensor(right: int) -> None:
     torch.ahbm.synchronize()
     del first
     launch(increment, tensor(right), tensor(1))
+
+
+@undefined
+def an_atomic_sum_of_nothing(right: int) -> None:
+    def kernel(x: Pointer) -> None:
+        tl.atomic("add", x, tl.full(COUNT, 1.0, tl.float32), old=False)
+
+    launch(kernel, tensor(right))
+
+
+@undefined
+def three_bytes_of_an_element(right: int) -> None:
+    def kernel(x: Pointer, y: Pointer) -> None:
+        count = 4 * COUNT - (not right)
+        tl.store(Pointer(x.address, tl.int8), tl.full(count, 0, tl.int8))
+        tl.store(y, tl.load(x, COUNT) + 1)
+
+    launch(kernel, torch.empty(COUNT, dp=ON_ONE), tensor(1))
+
+
+@undefined
+def one_launch_of_many(right: int) -> None:
+    def part(x: Pointer, y: Pointer, count: int) -> None:
+        tl.store(y, tl.load(x, count) + 1)
+
+    x, y = torch.empty(COUNT, dp=ON_ONE), tensor(1)
+    x[: COUNT - 1] = 1.0
+    for number in range(60):
+        launch(part, x, y, COUNT - (number != 30 or right))
+
+
+@undefined
+def a_transposed_operand_that_is_streamed(right: int) -> None:
+    def kernel(x: Pointer, y: Pointer) -> None:
+        tl.store(x, tl.full((8, 7 + right), 1.0, tl.float32), strides=(8, 1))
+        a = tl.full((8, 8), 1.0, tl.float32)
+        tl.wait(tl.composite("gemm", a, tl.ref(x, (8, 8)).mT, tl.ref(y, (8, 8))))
+
+    launch(kernel, torch.empty(COUNT, dp=ON_ONE), tensor(1))
+
+
+@undefined
+def scattered_parts_of_two(right: int) -> None:
+    x = torch.empty(COUNT, dp=ON_ONE)
+    parts = [tensor(1), tensor(right)] if torch.distributed.get_rank() == 0 else None
+    torch.distributed.scatter(x, parts, src=0)
+    launch(increment, x, tensor(1))

@@ -278,3 +278,92 @@ def first_of_two_works_of_two(right: int) -> None:
     (second if right else first).wait()
     read(x if right else other)
     second.wait()
+
+
+@unordered
+def event_of_another_stream(right: int) -> None:
+    x, side, other, event = zeros(), ahbm.Stream(), ahbm.Stream(), ahbm.Event()
+    ahbm.synchronize()
+    write(x)
+    event.record(ahbm.current_stream() if right else other)
+    side.wait_event(event)
+    with side:
+        read(x)
+
+
+@unordered
+def event_recorded_again_behind_its_wait(right: int) -> None:
+    x, side, event = zeros(), ahbm.Stream(), ahbm.Event()
+    ahbm.synchronize()
+    event.record()
+    if not right:
+        side.wait_event(event)
+    write(x)
+    event.record()
+    if right:
+        side.wait_event(event)
+    with side:
+        read(x)
+
+
+@unordered
+def one_launch_of_many(right: int) -> None:
+    x, result, side = zeros(), _result(), ahbm.Stream()
+    ahbm.synchronize()
+    for number in range(60):
+        if right or number != 30:
+            ahbm.current_stream().wait_stream(side)
+        write(x)
+        side.wait_stream(ahbm.current_stream())
+        with side:
+            torch.launch("add_to", add_to, x, result)
+
+
+@unordered
+def parts_of_one_tensor(right: int) -> None:
+    def fill_part(x: Pointer, first: int) -> None:
+        tl.store(x + first, tl.full(COUNT // 2, 1.0, tl.float32))
+
+    x, side = zeros(), ahbm.Stream()
+    ahbm.synchronize()
+    torch.launch("fill_part", fill_part, x, 0)
+    with side:
+        # The other half, or one that has an element of the first.
+        torch.launch("fill_part", fill_part, x, COUNT // 2 - (not right))
+
+
+@unordered
+def work_that_another_stream_waits_for_of_two(right: int) -> None:
+    x = zeros()
+    ahbm.synchronize()
+    work = dist.all_reduce(x, async_op=True)
+    if right:
+        work.wait()
+    else:
+        with ahbm.Stream():
+            work.wait()
+    read(x)
+    work.wait()
+
+
+@unordered
+def barrier_of_ranks_of_two(right: int) -> None:
+    # The host waits for the current stream there, and for no other.
+    x, side = zeros(), ahbm.Stream()
+    ahbm.synchronize()
+    with ahbm.current_stream() if right else side:
+        write(x)
+    dist.barrier()
+    with side if right else ahbm.current_stream():
+        read(x)
+
+
+@unordered
+def scattered_without_wait_of_two(right: int) -> None:
+    x, parts = zeros(), [zeros(), zeros()]
+    ahbm.synchronize()
+    work = dist.scatter(x, parts if dist.get_rank() == 0 else None, src=0, async_op=True)
+    if right:
+        work.wait()
+    read(x)
+    work.wait()

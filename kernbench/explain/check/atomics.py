@@ -29,16 +29,13 @@ class AtomicTurns:
         """The thread whose turn it is."""
         return heappop(self._waiting)[2]
 
-    def takes(self, thread: ReplayedThread, row: CallRow) -> bool:
-        """Whether the turn of a thread has come at its call, which is then in order."""
-        if thread.has_begun:
-            self._order(thread, row)
-            return True
-        heappush(self._waiting, (row.slots, thread.accessor.key, thread))
-        return False
-
-    def _order(self, thread: ReplayedThread, row: CallRow) -> None:
-        """Join what the call of a thread acquires, and release what is before it."""
+    def taken(self, thread: ReplayedThread, row: CallRow) -> CompletionClock | None:
+        """The clock with which the call of a thread is complete, None before its turn has come. The
+        call releases what is before it; what it acquires is before its wait.
+        """
+        if not thread.has_begun:
+            heappush(self._waiting, (row.slots, thread.accessor.key, thread))
+            return None
         acquires, releases = ORDERS[row.operation.split()[2]]
         accessor = thread.accessor
         command, known = (accessor.sip, accessor.command), self._released
@@ -49,12 +46,11 @@ class AtomicTurns:
             released = known.get(each)
             if released is not None and released is not before:
                 behind, before = joined(behind, released), released
-        if acquires:
-            thread.clock = behind
         if releases:
             released = joined(thread.exported, behind)
             released = with_known(released, command, flight_key(row.call), 0)
             known.update(dict.fromkeys(elements, released))
+        return behind if acquires else thread.clock
 
 
 def _addresses(row: CallRow) -> list[int]:

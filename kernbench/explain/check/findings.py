@@ -22,7 +22,9 @@ _Pair = tuple[int, int, int]
 
 
 class FoundPlace(NamedTuple):
-    """A call of a kernel, or a copy of the host: where and when. Times may be -1, for none."""
+    """A call of a kernel that was launched in the line `launch`, or a copy of the host: where and
+    when. Times may be -1, for none.
+    """
 
     operation: str
     line: str
@@ -30,6 +32,7 @@ class FoundPlace(NamedTuple):
     cube: int
     pe: int
     kernel: str
+    launch: str
     program: str
     stream: int
     begin_ps: int
@@ -207,9 +210,8 @@ class _Reports:
         origin = use.origin
         name, made = self._made(origin)
         read = None
-        if origin.read != (use.accessor.sip, use.row.call) and origin.read[0] != NONE:
-            program, row = self._sips[origin.read[0]].row_of(origin.read[1])
-            read = self._place(self._accessor(origin.read[0], program), row)
+        if origin.read is not None and origin.read[1] is not use.row:
+            read = self._place(*origin.read)
         return FoundUndefined(
             tensor=name,
             made=made,
@@ -229,17 +231,12 @@ class _Reports:
         return tensor.name, tensor.line
 
     def _item_bytes(self, origin: UndefinedOrigin) -> int:
-        calls = self._sips[origin.sip]
-        _, row = calls.row_of(origin.read[1])
-        read = row.blocks[0].layout.item_bytes if row.blocks else 1
+        blocks = () if origin.read is None else origin.read[1].blocks
+        read = blocks[0].layout.item_bytes if blocks else 1
+        if origin.tensor == NONE:
+            return read
         # The host copies bytes.
-        return read if origin.tensor == NONE else max(read, calls.tensors[origin.tensor].item_bytes)
-
-    def _accessor(self, sip: int, program: int) -> Accessor:
-        for each in self._sips[sip].programs:
-            if each.program == program:
-                return Accessor(sip, each.command, 0, each, "")
-        return Accessor(sip, NONE, 0, None, "")
+        return max(read, self._sips[origin.sip].tensors[origin.tensor].item_bytes)
 
     def _place(self, accessor: Accessor, row: CallRow) -> FoundPlace:
         program, command = accessor.program, accessor.command
@@ -254,6 +251,7 @@ class _Reports:
             cube=NONE if program is None else program.cube,
             pe=NONE if program is None else program.pe,
             kernel="" if program is None else program.kernel,
+            launch="" if known is None or program is None else known.line,
             program=accessor.grid,
             stream=NONE if known is None else known.stream,
             begin_ps=begin_ps if known is None or program is not None else known.begun_ps,

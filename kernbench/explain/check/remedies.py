@@ -2,7 +2,7 @@
 
 from kernbench.explain.check.accesses import TrackedAccess
 from kernbench.explain.check.clocks import CommandClocks, done_of, is_done
-from kernbench.explain.check.run_calls import SipCalls
+from kernbench.explain.check.run_calls import CommandRow, SipCalls
 from runtime.core.device import COMMUNICATION_STREAM
 
 
@@ -37,13 +37,15 @@ def remedy(first: TrackedAccess, second: TrackedAccess, calls: SipCalls, *, is_s
     known = second.clock.latest(number, own.key)
     if first.row.call <= known < first.end and not is_done(second.clock, number):
         return (
-            f"the {first.row.operation} is in flight when its PE sends, or calls the barrier, that "
-            "the other one waits for: tl.wait for it before"
+            f"the {first.row.operation} is in flight when its PE sends, releases, or calls the "
+            "barrier, that the other one waits for: tl.wait for it before"
         )
     if own.command == its.command:
         if own.grid or its.grid:
             return (
-                "programs of a grid have no order: use other elements in each, or a second launch"
+                "programs of a grid have no order: other elements in each, a second launch, or an "
+                "atomic operation that releases behind the one access, and one that acquires in "
+                "front of the other"
             )
         return (
             "tl.barrier() between them, or a message that the one sends behind its access and the "
@@ -52,17 +54,33 @@ def remedy(first: TrackedAccess, second: TrackedAccess, calls: SipCalls, *, is_s
     one, other = calls.commands.get(own.command), calls.commands.get(its.command)
     if one is None or other is None:
         return "a wait of the host for the first command before the second is submitted"
-    if one.stream == COMMUNICATION_STREAM:
-        wait = "Work.wait() for the collective"
-    elif other.stream == COMMUNICATION_STREAM:
-        wait = f"a collective that is called in stream {one.stream}, or"
-        wait += f" wait_stream for stream {one.stream} before it"
+    if _is_work(one, first):
+        order = (
+            f"Work.wait() in stream {other.stream} for the work of {one.line}, before the command "
+            f"at {other.line}"
+        )
+    elif _is_work(other, second):
+        order = (
+            f"wait_stream for stream {one.stream} before the call at {other.line}, or that call in "
+            f"stream {one.stream}"
+        )
     else:
-        wait = f"an event of stream {one.stream}, or wait_stream for it,"
-    order = f"{wait} before the command of stream {other.stream} at {other.line}"
+        order = (
+            f"an event of stream {one.stream}, or wait_stream for it, before the command of stream "
+            f"{other.stream} at {other.line}"
+        )
     if is_strict:
         return f"{order}; only the tensor that both use, or their PEs, order them here"
     return order
+
+
+def _is_work(command: CommandRow, access: TrackedAccess) -> bool:
+    """Whether a command is a collective, or a send or receive of the rank, in a stream of its own.
+
+    Only these launch kernels under another name than that of a kernel.
+    """
+    is_transfer = access.accessor.program is not None and not command.why.startswith("kernel ")
+    return is_transfer or command.stream == COMMUNICATION_STREAM
 
 
 def _common_barriers(first: TrackedAccess, second: TrackedAccess) -> int:

@@ -66,7 +66,7 @@ class CallReplay:
         self._queues = queues_of(sips)
         self._tracked = WatchedAccesses(self._sips, watched)
         self._keys = 0
-        # Messages in flight: sends that are not complete, and receives that wait.
+        # Messages and atomic operations in flight.
         self._operations: dict[CallId, CallInFlight] = {}
         self._messages: dict[CallId, CompletionClock] = {}
         # By queue, receives in place whose messages have no slots yet.
@@ -139,11 +139,13 @@ class CallReplay:
         if operation.startswith("send"):
             return self._send(thread, row)
         if operation.startswith(ATOMIC):
-            if not self._turns.takes(thread, row):
+            acquired = self._turns.taken(thread, row)
+            if acquired is None:
                 return False
+            self._started(thread, row, acquired).is_complete = True
             self._use(thread.accessor, row, thread.clock, thread.barriers)
         elif operation.startswith("recv"):
-            self._receive(thread, row)
+            self._arrive(self._started(thread, row, thread.exported))
         elif operation == "release":
             self._release(thread, row)
         else:
@@ -301,13 +303,12 @@ class CallReplay:
         if not thread.has_begun:
             self._messages[call] = thread.exported
             if self._observer is not None:
-                self._observer.sent(call, thread.accessor, row.blocks)
+                self._observer.sent(call, thread.accessor, row)
             receive = queue.receive_of(call)
             if receive is not None and receive in self._operations:
                 self._arrive(self._operations[receive])
             if row.operation == "send_async":
-                self._operations[call] = CallInFlight(thread, row, thread.clock)
-                thread.messages.append(call)
+                self._started(thread, row, thread.clock)
                 return True
         credit = queue.credit(call)
         if credit is None:
@@ -316,12 +317,14 @@ class CallReplay:
         thread.clock = joined(thread.clock, credit)
         return True
 
-    def _receive(self, thread: ReplayedThread, row: CallRow) -> None:
-        operation = CallInFlight(thread, row, thread.exported)
+    def _started(
+        self, thread: ReplayedThread, row: CallRow, clock: CompletionClock
+    ) -> CallInFlight:
+        operation = CallInFlight(thread, row, clock)
         call = thread.accessor.sip, row.call
         self._operations[call] = operation
-        thread.messages.append(call)
-        self._arrive(operation)
+        thread.in_flight.append(call)
+        return operation
 
     def _arrive(self, operation: CallInFlight) -> None:
         """Complete a receive if its message is sent."""
@@ -384,7 +387,7 @@ class CallReplay:
             command = thread.accessor.sip, thread.accessor.command
             clock = with_known(thread.clock, command, key, NEVER - 1)
             self._free(name, call, clock, clock)
-        for each in thread.messages:
+        for each in thread.in_flight:
             del self._operations[each]
 
     def _use(

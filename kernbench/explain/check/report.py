@@ -84,6 +84,8 @@ def _place(place: FoundPlace) -> str:
         at += f" cube {place.cube} PE {place.pe}, kernel {place.kernel}"
     if place.program:
         at += f" program {place.program}"
+    if place.launch:
+        at += f" launched at {place.launch}"
     if place.stream != NONE:
         at += f", stream {place.stream}"
     if place.end_ps != NONE:

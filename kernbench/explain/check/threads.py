@@ -22,7 +22,7 @@ class ValueObserver(Protocol):
         """A call uses blocks."""
         ...
 
-    def sent(self, message: CallId, accessor: Accessor, blocks: Sequence[CallBlock]) -> None:
+    def sent(self, message: CallId, accessor: Accessor, row: CallRow) -> None:
         """A call sends a value."""
         ...
 
@@ -52,8 +52,8 @@ class ReplayedThread:
         self.accessor, self.begun, self.clock = accessor, clock, clock
         self._chunks, self._rows = rows, iter(next(rows, ()))
         self.barriers = NO_BARRIERS
-        self.messages: list[CallId] = []
-        """The calls that send beside the thread, or receive."""
+        self.in_flight: list[CallId] = []
+        """The calls that send beside the thread, receive, or are atomic operations."""
         self.row: CallRow | None = next(self._rows, None)
         # Whether the call at `row` has begun, and waits.
         self.has_begun = False

@@ -99,10 +99,9 @@ class UndefinedValues:
                 whole = UndefinedRange(0, each.layout.nbytes, origin)
                 self._write(accessor, (each,), [whole])
 
-    def sent(self, message: CallId, accessor: Accessor, blocks: Sequence[CallBlock]) -> None:
+    def sent(self, message: CallId, accessor: Accessor, row: CallRow) -> None:
         """A call sends a value."""
-        row = CallRow(NONE, message[1], "send", "", "", 0, 0, NONE, NONE, "", 0, 0)
-        packed = self._read(accessor, row, blocks)
+        packed = self._read(accessor, row, row.blocks)
         if packed:
             self._messages[message] = packed
 
@@ -190,16 +189,16 @@ class UndefinedValues:
         ranges: UndefinedRanges,
         before: int,
     ) -> _Packed:
-        packed, layout, call = list[UndefinedRange](), block.layout, (accessor.sip, row.call)
+        packed, layout = list[UndefinedRange](), block.layout
         if not ranges.within(block.address, block.address + layout.span_bytes):
             return packed
         for index, (begin, end) in enumerate(layout.spans(block.address)):
             shift = before + index * layout.row_bytes - begin
             for each in ranges.within(begin, end):
                 origin = each.origin
-                if origin.read[0] == NONE:
+                if origin.read is None:
                     offset = self._offset(accessor.sip, block, each.begin)
-                    origin = origin._replace(offset=offset, read=call)
+                    origin = origin._replace(offset=offset, read=(accessor, row))
                 packed.append(UndefinedRange(each.begin + shift, each.end + shift, origin))
         return packed
 

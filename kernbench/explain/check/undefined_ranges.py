@@ -3,18 +3,21 @@
 from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
+from kernbench.explain.check.accesses import Accessor
+from kernbench.explain.check.run_calls import CallRow
+
 
 class UndefinedOrigin(NamedTuple):
     """The origin of undefined bytes: a tensor of a SIP, or a value of a kernel that was made in a
     call (`tensor` is -1). `offset` is the first of them that was read, in bytes from its begin, and
-    `read` the SIP and the number of the call that read it first, (-1, -1) before there is one.
+    `read` the call that read it first, None before there is one.
     """
 
     sip: int
     tensor: int
     call: int
     offset: int = 0
-    read: tuple[int, int] = (-1, -1)
+    read: tuple[Accessor, CallRow] | None = None
 
 
 class UndefinedRange(NamedTuple):

@@ -10,14 +10,20 @@ LOAD = FoundPlace(
     cube=2,
     pe=3,
     kernel="halo",
+    launch="main.py:6",
     program="(4,)",
     stream=0,
     begin_ps=1_000,
     end_ps=2_500,
 )
-COPY = LOAD._replace(operation="copy", cube=-1, pe=-1, kernel="", program="", line="main.py:9")
+COPY = LOAD._replace(
+    operation="copy", cube=-1, pe=-1, kernel="", launch="", program="", line="main.py:9"
+)
 RACE = FoundRace("t1[64]", "main.py:4", 5, COPY, LOAD, "the begin", "an event", False, 3)
-AT = "load at k.py:3: SIP 1 cube 2 PE 3, kernel halo program (4,), stream 0, 1.000 to 2.500 ns"
+AT = (
+    "load at k.py:3: SIP 1 cube 2 PE 3, kernel halo program (4,) launched at main.py:6, stream 0, "
+    "1.000 to 2.500 ns"
+)
 USE = FoundUndefined("a value of tl.empty", "k.py:1", 2, None, LOAD, False, 1)
 
 
