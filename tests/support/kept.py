@@ -12,7 +12,7 @@ from sip_node.chip.records.op_log import OpLog
 if not IS_COMPILED:
     pytest.skip("the core in Python keeps no records", allow_module_level=True)
 
-from sip_node.chip.records.kept_records import KeptRecords
+from sip_node.chip.records.kept.kept_records import KeptRecords
 
 
 def kept(records: Sequence[OpRecord], begin_ps: int = 0, most_bytes: int = 1 << 20) -> KeptRecords:

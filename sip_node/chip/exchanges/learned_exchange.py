@@ -33,7 +33,7 @@ from sip_node.chip.launches.launch_template import LaunchTemplate
 from sip_node.chip.pe.queue_table import QueueState
 
 if TYPE_CHECKING:
-    from sip_node.chip.records.kept_records import KeptRecords
+    from sip_node.chip.records.kept.kept_records import KeptRecords
 
 MOST_BYTES = 1 << 31
 """The memory for all collectives that a process keeps; those used last are."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sip_node.chip.pe.queue_table import QueueState
 
 if TYPE_CHECKING:
-    from sip_node.chip.records.kept_records import KeptRecords
+    from sip_node.chip.records.kept.kept_records import KeptRecords
 
 
 class SentSlots:

@@ -26,7 +26,7 @@ from sip_node.chip.launches.slice_traffic import ArrivedPackets, SliceTraffic
 from sip_node.chip.launches.tile_slots import TileSlots, Turn, turns_of
 
 if TYPE_CHECKING:
-    from sip_node.chip.records.kept_records import KeptRecords
+    from sip_node.chip.records.kept.kept_records import KeptRecords
 
 VALUE_BYTES = 3 << 10
 """Bytes of memory for the record of an operation that is computed again, about."""
@@ -65,7 +65,7 @@ class LaunchRecording:
         self, chip: ChipState, launch: KernelLaunchMsg, key: LaunchKey, most_bytes: int
     ) -> None:
         # In C only, where launches are repeated.
-        from sip_node.chip.records.kept_records import KeptRecords
+        from sip_node.chip.records.kept.kept_records import KeptRecords
 
         self._chip, self.launch, self.key = chip, launch, key
         sip, log = chip.context.sip, chip.log

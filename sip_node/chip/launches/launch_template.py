@@ -21,7 +21,7 @@ from sip_node.chip.records.kept_calls import KeptCalls
 
 if TYPE_CHECKING:
     from sip_node.chip.launches.server_states import ServerChanges
-    from sip_node.chip.records.kept_records import KeptRecords
+    from sip_node.chip.records.kept.kept_records import KeptRecords
 
 
 MOST_PLACES = 16

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sip_node.chip.records.kept_records import KeptRecords
+from sip_node.chip.records.kept.kept_records import KeptRecords
 
 def assigned(
     records: KeptRecords, ranges: Sequence[tuple[int, int]], engine: str

@@ -6,7 +6,7 @@ is in one are assigned to it, in the slots of their records.
 
 from runtime.core.trace import Operand
 from sip_node.chip.mapping.strided_block import end_of
-from sip_node.chip.records.kept_records cimport (
+from sip_node.chip.records.kept.kept_records cimport (
     NO_PART, KeptRecords, KeptRow, KeptSlot, RecordForm,
 )
 from sip_node.kernel.containers.int_array cimport IntArray

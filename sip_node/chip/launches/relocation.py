@@ -14,7 +14,7 @@ from sip_node.chip.launch_keys import NotRepeated
 from sip_node.chip.pe.mmu import PeMmu
 
 if TYPE_CHECKING:
-    from sip_node.chip.records.kept_records import KeptRecords
+    from sip_node.chip.records.kept.kept_records import KeptRecords
 
 DMA = "pe_dma"
 """The engine of the operations on tensors."""

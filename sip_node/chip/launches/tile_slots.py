@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sip_node.chip.pe.pe import Pe
 
 if TYPE_CHECKING:
-    from sip_node.chip.records.kept_records import KeptRecords
+    from sip_node.chip.records.kept.kept_records import KeptRecords
 
 Turn = tuple[int, ...]
 """The slots of a list in the order in which they are taken."""

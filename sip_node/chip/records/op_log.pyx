@@ -7,10 +7,10 @@ enter its fields; an `OpRecord` is made of them only where a recording collects 
 from hashlib import sha256
 
 from runtime.core.trace import IO_CHIPLET, NO_PE, OpRecord
-from sip_node.chip.records.kept_records cimport KeptRecords
+from sip_node.chip.records.kept.kept_records cimport KeptRecords
 from sip_node.chip.records.op_rows import waited_for
 from sip_node.chip.records.op_rows cimport read_address_of
-from sip_node.chip.records.record_bytes cimport add_record
+from sip_node.chip.records.kept.record_bytes cimport add_record
 from sip_node.compiled.operation cimport FOR_LINK
 from sip_node.compiled.struct_fields cimport field_at, offset_of
 

@@ -17,7 +17,7 @@ from runtime.core.launch_numbers import LaunchNumber
 from runtime.core.trace import Operand, OpRecord
 from sip_node.chip.records.op_log cimport OpLog
 from sip_node.chip.records.op_rows cimport read_address_of
-from sip_node.chip.records.record_bytes cimport (
+from sip_node.chip.records.kept.record_bytes cimport (
     ADDRESS, CHECKSUM, HEAD, NUMBER, add_record,
 )
 from sip_node.compiled.operation cimport FOR_NOTHING
