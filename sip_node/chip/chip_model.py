@@ -61,6 +61,7 @@ class ChipModel:
             if chip.launches is not None:
                 chip.launches.safe_ps = lambda: sync.safe_ps
                 chip.launches.hold_until = self._hold_until
+                chip.launches.share(len(self.chips))
             if self._egresses[sip]:
                 chip.boundary.foresee()
         self._repeat_exchanges()

@@ -93,11 +93,13 @@ def test_a_collective_is_repeated_with_other_slots_of_its_rings(
     assert run.done.repeated_kernels >= 5 * PES * 2
 
 
-def test_collectives_with_more_records_than_are_kept_are_simulated(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("data", [True, False], ids=["data", "no-data"])
+def test_collectives_that_need_more_memory_than_there_is_are_simulated(
+    monkeypatch: pytest.MonkeyPatch, *, data: bool
 ) -> None:
-    monkeypatch.setattr(learned_exchange, "MOST_RECORDS", 40)
-    assert compared(monkeypatch, looped(4, waited), sips=2).done.repeated_kernels == 0
+    monkeypatch.setattr(learned_exchange, "MOST_BYTES", 4000)
+    run = compared(monkeypatch, looped(4, waited), sips=2, data=data)
+    assert run.done.repeated_kernels == 0
 
 
 @pytest.mark.nightly

@@ -12,7 +12,7 @@ from runtime import tl, torch
 from runtime.core.compiled.choice import IS_COMPILED
 from runtime.device.rank.rank_state import running_rank
 from runtime.language.functions import COMPARISONS, ELEMENTWISE, REDUCTIONS, SCANS
-from sip_node.chip.launches import learned_launch
+from sip_node.chip.launches import launch_templates, learned_launch
 from tests.support.repeated_launches import (
     MESH,
     ONE,
@@ -86,6 +86,14 @@ def test_a_launch_of_many_records_is_repeated_without_data_only(
     monkeypatch.setattr(learned_launch, "MOST_OF_A_LAUNCH", 2 * PES)
     done = compared(monkeypatch, one_by_one(doubled, 6), data=data).done
     assert done.repeated_kernels == (0 if data else 4 * PES)
+
+
+def test_a_launch_that_needs_more_memory_than_its_share_is_simulated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(launch_templates, "MOST_BYTES", 4 * 8 * 56)
+    done = compared(monkeypatch, one_by_one(doubled, 6), data=False).done
+    assert done.repeated_kernels == 0
 
 
 def test_a_launch_is_repeated_while_an_earlier_answer_is_on_its_way(

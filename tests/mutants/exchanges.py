@@ -74,7 +74,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="collective-with-the-slots-of-another-one",
         file=RINGS,
-        old="        return (place - self._index) * ring.pair.slot_size",
+        old="        return (place - self.place) * pair.slot_size",
         new="        return 0",
         breaks="Queues take the slots of their rings in turn.",
         noticed_by=EXCHANGES,

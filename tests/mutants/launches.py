@@ -20,6 +20,7 @@ WRITTEN = "sip_node/chip/launches/written_bytes.py"
 
 LAUNCHES = "tests/integration/test_launch_templates.py"
 LAUNCH_NUMBERS = "tests/integration/test_launch_numbers.py"
+TEST_RELOCATION = "tests/unit/sip_node/chip/launches/test_relocation.py"
 TEST_TEMPLATE = "tests/unit/sip_node/chip/launches/test_launch_template.py"
 TEST_VALUES = "tests/unit/sip_node/chip/launches/test_launch_values.py"
 PROCESSES = "tests/multiproc/test_repeated_launches.py"
@@ -94,10 +95,28 @@ MUTANTS: tuple[Mutant, ...] = (
         with_core=True,
     ),
     Mutant(
+        name="repeated-launch-with-blocks-past-their-extent",
+        file=RELOCATION,
+        old="            if end > ranges[index][1]:\n",
+        new="            if end < 0:\n",
+        breaks="A block that is in no extent of a tensor does not move with it.",
+        noticed_by=TEST_RELOCATION,
+        with_core=True,
+    ),
+    Mutant(
+        name="repeated-launch-with-blocks-of-no-tensor",
+        file=RELOCATION,
+        old="if any(map(memories.is_external, addresses_before(records, first, DMA))):",
+        new="if any(map(memories.is_external, ())):",
+        breaks="A launch with blocks of other tensors than those of its arguments is simulated.",
+        noticed_by=TEST_RELOCATION,
+        with_core=True,
+    ),
+    Mutant(
         name="repeated-launch-with-blocks-where-they-were",
         file=TEMPLATE,
-        old="                    targets[number] = block.address + distance\n",
-        new="                    targets[number] = block.address\n",
+        old="            self._records.move(distances)\n",
+        new="            self._records.move(before)\n",
         breaks="The record of a store has the address of the tensor of its launch.",
         noticed_by=LAUNCHES,
         with_core=True,
@@ -105,8 +124,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="repeated-launch-with-values-of-other-tensors",
         file=TEMPLATE,
-        old="                block.offset += distance - before\n",
-        new="                block.offset += 0\n",
+        old="                    block.offset += now - was\n",
+        new="                    block.offset += 0\n",
         breaks="Values are read and written where the tensors of the launch are.",
         noticed_by=LAUNCHES,
         with_core=True,
@@ -118,6 +137,7 @@ MUTANTS: tuple[Mutant, ...] = (
         new="len(",
         breaks="Blocks are where the page tables have them when the launch begins.",
         noticed_by=TEST_TEMPLATE,
+        with_core=True,
     ),
     Mutant(
         name="slice-with-other-events",

@@ -10,6 +10,7 @@ cdef class ByteBuffer:
     cdef object view(self, Py_ssize_t first)
     cdef bytes taken(self)
     cdef int clear(self) except -1 nogil
+    cdef int trim(self) except -1
 
     cdef inline int reserve(self, Py_ssize_t nbytes) except -1 nogil:
         """Make room for as many bytes behind the others."""

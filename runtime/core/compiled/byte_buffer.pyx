@@ -36,3 +36,11 @@ cdef class ByteBuffer:
     cdef int clear(self) except -1 nogil:
         self.size = 0
         return 0
+
+    cdef int trim(self) except -1:
+        """Free the room behind the bytes."""
+        cdef char *start = <char *> PyMem_RawRealloc(self.start, self.size)
+        # Less memory is never refused; of no bytes, there may be no block.
+        if start is not NULL or not self.size:
+            self.start, self.capacity = start, self.size
+        return 0

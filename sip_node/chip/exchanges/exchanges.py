@@ -19,7 +19,7 @@ from sip_node.chip.exchanges.events_on_way import EventOnWay, events_on_way
 from sip_node.chip.exchanges.exchange_member import ExchangeMember, member_of
 from sip_node.chip.exchanges.exchange_template import ExchangeTemplate
 from sip_node.chip.exchanges.held_chips import HeldChips
-from sip_node.chip.exchanges.learned_exchange import MOST_RECORDS, LearnedExchange
+from sip_node.chip.exchanges.learned_exchange import MOST_BYTES, LearnedExchange
 from sip_node.chip.fabric.packet import FabricTransfer
 from sip_node.chip.host.commands import CommandDone
 from sip_node.chip.host.launch_events import LaunchBegin
@@ -38,7 +38,7 @@ class Exchanges:
 
     def __init__(self, chips: Sequence[LaunchTemplates]) -> None:
         self._chips = ChipsOfLp([each.state for each in chips])
-        self._known = KnownTemplates[Recorded[ExchangeTemplate]](MOST_RECORDS, MOST_ATTEMPTS)
+        self._known = KnownTemplates[Recorded[ExchangeTemplate]](MOST_BYTES, MOST_ATTEMPTS)
         # At most one of both.
         self._beginning: HeldChips | None = None
         self._ending: HeldChips | None = None

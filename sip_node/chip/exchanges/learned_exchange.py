@@ -1,6 +1,7 @@
 """Launches on all chips of an LP that are simulated, and recorded so that they may be repeated."""
 
 from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
 
 from runtime.core.trace import OpRecord
 from sip_node.chip.exchanges.chips_of_lp import ChipsOfLp
@@ -31,8 +32,11 @@ from sip_node.chip.launches.launch_recording import LaunchRecording
 from sip_node.chip.launches.launch_template import LaunchTemplate
 from sip_node.chip.pe.queue_table import QueueState
 
-MOST_RECORDS = 1 << 19
-"""The records of all launches that are kept, some 600 MB; those used last are."""
+if TYPE_CHECKING:
+    from sip_node.chip.records.kept.kept_records import KeptRecords
+
+MOST_BYTES = 1 << 31
+"""The memory for all collectives that a process keeps; those used last are."""
 
 
 class LearnedExchange:
@@ -58,8 +62,8 @@ class LearnedExchange:
         self._events = len(on_way) - chips.engine.scheduled
         self._others, self._kept = self._of_others(), self._in_place()
         self._functions = self._functions_run()
-        self.records: list[OpRecord] = []
-        """The records of all chips, in the order in which they are entered."""
+        # The records of all chips, in the order in which they are entered, in a run with data.
+        self._operations: list[OpRecord] = []
         self._recordings: dict[int, LaunchRecording] = {}
         self._recording: set[int] = set()
         self._dones: dict[int, CommandDone] = {}
@@ -68,9 +72,9 @@ class LearnedExchange:
         self._is_pinned = False
 
     @property
-    def size(self) -> int:
-        """The number of its records."""
-        return len(self.records)
+    def nbytes(self) -> int:
+        """Bytes of memory, about."""
+        return sum(each.nbytes for each in self._recordings.values())
 
     @property
     def commands(self) -> Hashable:
@@ -79,14 +83,17 @@ class LearnedExchange:
 
     @property
     def is_too_long(self) -> bool:
-        """Whether the launches have more records than are kept."""
-        return self.size > MOST_RECORDS
+        """Whether the launches need more memory than all that are kept."""
+        return self.nbytes > MOST_BYTES or any(each.is_full for each in self._recordings.values())
 
     def begin(self, place: int) -> None:
         """The launch of the chip at `place` begins now."""
         member = self._members[place]
-        self._recordings[place] = LaunchRecording(member.chip, member.begin.launch, member.key)
-        member.chip.log.begin_recording(self.records)
+        self._recordings[place] = LaunchRecording(
+            member.chip, member.begin.launch, member.key, MOST_BYTES
+        )
+        if member.chip.context.data:
+            member.chip.log.begin_recording(self._operations)
         self._recording.add(place)
 
     def answered(self, sip: int, transfer: FabricTransfer) -> None:
@@ -142,16 +149,18 @@ class LearnedExchange:
     def template(self) -> ExchangeTemplate:
         """The template that they are; raises `NotRepeated`."""
         chips, memories = self._chips, Memories(self._chips)
-        shared = SharedValues(chips, self.records) if chips.chips[0].context.data else None
+        is_computed = chips.chips[0].context.data
+        shared = SharedValues(chips, self._operations) if is_computed else None
         templates, slots = list[LaunchTemplate](), list[RingSlots]()
+
+        def rings(records: "KeptRecords") -> list[RingSlots]:
+            slots.append(RingSlots(self._rings, records))
+            return slots[-1:]
+
         for place in range(len(self._members)):
             each = self._recordings[place]
-            records = each.own_records
-            slots.append(RingSlots(self._rings, records))
-            values = None if shared is None else ValuesOfChip(shared, records)
-            templates.append(
-                each.template(self._dones[place], memories.is_external, values, (slots[-1],))
-            )
+            values = None if shared is None else ValuesOfChip(shared, each.operations)
+            templates.append(each.template(self._dones[place], memories, values, rings))
         changes = ExchangeChanges(
             counts=self._counts,
             events=self._events,
@@ -164,7 +173,7 @@ class LearnedExchange:
     def _stop_on(self, place: int) -> None:
         self._recording.remove(place)
         self._recordings[place].stop()
-        self._members[place].chip.log.end_recording(self.records)
+        self._members[place].chip.log.end_recording(self._operations)
 
     def _of_others(self) -> list[tuple[int, int]]:
         """Counts that do not change while nothing but the launches is at work."""

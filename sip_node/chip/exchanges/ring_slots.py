@@ -4,13 +4,13 @@ A queue takes the slots of its ring in turn, so launches that begin with the sam
 other slots. They differ in their addresses only, which no time depends on: a ring is in TCM.
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from runtime.core.trace import Operand, OpRecord
-from sip_node.chip.launches.relocation import BlockUse
-from sip_node.chip.mapping.strided_block import end_of
 from sip_node.chip.pe.queue_table import QueueState
+
+if TYPE_CHECKING:
+    from sip_node.chip.records.kept.kept_records import KeptRecords
 
 
 class SentSlots:
@@ -25,50 +25,38 @@ class SentSlots:
         return (self._queue.sent - self._sent) % self.pair.n_slots
 
 
-class RingSlot:
-    """A slot of a ring, and the blocks in it."""
+class RingSlot(NamedTuple):
+    """Slot number `place` of a ring."""
 
-    def __init__(self, ring: SentSlots, index: int) -> None:
-        self._ring, self._index = ring, index
-        self.uses: list[BlockUse] = []
+    ring: SentSlots
+    place: int
 
     @property
     def distance(self) -> int:
         """The distance to the slot that is used in its place."""
-        ring = self._ring
-        place = (self._index + ring.turned) % ring.pair.n_slots
-        return (place - self._index) * ring.pair.slot_size
+        pair = self.ring.pair
+        place = (self.place + self.ring.turned) % pair.n_slots
+        return (place - self.place) * pair.slot_size
 
 
 class RingSlots:
     """The slots of `rings` in the records of a launch on one chip."""
 
-    def __init__(self, rings: Sequence[SentSlots], records: Sequence[OpRecord]) -> None:
+    def __init__(self, rings: Sequence[SentSlots], records: "KeptRecords") -> None:
+        # In C only, where launches are repeated.
+        from sip_node.chip.launches.record_parts import assigned
+
         by_base = {each.pair.tx_base: each for each in rings if each.pair.tx_base is not None}
-        bases = sorted(by_base)
-        slots = dict[tuple[int, int], RingSlot]()
-        self.spans = False
+        slots = [
+            RingSlot(by_base[base], place)
+            for base in sorted(by_base)
+            for place in range(by_base[base].pair.n_slots)
+        ]
+        ranges = [*map(_bytes_of, slots)]
+        covered = assigned(records, ranges, "")
+        self.spans = any(end > ranges[index][1] for index, *_, end in covered)
         """Whether a block is in several slots, which are apart where the ring has turned."""
-        for number, record in enumerate(records):
-            target = Operand(record.address, record.shape, record.dtype, record.strides)
-            for index, block in enumerate((target, *record.inputs), -1):
-                if not isinstance(block, Operand):
-                    continue
-                place = bisect_right(bases, block.address) - 1
-                if place < 0:
-                    continue
-                base, ring = bases[place], by_base[bases[place]]
-                slot = (block.address - base) // ring.pair.slot_size
-                if slot >= ring.pair.n_slots:
-                    continue
-                # Records of links and arrivals have an address, and no block.
-                end = end_of(block) if block.dtype else block.address
-                self.spans |= end > base + (slot + 1) * ring.pair.slot_size
-                known = slots.get((base, slot))
-                if known is None:
-                    known = slots[base, slot] = RingSlot(ring, slot)
-                known.uses.append(BlockUse(number, index, block))
-        self.parts = tuple(slots.values())
+        self.parts = [slots[index] for index, *_ in covered]
 
     def distances(self) -> tuple[int, ...]:
         """The distances of the blocks in each of `parts` from those of the launch, now."""
@@ -76,3 +64,11 @@ class RingSlots:
 
     def repeat(self) -> None:
         """The queues count what is sent."""
+
+
+def _bytes_of(slot: RingSlot) -> tuple[int, int]:
+    """The addresses of the first byte of a slot, and of that behind its last one."""
+    pair = slot.ring.pair
+    assert pair.tx_base is not None, "a queue that sends"
+    begin = pair.tx_base + slot.place * pair.slot_size
+    return begin, begin + pair.slot_size

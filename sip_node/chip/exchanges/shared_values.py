@@ -9,11 +9,15 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from runtime.core.errors import PhysAddrError
-from runtime.core.trace import Operand, OpRecord
+from runtime.core.trace import OpRecord
 from runtime.language.value import Array
 from sip_node.chip.exchanges.chips_of_lp import ChipsOfLp
-from sip_node.chip.launches.launch_values import BytesInMemory, LaunchValues, MemoryPlace
-from sip_node.chip.launches.relocation import BlockUse
+from sip_node.chip.launches.launch_values import (
+    BlockUse,
+    BytesInMemory,
+    LaunchValues,
+    MemoryPlace,
+)
 
 
 class SharedValues:
@@ -45,9 +49,7 @@ class ValuesOfChip:
     def blocks(self, uses: Iterable[BlockUse]) -> list[BytesInMemory]:
         """The blocks of memory among those of records, which other launches have elsewhere."""
         numbers = self._numbers
-        return self._shared.values.blocks(
-            [each._replace(number=numbers[each.number]) for each in uses]
-        )
+        return self._shared.values.blocks([(numbers[number], place) for number, place in uses])
 
     def set_number(self, number: int, index: int, value: float) -> None:
         """Let an input of a record be another number."""
@@ -73,7 +75,11 @@ class Memories:
             return None
         return chips.of_sip(sip).place_of(address)
 
-    def is_external(self, block: Operand) -> bool:
-        """Whether a block is in HBM or SRAM."""
-        place = self.place_of(block.address)
+    def is_external(self, address: int) -> bool:
+        """Whether an address is in HBM or SRAM."""
+        place = self.place_of(address)
         return place is not None and not place.is_local
+
+    def locate(self, address: int) -> tuple[int, int]:
+        """The SIP of an address, and the node of its memory there."""
+        return self._chips.chips[0].context.locate(address)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.errors import PhysAddrError
-from runtime.core.trace import Operand
 from sip_node.chip.context import ChipContext
 from sip_node.chip.host.host import Host
 from sip_node.chip.launch_keys import NotRepeated
@@ -107,10 +106,14 @@ class ChipState:
             place = self._places[node] = MemoryPlace(port.memory, port.packets.base, is_local)
         return place
 
-    def is_external(self, block: Operand) -> bool:
-        """Whether a block is in HBM or SRAM."""
-        place = self.place_of(block.address)
+    def is_external(self, address: int) -> bool:
+        """Whether an address is in HBM or SRAM."""
+        place = self.place_of(address)
         return place is not None and not place.is_local
+
+    def locate(self, address: int) -> tuple[int, int]:
+        """The SIP of an address, and the node of its memory there."""
+        return self.context.locate(address)
 
     def _add_components(self) -> None:
         """Add the servers of components that were made since."""

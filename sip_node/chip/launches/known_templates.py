@@ -14,8 +14,8 @@ class Sized(Protocol):
     """Something that was recorded."""
 
     @property
-    def size(self) -> int:
-        """The number of its records."""
+    def nbytes(self) -> int:
+        """Bytes of memory, about."""
         ...
 
 
@@ -30,8 +30,8 @@ class Learned(Protocol[_Template_co]):
     """Launches that were simulated and recorded."""
 
     @property
-    def size(self) -> int:
-        """The number of their records."""
+    def nbytes(self) -> int:
+        """Bytes of memory, about."""
         ...
 
     def template(self) -> _Template_co:
@@ -45,7 +45,7 @@ class Recorded(Generic[_Template]):
     """
 
     def __init__(self, learned: Learned[_Template]) -> None:
-        self.size = learned.size
+        self.nbytes = learned.nbytes
         self._learned: Learned[_Template] | None = learned
         self._template: _Template | None = None
 
@@ -62,14 +62,14 @@ class Recorded(Generic[_Template]):
 
 
 class KnownTemplates(Generic[_Recorded]):
-    """Recorded launches, of `most_records` at most; launches with one key are recorded
+    """Recorded launches, of `most_bytes` at most; launches with one key are recorded
     `most_attempts` times, and once more for each that is repeated.
     """
 
-    def __init__(self, most_records: int, most_attempts: int) -> None:
-        self._most_records, self._most_attempts = most_records, most_attempts
+    def __init__(self, most_bytes: int, most_attempts: int) -> None:
+        self._most_bytes, self._most_attempts = most_bytes, most_attempts
         self._known: OrderedDict[Hashable, list[_Recorded]] = OrderedDict()
-        self._size = 0
+        self._nbytes = 0
         # By the commands of launches: how many more of them are recorded.
         self._attempts: OrderedDict[Hashable, int] = OrderedDict()
 
@@ -104,10 +104,10 @@ class KnownTemplates(Generic[_Recorded]):
         """Keep what began in a state."""
         self._known.setdefault(state, []).append(known)
         self._known.move_to_end(state)
-        self._size += known.size
-        while self._size > self._most_records:
+        self._nbytes += known.nbytes
+        while self._nbytes > self._most_bytes:
             _, dropped = self._known.popitem(last=False)
-            self._size -= sum(each.size for each in dropped)
+            self._nbytes -= sum(each.nbytes for each in dropped)
 
     def _allow(self, commands: Hashable, more: int) -> None:
         """Allow more with a key to be recorded, or fewer."""

@@ -1,14 +1,14 @@
 """The recording of a launch while it is simulated: all that it leaves behind on its chip."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.requests import KernelLaunchMsg
-from runtime.core.trace import Operand, OpRecord
+from runtime.core.trace import OpRecord
 from sip_node.chip.host.commands import CommandDone
 from sip_node.chip.launch_keys import LaunchKey
-from sip_node.chip.launches.chip_state import ChipState, Snapshot
+from sip_node.chip.launches.chip_state import ChipState, SliceOfHbm, Snapshot
 from sip_node.chip.launches.idle_engines import EngineChanges, EngineState, IdleEngines
 from sip_node.chip.launches.launch_template import (
     AnswerArrival,
@@ -21,9 +21,20 @@ from sip_node.chip.launches.launch_template import (
 )
 from sip_node.chip.launches.learned_slice import LearnedSlice, SliceChanges
 from sip_node.chip.launches.recorded_numbers import RecordedNumbers
-from sip_node.chip.launches.relocation import BlockUse, Relocation
-from sip_node.chip.launches.slice_traffic import SliceTraffic
+from sip_node.chip.launches.relocation import ExternalMemories, Relocation
+from sip_node.chip.launches.slice_traffic import ArrivedPackets, SliceTraffic
 from sip_node.chip.launches.tile_slots import TileSlots, Turn, turns_of
+
+if TYPE_CHECKING:
+    from sip_node.chip.records.kept.kept_records import KeptRecords
+
+VALUE_BYTES = 3 << 10
+"""Bytes of memory for the record of an operation that is computed again, about."""
+PE_BYTES = 2 << 10
+"""Bytes of memory for a PE, about: its engines, its tensors, its slice of HBM."""
+
+SlotsOf = Callable[["KeptRecords"], Sequence[SlotsInTurn]]
+"""Finds the slots of memory that records use."""
 
 
 class _Begin(NamedTuple):
@@ -39,17 +50,23 @@ class _Begin(NamedTuple):
 class _Left(NamedTuple):
     """All that a launch has left behind at its end."""
 
-    records: list[OpRecord]
-    waits: list[Any]
+    operations: Sequence[OpRecord]
     changes: LaunchChanges
     turns: list[list[Turn]]
     rows: RecordedRows | None
 
 
 class LaunchRecording:
-    """The recording of a launch with a key, which begins now on an idle chip."""
+    """The recording of a launch with a key, which begins now on an idle chip; of one that needs
+    more than `most_bytes` for its records, nothing is left.
+    """
 
-    def __init__(self, chip: ChipState, launch: KernelLaunchMsg, key: LaunchKey) -> None:
+    def __init__(
+        self, chip: ChipState, launch: KernelLaunchMsg, key: LaunchKey, most_bytes: int
+    ) -> None:
+        # In C only, where launches are repeated.
+        from sip_node.chip.records.kept.kept_records import KeptRecords
+
         self._chip, self.launch, self.key = chip, launch, key
         sip, log = chip.context.sip, chip.log
         self._pes = [chip.chip.pe(PeCoordinates(sip, *each)) for each in launch.pes]
@@ -58,7 +75,11 @@ class LaunchRecording:
         self._before: _Begin | None = _Begin(
             chip.read(), engines, engines.read(), chip.fabric.sent, chip.fabric.delivered
         )
-        self._first_record, self.records = log.count, log.begin_recording()
+        self._first_record = log.count
+        self._kept = KeptRecords(self.begin_ps, most_bytes, has_waits=log.recorder is not None)
+        log.begin_keeping(self._kept)
+        # Values are computed from the records themselves.
+        self._operations: list[OpRecord] = log.begin_recording() if chip.context.data else []
         self._programs: list[bytes] = []
         self._begun = self._kernels = 0
         if log.recorder is not None:
@@ -67,7 +88,7 @@ class LaunchRecording:
             log.recorder.calls.keep()
             self._begun, self._kernels = log.steps.begun, log.recorder.programs
         for each in chip.slices.values():
-            each.controller.port.packets.arrivals = []
+            _packets_of(each).arrivals = ArrivedPackets(self.begin_ps)
         for bins in chip.bins():
             bins.begin_log()
         self._left: _Left | None = None
@@ -76,18 +97,35 @@ class LaunchRecording:
     @property
     def entered(self) -> int:
         """The number of its records so far, without those of the host."""
-        return sum(record.engine != "host" for record in self.records)
+        return len(self._kept)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether its records have needed too many bytes."""
+        return self._kept.is_full
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that it leaves behind, about."""
+        nbytes = self._kept.nbytes + VALUE_BYTES * len(self._operations)
+        nbytes += sum(each.nbytes for each in self._slices.values()) + PE_BYTES * len(self._pes)
+        if self._left is not None:
+            rows = self._left.rows
+            nbytes += self._left.changes.servers.nbytes
+            nbytes += 0 if rows is None else len(rows.steps) + rows.calls.nbytes
+        return nbytes
 
     def stop(self) -> None:
         """Record nothing more."""
         chip, log = self._chip, self._chip.log
-        log.end_recording(self.records)
+        log.end_keeping(self._kept)
+        log.end_recording(self._operations)
         if log.recorder is not None:
             log.steps.end_keeping()
             log.recorder.end_keeping()
             log.recorder.calls.end_keeping()
         for each in chip.slices.values():
-            each.controller.port.packets.arrivals = None
+            _packets_of(each).arrivals = None
         for bins in chip.bins():
             bins.end_log()
 
@@ -103,11 +141,9 @@ class LaunchRecording:
         chip, begin_ps = self._chip, self.begin_ps
         before, self._before = self._before, None
         assert before is not None, "a launch ends once"
-        waits = chip.log.waits(self.records)
-        own = [number for number, each in enumerate(self.records) if each.engine != "host"]
-        if not self._learn_slices(before.servers):
+        if self.is_full or not self._learn_slices(before.servers):
             return False
-        records = [self.records[number] for number in own]
+        self._kept.trim()
         after, now_ps = chip.read(), chip.engine.now_ps
         channels = {id(bins) for each in chip.slices.values() for bins in each.bins}
         changes = LaunchChanges(
@@ -125,43 +161,44 @@ class LaunchRecording:
             arrivals=arrivals,
             stages=stages,
             done=CommandDone(),
-            start_after_ps=_start_ps(records) - begin_ps,
+            # The kernels start when the IO_CPU has ended its part.
+            start_after_ps=self._kept.first_end_ps("io_cpu") - begin_ps,
             duration_ps=now_ps - begin_ps,
             begin_ps=begin_ps,
         )
-        waited = [waits[number] for number in own]
-        self._left = _Left(records, waited, changes, turns_of(self._pes), self._rows())
+        operations = [each for each in self._operations if each.engine != "host"]
+        self._left = _Left(operations, changes, turns_of(self._pes), self._rows())
         return True
 
     @property
-    def own_records(self) -> list[OpRecord]:
-        """The records that it has left behind."""
+    def operations(self) -> Sequence[OpRecord]:
+        """The records that it has left behind, in a run with data."""
         assert self._left is not None, "a launch is repeated after its end"
-        return self._left.records
+        return self._left.operations
 
     def template(
         self,
         done: CommandDone,
-        is_external: Callable[[Operand], bool],
+        memories: ExternalMemories,
         values: ComputedValues | None,
-        others: Sequence[SlotsInTurn] = (),
+        others: SlotsOf = lambda _: (),
     ) -> LaunchTemplate:
-        """The template that it is, with the answer `done`; raises `NotRepeated`.
-
-        `is_external` is whether a block is in HBM or SRAM; the slots of `others` are taken in turn.
+        """The template that it is, with the answer `done` and blocks in `memories`; raises
+        `NotRepeated`. The slots of `others` are taken in turn, beside those of tiles.
         """
-        from sip_node.chip.launches.repeated_records import RepeatedRecords
-
         assert self._left is not None, "a launch is repeated after its end"
-        records, waits, changes, turns, rows = self._left
-        places = {each: number for number, each in enumerate(self.launch.pes)}
+        _, changes, turns, rows = self._left
+        kept, pes = self._kept, self.launch.pes
+        places = {each: number for number, each in enumerate(pes)}
         done = CommandDone(done.start_ps - self.begin_ps, done.end_ps - self.begin_ps)
+        # In this order: the parts of tensors are behind those of slots.
+        slots = (*others(kept), TileSlots(self._pes, self._turns, turns, kept))
+        mmus = [pe.mmu for pe in self._pes]
         return LaunchTemplate(
-            records=RepeatedRecords(self._chip.log, records, waits, self.begin_ps),
-            inputs=[each.inputs for each in records],
-            relocation=self._relocation(records, places, is_external),
-            numbers=RecordedNumbers(records, places, self.key.numbers),
-            slots=(TileSlots(self._pes, self._turns, turns, records), *others),
+            records=kept,
+            slots=slots,
+            relocation=Relocation(self.key.addresses, pes, mmus, kept, memories),
+            numbers=RecordedNumbers(kept.numbers.values(), places, self.key.numbers),
             values=values,
             changes=changes._replace(done=done),
             rows=rows,
@@ -171,23 +208,23 @@ class LaunchRecording:
         """Take what the slices of HBM have done; whether the packets of all of them are known."""
         chip, now_ps = self._chip, self._chip.engine.now_ps
         hbm = chip.context.topology.hbm
-        for node, (controller, states, bins) in chip.slices.items():
-            arrivals = controller.port.packets.arrivals
+        for node, each in chip.slices.items():
+            arrivals = _packets_of(each).arrivals
             # One that the launch is the first to reach has no list of them.
             if arrivals is None:
                 return False
-            if arrivals:
-                before, after = begin.channels[node], states.read()
+            if arrivals.fields:
+                before, after = begin.channels[node], each.states.read()
                 learned = SliceChanges(
-                    states.changes(before, after, self.begin_ps, now_ps),
-                    [each.template(0) for each in bins],
+                    each.states.changes(before, after, self.begin_ps, now_ps),
+                    [bins.template(0) for bins in each.bins],
                     self.begin_ps,
                 )
                 self._slices[node] = LearnedSlice(
                     learned,
-                    SliceTraffic(chip.context, node, arrivals, self.begin_ps),
-                    states,
-                    bins,
+                    SliceTraffic(chip.context, node, arrivals),
+                    each.states,
+                    each.bins,
                     hbm.num_pcs * hbm.burst_bytes,
                 )
         return True
@@ -207,24 +244,7 @@ class LaunchRecording:
             calls=log.recorder.calls.kept_calls(),
         )
 
-    def _relocation(
-        self,
-        records: Sequence[OpRecord],
-        places: Mapping[tuple[int, int], int],
-        is_external: Callable[[Operand], bool],
-    ) -> Relocation:
-        uses = [list[BlockUse]() for _ in self.launch.pes]
-        for number, record in enumerate(records):
-            if record.engine != "pe_dma":
-                continue
-            target = Operand(record.address, record.shape, record.dtype, record.strides)
-            for index, block in enumerate((target, *record.inputs), -1):
-                if isinstance(block, Operand) and is_external(block):
-                    uses[places[record.cube, record.pe]].append(BlockUse(number, index, block))
-        mmus = [pe.mmu for pe in self._pes]
-        return Relocation(self.key.addresses, mmus, uses, self._chip.context.locate)
 
-
-def _start_ps(records: Sequence[OpRecord]) -> int:
-    """The start of the kernels: the end of the IO_CPU's record of the launch."""
-    return next(each.end_ps for each in records if each.engine == "io_cpu")
+def _packets_of(slice_: SliceOfHbm) -> Any:
+    """The packets of a slice; in C, those that arrive are appended to any object."""
+    return slice_.controller.port.packets

@@ -9,33 +9,23 @@ values of those.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from runtime.core.trace import Operand
 from runtime.language.value import Array
 from sip_node.chip.host.commands import CommandDone
 from sip_node.chip.launch_keys import LaunchKey
 from sip_node.chip.launches.idle_engines import EngineChanges
-from sip_node.chip.launches.launch_values import BytesInMemory
+from sip_node.chip.launches.launch_values import BlockUse, BytesInMemory
 from sip_node.chip.launches.learned_slice import LearnedSlice, SliceChanges
 from sip_node.chip.launches.recorded_numbers import RecordedNumbers
-from sip_node.chip.launches.relocation import BlockUse, Relocation
+from sip_node.chip.launches.relocation import Relocation
 from sip_node.chip.records.kept_calls import KeptCalls
 
 if TYPE_CHECKING:
-    from sip_node.chip.launches.repeated_records import RepeatedRecords
     from sip_node.chip.launches.server_states import ServerChanges
+    from sip_node.chip.records.kept.kept_records import KeptRecords
 
 
 MOST_PLACES = 16
 """Places of the tensors of a launch for which it is known whether it can be repeated there."""
-
-
-class MovedPart(Protocol):
-    """Blocks that move together."""
-
-    @property
-    def uses(self) -> Sequence[BlockUse]:
-        """The blocks."""
-        ...
 
 
 class SlotsInTurn(Protocol):
@@ -44,8 +34,8 @@ class SlotsInTurn(Protocol):
     """
 
     @property
-    def parts(self) -> Sequence[MovedPart]:
-        """The blocks of each slot."""
+    def parts(self) -> Sequence[object]:
+        """The slots that are used, in the order of the parts of the records."""
         ...
 
     def distances(self) -> tuple[int, ...]:
@@ -153,40 +143,40 @@ class LaunchChanges(NamedTuple):
 
 
 class LaunchTemplate:
-    """The template of a launch whose records have had `inputs`; `rows` in a run with records."""
+    """The template of a launch. The parts of its records are those of `slots`, and those of
+    `relocation` behind them; `rows` are there in a run with records.
+    """
 
     def __init__(
         self,
         *,
-        records: "RepeatedRecords",
-        inputs: Sequence[tuple[Operand | float, ...]],
+        records: "KeptRecords",
+        slots: Sequence[SlotsInTurn],
         relocation: Relocation,
         numbers: RecordedNumbers,
-        slots: Sequence[SlotsInTurn],
         values: ComputedValues | None,
         changes: LaunchChanges,
         rows: RecordedRows | None,
     ) -> None:
-        self._records, self._inputs = records, [*inputs]
-        self._relocation, self._slots, self._values = relocation, slots, values
-        self._numbers = numbers
+        # In C only, where launches are repeated.
+        from sip_node.chip.launches.record_parts import uses_of
+
+        self._records, self._relocation, self._slots = records, relocation, slots
+        self._values, self._numbers = values, numbers
         self.changes, self.rows = changes, rows
-        self._parts: Sequence[MovedPart] = (
-            *relocation.parts,
-            *[part for each in slots for part in each.parts],
-        )
-        self._distances: tuple[int, ...] = (0,) * len(self._parts)
+        self._of_slots = sum(len(each.parts) for each in slots)
+        self._distances: tuple[int, ...] = (0,) * (self._of_slots + len(relocation.parts))
         # By the addresses of all pointers, while the page tables have these mappings.
         self._places: dict[tuple[int, ...], PlacedBlocks | None] = {}
         self._mapped = 0
-        self._blocks = [[] if values is None else values.blocks(each.uses) for each in self._parts]
+        self._blocks = [] if values is None else [*map(values.blocks, uses_of(records))]
         self._checksums: Array | None = None
         self._extents: list[int] | None = None
 
     @property
     def size(self) -> int:
         """The number of its records."""
-        return len(self._inputs)
+        return len(self._records)
 
     def fits(self, key: LaunchKey, now_ps: int) -> "LaunchRepetition | None":
         """The differences of a launch that begins now, with the addresses and numbers of a key;
@@ -199,7 +189,7 @@ class LaunchTemplate:
         if placed is None or not all(each.channels.is_alike(now_ps) for each in placed.slices):
             return None
         of_slots = [distance for each in self._slots for distance in each.distances()]
-        return LaunchRepetition((*placed.distances, *of_slots), key.numbers, placed.slices)
+        return LaunchRepetition((*of_slots, *placed.distances), key.numbers, placed.slices)
 
     def _placed(self, addresses: Sequence[Sequence[int]]) -> PlacedBlocks | None:
         """The blocks with pointers to `addresses`; None where they cannot be there.
@@ -253,7 +243,7 @@ class LaunchTemplate:
         if all are where they were.
         """
         parts = self._relocation.parts
-        distances = self._distances[: len(parts)]
+        distances = self._distances[self._of_slots :]
         if self.rows is None or not any(distances):
             return []
         if self._extents is None:
@@ -264,44 +254,20 @@ class LaunchTemplate:
         """Let the numbers of transfers to other SIPs rise by `later[source sip, target sip]`."""
         self._records.number_flows(later)
 
-    def enter(self, first: int, behind: int, begin_ps: int) -> None:
-        """Enter records of a repetition."""
-        self._records.enter(first, behind, begin_ps, self._checksums)
+    def enter(self, log: Any, first: int, behind: int, begin_ps: int) -> None:
+        """Enter records of a repetition into a log."""
+        self._records.enter(log, first, behind, begin_ps, self._checksums)
 
     def change(self, repetition: "LaunchRepetition") -> None:
         """Move the blocks of records and values, and give them the numbers of the launch."""
-        distances = repetition.distances
-        changed = dict[int, list[Operand | float]]()
-        targets = dict[int, int]()
-        for part, blocks, distance, before in zip(
-            self._parts, self._blocks, distances, self._distances, strict=True
-        ):
-            if distance == before:
-                continue
-            for block in blocks:
-                block.offset += distance - before
-            for number, index, block in part.uses:
-                inputs = self._changed_inputs(changed, number)
-                if index < 0:
-                    targets[number] = block.address + distance
-                else:
-                    inputs[index] = Operand(
-                        block.address + distance, block.shape, block.dtype, block.strides
-                    )
-        self._distances = distances
+        distances, before = repetition.distances, self._distances
+        if distances != before:
+            self._records.move(distances)
+            for of_part, now, was in zip(self._blocks, distances, before, strict=False):
+                for block in of_part:
+                    block.offset += now - was
+            self._distances = distances
         for number, index, value in self._numbers.changed(repetition.numbers):
-            self._changed_inputs(changed, number)[index] = value
+            self._records.set_number(number, index, value)
             if self._values is not None:
                 self._values.set_number(number, index, value)
-        for number, inputs in changed.items():
-            self._inputs[number] = tuple(inputs)
-            self._records.relocate(number, targets.get(number, -1), self._inputs[number])
-
-    def _changed_inputs(
-        self, changed: dict[int, list[Operand | float]], number: int
-    ) -> list[Operand | float]:
-        """The inputs of a record, of which some are changed."""
-        inputs = changed.get(number)
-        if inputs is None:
-            inputs = changed[number] = list(self._inputs[number])
-        return inputs

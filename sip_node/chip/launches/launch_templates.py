@@ -30,13 +30,14 @@ from sip_node.chip.launches.passengers import Passenger, passengers
 from sip_node.chip.launches.repeated_launch import RepeatedLaunch
 from sip_node.kernel.calendar import ARRIVALS_FIRST
 
-MOST_RECORDS = 1 << 20
-"""The records of all launches that are kept, some 1.4 kB each; those used last are. A training
-step of a GPT of width 256 on 128 tokens has 580,000; a cache that is smaller than a step repeats
-none of its launches.
+MOST_BYTES = 1 << 31
+"""The memory for the launches that a process keeps; those used last are. A cache that is smaller
+than a training step repeats none of its launches.
 """
 MOST_ATTEMPTS = 8
 """Launches with one key that are recorded, and one more for each that is repeated."""
+SHARE_OF_A_LAUNCH = 4
+"""One launch has at most this part of the memory."""
 
 
 class LaunchTemplates:
@@ -44,7 +45,7 @@ class LaunchTemplates:
 
     def __init__(self) -> None:
         self.state: ChipState
-        self._known = KnownTemplates[Recorded[LaunchTemplate]](MOST_RECORDS, MOST_ATTEMPTS)
+        self.share(1)
         self._learning: LearnedLaunch | None = None
         self.exchanges: Exchanging = NoExchanges()
         """Repeats collectives, where all of their SIPs are in this process."""
@@ -52,6 +53,11 @@ class LaunchTemplates:
         """No message of another LP that has not arrived comes before this time."""
         self.hold_until: Callable[[int], None] = lambda _: None
         """Ends the run of the engine until that time is safe, or a message has arrived."""
+
+    def share(self, chips: int) -> None:
+        """The process has a number of chips, which share its memory."""
+        self._most_bytes = MOST_BYTES // chips
+        self._known = KnownTemplates[Recorded[LaunchTemplate]](self._most_bytes, MOST_ATTEMPTS)
 
     def connect(self, context: ChipContext, chip: IdleChip) -> None:
         """The launches are those of a chip, whose components exist now."""
@@ -90,9 +96,13 @@ class LaunchTemplates:
                 chip.engine.ahead -= 1
                 self.hold_until(end_ps)
             return True
-        # The first time it may be one that never comes again.
-        if self._known.has_come(key.commands) and self._known.attempts(key.commands):
-            self._learning = LearnedLaunch(chip, begin, key, on_way, state)
+        # The first time it may be one that never comes again, and its functions run: those leave
+        # numbers without formulas.
+        has_come = self._known.has_come(key.commands)
+        is_worth = has_come or not (chip.context.data or any(key.numbers))
+        if is_worth and self._known.attempts(key.commands):
+            most_bytes = self._most_bytes // SHARE_OF_A_LAUNCH
+            self._learning = LearnedLaunch(chip, begin, key, on_way, state, most_bytes)
         return False
 
     def answered(self, transfer: FabricTransfer) -> None:

@@ -18,7 +18,6 @@ from runtime.language.operations import element, evaluator
 from runtime.language.value import Array
 from sip_node.chip.launch_keys import NotRepeated
 from sip_node.chip.launches.equal_values import EqualValues
-from sip_node.chip.launches.relocation import BlockUse
 from sip_node.chip.launches.value_operands import (
     LocalOperand,
     WholeResult,
@@ -32,6 +31,10 @@ from sip_node.kernel import checksums
 
 Evaluate = Callable[[Sequence[Any]], Any]
 """Computes a result from those of the operations before."""
+BlockUse = tuple[int, int]
+"""A block of an operation: the number of its record, and its place among the inputs, or -1 for its
+result.
+"""
 _WITHOUT_VALUES = frozenset({"host", "io_cpu", "pe_cpu"})
 
 
@@ -159,7 +162,7 @@ class LaunchValues:
 
     def blocks(self, uses: Iterable[BlockUse]) -> list[BytesInMemory]:
         """The blocks of memory among those of records, which other launches have elsewhere."""
-        known = [self._blocks.get((number, index)) for number, index, _ in uses]
+        known = [self._blocks.get(each) for each in uses]
         return [each for each in known if each is not None]
 
     def set_number(self, number: int, index: int, value: float) -> None:

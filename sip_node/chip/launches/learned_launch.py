@@ -13,12 +13,10 @@ from sip_node.chip.launches.passengers import Passenger
 
 MOST_OF_A_LAUNCH = 1 << 16
 """The records of a launch that is repeated with its values: of longer ones, these are the cost."""
-MOST_WITHOUT_DATA = 1 << 19
-"""The records of a launch that is repeated without data."""
 
 
 class LearnedLaunch:
-    """A launch that begins now on an idle chip, with `passengers`.
+    """A launch that begins now on an idle chip, with `passengers`, and is recorded in `most_bytes`.
 
     `key` and `state` are what another launch has to have in common with it.
     """
@@ -30,19 +28,20 @@ class LearnedLaunch:
         key: LaunchKey,
         passengers: Sequence[Passenger],
         state: Hashable,
+        most_bytes: int,
     ) -> None:
         self._chip, self.tag, self.launch, self.key = chip, begin.tag, begin.launch, key
         self.passengers, self.state = passengers, state
-        self._recording = LaunchRecording(chip, begin.launch, key)
+        self._recording = LaunchRecording(chip, begin.launch, key, most_bytes)
         self._scheduled, self._foreign = chip.engine.scheduled, self._of_others()
         self._functions = chip.context.launch_keys.functions(chip.context.sip)
         self._arrivals: list[AnswerArrival] = []
         self._done = CommandDone()
 
     @property
-    def size(self) -> int:
-        """The number of its records."""
-        return len(self._recording.records)
+    def nbytes(self) -> int:
+        """Bytes of memory, about."""
+        return self._recording.nbytes
 
     def answered(self, transfer: FabricTransfer) -> None:
         """An answer has arrived at the host, which has not recorded it yet."""
@@ -63,8 +62,10 @@ class LearnedLaunch:
         if pending is None or self._of_others() != self._foreign:
             return False
         functions = chip.context.launch_keys.functions(chip.context.sip)
-        most = MOST_OF_A_LAUNCH if chip.context.data else MOST_WITHOUT_DATA
-        if functions != self._functions or self.size > most:
+        # Without numbers, the records of a function are those of its list.
+        if any(self.key.numbers) and functions != self._functions:
+            return False
+        if chip.context.data and self._recording.entered > MOST_OF_A_LAUNCH:
             return False
         numbers = {id(each.packet): number for number, each in enumerate(self.passengers)}
         if any(id(packet) not in numbers for *_, packet in pending):
@@ -85,8 +86,8 @@ class LearnedLaunch:
         recording, chip = self._recording, self._chip
         values = None
         if chip.context.data:
-            values = LaunchValues(recording.own_records, chip.place_of)
-        return recording.template(self._done, chip.is_external, values)
+            values = LaunchValues(recording.operations, chip.place_of)
+        return recording.template(self._done, chip, values)
 
     def _of_others(self) -> tuple[int, ...]:
         """Counts that do not change while nothing but a launch is at work: commands of the host,

@@ -29,6 +29,16 @@ class LearnedSlice:
     What it does with blocks at other places of a round over the channels is found by its traffic.
     """
 
+    __slots__ = (
+        "_bins",
+        "_known",
+        "_learned",
+        "_reference",
+        "_round_bytes",
+        "_states",
+        "_traffic",
+    )
+
     def __init__(
         self,
         learned: SliceChanges,
@@ -44,6 +54,12 @@ class LearnedSlice:
         # By the distances modulo the round: None where it serves the packets at other times.
         self._known: dict[tuple[tuple[int, int], ...], SliceChanges | None] = {}
         self._reference: ServedSlice | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory of its changes and its traffic, about."""
+        traffic = 0 if self._traffic is None else self._traffic.nbytes
+        return self._learned.channels.nbytes + traffic
 
     def moved(self, distances: Mapping[int, int]) -> SliceChanges | None:
         """The changes by a launch if the blocks in the extent at each address have moved by a

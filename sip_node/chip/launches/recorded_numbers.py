@@ -1,41 +1,37 @@
 """The numbers in the records of a launch that follow from the arguments of its kernels."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from runtime.core.launch_numbers import LaunchNumber, NumberFormula, unpacked
-from runtime.core.trace import OpRecord
+from runtime.core.launch_numbers import NumberFormula, unpacked
 
 
 class _NumberUses(NamedTuple):
-    """A number of a PE of the launch: its formula, and where it is an input, as (record, place)."""
+    """A number of a PE of the launch: its formula, and where it is an input: record and place of
+    each, one behind the other.
+    """
 
     pe: int
     formula: NumberFormula
-    uses: list[tuple[int, int]]
+    uses: "array[int]"
 
 
 class RecordedNumbers:
-    """The numbers in `records`, which `numbers` of the PEs in `places` have made, in the order of
-    the PEs.
+    """The numbers `recorded` of a launch (`KeptRecords.numbers`), which `numbers` of the PEs in
+    `places` have made, in the order of the PEs.
     """
 
     def __init__(
         self,
-        records: Sequence[OpRecord],
+        recorded: "Iterable[tuple[int, int, NumberFormula, array[int]]]",
         places: Mapping[tuple[int, int], int],
         numbers: Sequence[bytes],
     ) -> None:
         self._numbers = numbers
-        # By identity: formulas with 0.0 and with -0.0 are equal.
-        of_formula = dict[tuple[int, int], _NumberUses]()
-        for record, each in enumerate(records):
-            for place, number in enumerate(each.inputs):
-                if type(number) is LaunchNumber:
-                    pe, formula = places[each.cube, each.pe], number.formula
-                    known = of_formula.setdefault((pe, id(formula)), _NumberUses(pe, formula, []))
-                    known.uses.append((record, place))
-        self._of_formula = tuple(of_formula.values())
+        self._of_formula = [
+            _NumberUses(places[cube, pe], formula, uses) for cube, pe, formula, uses in recorded
+        ]
 
     def changed(self, numbers: Sequence[bytes]) -> Iterator[tuple[int, int, float]]:
         """The numbers that are others with `numbers` of the PEs than with those of the last call,
@@ -47,5 +43,5 @@ class RecordedNumbers:
         for pe, formula, uses in self._of_formula:
             if numbers[pe] != before[pe]:
                 number = formula.of(unpacked(numbers[pe]))
-                for record, place in uses:
+                for record, place in zip(uses[::2], uses[1::2], strict=True):
                     yield record, place, number

@@ -5,61 +5,55 @@ all of these have moved by one distance, the block has moved by that distance in
 physical memory it has to be where it was in one piece, of the same memory.
 """
 
-from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from runtime.core.requests import Extent
-from runtime.core.trace import Operand
 from sip_node.chip.launch_keys import NotRepeated
-from sip_node.chip.mapping.strided_block import end_of
 from sip_node.chip.pe.mmu import PeMmu
 
+if TYPE_CHECKING:
+    from sip_node.chip.records.kept.kept_records import KeptRecords
 
-class BlockUse(NamedTuple):
-    """A block of an operation: record `number`, and its `place` among the inputs, or -1 for its
-    result.
-    """
-
-    number: int
-    place: int
-    block: Operand
+DMA = "pe_dma"
+"""The engine of the operations on tensors."""
 
 
-class TensorPart:
-    """The blocks of a PE in one extent of a tensor: virtual bytes from `begin` to before `end`.
+class ExternalMemories(Protocol):
+    """The memories of blocks."""
+
+    def is_external(self, address: int) -> bool:
+        """Whether an address is in HBM or SRAM."""
+        ...
+
+    def locate(self, address: int) -> tuple[int, int]:
+        """The SIP of an address, and the node of its memory there."""
+        ...
+
+
+class TensorPart(NamedTuple):
+    """The blocks of a PE in one extent of a tensor: virtual bytes from `begin` to before `end`,
+    from address `physical` on.
 
     `tensor` is the number of the tensor, `bases` are the pointers of the PE that point into it,
     `node` is the memory.
     """
 
-    def __init__(
-        self,
-        mmu: PeMmu,
-        pe: int,
-        tensor: int,
-        bases: Sequence[int],
-        extent: Extent,
-        node: int,
-    ) -> None:
-        self.mmu, self.pe, self.tensor, self.bases = mmu, pe, tensor, bases
-        self.extent, self.node = extent, node
-        self.begin, self.end = extent.end, extent.virtual
-        self.physical = 0
-        self.uses: list[BlockUse] = []
-
-    def add(self, use: BlockUse) -> None:
-        """Add a block."""
-        moved = self.extent.virtual - self.extent.physical
-        self.begin = min(self.begin, use.block.address + moved)
-        self.end = max(self.end, end_of(use.block) + moved)
-        self.physical = self.begin - moved
-        self.uses.append(use)
+    mmu: PeMmu
+    pe: int
+    tensor: int
+    bases: Sequence[int]
+    extent: Extent
+    node: int
+    physical: int
+    begin: int
+    end: int
 
 
 class Relocation:
-    """The blocks of a launch whose pointers had `addresses`, by PE; `mmus` are those of its PEs.
+    """The blocks of tensors in the `records` of a launch on `pes`, as (cube, PE), whose pointers
+    had `addresses`, by PE; `mmus` are those of its PEs.
 
     Raises `NotRepeated` for a block that is in no tensor of the arguments.
     """
@@ -67,16 +61,28 @@ class Relocation:
     def __init__(
         self,
         addresses: Sequence[Sequence[int]],
+        pes: Sequence[tuple[int, int]],
         mmus: Sequence[PeMmu],
-        uses: Sequence[Sequence[BlockUse]],
-        locate: Callable[[int], tuple[int, int]],
+        records: "KeptRecords",
+        memories: ExternalMemories,
     ) -> None:
-        self._addresses, self._mmus, self._locate = addresses, mmus, locate
+        # In C only, where launches are repeated.
+        from sip_node.chip.launches.record_parts import addresses_before, assigned
+
+        self._addresses, self._mmus, self._memories = addresses, mmus, memories
         self._tensors: dict[str, int] = {}
-        self.parts: list[TensorPart] = []
-        for pe, (mmu, of_pe) in enumerate(zip(mmus, uses, strict=True)):
-            if of_pe:
-                self._add(pe, mmu, of_pe)
+        # By PE: the pointers into each tensor, by their places among its addresses.
+        self._bases = [dict[str, list[int]]() for _ in mmus]
+        extents = self._pointed()
+        ranges = [(each.physical, each.physical + each.nbytes) for each in extents]
+        first, places = records.parts, {each: pe for pe, each in enumerate(pes)}
+        self.parts = list[TensorPart]()
+        for index, cube, pe, begin, end in assigned(records, ranges, DMA):
+            if end > ranges[index][1]:
+                raise NotRepeated("a block of memory in no tensor of the arguments")
+            self.parts.append(self._part(places[cube, pe], extents[index], begin, end))
+        if any(map(memories.is_external, addresses_before(records, first, DMA))):
+            raise NotRepeated("a block of memory in no tensor of the arguments")
         # The virtual range of each tensor that is used.
         self._begins = [min(p.begin for p in self._of(n)) for n in range(len(self._tensors))]
         self._ends = [max(p.end for p in self._of(n)) for n in range(len(self._tensors))]
@@ -84,35 +90,49 @@ class Relocation:
     def _of(self, tensor: int) -> list[TensorPart]:
         return [part for part in self.parts if part.tensor == tensor]
 
-    def _add(self, pe: int, mmu: PeMmu, uses: Sequence[BlockUse]) -> None:
-        extents = dict[int, Extent]()
-        bases = dict[str, list[int]]()
-        for number, address in enumerate(self._addresses[pe]):
-            run = mmu.run_below(address)
-            pointed = None if run is None else run.at(address)
-            if run is None or pointed is None:
-                continue
-            of_tensor = bases.setdefault(pointed.tensor, [])
-            if not of_tensor:
-                extents.update(
-                    (each.physical, each) for each in run.extents if each.tensor == pointed.tensor
-                )
-            of_tensor.append(number)
-        starts, known = sorted(extents), dict[int, TensorPart]()
-        for use in uses:
-            place = bisect_right(starts, use.block.address) - 1
-            extent = extents[starts[place]] if place >= 0 else None
-            if extent is None or end_of(use.block) > extent.physical + extent.nbytes:
-                raise NotRepeated("a block of memory in no tensor of the arguments")
-            part = known.get(extent.physical)
-            if part is None:
-                tensor = self._tensors.setdefault(extent.tensor, len(self._tensors))
-                node = self._locate(extent.physical)[1]
-                part = known[extent.physical] = TensorPart(
-                    mmu, pe, tensor, bases[extent.tensor], extent, node
-                )
-                self.parts.append(part)
-            part.add(use)
+    def _pointed(self) -> list[Extent]:
+        """The extents in HBM and SRAM of the tensors that pointers point into, which are rising."""
+        extents, known = dict[int, Extent](), set[tuple[int, str]]()
+        for of_pe, mmu, bases in zip(self._addresses, self._mmus, self._bases, strict=True):
+            for number, address in enumerate(of_pe):
+                run = mmu.run_below(address)
+                pointed = None if run is None else run.at(address)
+                if run is None or pointed is None:
+                    continue
+                bases.setdefault(pointed.tensor, []).append(number)
+                # PEs share runs.
+                if (id(run), pointed.tensor) in known:
+                    continue
+                known.add((id(run), pointed.tensor))
+                of_tensor = [each for each in run.extents if each.tensor == pointed.tensor]
+                for each in of_tensor:
+                    if extents.setdefault(each.physical, each) != each:
+                        raise NotRepeated("memory of two tensors")
+        is_external = self._memories.is_external
+        rising = [extents[physical] for physical in sorted(extents) if is_external(physical)]
+        if any(one.physical + one.nbytes > other.physical for one, other in pairwise(rising)):
+            raise NotRepeated("memory of two tensors")
+        return rising
+
+    def _part(self, pe: int, extent: Extent, begin: int, end: int) -> TensorPart:
+        """The part with the blocks of a PE in an extent, at physical bytes from `begin` to before
+        `end`.
+        """
+        bases = self._bases[pe].get(extent.tensor)
+        if bases is None:
+            raise NotRepeated("a block of memory in no tensor of the arguments")
+        moved = extent.virtual - extent.physical
+        return TensorPart(
+            mmu=self._mmus[pe],
+            pe=pe,
+            tensor=self._tensors.setdefault(extent.tensor, len(self._tensors)),
+            bases=bases,
+            extent=extent,
+            node=self._memories.locate(extent.physical)[1],
+            physical=begin,
+            begin=begin + moved,
+            end=end + moved,
+        )
 
     @property
     def mapped(self) -> int:
@@ -139,7 +159,7 @@ class Relocation:
             if pieces is None or len(pieces) != 1:
                 return None
             distance = pieces[0][0] - part.physical
-            if distance and self._locate(pieces[0][0])[1] != part.node:
+            if distance and self._memories.locate(pieces[0][0])[1] != part.node:
                 return None
             distances.append(distance)
         return tuple(distances) if self._are_apart(shifts) else None

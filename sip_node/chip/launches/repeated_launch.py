@@ -61,7 +61,7 @@ class RepeatedLaunch:
 
     def _enter(self, records: int) -> None:
         """Enter the records that are not in the log yet, up to that number."""
-        self._template.enter(self._entered, records, self._begin_ps)
+        self._template.enter(self._chip.log, self._entered, records, self._begin_ps)
         self._entered = records
 
     def _repeat_rows(self) -> None:

@@ -20,5 +20,5 @@ cdef class ServerStates:
 cdef class ServerChanges:
     cdef ServerStates states
     # Of the servers that have served, with `CHANGED` values of each.
-    cdef list indices
+    cdef IntArray indices
     cdef IntArray values

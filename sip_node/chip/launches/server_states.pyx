@@ -74,7 +74,7 @@ cdef class ServerStates:
         for place in range(FIELDS):
             zeros[place] = 0
         zeros[FIELDS] = -1
-        changes.states, changes.indices, changes.values = self, [], IntArray()
+        changes.states, changes.indices, changes.values = self, IntArray(), IntArray()
         for index in range(after.size // (FIELDS + 1)):
             # One that the launch is the first to reach has not served before.
             first = &before.values[index * (FIELDS + 1)] if index < known else zeros
@@ -91,11 +91,18 @@ cdef class ServerStates:
             changes.values.append(second[BUSY] - first[BUSY])
             changes.values.append(second[QUEUED] - first[QUEUED])
             changes.values.append(second[BYTES] - first[BYTES])
+        changes.indices.trim()
+        changes.values.trim()
         return changes
 
 
 cdef class ServerChanges:
     """What a launch changes of the servers that it uses."""
+
+    @property
+    def nbytes(self):
+        """Bytes of memory."""
+        return (self.indices.size + self.values.size) * sizeof(long long)
 
     def onto(self, ServerStates states not None):
         """The same changes, of other servers."""
@@ -105,8 +112,11 @@ cdef class ServerChanges:
     def equals(self, ServerChanges other not None):
         """Whether these are the changes of other servers, too."""
         cdef Py_ssize_t index
-        if self.indices != other.indices:
+        if self.indices.size != other.indices.size:
             return False
+        for index in range(self.indices.size):
+            if self.indices.values[index] != other.indices.values[index]:
+                return False
         for index in range(self.values.size):
             # The state before is compared when they are repeated.
             if index % CHANGED > 1 and self.values.values[index] != other.values.values[index]:
@@ -117,9 +127,10 @@ cdef class ServerChanges:
         """Whether all servers would serve a launch that begins now as they have served that one."""
         cdef ServerStates states = self.states
         cdef long long *values = self.values.values
-        cdef Py_ssize_t index
+        cdef Py_ssize_t place, index
         cdef FifoServer server
-        for index in self.indices:
+        for place in range(self.indices.size):
+            index = self.indices.values[place]
             server = states.servers[index]
             if max(0, server.free_ps + states.penalty_ps(index) - now_ps) != values[0]:
                 return False
@@ -132,9 +143,10 @@ cdef class ServerChanges:
         """Change the servers as a launch does that begins at `begin_ps`."""
         cdef ServerStates states = self.states
         cdef long long *values = self.values.values
-        cdef Py_ssize_t index
+        cdef Py_ssize_t place, index
         cdef FifoServer server
-        for index in self.indices:
+        for place in range(self.indices.size):
+            index = self.indices.values[place]
             server = states.servers[index]
             server.free_ps = begin_ps + values[2]
             if states.channels[index] is not None:

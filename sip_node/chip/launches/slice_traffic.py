@@ -12,6 +12,8 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from hashlib import sha256
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from runtime.core.simtime import NEVER_PS
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
 
 Answer = tuple[int, int, int, int, int]
 """Time, tail, number of the transfer, first byte and size of a packet that leaves a slice."""
+
+
+_TRANSFER = 160
+"""Bytes of memory of a transfer."""
 
 
 class _ArrivedPacket(NamedTuple):
@@ -56,49 +62,63 @@ class _AnswerSink:
 class ServedSlice(NamedTuple):
     """The effects of packets on a slice: its answers, how long packets of each transfer have
     queued behind others, the changes of its channels and their services, and its events: when each
-    was inserted, its time and its step.
+    was inserted, its time and its step. Of what is only compared, a SHA-256 is kept.
     """
 
-    answers: list[Answer]
-    queued_ps: list[int]
+    answers: bytes
+    queued_ps: bytes
     changes: "ServerChanges"
     services: list[Any]
-    events: list[tuple[int, int, int]]
+    events: bytes
+
+
+class ArrivedPackets:
+    """The packets that arrive at a slice from `begin_ps` on."""
+
+    def __init__(self, begin_ps: int) -> None:
+        self._begin_ps = begin_ps
+        self._numbers: dict[int, int] = {}
+        self.transfers: list[FabricTransfer] = []
+        """The transfers, which are alive as long as a packet of them may arrive."""
+        self.fields = array("q")
+        """Fields of each packet, one after the other: a launch may have a million packets."""
+
+    def append(self, arrived: tuple[int, Packet, int]) -> None:
+        """A packet has arrived: (time of the head, packet, time of the tail)."""
+        time_ps, packet, tail_ps = arrived
+        transfer = packet.transfer
+        number = self._numbers.setdefault(id(transfer), len(self.transfers))
+        if number == len(self.transfers):
+            self.transfers.append(transfer)
+        self.fields.extend(
+            _ArrivedPacket(
+                time_ps - self._begin_ps,
+                tail_ps - self._begin_ps,
+                number,
+                packet.begin,
+                packet.size,
+                packet.last,
+            )
+        )
 
 
 class SliceTraffic:
-    """The packets that have arrived at the slice at `node` in a launch that began at `begin_ps`."""
+    """The packets that have arrived at the slice at `node` in a launch."""
 
-    def __init__(
-        self,
-        context: ChipContext,
-        node: int,
-        arrivals: Sequence[tuple[int, Packet, int]],
-        begin_ps: int,
-    ) -> None:
-        self._context, self._node = context.at(node), node
-        numbers = dict[int, int]()
-        self._transfers = list[FabricTransfer]()
-        # The fields of each packet, one after the other: a launch may have a hundred thousand.
-        self._arrivals = array("q")
-        for time_ps, packet, tail_ps in arrivals:
-            number = numbers.get(id(packet.transfer))
-            if number is None:
-                number = numbers[id(packet.transfer)] = len(self._transfers)
-                # Without its bytes, which would be kept with it.
-                transfer = copy(packet.transfer)
-                transfer.payload = b""
-                self._transfers.append(transfer)
-            self._arrivals.extend(
-                _ArrivedPacket(
-                    time_ps - begin_ps,
-                    tail_ps - begin_ps,
-                    number,
-                    packet.begin,
-                    packet.size,
-                    packet.last,
-                )
-            )
+    __slots__ = "_arrivals", "_context", "_node", "_transfers"
+
+    def __init__(self, context: ChipContext, node: int, arrived: ArrivedPackets) -> None:
+        self._context, self._node = context, node
+        self._arrivals = arrived.fields
+        self._transfers = [copy(each) for each in arrived.transfers]
+        for each in self._transfers:
+            # Its bytes would be kept with it.
+            each.payload = b""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory, about."""
+        return len(self._arrivals) * self._arrivals.itemsize + len(self._transfers) * _TRANSFER
 
     def served(self, distances: Mapping[int, int]) -> ServedSlice | None:
         """The effects of the packets if blocks from each address on have moved; None where they
@@ -111,7 +131,7 @@ class SliceTraffic:
         engine.inserted = events
         sink = _AnswerSink(engine)
         context: Any = replace(
-            self._context,
+            self._context.at(self._node),
             engine=engine,
             fabric=sink,  # type: ignore[arg-type] - of the fabric, it sends
             memory_ports={},
@@ -143,11 +163,11 @@ class SliceTraffic:
         changes = states.changes(before, states.read(), 0, 0)
         services = [channel.bins.template(0) for channel in channels] if has_loads else []
         return ServedSlice(
-            sink.answers,
-            [each.memory_ps for each in times],
-            changes,
-            services,
-            events,
+            answers=_digest(sink.answers),
+            queued_ps=_digest([(each.memory_ps,) for each in times]),
+            changes=changes,
+            services=services,
+            events=_digest(events),
         )
 
     def _moved(
@@ -164,3 +184,8 @@ class SliceTraffic:
             made.train = None if transfer.train is None else PacketTrain(times[number])
             moved.append(made)
         return moved
+
+
+def _digest(rows: Sequence[tuple[int, ...]]) -> bytes:
+    """The SHA-256 of rows of numbers, all of one length."""
+    return sha256(array("q", chain.from_iterable(rows))).digest()

@@ -6,11 +6,12 @@ the launch begins. They differ in their addresses only, which no time depends on
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runtime.core.trace import Operand, OpRecord
-from sip_node.chip.launches.relocation import BlockUse
 from sip_node.chip.pe.pe import Pe
+
+if TYPE_CHECKING:
+    from sip_node.chip.records.kept.kept_records import KeptRecords
 
 Turn = tuple[int, ...]
 """The slots of a list in the order in which they are taken."""
@@ -23,12 +24,13 @@ class _SlotList(NamedTuple):
     addresses: tuple[Callable[[int], int], ...]
 
 
-class UsedSlot:
+class UsedSlot(NamedTuple):
     """A slot that a launch uses at one of its addresses: number `place` in the turn of its list."""
 
-    def __init__(self, of: int, place: int, address: Callable[[int], int], before: int) -> None:
-        self.of, self.place, self.address, self.before = of, place, address, before
-        self.uses: list[BlockUse] = []
+    of: int
+    place: int
+    address: Callable[[int], int]
+    before: int
 
 
 def slot_lists(pe: Pe) -> list[_SlotList]:
@@ -58,13 +60,15 @@ class TileSlots:
         pes: Sequence[Pe],
         before: Sequence[Sequence[Turn]],
         after: Sequence[Sequence[Turn]],
-        records: Sequence[OpRecord],
+        records: "KeptRecords",
     ) -> None:
-        used = {(each.cube, each.pe) for each in records if each.engine == "pe_gemm"}
+        # In C only, where launches are repeated.
+        from sip_node.chip.launches.record_parts import assigned, pes_of
+
+        used = pes_of(records, "pe_gemm")
         self._lists = list[_SlotList]()
         # At the end, the places that the slots had in the turn at the begin.
         self._ends = list[list[int]]()
-        self.parts = list[UsedSlot]()
         known = dict[int, UsedSlot]()
         regions = list[tuple[int, int]]()
         for pe, old, new in zip(pes, before, after, strict=True):
@@ -79,20 +83,11 @@ class TileSlots:
                         known[address(slot)] = UsedSlot(len(self._lists), place, address, slot)
                 self._lists.append(each)
                 self._ends.append([turn.index(slot) for slot in later])
-        starts = sorted(known)
-        # The areas of slots do not overlap: that of an address is the last one that begins below.
-        regions.sort()
-        begins = [begin for begin, _ in regions]
-        for number, record in enumerate(records):
-            target = Operand(record.address, record.shape, record.dtype, record.strides)
-            for index, block in enumerate((target, *record.inputs), -1):
-                if not isinstance(block, Operand):
-                    continue
-                place = bisect_right(begins, block.address) - 1
-                if place >= 0 and block.address < regions[place][1]:
-                    slot = known[starts[bisect_right(starts, block.address) - 1]]
-                    slot.uses.append(BlockUse(number, index, block))
-        self.parts = [slot for slot in known.values() if slot.uses]
+        # A slot ends where another one begins, or at the end of its area.
+        ends = sorted([*known, *[end for _, end in regions]])
+        ranges = [(start, ends[bisect_right(ends, start)]) for start in sorted(known)]
+        covered = assigned(records, ranges, "")
+        self.parts: Sequence[UsedSlot] = [known[ranges[index][0]] for index, *_ in covered]
 
     def distances(self) -> tuple[int, ...]:
         """The distances of the blocks in each of `parts` from those of the launch, now."""

@@ -20,6 +20,11 @@ class KeptCalls(NamedTuple):
     first: int
     begun: int
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows."""
+        return len(self.calls) + len(self.blocks)
+
     def extents(self, begins: Sequence[int]) -> list[int]:
         """The extent of each block, by its index in `begins`, their physical addresses; -1 for a
         value in TCM.

@@ -22,6 +22,8 @@ cdef class OpLog:
     cdef OpRows rows
     cdef readonly StepRows steps
     cdef list recordings
+    # Records that are kept to be entered again.
+    cdef list keepers
     cdef readonly long long last_ps
     # The number of records, and the latest of them.
     cdef readonly long long count
@@ -41,6 +43,15 @@ cdef class OpLog:
     cdef int encode(
         self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,
         tuple inputs, object flow, object axis
+    ) except -1
+    cdef int added(self, Operation *about) except -1
+    cdef int pass_to_recordings(
+        self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,
+        tuple inputs, object flow, object axis, QueueTimes times
+    ) except -1
+    cdef int keep(
+        self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,
+        tuple inputs, object flow, object axis, QueueTimes times
     ) except -1
     cdef int collect(self, record, Operation *about, QueueTimes times) except -1
     cdef int pass_on_full(self) except -1

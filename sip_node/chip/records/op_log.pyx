@@ -6,8 +6,11 @@ enter its fields; an `OpRecord` is made of them only where a recording collects 
 
 from hashlib import sha256
 
-from runtime.core.trace import IO_CHIPLET, NO_PE, Operand, OpRecord
+from runtime.core.trace import IO_CHIPLET, NO_PE, OpRecord
+from sip_node.chip.records.kept.kept_records cimport KeptRecords
 from sip_node.chip.records.op_rows import waited_for
+from sip_node.chip.records.op_rows cimport read_address_of
+from sip_node.chip.records.kept.record_bytes cimport add_record
 from sip_node.compiled.operation cimport FOR_LINK
 from sip_node.compiled.struct_fields cimport field_at, offset_of
 
@@ -17,11 +20,6 @@ cpdef enum:
 cdef enum:
     HASHED_BYTES = 0x10000
 
-cdef object operand_type = Operand
-cdef Py_ssize_t ADDRESS = offset_of(Operand, "address")
-cdef Py_ssize_t SHAPE = offset_of(Operand, "shape")
-cdef Py_ssize_t DTYPE = offset_of(Operand, "dtype")
-cdef Py_ssize_t STRIDES = offset_of(Operand, "strides")
 # The offsets of the fields of a record, in their order.
 cdef Py_ssize_t[16] FIELDS = [offset_of(OpRecord, name) for name in OpRecord.__struct_fields__]
 
@@ -35,7 +33,7 @@ cdef class OpLog:
         self.rows = None if recorder is None else OpRows(recorder)
         self.steps = None if recorder is None else StepRows(recorder)
         self.encoded, self.hash = PackedBytes(), sha256()
-        self.recordings = []
+        self.recordings, self.keepers = [], []
 
     def add(self, record not None, requested_ps=None, cause="", QueueTimes times=None):
         cdef Operation about
@@ -57,10 +55,18 @@ cdef class OpLog:
         if self.rows is not None:
             self.rows.enter(
                 engine=field_at(record, fields[0]), name=field_at(record, fields[1]), about=&about,
-                inputs=field_at(record, fields[12]), flow=field_at(record, fields[10]), times=times,
+                read_address=read_address_of(field_at(record, fields[12])),
+                flow=field_at(record, fields[10]), times=times,
             )
         if self.recordings:
             self.collect(record, &about, times)
+        if self.keepers:
+            self.keep(
+                engine=field_at(record, fields[0]), name=field_at(record, fields[1]), about=&about,
+                shape=field_at(record, fields[8]), dtype=field_at(record, fields[9]),
+                strides=field_at(record, fields[13]), inputs=field_at(record, fields[12]),
+                flow=field_at(record, fields[10]), axis=field_at(record, fields[14]), times=times,
+            )
         self.pass_on_full()
 
     cdef int enter(
@@ -70,15 +76,10 @@ cdef class OpLog:
         """Add the record with these fields; its packets have queued for `times`."""
         self.encode(engine, name, about, shape, dtype, strides, inputs, flow, axis)
         if self.rows is not None:
-            self.rows.enter(engine, name, about, inputs, flow, times)
-        if self.recordings:
-            self.collect(
-                OpRecord(
-                    engine, name, about.start_ps, about.end_ps, about.cube, about.pe,
-                    about.address, about.nbytes, shape, dtype, flow, about.flow_end, inputs,
-                    strides, axis, about.checksum,
-                ),
-                about, times,
+            self.rows.enter(engine, name, about, read_address_of(inputs), flow, times)
+        if self.recordings or self.keepers:
+            self.pass_to_recordings(
+                engine, name, about, shape, dtype, strides, inputs, flow, axis, times
             )
         self.pass_on_full()
         return 0
@@ -118,6 +119,13 @@ cdef class OpLog:
     def end_recording(self, records):
         self.recordings = [each for each in self.recordings if each[0] is not records]
 
+    def begin_keeping(self, KeptRecords records not None):
+        """Let records receive every one that is added from now on."""
+        self.keepers.append(records)
+
+    def end_keeping(self, records not None):
+        self.keepers = [each for each in self.keepers if each is not records]
+
     def add_written(self, data):
         if self.written is not None:
             self.written(data)
@@ -144,39 +152,18 @@ cdef class OpLog:
         self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,
         tuple inputs, object flow, object axis
     ) except -1:
+        add_record(
+            self.encoded, engine, name, about, shape, dtype, strides, inputs, flow, axis, None
+        )
+        return self.added(about)
+
+    cdef int added(self, Operation *about) except -1:
+        """The bytes of a record have been added to the others."""
         cdef PackedBytes to = self.encoded
         if about.end_ps > self.last_ps:
             self.last_ps = about.end_ps
         self.count += 1
         self.latest_end_ps, self.latest_cube, self.latest_pe = about.end_ps, about.cube, about.pe
-        to.add_length(16)
-        to.add_text(engine)
-        to.add_text(name)
-        to.add_number(about.start_ps)
-        to.add_number(about.end_ps)
-        to.add_number(about.cube)
-        to.add_number(about.pe)
-        to.add_number(about.address)
-        to.add_number(about.nbytes)
-        to.add_integers(shape)
-        to.add_text(dtype)
-        if flow is None:
-            to.add_nothing()
-        else:
-            to.add_integers(flow)
-        to.add_flag(about.flow_end)
-        to.add_length(len(inputs))
-        for each in inputs:
-            if type(each) is operand_type:
-                add_operand(to, each)
-            else:
-                to.add_value(each)
-        to.add_integers(strides)
-        if axis is None:
-            to.add_nothing()
-        else:
-            to.add_value(axis)
-        to.add_number(about.checksum)
         self.in_chunk += 1
         if to.size - self.hashed >= HASHED_BYTES:
             self.hash_encoded()
@@ -194,6 +181,32 @@ cdef class OpLog:
             waits.append((about.requested_ps, about.waited_for, so_far))
         return 0
 
+    cdef int pass_to_recordings(
+        self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,
+        tuple inputs, object flow, object axis, QueueTimes times
+    ) except -1:
+        """Let those have a record who collect or keep them."""
+        if self.recordings:
+            self.collect(
+                OpRecord(
+                    engine, name, about.start_ps, about.end_ps, about.cube, about.pe,
+                    about.address, about.nbytes, shape, dtype, flow, about.flow_end, inputs,
+                    strides, axis, about.checksum,
+                ),
+                about, times,
+            )
+        return self.keep(engine, name, about, shape, dtype, strides, inputs, flow, axis, times)
+
+    cdef int keep(
+        self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,
+        tuple inputs, object flow, object axis, QueueTimes times
+    ) except -1:
+        for records in self.keepers:
+            (<KeptRecords> records).keep(
+                engine, name, about, shape, dtype, strides, inputs, flow, axis, times
+            )
+        return 0
+
     cdef int pass_on_full(self) except -1:
         """Pass on a chunk that is full, with the rows of its records."""
         if self.in_chunk >= CHUNK_RECORDS and self.sink is not None:
@@ -207,13 +220,3 @@ cdef class OpLog:
                 self.encoded.clear()
             self.hashed = self.encoded.size
         return 0
-
-
-cdef int add_operand(PackedBytes to, object block) except -1:
-    """An operand; its address may be in memory of any SIP, so below 2**63."""
-    to.add_length(4)
-    to.add_value(field_at(block, ADDRESS))
-    to.add_integers(<tuple> field_at(block, SHAPE))
-    to.add_text(<str> field_at(block, DTYPE))
-    to.add_integers(<tuple> field_at(block, STRIDES))
-    return 0

@@ -27,6 +27,10 @@ cdef class OpRows(PackedRows):
     cdef int causes[CAUSES]
 
     cdef int enter(
-        self, str engine, str name, Operation *about, tuple inputs, object flow, QueueTimes times
+        self, str engine, str name, Operation *about, long long read_address, object flow,
+        QueueTimes times
     ) except -1
     cdef int cause(self, int waited_for) except -1
+
+
+cdef long long read_address_of(tuple inputs) except? -1

@@ -35,7 +35,8 @@ cdef class OpRows(PackedRows):
             self.causes[index] = -1
 
     cdef int enter(
-        self, str engine, str name, Operation *about, tuple inputs, object flow, QueueTimes times
+        self, str engine, str name, Operation *about, long long read_address, object flow,
+        QueueTimes times
     ) except -1:
         """Add the row of a record."""
         cdef OpRow *row = <OpRow *> self.new_row()
@@ -46,11 +47,7 @@ cdef class OpRows(PackedRows):
         row.start_ps, row.end_ps = about.start_ps, about.end_ps
         row.address, row.nbytes, row.flow_end = about.address, about.nbytes, about.flow_end
         row.requested_ps = about.requested_ps
-        row.read_address = 0
-        for each in inputs:
-            if type(each) is operand_type:
-                row.read_address = field_at(each, ADDRESS)
-                break
+        row.read_address = read_address
         row.flow_source = row.flow_target = row.flow_sequence = -1
         if flow is not None:
             row.flow_source, row.flow_target, row.flow_sequence = flow
@@ -71,3 +68,11 @@ cdef class OpRows(PackedRows):
         if self.causes[waited_for] < 0:
             self.causes[waited_for] = self.text(NAMES[waited_for])
         return self.causes[waited_for]
+
+
+cdef long long read_address_of(tuple inputs) except? -1:
+    """The address of the first block among the inputs of an operation; 0 without one."""
+    for each in inputs:
+        if type(each) is operand_type:
+            return field_at(each, ADDRESS)
+    return 0

@@ -14,3 +14,4 @@ cdef class IntArray:
     cpdef bint remove(self, long long value) noexcept
     cpdef int replace(self, Py_ssize_t first, Py_ssize_t last, long long value) except -1
     cdef int grow(self) except -1
+    cdef int trim(self) except -1

@@ -56,3 +56,9 @@ cdef class IntArray:
         self.values = <long long *> resized(self.values, capacity * sizeof(long long))
         self.capacity = capacity
         return 0
+
+    cdef int trim(self) except -1:
+        """Free the room behind the integers."""
+        self.capacity = max(self.size, 1)
+        self.values = <long long *> resized(self.values, self.capacity * sizeof(long long))
+        return 0

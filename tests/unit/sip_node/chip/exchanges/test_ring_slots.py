@@ -3,11 +3,13 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from runtime.core.trace import Operand, OpRecord
 from sip_node.chip.exchanges.exchange_template import ExchangeTemplate
 from sip_node.chip.exchanges.ring_slots import RingSlots, SentSlots
+from tests.support.kept import entered, kept
 
 RING, SLOT, SLOTS = 0x1000, 64, 4
 
@@ -26,29 +28,29 @@ def sent_to(address: int, count: int = 16) -> OpRecord:
 @pytest.mark.parametrize("sent", [0, 1, 3, 4, 7])
 def test_blocks_move_with_the_slots_that_a_queue_takes(sent: int) -> None:
     of = queue(2)
-    slots = RingSlots([SentSlots(of)], [sent_to(RING + slot * SLOT) for slot in (2, 3, 0)])
+    records = kept([sent_to(RING + slot * SLOT) for slot in (2, 3, 0)])
+    slots = RingSlots([SentSlots(of)], records)
     of.sent = 2 + sent
-    moved = [
-        use.block.address + distance
-        for part, distance in zip(slots.parts, slots.distances(), strict=True)
-        for use in part.uses
-    ]
+    records.move(slots.distances())
+    moved = [each.address for each in entered(records)[1]]
     assert moved == [RING + (slot + sent) % SLOTS * SLOT for slot in (2, 3, 0)]
 
 
 def test_operands_in_a_ring_move_and_others_stay() -> None:
     of = queue(0)
-    own, far = Operand(RING + SLOT, (16,), "f32"), Operand(RING + SLOTS * SLOT, (16,), "f32")
+    own, moved, far = (Operand(RING + slot * SLOT, (16,), "f32") for slot in (1, 2, SLOTS))
     record = OpRecord("pe_math", "add", 0, 1, 0, 0, 0x40, 64, (16,), "f32", inputs=(far, own))
-    slots = RingSlots([SentSlots(of)], [record])
+    records = kept([record])
+    slots = RingSlots([SentSlots(of)], records)
     of.sent = 2
-    assert [(use.number, use.place) for part in slots.parts for use in part.uses] == [(0, 1)]
+    records.move((SLOT,))
+    assert entered(records)[1] == [msgspec.structs.replace(record, inputs=(far, moved))]
     assert slots.distances() == (2 * SLOT,)
 
 
 @pytest.mark.parametrize(("count", "spans"), [(16, False), (17, True)])
 def test_a_block_in_several_slots_is_known_to_span_them(count: int, *, spans: bool) -> None:
-    slots = RingSlots([SentSlots(queue(0))], [sent_to(RING, count)])
+    slots = RingSlots([SentSlots(queue(0))], kept([sent_to(RING, count)]))
     assert slots.spans == spans
 
 

@@ -9,19 +9,19 @@ from sip_node.chip.launch_keys import NotRepeated
 from sip_node.chip.launches.known_templates import KnownTemplates, Recorded
 
 
-def recorded(size: int) -> Any:
-    return SimpleNamespace(size=size)
+def recorded(nbytes: int) -> Any:
+    return SimpleNamespace(nbytes=nbytes)
 
 
 def test_launches_of_one_key_are_recorded_a_number_of_times() -> None:
-    known = KnownTemplates[Any](most_records=100, most_attempts=2)
+    known = KnownTemplates[Any](most_bytes=100, most_attempts=2)
     assert not known.has_come("add")
     assert known.has_come("add")
     assert [known.attempts("add") for _ in range(3)] == [True, True, False]
 
 
 def test_a_launch_that_is_repeated_is_recorded_once_more() -> None:
-    known = KnownTemplates[Any](most_records=100, most_attempts=0)
+    known = KnownTemplates[Any](most_bytes=100, most_attempts=0)
     known.has_come("add")
     known.keep("state", recorded(1))
     known.repeated("state", "add")
@@ -29,7 +29,7 @@ def test_a_launch_that_is_repeated_is_recorded_once_more() -> None:
 
 
 def test_a_launch_that_is_given_up_is_recorded_no_more() -> None:
-    known = KnownTemplates[Any](most_records=100, most_attempts=5)
+    known = KnownTemplates[Any](most_bytes=100, most_attempts=5)
     known.has_come("add")
     known.give_up("add")
     assert known.has_come("add")
@@ -37,7 +37,7 @@ def test_a_launch_that_is_given_up_is_recorded_no_more() -> None:
 
 
 def test_the_states_used_last_are_kept() -> None:
-    known = KnownTemplates[Any](most_records=10, most_attempts=5)
+    known = KnownTemplates[Any](most_bytes=10, most_attempts=5)
     first, second, third = recorded(4), recorded(6), recorded(5)
     known.keep("first", first)
     known.keep("second", second)
@@ -49,7 +49,7 @@ def test_the_states_used_last_are_kept() -> None:
 class LearnedOnce:
     """Launches with a template, or with none, which count how often it is made."""
 
-    size = 3
+    nbytes = 3
 
     def __init__(self, template: str | None) -> None:
         self._template, self.made = template, 0
@@ -67,6 +67,6 @@ def test_a_recorded_launch_makes_its_template_once_or_none(
 ) -> None:
     learned = LearnedOnce(template)
     recorded = Recorded(learned)
-    assert (recorded.size, learned.made) == (3, 0)
+    assert (recorded.nbytes, learned.made) == (3, 0)
     assert [recorded.template for _ in range(2)] == [template, template]
     assert learned.made == 1

@@ -4,14 +4,15 @@ from types import SimpleNamespace
 from typing import Any
 
 from runtime.core.requests import Extent
-from runtime.core.trace import Operand
+from runtime.core.trace import Operand, OpRecord
 from sip_node.chip.host.commands import ExtentRun
 from sip_node.chip.launch_keys import LaunchKey
 from sip_node.chip.launches.launch_template import MOST_PLACES, LaunchTemplate
-from sip_node.chip.launches.relocation import BlockUse, Relocation
+from sip_node.chip.launches.relocation import Relocation
 from sip_node.chip.pe.mmu import PeMmu
+from tests.support.kept import kept
 
-NODE_BYTES, EXTENT_BYTES = 1 << 20, 4096
+NODE_BYTES, EXTENT_BYTES, TCM = 1 << 20, 4096, 1 << 26
 
 
 class Alike:
@@ -21,6 +22,16 @@ class Alike:
         return True
 
 
+class Located:
+    """Memories of 1 MiB, of which those from `TCM` on are local."""
+
+    def is_external(self, address: int) -> bool:
+        return address < TCM
+
+    def locate(self, address: int) -> tuple[int, int]:
+        return 0, address // NODE_BYTES
+
+
 def map_at(mmu: PeMmu, virtual: int, physical: int) -> None:
     extent = Extent(virtual=virtual, physical=physical, nbytes=EXTENT_BYTES, tensor="x")
     mmu.map(ExtentRun([extent]))
@@ -28,16 +39,17 @@ def map_at(mmu: PeMmu, virtual: int, physical: int) -> None:
 
 def template(mmu: PeMmu) -> LaunchTemplate:
     """The template of a launch on one PE, which has loaded a block at address 0."""
-    use = BlockUse(0, 0, Operand(0x10040, (64,), "u8"))
-    relocation = Relocation([(0,)], [mmu], [[use]], lambda address: (0, address // NODE_BYTES))
+    block = Operand(0x10040, (64,), "u8")
+    load = OpRecord("pe_dma", "load", 0, 1, 0, 0, TCM, 64, (64,), "u8", inputs=(block,))
+    records = kept([load])
+    relocation = Relocation([(0,)], [(0, 0)], [mmu], records, Located())
     changes: Any = SimpleNamespace(servers=Alike(), engines=Alike(), slices={})
     absent: Any = None
     return LaunchTemplate(
-        records=absent,
-        inputs=[],
+        records=records,
+        slots=(),
         relocation=relocation,
         numbers=absent,
-        slots=(),
         values=None,
         changes=changes,
         rows=None,

@@ -9,7 +9,6 @@ import pytest
 from runtime.core.trace import Operand, OpRecord
 from sip_node.chip.launch_keys import NotRepeated
 from sip_node.chip.launches.launch_values import LaunchValues, MemoryPlace
-from sip_node.chip.launches.relocation import BlockUse
 from sip_node.chip.memory.memory import Memory
 
 TCM, REGISTERS, HBM = 0, 1 << 20, 1 << 30
@@ -105,7 +104,7 @@ def test_equal_operations_have_their_own_values_where_their_blocks_move_apart(
     values = values_of(records, tcm, hbm)
     x = np.arange(64, dtype=np.float32)
     hbm.write(0, x.tobytes())
-    for each in values.blocks([BlockUse(3, 0, block(HBM))]):
+    for each in values.blocks([(3, 0)]):
         each.offset += distance
     values.compute()
     first = distance // 4

@@ -11,6 +11,7 @@ from runtime.core.launch_numbers import (
 )
 from runtime.core.trace import Operand, OpRecord
 from sip_node.chip.launches.recorded_numbers import RecordedNumbers
+from tests.support.kept import kept
 
 BLOCK, FIRST = Operand(0, (4,), "f32"), GivenNumber(0)
 POSITIVE, NEGATIVE = (ComputedNumber(operator.add, (FIRST, zero)) for zero in (0.0, -0.0))
@@ -24,7 +25,7 @@ def record(pe: int, *formulas: NumberFormula) -> OpRecord:
 
 def recorded() -> RecordedNumbers:
     records = [record(0, FIRST), record(1, FIRST), record(0), record(1, POSITIVE, NEGATIVE)]
-    return RecordedNumbers(records, {(0, 0): 0, (0, 1): 1}, BEFORE)
+    return RecordedNumbers(kept(records).numbers.values(), {(0, 0): 0, (0, 1): 1}, BEFORE)
 
 
 def test_numbers_of_the_pes_whose_arguments_differ_change() -> None:

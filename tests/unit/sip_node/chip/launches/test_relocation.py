@@ -1,13 +1,15 @@
 """The blocks of a launch with other tensors."""
 
 import pytest
+from msgspec.structs import replace
 
 from runtime.core.requests import Extent
-from runtime.core.trace import Operand
+from runtime.core.trace import Operand, OpRecord
 from sip_node.chip.host.commands import ExtentRun
 from sip_node.chip.launch_keys import NotRepeated
-from sip_node.chip.launches.relocation import BlockUse, Relocation
+from sip_node.chip.launches.relocation import Relocation
 from sip_node.chip.pe.mmu import PeMmu
+from tests.support.kept import kept
 
 NODE_BYTES = 1 << 20
 
@@ -21,14 +23,39 @@ def mapped(*extents: tuple[int, int, str]) -> PeMmu:
 
 
 MMU = mapped((0, 0x10000, "x"), (8192, 0x20000, "y"), (16384, 0x30100, "z"), (24576, 1 << 21, "w"))
-USES = [
-    BlockUse(0, 0, Operand(0x10040, (64,), "u8")),
-    BlockUse(1, -1, Operand(0x20000, (32,), "u8")),
-]
+LOADED, STORED = (Operand(address, (64,), "u8") for address in (0x10040, 0x20000))
 
 
-def relocation(uses: list[BlockUse] = USES) -> Relocation:
-    return Relocation([(0, 8192)], [MMU], [uses], lambda address: (0, address // NODE_BYTES))
+class Located:
+    """Memories of 1 MiB, of which those from 64 MiB on are TCM."""
+
+    def is_external(self, address: int) -> bool:
+        return address < 64 * NODE_BYTES
+
+    def locate(self, address: int) -> tuple[int, int]:
+        return 0, address // NODE_BYTES
+
+
+def relocation(loaded: Operand = LOADED) -> Relocation:
+    """The blocks of a load and a store of a PE; each has another block in TCM."""
+    in_tcm = 64 * NODE_BYTES
+    records = [
+        OpRecord("pe_dma", "load", 0, 1, 2, 3, in_tcm, 64, (64,), "u8", inputs=(loaded,)),
+        OpRecord(
+            "pe_dma",
+            "store",
+            1,
+            2,
+            2,
+            3,
+            STORED.address,
+            64,
+            (64,),
+            "u8",
+            inputs=(replace(STORED, address=in_tcm),),
+        ),
+    ]
+    return Relocation([(0, 8192)], [(2, 3)], [MMU], kept(records), Located())
 
 
 def test_blocks_move_with_the_pointers_to_their_tensors() -> None:
@@ -47,6 +74,7 @@ def test_blocks_that_are_not_served_alike_are_refused(addresses: tuple[int, int]
     assert relocation().moved([addresses]) is None
 
 
-def test_a_block_of_no_argument_is_refused() -> None:
+@pytest.mark.parametrize("address", [0x30100, 0x11000 - 32], ids=["elsewhere", "past-the-end"])
+def test_a_block_of_no_argument_is_refused(address: int) -> None:
     with pytest.raises(NotRepeated, match="no tensor of the arguments"):
-        relocation([BlockUse(0, 0, Operand(0x30100, (64,), "u8"))])
+        relocation(Operand(address, (64,), "u8"))
