@@ -157,7 +157,7 @@ class LaunchRecording:
         places = {each: number for number, each in enumerate(self.launch.pes)}
         done = CommandDone(done.start_ps - self.begin_ps, done.end_ps - self.begin_ps)
         return LaunchTemplate(
-            records=RepeatedRecords(self._chip.log, records, waits, self.begin_ps),
+            records=RepeatedRecords(self._chip.log, records, waits, self.begin_ps, self._begun),
             inputs=[each.inputs for each in records],
             relocation=self._relocation(records, places, is_external),
             numbers=RecordedNumbers(records, places, self.key.numbers),

@@ -6,7 +6,7 @@ from sip_node.compiled.operation cimport Operation
 
 
 cdef class RepeatedRecord:
-    # Times count from the begin of the launch.
+    # Times and steps count from the begin of the launch.
     cdef Operation about
     cdef str engine, name
     cdef tuple shape

@@ -13,9 +13,14 @@ cdef class RepeatedRecord:
 
 
 cdef class RepeatedRecords:
-    """Records of `log`, with the `waits` of each, of a launch that began at `base_ps`."""
+    """Records of `log`, with the `waits` of each, of a launch that began at `base_ps`, behind
+    `steps` steps of programs.
+    """
 
-    def __init__(self, OpLog log not None, list records not None, list waits, long long base_ps):
+    def __init__(
+        self, OpLog log not None, list records not None, list waits, long long base_ps,
+        long long steps,
+    ):
         cdef RepeatedRecord made
         cdef Py_ssize_t *fields = FIELDS
         self.log, self.records = log, []
@@ -34,8 +39,10 @@ cdef class RepeatedRecords:
             made.inputs, made.strides = field_at(record, fields[12]), field_at(record, fields[13])
             made.axis = field_at(record, fields[14])
             made.about.checksum = field_at(record, fields[15])
-            made.about.requested_ps, made.about.waited_for, made.times = waited
+            made.about.requested_ps, made.about.waited_for, made.times, made.about.step = waited
             made.about.requested_ps -= base_ps
+            if made.about.step >= 0:
+                made.about.step -= steps
             self.records.append(made)
 
     def __len__(self):
@@ -57,10 +64,11 @@ cdef class RepeatedRecords:
                 record.flow = (source, target, number + later[source, target])
 
     def enter(
-        self, Py_ssize_t first, Py_ssize_t behind, long long base_ps,
+        self, Py_ssize_t first, Py_ssize_t behind, long long base_ps, long long steps,
         const unsigned int[:] checksums
     ):
-        """Enter the records from `first` to before `behind`, of a launch that began at `base_ps`.
+        """Enter the records from `first` to before `behind`, of a launch that began at `base_ps`,
+        behind `steps` steps.
 
         Without `checksums` they have those of the first time.
         """
@@ -73,6 +81,8 @@ cdef class RepeatedRecords:
             about.start_ps += base_ps
             about.end_ps += base_ps
             about.requested_ps += base_ps
+            if about.step >= 0:
+                about.step += steps
             if checksums is not None:
                 about.checksum = checksums[index]
             self.log.enter(

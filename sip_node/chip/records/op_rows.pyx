@@ -45,7 +45,7 @@ cdef class OpRows(PackedRows):
         row.cube, row.pe = about.cube, about.pe
         row.start_ps, row.end_ps = about.start_ps, about.end_ps
         row.address, row.nbytes, row.flow_end = about.address, about.nbytes, about.flow_end
-        row.requested_ps = about.requested_ps
+        row.requested_ps, row.step = about.requested_ps, about.step
         row.read_address = 0
         for each in inputs:
             if type(each) is operand_type:
