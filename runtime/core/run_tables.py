@@ -143,13 +143,15 @@ OPS = _table(
     link_ps=Form.INT64,
     link=Form.TEXT,
     memory_ps=Form.INT64,
+    step=Form.INT64,
 )
 """Row i belongs to record i of the op log of the SIP.
 
 `requested_ps` is the time of the request, so that the operation waited `start_ps - requested_ps`
 for its engine. `link_ps` is the longest time for which one of its packets queued behind packets of
 other transfers at links, and `link` the link where that packet queued longest; `memory_ps` the same
-at memories. `cause` is the longest of these waits.
+at memories. `cause` is the longest of these waits. `step` is the step of the call of a kernel that
+issued it, tiles of products and slots of messages included.
 """
 
 PROGRAMS = _table(

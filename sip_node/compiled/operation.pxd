@@ -13,12 +13,14 @@ cdef enum WaitedFor:
 
 
 cdef struct Operation:
-    # The numbers of a record, with the names of `OpRecord`, and the time of its request.
+    # The numbers of a record, with the names of `OpRecord`, the time of its request, and the step
+    # of a program that issued it.
     long long start_ps
     long long end_ps
     long long address
     long long nbytes
     long long requested_ps
+    long long step
     int waited_for
     int cube
     int pe

@@ -122,7 +122,7 @@ cdef class SkippedSteps(ProductTiles):
         step.about.cube, step.about.pe = record.cube, record.pe
         step.about.address, step.about.nbytes = record.address, record.nbytes
         step.about.flow_end = False
-        step.about.requested_ps, step.about.waited_for, step.times = waits
+        step.about.requested_ps, step.about.waited_for, step.times, step.about.step = waits
         if record.engine == "pe_dma" and record.name == "load":
             step.slot, step.is_b = key = self.buffers[record.address]
             step.kind, step.number = LOAD, begun.loading[key]

@@ -22,6 +22,7 @@ def enter(
     checksum: int,
     requested_ps: int,
     waited_for: Any,
+    step: int,
     target: Any,
     inputs: tuple[Any, ...],
     flow: tuple[int, int, int] | None,
@@ -30,7 +31,8 @@ def enter(
 ) -> None:
     """Enter the record of an operation of a PE, which has written the block `target`.
 
-    It was requested at `requested_ps`. Its packets have queued for `times`, in a run with records.
+    It was requested at `requested_ps`. In a run with records, its packets have queued for `times`,
+    and a call in `step` has issued it.
     """
     record = OpRecord(
         engine=engine,
@@ -49,7 +51,7 @@ def enter(
         axis=axis,
         checksum=checksum,
     )
-    log.add(record, requested_ps, waited_for, times)
+    log.add(record, requested_ps, waited_for, times, step)
 
 
 def enter_tile(
@@ -65,6 +67,7 @@ def enter_tile(
     checksum: int,
     requested_ps: int,
     waited_for: Any,
+    step: int,
     shape: tuple[int, ...],
     dtype: str,
     inputs: tuple[Any, ...],
@@ -83,6 +86,7 @@ def enter_tile(
         checksum,
         requested_ps,
         waited_for,
+        step,
         target,
         inputs,
         None,
@@ -104,4 +108,5 @@ def add_arrival(log: Any, engine: str, arrived: Any, end_ps: int, cube: int, pe:
         flow=arrived.flow,
         flow_end=True,
     )
-    log.add(record, times=None if arrived.train is None else arrived.train.times)
+    times = None if arrived.train is None else arrived.train.times
+    log.add(record, times=times, step=arrived.step)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
+from runtime.core.run_tables import NONE
 from runtime.core.trace import Operand
 from runtime.language.atomics import AtomicCall, combined
 from runtime.language.value import Pointer, Strides, Value, row_major
@@ -137,9 +138,11 @@ class _Served:
         self._order = ReleasedRanges() if launch.barrier is None else launch.barrier.atomics
         self._call, self._point, self._recorded = call, point, recorded
         self._joins: tuple[KernelPoint, ...] = ()
+        self._step = NONE
 
     def started(self, requests: list[_AtomicRequest]) -> Completion[list[bytes]]:
         """Start the requests."""
+        self._step = self._pe.chip.log.step
         return all_of([self._start(each) for each in requests])
 
     def _start(self, request: _AtomicRequest) -> Completion[bytes]:
@@ -190,6 +193,7 @@ class _Served:
             checksums.checksum_of(data),
             now_ps,
             records.FOR_NOTHING,
+            self._step,
             target,
             inputs,
             None,

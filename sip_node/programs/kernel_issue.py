@@ -18,6 +18,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
+from runtime.core.run_tables import NONE
 from runtime.core.simtime import ps_from_ns
 from runtime.model.topology import Topology
 from sip_node.chip.completion import Completion, completed
@@ -80,7 +81,11 @@ class CommandIssuer:
         """Call `start(*args)`, from the event loop, and wait for its completion. A call may itself
         begin with the cost of a command, `issue_ps`.
         """
-        return self._waiting(blocked, issue_ps, (start, args))
+        call, steps = (start, args), self._steps
+        if steps is None:
+            return _waited(call)
+        step = steps.new_step()
+        return steps.steps_of(step, blocked, self.line, issue_ps, steps.issued_by(step, call))
 
     def _issuing(
         self,
@@ -89,18 +94,14 @@ class CommandIssuer:
         start: Callable[..., Completion[_T]],
         args: tuple[object, ...],
     ) -> Steps[_T]:
-        self._begin(cost_ps, start, args)
-        return self._waiting(issued(operation), cost_ps, None)
-
-    def _begin(
-        self, cost_ps: int, start: Callable[..., Completion[Any]], args: tuple[object, ...]
-    ) -> None:
-        self._program.call_at(self.engine, self.engine.now_ps + cost_ps, (start, args))
-
-    def _waiting(self, blocked: Blocked, issue_ps: int, call: Call | None) -> Steps[Any]:
-        if self._steps is None:
-            return _waited(call)
-        return self._steps.steps_of(blocked, self.line, issue_ps, call)
+        call, step, steps = (start, args), NONE, self._steps
+        if steps is not None:
+            step = steps.new_step()
+            call = steps.issued_by(step, call)
+        self._program.call_at(self.engine, self.engine.now_ps + cost_ps, call)
+        if steps is None:
+            return _waited(None)
+        return steps.steps_of(step, issued(operation), self.line, cost_ps, None)
 
 
 def _waited(call: Call | None) -> Steps[Any]:

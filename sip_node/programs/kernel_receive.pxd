@@ -2,6 +2,7 @@ cimport cython
 
 from sip_node.chip.completion cimport AnyCompletion, Continuation
 from sip_node.chip.pe.queue_table cimport QueueState, QueueTable, Slot
+from sip_node.chip.records.op_log cimport OpLog
 from sip_node.kernel.calendar cimport Calendar
 from sip_node.kernel cimport events
 from sip_node.programs.kept_slots cimport KeptSlots, SlotTargets
@@ -19,6 +20,7 @@ cdef class Receive(Continuation):
     cdef readonly AnyCompletion done
     cdef public object state
     cdef readonly str source
+    cdef public long long step
     cdef object parts
     cdef list received
     cdef QueueState queue
@@ -32,6 +34,7 @@ cdef class Receive(Continuation):
 cdef class Receives:
     cdef Calendar _engine
     cdef object _dma
+    cdef OpLog _log
     cdef QueueTable _queues
     cdef object _read_tcm, _transfer
     cdef long long _issue_ps

@@ -41,12 +41,14 @@ from typing import Any
 from runtime.core.dtypes import DType
 from runtime.core.errors import KernbenchError
 from runtime.core.requests import Transfer
+from runtime.core.run_tables import NONE
 from runtime.core.trace import Operand
 from sip_node.chip.completion import AnyCompletion, Completion, Continuation, all_of
 from sip_node.chip.mapping.strided_block import is_packed, nbytes_of
 from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.pe.queue_table import QueueState, QueueTable, Slot, SlotTrace
 from sip_node.chip.pe.tcm import PeTcm
+from sip_node.chip.records.op_log import OpLog
 from sip_node.kernel import events
 from sip_node.pdes.engine import Engine
 from sip_node.programs.kept_slots import NOT_KEPT, KeptSlots, SlotTargets, cut_in_slots
@@ -81,7 +83,8 @@ class Receive(Continuation):
     `direction` is None for any; once a message has matched, `source` is where it comes from,
     `queue` its queue, and `parts` are its slots that are still to come. `in_tcm` is true for
     targets in the PE's own TCM. With `in_place` the message may stay in its slots, from the
-    physical address `kept` on; -1 if it was copied. `done` completes with the packed bytes.
+    physical address `kept` on; -1 if it was copied. `done` completes with the packed bytes. It is
+    posted in `step`, whose operations its copies are.
 
     It continues at the end of each of its own copies and commands, by `steps`: the copy of `slot`,
     to several targets if it is `divided`.
@@ -100,6 +103,7 @@ class Receive(Continuation):
         self.direction, self.dtype, self.targets = direction, dtype, targets
         self.line, self.in_tcm, self.in_place, self.kept = line, in_tcm, in_place, NOT_KEPT
         self.state, self.source, self.divided = ReceiveState.POSTED, "", False
+        self.step = NONE
         self.parts: deque[SlotTargets] = deque()
         self.received: list[bytes] = []
         self.done: Completion[bytes] = Completion()
@@ -131,7 +135,7 @@ class Receives:
     A kernel with a `transfer` receives one message of its own.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a PE and of its kernel that receives use
         self,
         engine: Engine,
         dma: PeDma,
@@ -141,9 +145,10 @@ class Receives:
         trace: SlotTrace | None,
         *,
         tcm: PeTcm,
+        log: OpLog,
         transfer: Transfer | None = None,
     ) -> None:
-        self._engine, self._dma, self._queues = engine, dma, queues
+        self._engine, self._dma, self._queues, self._log = engine, dma, queues, log
         self._read_tcm = tcm.read
         self._transfer = transfer
         self._issue_ps, self._faults, self._trace = issue_ps, faults, trace
@@ -160,6 +165,7 @@ class Receives:
 
     def post(self, receive: Receive) -> Completion[bytes]:
         """Queue a receive behind all earlier ones."""
+        receive.step = self._log.step
         self._posted.append(receive)
         if self._transfer is not None:
             self._queues.post(self._call, self._slot_filled)
@@ -266,6 +272,7 @@ class Receives:
         # To memory the bytes go straight from the ring, past the TCM and its port.
         copy = self._dma.read if receive.in_tcm else self._dma.copy
         receive.slot, receive.divided = slot, len(targets.blocks) > 1
+        self._log.step = receive.step
         reads: list[Completion[bytes]] = []
         address = slot.address
         for target in targets.blocks:

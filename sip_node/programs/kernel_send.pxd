@@ -2,6 +2,7 @@ cimport cython
 
 from sip_node.chip.completion cimport AnyCompletion, Continuation
 from sip_node.chip.pe.queue_table cimport QueueState, QueueTable
+from sip_node.chip.records.op_log cimport OpLog
 from sip_node.kernel.calendar cimport Calendar
 from sip_node.kernel cimport events
 from sip_node.programs cimport kept_slots
@@ -14,6 +15,7 @@ cdef class SentMessage(Continuation):
     cdef public AnyCompletion paused
     cdef readonly str operation, line, direction
     cdef readonly long long since_ps
+    cdef long long step
     # The bytes of an element.
     cdef long long item
     cdef object block, data, slot
@@ -23,6 +25,7 @@ cdef class SentMessage(Continuation):
 
 cdef class Sends:
     cdef object _issuer, _wait, _dma, _queues, _faults, _trace
+    cdef OpLog _log
     cdef dict _background
     cdef Calendar _engine
     cdef long long _issue_ps

@@ -14,13 +14,14 @@ from collections import deque
 from typing import Any
 
 from runtime.core.errors import KernelError
-from runtime.core.run_tables import Cause
+from runtime.core.run_tables import NONE, Cause
 from runtime.core.trace import Operand
 from runtime.language.value import Value
 from sip_node.chip.completion import Completion, Continuation, completed
 from sip_node.chip.mapping.strided_block import is_packed, item_bytes
 from sip_node.chip.pe.dma import PeDma
 from sip_node.chip.pe.queue_table import QueueState, SlotTrace
+from sip_node.chip.records.op_log import OpLog
 from sip_node.kernel import events
 from sip_node.programs import kept_slots
 from sip_node.programs.kernel_faults import KernelFaults
@@ -34,7 +35,7 @@ class SentMessage(Continuation):
 
     `paused` completes when all have, or when a collective has reserved the queues. A message in the
     `background` has the source line of its call; its kernel does not wait for it. It is `starved`
-    when a slot of it has waited for a credit.
+    when a slot of it has waited for a credit. Its slots are operations of `step`.
 
     It continues at the end of each of its own commands, and stands for the wait of its kernel.
     """
@@ -54,6 +55,7 @@ class SentMessage(Continuation):
         self.sent = self.since_ps = 0
         self.item = item_bytes(block.dtype)
         self.starved = self.needs_credit = False
+        self.step = NONE
         self.slot: Operand | None = None
         self.sends: Sends | None = None
 
@@ -89,8 +91,10 @@ class Sends:
         queues: KernelQueues,
         faults: KernelFaults,
         trace: SlotTrace | None,
+        *,
+        log: OpLog,
     ) -> None:
-        self._issuer, self._wait, self._dma = issuer, wait, dma
+        self._issuer, self._wait, self._dma, self._log = issuer, wait, dma, log
         self._queues, self._faults, self._trace = queues, faults, trace
         self._engine, self._issue_ps, self._call = issuer.engine, issuer.issue_ps, faults.call
         self._table, self._excluded = queues.table, queues.excluded
@@ -135,7 +139,7 @@ class Sends:
 
     def _append(self, message: SentMessage) -> Completion[None]:
         """The first command of a message in the background is issued."""
-        message.sends = self
+        message.sends, message.step = self, self._log.step
         waiting = self._background.setdefault(message.direction, deque())
         waiting.append(message)
         self._wait.leaving += 1
@@ -161,7 +165,7 @@ class Sends:
         return self._faults.error(problem, message.background)
 
     def _begin(self, message: SentMessage) -> Completion[None]:
-        message.sends = self
+        message.sends, message.step = self, self._log.step
         self._issue(message)
         return message.paused
 
@@ -192,6 +196,7 @@ class Sends:
             content = content[start : start + nbytes]
         message.slot = slot = Operand(address, source.shape, source.dtype)
         packet_bytes = message.queue.queue_pair.packet_bytes
+        self._log.step = message.step
         left = self._dma.push(source, slot, content, packet_bytes, self._call)
         left.then(message)
 

@@ -123,9 +123,10 @@ class KernelParts:
             faults=faults,
             trace=trace,
             tcm=pe.tcm,
+            log=chip.log,
             transfer=launch.transfer,
         )
-        self._sends = Sends(issuer, wait, pe.dma, self._queues, faults, trace)
+        self._sends = Sends(issuer, wait, pe.dma, self._queues, faults, trace, log=chip.log)
         self._kept_credits = {}
         self._has_messages = True
 

@@ -16,7 +16,10 @@ cdef class ProgramSteps:
 
     @cython.locals(rows=StepRows)
     cpdef int line_of(self, str line) except -1
+    cpdef long long new_step(self) except -1
+    cpdef object _issue(self, long long step, object start, tuple args)
     @cython.locals(rows=StepRows, released_by=cython.longlong)
     cdef int _ended(
-        self, long long number, object blocked, int line, long long begin_ps, long long issue_ps
+        self, long long step, object blocked, int line, long long begin_ps, long long issue_ps,
+        object call
     ) except -1

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 from runtime.core.requests import QueuePair
 from runtime.core.run_tables import NONE, PROGRAMS, RANK_PROGRAM, Cause
 from runtime.language.caller import program_call
+from sip_node.chip.completion import Completion
 from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
 from sip_node.programs.program import Call, Steps
@@ -112,37 +113,62 @@ class ProgramSteps:
         rows = self._rows
         return rows.text(line) if line else rows.kernel_line()
 
-    def steps_of(self, blocked: Blocked, line: str, issue_ps: int, call: Call | None) -> Steps[Any]:
+    def new_step(self) -> int:
+        """The number of a step that begins now."""
+        return self._rows.new_step()
+
+    def issued_by(self, step: int, call: Call) -> Call:
+        """A call, whose operations are those of a step."""
+        return self._issue, (step, *call)
+
+    def _issue(
+        self, step: int, start: Callable[..., Completion[Any]], args: tuple[object, ...]
+    ) -> Completion[Any]:
+        self._log.step = step
+        return start(*args)
+
+    def steps_of(
+        self, step: int, blocked: Blocked, line: str, issue_ps: int, call: Call | None
+    ) -> Steps[Any]:
         """Wait for `call`, or for an event, and record the step of a kernel.
 
         The commands of the call cost `issue_ps` of it. It is at `line`, or at that of the code that
         runs.
         """
-        return self._block(blocked, self.line_of(line), issue_ps, call)
+        return self._block(step, blocked, self.line_of(line), issue_ps, call)
 
     def rank_step(self, cause: Cause, issue_ps: int, call: Call) -> Steps[Any]:
         """The same for the rank program, whose calls are those of its device."""
         line, called = program_call()
         blocked = Issued(called, cause)
-        return self._block(blocked, self._rows.text(line), issue_ps, call)
+        return self._block(self.new_step(), blocked, self._rows.text(line), issue_ps, call)
 
-    def _block(self, blocked: Blocked, line: int, issue_ps: int, call: Call | None) -> Steps[Any]:
+    def _block(
+        self, step: int, blocked: Blocked, line: int, issue_ps: int, call: Call | None
+    ) -> Steps[Any]:
         """Wait for a call, and record the step, which a statement in `line` calls."""
-        number, begin_ps = self._rows.new_step(), self._engine.now_ps
+        begin_ps = self._engine.now_ps
         try:
             value = yield call
         # Not what deletes a program that waits at the end of a run.
         except Exception:
-            self._ended(number, blocked, line, begin_ps, issue_ps)
+            self._ended(step, blocked, line, begin_ps, issue_ps, call)
             raise
-        self._ended(number, blocked, line, begin_ps, issue_ps)
+        self._ended(step, blocked, line, begin_ps, issue_ps, call)
         return value
 
     def _ended(
-        self, number: int, blocked: Blocked, line: int, begin_ps: int, issue_ps: int
+        self,
+        step: int,
+        blocked: Blocked,
+        line: int,
+        begin_ps: int,
+        issue_ps: int,
+        call: Call | None,
     ) -> None:
         now_ps, rows = self._engine.now_ps, self._rows
-        if now_ps != begin_ps:
+        # A command that costs nothing may have issued operations, whose rows name the step.
+        if now_ps != begin_ps or call is None:
             issued_ps, cause, released_by = begin_ps + issue_ps, _NO_CAUSE, NONE
             if now_ps > issued_ps:
                 cause = blocked.cause
@@ -152,7 +178,7 @@ class ProgramSteps:
             if direction and self.pair_of is not None:
                 sip, cube, pe = self.pair_of(direction).peer
             rows.add(
-                number,
+                step,
                 self._program,
                 rows.text(blocked.operation),
                 line,

@@ -132,6 +132,8 @@ class Run:
             return Ref(pointer, shape, row_major(shape), self.machine.blocked)
 
         gemm = checked_gemm(ref(A, m, k, dtype), ref(B, k, n, dtype), ref(out, m, n, result))
+        # As if a step of a kernel of its own issued it.
+        self.log.step += 1
         self.pes[pe].scheduler.submit(gemm, None, physical)
 
     def disturb(self, kind: str) -> None:

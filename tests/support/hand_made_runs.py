@@ -14,9 +14,9 @@ def one_kernel() -> Mapping[str, Sequence[Row]]:
     pe = {"cube": 2, "pe": 1}
     return tables(
         ops=[
-            op("pe_dma", "load", 210, 298, requested_ps=204, cause="channel", **pe),
-            op("pe_math", "add", 303, 350, **pe),
-            op("pe_dma", "store", 354, 900, link="a->b", link_ps=46, memory_ps=100, **pe),
+            op("pe_dma", "load", 210, 298, requested_ps=204, cause="channel", step=1, **pe),
+            op("pe_math", "add", 303, 350, step=2, **pe),
+            op("pe_dma", "store", 354, 900, link="a->b", link_ps=46, memory_ps=100, step=3, **pe),
         ],
         programs=[
             program(1, 200, 900, command=0, kernel="k", thread="kernels", line="p.py:3", **pe),
@@ -39,12 +39,14 @@ def a_slot_and_its_credit(slot: int = SLOT) -> list[Mapping[str, Sequence[Row]]]
     The second send waits for the credit of the first receive.
     """
     pe = {"cube": 0, "pe": 0}
+    sent = {"address": slot, "nbytes": 64} | pe
+    received = {"read_address": slot, "nbytes": 64} | pe
     launch = {"command": 0, "kernel": "k", "thread": "collectives", **pe}
     commands = [command(0, "KernelLaunchMsg", 0, 60, 900)]
     sender = tables(
         ops=[
-            op("pe_dma", "ipcq_send", 113, 123, address=slot, nbytes=64, **pe),
-            op("pe_dma", "ipcq_send", 420, 440, address=slot, nbytes=64, requested_ps=400, **pe),
+            op("pe_dma", "ipcq_send", 113, 123, step=1, **sent),
+            op("pe_dma", "ipcq_send", 420, 440, requested_ps=400, step=2, **sent),
         ],
         programs=[program(1, 110, 450, **launch), program(0, 0, 900)],
         steps=[
@@ -57,9 +59,9 @@ def a_slot_and_its_credit(slot: int = SLOT) -> list[Mapping[str, Sequence[Row]]]
     receiver = tables(
         ops=[
             op("pe_ipcq", "arrival", 113, 300, address=slot, nbytes=64, **pe),
-            op("pe_dma", "ipcq_recv", 300, 340, read_address=slot, nbytes=64, **pe),
+            op("pe_dma", "ipcq_recv", 300, 340, step=1, **received),
             op("pe_ipcq", "arrival", 420, 600, address=slot + 60, nbytes=64, **pe),
-            op("pe_dma", "ipcq_recv", 600, 690, read_address=slot, nbytes=64, **pe),
+            op("pe_dma", "ipcq_recv", 600, 690, step=2, **received),
         ],
         programs=[program(1, 110, 700, **launch), program(0, 0, 1000)],
         steps=[

@@ -18,7 +18,7 @@ from sip_node.chip.records.kept.kept_records import KeptRecords
 def kept(records: Sequence[OpRecord], begin_ps: int = 0, most_bytes: int = 1 << 20) -> KeptRecords:
     """Records of a launch that began at `begin_ps`."""
     log: Any = OpLog(None)
-    made = KeptRecords(begin_ps, most_bytes, has_waits=False)
+    made = KeptRecords(begin_ps, 0, most_bytes, has_waits=False)
     log.begin_keeping(made)
     for each in records:
         log.add(each)
@@ -31,5 +31,5 @@ def entered(of: KeptRecords, begin_ps: int = 0) -> tuple[str, list[OpRecord]]:
     """The records that are entered of a launch that begins at `begin_ps`, and their digest."""
     log = OpLog(None)
     records = log.begin_recording()
-    of.enter(log, 0, len(of), begin_ps, None)
+    of.enter(log, 0, len(of), begin_ps, 0, None)
     return log.digest(()), records

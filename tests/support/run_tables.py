@@ -25,8 +25,9 @@ from runtime.wire.fields import PROTOCOL_VERSION
 
 Row = Mapping[str, Any]
 ROOT = Path(__file__).parents[2]
+_OTHER_STEPS = 100
 _PLACES = ("cube", "pe", "flow_source", "flow_target", "peer_sip", "peer_cube", "peer_pe")
-_NONE_BY_DEFAULT = frozenset((*_PLACES, "command", "released_by", "after"))
+_NONE_BY_DEFAULT = frozenset((*_PLACES, "command", "released_by", "after", "step"))
 
 
 def op(engine: str, name: str, start_ps: int, end_ps: int, **rest: Any) -> Row:
@@ -61,8 +62,9 @@ def tables(
     commands: Sequence[Row] = (),
     links: Sequence[Row] = (),
 ) -> dict[str, Sequence[Row]]:
-    """The tables of a SIP."""
-    rows = (ops, programs, steps, commands, links)
+    """The tables of a SIP; steps without a number have one behind those of others."""
+    numbered = [{"step": number} | each for number, each in enumerate(steps, _OTHER_STEPS)]
+    rows = (ops, programs, numbered, commands, links)
     names = (OPS, PROGRAMS, STEPS, COMMANDS, LINKS)
     return {table.name: each for table, each in zip(names, rows, strict=True)}
 

@@ -39,9 +39,9 @@ def write_page_run(directory: Path, kernel: str = "product") -> Path:
     here = {"cube": 0, "pe": 0}
     ops = [
         op("pe_dma", "load", 1000, 3000, read_address=HBM, nbytes=4096, link=LINK, link_ps=300)
-        | here,
-        op("pe_gemm", "gemm", 3000, 5000, nbytes=2048, requested_ps=2500) | here,
-        op("pe_dma", "store", 5000, 6000, address=HBM, nbytes=2048) | here,
+        | {"step": 100, **here},
+        op("pe_gemm", "gemm", 3000, 5000, nbytes=2048, requested_ps=2500, step=101, **here),
+        op("pe_dma", "store", 5000, 6000, address=HBM, nbytes=2048, step=102, **here),
     ]
     programs = [
         program(1, 1000, 6000, kernel=kernel, **here),

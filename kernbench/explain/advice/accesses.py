@@ -7,12 +7,12 @@ import numpy as np
 from msgspec import Struct
 
 from kernbench.explain.records import RecordedRun
-from kernbench.explain.records.requests import requesting_steps
+from kernbench.explain.records.issuing_steps import issuing_steps
 from kernbench.explain.why.machine_times import MachineTimes
 from kernbench.explain.why.work import TransferWork
 from kernbench.oracle.theory.paths.routes import RouteEnd
 from runtime.core.errors import PhysAddrError
-from runtime.core.run_tables import NONE, OPS, PROGRAMS, STEPS
+from runtime.core.run_tables import NONE, OPS, STEPS
 from runtime.model.addresses import AddressMap, PhysAddr
 
 _READS, _WRITES = ("load", "gather"), ("store",)
@@ -21,7 +21,7 @@ _REGION = 20
 
 
 class MemoryAccessOp(Struct, frozen=True, gc=False):
-    """An operation of a DMA engine: row `op` of the operations of its SIP, requested by row `step`
+    """An operation of a DMA engine: row `op` of the operations of its SIP, issued by row `step`
     of the steps. `memory` is what it reads or writes, `time_ps` its service and queues on the way.
     """
 
@@ -96,9 +96,9 @@ class KernelAccesses:
 
     def _of_sip(self, sip: int) -> Mapping[int, list[MemoryAccessOp]]:
         ops, steps = self._records.table(OPS, sip), self._records.table(STEPS, sip)
-        requesting = requesting_steps(ops, self._records.table(PROGRAMS, sip), steps)
+        issuing = issuing_steps(ops, steps)
         names = ops.text("name")
-        chosen = ops.text("engine").equal("pe_dma") & (requesting != NONE)
+        chosen = ops.text("engine").equal("pe_dma") & (issuing != NONE)
         chosen &= names.matching((*_READS, *_WRITES).__contains__)
         rows = np.flatnonzero(chosen)
         reads = names.matching(_READS.__contains__)[rows]
@@ -108,13 +108,13 @@ class KernelAccesses:
             ops["cube"][rows],
             ops["pe"][rows],
             rows,
-            requesting[rows],
+            issuing[rows],
             reads,
             addresses,
             ops["nbytes"][rows],
             ops["start_ps"][rows],
             times,
-            steps["program"][requesting[rows]],
+            steps["program"][issuing[rows]],
         )
         by_program = defaultdict[int, list[MemoryAccessOp]](list)
         for row in zip(*(each.tolist() for each in columns), strict=True):

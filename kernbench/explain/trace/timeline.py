@@ -13,7 +13,7 @@ import numpy as np
 
 from kernbench.explain.records import RecordedRun
 from kernbench.explain.records.columns import Columns, Numbers, Texts
-from kernbench.explain.records.requests import lines_of_operations
+from kernbench.explain.records.issuing_steps import lines_of_operations
 from kernbench.explain.trace.lanes import apart
 from kernbench.explain.trace.selection import TracePart
 from runtime.core.run_tables import COMMANDS, NONE, OPS, PROGRAMS, RANK_PROGRAM, STEPS
@@ -155,7 +155,7 @@ def _program_track(programs: Columns, sip: int, row: int) -> TrackPath:
 
 def _operations(records: RecordedRun, sip: int, selection: TracePart) -> Iterator[Slices]:
     ops = records.table(OPS, sip)
-    lines = lines_of_operations(ops, records.table(PROGRAMS, sip), records.table(STEPS, sip))
+    lines = lines_of_operations(ops, records.table(STEPS, sip))
     rows = np.flatnonzero(selection.rows(ops))
     engines = ops.text("engine")
     key = np.stack([ops["cube"][rows], ops["pe"][rows], engines.codes[rows]])

@@ -17,7 +17,7 @@ from msgspec import Struct
 from kernbench.explain.records import RecordedRun
 from kernbench.explain.records.columns import Numbers
 from kernbench.explain.records.directory import require_regular
-from kernbench.explain.records.requests import requesting_steps
+from kernbench.explain.records.issuing_steps import issuing_steps
 from runtime.core.run_tables import NONE, OPS, PROGRAMS, STEPS
 
 OP_LOG = "oplog.jsonl"
@@ -81,7 +81,7 @@ def _add_sip(
         work.programs += 1
         work.time_ps += int(programs["end_ps"][row] - programs["begin_ps"][row])
         work.pes.add((sip, int(programs["cube"][row]), int(programs["pe"][row])))
-    step_of_op = requesting_steps(ops, programs, steps)
+    step_of_op = issuing_steps(ops, steps)
     requested = step_of_op != NONE
     row_of_program = np.zeros(int(programs["program"].max(initial=0)) + 1, np.int64)
     row_of_program[programs["program"]] = np.arange(len(programs))

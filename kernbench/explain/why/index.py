@@ -2,13 +2,13 @@
 
 from bisect import bisect_left, bisect_right
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernbench.explain.records import Columns, RunRecords
-from kernbench.explain.records.requests import KERNELS, is_of_message
+from kernbench.explain.records.issuing_steps import issuing_steps
 from runtime.core.run_tables import COMMANDS, NONE, OPS, PROGRAMS, STEPS
 
 Rows = NDArray[np.int64]
@@ -55,14 +55,6 @@ class Groups:
         return rows[-1] if rows else NONE
 
 
-class _Request(NamedTuple):
-    """A request on a PE, for an operation of a message or another one."""
-
-    place: int
-    of_message: bool
-    time_ps: int
-
-
 class SipIndex:
     """The tables of a SIP with the orders in which the critical path searches them."""
 
@@ -72,7 +64,6 @@ class SipIndex:
         self.programs: Columns = records.table(PROGRAMS, sip)
         self.steps: Columns = records.table(STEPS, sip)
         self.commands: Columns = records.table(COMMANDS, sip)
-        self._requesting: dict[_Request, int] = {}
 
     @cached_property
     def program_rows(self) -> NDArray[np.int64]:
@@ -95,11 +86,6 @@ class SipIndex:
         return Groups(self.programs["command"], self.programs["end_ps"])
 
     @cached_property
-    def programs_of_pe(self) -> Groups:
-        """The kernels of each PE by their ends."""
-        return Groups(place(self.programs["cube"], self.programs["pe"]), self.programs["end_ps"])
-
-    @cached_property
     def ops_of_pe(self) -> Groups:
         """The operations of each PE by their ends."""
         return Groups(place(self.ops["cube"], self.ops["pe"]), self.ops["end_ps"])
@@ -120,40 +106,20 @@ class SipIndex:
         row = self.steps_by_end.first_at_or_after(program, time_ps + 1)
         return row if row != NONE and begins[row] < time_ps else NONE
 
-    def requesting_step(self, op: int, time_ps: int) -> int:
-        """The step of a kernel during or at the end of which an operation is requested, or -1.
-
-        Where several threads of the PE run a kernel, see `kernbench.explain.records.requests`.
-        """
-        request = _Request(
-            place(self.ops["cube"].item(op), self.ops["pe"].item(op)),
-            is_of_message(self.ops.text("name")[op]),
-            time_ps,
-        )
-        step = self._requesting.get(request)
-        if step is None:
-            step = self._requesting[request] = self._requesting_step(request)
-        return step
-
-    def _requesting_step(self, request: _Request) -> int:
-        rows, ends = self.programs_of_pe.of(request.place)
-        requesting, is_found = NONE, False
-        for program in rows[bisect_left(ends, request.time_ps) :]:
-            if self.programs["begin_ps"].item(program) > request.time_ps:
-                continue
-            step = self.step_of(self.programs["program"].item(program), request.time_ps)
-            if step == NONE:
-                continue
-            if self.steps["issued_ps"].item(step) == request.time_ps:
-                return step
-            of_thread = bool(self._in_kernels[program]) != request.of_message
-            if requesting == NONE or (of_thread and not is_found):
-                requesting, is_found = step, of_thread
-        return requesting
+    def issuing_step(self, op: int) -> int:
+        """The step whose call has issued an operation, or -1."""
+        return self._issuing.item(op)
 
     @cached_property
-    def _in_kernels(self) -> NDArray[np.bool_]:
-        return self.programs.text("thread").equal(KERNELS)
+    def _issuing(self) -> Rows:
+        return issuing_steps(self.ops, self.steps)
+
+    def requesting_step(self, op: int, time_ps: int) -> int:
+        """The step at a time, or that ends then, of the program that has issued an operation; -1
+        for none.
+        """
+        step = self.issuing_step(op)
+        return NONE if step == NONE else self.step_of(self.steps["program"].item(step), time_ps)
 
     def last_at_barrier(self, program: int, step: int) -> tuple[int, int]:
         """The program of the launch of `program` that came last to the barrier of a step, and its

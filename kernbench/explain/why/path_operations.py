@@ -163,9 +163,7 @@ def _add(
     index = walk.indices[op.sip]
     ops = index.ops
     cube, pe = ops["cube"].item(op.row), ops["pe"].item(op.row)
-    step = NONE
-    if pe != NONE:
-        step = index.requesting_step(op.row, ops["requested_ps"].item(op.row))
+    step = index.issuing_step(op.row)
     walk.add(
         begin_ps,
         end_ps,

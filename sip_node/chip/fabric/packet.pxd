@@ -4,6 +4,8 @@ cimport cython
 
 from sip_node.chip.records.packet_train cimport PacketTrain
 
+cdef long long _NO_STEP
+
 
 @cython.no_gc
 @cython.freelist(256)
@@ -15,6 +17,7 @@ cdef class FabricTransfer:
     cdef public int element
     cdef public object call
     cdef public PacketTrain train
+    cdef public long long step
 
 
 @cython.no_gc

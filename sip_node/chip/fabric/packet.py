@@ -14,10 +14,12 @@ from enum import IntEnum
 from typing import Any, Protocol
 
 from runtime.core import dtypes
+from runtime.core.run_tables import NONE
 from runtime.wire.packets import PacketKind
 from sip_node.chip.mapping.strided_block import BYTES, StridedBlock
 from sip_node.chip.records.packet_train import PacketTrain, QueueTimes
 
+_NO_STEP = NONE
 ELEMENTS = (BYTES, *(dtype.name for dtype in dtypes.ALL))
 """The element types that the metadata of a slot names; a transfer carries the index.
 
@@ -91,7 +93,8 @@ class FabricTransfer:
     carries it back. `payload` are all bytes in packed order, empty in a run without data; those of
     DATA are there when its last packet leaves the memory. `element` is the type of the elements, an
     index of `ELEMENTS`, and `call` the collective call that a slot belongs to: both are the
-    metadata of a slot. `train` are its packets in the SIP that sends it, in a run with records.
+    metadata of a slot. In a run with records, `train` are its packets in the SIP that sends it, and
+    `step` that of the call there which issued it, if there is one.
     """
 
     def __init__(
@@ -118,13 +121,14 @@ class FabricTransfer:
         self.tag, self.total, self.sent_ps = tag, total, sent_ps
         self.payload, self.body, self.flow, self.rows = payload, body, flow, rows
         self.element, self.call, self.train = element, call, train
+        self.step = NONE
 
     def __copy__(self) -> "FabricTransfer":
         other = new_transfer(self.kind, self.source_sip, self.source_node, self.sip, self.node)
         other.address, other.tag, other.total = self.address, self.tag, self.total
         other.sent_ps, other.payload, other.body = self.sent_ps, self.payload, self.body
         other.flow, other.rows, other.train = self.flow, self.rows, self.train
-        other.element, other.call = self.element, self.call
+        other.element, other.call, other.step = self.element, self.call, self.step
         return other
 
     def __repr__(self) -> str:
@@ -197,7 +201,7 @@ def new_transfer(
     transfer.kind, transfer.source_sip, transfer.source_node = kind, source_sip, source_node
     transfer.sip, transfer.node = sip, node
     transfer.address = transfer.tag = transfer.total = transfer.sent_ps = transfer.element = 0
-    transfer.payload, transfer.call = b"", ""
+    transfer.payload, transfer.call, transfer.step = b"", "", _NO_STEP
     transfer.body = transfer.flow = transfer.rows = transfer.train = None
     return transfer
 

@@ -76,10 +76,6 @@ class LaunchRecording:
             chip.read(), engines, engines.read(), chip.fabric.sent, chip.fabric.delivered
         )
         self._first_record = log.count
-        self._kept = KeptRecords(self.begin_ps, most_bytes, has_waits=log.recorder is not None)
-        log.begin_keeping(self._kept)
-        # Values are computed from the records themselves.
-        self._operations: list[OpRecord] = log.begin_recording() if chip.context.data else []
         self._programs: list[bytes] = []
         self._begun = self._kernels = 0
         if log.recorder is not None:
@@ -87,6 +83,11 @@ class LaunchRecording:
             log.steps.keep()
             log.recorder.calls.keep()
             self._begun, self._kernels = log.steps.begun, log.recorder.programs
+        has_waits = log.recorder is not None
+        self._kept = KeptRecords(self.begin_ps, self._begun, most_bytes, has_waits=has_waits)
+        log.begin_keeping(self._kept)
+        # Values are computed from the records themselves.
+        self._operations: list[OpRecord] = log.begin_recording() if chip.context.data else []
         for each in chip.slices.values():
             _packets_of(each).arrivals = ArrivedPackets(self.begin_ps)
         for bins in chip.bins():

@@ -254,9 +254,9 @@ class LaunchTemplate:
         """Let the numbers of transfers to other SIPs rise by `later[source sip, target sip]`."""
         self._records.number_flows(later)
 
-    def enter(self, log: Any, first: int, behind: int, begin_ps: int) -> None:
-        """Enter records of a repetition into a log."""
-        self._records.enter(log, first, behind, begin_ps, self._checksums)
+    def enter(self, log: Any, first: int, behind: int, begin_ps: int, steps: int) -> None:
+        """Enter records of a repetition that began behind `steps` steps of programs into a log."""
+        self._records.enter(log, first, behind, begin_ps, steps, self._checksums)
 
     def change(self, repetition: "LaunchRepetition") -> None:
         """Move the blocks of records and values, and give them the numbers of the launch."""

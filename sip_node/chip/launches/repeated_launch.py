@@ -16,6 +16,7 @@ class RepeatedLaunch:
         self._chip, self._template, self._begin = chip, template, begin
         self._begin_ps = begin_ps
         self._first_record, self._entered = chip.log.count, 0
+        self._steps = 0 if chip.log.steps is None else chip.log.steps.begun
 
     @property
     def sip(self) -> int:
@@ -61,7 +62,8 @@ class RepeatedLaunch:
 
     def _enter(self, records: int) -> None:
         """Enter the records that are not in the log yet, up to that number."""
-        self._template.enter(self._chip.log, self._entered, records, self._begin_ps)
+        log, template = self._chip.log, self._template
+        template.enter(log, self._entered, records, self._begin_ps, self._steps)
         self._entered = records
 
     def _repeat_rows(self) -> None:

@@ -218,6 +218,8 @@ class MemoryPort(TransferStore):
         notice.element, notice.call = about.element, about.call
         if packet.train is not None:
             notice.train = PacketTrain(packet.train.times)
+            if about.source_sip == self._sip:
+                notice.step = about.step
         announcement = packets.new_packet(notice, 0, self._control_bytes, True)
         self._outlet.send(announcement, self._engine.now_ps)
 

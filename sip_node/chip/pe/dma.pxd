@@ -25,7 +25,7 @@ cdef class DmaRequest:
     cdef object done
     cdef long long tag, total
     cdef unsigned int checksum
-    cdef long long packet_bytes, start_ps, requested_ps
+    cdef long long packet_bytes, start_ps, requested_ps, step
     cdef QueueTimes times
 
     cdef void complete(self) except *
@@ -60,6 +60,7 @@ cdef class PeDma(Component):
     cpdef void _left(self, FabricTransfer transfer, long long left_ps) except *
     @cython.locals(request=DmaRequest)
     cpdef void proceed(self, int step, object subject) except *
+    @cython.locals(request=DmaRequest)
     cdef DmaRequest _request(self, str name, tuple inputs, object target)
     cdef void _complement(self, DmaRequest request, str name) except *
     @cython.locals(transfer=FabricTransfer)

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import sip_node.chip.fabric.packet as packets
+from runtime.core.run_tables import NONE
 from runtime.core.simtime import ps_from_ns
 from runtime.core.trace import Operand
 from sip_node.chip.completion import Completion
@@ -50,7 +51,8 @@ class DmaRequest:
     that it reads. `data` are the packed bytes that it carries or has received, `total` of them,
     with `checksum` from its end on. `packet_bytes` is the size of the packets that leave TCM.
     `start_ps` is the time at which it got a channel, `requested_ps` that at which it was queued.
-    `times` are what its packets have queued, in a run with records.
+    In a run with records, `times` are what its packets have queued, and a call in `step` has issued
+    it.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class DmaRequest:
         self.writing: FabricTransfer | None = None
         self.times: QueueTimes | None = None
         self.total = self.start_ps = self.requested_ps = self.checksum = 0
+        self.step = NONE
         self.done = Completion[bytes]()
 
     def complete(self) -> None:
@@ -198,17 +201,17 @@ class PeDma(Component):
     ) -> None:
         """Read a block whose memory and layout the caller has found, as `read` does.
 
-        The caller has set the inputs, the target and the total of a request without more.
+        The caller has set the inputs, the target, the total and the step of a request.
         """
         self._complement(request, "load")
         request.data = b""
         request.reading = reading = packets.new_transfer(_READ, self.sip, self.node, sip, node)
         reading.address, reading.rows, reading.total = address, rows, request.total
-        reading.tag = request.tag
+        reading.tag, reading.step = request.tag, request.step
         self._enqueue(request)
 
     def write_to(self, request: DmaRequest) -> None:
-        """Write the bytes of a request with inputs and target, as `write` does."""
+        """Write the bytes of a request with inputs, target and step, as `write` does."""
         self._complement(request, "store")
         request.writing = self._transfer(_WRITE, request.target, request.data, request)
         self._enqueue(request)
@@ -267,7 +270,9 @@ class PeDma(Component):
 
     def _request(self, name: str, inputs: tuple[Operand, ...], target: Operand) -> DmaRequest:
         # A block that no descriptor holds raises before it is counted.
-        return DmaRequest(name, inputs, target, self._packet_bytes, self.tags + 1)
+        request = DmaRequest(name, inputs, target, self._packet_bytes, self.tags + 1)
+        request.step = self._log.step
+        return request
 
     def _complement(self, request: DmaRequest, name: str) -> None:
         """Set what the caller has not set of a request that no one waits for by `done`."""
@@ -285,7 +290,7 @@ class PeDma(Component):
         transfer.address, transfer.total = block.address, nbytes
         transfer.payload, transfer.rows = data, rows
         if request is not None:
-            transfer.tag, request.total = request.tag, nbytes
+            transfer.tag, transfer.step, request.total = request.tag, request.step, nbytes
         return transfer
 
     def _enqueue(self, request: DmaRequest) -> None:
@@ -354,6 +359,7 @@ class PeDma(Component):
             request.checksum,
             request.requested_ps,
             records.FOR_CHANNEL,
+            request.step,
             target,
             request.inputs,
             None if writing is None else writing.flow,

@@ -1,5 +1,6 @@
 """The sending end of the UCIe link from a SIP to a neighbour: its port, its latency, its order."""
 
+from runtime.core.run_tables import NONE
 from runtime.core.trace import OpRecord
 from runtime.model.jitter import ENGINE, Jitter
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet
@@ -134,6 +135,8 @@ class LinkEgress:
                 nbytes=begun.nbytes,
                 requested_ps=begun.requested_ps,
                 times=None if begun.train is None else begun.train.times,
+                # Of a transfer that passes this SIP, it is a step of another one.
+                step=transfer.step if transfer.source_sip == self._source else NONE,
             )
 
     def _note(self, train: PacketTrain, packet: Packet, start_ps: int, left_ps: int) -> None:

@@ -21,6 +21,7 @@ cdef class OpLog:
     # In a run with records.
     cdef OpRows rows
     cdef readonly StepRows steps
+    cdef public long long step
     cdef list recordings
     # Records that are kept to be entered again.
     cdef list keepers
@@ -38,7 +39,7 @@ cdef class OpLog:
     ) except -1
     cpdef int add_crossing(
         self, str engine, str name, long long start_ps, long long end_ps, long long address,
-        long long nbytes, long long requested_ps, QueueTimes times
+        long long nbytes, long long requested_ps, QueueTimes times, long long step
     ) except -1
     cdef int encode(
         self, str engine, str name, Operation *about, tuple shape, str dtype, tuple strides,

@@ -38,8 +38,8 @@ class OpLog:
 
     `written` takes what the host wrote, in the order of its records. `transferred` takes every slot
     that a kernel sends or receives, in a run that requests it, and `printed` every line that one
-    prints. `recorder` takes the tables of the SIP, in a run with records. `last_ps` is the latest
-    end of an operation.
+    prints. `recorder` takes the tables of the SIP, in a run with records; `step` is then the step
+    of the kernel whose call is being carried out. `last_ps` is the latest end of an operation.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class OpLog:
         self.printed, self.recorder = printed, recorder
         self._rows = None if recorder is None else OpRows(recorder)
         self.steps = None if recorder is None else StepRows(recorder)
+        self.step = NONE
         self._chunk: list[OpRecord] = []
         self._recordings: list[list[OpRecord]] = []
         self._hash = sha256()
@@ -66,18 +67,19 @@ class OpLog:
         requested_ps: int | None = None,
         cause: str = Cause.NONE,
         times: QueueTimes | None = None,
+        step: int = NONE,
     ) -> None:
         """Append one completed operation.
 
         It was requested at `requested_ps`, without which it started at once, and has waited for
-        `cause` since. Its packets have queued for `times`, in a run with records.
+        `cause` since. In a run with records, its packets have queued for `times`, and a call in
+        `step` has issued it.
         """
         if type(record) is not OpRecord:
             raise TypeError(f"{record!r} is no op record")
         if self._rows is not None:
-            self._rows.add(
-                record, record.start_ps if requested_ps is None else requested_ps, cause, times
-            )
+            begin_ps = record.start_ps if requested_ps is None else requested_ps
+            self._rows.add(record, begin_ps, cause, times, step)
         # A comparison: `max` takes a third of this method.
         if record.end_ps > self.last_ps:  # noqa: PLR1730
             self.last_ps = record.end_ps
@@ -90,7 +92,7 @@ class OpLog:
         if len(self._chunk) >= CHUNK_RECORDS:
             self.flush()
 
-    def add_crossing(
+    def add_crossing(  # noqa: PLR0913 - the columns of its row
         self,
         *,
         engine: str,
@@ -101,6 +103,7 @@ class OpLog:
         nbytes: int,
         requested_ps: int,
         times: QueueTimes | None,
+        step: int,
     ) -> None:
         """Append the crossing of a transfer to another SIP, which waits for the link only."""
         record = OpRecord(
@@ -111,7 +114,7 @@ class OpLog:
             address=address,
             nbytes=nbytes,
         )
-        self.add(record, requested_ps, Cause.LINK, times)
+        self.add(record, requested_ps, Cause.LINK, times, step)
 
     def ended_now(self, now_ps: int, cube: int, pe: int) -> int:
         """The index of the latest record if it is of this PE and ends now; else -1."""

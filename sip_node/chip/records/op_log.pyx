@@ -33,9 +33,12 @@ cdef class OpLog:
         self.rows = None if recorder is None else OpRows(recorder)
         self.steps = None if recorder is None else StepRows(recorder)
         self.encoded, self.hash = PackedBytes(), sha256()
-        self.recordings, self.keepers = [], []
+        self.recordings, self.keepers, self.step = [], [], -1
 
-    def add(self, record not None, requested_ps=None, cause="", QueueTimes times=None):
+    def add(
+        self, record not None, requested_ps=None, cause="", QueueTimes times=None,
+        long long step=-1,
+    ):
         cdef Operation about
         cdef Py_ssize_t *fields = FIELDS
         if type(record) is not OpRecord:
@@ -45,7 +48,7 @@ cdef class OpLog:
         about.address, about.nbytes = field_at(record, fields[6]), field_at(record, fields[7])
         about.flow_end, about.checksum = field_at(record, fields[11]), field_at(record, fields[15])
         about.requested_ps = about.start_ps if requested_ps is None else requested_ps
-        about.waited_for = waited_for(cause)
+        about.waited_for, about.step = waited_for(cause), step
         self.encode(
             engine=field_at(record, fields[0]), name=field_at(record, fields[1]), about=&about,
             shape=field_at(record, fields[8]), dtype=field_at(record, fields[9]),
@@ -86,13 +89,13 @@ cdef class OpLog:
 
     cpdef int add_crossing(
         self, str engine, str name, long long start_ps, long long end_ps, long long address,
-        long long nbytes, long long requested_ps, QueueTimes times
+        long long nbytes, long long requested_ps, QueueTimes times, long long step
     ) except -1:
         cdef Operation about
         about.start_ps, about.end_ps = start_ps, end_ps
         about.address, about.nbytes = address, nbytes
         about.cube, about.pe, about.checksum, about.flow_end = IO_CHIPLET, NO_PE, 0, False
-        about.requested_ps, about.waited_for = requested_ps, FOR_LINK
+        about.requested_ps, about.waited_for, about.step = requested_ps, FOR_LINK, step
         return self.enter(engine, name, &about, (), "", (), (), None, None, times)
 
     cpdef long long ended_now(self, long long now_ps, int cube, int pe) except -2:
@@ -178,7 +181,7 @@ cdef class OpLog:
             so_far.add(times)
         for records, waits in self.recordings:
             records.append(record)
-            waits.append((about.requested_ps, about.waited_for, so_far))
+            waits.append((about.requested_ps, about.waited_for, so_far, about.step))
         return 0
 
     cdef int pass_to_recordings(

@@ -21,6 +21,7 @@ cdef packed struct OpRow:
     long long link_ps
     int link
     long long memory_ps
+    long long step
 
 
 cdef class OpRows(PackedRows):

@@ -21,9 +21,9 @@ class OpRows:
         self._rows: list[bytes] = []
 
     def add(
-        self, record: OpRecord, requested_ps: int, cause: str, times: QueueTimes | None
+        self, record: OpRecord, requested_ps: int, cause: str, times: QueueTimes | None, step: int
     ) -> None:
-        """Add the row of a record, requested at `requested_ps`.
+        """Add the row of a record, requested at `requested_ps` by a step of a program.
 
         `cause` is what it has waited for since. `times` are what its packets have queued.
         """
@@ -59,6 +59,7 @@ class OpRows:
                 link_ps,
                 text(link),
                 memory_ps,
+                step,
             )
         )
         if len(self._rows) == ROWS:

@@ -46,7 +46,7 @@ cdef class OpRows(PackedRows):
         row.cube, row.pe = about.cube, about.pe
         row.start_ps, row.end_ps = about.start_ps, about.end_ps
         row.address, row.nbytes, row.flow_end = about.address, about.nbytes, about.flow_end
-        row.requested_ps = about.requested_ps
+        row.requested_ps, row.step = about.requested_ps, about.step
         row.read_address = read_address
         row.flow_source = row.flow_target = row.flow_sequence = -1
         if flow is not None:

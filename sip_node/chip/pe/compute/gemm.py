@@ -143,6 +143,7 @@ class PeGemm(SerialStage):
             output.checksum(),
             self.requested_ps,
             self.waited_for,
+            token.step,
             output.shape,
             shape.accumulator,
             self._inputs(token),

@@ -57,7 +57,8 @@ class VectorPlan(NamedTuple):
 class VectorOperation:
     """An operation of a kernel in flight; `begun` of the passes of its plan have begun.
 
-    `waited` is whether the engine, or the port to it, had earlier work when it was requested.
+    `waited` is whether the engine, or the port to it, had earlier work when it was requested. In a
+    run with records, a call in `step` has issued it.
     """
 
     name: str
@@ -67,6 +68,7 @@ class VectorOperation:
     axis: int | None
     done: Callable[[], None]
     plan: VectorPlan
+    step: int
     begun: int = 0
     start_ps: int = 0
     requested_ps: int = 0
@@ -144,6 +146,7 @@ class PeMath:
             axis=axis,
             done=done,
             plan=self._plan(name, inputs, result, axis),
+            step=self._context.log.step,
         )
         self.records += 1
         # Without the waits of later passes, so that the promise holds.
@@ -241,6 +244,7 @@ class PeMath:
             ),
             operation.requested_ps,
             Cause.ENGINE if operation.waited else Cause.NONE,
+            step=operation.step,
         )
         operation.done()
 
@@ -264,10 +268,10 @@ class PeMath:
                 Operand(self._registers.bias(output.bias_row), bias.shape, bias.element),
             )
             output.data = _epilogue_elements("add", (output.data, bias.data), sums)
-            self._epilogue("add", inputs, accumulator, output.data)
+            self._epilogue("add", inputs, accumulator, output.data, token.step)
         if gemm.activation is not None:
             output.data = _epilogue_elements(gemm.activation, (output.data,), sums)
-            self._epilogue(gemm.activation, (accumulator,), accumulator, output.data)
+            self._epilogue(gemm.activation, (accumulator,), accumulator, output.data, token.step)
         # After the last epilogue of this token: `free_ps` is its end.
         self._engine.at(self.free_ps, self._pass_on, token)
 
@@ -277,18 +281,25 @@ class PeMath:
         token.advance()
 
     def _epilogue(
-        self, name: str, inputs: tuple[Operand, ...], result: Operand, data: Array | None
+        self,
+        name: str,
+        inputs: tuple[Operand, ...],
+        result: Operand,
+        data: Array | None,
+        step: int,
     ) -> None:
-        (step,) = passes(name)
+        (only,) = passes(name)
         vectors = -(-prod(result.shape) // self._lanes)
         now_ps = self._engine.now_ps
         start_ps = max(now_ps, self.free_ps)
-        self.free_ps = start_ps + self._clock.ps(self.cycles(step, vectors))
+        self.free_ps = start_ps + self._clock.ps(self.cycles(only, vectors))
         self.busy_ps += self.free_ps - start_ps
         self.records += 1
         pe, span_ps = self._context.coordinates, (start_ps, self.free_ps)
         record = vector_record(pe, name, span_ps, inputs, result, checksum_of(data))
-        self._engine.at(self.free_ps, self._context.record, record, now_ps, Cause.ENGINE)
+        self._engine.at(
+            self.free_ps, self._context.record, record, now_ps, Cause.ENGINE, None, step
+        )
 
 
 def _rows(shape: Sequence[int], axis: int | None) -> int:

@@ -179,13 +179,14 @@ class PeScheduler:
         buffers: TileBuffers,
     ) -> None:
         self._engine, self._tile = context.engine, context.topology.tile
+        self._log = log = context.log
         self._fetch_store, self._gemm, self._math = fetch_store, gemm, math
         self._buffers = buffers
-        self._load = TileLoad(context.engine, dma, buffers)
-        self._write = TileWrite(dma, buffers)
+        self._load = TileLoad(context.engine, log, dma, buffers)
+        self._write = TileWrite(log, dma, buffers)
         self._parts = ProductParts(
             topology=context.topology,
-            log=context.log,
+            log=log,
             locate=context.locate,
             fabric=context.fabric,
             dma=dma,
@@ -232,6 +233,7 @@ class PeScheduler:
         self._in_flight.append(composite)
         composite.done.then(lambda _done: self._in_flight.remove(composite))
         tokens = composite.tokens(*self._route(gemm), self._buffers)
+        tokens.step = self._log.step
         if self._forward is not None:
             self._forward.submitted(self._parts, composite, tokens)
         self._tokens.add(tokens)

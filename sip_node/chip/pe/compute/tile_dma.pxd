@@ -5,6 +5,7 @@ from sip_node.chip.pe.dma cimport DmaRequest, PeDma
 from sip_node.chip.pe.compute.operand_tiles cimport Streamed, StreamedTile, TileForm
 from sip_node.chip.pe.compute.tile_buffers cimport FreeList
 from sip_node.chip.pe.compute.tile_token cimport OutputTile, TileStage, TileToken
+from sip_node.chip.records.op_log cimport OpLog
 from sip_node.kernel.calendar cimport Calendar
 from sip_node.kernel.tile_data cimport TileData
 
@@ -22,6 +23,7 @@ cdef class TileRead(DmaRequest):
 
 cdef class TileLoad(TileStage):
     cdef Calendar _engine
+    cdef OpLog _log
     cdef object _dma
     cdef PeDma _pe_dma
     cdef list addresses
@@ -52,6 +54,7 @@ cdef class TileWriteRequest(DmaRequest):
 
 
 cdef class TileWrite(TileStage):
+    cdef OpLog _log
     cdef object _dma
     cdef PeDma _pe_dma
     cdef FreeList _results

@@ -14,6 +14,7 @@ from sip_node.chip.pe.compute.operand_tiles import StreamedTile, TileForm
 from sip_node.chip.pe.compute.tile_buffers import TileBuffers
 from sip_node.chip.pe.compute.tile_token import TileStage, TileToken
 from sip_node.chip.pe.dma import DmaRequest, PeDma
+from sip_node.chip.records.op_log import OpLog
 from sip_node.kernel.tile_data import TileData
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ class TileLoad(TileStage):
     it.
     """
 
-    def __init__(self, engine: "Engine", dma: PeDma, buffers: TileBuffers) -> None:
-        self._engine, self._dma = engine, dma
+    def __init__(self, engine: "Engine", log: OpLog, dma: PeDma, buffers: TileBuffers) -> None:
+        self._engine, self._log, self._dma = engine, log, dma
         # None for a class of the user with another `read`.
         self._pe_dma = dma if is_own(dma, "read") else None
         self.addresses = [(buffers.a(index), buffers.b(index)) for index in range(buffers.count)]
@@ -65,6 +66,7 @@ class TileLoad(TileStage):
         if self._pe_dma is not None and streamed.inputs is not None:
             self._read(token, streamed, block, operand)
             return
+        self._log.step = token.step
         reading = _read_pieces(self._dma, streamed.pieces, block[0])
         reading.then(partial(self._joined, token, streamed.form, block, operand))
 
@@ -78,6 +80,7 @@ class TileLoad(TileStage):
             self.locate(tile)
         request = TileRead.__new__(TileRead)
         request.stage, request.token, request.operand = self, token, operand
+        request.step = token.step
         request.form, request.block = tile.form, block
         request.inputs, request.target, request.total = tile.inputs, block[0], tile.form.nbytes
         self._pe_dma.read_from(request, tile.sip, tile.node, tile.address, tile.rows)
@@ -158,8 +161,8 @@ class TileWrite(TileStage):
     A token leaves, and its buffer is free, when the memory has acknowledged all of the tile.
     """
 
-    def __init__(self, dma: PeDma, buffers: TileBuffers) -> None:
-        self._dma, self._results = dma, buffers.results
+    def __init__(self, log: OpLog, dma: PeDma, buffers: TileBuffers) -> None:
+        self._log, self._dma, self._results = log, dma, buffers.results
         # None for a class of the user with another `write`.
         self._pe_dma = dma if is_own(dma, "write") else None
 
@@ -168,11 +171,13 @@ class TileWrite(TileStage):
         output = token.output
         assert output.stored is not None
         if self._pe_dma is None or len(output.memory) != 1:
+            self._log.step = token.step
             writing = _write_pieces(self._dma, output.memory, output.stored, output.content)
             writing.then(partial(self._acknowledged, token))
             return
         request = TileWriteRequest.__new__(TileWriteRequest)
         request.stage, request.token, request.data = self, token, output.content
+        request.step = token.step
         request.inputs, request.target = (output.stored,), output.memory[0]
         self._pe_dma.write_to(request)
 

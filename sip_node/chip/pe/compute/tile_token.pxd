@@ -67,7 +67,7 @@ cdef class TileToken:
     cdef public bint first, last
     cdef public TileData a, b
     cdef public int loading, buffer, registers, passed
-    cdef public long long index, submitted_ps, arrived_ps
+    cdef public long long index, step, submitted_ps, arrived_ps
     cdef public long long ready_ps, open_ps, turn_ps, fetch_ps, fetched_ps
 
     @cython.locals(stage=TileStage)
@@ -90,6 +90,7 @@ cdef class StepTokens:
     cdef dict _shapes_of
     cdef FreeList _buffers
     cdef long long submitted_ps, index, _count
+    cdef public long long step
     cdef OutputTile output
     cdef list _output_shapes
     cdef public Calendar calendar

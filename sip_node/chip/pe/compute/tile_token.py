@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from runtime.core.run_tables import NONE
 from runtime.core.trace import Operand
 from runtime.language.gemm import Gemm
 from runtime.model.tiles import Span, Tile, TilePlan, TileSize
@@ -150,7 +151,7 @@ class TileToken:
     `tile_a` and `tile_b` are its operands. `a` and `b` are these once they are in TCM, `loading` is
     the number of those that are not. `buffer` is the index of the scheduler's buffers for them,
     `registers` that of the register set that they are fetched to. `index` is the number of the step
-    in its product.
+    in its product, and `step` that of the kernel which has submitted it, in a run with records.
 
     The times are for the stalls of the GEMM engine, which draws them: the submission of the
     product, operands in TCM, fetch port and register set free for this step, its turn there but for
@@ -177,6 +178,7 @@ class TileToken:
         self.index = self.buffer = self.registers = self.passed = 0
         self.submitted_ps = self.arrived_ps = self.ready_ps = self.open_ps = 0
         self.turn_ps = self.fetch_ps = self.fetched_ps = 0
+        self.step = NONE
 
     @property
     def tile(self) -> Tile:
@@ -214,7 +216,8 @@ class StepTokens:
     A token has the shape of its size in `shapes`, a pair of the free `buffers`, and one of two
     `routes`: that of all steps, and that of the last step of an output tile. `output_of(rows,
     columns)` makes an output tile, which all its steps share; `output` is the latest one. `index`
-    is the number of the next step. A `calendar` is marked when an output tile begins.
+    is the number of the next step. A `calendar` is marked when an output tile begins. `step` is the
+    step of the kernel that has submitted the product, in a run with records.
     """
 
     def __init__(
@@ -231,7 +234,7 @@ class StepTokens:
     ) -> None:
         self.gemm, self._shapes, self.output_of = gemm, shapes, output_of
         self._steps, self._whole = routes
-        self.submitted_ps, self._buffers = submitted_ps, buffers
+        self.submitted_ps, self.step, self._buffers = submitted_ps, NONE, buffers
         self.rows, self.depths, self.columns = plan.spans
         self.a = TileGrid(sources[0], self.rows, self.depths)
         self.b = TileGrid(sources[1], self.depths, self.columns)
@@ -258,6 +261,7 @@ class StepTokens:
             return None
         token = TileToken()
         token.gemm, token.submitted_ps, token.index = self.gemm, self.submitted_ps, self.index
+        token.step = self.step
         depth = self.index % len(self.depths)
         token.first, token.last = depth == 0, depth == len(self.depths) - 1
         self.place(token)

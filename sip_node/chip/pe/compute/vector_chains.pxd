@@ -10,7 +10,7 @@ cdef int _NEXT, _STREAMED, _STREAM_STORED, _PASS_ENDS, _KEPT_STORED
 
 cdef class ChainRun:
     cdef readonly object chain, targets, times, done
-    cdef public long long queued_ps, least_end_ps
+    cdef public long long queued_ps, least_end_ps, step
     cdef public int begun, open
     cdef dict _checksums
 
@@ -60,7 +60,7 @@ cdef class VectorChains(Component):
     ) except -2
     @cython.locals(start_ps=cython.longlong, end_ps=cython.longlong)
     cdef _record_copy(
-        self, str name, tuple span_ps, object source, object copy, unsigned int checksum
+        self, ChainRun run, int number, str name, tuple span_ps, object source, object copy
     )
 
 

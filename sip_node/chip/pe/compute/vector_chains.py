@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from runtime.core.run_tables import NONE
 from runtime.core.trace import Operand
 from runtime.language.chain import Chain, ChainPass, ChainPlan
 from runtime.language.value import Value
@@ -40,7 +41,7 @@ class VectorCalendar(Protocol):
 
 class ChainRun:
     """A chain in flight, whose results go to `targets` in TCM; `begun` of its passes have begun. It
-    was queued at `queued_ps`.
+    was queued at `queued_ps`, in a run with records by a call in `step`.
 
     `done` completes when all results are in TCM. It does not before `least_end_ps`. Made before
     any result is written over an operand: the checksums are those of the operands.
@@ -51,7 +52,7 @@ class ChainRun:
     ) -> None:
         self.chain, self.targets, self.times = chain, targets, times
         self.done: Completion[None] = Completion()
-        self.queued_ps = 0
+        self.queued_ps, self.step = 0, NONE
         self.begun = self.least_end_ps = 0
         # The passes that are not computed, and the stores that are not complete.
         self.open = len(times)
@@ -116,7 +117,7 @@ class VectorChains(Component):
 
     def queue(self, run: ChainRun) -> None:
         """Run a chain after all that are queued."""
-        run.queued_ps = self.engine.now_ps
+        run.queued_ps, run.step = self.engine.now_ps, self._log.step
         self._waiting.append(run)
         if not self._is_running:
             self._next()
@@ -209,7 +210,7 @@ class VectorChains(Component):
                 value, block = chain.values[number], run.targets[index].operand
                 self._tcm.write(block, value.tobytes())
                 span_ps = start_ps, self.engine.now_ps
-                self._record_copy("store", span_ps, value.operand, block, run.checksum(number))
+                self._record_copy(run, number, "store", span_ps, value.operand, block)
                 self._fetch_store.store.records += 1
         self._finish_one(run)
 
@@ -229,7 +230,7 @@ class VectorChains(Component):
                 source = chain.sources[number]
                 copy = Operand(chain.copies[number], source.shape, source.dtype.name)
                 span_ps = stream.fetch_ps, stream.start_ps
-                self._record_copy("fetch", span_ps, source.operand, copy, run.checksum(number))
+                self._record_copy(run, number, "fetch", span_ps, source.operand, copy)
                 self._fetch_store.fetch.records += 1
         # The first operation of a pass waits for the engine, the others for that one.
         requested_ps = stream.requested_ps if stream.waited else -1
@@ -273,6 +274,7 @@ class VectorChains(Component):
                 run.checksum(number),
                 requested_ps if waited else start_ps,
                 records.FOR_ENGINE if waited else records.FOR_NOTHING,
+                run.step,
                 result,
                 chain.inputs_of(step),
                 None,
@@ -284,9 +286,15 @@ class VectorChains(Component):
         return requested_ps
 
     def _record_copy(
-        self, name: str, span_ps: tuple[int, int], source: Operand, copy: Operand, checksum: int
+        self,
+        run: ChainRun,
+        number: int,
+        name: str,
+        span_ps: tuple[int, int],
+        source: Operand,
+        copy: Operand,
     ) -> None:
-        """Record a block that the fetch port or the store port has moved."""
+        """Record a value that the fetch port or the store port has moved."""
         start_ps, end_ps = span_ps
         records.enter(
             self._log,
@@ -297,9 +305,10 @@ class VectorChains(Component):
             self._cube,
             self._pe,
             nbytes_of(copy),
-            checksum,
+            run.checksum(number),
             start_ps,
             records.FOR_NOTHING,
+            run.step,
             copy,
             (source,),
             None,

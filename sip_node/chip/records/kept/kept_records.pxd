@@ -10,6 +10,7 @@ from sip_node.kernel.containers.int_array cimport IntArray
 cdef enum:
     NO_PART = -1
     NO_TIMES = -1
+    NO_STEP = -1
     # A form with its objects, about.
     FORM_BYTES = 1 << 10
 
@@ -33,13 +34,15 @@ cdef packed struct KeptSlot:
 
 
 cdef struct KeptWait:
-    # What an operation has waited for, and how long its packets have queued; `link` is an index of
-    # `links`, or NO_TIMES. In a run with records.
+    # What an operation has waited for, how long its packets have queued, and the call that issued
+    # it; `link` is an index of `links`, or NO_TIMES. Steps count from the begin of the records. In
+    # a run with records.
     long long requested_ps
     long long link_ps
     long long memory_ps
-    int waited_for
-    int link
+    int step
+    short waited_for
+    short link
 
 
 cdef class RecordForm:
@@ -65,7 +68,7 @@ cdef class KeptRecords:
     cdef readonly bint is_full
     cdef readonly dict numbers
     cdef bint has_waits
-    cdef long long most_bytes
+    cdef long long first_step, most_bytes
     cdef ByteBuffer rows, slots, waits
     cdef list forms
     cdef dict by_encoded
@@ -96,8 +99,9 @@ cdef class KeptRecords:
         self, OpLog log, RecordForm form, Operation *about, KeptSlot *slot, QueueTimes times
     ) except -1
     cdef tuple inputs_of(self, RecordForm form, KeptSlot *slot)
-    cdef QueueTimes times_of(
-        self, Py_ssize_t index, long long begin_ps, Operation *about, QueueTimes times
+    cdef QueueTimes wait_of(
+        self, Py_ssize_t index, long long begin_ps, long long steps, Operation *about,
+        QueueTimes times
     )
     cdef long long value(self, KeptSlot *slot) noexcept
     cdef long long flow_number(self, KeptSlot *slot) except? -1

@@ -14,7 +14,9 @@ class KeptRecords:
     parts: int
     numbers: Mapping[tuple[int, int, int], tuple[int, int, NumberFormula, array[int]]]
 
-    def __init__(self, begin_ps: int, most_bytes: int, *, has_waits: bool) -> None: ...
+    def __init__(
+        self, begin_ps: int, first_step: int, most_bytes: int, *, has_waits: bool
+    ) -> None: ...
     def __len__(self) -> int: ...
     @property
     def nbytes(self) -> int: ...
@@ -24,5 +26,11 @@ class KeptRecords:
     def set_number(self, index: int, place: int, number: float) -> None: ...
     def number_flows(self, later: dict[tuple[int, int], int]) -> None: ...
     def enter(
-        self, log: Any, first: int, behind: int, begin_ps: int, checksums: Array | None
+        self,
+        log: Any,
+        first: int,
+        behind: int,
+        begin_ps: int,
+        steps: int,
+        checksums: Array | None,
     ) -> None: ...

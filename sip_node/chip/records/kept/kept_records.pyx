@@ -31,12 +31,16 @@ cdef class RecordForm:
 
 
 cdef class KeptRecords:
-    """The records of one chip from `begin_ps` on, but for those of its host, which follow from
-    other commands. If they are more than `most_bytes`, it `is_full` and has none of them.
+    """The records of one chip from `begin_ps` and step `first_step` of a program on, but for those
+    of its host, which follow from other commands. If they are more than `most_bytes`, it `is_full`
+    and has none of them.
     """
 
-    def __init__(self, long long begin_ps, long long most_bytes, *, bint has_waits):
-        self.begin_ps, self.most_bytes, self.has_waits = begin_ps, most_bytes, has_waits
+    def __init__(
+        self, long long begin_ps, long long first_step, long long most_bytes, *, bint has_waits
+    ):
+        self.begin_ps, self.first_step = begin_ps, first_step
+        self.most_bytes, self.has_waits = most_bytes, has_waits
         self.drop()
 
     def drop(self):
@@ -158,7 +162,9 @@ cdef class KeptRecords:
         self.waits.reserve(sizeof(KeptWait))
         wait = <KeptWait *> (self.waits.start + self.waits.size)
         wait.requested_ps = about.requested_ps - self.begin_ps
-        wait.waited_for, wait.link = about.waited_for, NO_TIMES
+        wait.waited_for, wait.link, wait.step = about.waited_for, NO_TIMES, NO_STEP
+        if about.step >= 0:
+            wait.step = about.step - self.first_step
         if times is not None:
             wait.link_ps, wait.memory_ps = times.link_ps, times.memory_ps
             wait.link = self.links.setdefault(times.link, len(self.links))
@@ -196,9 +202,10 @@ cdef class KeptRecords:
 
     def enter(
         self, OpLog log not None, Py_ssize_t first, Py_ssize_t behind, long long begin_ps,
-        const unsigned int[:] checksums
+        long long steps, const unsigned int[:] checksums
     ):
-        """Enter the records from `first` to before `behind`, of a launch that began at `begin_ps`.
+        """Enter the records from `first` to before `behind`, of a launch that began at `begin_ps`,
+        behind `steps` steps.
 
         Without `checksums` they have those of the first time.
         """
@@ -206,7 +213,7 @@ cdef class KeptRecords:
         cdef KeptSlot *slot
         cdef RecordForm form
         cdef Operation about
-        cdef QueueTimes times = QueueTimes()
+        cdef QueueTimes waited, times = QueueTimes()
         cdef Py_ssize_t index
         for index in range(first, behind):
             row = <KeptRow *> self.rows.start + index
@@ -220,7 +227,8 @@ cdef class KeptRecords:
             log.added(&about)
             if log.rows is not None or log.recordings or log.keepers:
                 about.nbytes, about.flow_end = form.nbytes, form.flow_end
-                self.collect(log, form, &about, slot, self.times_of(index, begin_ps, &about, times))
+                waited = self.wait_of(index, begin_ps, steps, &about, times)
+                self.collect(log, form, &about, slot, waited)
             log.pass_on_full()
 
     cdef int encode(
@@ -297,15 +305,21 @@ cdef class KeptRecords:
             slot += 1
         return tuple(inputs)
 
-    cdef QueueTimes times_of(
-        self, Py_ssize_t index, long long begin_ps, Operation *about, QueueTimes times
+    cdef QueueTimes wait_of(
+        self, Py_ssize_t index, long long begin_ps, long long steps, Operation *about,
+        QueueTimes times
     ):
-        """The time for which the packets of a record have queued, in `times`, or None."""
+        """Add the wait and the step of a record to what is about it; the time for which its packets
+        have queued, in `times`, or None.
+        """
         cdef KeptWait *wait = <KeptWait *> self.waits.start + index
+        about.step = NO_STEP
         if not self.has_waits:
             about.requested_ps, about.waited_for = about.start_ps, FOR_NOTHING
             return None
         about.requested_ps, about.waited_for = wait.requested_ps + begin_ps, wait.waited_for
+        if wait.step != NO_STEP:
+            about.step = wait.step + steps
         if wait.link == NO_TIMES:
             return None
         times.link_ps, times.memory_ps = wait.link_ps, wait.memory_ps

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, cast
 import pytest
 
 from runtime.core.coordinates import PeCoordinates
-from runtime.core.run_tables import PROGRAMS, STEPS, Cause
+from runtime.core.run_tables import NONE, PROGRAMS, STEPS, Cause
 from runtime.core.trace import OpRecord
 from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
@@ -25,7 +25,7 @@ def load(steps, *rest):
     return inner(steps, *rest)
 
 def inner(steps, *rest):
-    return steps.steps_of(*rest)
+    return steps.steps_of(steps.new_step(), *rest)
 
 def synchronize(steps, *rest):
     return (yield from steps.rank_step(*rest))
@@ -52,7 +52,8 @@ class Recording:
 
     def step(self, blocked: Issued, issue_ps: int, sleep: Callable[..., object], *args: Any) -> Any:
         """The result of a wait in which the loop calls `sleep(*args)`."""
-        return carried_out(self.steps.steps_of(blocked, "", issue_ps, (cast("Any", sleep), args)))
+        call = cast("Any", sleep), args
+        return carried_out(self.steps.steps_of(self.steps.new_step(), blocked, "", issue_ps, call))
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -143,6 +144,32 @@ def test_a_call_without_duration_is_no_step_and_keeps_its_number(recording: Reco
     for until_ps in (0, 5):
         recording.step(Issued("wait", Cause.ENGINE), 0, recording.sleep, until_ps)
     assert [row["step"] for row in recording.rows] == [1]
+
+
+def test_a_command_without_cost_is_a_step_since_it_may_have_issued_operations(
+    recording: Recording,
+) -> None:
+    steps = recording.steps
+    step = steps.new_step()
+    # An event carries out the call of a command.
+    command = steps.steps_of(step, Issued("load_async", Cause.OPERAND), "", 0, None)
+    assert next(command) is None
+    with pytest.raises(StopIteration):
+        command.send(None)
+    (row,) = recording.rows
+    assert (row["step"], row["begin_ps"], row["end_ps"]) == (step, 0, 0)
+    assert (row["cause"], row["released_by"]) == (Cause.NONE, NONE)
+
+
+def test_what_a_call_starts_is_issued_by_its_step(recording: Recording) -> None:
+    steps, log = recording.steps, recording.log
+
+    def start(name: str) -> object:
+        return name, log.step
+
+    first, second = steps.new_step(), steps.new_step()
+    calls = [steps.issued_by(each, (cast("Any", start), ("load",))) for each in (second, first)]
+    assert [begin(*args) for begin, args in calls] == [("load", second), ("load", first)]
 
 
 def test_the_line_is_that_of_the_kernel_outside_of_the_language_or_the_given_one(

@@ -25,6 +25,7 @@ def slot_of(sip: int) -> int:
 def _sip(sip: int):
     on_pe = {"cube": 0, "pe": 0}
     launch = "KernelLaunchMsg"
+    sent, received = {"address": slot_of(1 - sip)}, {"read_address": slot_of(sip)}
     return tables(
         programs=[
             program(0, 0, TOTAL_PS, thread="rank", kernel="main"),
@@ -46,24 +47,25 @@ def _sip(sip: int):
                 "load",
                 2 * US_PS,
                 5 * US_PS,
+                step=1,
                 line="kernel.py:4",
                 cause="operand",
                 scratch_bytes=256,
             ),
-            step(1, "dot", 5 * US_PS, 10 * US_PS, line="kernel.py:5", scratch_bytes=768),
-            step(2, "send", 6 * US_PS, 7 * US_PS, line="ring.py:20", scratch_bytes=64),
-            step(2, "recv", 7 * US_PS, 12 * US_PS, line="ring.py:21", cause="slot"),
+            step(1, "dot", 5 * US_PS, 10 * US_PS, step=2, line="kernel.py:5", scratch_bytes=768),
+            step(2, "send", 6 * US_PS, 7 * US_PS, step=3, line="ring.py:20", scratch_bytes=64),
+            step(2, "recv", 7 * US_PS, 12 * US_PS, step=4, line="ring.py:21", cause="slot"),
         ],
         commands=[
             command(1, launch, 0, US_PS, 11 * US_PS, stream=0, why="gemm", line="train.py:3"),
             command(2, launch, 0, 5 * US_PS, 13 * US_PS, stream=1, why="all_reduce"),
         ],
         ops=[
-            op("pe_dma", "load", 2 * US_PS, 5 * US_PS, nbytes=256, **on_pe),
-            op("pe_gemm", "gemm", 5 * US_PS, 10 * US_PS, **on_pe),
-            op("pe_dma", "ipcq_send", 6 * US_PS, 7 * US_PS, address=slot_of(1 - sip), **on_pe),
+            op("pe_dma", "load", 2 * US_PS, 5 * US_PS, nbytes=256, step=1, **on_pe),
+            op("pe_gemm", "gemm", 5 * US_PS, 10 * US_PS, step=2, **on_pe),
+            op("pe_dma", "ipcq_send", 6 * US_PS, 7 * US_PS, step=3, **sent, **on_pe),
             op("pe_ipcq", "arrival", 6 * US_PS, 9 * US_PS, address=slot_of(sip), **on_pe),
-            op("pe_dma", "ipcq_recv", 9 * US_PS, 10 * US_PS, read_address=slot_of(sip), **on_pe),
+            op("pe_dma", "ipcq_recv", 9 * US_PS, 10 * US_PS, step=4, **received, **on_pe),
         ],
         links=[
             {"link": "a->b", "kind": "link", "bin": 0, "busy_ps": 512, "queued_ps": 256},

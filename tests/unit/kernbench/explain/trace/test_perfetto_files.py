@@ -156,7 +156,7 @@ def test_counters_have_outstanding_requests_full_slots_and_loads_of_links(tmp_pa
     assert counters[*link, "queue"][0] == (0, 0.25)
 
 
-def test_an_operation_names_the_line_of_the_step_that_requested_it(tmp_path):
+def test_an_operation_names_the_line_of_the_call_that_issued_it(tmp_path):
     (file,) = written(tmp_path)
     arguments = read(file.path).arguments
 

@@ -25,20 +25,20 @@ def test_a_kernel_beside_a_collective_has_its_own_work_alone(tmp_path: Path) -> 
     pe = {"cube": 0, "pe": 0}
     hbm = 1 << 37
     ops = [
-        op("pe_dma", "load", 25, 29, requested_ps=25, read_address=hbm, nbytes=64, **pe),
+        op("pe_dma", "load", 25, 29, read_address=hbm, nbytes=64, step=1, **pe),
         # Requested while the collective runs, and after it.
-        op("pe_dma", "load", 40, 44, requested_ps=40, read_address=hbm, nbytes=64, **pe),
-        op("pe_dma", "store", 70, 80, requested_ps=70, address=hbm, nbytes=32, **pe),
-        op("pe_dma", "load", 35, 39, requested_ps=35, read_address=hbm, nbytes=16, **pe),
+        op("pe_dma", "load", 40, 44, read_address=hbm, nbytes=64, step=1, **pe),
+        op("pe_dma", "store", 70, 80, address=hbm, nbytes=32, step=1, **pe),
+        op("pe_dma", "load", 35, 39, read_address=hbm, nbytes=16, step=3, **pe),
     ]
     programs = [
         program(1, 10, 90, thread="kernels", kernel="product", **pe),
         program(2, 30, 60, thread="collectives", kernel="all_reduce", **pe),
     ]
     steps = [
-        step(1, "composite", 10, 12, issued_ps=12),
-        step(1, "wait", 12, 90, issued_ps=12),
-        step(2, "load", 30, 60, issued_ps=35),
+        step(1, "composite", 10, 12, step=1, issued_ps=12),
+        step(1, "wait", 12, 90, step=2, issued_ps=12),
+        step(2, "load", 30, 60, step=3, issued_ps=35),
     ]
     run = write_run(tmp_path / "overlapped", [tables(ops, programs, steps)], 100)
     found = {work.kernel: work.hbm_bytes for work in kernel_work(open_run(run))}

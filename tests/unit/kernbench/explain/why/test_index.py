@@ -12,24 +12,31 @@ PE = {"cube": 0, "pe": 1}
 
 
 @pytest.mark.parametrize(
-    ("name", "time_ps", "expected"),
+    ("issuing", "time_ps", "expected"),
     [
-        ("gemm", 41, 0),
-        ("ipcq_send", 41, 1),
-        ("ipcq_recv", 41, 1),
-        # Issued at that moment.
-        ("add", 35, 1),
-        ("gemm", 70, 0),
+        # A tile of the product, while its kernel waits beside the collective.
+        (1, 41, 1),
+        (1, 70, 1),
+        # A slot of the collective, in the background; then at the end of the call that issued it.
+        (3, 41, 3),
+        (3, 30, 2),
+        # Of no kernel.
+        (-1, 41, -1),
     ],
 )
-def test_a_tile_is_requested_by_the_kernel_and_a_slot_by_the_collective(
-    tmp_path: Path, name: str, time_ps: int, expected: int
+def test_an_operation_is_requested_in_a_step_of_the_program_that_issued_it(
+    tmp_path: Path, issuing: int, time_ps: int, expected: int
 ):
     programs = [
-        program(1, 10, 90, thread="kernels", **PE),
-        program(2, 30, 60, thread="collectives", **PE),
+        program(1, 5, 90, thread="kernels", **PE),
+        program(2, 20, 60, thread="collectives", **PE),
     ]
-    steps = [step(1, "wait", 10, 90, issued_ps=10), step(2, "recv", 30, 60, issued_ps=35)]
-    ops = [op("pe_dma", name, time_ps, 95, **PE)]
+    steps = [
+        step(1, "composite", 5, 10, step=1),
+        step(1, "wait", 10, 90, step=2, issued_ps=10),
+        step(2, "send_async", 20, 30, step=3),
+        step(2, "recv", 30, 60, step=4, issued_ps=35),
+    ]
+    ops = [op("pe_dma", "any", time_ps, 95, step=issuing, **PE)]
     records = open_run(write_run(tmp_path / "run", [tables(ops, programs, steps)], 100))
     assert SipIndex(records, 0).requesting_step(0, time_ps) == expected

@@ -67,8 +67,8 @@ def test_an_operation_in_a_queue_leads_to_the_operation_that_had_the_engine(tmp_
     pe = {"cube": 0, "pe": 0}
     of_kernel = tables(
         ops=[
-            op("pe_dma", "load", 10, 60, requested_ps=10, **pe),
-            op("pe_dma", "load", 60, 95, requested_ps=20, cause="channel", **pe),
+            op("pe_dma", "load", 10, 60, requested_ps=10, step=1, **pe),
+            op("pe_dma", "load", 60, 95, requested_ps=20, cause="channel", step=2, **pe),
         ],
         programs=[program(1, 5, 100, command=0, **pe), program(0, 0, 100)],
         steps=[

@@ -82,7 +82,7 @@ def a_load_of_a_page(tmp_path: Path) -> RecordedRun:
     topology = open_run(write_run(tmp_path / "empty", [tables()], 0)).topology
     address = AddressMap(topology).pe_hbm_addr(0, 0, 0, 0)
     pe = {"cube": 0, "pe": 0}
-    loaded = op("pe_dma", "load", 4_000, 82_063, nbytes=4096, read_address=address, **pe)
+    loaded = op("pe_dma", "load", 4_000, 82_063, nbytes=4096, read_address=address, step=1, **pe)
     sip = tables(
         ops=[loaded],
         programs=[program(1, 0, 82_063, command=0, **pe), program(0, 0, 82_063)],

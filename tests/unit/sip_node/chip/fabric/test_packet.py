@@ -2,6 +2,7 @@
 
 from copy import copy
 
+from runtime.core.run_tables import NONE
 from runtime.wire.packets import PacketKind
 from sip_node.chip.fabric.packet import FabricTransfer, Kind, Packet, new_packet, new_transfer
 from sip_node.chip.mapping.strided_block import StridedBlock
@@ -52,6 +53,7 @@ def test_a_copy_of_a_transfer_is_another_transfer_with_equal_fields() -> None:
         call="16",
         train=PacketTrain(QueueTimes()),
     )
+    first.step = 18
     second = copy(first)
     assert fields_of(second) == fields_of(first)
     second.sip, second.body = 17, None
@@ -63,9 +65,9 @@ def test_a_transfer_without_more_fields_has_no_bytes() -> None:
     empty = fields_of(FabricTransfer(Kind.ACK, 1, 2, 3, 4))
     assert fields_of(new_transfer(Kind.ACK, 1, 2, 3, 4)) == empty
     assert [name for name, value in empty.items() if value] == [
-        *("kind", "node", "sip", "source_node", "source_sip")
+        *("kind", "node", "sip", "source_node", "source_sip", "step")
     ]
-    assert (empty["payload"], empty["call"]) == (b"", "")
+    assert (empty["payload"], empty["call"], empty["step"]) == (b"", "", NONE)
 
 
 def test_a_new_packet_is_one_of_this_sip_that_has_queued_nowhere() -> None:

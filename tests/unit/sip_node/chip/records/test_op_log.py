@@ -164,12 +164,14 @@ def test_a_crossing_waits_for_its_link_since_it_was_requested(kind: Any) -> None
         nbytes=16,
         requested_ps=30,
         times=times,
+        step=5,
     )
     log.flush()
     (row,) = recorded.rows(OPS)
     assert (row["engine"], row["name"], row["address"], row["nbytes"]) == ("port", "E", 640, 16)
     assert (row["requested_ps"], row["start_ps"], row["end_ps"]) == (30, 50, 90)
     assert (row["cause"], row["link"], row["link_ps"]) == (Cause.LINK, "a->b", 4)
+    assert row["step"] == 5
 
 
 @both
@@ -181,6 +183,25 @@ def test_an_operation_without_a_request_was_requested_at_its_start(kind: Any) ->
     log.flush()
     rows = [(row["requested_ps"], row["cause"]) for row in recorded.rows(OPS)]
     assert rows == [(3, Cause.NONE), (1, Cause.CHANNEL)]
+
+
+@both
+def test_an_operation_has_the_step_that_issued_it_and_else_none(kind: Any) -> None:
+    recorded = Recorded()
+    log = kind(None, recorder=recorded.recorder)
+    log.step = 9
+    log.add(RECORDS[3], step=4)
+    log.add(RECORDS[4])
+    log.flush()
+    assert [row["step"] for row in recorded.rows(OPS)] == [4, NONE]
+
+
+@both
+def test_the_digest_does_not_depend_on_the_steps(kind: Any) -> None:
+    log = kind(None)
+    for number, record in enumerate(RECORDS):
+        log.add(record, step=number)
+    assert log.digest(()) == digest_of(RECORDS, kind=kind)
 
 
 @both

@@ -32,10 +32,10 @@ def queued(link_ps: int, memory_ps: int) -> QueueTimes:
     return times
 
 
-def test_a_row_has_the_record_and_its_first_block():
+def test_a_row_has_the_record_its_first_block_and_the_step_that_issued_it():
     recorded = Recorded()
     rows = OpRows(recorded.recorder)
-    rows.add(RECORD, 50, Cause.NONE, None)
+    rows.add(RECORD, 50, Cause.NONE, None, 7)
     rows.flush()
     assert recorded.rows(OPS) == [
         {
@@ -57,6 +57,7 @@ def test_a_row_has_the_record_and_its_first_block():
             "link_ps": 0,
             "link": "",
             "memory_ps": 0,
+            "step": 7,
         }
     ]
 
@@ -64,7 +65,7 @@ def test_a_row_has_the_record_and_its_first_block():
 def test_an_operation_without_blocks_reads_at_no_address():
     recorded = Recorded()
     rows = OpRows(recorded.recorder)
-    rows.add(OpRecord("pe_math", "full", 0, 1, inputs=(2.0,)), 0, Cause.NONE, None)
+    rows.add(OpRecord("pe_math", "full", 0, 1, inputs=(2.0,)), 0, Cause.NONE, None, NONE)
     rows.flush()
     assert [row["read_address"] for row in recorded.rows(OPS)] == [0]
 
@@ -90,7 +91,7 @@ def test_the_cause_of_a_row_is_that_of_the_longest_wait(
 ):
     recorded = Recorded()
     rows = OpRows(recorded.recorder)
-    rows.add(RECORD, requested_ps, cause, times)
+    rows.add(RECORD, requested_ps, cause, times, NONE)
     rows.flush()
     (row,) = recorded.rows(OPS)
     assert row["cause"] == expected
@@ -103,10 +104,10 @@ def test_rows_reach_the_recorder_in_chunks():
     recorded = Recorded()
     rows = OpRows(recorded.recorder)
     for _ in range(ROWS - 1):
-        rows.add(RECORD, 50, Cause.NONE, None)
+        rows.add(RECORD, 50, Cause.NONE, None, NONE)
     assert recorded.rows(OPS) == []
-    rows.add(RECORD, 50, Cause.NONE, None)
+    rows.add(RECORD, 50, Cause.NONE, None, NONE)
     assert len(recorded.rows(OPS)) == ROWS
-    rows.add(RECORD, 50, Cause.NONE, None)
+    rows.add(RECORD, 50, Cause.NONE, None, NONE)
     rows.flush()
     assert len(recorded.rows(OPS)) == ROWS + 1

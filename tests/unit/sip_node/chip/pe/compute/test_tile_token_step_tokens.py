@@ -13,6 +13,7 @@ from sip_node.chip.pe.compute.operand_tiles import Staged
 from sip_node.chip.pe.compute.tile_buffers import FreeList
 from sip_node.chip.pe.compute.tile_dma import TileLoad
 from sip_node.chip.pe.compute.tile_token import OutputTile, StepShape, StepTokens
+from sip_node.chip.records.op_log import OpLog
 from sip_node.pdes.engine import Engine
 
 LENGTHS = st.integers(1, 9)
@@ -98,7 +99,7 @@ def test_a_step_is_loaded_with_the_tiles_of_its_spans(
         cast("Any", SimpleNamespace(read=None)),
         cast("Any", SimpleNamespace(count=0)),
     )
-    load = TileLoad(Engine(), no_dma, no_buffers)
+    load = TileLoad(Engine(), OpLog(None), no_dma, no_buffers)
     for token in tokens:
         token.route = ()
         load.accept(token)

@@ -49,8 +49,8 @@ def test_records_are_entered_as_they_were(records: list[OpRecord]) -> None:
 def test_records_are_entered_in_parts_at_a_later_time_with_other_checksums(first: int) -> None:
     of, log = kept([LOAD, ADD, STORE], begin_ps=4), OpLog(None)
     records, checksums = log.begin_recording(), np.array([7, 0xFFFFFFFF, 9], np.uint32)
-    of.enter(log, 0, first, 104, checksums)
-    of.enter(log, first, 3, 104, checksums)
+    of.enter(log, 0, first, 104, 0, checksums)
+    of.enter(log, first, 3, 104, 0, checksums)
     expected = [
         replace(each, start_ps=each.start_ps + 100, end_ps=each.end_ps + 100, checksum=int(crc))
         for each, crc in zip((LOAD, ADD, STORE), checksums, strict=True)
