@@ -117,7 +117,6 @@ def _tasks(
     operands: tuple[ProductOperand, ProductOperand],
 ) -> tuple[dict[Pe, tuple[ProductTask, ...]], StridedWindow | None]:
     """The tasks of each PE, and the memory of the sums of a divided depth, if it is."""
-    across = len({each.columns for each in blocks if each[1:3] == blocks[0][1:3]})
     (count, m, depth), n = call.a.shape, call.b.shape[2]
     left, right = operands
     length = depth // parts
@@ -141,20 +140,18 @@ def _tasks(
                 number * of_b + block.part * length * deep_b,
                 matrix * m * n,
             ),
-            starts=(_turn(left, turn, len(plans), across), _turn(right, turn, len(plans), 1)),
+            starts=(_turn(left, turn, len(plans)), _turn(right, turn, len(plans))),
             has_bias=not block.part,
         )
         tasks.setdefault(block.pe, []).append(task)
     return {pe: tuple(each) for pe, each in tasks.items()}, sums
 
 
-def _turn(operand: ProductOperand, block: int, blocks: int, columns: int) -> tuple[int, int]:
-    """The part of a panel's rows with which a block begins: blocks that load the same rows, or any
-    columns of the same rows, are spread over them.
+def _turn(operand: ProductOperand, block: int, blocks: int) -> tuple[int, int]:
+    """The part of a panel's rows with which a block begins. Blocks that load any columns of the
+    same rows are spread over them; a panel of whole rows is one request for each slice.
     """
-    if operand.stored_in_rows and operand.used_in_rows:
-        return block % columns, columns
-    return block, blocks
+    return (0, 1) if operand.stored_in_rows else (block, blocks)
 
 
 def stored_operand(x: StridedWindow, *, used_in_rows: bool = False) -> ProductOperand:

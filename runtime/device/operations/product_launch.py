@@ -20,9 +20,9 @@ from runtime.device.products.product_plan import ACCUMULATOR_BYTES, ProductSize
 from runtime.device.rank.rank_state import running_rank
 from runtime.language.value import row_major
 
-_LEAST_GAIN = 2.0
+_LEAST_GAIN = 1.25
 """The gain from which copies are taken in place of blocks for sums in order, whose programs have
-published times. Of large squares, estimates are wrong by nearly as much.
+published times: more than most estimates are wrong.
 """
 _ALIGNMENT_BYTES = 2048
 """Scratch that the alignment of the values of a block may take."""

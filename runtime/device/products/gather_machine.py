@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from runtime.device.products.cube_mesh import CubeMesh
 from runtime.device.products.product_plan import PeRates
+from runtime.model.placement import Span
 
 _FAR_NS, _NEAR_NS = 350.0, 130.0
 """The times of a request to another cube and in the cube."""
@@ -55,12 +56,22 @@ class GatherOperand(NamedTuple):
         ends = tuple(elements * (pe + 1) // group for pe in range(group))
         return self._replace(ends=ends, holders=tuple(range(group)))
 
-    def shares(self, pes: int) -> tuple[tuple[int, float], ...]:
-        """The share that each cube holds, of `pes` PEs."""
+    def shares(self, pes: int, span: Span | None = None) -> tuple[tuple[int, float], ...]:
+        """The share that each cube holds, of `pes` PEs, of a span of the memory or of all of it."""
+        first, stop = span or (0, self.ends[-1])
         shares = dict[int, float]()
         for (last, end), holder in zip(pairwise([0, *self.ends]), self.holders, strict=True):
-            shares[holder // pes] = shares.get(holder // pes, 0.0) + (end - last) / self.ends[-1]
+            part = (min(end, stop) - max(last, first)) / (stop - first)
+            if part > 0:
+                shares[holder // pes] = shares.get(holder // pes, 0.0) + part
         return tuple(sorted(shares.items()))
+
+    def pieces(self, rows: int, columns: int) -> int:
+        """The pieces in memory of a block: a request for each slice that holds some."""
+        share = max(1, self.ends[0])
+        if columns > share:
+            return rows * -(-columns // share)
+        return max(1, -(-rows * self.pitch // share))
 
 
 class GatherMachine(NamedTuple):
@@ -91,6 +102,11 @@ class GatherMachine(NamedTuple):
         """
         share = max(_LEAST_SHARE_BYTES, nbytes // self.rates.pes)
         return self.far_ns(-(-rows // max(1, share // row_bytes)))
+
+    def cuts(self, count: int) -> bool:
+        """Whether some matrices of a batch begin in one cube and end in the next."""
+        cubes = self.mesh.width * self.mesh.height
+        return bool(count % cubes and cubes % count)
 
     def group(self, count: int) -> CubeMesh:
         """The cubes that multiply one matrix of a batch of `count`."""

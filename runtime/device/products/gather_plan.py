@@ -19,7 +19,11 @@ from itertools import pairwise, product
 from math import hypot
 from typing import NamedTuple
 
-from runtime.device.products.cube_mesh import all_gather_load, relayed_gather_load
+from runtime.device.products.cube_mesh import (
+    CubeMesh,
+    all_gather_load,
+    relayed_gather_load,
+)
 from runtime.device.products.gather_machine import GatherMachine, GatherOperand
 from runtime.device.products.gather_slots import GatherSlot, SlotCut, padded
 from runtime.device.products.product_plan import (
@@ -316,7 +320,7 @@ class _Planner(NamedTuple):
         far, near = matrices * chunks * self._slot_requests(-(-self.depth // chunks)), steps
         near += chunks * ranges * mesh.pes // (1 if self._cut.by_depth else choice.parts)
         requests_ns = self.machine.far_ns(far) + self.machine.near_ns(near)
-        links_ns = self._links_ns(is_relayed=choice.is_relayed)
+        links_ns = self._links_ns(choice)
         corner_ns = corner / self.machine.router_gbs
         # What is busy most of the time delays the others: they share routers and slices.
         busy_ns = hypot(steps_ns, slice_ns, links_ns, corner_ns, requests_ns)
@@ -325,6 +329,9 @@ class _Planner(NamedTuple):
             # The slices of one cube, which has all of a matrix, load, store and load a chunk.
             first_ns += (2 * copied + part * row_bytes * pieces) / chunks / rates.slice_gbs
         first_ns += max(links_ns, requests_ns) / chunks + steps_ns / max(chunks, 4)
+        if not self.own.in_rows:
+            # Copies wait for the requests of own panels, one for each slice.
+            first_ns += self.machine.far_ns(ranges * self.own.pieces(self.depth, longest))
         # The first own panels come side by side, and those of a range behind the range before.
         ahead = min(1.0, choice.ring * choice.step / self.depth)
         ahead_ns = ahead * own_bytes / ranges / rates.slice_gbs
@@ -342,22 +349,25 @@ class _Planner(NamedTuple):
         pitch_bytes = self.own.pitch * self.itemsize
         return share_of_channels(row_bytes, pitch_bytes, self.machine.round_bytes)
 
-    def _links_ns(self, *, is_relayed: bool) -> float:
+    def _links_ns(self, choice: _GatherChoice) -> float:
         """The time of the busiest link between cubes: copies, own panels, results."""
         mesh, group = self.machine.mesh, self.machine.group(self.batch)
         copied = self.gathered.length * self.depth * self.itemsize
-        load = (relayed_gather_load if is_relayed else all_gather_load)(
-            group, self.gathered.shares(mesh.pes)
-        )
+        chunk = self.depth if self.gathered.in_rows else choice.chunk
+        load = _copies_load(group, self.gathered, (self.depth, chunk), is_relayed=choice.is_relayed)
         # Half of what lies elsewhere crosses the middle of the mesh, or of the cubes of a matrix.
         spread, own = self._result(), self.own.length * self.depth * self.itemsize
         if not self._is_dealt():
-            spread += own
+            # Neighbours that have one range load it from other cubes, each for itself.
+            spread += own * choice.parts
         if group.width * group.height == 1:
             spread = 0
         across = spread / min(group.width, group.height)
         if self.batch > 1 and not self.own.is_on(self._group_pes):
             across = max(across, own * self.batch / min(mesh.width, mesh.height))
+        if not self.own.in_rows and self.machine.cuts(self.batch):
+            # A quarter of the products of a row and a column of a matrix in two cubes.
+            across += own / 2
         return (load * copied + across / 2) / self.machine.link_gbs
 
     def _result(self) -> int:
@@ -366,16 +376,32 @@ class _Planner(NamedTuple):
 
     def _slot_requests(self, chunk: int) -> int:
         """The pieces in memory of the slot of a PE: a request for each slice that holds some."""
-        pes, share = self.machine.mesh.pes, max(1, self.gathered.ends[0])
+        pes = self.machine.mesh.pes
         if not self._cut.by_depth:
-            rows, columns = -(-self.gathered.length // pes), chunk
-        elif self.gathered.in_rows:
-            rows, columns = self.gathered.length, -(-chunk // pes)
-        else:
-            rows, columns = -(-chunk // pes), self.gathered.length
-        if columns > share:
-            return rows * -(-columns // share)
-        return max(1, -(-rows * self.gathered.pitch // share))
+            return self.gathered.pieces(-(-self.gathered.length // pes), chunk)
+        if self.gathered.in_rows:
+            return self.gathered.pieces(self.gathered.length, -(-chunk // pes))
+        return self.gathered.pieces(-(-chunk // pes), self.gathered.length)
+
+
+@lru_cache(maxsize=1024)
+def _copies_load(
+    mesh: CubeMesh, gathered: GatherOperand, depth: tuple[int, int], *, is_relayed: bool
+) -> float:
+    """The part of a gathered operand that passes the busiest links, one chunk after the other:
+    chunks of an operand with the depth in memory rows lie in few cubes each. `depth` is that of the
+    product, and that of a chunk.
+    """
+    whole, chunk = depth
+    gather_load = relayed_gather_load if is_relayed else all_gather_load
+    load = 0.0
+    for first in range(0, whole, chunk):
+        stop = min(first + chunk, whole)
+        span = None
+        if chunk < whole:
+            span = first * gathered.ends[-1] // whole, stop * gathered.ends[-1] // whole
+        load += gather_load(mesh, gathered.shares(mesh.pes, span)) * (stop - first) / whole
+    return load
 
 
 def _ranges(span: Span, count: int) -> tuple[Span, ...]:

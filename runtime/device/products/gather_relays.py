@@ -27,25 +27,27 @@ def relayed_copies(
     """Copies by each PE of each chunk, with targets that count from the copies of its cube."""
     relays = _Relays(layout, mesh, operand)
     cubes = mesh.width * mesh.height
-    # Many homes balance the axes, which parts of unequal lengths would not: 256 rows of 768
-    # elements take 7 % less time.
-    takes_turns = 2 * len({holder // mesh.pes for holder in operand.holders}) < cubes
     copied: dict[Pe, list[list[SlotCopying]]] = {
         (cube, pe): [[] for _ in plan.chunks] for cube in range(cubes) for pe in range(mesh.pes)
     }
     for number, slots in enumerate(plan.chunks):
+        blocks = [
+            (pe, operand_block(slot, operand.pitch, depth_in_rows=not operand.in_rows))
+            for pe, slot in enumerate(slots)
+            if slot.elements
+        ]
+        parts = [(pe, block, *part) for pe, block in blocks for part in relays.parts(block)]
+        # Many homes balance the axes, which parts of unequal lengths would not: 256 rows of 768
+        # elements take 7 % less time.
+        takes_turns = 2 * len({home for _, _, home, _ in parts}) < cubes
         turns = [0] * cubes
-        for pe, slot in enumerate(slots):
-            if not slot.elements:
-                continue
-            block = operand_block(slot, operand.pitch, depth_in_rows=not operand.in_rows)
-            start = layout.offset(pe, number)
-            for home, part in relays.parts(block):
-                target = start + (part.offset - block.offset) // block.pitch * block.shape[1]
-                for cube, others in relay_targets(mesh, home, turns[home]).items():
-                    targets = tuple(target + relays.distance(cube, other) for other in others)
-                    copied[cube, pe][number].append(SlotCopying(part, targets))
-                turns[home] += takes_turns
+        for pe, block, home, part in parts:
+            target = layout.offset(pe, number)
+            target += (part.offset - block.offset) // block.pitch * block.shape[1]
+            for cube, others in relay_targets(mesh, home, turns[home]).items():
+                targets = tuple(target + relays.distance(cube, other) for other in others)
+                copied[cube, pe][number].append(SlotCopying(part, targets))
+            turns[home] += takes_turns
     return {pe: tuple(map(tuple, chunks)) for pe, chunks in copied.items()}
 
 

@@ -14,19 +14,29 @@ from runtime.device.products.gather_plan import gather_plan
 from runtime.device.products.product_plan import (
     ACCUMULATOR_BYTES,
     BatchGrid,
+    OperandSize,
+    PeMemory,
+    ProductDepth,
     ProductSize,
     batch_grid,
+    block_ns,
 )
 
-_LATENCY_NS, _FAR_GBS = 300.0, 12.0
-"""The latency of a product in blocks, and the bandwidth of a PE that loads its panels one after
-another from other cubes: a packet of 4 KiB for each round trip.
+_LATENCY_NS, _FAR_GBS = 300.0, 10.0
+"""The latency of a product in blocks, and the bandwidth of each PE if all of them load panels from
+other cubes.
 """
 _FEW_CUBES = 2
 """The cubes between which loads do not delay each other."""
 _LAUNCH_NS, _BEHIND_NS = 1000.0, 300.0
 """The time of a launch that adds parts of sums, and of one behind another one beside its product.
 """
+_OVERLAP, _LITTLE_OVERLAP = 0.7, 0.9
+"""The time of copies beside the sum of their bounds and latencies, in the middle of many products;
+and that of batches, and where own panels have the depth in memory rows, a request for each slice.
+"""
+_SUMS_ON_A_LINK = 0.5
+"""The part of all parts of the sums that passes a link, as they are stored and added."""
 _LEAST_DEPTH = 32
 """The least depth of a part of the sums."""
 _LEAST_STEP_NS, _STEPS_BEHIND, _SLOTS_ON_A_LINK = 900.0, 4, 1.3
@@ -82,17 +92,21 @@ def product_choice(product: ProductMatrices) -> ProductChoice:
             (product.b, product.a, True),
             (product.a, product.b, False),
         ):
+            if product.least_gain > 1 and not own.in_rows:
+                # Of large products these estimates are too short by up to 3 times.
+                continue
             depth = size.k, size.itemsize
             plan = gather_plan(
                 machine, own, gathered, depth, own_is_b=own_is_b, batch=product.batch
             )
-            time_ns = inf if plan is None else plan.time_ns * product.least_gain
+            overlap = _OVERLAP if own.in_rows and product.batch == 1 else _LITTLE_OVERLAP
+            time_ns = inf if plan is None else plan.time_ns * overlap * product.least_gain
             choices.append(ProductChoice(time_ns, "copies", own_is_b=own_is_b))
     if product.batch > 1:
         one = product_choice(product.first())
         choices.append(ProductChoice(product.batch * (one.time_ns + _BEHIND_NS), "each"))
     elif grid is not None:
-        choices.append(ProductChoice(_grid_ns(product, grid), "grid"))
+        choices.append(ProductChoice(_grid_ns(product, grid) * _OVERLAP, "grid"))
     return min(choices)
 
 
@@ -127,28 +141,48 @@ def _blocks_ns(product: ProductMatrices, parts: int) -> float:
     cells = count * blocks.rows * blocks.columns
     cubes = min(mesh.width * mesh.height, -(-cells // mesh.pes))
     turns = -(-cells // machine.rates.pes)
-    far = sum(
-        length * _far_share(product, operand, parts, cubes)
-        for length, operand in ((row, product.a), (column, product.b))
+    far = [_far_share(product, operand, parts, cubes) for operand in (product.a, product.b)]
+    # Rows in many cubes, and parts of the sums beside each other, lie on all channels.
+    is_spread = [parts > 1 or each == 1 for each in far]
+    depth, tile = size.k // parts, machine.rates.tile
+    loaded = (row * far[0] + column * far[1]) * depth * size.itemsize * turns
+    own_ns = block_ns(
+        _operand_size(product.a, row, tile.m, is_spread=is_spread[0]),
+        _operand_size(product.b, column, tile.n, is_spread=is_spread[1]),
+        ProductDepth(depth, tile.k, size.itemsize),
+        machine.rates.step_ns,
+        PeMemory(mesh.scratch_bytes, machine.round_bytes, machine.rates.slice_gbs),
     )
-    depth = size.k // parts
-    loaded = far * depth * size.itemsize * turns
-    # Few panels are multiplied behind their loads, not beside them.
-    tile = machine.rates.tile
+    # Most panels are multiplied behind their loads, not beside them.
     steps = -(-row // tile.m) * -(-column // tile.n) * -(-depth // tile.k)
     loads_ns = (row + column) * depth * size.itemsize / machine.rates.slice_gbs
-    behind_ns = turns * min(steps * machine.rates.step_ns, loads_ns)
-    time_ns = blocks.time_ns + behind_ns + _LATENCY_NS * turns + loaded / _FAR_GBS
+    own_ns += min(steps * machine.rates.step_ns, loads_ns)
+    time_ns = max(blocks.time_ns, turns * own_ns) + _LATENCY_NS * turns
+    # A panel with the depth in memory rows is a request for each slice.
+    requests = sum(
+        operand.pieces(depth, length) * turns
+        for length, operand in ((row, product.a), (column, product.b))
+        if operand is not None and not operand.in_rows
+    )
+    # Few PEs have the links for themselves.
+    far_gbs = min(_FAR_GBS * machine.rates.pes * turns / cells, machine.link_gbs)
+    time_ns += loaded / far_gbs + machine.far_ns(requests)
     time_ns = max(time_ns, _burst_ns(product, row, column, cells * depth))
-    results = product.batch * size.m * size.n
+    results, row_bytes = product.batch * size.m * size.n, size.n * size.itemsize
     if parts > 1:
         # A PE loads a piece of each part, and the parts pass the links between cubes.
-        sums = parts * results * ACCUMULATOR_BYTES
-        return time_ns + _LAUNCH_NS + machine.far_ns(parts) + sums / machine.link_gbs
-    row_bytes = size.n * size.itemsize
-    # Tiles of the result are stored one by one.
-    tiles = -(-column // machine.rates.tile.n) * turns
-    return time_ns + machine.stored_ns(row, row_bytes, results * size.itemsize) * tiles
+        sums, row_bytes = parts * results * ACCUMULATOR_BYTES, size.n * ACCUMULATOR_BYTES
+        time_ns += machine.stored_ns(row, row_bytes, sums) * turns
+        time_ns += sums * _SUMS_ON_A_LINK / machine.link_gbs
+        return time_ns + _LAUNCH_NS + machine.far_ns(parts)
+    return time_ns + machine.stored_ns(row, row_bytes, results * size.itemsize) * turns
+
+
+def _operand_size(
+    operand: GatherOperand | None, length: int, unit: int, *, is_spread: bool
+) -> OperandSize:
+    pitch = 0 if operand is None or operand.in_rows or is_spread else operand.pitch
+    return OperandSize((0, length), (length,), unit, pitch)
 
 
 def _burst_ns(product: ProductMatrices, row: int, column: int, rows: int) -> float:
@@ -184,6 +218,10 @@ def _far_share(
     if holding >= cubes and operand.is_stacked(product.batch):
         # Each matrix lies in the cubes whose PEs multiply it.
         spread = -(-holding // product.batch)
+        pieces = product.batch * parts
+        if not operand.in_rows and pieces % holding and holding % pieces:
+            # A piece begins in one cube and ends in the next.
+            return min(1.0, holding / pieces) / 2
     return 1 - 1 / spread if spread <= _FEW_CUBES else 1.0
 
 

@@ -167,12 +167,7 @@ def scratch_plan(
     group of held panels the time until its first product can begin. A load gets the part of the
     bandwidth which belongs to the channels that its rows occupy.
     """
-    choices = [
-        choice
-        for held, moving, name in ((a, b, "a"), (b, a, "b"))
-        for choice in _choices(held, moving, name == "a", depth, memory)
-    ]
-    best = min(choices, key=lambda choice: choice.time_ns(depth, step_ns, memory))
+    best = _best_panels(a, b, depth, step_ns, memory)
     panels = _spans(best.held.span, best.held_length, best.held.cuts)
     groups = [panels[first : first + best.count] for first in range(0, len(panels), best.count)]
     return ScratchPlan(
@@ -182,6 +177,25 @@ def scratch_plan(
         depths=tuple(_spans((0, depth.length), best.depth, ())),
         slots=best.slots,
     )
+
+
+@lru_cache(maxsize=4096)
+def block_ns(
+    a: OperandSize, b: OperandSize, depth: ProductDepth, step_ns: float, memory: PeMemory
+) -> float:
+    """The estimated time of a block whose operands are in the slice of its PE."""
+    return _best_panels(a, b, depth, step_ns, memory).time_ns(depth, step_ns, memory)
+
+
+def _best_panels(
+    a: OperandSize, b: OperandSize, depth: ProductDepth, step_ns: float, memory: PeMemory
+) -> "_PanelChoice":
+    choices = [
+        choice
+        for held, moving, name in ((a, b, "a"), (b, a, "b"))
+        for choice in _choices(held, moving, name == "a", depth, memory)
+    ]
+    return min(choices, key=lambda choice: choice.time_ns(depth, step_ns, memory))
 
 
 @dataclass(frozen=True)

@@ -114,24 +114,22 @@ def products_together(calls: Sequence[JoinedCall]) -> None:
     """Independent sums of products, and functions of them. Those without another plan are one
     launch.
     """
-    rest, together = list[JoinedCall](), list[JoinedCall]()
+    rest, together = list[tuple[JoinedCall, Tensor]](), list[tuple[JoinedCall, Tensor]]()
     for call in calls:
-        blocked = all(
-            _is_in_blocks(a, b, call.bias, _product_memory(call)) for a, b in call.factors
-        )
-        (together if blocked else rest).append(call)
-    CALLS["mm.out"] += sum(len(call.factors) for call in together)
-    if not together or launch_joined(together):
+        product = _product_memory(call)
+        blocked = all(_is_in_blocks(a, b, call.bias, product) for a, b in call.factors)
+        (together if blocked else rest).append((call, product))
+    CALLS["mm.out"] += sum(len(call.factors) for call, _ in together)
+    if not together or launch_joined([call for call, _ in together]):
         together = []
-    products = [_product_memory(call) for call in (*together, *rest)]
     firsts = [
-        _call(a.unsqueeze(0), b.unsqueeze(0), call.bias, out.unsqueeze(0))
-        for call, out in zip(together, products, strict=False)
+        _call(a.unsqueeze(0), b.unsqueeze(0), call.bias, product.unsqueeze(0))
+        for call, product in together
         for a, b in call.factors[:1]
     ]
     if firsts:
         launch_blocks_together(firsts)
-    for number, (call, product) in enumerate(zip((*together, *rest), products, strict=True)):
+    for number, (call, product) in enumerate((*together, *rest)):
         (a, b), *others = call.factors
         if number >= len(firsts):
             _product(a, b, call.bias, product)
