@@ -188,6 +188,12 @@ CASES: dict[str, tuple[Case, Sequence[Tensor]]] = {
         lambda x: [f(6 * x) for f in (torch.i0, torch.special.i0e, torch.special.i1e)],
         (X,),
     ),
+    "Kaiser windows": (
+        lambda x: [
+            torch.kaiser_window(each, each < 8, beta=each, device=x.device) for each in (0, 1, 7, 9)
+        ],
+        (X,),
+    ),
     "silu of complex numbers": (
         lambda x: F.silu(torch.view_as_complex(x.detach().view(12, 2))).abs(),
         (X,),
