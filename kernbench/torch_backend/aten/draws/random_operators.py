@@ -25,6 +25,7 @@ from kernbench.torch_backend.aten.operators import (
     host_time,
     operator,
 )
+from kernbench.torch_backend.runtime.element_types import computed_in
 from kernbench.torch_backend.runtime.pytorch_api import broadcast_shapes, integers
 
 _STATES_KEPT = 4096
@@ -158,6 +159,33 @@ def _dropout(x: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
 @operator("native_dropout_backward")
 def _dropout_backward(grad: Tensor, kept: Tensor, scale: float) -> Tensor:
     return grad * kept * scale
+
+
+@operator("rrelu_with_noise")
+def _rrelu(
+    x: Tensor,
+    noise: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    if not training:
+        return torch.where(x > 0, x, x * ((lower + upper) / 2))
+    # A number for each element that is bent, in float64, as the operator of the CPU draws them.
+    is_bent = x <= 0
+    count = int(is_bent.sum().item())
+    drawn = torch.empty(count, dtype=torch.float64, device=x.device)
+    drawn.uniform_(lower, upper, generator=generator)
+    slopes = torch.ones(x.shape, dtype=computed_in(x.dtype), device=x.device)
+    slopes.masked_scatter_(is_bent, drawn.to(slopes.dtype))
+    noise.copy_(slopes)
+    return (x * slopes).to(x.dtype)
+
+
+@operator("rrelu_with_noise_")
+def _rrelu_in_place(x: Tensor, *given: Any, **options: Any) -> Tensor:
+    return x.copy_(_rrelu(x, *given, **options))
 
 
 @operator("randperm.generator_out", types=None)

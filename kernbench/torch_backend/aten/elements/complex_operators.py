@@ -118,6 +118,21 @@ def _sgn(x: Tensor, *, out: Tensor) -> Tensor:
     )
 
 
+@complex_operator("silu.out")
+def _silu(x: Tensor, *, out: Tensor) -> Tensor:
+    # The quotient of x and 1 + exp(-x).
+    real, imaginary = _complex_parts(x)
+    divisor = torch.empty_like(x)
+    size = compute("silu", lambda x: tl.exp(x * -1.0), (real,), torch.empty_like(real))
+    _written(
+        "silu",
+        divisor,
+        (lambda size, y: size * tl.cos(y) + 1.0, (size, imaginary)),
+        (lambda size, y: size * tl.sin(y) * -1.0, (size, imaginary)),
+    )
+    return _div(x, divisor, out=out)
+
+
 @complex_operator("add.out")
 def _add(a: Any, b: Any, *, alpha: complex = 1, out: Tensor) -> Any:
     return _sum("add", a, b, alpha, out)

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.signal.windows import kaiser
 
 from kernbench.torch_backend.aten.operators import CONSTANTS, DEVICE, HostTime, operator
 
@@ -54,6 +55,22 @@ def _indices(name: str) -> None:
 
 _indices("tril_indices")
 _indices("triu_indices")
+
+
+@operator("kaiser_window", "kaiser_window.periodic", "kaiser_window.beta", types=None)
+def _kaiser(
+    length: int,
+    periodic: bool = True,
+    beta: float = 12.0,
+    *,
+    dtype: torch.dtype | None = None,
+    **_: Any,
+) -> Any:
+    # PyTorch's own operator has no part for other devices: its Bessel functions are of the host.
+    dtype = dtype or torch.get_default_dtype()
+    if length < 0 or dtype not in {torch.float32, torch.float64}:
+        return NotImplemented
+    return kaiser(length, beta=beta, sym=not periodic, dtype=dtype, device=torch.device(DEVICE))
 
 
 def _written(name: str, host: Tensor, out: Tensor) -> Tensor:

@@ -61,7 +61,9 @@ def _local_scalar_dense(x: torch.Tensor) -> Any:
 
 @operator("fill_.Scalar", types=None)
 def _fill(x: torch.Tensor, value: float) -> torch.Tensor:
-    if _is_moved_only(x.dtype):
+    # The engine takes numbers as float64, which does not have all integers beyond 2^53.
+    is_long = x.dtype == torch.int64 and abs(value) > 1 << 53
+    if _is_moved_only(x.dtype) or (is_long and not x.is_contiguous()):
         return copy_from(torch.full((), value, dtype=x.dtype), x)
     launch_fill(x, torch.tensor(value, dtype=x.dtype).item())
     return x

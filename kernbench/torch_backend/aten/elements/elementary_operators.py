@@ -3,6 +3,7 @@ its result.
 """
 
 from collections.abc import Callable
+from functools import partial
 from math import inf
 from typing import Any, cast
 
@@ -32,6 +33,10 @@ _UNARY: dict[str, Callable[[Value], Value]] = {
     "acosh": functions.acosh,
     "atanh": functions.atanh,
     "erfc": functions.erfc,
+    "i0": partial(functions.bessel, 0, is_scaled=False),
+    "special_i0e": partial(functions.bessel, 0, is_scaled=True),
+    "special_i1": partial(functions.bessel, 1, is_scaled=False),
+    "special_i1e": partial(functions.bessel, 1, is_scaled=True),
 }
 _BINARY: dict[str, Binary] = {
     "atan2.out": functions.atan2,

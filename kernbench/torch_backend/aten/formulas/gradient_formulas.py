@@ -1,47 +1,14 @@
-"""Gradients that PyTorch does not decompose: of margin losses by their formulas, of sampled images
-by autograd through the decomposition of the operator.
-"""
+"""Gradients of margin losses, which PyTorch does not decompose."""
 
-from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from kernbench.torch_backend.aten.fallback_chain import formula
-from kernbench.torch_backend.runtime.pytorch_api import above_autograd, decomposition_of
 
 _MEAN = 1
 """The number of the reduction in PyTorch; 0 is none, 2 the sum."""
-_ZEROS = 0
-"""The number of a padding with zeros."""
-
-
-@formula("grid_sampler_2d_backward")
-def _grid_sampler_backward(
-    grad: Tensor,
-    x: Tensor,
-    grid: Tensor,
-    interpolation: int,
-    padding: int,
-    is_aligned: bool,
-    output_mask: list[bool],
-) -> Any:
-    sampled = decomposition_of(torch.ops.aten.grid_sampler_2d.default)
-    # At the border of another padding, autograd has another one of the slopes on both sides.
-    if padding != _ZEROS or sampled is None:
-        return NotImplemented
-    with above_autograd():
-        image, places = (each.detach().requires_grad_() for each in (x, grid))
-        result = sampled(image, places, interpolation, padding, is_aligned)
-        computed = torch.autograd.grad(result, (image, places), grad, allow_unused=True)
-    # The nearest element has no slope along the grid. Cast: the stub of `grad` leaves out None.
-    slopes = cast(Sequence[Tensor | None], computed)
-    filled = [
-        torch.zeros_like(of) if slope is None else slope.detach()
-        for slope, of in zip(slopes, (x, grid), strict=True)
-    ]
-    return tuple(slope if used else None for slope, used in zip(filled, output_mask, strict=True))
 
 
 @formula("multi_margin_loss_backward")

@@ -1,4 +1,6 @@
-"""Common divisors of integers, the parts of numbers of floating point, and angles of numbers."""
+"""Common divisors of integers, the parts and neighbours of numbers of floating point, and angles of
+numbers.
+"""
 
 from math import pi
 from typing import Any
@@ -56,3 +58,24 @@ def _angle(x: Tensor) -> Tensor:
     wide = x if x.is_floating_point() else x.to(torch.get_default_dtype())
     # NaN remains.
     return torch.where(wide < 0, pi, torch.where(wide >= 0, 0.0, wide))
+
+
+_INTEGERS = {torch.float32: torch.int32, torch.float64: torch.int64}
+"""Integers with the bits of numbers: those of neighbours differ by 1."""
+
+
+@formula("nextafter", is_of_narrow_types=True)
+def _nextafter(a: Tensor, b: Tensor) -> Any:
+    if a.dtype != b.dtype or a.dtype == torch.float16:
+        return NotImplemented
+    # The bits of a bfloat16 are the first ones of a float32.
+    step = 1 << 16 if a.dtype == torch.bfloat16 else 1
+    x, towards = (
+        each.float() if each.dtype == torch.bfloat16 else each for each in broadcast_tensors(a, b)
+    )
+    bits = x.contiguous().view(_INTEGERS[x.dtype])
+    moved = torch.where((towards > x) == (x > 0), bits + step, bits - step).view(x.dtype)
+    least = torch.full((), step, dtype=bits.dtype).view(x.dtype).item()
+    moved = torch.where(x == 0, torch.copysign(torch.full_like(x, least), towards), moved)
+    result = torch.where(x == towards, towards, torch.where(x.isnan(), x, moved))
+    return torch.where(towards.isnan(), towards, result).to(a.dtype)

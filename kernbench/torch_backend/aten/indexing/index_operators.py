@@ -87,13 +87,20 @@ def _gather(
     x: Tensor, dim: int, index: Tensor, sparse_grad: bool = False, *, out: Tensor
 ) -> Tensor:
     del sparse_grad
-    if not x.dim() or x.is_complex() or index.dtype != torch.int64:
+    if not (x.dim() and index.dim()):
         return NotImplemented
     if out.shape != index.shape:
         out.resize_(index.shape)
     if not index.numel():
         # Of any number of axes.
         return out
+    if moved_as(x.dtype) is None:
+        # Complex numbers of 16 bytes, as pairs of real ones.
+        parts = (torch.view_as_real(each).unbind(-1) for each in (x, out))
+        for part, target in zip(*parts, strict=True):
+            target.copy_(part.gather(dim, index))
+        return out
+    index = index.to(torch.int64)
     # The number of each element in memory.
     numbers = compute(
         "gather",

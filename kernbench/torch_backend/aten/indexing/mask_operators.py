@@ -99,6 +99,23 @@ def _nonzero_out(x: Tensor, *, out: Tensor) -> Any:
     return (out if out.shape == result.shape else out.resize_(result.shape)).copy_(result)
 
 
+@operator("nonzero_static")
+def _nonzero_static(x: Tensor, *, size: int, fill_value: int = -1) -> Any:
+    positions = _nonzero(x)
+    if positions is NotImplemented or size < 0:
+        return NotImplemented
+    out = torch.full((size, x.dim()), fill_value, dtype=torch.int64, device=x.device)
+    count = min(size, len(positions))
+    out[:count].copy_(positions[:count])
+    return out
+
+
+@operator("nonzero_static.out")
+def _nonzero_static_out(x: Tensor, *, size: int, fill_value: int = -1, out: Tensor) -> Any:
+    result = _nonzero_static(x, size=size, fill_value=fill_value)
+    return result if result is NotImplemented else out.resize_(result.shape).copy_(result)
+
+
 @operator("masked_select")
 def _masked_select(x: Tensor, mask: Tensor) -> Any:
     given, mask = broadcast_tensors(x, mask)

@@ -5,6 +5,7 @@ With too many comparisons, sums are those of `index_add` where all rows have the
 expanded vector has them; other calls are left to the host.
 """
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any, Literal
 
@@ -12,8 +13,12 @@ import torch
 from torch import Tensor
 
 from kernbench.torch_backend.aten.indexing.index_operators import SUMMED
-from kernbench.torch_backend.aten.indexing.sort_operators import MOST_COMPARED, dealt_pieces
-from kernbench.torch_backend.aten.operators import operator
+from kernbench.torch_backend.aten.indexing.sort_operators import (
+    MOST_COMPARED,
+    dealt_pieces,
+    sorted_along,
+)
+from kernbench.torch_backend.aten.operators import complex_operator, operator
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
 from kernbench.torch_backend.runtime.element_types import computed_in, hardware_type
 from kernbench.torch_backend.runtime.storages import storages
@@ -24,7 +29,13 @@ from runtime.device.kernels.placing import PlacedRows, Placing
 from runtime.language.value import Pointer
 
 How = Literal["last", "sum", "max", "min"]
-_REDUCTIONS: dict[str, How] = {"sum": "sum", "mean": "sum", "amax": "max", "amin": "min"}
+_REDUCTIONS: dict[str, How | Literal["product"]] = {
+    "sum": "sum",
+    "mean": "sum",
+    "prod": "product",
+    "amax": "max",
+    "amin": "min",
+}
 
 
 def _scatter(name: str, how: How) -> None:
@@ -32,7 +43,22 @@ def _scatter(name: str, how: How) -> None:
     def placed(x: Tensor, dim: int, index: Tensor, given: Any, *, out: Tensor) -> Any:
         return _placed(name, how, x, (dim, index, given), out)
 
-    del placed
+    @complex_operator(name)
+    def placed_parts(x: Tensor, dim: int, index: Tensor, given: Any, *, out: Tensor) -> Any:
+        if not x.dim():
+            return NotImplemented
+        targets = torch.view_as_real(out.resize_(x.shape))
+        for number, part in enumerate(("real", "imag")):
+            own = torch.view_as_real(given)[..., number] if isinstance(given, Tensor) else None
+            value = getattr(complex(given), part) if own is None else own
+            before = torch.view_as_real(x)[..., number]
+            result = placed(before, dim, index, value, out=torch.empty_like(before))
+            if result is NotImplemented:
+                return NotImplemented
+            targets[..., number].copy_(result)
+        return out
+
+    del placed_parts
 
 
 def _placed(
@@ -77,10 +103,6 @@ def _launch(
     rows, columns, elements = given
     # The engine sums bytes in 32 bits.
     wide = computed_in(rows.dtype) if rows.itemsize > 1 else torch.int32
-    limits = torch.finfo(wide) if wide.is_floating_point else torch.iinfo(wide)
-    least, greatest = (
-        (-torch.inf, torch.inf) if wide.is_floating_point else (limits.min, limits.max)
-    )
     bounds = IndexBounds(rows.shape[-1], f"rows of {rows.shape[-1]:,} elements")
     placing = Placing(
         columns=rows.shape[-1],
@@ -88,8 +110,7 @@ def _launch(
         given=columns.shape[-1],
         how=how,
         wide=hardware_type(wide),
-        least=least,
-        greatest=greatest,
+        least=-torch.inf if wide.is_floating_point else torch.iinfo(wide).min,
     )
     windows = [window_of(each) for each in (rows, columns, result)]
     start, numbers, out = map(pointer_of, windows)
@@ -102,6 +123,12 @@ def _launch(
     tensors = PlacedRows(start, numbers, placed, out)
     pieces = dealt_pieces(rows.numel() // rows.shape[-1], rows.shape[-1])
     launched(name, kernels.placed_rows, (PerPe(pieces), placing, tensors), windows, list(pieces))
+
+
+def expanded_along(index: Tensor, shape: Sequence[int], dim: int) -> Tensor:
+    """A vector of indices along an axis, for all elements of a shape."""
+    lengths = [index.numel() if axis == dim % len(shape) else 1 for axis in range(len(shape))]
+    return index.to(torch.int64).view(lengths).expand(tuple(shape))
 
 
 def _within(index: Tensor, dim: int) -> tuple[slice, ...]:
@@ -140,27 +167,61 @@ def _reduced(
     include_self: bool = True,
     out: Tensor,
 ) -> Any:
-    how = _REDUCTIONS.get(reduce)
-    is_mean = reduce == "mean"
-    if how is None or x.dtype == torch.bool or (is_mean and not x.is_floating_point()):
+    if not (x.dim() and index.dim()) or (x.dtype == torch.bool and reduce == "mean"):
         return NotImplemented
-    start = x
-    if not include_self:
-        start = torch.full_like(x, _neutral(how, x.dtype))
-    name = "scatter_reduce"
-    result = _placed(name, how, start, (dim, index, source), torch.empty_like(start))
+    if x.dtype == torch.bool:
+        # Sums of bools are their greatest ones, products the least.
+        how = {"sum": "amax", "prod": "amin"}.get(reduce, reduce)
+        start, given = x.to(torch.uint8), source.to(torch.uint8)
+        mask = start.scatter_reduce(dim, index, given, how, include_self=include_self)
+        return out.resize_(x.shape).copy_(mask != 0)
+    how = _REDUCTIONS[reduce]
+    start = x if include_self else torch.full_like(x, _neutral(how, x.dtype))
+    if how == "product":
+        result = _multiplied(start, dim, index, source)
+    else:
+        result = _placed(
+            "scatter_reduce", how, start, (dim, index, source), torch.empty_like(start)
+        )
+    is_mean = reduce == "mean"
     if result is NotImplemented or (include_self and not is_mean):
         return result if result is NotImplemented else out.copy_(result)
     zeros = torch.zeros(x.shape, dtype=torch.int32, device=x.device)
     counts = zeros.scatter_add(dim, index, torch.ones_like(index, dtype=torch.int32))
     if is_mean:
-        result = result / (counts + include_self).clamp(min=1).to(x.dtype)
+        rounding = None if x.is_floating_point() else "floor"
+        divisors = (counts + include_self).clamp(min=1).to(x.dtype)
+        result = torch.div(result, divisors, rounding_mode=rounding)
     return out.copy_(result if include_self else torch.where(counts > 0, result, x))
 
 
-def _neutral(how: How, dtype: torch.dtype) -> float:
-    if how == "sum":
-        return 0
+def _multiplied(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
+    """Elements times the products of those that an index names for them."""
+    if not index.numel():
+        return x
+    ordered = sorted_along(index, dim, descending=False)
+    if ordered is None:
+        return NotImplemented
+    columns, places = ordered
+    wide = computed_in(x.dtype)
+    given = source[tuple(slice(length) for length in index.shape)].gather(dim, places).to(wide)
+    keys, products = columns.movedim(dim, -1), given.movedim(dim, -1)
+    step = 1
+    # Each element becomes the product of the last 2, 4, 8 … of its run (Hillis and Steele, Data
+    # parallel algorithms, 1986): the last one of a run that of all.
+    while step < keys.shape[-1]:
+        is_same = keys[..., step:] == keys[..., :-step]
+        factors = torch.where(is_same, products[..., :-step], 1)
+        products = torch.cat([products[..., :step], products[..., step:] * factors], -1)
+        step *= 2
+    ones = torch.ones(x.shape, dtype=wide, device=x.device)
+    factors = ones.scatter(dim, columns, products.movedim(-1, dim))
+    return (x * factors).to(x.dtype)
+
+
+def _neutral(how: How | Literal["product"], dtype: torch.dtype) -> float:
+    if how in {"sum", "product"}:
+        return how == "product"
     if dtype.is_floating_point:
         return -torch.inf if how == "max" else torch.inf
     limits = torch.iinfo(dtype)

@@ -43,7 +43,9 @@ def _topk(
     del sorted
     if x.dtype == torch.bool:
         return NotImplemented
-    if count > _MOST_FOUND:
+    if not values.numel():
+        return values, indices
+    if count > _MOST_FOUND or (count > 1 and x.dtype == torch.int64):
         ordered = sorted_along(x, dim, descending=largest)
         if ordered is None:
             return NotImplemented

@@ -12,6 +12,8 @@ from kernbench.torch_backend.aten.operators import DEVICE, operator
 
 _MOST_COMPARED = 1 << 24
 """Comparisons of elements with those of a list."""
+_MOST_COLUMNS = 64
+"""Elements of a slice, each of which is sorted by."""
 
 
 @operator("isin.Tensor_Tensor_out")
@@ -61,12 +63,60 @@ def _unique(
     return distinct, inverse, counts if return_counts else counts[:0].clone()
 
 
+@operator("_unique")
+def _unique_with_inverse(
+    x: Tensor,
+    sorted: bool = True,  # noqa: A002 - PyTorch's name
+    return_inverse: bool = False,
+) -> Any:
+    results = _unique(x, sorted, return_inverse)
+    return results if results is NotImplemented else results[:2]
+
+
+@operator("unique_dim")
+def _unique_slices(
+    x: Tensor,
+    dim: int,
+    sorted: bool = True,  # noqa: A002 - PyTorch's name
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> Any:
+    del sorted, return_inverse, return_counts
+    if not x.dim() or not x.numel():
+        return NotImplemented
+    slices = x.movedim(dim, 0)
+    rows = slices.reshape(slices.shape[0], -1)
+    if rows.shape[1] > _MOST_COLUMNS:
+        return NotImplemented
+    order = torch.arange(len(rows), device=x.device)
+    # By stable sorts of the columns, the last one first.
+    for column in reversed(range(rows.shape[1])):
+        ordered = sorted_along(rows[:, column][order], 0, descending=False)
+        if ordered is None:
+            return NotImplemented
+        order = order[ordered[1]]
+    return _distinct_slices(slices, order, dim)
+
+
+def _distinct_slices(slices: Tensor, order: Tensor, dim: int) -> tuple[Tensor, Tensor, Tensor]:
+    """One of each run of equal slices, which are in an order; the run of each, the lengths."""
+    rows = slices.reshape(len(order), -1)[order]
+    is_first = torch.ones(len(rows), dtype=torch.bool, device=rows.device)
+    is_first[1:].copy_((rows[1:] != rows[:-1]).any(1))
+    starts, numbers, counts = _spans(is_first, numbered=True)
+    inverse = torch.empty_like(order).scatter_(0, order, numbers)
+    return slices[order[starts]].movedim(0, dim), inverse, counts
+
+
 @operator("unique_consecutive")
 def _unique_consecutive(
     x: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    if dim is not None or not x.numel():
+    if not x.numel() or (dim is not None and not x.dim()):
         return NotImplemented
+    if dim is not None:
+        slices = x.movedim(dim, 0)
+        return _distinct_slices(slices, torch.arange(len(slices), device=x.device), dim)
     distinct, numbers, counts = _runs(x.reshape(-1), numbered=return_inverse)
     inverse = numbers.view(x.shape) if return_inverse else counts[:0].clone()
     return distinct, inverse, counts if return_counts else counts[:0].clone()
@@ -76,10 +126,16 @@ def _runs(elements: Tensor, *, numbered: bool) -> tuple[Tensor, Tensor, Tensor]:
     """The first element of each run of equal ones, the run of each element, the lengths."""
     is_first = torch.ones(elements.shape, dtype=torch.bool, device=elements.device)
     is_first[1:].copy_(elements[1:] != elements[:-1])
+    starts, numbers, lengths = _spans(is_first, numbered=numbered)
+    return elements[starts], numbers, lengths
+
+
+def _spans(is_first: Tensor, *, numbered: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """The starts of runs, the run of each element, the lengths."""
     starts = is_first.nonzero().view(-1)
-    ends = torch.cat([starts[1:], torch.full_like(starts[:1], elements.numel())])
+    ends = torch.cat([starts[1:], torch.full_like(starts[:1], is_first.numel())])
     numbers = is_first.to(torch.int64).cumsum(0) - 1 if numbered else starts[:0]
-    return elements[starts], numbers, ends - starts
+    return starts, numbers, ends - starts
 
 
 def _ordered(x: Tensor, dim: int) -> tuple[Tensor, Tensor] | None:

@@ -12,6 +12,7 @@
 from collections.abc import Sequence
 from functools import partial
 from math import prod
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -233,7 +234,7 @@ def _of_input_and_level(
     return (inner - level - normal * along) * scale
 
 
-@operator("native_batch_norm")
+@operator("native_batch_norm", "_native_batch_norm_legit")
 def _batch_norm(
     x: Tensor,
     weight: Tensor | None,
@@ -260,6 +261,14 @@ def _batch_norm(
         unbiased = variance * (count / max(count - 1, 1))
         running_var.lerp_(unbiased.to(running_var.dtype), momentum)
     return _scaled(_normal(wide, mean, scale), weight, bias, x), mean, scale
+
+
+@operator("_batch_norm_with_update")
+def _batch_norm_with_update(x: Tensor, *given: Any) -> tuple[Tensor, ...]:
+    *tensors, momentum, eps = given
+    # The last result is memory that other devices reserve for the gradient.
+    reserved = torch.empty(0, dtype=torch.uint8, device=x.device)
+    return *_batch_norm(x, *tensors, True, momentum, eps), reserved
 
 
 @operator("native_batch_norm_backward")
