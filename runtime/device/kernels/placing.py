@@ -21,8 +21,8 @@ _WIDEST = 512
 class Placing(NamedTuple):
     """`given` elements for each row of `columns` elements. Of several for a column the last one is
     placed, or their sum, greatest or least one is combined with the element before. The engine
-    computes in `wide`, of which `least` and `greatest` are numbers beyond all others. The given
-    columns are within `bounds`.
+    computes in `wide`, of which `least` is a number below all others. The given columns are within
+    `bounds`.
     """
 
     columns: int
@@ -31,7 +31,6 @@ class Placing(NamedTuple):
     how: Literal["last", "sum", "max", "min"]
     wide: DType
     least: float
-    greatest: float
 
 
 class PlacedRows(NamedTuple):
@@ -99,13 +98,13 @@ def _sum(result: Value, is_here: Value, given: Value, _: Value, placing: Placing
 
 
 def _greatest(result: Value, is_here: Value, given: Value, _: Value, placing: Placing) -> Value:
-    greatest = tl.max(tl.where(is_here, given, placing.least), 2, keep_dims=True)
-    return tl.maximum(result, greatest)
+    del placing
+    return tl.maximum(result, tl.max(tl.where(is_here, given, result), 2, keep_dims=True))
 
 
 def _least(result: Value, is_here: Value, given: Value, _: Value, placing: Placing) -> Value:
-    least = tl.min(tl.where(is_here, given, placing.greatest), 2, keep_dims=True)
-    return tl.minimum(result, least)
+    del placing
+    return tl.minimum(result, tl.min(tl.where(is_here, given, result), 2, keep_dims=True))
 
 
 def _last(result: Value, is_here: Value, given: Value, number: Value, placing: Placing) -> Value:

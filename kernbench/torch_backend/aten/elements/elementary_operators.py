@@ -13,7 +13,7 @@ from kernbench.torch_backend.aten.elements import elementary_functions as functi
 from kernbench.torch_backend.aten.elements import integer_functions as integers
 from kernbench.torch_backend.aten.elements.pointwise_operators import Operand, compute
 from kernbench.torch_backend.aten.operators import operator
-from kernbench.torch_backend.runtime.element_types import computed_in
+from kernbench.torch_backend.runtime.element_types import INTEGERS, computed_in
 from runtime.language import tl
 from runtime.language.value import Value
 
@@ -202,9 +202,9 @@ def _logical_xor(a: Operand, b: Operand, *, out: Tensor) -> Tensor:
 
 
 def _register_shift(name: str, function: Binary) -> None:
-    @operator(f"{name}.Tensor_out")
+    @operator(f"{name}.Tensor_out", types=INTEGERS)
     def of_out(a: Operand, b: Operand, *, out: Tensor) -> Any:
-        if out.dtype == torch.uint8:
+        if out.dtype in {torch.bool, torch.uint8}:
             return NotImplemented
         return compute(name, of_values(function), (a, b), out)
 

@@ -77,10 +77,6 @@ def _launch(
     rows, columns, elements = given
     # The engine sums bytes in 32 bits.
     wide = computed_in(rows.dtype) if rows.itemsize > 1 else torch.int32
-    limits = torch.finfo(wide) if wide.is_floating_point else torch.iinfo(wide)
-    least, greatest = (
-        (-torch.inf, torch.inf) if wide.is_floating_point else (limits.min, limits.max)
-    )
     bounds = IndexBounds(rows.shape[-1], f"rows of {rows.shape[-1]:,} elements")
     placing = Placing(
         columns=rows.shape[-1],
@@ -88,12 +84,14 @@ def _launch(
         given=columns.shape[-1],
         how=how,
         wide=hardware_type(wide),
-        least=least,
-        greatest=greatest,
+        least=-torch.inf if wide.is_floating_point else torch.iinfo(wide).min,
     )
     windows = [window_of(each) for each in (rows, columns, result)]
     start, numbers, out = map(pointer_of, windows)
     placed: Pointer | float
+    if isinstance(elements, int) and int(float(elements)) != elements:
+        # The engine takes numbers as float64; an integer that this rounds is read from memory.
+        elements = torch.full_like(columns, elements, dtype=rows.dtype)
     if isinstance(elements, Tensor):
         windows.append(window_of(elements))
         placed = pointer_of(windows[-1])
