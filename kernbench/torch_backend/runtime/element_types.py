@@ -11,6 +11,8 @@ COMPUTED = frozenset(_HARDWARE) - {torch.float8_e4m3fn, torch.float8_e5m2}
 """The types with which the vector engine computes."""
 INTEGERS = frozenset(each for each in COMPUTED if not each.is_floating_point)
 """The types of them that have bits for bitwise operators: integers and bool."""
+FLOATS = COMPUTED - INTEGERS
+"""The others, for functions that a CPU has for floating-point numbers alone."""
 
 
 def hardware_type(dtype: torch.dtype) -> DType:

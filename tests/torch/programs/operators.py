@@ -208,7 +208,7 @@ CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
     "elu": (lambda x: F.elu(x, 1.5) + F.elu(x.clone(), inplace=True) + F.selu(x), (X,)),
     "softplus": (lambda x: F.softplus(x * 9, beta=2), (X,)),
     "power of a number": (lambda x: 2.5**x, (X,)),
-    "xlogy": (lambda x: torch.xlogy(x, x.detach().abs() + 1), (X,)),
+    "xlogy": (lambda x: torch.xlogy(x, x.detach().abs() + 1) + torch.xlogy(2.5, x.abs()), (X,)),
     "variance": (lambda x: x.var(1) + x.var(0, correction=0, keepdim=True).sum(), (X,)),
     "deviation": (lambda x: x.std() + torch.std_mean(x, 0)[0], (X,)),
     "variance and mean": (lambda x: sum(torch.var_mean(x, (0, 2))), (Z,)),

@@ -14,7 +14,12 @@ from torch import Tensor
 from kernbench.torch_backend.aten.known_results import note_result
 from kernbench.torch_backend.aten.operators import DEVICE, operator
 from kernbench.torch_backend.launching.launches import launch_pointwise
-from kernbench.torch_backend.runtime.element_types import COMPUTED, INTEGERS, computed_in
+from kernbench.torch_backend.runtime.element_types import (
+    COMPUTED,
+    FLOATS,
+    INTEGERS,
+    computed_in,
+)
 from kernbench.torch_backend.runtime.pytorch_api import broadcast_shapes
 from runtime.device.kernels.bounds import IndexBounds
 from runtime.device.kernels.pointwise import Function
@@ -170,7 +175,6 @@ _BINARY: dict[str, OperandFunction] = {
     "threshold_backward.grad_input": _threshold_backward,
     "lerp.Scalar_out": lambda start, end, weight: start + (end - start) * weight,
     "lerp.Tensor_out": lambda start, end, weight: start + (end - start) * weight,
-    "leaky_relu.out": lambda x, slope=0.01: tl.where(x > 0, x, x * slope),
 }
 _OF_INTEGERS: dict[str, Function] = {
     "bitwise_and.Tensor_out": tl.bitwise_and,
@@ -201,6 +205,7 @@ for _name, _function in {**_BINARY, **_UNARY}.items():
     _register(_name, _function)
 for _name, _function in _OF_INTEGERS.items():
     _register(_name, _function, types=INTEGERS)
+_register("leaky_relu.out", lambda x, slope=0.01: tl.where(x > 0, x, x * slope), types=FLOATS)
 for _name, _function in _COMPARISONS.items():
     _register(f"{_name}.Tensor_out", _function, compares=True)
     _register(f"{_name}.Scalar_out", _function, compares=True)
