@@ -74,13 +74,18 @@ triton-coverage: setup-triton
 test-opinfo: setup-torch
 	$(BIN)/python -m pytest tests/torch/test_opinfo.py -m nightly --numprocesses auto
 
-# Features of scripts, whole models, every operator of PyTorch's database, by where they run: prints
-# the tables and writes them to docs/pytorch-coverage.md, the operators to
-# docs/internals/torch-operators.md; takes about 20 minutes. With a checkout of
+# Features of scripts, whole models, every operator of PyTorch's database, by where they run: writes
+# docs/pytorch-coverage.md and docs/internals/torch-operators.md, and prints the counts beside those
+# of the committed pages; takes about half an hour. A run that is cut goes on where it ended, by the
+# same command; PARTS are some of features, models, published and operators. With a checkout of
 # github.com/pytorch/examples its distributed scripts, too; two of its packages are for them:
 # make torch-coverage PYTORCH_EXAMPLES=~/examples PARTS=published
-torch-coverage: setup-torch $(MODELS)
-	$(if $(PYTORCH_EXAMPLES),$(BIN)/python -m pip install --quiet 'hydra-core>=1.3,<2' 'boto3>=1,<2')
+# What cannot be installed, or is missing, is named, and its old rows stay. The requirements have
+# commas, which would divide the arguments of `if`.
+OF_EXAMPLES := 'hydra-core>=1.3,<2' 'boto3>=1,<2'
+torch-coverage: setup-torch
+	-@$(MAKE) --no-print-directory $(MODELS)
+	-$(if $(PYTORCH_EXAMPLES),$(BIN)/python -m pip install --quiet $(OF_EXAMPLES))
 	$(BIN)/python -m tests.torch.coverage_table $(PARTS)
 
 # The times of products by rows and weights, without data: writes the table of

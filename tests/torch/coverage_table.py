@@ -5,30 +5,45 @@ docs/internals/torch-operators.md, its operators.
 
 runs every feature on CPUs with gloo and on the device, compares the results, does the same with
 whole models (`models_table`), with published scripts where a checkout of them is named
-(`published_table`) and with the operators of OpInfo (`operator_table`), writes the pages and prints
-them. Arguments name parts of them, and the others do not change.
+(`published_table`) and with the operators of OpInfo (`operator_table`), and writes the pages.
+Arguments name parts of them, and the others do not change.
+
+A part is written when it is measured. What this machine lacks is named, and its old rows stay; so
+does a part with a failure, while the others are measured. A run that is cut goes on where it ended
+when it is started again (`coverage_record`). At the end it prints the counts of the committed pages
+beside those of the new ones.
 """
 
-import os
-import socket
+import re
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import torch
 
 from tests.torch import models_table, operator_table, published_table
+from tests.torch.coverage_counts import comparison
+from tests.torch.coverage_record import CoverageProgram, CoverageRecord, ProgramError
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "pytorch-coverage.md"
 OPERATORS = ROOT / "docs" / "internals" / "torch-operators.md"
 PROGRAMS = Path(__file__).parent / "programs"
 PROGRAM = PROGRAMS / "coverage" / "run.py"
+GLOO_WORKER = PROGRAMS / "gloo_worker.py"
+RECORDS = ROOT / "build" / "torch-coverage"
 THEMES = {"Language models": 1, "Training": 1, "Images, sequences, graphs": 1, "Several ranks": 2}
 """The ranks of each theme."""
+MODULES = {
+    "Language models": "language_models",
+    "Training": "training",
+    "Images, sequences, graphs": "other_models",
+    "Several ranks": "distributed",
+}
+"""The module of each theme."""
 OUTCOMES = ("works", "falls back", "error", "other results")
 SHARES = {torch.float16: 2e-2, torch.bfloat16: 2e-2}
 """Greatest differences in parts of the largest element; others are of float32, and rounded 1,000
@@ -72,27 +87,68 @@ class Row:
         return f"| {self.name} | {self.outcome} | {detail} |"
 
 
-def measured(theme: str) -> list[Row]:
-    """Run the features of a theme on both devices."""
-    ranks = THEMES[theme]
-    with TemporaryDirectory() as folder:
-        _on_gloo([str(PROGRAM), theme, folder], ranks)
-        expected = _saved("gloo", theme, folder)
-    found = on_device(theme)
-    return [_row(name, [each[name] for each in expected], found) for name in expected[0]]
+def feature_names() -> dict[str, list[str]]:
+    """The features of each theme, in the order of the page."""
+    names = dict[str, list[str]]()
+    for theme, module in MODULES.items():
+        source = (PROGRAM.parent / f"{module}.py").read_text("utf-8")
+        names[theme] = re.findall(r"^@feature\(THEME, [\"'](.*)[\"']\)$", source, re.MULTILINE)
+    return names
 
 
-def on_device(theme: str, **environment: str) -> list[dict]:
-    """Run the features of a theme on the device; the outcomes of each rank by feature."""
-    with TemporaryDirectory() as folder:
-        launch = [sys.executable, str(ROOT / "launch.py"), "--sips", str(THEMES[theme])]
-        _run([*launch, "--no-trace", str(PROGRAM), theme, folder], environment)
-        return _saved("ahbm", theme, folder)
+def measured(record: CoverageRecord, themes: Sequence[str]) -> dict[str, list[Row]]:
+    """Run the features of some themes on both devices."""
+    _run(record, "features gloo", themes, _gloo_command)
+    expected = {theme: _saved("gloo", theme, record.folder) for theme in themes}
+    found = on_device(record, themes)
+    return {
+        theme: [
+            _row(name, [each[name] for each in expected[theme]], found[theme]) for name in names
+        ]
+        for theme, names in feature_names().items()
+        if theme in themes
+    }
 
 
-def _saved(backend: str, theme: str, folder: str) -> list[dict]:
+def on_device(
+    record: CoverageRecord, themes: Sequence[str], **environment: str
+) -> dict[str, list[dict]]:
+    """Run the features of some themes on the device; the outcomes of each rank by feature."""
+    _run(record, "features", themes, _device_command, environment)
+    return {theme: _saved("ahbm", theme, record.folder) for theme in themes}
+
+
+def _saved(backend: str, theme: str, folder: Path) -> list[dict]:
     names = [f"{backend} {theme} {rank}" for rank in range(THEMES[theme])]
-    return [torch.load(Path(folder) / each) for each in names]
+    return [torch.load(folder / each) for each in names]
+
+
+def _run(
+    record: CoverageRecord,
+    part: str,
+    themes: Sequence[str],
+    command: Callable[[int], Sequence[str]],
+    environment: Mapping[str, str] | None = None,
+) -> None:
+    programs = [
+        CoverageProgram(
+            command=(*command(THEMES[theme]), str(PROGRAM), theme, str(record.folder)),
+            items=names,
+            environment=environment or {},
+        )
+        for theme, names in feature_names().items()
+        if theme in themes
+    ]
+    record.lines(part, programs)
+
+
+def _gloo_command(ranks: int) -> Sequence[str]:
+    torchrun = ("torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks))
+    return ("env", "BACKEND=gloo", sys.executable, "-m", *torchrun, str(GLOO_WORKER))
+
+
+def _device_command(ranks: int) -> Sequence[str]:
+    return (sys.executable, str(ROOT / "launch.py"), "--sips", str(ranks), "--no-trace")
 
 
 def page(rows: dict[str, list[Row]]) -> str:
@@ -145,37 +201,6 @@ def _tolerated(expected: torch.Tensor) -> float:
     return SHARES.get(expected.dtype, _DEFAULT_SHARE) * largest
 
 
-def _on_gloo(words: Sequence[str], ranks: int) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    shared = {"BACKEND": "gloo", "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1"}
-    started = [
-        subprocess.Popen(
-            [sys.executable, str(PROGRAMS / "gloo_worker.py"), *words],
-            env={**os.environ, **shared, "MASTER_PORT": port, "RANK": str(rank)},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for rank in range(ranks)
-    ]
-    assert [each.wait() for each in started] == [0] * ranks
-
-
-def _run(command: Sequence[str], environment: dict[str, str]) -> None:
-    with TemporaryDirectory() as out:
-        script = command.index(str(PROGRAM))
-        options = [*command[:script], "--out", out, *command[script:]]
-        done = subprocess.run(
-            options,
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, **environment},
-        )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-
-
 def parts_of(text: str) -> dict[str, str]:
     """The parts of a page, each with its heading; one that the page does not have is empty."""
     following = dict[str, str]()
@@ -185,28 +210,60 @@ def parts_of(text: str) -> dict[str, str]:
     return {"features": text, **{name: following[name] for name in HEADINGS}}
 
 
-def _renewed(part: str) -> str:
+def _renewed(part: str, record: CoverageRecord, old: str) -> str:
     if part == "features":
-        return page({theme: measured(theme) for theme in THEMES})
+        return page(measured(record, tuple(THEMES)))
     if part == "models":
-        return "\n" + models_table.section(models_table.measured())
-    return "\n" + published_table.section(published_table.all_measured())
+        return "\n" + models_table.section(record, old)
+    if part == "published":
+        return "\n" + published_table.section(record, old)
+    return operator_table.page(operator_table.measured(record))
 
 
-def main() -> None:
-    """Write the parts of the pages that the arguments name, by default all that this machine can
-    measure, and print them.
+def _write(part: str, record: CoverageRecord) -> None:
+    """Measure a part, and write it into its page."""
+    if part == "operators":
+        OPERATORS.write_text(_renewed(part, record, ""), "utf-8")
+        return
+    old = parts_of(PAGE.read_text("utf-8"))[part]
+    new = _renewed(part, record, old)
+    PAGE.write_text("".join((parts_of(PAGE.read_text("utf-8")) | {part: new}).values()), "utf-8")
+
+
+def _committed(page_file: Path) -> str:
+    name = page_file.relative_to(ROOT).as_posix()
+    command = ["git", "show", f"HEAD:{name}"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+
+
+def main() -> int:
+    """Write the parts of the pages that the arguments name, by default all, and print the counts;
+    1 where a part has failed or is cut.
     """
-    parts = parts_of(PAGE.read_text("utf-8"))
-    for name in sys.argv[1:] or (*parts, "operators"):
-        if name == "operators":
-            OPERATORS.write_text(operator_table.page(operator_table.measured()), "utf-8")
-        elif name != "published" or published_table.CHECKOUT in os.environ:
-            parts[name] = _renewed(name)
-    PAGE.write_text("".join(parts.values()), "utf-8")
-    for page_file in (PAGE, OPERATORS):
-        sys.stdout.write(page_file.read_text("utf-8"))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    record = CoverageRecord.of_sources(RECORDS)
+    parts = sys.argv[1:] or (*parts_of(""), "operators")
+    failures = list[ProgramError]()
+    for part in parts:
+        try:
+            _write(part, record)
+        except ProgramError as failure:
+            failures.append(failure)
+        except KeyboardInterrupt:
+            record.note(f"{part}: cut; the same command goes on from here")
+            return 1
+    committed, new = (
+        [read(each) for each in (PAGE, OPERATORS)]
+        for read in (_committed, lambda each: each.read_text("utf-8"))
+    )
+    sys.stdout.write(comparison(committed, new))
+    for failure in failures:
+        sys.stdout.write(f"not renewed: {failure}\n")
+    if not failures:
+        record.clear(parts)
+    sys.stdout.write(f"{record.elapsed_min:.0f} minutes\n")
+    return bool(failures)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -5,14 +5,13 @@ The models are those of the programs `hugging_face.py`, where transformers is in
 """
 
 import re
-import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
+
+from tests.torch.coverage_record import CoverageProgram, CoverageRecord
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
@@ -20,12 +19,14 @@ LIBRARY = "transformers"
 IMAGES = {
     "digits": "MNIST's CNN of pytorch/examples, 8 images of 28x28",
     "resnet18": "ResNet-18, 4 channels in its first blocks, 8 images of 3x32x32",
+    "resnet18 of full size": "ResNet-18, 1 image of 3x224x224",
     "unet": "U-Net of two levels, 8 images of 3x16x16",
     "mobilenet": "Blocks of MobileNet, 8 images of 3x16x16",
 }
 """The models of `vision_models.py`, and what they are."""
 _OPTIONS = ("--no-trace", "--timeout", "900")
-_LINE = re.compile(r"^= " + r" \| ".join([r"(.+?)"] * 7) + "$", re.MULTILINE)
+_LINE = re.compile(r"^= " + r" \| ".join([r"(.+?)"] * 7) + "$")
+_NOTE = re.compile(r"^Models of Hugging Face are those of .*\n\n", re.MULTILINE)
 _HEAD = """## Models
 
 A training step of a model on one SIP, with random weights, against the same step on a CPU: the
@@ -63,36 +64,36 @@ class ModelRow:
         )
 
 
-def measured() -> list[ModelRow]:
-    """Run all models; those of Hugging Face only where their package is installed."""
-    rows = _run("hugging_face.py") if find_spec(LIBRARY) else []
-    for name in IMAGES:
-        rows += _run("vision_models.py", name)
-    return rows
+def hugging_face_names() -> list[str]:
+    """The models of `hugging_face.py`."""
+    source = (PROGRAMS / "hugging_face.py").read_text("utf-8")
+    return re.findall(r'^    "(.+?)": \(', source, re.MULTILINE)
 
 
-def section(rows: Sequence[ModelRow]) -> str:
-    """The text of the section."""
+def section(record: CoverageRecord, old: str) -> str:
+    """The text of the section; models of Hugging Face keep their rows of the old one where their
+    package is not installed.
+    """
+    launch = (sys.executable, str(ROOT / "launch.py"), "--sips", "1", *_OPTIONS)
+    programs = [
+        CoverageProgram((*launch, str(PROGRAMS / "vision_models.py")), [name]) for name in IMAGES
+    ]
+    note = "".join(_NOTE.findall(old)[:1])
     if find_spec(LIBRARY):
         note = f"Models of Hugging Face are those of {LIBRARY} {version(LIBRARY)}.\n\n"
+        command = (*launch, str(PROGRAMS / "hugging_face.py"))
+        programs.append(CoverageProgram(command, hugging_face_names()))
     else:
-        note = f"Models of Hugging Face are left out: {LIBRARY} was not installed.\n\n"
-    return _HEAD + note + _COLUMNS + "".join(each.text for each in rows)
+        record.note(f"models of Hugging Face keep their rows: {LIBRARY} is not installed")
+    lines = record.lines("models", programs)
+    rows = {name: row_of(line).text for name, line in lines.items()}
+    kept = {line.split(" | ")[0].removeprefix("| "): f"{line}\n" for line in old.splitlines()}
+    names = [*hugging_face_names(), *IMAGES]
+    return _HEAD + note + _COLUMNS + "".join(rows.get(each) or kept.get(each, "") for each in names)
 
 
-def rows_of(output: str) -> list[ModelRow]:
-    """The models that a program has printed."""
-    return [ModelRow(*each) for each in _LINE.findall(output)]
-
-
-def _run(program: str, *arguments: str) -> list[ModelRow]:
-    with TemporaryDirectory() as out:
-        launch = [sys.executable, str(ROOT / "launch.py"), "--sips", "1", "--out", out]
-        done = subprocess.run(
-            [*launch, *_OPTIONS, str(PROGRAMS / program), *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert not done.returncode, done.stdout[-2000:] + done.stderr[-4000:]
-    return rows_of(done.stdout)
+def row_of(line: str) -> ModelRow:
+    """The model that a program has printed."""
+    match = _LINE.match(line)
+    assert match, line
+    return ModelRow(*match.groups())

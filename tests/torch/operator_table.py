@@ -3,13 +3,13 @@ page docs/internals/torch-operators.md, which `coverage_table` writes.
 """
 
 import re
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+
+from tests.torch.coverage_record import CoverageProgram, CoverageRecord
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).parent / "programs" / "opinfo.py"
@@ -24,7 +24,7 @@ REFUSAL = re.compile(
 """Beginnings of outcomes without a comparison."""
 LINE = re.compile(r"^= (.*?) \| (.*) \| (.*) \| (.*)$", re.MULTILINE)
 _RAN = re.compile(r"device (\d+); decomposed ?(.*); host ?(.*)")
-_KINDS = {
+KINDS = {
     "by kernels and formulas": "every operator has a kernel or a formula of the device",
     "decomposed": "PyTorch's decomposition computes some by kernels of the device",
     "partly on the host": "some run on the host, others on the device",
@@ -32,7 +32,7 @@ _KINDS = {
     "other results": "a result differs from that of a CPU",
     "errors": "an error where a CPU has a result",
 }
-_PLACES = tuple(_KINDS)
+_PLACES = tuple(KINDS)
 _FAMILY = re.compile(
     r"(linalg|fft|special|sparse|polygamma)\b|cholesky|lu\b|lu_|qr\b|svd|pca|geqrf|ormqr|orgqr"
     r"|householder|inverse|pinverse|triangular_solve|lobpcg|logdet|slogdet|i?stft|matrix_exp"
@@ -66,24 +66,20 @@ class OperatorRow:
         return not _FAMILY.match(self.name)
 
 
-def measured() -> list[OperatorRow]:
+def measured(record: CoverageRecord) -> list[OperatorRow]:
     """Run OpInfo on the device, in two processes."""
-    with TemporaryDirectory() as folder:
-        launch = [sys.executable, str(ROOT / "launch.py"), "--sips", "1", *OPTIONS]
-        started = [
-            subprocess.Popen(
-                [
-                    *(*launch, "--out", f"{folder}/{share}", str(PROGRAM)),
-                    *(str(SAMPLES), f"{share}/{SHARES}"),
-                ],
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            for share in range(SHARES)
-        ]
-        outputs = [each.communicate()[0] for each in started]
-    assert all(each.returncode == 0 for each in started), [each[-2000:] for each in outputs]
-    return sorted(rows_of("".join(outputs)), key=lambda row: row.name)
+    # The import takes seconds, which readers of the page do not need.
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    command = (sys.executable, str(ROOT / "launch.py"), "--sips", "1", *OPTIONS, str(PROGRAM))
+    names = [
+        f"{op.name} ({op.variant_test_name})" if op.variant_test_name else op.name for op in op_db
+    ]
+    programs = [
+        CoverageProgram((*command, str(SAMPLES)), names[share::SHARES]) for share in range(SHARES)
+    ]
+    lines = record.lines("operators", programs)
+    return sorted(rows_of("".join(lines.values())), key=lambda row: row.name)
 
 
 def rows_of(output: str) -> Iterable[OperatorRow]:
@@ -119,7 +115,7 @@ def page(rows: Sequence[OperatorRow]) -> str:
         for part in ("results", "gradients")
     ]
     totals = [sum(column[kind] for kind in _PLACES) for column in columns]
-    for kind, meaning in _KINDS.items():
+    for kind, meaning in KINDS.items():
         numbers = " | ".join(str(column[kind]) for column in columns)
         text += f"| {kind}: {meaning} | {numbers} |\n"
     wholly = [column["by kernels and formulas"] + column["decomposed"] for column in columns]

@@ -15,6 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.torch.coverage_record import CoverageProgram, CoverageRecord
+
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
 CHECKOUT = "PYTORCH_EXAMPLES"
@@ -139,15 +141,26 @@ class PublishedRow:
         )
 
 
-def section(rows: Sequence[PublishedRow]) -> str:
-    """The text of the section."""
-    return _HEAD + "".join(f"{each.text}\n" for each in rows)
-
-
-def all_measured() -> list[PublishedRow]:
-    """Run all scripts whose packages are installed, from the checkout that the variable names."""
-    checkout = Path(os.environ[CHECKOUT])
-    return [measured(each, checkout) for each in SCRIPTS if is_runnable(each)]
+def section(record: CoverageRecord, old: str) -> str:
+    """The text of the section: scripts that this machine cannot run keep their rows of the old
+    one.
+    """
+    checkout = os.environ.get(CHECKOUT)
+    runnable = [each for each in SCRIPTS if is_runnable(each)] if checkout else []
+    if not checkout:
+        record.note(f"scripts of pytorch/examples keep their rows: {CHECKOUT} names no checkout")
+    elif len(runnable) < len(SCRIPTS):
+        needs = ", ".join(NEEDS)
+        kept = ", ".join(each.name for each in SCRIPTS if each not in runnable)
+        record.note(f"rows that stay, of scripts that need {needs}: {kept}")
+    command = (sys.executable, "-m", "tests.torch.published_table")
+    environment = {"PYTHONPATH": _paths(), CHECKOUT: str(Path(checkout or "").resolve())}
+    program = CoverageProgram(command, [each.name for each in runnable], environment)
+    lines = record.lines("published", [program])
+    rows = {name: line.replace("= ", "| ", 1) for name, line in lines.items()}
+    for line in old.splitlines(keepends=True):
+        rows.setdefault(line.split(" | ")[0].removeprefix("| "), line)
+    return _HEAD + "".join(rows.get(each.name, "") for each in SCRIPTS)
 
 
 def is_runnable(script: Script) -> bool:
@@ -200,7 +213,6 @@ def _compared(
 
 def _run(command: Sequence[str], **environment: str) -> tuple[int, str]:
     """The exit code and the output of a command in an empty directory."""
-    paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
     with TemporaryDirectory() as folder:
         done = subprocess.run(
             command,
@@ -209,6 +221,18 @@ def _run(command: Sequence[str], **environment: str) -> tuple[int, str]:
             text=True,
             check=False,
             timeout=_LIMIT_S,
-            env={**os.environ, "PYTHONPATH": paths, **environment},
+            env={**os.environ, "PYTHONPATH": _paths(), **environment},
         )
     return done.returncode, done.stdout + done.stderr
+
+
+def _paths() -> str:
+    return os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
+
+
+if __name__ == "__main__":
+    for each in SCRIPTS:
+        if each.name in sys.argv[1:]:
+            row = measured(each, Path(os.environ[CHECKOUT])).text
+            sys.stdout.write(f"= {row.removeprefix('| ')}\n")
+            sys.stdout.flush()

@@ -9,6 +9,10 @@ _HARDWARE = {getattr(torch, each.torch_name): each for each in dtypes.ALL}
 _OF_SIZE = {1: dtypes.uint8, 2: dtypes.float16, 4: dtypes.int32, 8: dtypes.int64}
 COMPUTED = frozenset(_HARDWARE) - {torch.float8_e4m3fn, torch.float8_e5m2}
 """The types with which the vector engine computes."""
+INTEGERS = frozenset(each for each in COMPUTED if not each.is_floating_point)
+"""The types of them that have bits for bitwise operators: integers and bool."""
+FLOATS = COMPUTED - INTEGERS
+"""The others, for functions that a CPU has for floating-point numbers alone."""
 
 
 def hardware_type(dtype: torch.dtype) -> DType:

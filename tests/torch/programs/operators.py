@@ -1,6 +1,7 @@
 """Operators of the device against those of the CPU; prints a line for each case."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -52,6 +53,11 @@ CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
     "float64": (lambda x: x.double() / 3, (X,)),
     "where": (lambda x, m: torch.where(m, x, 0.0), (X, MASK)),
     "masked_fill": (lambda x, m: x.masked_fill(m, float("-inf")), (X, MASK)),
+    "numbers that float64 rounds": (
+        lambda x, m: (x + (2**60 + 1)).masked_fill(m, 2**62 + 1).clamp(max=2**63 - 1),
+        (LONG, MASK),
+    ),
+    "bits of floats": (lambda x: _with(x * 1, _refuses_bits), (X,)),
     "logical": (lambda x, m: (m & (x > 0)) | ~m, (X, MASK)),
     "clamp": (lambda x: x.clamp(-1, 0.5), (X,)),
     "powers": (lambda x: x**2 + x**3, (X,)),
@@ -202,7 +208,7 @@ CASES: dict[str, tuple[Case, tuple[torch.Tensor, ...]]] = {
     "elu": (lambda x: F.elu(x, 1.5) + F.elu(x.clone(), inplace=True) + F.selu(x), (X,)),
     "softplus": (lambda x: F.softplus(x * 9, beta=2), (X,)),
     "power of a number": (lambda x: 2.5**x, (X,)),
-    "xlogy": (lambda x: torch.xlogy(x, x.detach().abs() + 1), (X,)),
+    "xlogy": (lambda x: torch.xlogy(x, x.detach().abs() + 1) + torch.xlogy(2.5, x.abs()), (X,)),
     "variance": (lambda x: x.var(1) + x.var(0, correction=0, keepdim=True).sum(), (X,)),
     "deviation": (lambda x: x.std() + torch.std_mean(x, 0)[0], (X,)),
     "variance and mean": (lambda x: sum(torch.var_mean(x, (0, 2))), (Z,)),
@@ -344,6 +350,12 @@ def _complex(x: torch.Tensor) -> torch.Tensor:
     z = torch.view_as_complex(x)
     w = (z * z.conj() - 2 * z + (1 - 2j)) / (z + 20) + z.real
     return torch.view_as_real(w.sum(1) + z.abs().sum() - z.sum())
+
+
+def _refuses_bits(x: torch.Tensor) -> None:
+    for call in (torch.bitwise_and, torch.bitwise_right_shift):
+        with suppress(NotImplementedError):
+            raise AssertionError(call(x, x))
 
 
 def _with(tensor: torch.Tensor, change: Callable[[torch.Tensor], object]) -> torch.Tensor:

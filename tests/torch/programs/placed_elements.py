@@ -106,6 +106,11 @@ CASES: dict[str, tuple[Case, tuple[Tensor, ...]]] = {
         lambda x, i: x.int().scatter_reduce(1, i, x[:, :150].int(), "amin", include_self=False),
         (LARGE >> 40, AT),
     ),
+    "scatter_reduce of large integers": (
+        lambda x, i: x.scatter_reduce(1, i, x[:, :150], "amin", include_self=False),
+        (LARGE, AT),
+    ),
+    "scatter of a large number": (lambda x, i: x.scatter(1, i, 2**62 + 1), (LARGE, AT)),
     "index_add of integers": (
         lambda x, i: x.index_add(1, i[0], x[:, :150], alpha=3),
         (LARGE, AT),

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from kernbench.torch_backend.aten.elements.pointwise_operators import compute
 from kernbench.torch_backend.aten.operators import operator
+from kernbench.torch_backend.runtime.element_types import FLOATS
 from runtime.language import tl
 from runtime.language.value import Value
 
@@ -31,7 +32,7 @@ def _shrink_backward(grad: Tensor, x: Tensor, width: float, *, grad_input: Tenso
     return compute("shrink_backward", function, (grad, x), grad_input)
 
 
-@operator("elu.out")
+@operator("elu.out", types=FLOATS)
 def _elu(
     x: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1, *, out: Tensor
 ) -> Tensor:
@@ -83,11 +84,6 @@ def _softplus_backward(
         return tl.where(scaled > threshold, grad, grad * tl.sigmoid(scaled))
 
     return compute("softplus_backward", function, (grad, x), grad_input)
-
-
-@operator("xlogy.OutTensor")
-def _xlogy(x: Tensor, y: Tensor, *, out: Tensor) -> Tensor:
-    return compute("xlogy", lambda x, y: tl.where(x == 0, x, x * tl.log(y)), (x, y), out)
 
 
 def _variance(

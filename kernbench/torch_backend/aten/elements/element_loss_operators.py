@@ -5,6 +5,7 @@ from torch import Tensor
 
 from kernbench.torch_backend.aten.elements.pointwise_operators import compute
 from kernbench.torch_backend.aten.operators import operator
+from kernbench.torch_backend.runtime.element_types import FLOATS
 from kernbench.torch_backend.runtime.pytorch_api import broadcast_shapes
 from runtime.language import tl
 from runtime.language.value import Value
@@ -112,7 +113,7 @@ def _binary_cross_entropy_backward(
     return compute("binary_cross_entropy_backward", function, given, torch.empty_like(x))
 
 
-@operator("log_sigmoid_forward")
+@operator("log_sigmoid_forward", types=FLOATS)
 def _log_sigmoid(x: Tensor) -> tuple[Tensor, Tensor]:
     def function(x: Value) -> Value:
         return tl.minimum(x, 0.0) - tl.log(tl.exp(tl.abs(x) * -1.0) + 1.0)

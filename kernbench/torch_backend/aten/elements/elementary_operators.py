@@ -14,7 +14,7 @@ from kernbench.torch_backend.aten.elements import elementary_functions as functi
 from kernbench.torch_backend.aten.elements import integer_functions as integers
 from kernbench.torch_backend.aten.elements.pointwise_operators import Operand, compute
 from kernbench.torch_backend.aten.operators import operator
-from kernbench.torch_backend.runtime.element_types import computed_in
+from kernbench.torch_backend.runtime.element_types import FLOATS, INTEGERS, computed_in
 from runtime.language import tl
 from runtime.language.value import Value
 
@@ -44,6 +44,7 @@ _BINARY: dict[str, Binary] = {
     "logaddexp.out": functions.logaddexp,
     "logaddexp2.out": functions.logaddexp2,
     "copysign.out": functions.copysign,
+    "xlogy.OutTensor": lambda x, y: tl.where((x == 0) & (y == y), 0.0, x * tl.log(y)),  # noqa: PLR0124 - NaN
 }
 
 
@@ -75,7 +76,9 @@ def _register_unary(name: str, function: Callable[[Value], Value]) -> None:
 
 def _register_binary(name: str, function: Binary) -> None:
     @operator(name)
-    def of_out(a: Operand, b: Operand, *, out: Tensor) -> Tensor:
+    def of_out(a: Operand, b: Operand, *, out: Tensor) -> Any:
+        if not out.is_floating_point():
+            return NotImplemented
         return compute(name.partition(".")[0], of_values(function), (a, b), out)
 
     del of_out
@@ -111,7 +114,7 @@ _register_rounding("round", tl.round)
 _register_rounding("trunc", functions.trunc)
 
 
-@operator("frac.out")
+@operator("frac.out", types=FLOATS)
 def _frac(x: Tensor, *, out: Tensor) -> Tensor:
     return compute("frac", lambda x: x - functions.trunc(x), (x,), out)
 
@@ -207,9 +210,9 @@ def _logical_xor(a: Operand, b: Operand, *, out: Tensor) -> Tensor:
 
 
 def _register_shift(name: str, function: Binary) -> None:
-    @operator(f"{name}.Tensor_out")
+    @operator(f"{name}.Tensor_out", types=INTEGERS)
     def of_out(a: Operand, b: Operand, *, out: Tensor) -> Any:
-        if out.dtype == torch.uint8:
+        if out.dtype in {torch.bool, torch.uint8}:
             return NotImplemented
         return compute(name, of_values(function), (a, b), out)
 

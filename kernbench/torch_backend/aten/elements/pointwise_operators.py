@@ -14,7 +14,12 @@ from torch import Tensor
 from kernbench.torch_backend.aten.known_results import note_result
 from kernbench.torch_backend.aten.operators import DEVICE, operator
 from kernbench.torch_backend.launching.launches import launch_pointwise
-from kernbench.torch_backend.runtime.element_types import computed_in
+from kernbench.torch_backend.runtime.element_types import (
+    COMPUTED,
+    FLOATS,
+    INTEGERS,
+    computed_in,
+)
 from kernbench.torch_backend.runtime.pytorch_api import broadcast_shapes
 from runtime.device.kernels.bounds import IndexBounds
 from runtime.device.kernels.pointwise import Function
@@ -45,27 +50,31 @@ def compute(
         each.item() if isinstance(each, Tensor) and each.device.type != DEVICE else each
         for each in operands
     ]
-    tensors = [each for each in plain if isinstance(each, Tensor)]
-    shape = broadcast_shapes(*(each.shape for each in tensors))
+    shape = broadcast_shapes(*(each.shape for each in plain if isinstance(each, Tensor)))
     if out.shape != shape:
         out.resize_(shape)
     inner = dtype or computed_in(out.dtype)
     if inner == torch.bool and dtype is None:
         # The engine has no sums of bool; the result is whether they are not 0.
         inner = torch.int32
-    bound = [None if isinstance(each, Tensor) else _number(each, inner) for each in plain]
+    values = [each if isinstance(each, Tensor) else _number(each, inner) for each in plain]
+    tensors = [each for each in values if isinstance(each, Tensor)]
+    bound = [None if isinstance(each, Tensor) else each for each in values]
     launch_pointwise(name, bound_to(bound, function), out, tensors, inner, bounds)
     return out
 
 
-def _number(value: float, dtype: torch.dtype) -> float:
+def _number(value: float, dtype: torch.dtype) -> Operand:
     """A number in the type in which it is computed: integers wrap round, as in PyTorch."""
     if dtype.is_floating_point:
         return float(value)
     if dtype == torch.bool:
         return bool(value)
     limits = torch.iinfo(dtype)
-    return (int(value) - limits.min) % (limits.max - limits.min + 1) + limits.min
+    number = (int(value) - limits.min) % (limits.max - limits.min + 1) + limits.min
+    # The engine takes numbers as float64; an integer that this rounds is an operand in memory.
+    is_exact = int(float(number)) == number
+    return number if is_exact else torch.tensor(number, dtype=dtype, device=DEVICE)
 
 
 def bound_to(numbers: Sequence[float | None], function: OperandFunction) -> Function:
@@ -82,7 +91,13 @@ def bound_to(numbers: Sequence[float | None], function: OperandFunction) -> Func
     return of_tensors
 
 
-def _register(name: str, function: OperandFunction, *, compares: bool = False) -> None:
+def _register(
+    name: str,
+    function: OperandFunction,
+    *,
+    compares: bool = False,
+    types: frozenset[torch.dtype] = COMPUTED,
+) -> None:
     packet, _, overload = name.partition(".")
 
     def of_out(*operands: Operand, out: Tensor) -> Tensor:
@@ -92,7 +107,7 @@ def _register(name: str, function: OperandFunction, *, compares: bool = False) -
     def of_grad_input(*operands: Operand, grad_input: Tensor) -> Tensor:
         return compute(packet, function, operands, grad_input)
 
-    operator(name)(of_grad_input if overload == "grad_input" else of_out)
+    operator(name, types=types)(of_grad_input if overload == "grad_input" else of_out)
 
 
 def _compared_in(operands: Sequence[Operand]) -> torch.dtype:
@@ -154,16 +169,17 @@ _BINARY: dict[str, OperandFunction] = {
     "div.out": tl.div,
     "maximum.out": tl.maximum,
     "minimum.out": tl.minimum,
-    "bitwise_and.Tensor_out": tl.bitwise_and,
-    "bitwise_or.Tensor_out": tl.bitwise_or,
-    "bitwise_xor.Tensor_out": tl.bitwise_xor,
     "sigmoid_backward.grad_input": lambda grad, y: grad * y * (1.0 - y),
     "tanh_backward.grad_input": lambda grad, y: grad * (1.0 - y * y),
     "silu_backward.grad_input": _silu_backward,
     "threshold_backward.grad_input": _threshold_backward,
     "lerp.Scalar_out": lambda start, end, weight: start + (end - start) * weight,
     "lerp.Tensor_out": lambda start, end, weight: start + (end - start) * weight,
-    "leaky_relu.out": lambda x, slope=0.01: tl.where(x > 0, x, x * slope),
+}
+_OF_INTEGERS: dict[str, Function] = {
+    "bitwise_and.Tensor_out": tl.bitwise_and,
+    "bitwise_or.Tensor_out": tl.bitwise_or,
+    "bitwise_xor.Tensor_out": tl.bitwise_xor,
 }
 _UNARY: dict[str, Function] = {
     **{
@@ -187,6 +203,9 @@ _COMPARISONS: dict[str, Function] = {
 
 for _name, _function in {**_BINARY, **_UNARY}.items():
     _register(_name, _function)
+for _name, _function in _OF_INTEGERS.items():
+    _register(_name, _function, types=INTEGERS)
+_register("leaky_relu.out", lambda x, slope=0.01: tl.where(x > 0, x, x * slope), types=FLOATS)
 for _name, _function in _COMPARISONS.items():
     _register(f"{_name}.Tensor_out", _function, compares=True)
     _register(f"{_name}.Scalar_out", _function, compares=True)
@@ -283,16 +302,10 @@ def _where_out(mask: Tensor, a: Operand, b: Operand, *, out: Tensor) -> Tensor:
 
 @operator("masked_fill_.Scalar", "masked_fill_.Tensor")
 def _masked_fill(x: Tensor, mask: Tensor, value: Operand) -> Tensor:
-    return (
-        _where_out(mask, value, x, out=x)
-        if isinstance(value, Tensor)
-        else compute(
-            "masked_fill_",
-            partial(_filled_where, value=_number(value, computed_in(x.dtype))),
-            (mask, x),
-            x,
-        )
-    )
+    number = value if isinstance(value, Tensor) else _number(value, computed_in(x.dtype))
+    if isinstance(number, Tensor):
+        return _where_out(mask, number, x, out=x)
+    return compute("masked_fill_", partial(_filled_where, value=number), (mask, x), x)
 
 
 def _filled_where(mask: Value, x: Value, value: float) -> Value:
@@ -324,7 +337,7 @@ def _logical_or(a: Operand, b: Operand, *, out: Tensor) -> Tensor:
     )
 
 
-@operator("bitwise_not.out")
+@operator("bitwise_not.out", types=INTEGERS)
 def _bitwise_not(x: Tensor, *, out: Tensor) -> Tensor:
     return compute("bitwise_not", lambda x: ~x, (x,), out, dtype=x.dtype)
 

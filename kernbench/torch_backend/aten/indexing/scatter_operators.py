@@ -115,6 +115,9 @@ def _launch(
     windows = [window_of(each) for each in (rows, columns, result)]
     start, numbers, out = map(pointer_of, windows)
     placed: Pointer | float
+    if isinstance(elements, int) and int(float(elements)) != elements:
+        # The engine takes numbers as float64; an integer that this rounds is read from memory.
+        elements = torch.full_like(columns, elements, dtype=rows.dtype)
     if isinstance(elements, Tensor):
         windows.append(window_of(elements))
         placed = pointer_of(windows[-1])

@@ -56,15 +56,31 @@ def outcome_of(function: Feature) -> dict[str, object]:
     }
 
 
+def saved(folder: Path, theme: str) -> dict[str, object]:
+    """The outcomes of this rank from an earlier run, of which all ranks have saved theirs."""
+    path = folder / f"{BACKEND} {theme} {dist.get_rank()}"
+    outcomes = torch.load(path) if path.exists() else {}
+    dist.barrier()
+    return outcomes
+
+
 def main(theme: str, folder: Path, names: list[str]) -> None:
-    """All features of a theme, or those whose names begin with one of `names`."""
+    """All features of a theme, or those whose names begin with one of `names`.
+
+    The first rank prints a line `= NAME | saved` when all ranks have saved their outcomes.
+    """
     dist.init_process_group(BACKEND)
-    outcomes = {}
+    outcomes = saved(folder, theme)
+    path = folder / f"{BACKEND} {theme} {dist.get_rank()}"
     for name, function in FEATURES[theme].items():
         if names and not name.startswith(tuple(names)):
             continue
         outcomes[name] = outcome_of(function)
-        torch.save(outcomes, folder / f"{BACKEND} {theme} {dist.get_rank()}")
+        torch.save(outcomes, path.with_suffix(".unfinished"))
+        path.with_suffix(".unfinished").replace(path)
+        dist.barrier()
+        if dist.get_rank() == 0:
+            print(f"= {name} | saved", flush=True)
     dist.destroy_process_group()
 
 
