@@ -16,9 +16,7 @@ from runtime.core.garbage_collection import refuse_in_collection
 
 
 class MathOptions(NamedTuple):
-    """What an operation of the vector engine has beside its operands: axis and axes of length 1 of
-    a reduction (None: over all axes), the type of a cast, shape and type of `full`.
-    """
+    """Axis (None: all) and `keep_dims` of a reduction, type of a cast, shape and type of `full`."""
 
     axis: int | None = None
     keep_dims: bool = False
